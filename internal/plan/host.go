@@ -1,0 +1,97 @@
+package plan
+
+import "net/netip"
+
+// None is the value of a table whose rows are all key: an ip rule exists or it does not.
+type None struct{}
+
+// Port is a port of an OVS bridge, by name.
+type Port struct{ Bridge, Name string }
+
+// PortSpec says what a Port is. ExternalIDs hold `iface-id`, which binds a logical switch port.
+type PortSpec struct {
+	Type        string // OVSDB interface type: "internal", or "" for a system device
+	MAC         string // of an internal port; "" leaves OVS' own
+	MTU         int    // 0 leaves the default
+	ExternalIDs string // "k=v,k=v", sorted: comparable
+}
+
+// Addr is one address of a link.
+type Addr struct {
+	Dev    string
+	Prefix netip.Prefix
+}
+
+// AddrSpec says how an address is held. Deprecated is preferred_lft 0: the kernel then never picks it as a source itself
+// (RFC 4862 5.5.4); NoDAD skips duplicate address detection (IPv6).
+type AddrSpec struct{ NoDAD, Deprecated bool }
+
+// RouteKey is what the kernel tells routes apart by.
+type RouteKey struct {
+	Table int
+	Dst   netip.Prefix
+}
+
+// Route is a unicast route's target. Via may be zero: on link. Src is the preferred source, or zero.
+type Route struct {
+	Dev string
+	Via netip.Addr
+	Src netip.Addr
+	MTU int
+}
+
+// Rule is one policy routing rule. Src and Dst may be zero: any. Mark 0 with Mask 0 is any.
+type Rule struct {
+	V6              bool
+	Priority, Table int
+	Mark, Mask      uint32
+	Src, Dst        netip.Prefix
+}
+
+// NFTChain is a chain of our nftables table of that family ("inet" or "netdev").
+type NFTChain struct{ Family, Name string }
+
+// NFTChainSpec is a base chain's hook; zero for a regular chain.
+type NFTChainSpec struct{ Type, Hook, Priority, Device, Policy string }
+
+// NFTRule is one rule of a chain. Name orders the rules of a chain and names the rule in comments.
+type NFTRule struct {
+	Chain NFTChain
+	Name  string
+}
+
+// NFTSet is a named set or map of the inet table.
+type NFTSet struct{ Name string }
+
+// NFTSetSpec is a set's type, or a map's when Value is not "". Interval sets hold prefixes (disjoint ones: the kernel refuses overlaps).
+type NFTSetSpec struct {
+	Key, Value string
+	Interval   bool
+}
+
+// NFTElem is one element of a set or map; Key joins concatenated parts by " . ".
+type NFTElem struct{ Set, Key string }
+
+// Flow is what OpenFlow tells flows apart by. Match is in ovs-ofctl syntax, with ports by name in braces
+// (`in_port={eth0}`): the plane puts the numbers in.
+type Flow struct {
+	Bridge          string
+	Table, Priority int
+	Match           string
+}
+
+// Announcement is an address that this node tells its link about: gratuitous ARP (RFC 5227) or unsolicited NA (RFC 4861 7.2.6).
+type Announcement struct {
+	Dev string
+	IP  netip.Addr
+	MAC string
+}
+
+// Source is a pod whose connections a gateway router of this node translates.
+type Source struct {
+	Router string // logical router's name
+	Pod    netip.Addr
+}
+
+// Sysctl is a kernel setting by its dotted path below /proc/sys; the plane writes it and never undoes it.
+type Sysctl struct{ Key string }

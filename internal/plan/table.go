@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+)
+
+// Table holds rows by key. Two owners may claim one key (a reused pod IP, a shared set element): the claim of the
+// least owner stands, whatever the order in which the claims came.
+type Table[K comparable, V any] map[K][]claim[V]
+
+type claim[V any] struct {
+	owner string
+	row   V
+}
+
+// Put makes owner claim row at k, in place of its former claim.
+func (t Table[K, V]) Put(owner string, k K, row V) {
+	c := t[k]
+	i, found := slices.BinarySearchFunc(c, owner, compareOwner)
+	if found {
+		c = slices.Clone(c)
+		c[i].row = row
+		t[k] = c
+		return
+	}
+	t[k] = slices.Insert(slices.Clip(c), i, claim[V]{owner, row})
+}
+
+// Drop withdraws owner's claim to k.
+func (t Table[K, V]) Drop(owner string, k K) {
+	i, found := slices.BinarySearchFunc(t[k], owner, compareOwner)
+	switch {
+	case !found:
+	case len(t[k]) == 1:
+		delete(t, k)
+	default:
+		t[k] = slices.Delete(slices.Clone(t[k]), i, i+1)
+	}
+}
+
+// Get is the row that stands at k.
+func (t Table[K, V]) Get(k K) (row V, ok bool) {
+	if c := t[k]; len(c) > 0 {
+		return c[0].row, true
+	}
+	return row, false
+}
+
+// Owner is the owner whose claim to k stands; "" if nobody claims it.
+func (t Table[K, V]) Owner(k K) string {
+	if c := t[k]; len(c) > 0 {
+		return c[0].owner
+	}
+	return ""
+}
+
+// Losers are the owners whose claims to k do not stand, in order.
+func (t Table[K, V]) Losers(k K) []string {
+	var lost []string
+	for i, c := range t[k] {
+		if i > 0 {
+			lost = append(lost, c.owner)
+		}
+	}
+	return lost
+}
+
+// Rows yields each key with the row that stands, in no order.
+func (t Table[K, V]) Rows() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for k, c := range t {
+			if !yield(k, c[0].row) {
+				return
+			}
+		}
+	}
+}
+
+func compareOwner[V any](c claim[V], owner string) int { return cmp.Compare(c.owner, owner) }
+
+// Delta is the least work that turns what a target has into what it must hold.
+type Delta[K comparable, V any] struct {
+	Put map[K]V // added or changed
+	Del map[K]V // held and no longer wanted, with the row that is there
+}
+
+// Empty says that there is nothing to do.
+func (d Delta[K, V]) Empty() bool { return len(d.Put)+len(d.Del) == 0 }
+
+// Diff compares what a target has with what it must hold.
+func Diff[K comparable, V any](have map[K]V, want Table[K, V], equal func(a, b V) bool) Delta[K, V] {
+	d := Delta[K, V]{map[K]V{}, map[K]V{}}
+	for k, w := range want.Rows() {
+		if h, ok := have[k]; !ok || !equal(h, w) {
+			d.Put[k] = w
+		}
+	}
+	for k, h := range have {
+		if _, ok := want[k]; !ok {
+			d.Del[k] = h
+		}
+	}
+	return d
+}
+
+// Same is the equality of rows that are plain comparable values.
+func Same[V comparable](a, b V) bool { return a == b }

@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Lines is the state's text form: one line a row, sorted. Tests, logs and the CLI print the same text.
+func (s *State) Lines() []string {
+	var l []string
+	add(&l, s.NB, func(k RowID, r Row) string { return "nb " + k.String() + r.String() })
+	add(&l, s.SB, func(k RowID, r Row) string { return "sb " + k.String() + r.String() })
+	add(&l, s.SetElems, func(k SetElem, _ None) string { return "set " + k.Set + " has " + k.Addr })
+	add(&l, s.OVSIDs, func(k, v string) string { return "ovs external_ids:" + k + "=" + v })
+	add(&l, s.Ports, func(k Port, v PortSpec) string { return "port " + k.Bridge + " " + k.Name + v.String() })
+	add(&l, s.Addrs, func(k Addr, v AddrSpec) string { return "addr " + k.Dev + " " + k.Prefix.String() + v.String() })
+	add(&l, s.Routes, func(k RouteKey, v Route) string { return "route " + k.String() + v.String() })
+	add(&l, s.Rules, func(k Rule, _ None) string { return "rule " + k.String() })
+	add(&l, s.Sysctls, func(k Sysctl, v string) string { return "sysctl " + k.Key + "=" + v })
+	add(&l, s.NFTChains, func(k NFTChain, v NFTChainSpec) string { return "nft chain " + k.String() + v.String() })
+	add(&l, s.NFTRules, func(k NFTRule, v string) string { return "nft rule " + k.Chain.String() + " [" + k.Name + "] " + v })
+	add(&l, s.NFTSets, func(k NFTSet, v NFTSetSpec) string { return "nft set " + k.Name + v.String() })
+	add(&l, s.NFTElems, func(k NFTElem, v string) string { return "nft elem " + k.Set + " " + k.Key + arrow(v) })
+	add(&l, s.Flows, func(k Flow, v string) string { return "flow " + k.String() + " actions=" + v })
+	add(&l, s.Announcements, func(k Announcement, _ None) string {
+		return "announce " + k.IP.String() + " at " + k.MAC + " dev " + k.Dev
+	})
+	add(&l, s.Sources, func(k Source, v netip.Addr) string { return "source " + k.Router + " " + k.Pod.String() + arrow(v.String()) })
+	add(&l, s.SourceExempt, func(k netip.Addr, _ None) string { return "source exempt " + k.String() })
+	slices.Sort(l)
+	return l
+}
+
+// Text is Lines as one string.
+func (s *State) Text() string {
+	if l := s.Lines(); len(l) > 0 {
+		return strings.Join(l, "\n") + "\n"
+	}
+	return ""
+}
+
+// DiffText lists the lines of b that a has not ("+ ") and of a that b has not ("- "), sorted by line.
+func DiffText(a, b *State) string {
+	before, after := a.Lines(), b.Lines()
+	var out []string
+	for _, l := range before {
+		if _, ok := slices.BinarySearch(after, l); !ok {
+			out = append(out, "- "+l)
+		}
+	}
+	for _, l := range after {
+		if _, ok := slices.BinarySearch(before, l); !ok {
+			out = append(out, "+ "+l)
+		}
+	}
+	slices.SortFunc(out, func(x, y string) int { return strings.Compare(x[2:]+x[:1], y[2:]+y[:1]) })
+	return strings.Join(append(out, ""), "\n")
+}
+
+func add[K comparable, V any](l *[]string, t Table[K, V], line func(K, V) string) {
+	for k, v := range t.Rows() {
+		*l = append(*l, line(k, v))
+	}
+}
+
+func arrow(v string) string {
+	if v == "" {
+		return ""
+	}
+	return " -> " + v
+}
+
+func (r RowID) String() string { return r.Table + "/" + r.Name }
+
+// String starts with a space, for it follows the row's id.
+func (r Row) String() string {
+	var b strings.Builder
+	if r.Parent != (RowID{}) {
+		b.WriteString(" in " + r.Parent.String())
+	}
+	for _, k := range slices.Sorted(maps.Keys(r.Cols)) {
+		fmt.Fprintf(&b, " %s=%s", k, valueText(r.Cols[k]))
+	}
+	return b.String()
+}
+
+func valueText(v any) string {
+	switch x := v.(type) {
+	case string:
+		if strings.ContainsAny(x, " \t") || x == "" {
+			return fmt.Sprintf("%q", x)
+		}
+		return x
+	case []string:
+		return "[" + strings.Join(x, ",") + "]"
+	case map[string]string:
+		var kv []string
+		for _, k := range slices.Sorted(maps.Keys(x)) {
+			kv = append(kv, k+"="+x[k])
+		}
+		return "{" + strings.Join(kv, ",") + "}"
+	}
+	return fmt.Sprint(v)
+}
+
+func (p PortSpec) String() string {
+	return pairs("type", p.Type, "mac", p.MAC, "mtu", number(p.MTU), "ids", p.ExternalIDs)
+}
+
+func (a AddrSpec) String() string {
+	return flag(a.NoDAD, " nodad") + flag(a.Deprecated, " preferred_lft=0")
+}
+
+func (k RouteKey) String() string { return fmt.Sprintf("table %d %s", k.Table, k.Dst) }
+
+func (r Route) String() string {
+	return pairs("dev", r.Dev, "via", addrText(r.Via), "src", addrText(r.Src), "mtu", number(r.MTU))
+}
+
+func (r Rule) String() string {
+	fam := "v4"
+	if r.V6 {
+		fam = "v6"
+	}
+	s := fmt.Sprintf("%s %d:", fam, r.Priority)
+	if r.Src.IsValid() {
+		s += " from " + r.Src.String()
+	}
+	if r.Dst.IsValid() {
+		s += " to " + r.Dst.String()
+	}
+	if r.Mask != 0 {
+		s += fmt.Sprintf(" fwmark %#x/%#x", r.Mark, r.Mask)
+	}
+	return s + fmt.Sprintf(" lookup %d", r.Table)
+}
+
+func (c NFTChain) String() string { return c.Family + " " + c.Name }
+
+func (c NFTChainSpec) String() string {
+	return pairs("type", c.Type, "hook", c.Hook, "priority", c.Priority, "device", c.Device, "policy", c.Policy)
+}
+
+func (s NFTSetSpec) String() string {
+	return pairs("key", s.Key, "value", s.Value) + flag(s.Interval, " interval")
+}
+
+func (f Flow) String() string {
+	return fmt.Sprintf("%s table=%d,priority=%d,%s", f.Bridge, f.Table, f.Priority, f.Match)
+}
+
+// pairs prints the keys whose values are not empty, each after a space.
+func pairs(kv ...string) string {
+	var b strings.Builder
+	for i := 0; i < len(kv); i += 2 {
+		if kv[i+1] != "" {
+			b.WriteString(" " + kv[i] + "=" + kv[i+1])
+		}
+	}
+	return b.String()
+}
+
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+func flag(on bool, text string) string {
+	if on {
+		return text
+	}
+	return ""
+}
+
+func addrText(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}
