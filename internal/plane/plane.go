@@ -1,0 +1,99 @@
+// Package plane is the only place that does I/O on what a node holds: one sub-package a kind of target, each with an
+// exported fake that passes the same conformance suite (planetest).
+//
+// In: a plan.State, everything the node must hold. Out: the target holds it; or an error that names the owners whose
+// rows the target refused, so that everybody else's rows are in place all the same.
+package plane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/egret-net/egret/internal/plan"
+)
+
+// Plane is one target that holds rows. Every call reads or already knows what the target holds, and applies the
+// difference: calling it again is free, and a process that starts anew adopts what a former one left. Rows that do not
+// carry our mark are never changed.
+type Plane interface {
+	Name() string
+	// Grow adds and changes rows until the target holds all of want.
+	Grow(ctx context.Context, want *plan.State) error
+	// Shrink removes the rows of ours that want does not have.
+	Shrink(ctx context.Context, want *plan.State) error
+	// Forget makes the next call read the target anew.
+	Forget()
+}
+
+// Apply makes before it breaks: planes are in the order in which a packet meets them last to first, so that nothing is
+// steered to a place that is not ready, nor left where nothing is. A plane that fails to grow stops the way: what steers
+// packets to it stays as it was. Refused rows do not stop it; they are returned, joined.
+func Apply(ctx context.Context, planes []Plane, want *plan.State) error {
+	var refused []error
+	for _, p := range planes {
+		if err := p.Grow(ctx, want); err != nil {
+			if !onlyRefusals(err) {
+				return errors.Join(append(refused, fmt.Errorf("grow %s: %w", p.Name(), err))...)
+			}
+			refused = append(refused, err)
+		}
+	}
+	for _, p := range slices.Backward(planes) {
+		if err := p.Shrink(ctx, want); err != nil {
+			if !onlyRefusals(err) {
+				return errors.Join(append(refused, fmt.Errorf("shrink %s: %w", p.Name(), err))...)
+			}
+			refused = append(refused, err)
+		}
+	}
+	return errors.Join(refused...)
+}
+
+// Refused is one row that a target would not take. Its owner is quarantined; nobody else is.
+type Refused struct {
+	Plane, Owner, Row string
+	Err               error
+}
+
+func (r *Refused) Error() string {
+	return fmt.Sprintf("%s refused %q of %s: %v", r.Plane, r.Row, r.Owner, r.Err)
+}
+
+func (r *Refused) Unwrap() error { return r.Err }
+
+// Refusals are all Refused in err, joined ones too.
+func Refusals(err error) []*Refused {
+	if err == nil {
+		return nil
+	}
+	if r, ok := err.(*Refused); ok {
+		return []*Refused{r}
+	}
+	switch x := err.(type) {
+	case interface{ Unwrap() []error }:
+		var all []*Refused
+		for _, e := range x.Unwrap() {
+			all = append(all, Refusals(e)...)
+		}
+		return all
+	case interface{ Unwrap() error }:
+		return Refusals(x.Unwrap())
+	}
+	return nil
+}
+
+// onlyRefusals says whether err is made of nothing but Refused.
+func onlyRefusals(err error) bool {
+	if _, ok := err.(*Refused); ok {
+		return true
+	}
+	switch x := err.(type) {
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(x.Unwrap(), func(e error) bool { return !onlyRefusals(e) })
+	case interface{ Unwrap() error }:
+		return x.Unwrap() != nil && onlyRefusals(x.Unwrap())
+	}
+	return false
+}
