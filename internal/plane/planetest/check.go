@@ -1,0 +1,74 @@
+package planetest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+func (r *Rig) writes() int {
+	if r.Writes == nil {
+		return 0
+	}
+	return r.Writes()
+}
+
+func testContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func mustApply(t *testing.T, p plane.Plane, s *plan.State) {
+	t.Helper()
+	if err := plane.Apply(testContext(t), []plane.Plane{p}, s); err != nil {
+		t.Fatalf("apply: %v", err)
+	}
+}
+
+// eventually applies until it succeeds: a target that has just come back may need a moment.
+func eventually(t *testing.T, p plane.Plane, s *plan.State) {
+	t.Helper()
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		err := plane.Apply(testContext(t), []plane.Plane{p}, s)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still failing after the failure is over: %v", err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func wantDump(t *testing.T, r *Rig, s *plan.State) {
+	t.Helper()
+	if have, want := r.Dump(t), r.Text(s); have != want {
+		t.Fatalf("the target holds\n%s\nwant\n%s", have, want)
+	}
+}
+
+// wantLines asserts that the target holds at least s.
+func wantLines(t *testing.T, r *Rig, s *plan.State) {
+	t.Helper()
+	have := strings.Split(r.Dump(t), "\n")
+	for _, l := range strings.Split(r.Text(s), "\n") {
+		if !slices.Contains(have, l) {
+			t.Errorf("grown, but %q is missing from\n%s", l, strings.Join(have, "\n"))
+		}
+	}
+}
+
+func wantForeign(t *testing.T, r *Rig, want string) {
+	t.Helper()
+	if have := r.DumpForeign(t); have != want {
+		t.Fatalf("rows of others were\n%s\nand are now\n%s", want, have)
+	}
+}

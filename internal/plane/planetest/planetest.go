@@ -1,0 +1,191 @@
+// Package planetest is the one conformance suite that every plane and its fake pass.
+//
+// In: a Rig, which is a target with a way to look at it, to meddle with it, and to start a plane on it. Out: test
+// failures where the plane breaks the contract of plane.Plane.
+package planetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+// Rig is one fresh target and the hands that a test has on it. Functions that may be nil say so; the tests that need
+// them are then left out.
+type Rig struct {
+	// New starts a plane on the target. A second call is a new process: it shares nothing with the first but the target.
+	New func(t *testing.T) plane.Plane
+	// A and B are two states that the target takes. B must add a row to A, drop one and change one, if the target has
+	// rows that can change.
+	A, B *plan.State
+	// Dump is the target's rows of ours as text, and Text is what Dump must say when the target holds exactly s.
+	Dump func(t *testing.T) string
+	Text func(s *plan.State) string
+	// PutForeign makes rows that are not ours, as near to ours as can be; DumpForeign prints them.
+	PutForeign  func(t *testing.T)
+	DumpForeign func(t *testing.T) string
+	// DeleteOurs removes one row of A behind the plane's back.
+	DeleteOurs func(t *testing.T)
+	// Monitored planes notice DeleteOurs by themselves, within a second; the others after Forget.
+	Monitored bool
+	// Writes counts the writes that the target has seen so far. May be nil.
+	Writes func() int
+	// FailOnce makes the next Grow that has something to write fail, half way if the target can. May be nil.
+	FailOnce func(t *testing.T)
+	// Bad is A and one row more, of owner BadOwner, which the target refuses. May be nil.
+	Bad      *plan.State
+	BadOwner string
+}
+
+const timeout = 20 * time.Second
+
+// Run runs the suite. newRig makes a fresh target each time it is called.
+func Run(t *testing.T, newRig func(t *testing.T) *Rig) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *Rig)
+	}{
+		{"Applies", applies},
+		{"Idempotent", idempotent},
+		{"Changes", changes},
+		{"GrowsBeforeItShrinks", growsBeforeItShrinks},
+		{"ShrinkRemovesOnlyOurs", shrinkRemovesOnlyOurs},
+		{"AdoptsRowsOfAFormerProcess", adopts},
+		{"LeavesForeignRowsAlone", foreignAlone},
+		{"HealsForeignDeletion", heals},
+		{"ConvergesAfterFailureHalfWay", failsHalfWay},
+		{"RefusedRowNamesItsOwner", refuses},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, newRig(t)) })
+	}
+}
+
+func applies(t *testing.T, r *Rig) {
+	mustApply(t, r.New(t), r.A)
+	wantDump(t, r, r.A)
+}
+
+func idempotent(t *testing.T, r *Rig) {
+	p := r.New(t)
+	mustApply(t, p, r.A)
+	before := r.writes()
+	mustApply(t, p, r.A)
+	wantDump(t, r, r.A)
+	if n := r.writes() - before; n != 0 {
+		t.Errorf("applying the same state again made %d writes, want none", n)
+	}
+}
+
+func changes(t *testing.T, r *Rig) {
+	p := r.New(t)
+	for _, s := range []*plan.State{r.A, r.B, r.A, plan.New(), r.B} {
+		mustApply(t, p, s)
+		wantDump(t, r, s)
+	}
+}
+
+// growsBeforeItShrinks: Grow alone must already make every row of B; Shrink alone must not make any.
+func growsBeforeItShrinks(t *testing.T, r *Rig) {
+	p := r.New(t)
+	if err := p.Shrink(testContext(t), r.A); err != nil {
+		t.Fatalf("shrink of an empty target: %v", err)
+	}
+	wantDump(t, r, plan.New())
+	mustApply(t, p, r.A)
+	if err := p.Grow(testContext(t), r.B); err != nil {
+		t.Fatalf("grow: %v", err)
+	}
+	wantLines(t, r, r.B)
+}
+
+func shrinkRemovesOnlyOurs(t *testing.T, r *Rig) {
+	r.PutForeign(t)
+	foreign := r.DumpForeign(t)
+	p := r.New(t)
+	mustApply(t, p, r.A)
+	mustApply(t, p, plan.New())
+	wantDump(t, r, plan.New())
+	wantForeign(t, r, foreign)
+}
+
+func adopts(t *testing.T, r *Rig) {
+	mustApply(t, r.New(t), r.A)
+	before := r.writes()
+	p := r.New(t)
+	mustApply(t, p, r.A)
+	wantDump(t, r, r.A)
+	if n := r.writes() - before; n != 0 {
+		t.Errorf("a new process with the same state made %d writes, want none", n)
+	}
+	mustApply(t, r.New(t), r.B)
+	wantDump(t, r, r.B)
+}
+
+func foreignAlone(t *testing.T, r *Rig) {
+	p := r.New(t)
+	mustApply(t, p, r.A)
+	r.PutForeign(t)
+	foreign := r.DumpForeign(t)
+	for _, s := range []*plan.State{r.A, r.B, r.A} {
+		p.Forget()
+		mustApply(t, p, s)
+		wantForeign(t, r, foreign)
+	}
+	mustApply(t, r.New(t), r.B)
+	wantForeign(t, r, foreign)
+	wantDump(t, r, r.B)
+}
+
+func heals(t *testing.T, r *Rig) {
+	p := r.New(t)
+	mustApply(t, p, r.A)
+	r.DeleteOurs(t)
+	if r.Dump(t) == r.Text(r.A) {
+		t.Fatal("the rig deleted nothing")
+	}
+	if !r.Monitored {
+		p.Forget()
+	}
+	for deadline := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
+		mustApply(t, p, r.A)
+		if r.Dump(t) == r.Text(r.A) || time.Now().After(deadline) {
+			break
+		}
+	}
+	wantDump(t, r, r.A)
+}
+
+func failsHalfWay(t *testing.T, r *Rig) {
+	if r.FailOnce == nil {
+		return
+	}
+	p := r.New(t)
+	mustApply(t, p, r.A)
+	r.FailOnce(t)
+	if err := plane.Apply(testContext(t), []plane.Plane{p}, r.B); err == nil {
+		t.Fatal("the failure went unnoticed")
+	} else if len(plane.Refusals(err)) > 0 {
+		t.Fatalf("a failure of the target is nobody's fault, but: %v", err)
+	}
+	eventually(t, p, r.B)
+	wantDump(t, r, r.B)
+}
+
+func refuses(t *testing.T, r *Rig) {
+	if r.Bad == nil {
+		return
+	}
+	p := r.New(t)
+	for range 2 {
+		err := plane.Apply(testContext(t), []plane.Plane{p}, r.Bad)
+		refusals := plane.Refusals(err)
+		if len(refusals) != 1 || refusals[0].Owner != r.BadOwner || refusals[0].Plane != p.Name() {
+			t.Fatalf("got error %v, want one refusal by %s, of owner %s", err, p.Name(), r.BadOwner)
+		}
+		wantDump(t, r, r.A)
+	}
+	mustApply(t, p, r.B)
+	wantDump(t, r, r.B)
+}
