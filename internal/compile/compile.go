@@ -1,0 +1,41 @@
+// Package compile turns a world into a node's plan, wholly (Full) or only where it changed (Memo).
+//
+// In: a world.World, and what was touched in it. Out: a plan.State. Both are pure, and Memo equals Full after every step:
+// that is a property test, not a hope.
+package compile
+
+import (
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Feature compiles one kind of thing into the rows that this node must hold.
+type Feature interface {
+	// Name is part of the owner of every row: "egressip".
+	Name() string
+	// Per is the kind of object that is compiled one by one.
+	Per() world.Kind
+	// Compile adds the rows of one object to out. It reads nothing but w, and does not mind that the object is gone.
+	Compile(w *world.World, key string, out *plan.Rows)
+}
+
+// Owner is the owner under which a feature's rows for one object stand in a plan.State.
+func Owner(f Feature, key string) string {
+	if key == "" {
+		return f.Name()
+	}
+	return f.Name() + "/" + key
+}
+
+// Full is the specification of a node's state: every row of every feature.
+func Full(w *world.World, features []Feature) *plan.State {
+	s := plan.New()
+	for _, f := range features {
+		for _, k := range w.Keys(f.Per()) {
+			var rows plan.Rows
+			f.Compile(w, k, &rows)
+			s.Replace(Owner(f, k), &plan.Rows{}, &rows)
+		}
+	}
+	return s
+}

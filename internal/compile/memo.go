@@ -1,0 +1,102 @@
+package compile
+
+import (
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// unit is one object of one feature: the smallest thing that is compiled anew.
+type unit struct {
+	feature int
+	key     string
+}
+
+type result struct {
+	rows  *plan.Rows
+	reads []world.Touch
+}
+
+// Memo is Full, remembered: it redoes only the units whose reads were touched.
+type Memo struct {
+	State    *plan.State
+	features []Feature
+	results  map[unit]result
+	readers  map[world.Touch]map[unit]struct{}
+	started  bool
+}
+
+// NewMemo remembers nothing yet: its first Update compiles everything.
+func NewMemo(features []Feature) *Memo {
+	return &Memo{State: plan.New(), features: features, results: map[unit]result{}, readers: map[world.Touch]map[unit]struct{}{}}
+}
+
+// Update brings State up to date with w, given all that was touched since the last Update, and says how many units it redid.
+func (m *Memo) Update(w *world.World, touched []world.Touch) int {
+	dirty := map[unit]struct{}{}
+	if !m.started {
+		m.started = true
+		m.everything(w, dirty)
+	}
+	for _, t := range touched {
+		for u := range m.readers[t] {
+			dirty[u] = struct{}{}
+		}
+		for i, f := range m.features {
+			if f.Per() == t.Kind {
+				dirty[unit{i, t.Key}] = struct{}{}
+			}
+		}
+	}
+	for u := range dirty {
+		m.redo(u, w)
+	}
+	return len(dirty)
+}
+
+func (m *Memo) everything(w *world.World, dirty map[unit]struct{}) {
+	for i, f := range m.features {
+		for _, k := range w.Keys(f.Per()) {
+			dirty[unit{i, k}] = struct{}{}
+		}
+	}
+}
+
+// redo compiles u, and records what it read.
+func (m *Memo) redo(u unit, w *world.World) {
+	old, had := m.results[u]
+	if !had {
+		old.rows = &plan.Rows{}
+	}
+	m.forget(u, old.reads)
+	now := m.compile(u, w)
+	m.State.Replace(Owner(m.features[u.feature], u.key), old.rows, now.rows)
+	m.results[u] = now
+	for _, t := range now.reads {
+		if m.readers[t] == nil {
+			m.readers[t] = map[unit]struct{}{}
+		}
+		m.readers[t][u] = struct{}{}
+	}
+}
+
+func (m *Memo) compile(u unit, w *world.World) result {
+	r := result{rows: &plan.Rows{}}
+	seen := map[world.Touch]struct{}{}
+	w = w.Recording(func(t world.Touch) {
+		if _, ok := seen[t]; !ok {
+			seen[t] = struct{}{}
+			r.reads = append(r.reads, t)
+		}
+	})
+	m.features[u.feature].Compile(w, u.key, r.rows)
+	return r
+}
+
+func (m *Memo) forget(u unit, reads []world.Touch) {
+	for _, t := range reads {
+		if delete(m.readers[t], u); len(m.readers[t]) == 0 {
+			delete(m.readers, t)
+		}
+	}
+	delete(m.results, u)
+}

@@ -1,0 +1,84 @@
+package world
+
+import "net/netip"
+
+// GatewayMode says which way a pod's packets to the outside take when no egress IP serves it.
+type GatewayMode string
+
+const (
+	// SharedGateway sends them through the node's gateway router, which shares the uplink with the host.
+	SharedGateway GatewayMode = "shared"
+	// LocalGateway sends them through the management port and the host's own routing.
+	LocalGateway GatewayMode = "local"
+)
+
+// ClusterSubnet is a range that node subnets are cut from, HostBits a node: 10.244.0.0/16 with NodeLen 24.
+type ClusterSubnet struct {
+	CIDR    netip.Prefix
+	NodeLen int
+}
+
+// Config is what flags say: it never changes while a process runs.
+type Config struct {
+	GatewayMode     GatewayMode
+	ClusterSubnets  []ClusterSubnet
+	ServiceSubnets  []netip.Prefix
+	JoinSubnets     []netip.Prefix // gateway routers meet the cluster router here: node id is the host part
+	TransitSubnets  []netip.Prefix // zones meet here: node id is the host part
+	UplinkInterface string         // "eth0"
+	Bridge          string         // "breth0"
+	UserspaceOVS    bool           // OVS' netdev datapath: the kernel sees the uplink's packets too
+}
+
+// ManagementPort is the host's interface into its node switch.
+const ManagementPort = "ovn-k8s-mp0"
+
+// IntegrationBridge is the bridge that ovn-controller programs.
+const IntegrationBridge = "br-int"
+
+// DefaultJoinSubnets and DefaultTransitSubnets are OVN-Kubernetes' defaults.
+func DefaultJoinSubnets() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix("100.64.0.0/16"), netip.MustParsePrefix("fd98::/64")}
+}
+
+// DefaultTransitSubnets see DefaultJoinSubnets.
+func DefaultTransitSubnets() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix("100.88.0.0/16"), netip.MustParsePrefix("fd97::/64")}
+}
+
+// Families are the address families of the cluster subnets, IPv4 first.
+func (c *Config) Families() []Family {
+	var fs []Family
+	for _, f := range []Family{V4, V6} {
+		if len(c.Cluster(f)) > 0 {
+			fs = append(fs, f)
+		}
+	}
+	return fs
+}
+
+// Cluster are the cluster subnets of a family.
+func (c *Config) Cluster(f Family) []netip.Prefix {
+	var ps []netip.Prefix
+	for _, s := range c.ClusterSubnets {
+		if FamilyOf(s.CIDR.Addr()) == f {
+			ps = append(ps, s.CIDR)
+		}
+	}
+	return ps
+}
+
+// Join is the address of node id in the join subnet of a family; id 1 is the cluster router's.
+func (c *Config) Join(id int, f Family) netip.Prefix { return hostOf(c.JoinSubnets, id, f) }
+
+// Transit is the address of node id in the transit subnet of a family.
+func (c *Config) Transit(id int, f Family) netip.Prefix { return hostOf(c.TransitSubnets, id, f) }
+
+func hostOf(subnets []netip.Prefix, host int, f Family) netip.Prefix {
+	for _, s := range subnets {
+		if FamilyOf(s.Addr()) == f {
+			return netip.PrefixFrom(Nth(s, host), s.Bits())
+		}
+	}
+	return netip.Prefix{}
+}

@@ -1,0 +1,159 @@
+package world
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// EgressIPs lists all EgressIPs by name.
+func (w *World) EgressIPs() []string {
+	w.saw(KindEgressIPs, "")
+	return slices.Sorted(maps.Keys(w.egressIPs))
+}
+
+// EgressIP is an EgressIP, or nil.
+func (w *World) EgressIP(name string) *EgressIP {
+	w.saw(KindEgressIP, name)
+	return w.egressIPs[name]
+}
+
+// Serving is the EgressIP that serves a pod in a family, or nil: of those that select it and are active in that
+// family, the first in order of precedence. The others stand by, which is no state: it is what this says when the winner
+// is gone.
+func (w *World) Serving(p *Pod, f Family) *EgressIP {
+	if p.HostNetwork || p.Completed {
+		return nil
+	}
+	w.saw(KindEgressIPsIn, p.Namespace)
+	for _, e := range w.selecting[p.Namespace] {
+		w.saw(KindEgressIPServes, e.Name)
+		if e.Active(f) && e.Pods.Matches(labels.Set(p.Labels)) {
+			return e
+		}
+	}
+	return nil
+}
+
+// Active says whether the EgressIP decides about its pods' packets of a family: it is assigned, or was in force and has
+// not been given up.
+func (e *EgressIP) Active(f Family) bool {
+	return e.InForce[f] || slices.ContainsFunc(e.Items, func(a Assignment) bool { return FamilyOf(a.IP) == f }) ||
+		e.DropWhenUnassigned && len(f.OfAddrs(e.IPs)) > 0
+}
+
+// SelectedPods are the pods that an EgressIP selects, served by it or not, sorted by key.
+func (w *World) SelectedPods(e *EgressIP) []*Pod {
+	var out []*Pod
+	for ns, list := range w.selecting {
+		if !slices.Contains(list, e) {
+			continue
+		}
+		for _, p := range w.podsIn[ns] {
+			if !p.HostNetwork && !p.Completed && e.Pods.Matches(labels.Set(p.Labels)) {
+				out = append(out, p)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *Pod) int { return cmp.Compare(a.Key(), b.Key()) })
+	return out
+}
+
+// SetEgressIP adds or replaces an EgressIP.
+func (w *World) SetEgressIP(e *EgressIP) []Touch {
+	old := w.egressIPs[e.Name]
+	w.egressIPs[e.Name] = e
+	t := []Touch{{KindEgressIP, e.Name}}
+	if old == nil {
+		t = append(t, Touch{KindEgressIPs, ""})
+	}
+	if old == nil || !w.servesAlike(old, e) {
+		t = append(t, Touch{KindEgressIPServes, e.Name})
+	}
+	for name, ns := range w.namespaces {
+		t = append(t, w.selectIn(name, e.Name, e, e.Namespaces.Matches(labels.Set(ns.Labels)))...)
+	}
+	return t
+}
+
+// DelEgressIP removes an EgressIP.
+func (w *World) DelEgressIP(name string) []Touch {
+	old := w.egressIPs[name]
+	if old == nil {
+		return nil
+	}
+	delete(w.egressIPs, name)
+	t := []Touch{{KindEgressIP, name}, {KindEgressIPServes, name}, {KindEgressIPs, ""}}
+	for ns := range w.namespaces {
+		t = append(t, w.selectIn(ns, name, nil, false)...)
+	}
+	return t
+}
+
+// servesAlike says that the change from old to e changes no answer of Serving, nor of Hosted on this node.
+func (w *World) servesAlike(old, e *EgressIP) bool {
+	return old.Active(V4) == e.Active(V4) && old.Active(V6) == e.Active(V6) && old.UID == e.UID &&
+		old.Pods.String() == e.Pods.String() && slices.Equal(w.namedHere(old), w.namedHere(e))
+}
+
+func (w *World) namedHere(e *EgressIP) []netip.Addr {
+	var here []netip.Addr
+	for _, a := range e.Items {
+		if a.Node == w.Self {
+			here = append(here, a.IP)
+		}
+	}
+	return here
+}
+
+// selectIn brings one namespace's list up to date for one EgressIP.
+func (w *World) selectIn(ns, name string, e *EgressIP, selected bool) []Touch {
+	list := w.selecting[ns]
+	i := slices.IndexFunc(list, func(o *EgressIP) bool { return o.Name == name })
+	if i < 0 && !selected {
+		return nil
+	}
+	if i >= 0 && selected && byPrecedence(list[i], e) == 0 {
+		list[i] = e // the same place: readers of the list see the same objects' names
+		return nil
+	}
+	w.selecting[ns] = placed(list, i, e, selected)
+	return []Touch{{KindEgressIPsIn, ns}}
+}
+
+// placed is list without its i-th entry and, when selected, with e at its place.
+func placed(list []*EgressIP, i int, e *EgressIP, selected bool) []*EgressIP {
+	list = slices.Clone(list)
+	if i >= 0 {
+		list = slices.Delete(list, i, i+1)
+	}
+	if selected {
+		at, _ := slices.BinarySearchFunc(list, e, byPrecedence)
+		list = slices.Insert(list, at, e)
+	}
+	return list
+}
+
+// reselect makes a namespace's list anew, after its labels changed.
+func (w *World) reselect(ns string) []Touch {
+	n := w.namespaces[ns]
+	if n == nil {
+		delete(w.selecting, ns)
+		return []Touch{{KindEgressIPsIn, ns}}
+	}
+	var list []*EgressIP
+	for _, e := range w.egressIPs {
+		if e.Namespaces.Matches(labels.Set(n.Labels)) {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, byPrecedence)
+	if slices.Equal(list, w.selecting[ns]) {
+		return nil
+	}
+	w.selecting[ns] = list
+	return []Touch{{KindEgressIPsIn, ns}}
+}

@@ -1,0 +1,64 @@
+package world
+
+import (
+	"maps"
+	"slices"
+)
+
+// Touch names something that a compile may read: one object, one index entry, or a whole table (Key "").
+type Touch struct {
+	Kind Kind
+	Key  string
+}
+
+// Kind is a table or an index of the world.
+type Kind uint8
+
+const (
+	KindOnce Kind = iota // always there, once, key "": for what a node holds whatever the cluster looks like
+	KindHost
+	KindNodes
+	KindNode
+	KindNamespace
+	KindPods
+	KindPod
+	KindEgressIPs
+	KindEgressIP       // everything of one EgressIP
+	KindEgressIPServes // what decides whether one EgressIP serves a pod, and whether its addresses are hosted here
+	KindEgressIPsIn    // the EgressIPs that select one namespace, in order of precedence
+	KindHolders        // the nodes that hold addresses of one EgressIP
+	KindAttachments
+	KindAttachment
+	KindServices
+	KindService
+)
+
+// Recording is the same world, telling read of everything that is looked at through it.
+func (w *World) Recording(read func(Touch)) *World {
+	v := *w
+	v.read = read
+	return &v
+}
+
+func (w *World) saw(k Kind, key string) {
+	if w.read != nil {
+		w.read(Touch{k, key})
+	}
+}
+
+// Keys lists the objects of a kind, in no order; for the kinds that features compile one by one.
+func (w *World) Keys(k Kind) []string {
+	switch k {
+	case KindNode:
+		return slices.Collect(maps.Keys(w.nodes))
+	case KindPod:
+		return slices.Collect(maps.Keys(w.pods))
+	case KindEgressIP:
+		return slices.Collect(maps.Keys(w.egressIPs))
+	case KindAttachment:
+		return slices.Collect(maps.Keys(w.attachments))
+	case KindService:
+		return slices.Collect(maps.Keys(w.services))
+	}
+	return []string{""}
+}

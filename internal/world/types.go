@@ -1,0 +1,127 @@
+package world
+
+import (
+	"net/netip"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Node is a node of the cluster: its labels and what its annotations say, parsed.
+type Node struct {
+	Name   string
+	Labels map[string]string
+	// ID is the node's number (k8s.ovn.org/node-id); 0 until the controller has given one.
+	ID int
+	// Subnets are the node's pod subnets, one a family (k8s.ovn.org/node-subnets).
+	Subnets []netip.Prefix
+	// Primary are the node's addresses on its primary network, with its length (k8s.ovn.org/node-primary-ifaddr).
+	Primary []netip.Prefix
+	// HostAddrs are all addresses of the host, egress IPs left out (k8s.ovn.org/host-cidrs).
+	HostAddrs []netip.Addr
+	// Gateways are the next hops of the host's default routes (k8s.ovn.org/l3-gateway-config).
+	Gateways []netip.Addr
+	// ChassisID is the OVN system-id (k8s.ovn.org/node-chassis-id); "" until the agent has published it.
+	ChassisID string
+	Ready     bool
+	// BootID is of the kernel that runs now (status.nodeInfo.bootID).
+	BootID string
+	// Deleting: the object is going away, or the node is excluded; it takes no new egress IP.
+	Deleting bool
+	// Problems say which annotation could not be read, and why. What could be read stands.
+	Problems []string
+}
+
+// Namespace is a namespace's labels.
+type Namespace struct {
+	Name   string
+	Labels map[string]string
+}
+
+// Pod is a pod, as far as its addresses and selection go.
+type Pod struct {
+	Namespace, Name, UID string
+	Node                 string
+	Labels               map[string]string
+	// IPs come from k8s.ovn.org/pod-networks, which is there before the first packet; else from status.podIPs.
+	IPs         []netip.Addr
+	HostNetwork bool
+	// Completed pods have given their addresses up; terminating ones keep theirs, and their egress IP.
+	Completed bool
+}
+
+// Key is "namespace/name".
+func (p *Pod) Key() string { return p.Namespace + "/" + p.Name }
+
+// Assignment says that a node should hold an egress IP: one item of an EgressIP's status.
+type Assignment struct {
+	Node string
+	IP   netip.Addr
+}
+
+// EgressIP is an EgressIP object; what could not be read of it is in Problems.
+type EgressIP struct {
+	Name, UID  string
+	Created    time.Time
+	Generation int64
+	// IPs are the requested addresses that are addresses, in the object's order, each once.
+	IPs                []netip.Addr
+	Namespaces, Pods   labels.Selector
+	Items              []Assignment
+	InForce            [2]bool // by Family: once held, selected pods send nothing with another source
+	DropWhenUnassigned bool
+	Problems           []string
+}
+
+// Attachment is a pod's port on this node, read from OVS: it is there from CNI ADD to DEL.
+type Attachment struct {
+	Namespace, Name, UID string
+	HostIface            string
+	MAC                  string
+	IPs                  []netip.Addr
+	// HeldBack: the pod started before any holder of its egress IP was ready; it sends nothing outside until one is.
+	HeldBack bool
+}
+
+// Key is "namespace/name".
+func (a *Attachment) Key() string { return a.Namespace + "/" + a.Name }
+
+// LSP is the pod's logical switch port, and the iface-id of its OVS interface.
+func (a *Attachment) LSP() string { return a.Namespace + "_" + a.Name }
+
+// Host is what was found on this very host.
+type Host struct {
+	// UplinkMAC is the hardware address that host and gateway router share.
+	UplinkMAC string
+	// Primary are the addresses of the gateway bridge, one a family.
+	Primary []netip.Prefix
+	// Addrs are all global addresses of the host, but the management port's and egress IPs.
+	Addrs []netip.Addr
+	// Gateways are the next hops of the default routes, one a family.
+	Gateways []netip.Addr
+	MTU      int
+}
+
+// Service is a ClusterIP Service with the endpoints of its slices merged.
+type Service struct {
+	Namespace, Name string
+	ClusterIPs      []netip.Addr
+	Ports           []ServicePort
+}
+
+// Key is "namespace/name".
+func (s *Service) Key() string { return s.Namespace + "/" + s.Name }
+
+// ServicePort is one port with the ready endpoints behind it, sorted.
+type ServicePort struct {
+	Protocol  string // "tcp", "udp", "sctp"
+	Port      uint16
+	Endpoints []netip.AddrPort
+}
+
+// Holding is what one node says of itself: the egress IPs that its targets hold and answer for.
+type Holding struct {
+	Node, BootID string
+	// Holds by EgressIP name.
+	Holds map[string][]netip.Addr
+}

@@ -1,0 +1,173 @@
+package world
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+)
+
+// World is all tables. It is not safe for concurrent use: one loop owns it.
+type World struct {
+	Self   string // this node's name; "" in the controller
+	Config *Config
+
+	host        *Host
+	nodes       map[string]*Node
+	namespaces  map[string]*Namespace
+	pods        map[string]*Pod
+	podsIn      map[string]map[string]*Pod // by namespace
+	egressIPs   map[string]*EgressIP
+	selecting   map[string][]*EgressIP // by namespace, in order of precedence
+	holdings    map[string]*Holding    // by node
+	attachments map[string]*Attachment
+	services    map[string]*Service
+
+	read func(Touch) // nil when nobody records
+}
+
+// New is a world with nothing in it.
+func New(self string, c *Config) *World {
+	return &World{
+		Self: self, Config: c, nodes: map[string]*Node{}, namespaces: map[string]*Namespace{}, pods: map[string]*Pod{},
+		podsIn: map[string]map[string]*Pod{}, egressIPs: map[string]*EgressIP{}, selecting: map[string][]*EgressIP{},
+		holdings: map[string]*Holding{}, attachments: map[string]*Attachment{}, services: map[string]*Service{},
+	}
+}
+
+// Host is this host's facts; nil until they were read.
+func (w *World) Host() *Host {
+	w.saw(KindHost, "")
+	return w.host
+}
+
+// SetHost replaces the host's facts.
+func (w *World) SetHost(h *Host) []Touch {
+	if w.host != nil && w.host.equal(h) {
+		return nil
+	}
+	w.host = h
+	return []Touch{{KindHost, ""}}
+}
+
+func (h *Host) equal(o *Host) bool {
+	return h.UplinkMAC == o.UplinkMAC && h.MTU == o.MTU && slices.Equal(h.Primary, o.Primary) &&
+		slices.Equal(h.Addrs, o.Addrs) && slices.Equal(h.Gateways, o.Gateways)
+}
+
+// Nodes lists all nodes by name.
+func (w *World) Nodes() []string {
+	w.saw(KindNodes, "")
+	return slices.Sorted(maps.Keys(w.nodes))
+}
+
+// Node is a node, or nil.
+func (w *World) Node(name string) *Node {
+	w.saw(KindNode, name)
+	return w.nodes[name]
+}
+
+// SetNode adds or replaces a node.
+func (w *World) SetNode(n *Node) []Touch {
+	old := w.nodes[n.Name]
+	w.nodes[n.Name] = n
+	if old == nil {
+		return append(w.touchHolder(n.Name), Touch{KindNode, n.Name}, Touch{KindNodes, ""})
+	}
+	if old.same(n) {
+		return nil
+	}
+	return append(w.touchHolder(n.Name), Touch{KindNode, n.Name})
+}
+
+// DelNode removes a node.
+func (w *World) DelNode(name string) []Touch {
+	if w.nodes[name] == nil {
+		return nil
+	}
+	delete(w.nodes, name)
+	return append(w.touchHolder(name), Touch{KindNode, name}, Touch{KindNodes, ""})
+}
+
+// same compares nodes: a kubelet writes its status every few seconds, and most of it concerns nobody here.
+func (n *Node) same(o *Node) bool {
+	return n.ID == o.ID && n.Ready == o.Ready && n.BootID == o.BootID && n.Deleting == o.Deleting && n.ChassisID == o.ChassisID &&
+		maps.Equal(n.Labels, o.Labels) && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Primary, o.Primary) &&
+		slices.Equal(n.HostAddrs, o.HostAddrs) && slices.Equal(n.Gateways, o.Gateways) && slices.Equal(n.Problems, o.Problems)
+}
+
+// Attachments lists the pods that have a port on this node, "namespace/name".
+func (w *World) Attachments() []string {
+	w.saw(KindAttachments, "")
+	return slices.Sorted(maps.Keys(w.attachments))
+}
+
+// Attachment is a pod's port on this node, or nil.
+func (w *World) Attachment(key string) *Attachment {
+	w.saw(KindAttachment, key)
+	return w.attachments[key]
+}
+
+// SetAttachment adds or replaces a pod's port.
+func (w *World) SetAttachment(a *Attachment) []Touch {
+	old := w.attachments[a.Key()]
+	w.attachments[a.Key()] = a
+	if old != nil {
+		return []Touch{{KindAttachment, a.Key()}}
+	}
+	return []Touch{{KindAttachment, a.Key()}, {KindAttachments, ""}}
+}
+
+// DelAttachment removes a pod's port, unless a newer one of the same pod has taken its place.
+func (w *World) DelAttachment(key, hostIface string) []Touch {
+	if a := w.attachments[key]; a == nil || a.HostIface != hostIface {
+		return nil
+	}
+	delete(w.attachments, key)
+	return []Touch{{KindAttachment, key}, {KindAttachments, ""}}
+}
+
+// Services lists all Services, "namespace/name".
+func (w *World) Services() []string {
+	w.saw(KindServices, "")
+	return slices.Collect(maps.Keys(w.services))
+}
+
+// Service is a Service, or nil.
+func (w *World) Service(key string) *Service {
+	w.saw(KindService, key)
+	return w.services[key]
+}
+
+// SetService adds or replaces a Service.
+func (w *World) SetService(s *Service) []Touch {
+	old := w.services[s.Key()]
+	w.services[s.Key()] = s
+	if old != nil {
+		return []Touch{{KindService, s.Key()}}
+	}
+	return []Touch{{KindService, s.Key()}, {KindServices, ""}}
+}
+
+// DelService removes a Service.
+func (w *World) DelService(key string) []Touch {
+	if w.services[key] == nil {
+		return nil
+	}
+	delete(w.services, key)
+	return []Touch{{KindService, key}, {KindServices, ""}}
+}
+
+// byPrecedence is the one order of precedence: creation, then name.
+func byPrecedence(a, b *EgressIP) int {
+	if c := a.Created.Compare(b.Created); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.Name, b.Name)
+}
+
+// EachEgressIP yields all EgressIPs in order of precedence.
+func (w *World) EachEgressIP() iter.Seq[*EgressIP] {
+	w.saw(KindEgressIPs, "")
+	return slices.Values(slices.SortedFunc(maps.Values(w.egressIPs), byPrecedence))
+}
