@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -41,9 +42,15 @@ func startForwarder(t *testing.T, target string) (addr string, stop func() error
 	if err != nil {
 		t.Fatal(err)
 	}
+	// inheritedListener owns the number it is given, as after an exec; f must not close the same one again.
+	fd, err := syscall.Dup(int(f.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
 	addr = l.Addr().String()
 	l.Close()
-	inherited, err := inheritedListener(int(f.Fd()))
+	inherited, err := inheritedListener(fd)
 	if err != nil {
 		t.Fatal(err)
 	}

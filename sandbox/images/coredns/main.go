@@ -1,0 +1,27 @@
+// Command coredns is CoreDNS with the plugins that a cluster's DNS uses, and no others.
+package main
+
+import (
+	"github.com/coredns/coredns/core/dnsserver"
+	"github.com/coredns/coredns/coremain"
+
+	_ "github.com/coredns/coredns/plugin/cache"
+	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/forward"
+	_ "github.com/coredns/coredns/plugin/health"
+	_ "github.com/coredns/coredns/plugin/hosts"
+	_ "github.com/coredns/coredns/plugin/kubernetes"
+	_ "github.com/coredns/coredns/plugin/loadbalance"
+	_ "github.com/coredns/coredns/plugin/log"
+	_ "github.com/coredns/coredns/plugin/loop"
+	_ "github.com/coredns/coredns/plugin/ready"
+	_ "github.com/coredns/coredns/plugin/reload"
+)
+
+func main() {
+	// A query passes the plugins in this order, whatever their order in the Corefile.
+	dnsserver.Directives = []string{
+		"reload", "ready", "health", "errors", "log", "cache", "loadbalance", "hosts", "kubernetes", "loop", "forward",
+	}
+	coremain.Run()
+}
