@@ -3,7 +3,6 @@ package world
 import (
 	"cmp"
 	"maps"
-	"net/netip"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -30,7 +29,7 @@ func (w *World) Serving(p *Pod, f Family) *EgressIP {
 	}
 	w.saw(KindEgressIPsIn, p.Namespace)
 	for _, e := range w.selecting[p.Namespace] {
-		w.saw(KindEgressIPServes, e.Name)
+		w.saw(KindEgressIP, e.Name)
 		if e.Active(f) && e.Pods.Matches(labels.Set(p.Labels)) {
 			return e
 		}
@@ -66,12 +65,12 @@ func (w *World) SelectedPods(e *EgressIP) []*Pod {
 func (w *World) SetEgressIP(e *EgressIP) []Touch {
 	old := w.egressIPs[e.Name]
 	w.egressIPs[e.Name] = e
-	t := []Touch{{KindEgressIP, e.Name}}
-	if old == nil {
-		t = append(t, Touch{KindEgressIPs, ""})
-	}
-	if old == nil || !w.servesAlike(old, e) {
-		t = append(t, Touch{KindEgressIPServes, e.Name})
+	var t []Touch
+	switch {
+	case old == nil:
+		t = []Touch{{KindEgressIP, e.Name}, {KindEgressIPs, ""}}
+	case !old.same(e):
+		t = []Touch{{KindEgressIP, e.Name}}
 	}
 	for name, ns := range w.namespaces {
 		t = append(t, w.selectIn(name, e.Name, e, e.Namespaces.Matches(labels.Set(ns.Labels)))...)
@@ -86,27 +85,17 @@ func (w *World) DelEgressIP(name string) []Touch {
 		return nil
 	}
 	delete(w.egressIPs, name)
-	t := []Touch{{KindEgressIP, name}, {KindEgressIPServes, name}, {KindEgressIPs, ""}}
+	t := []Touch{{KindEgressIP, name}, {KindEgressIPs, ""}}
 	for ns := range w.namespaces {
 		t = append(t, w.selectIn(ns, name, nil, false)...)
 	}
 	return t
 }
 
-// servesAlike says that the change from old to e changes no answer of Serving, nor of Hosted on this node.
-func (w *World) servesAlike(old, e *EgressIP) bool {
-	return old.Active(V4) == e.Active(V4) && old.Active(V6) == e.Active(V6) && old.UID == e.UID &&
-		old.Pods.String() == e.Pods.String() && slices.Equal(w.namedHere(old), w.namedHere(e))
-}
-
-func (w *World) namedHere(e *EgressIP) []netip.Addr {
-	var here []netip.Addr
-	for _, a := range e.Items {
-		if a.Node == w.Self {
-			here = append(here, a.IP)
-		}
-	}
-	return here
+func (e *EgressIP) same(o *EgressIP) bool {
+	return e.UID == o.UID && e.Created.Equal(o.Created) && e.Generation == o.Generation && slices.Equal(e.IPs, o.IPs) &&
+		e.Namespaces.String() == o.Namespaces.String() && e.Pods.String() == o.Pods.String() && slices.Equal(e.Items, o.Items) &&
+		e.InForce == o.InForce && e.DropWhenUnassigned == o.DropWhenUnassigned && slices.Equal(e.Problems, o.Problems)
 }
 
 // selectIn brings one namespace's list up to date for one EgressIP.

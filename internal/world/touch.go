@@ -23,10 +23,9 @@ const (
 	KindPods
 	KindPod
 	KindEgressIPs
-	KindEgressIP       // everything of one EgressIP
-	KindEgressIPServes // what decides whether one EgressIP serves a pod, and whether its addresses are hosted here
-	KindEgressIPsIn    // the EgressIPs that select one namespace, in order of precedence
-	KindHolders        // the nodes that hold addresses of one EgressIP
+	KindEgressIP
+	KindEgressIPsIn // the EgressIPs that select one namespace, in order of precedence
+	KindHolders     // the nodes that hold addresses of one EgressIP
 	KindAttachments
 	KindAttachment
 	KindServices

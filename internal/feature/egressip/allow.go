@@ -1,0 +1,73 @@
+package egressip
+
+import (
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Allow keeps everything inside the cluster as it is: traffic among pods, to nodes, and replies of inbound connections.
+type Allow struct{}
+
+func (Allow) Name() string    { return "egressip-allow" }
+func (Allow) Per() world.Kind { return world.KindHost }
+
+// Compile adds the policies of seed egress-ip.md with priority 102, and what marks replies.
+func (Allow) Compile(w *world.World, _ string, out *plan.Rows) {
+	if n := w.Node(w.Self); n == nil || n.ID == 0 || w.Host() == nil {
+		return
+	}
+	out.AddPolicy("egressip-no-reroute/reply-traffic", plan.PriorityAllow, "pkt.mark == "+plan.Itoa(plan.MarkReply), "allow", nil, nil)
+	for _, f := range w.Config.Families() {
+		insideCluster(w, f, out)
+		toNodes(w, f, out)
+		heldBack(f, out)
+	}
+}
+
+func insideCluster(w *world.World, f world.Family, out *plan.Rows) {
+	ip := f.Match()
+	for _, from := range w.Config.Cluster(f) {
+		for _, to := range append(w.Config.Cluster(f), w.Config.Join(1, f).Masked()) {
+			out.AddPolicy("egressip-no-reroute/"+from.String()+"-"+to.String(), plan.PriorityAllow,
+				ip+".src == "+from.String()+" && "+ip+".dst == "+to.String(), "allow", nil, nil)
+		}
+	}
+}
+
+// toNodes also asks for the node's own address, so that it is the same wherever the pod runs, and marks replies of connections
+// that came from outside, which must not be steered anywhere.
+func toNodes(w *world.World, f world.Family, out *plan.Rows) {
+	ip, served := f.Match(), plan.InSet(servedPods(f))
+	out.AddSet(servedPods(f))
+	out.AddSet(nodeIPs(f))
+	out.AddPolicy("egressip-no-reroute/nodes."+f.String(), plan.PriorityAllow,
+		ip+".src == "+served+" && "+ip+".dst == "+plan.InSet(nodeIPs(f)), "allow", nil,
+		map[string]string{"pkt_mark": plan.Itoa(plan.MarkNodeIP)})
+	out.AddNB(plan.RowID{Table: "QoS", Name: "egressip-mark-reply-traffic." + f.String()}, plan.Switch(w.Self), plan.Cols{
+		"priority": plan.PriorityReplies, "direction": "from-lport", "match": ip + ".src == " + served + " && ct.trk && ct.rpl",
+		"action": map[string]string{"mark": plan.Itoa(plan.MarkReply)},
+	})
+}
+
+// heldBack drops what pods say to the outside that started before their egress IP was ready.
+func heldBack(f world.Family, out *plan.Rows) {
+	out.AddSet(heldPods(f))
+	out.AddPolicy("egressip-held-back."+f.String(), plan.PriorityEgressIP, f.Match()+".src == "+plan.InSet(heldPods(f)), "drop", nil, nil)
+}
+
+// NodeAddresses are one node's members of the set of node addresses.
+type NodeAddresses struct{}
+
+func (NodeAddresses) Name() string    { return "egressip-node" }
+func (NodeAddresses) Per() world.Kind { return world.KindNode }
+
+// Compile adds every address of one node's host.
+func (NodeAddresses) Compile(w *world.World, key string, out *plan.Rows) {
+	n := w.Node(key)
+	if n == nil {
+		return
+	}
+	for _, ip := range n.HostAddrs {
+		insideNodes(ip, out)
+	}
+}

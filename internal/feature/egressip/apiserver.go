@@ -1,0 +1,43 @@
+package egressip
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// APIServer counts the machines of the control plane as nodes: a selected pod reaches the API as every other pod does, also while its
+// egress IP is held back, whether or not these machines run a kubelet.
+type APIServer struct{}
+
+func (APIServer) Name() string    { return "egressip-apiserver" }
+func (APIServer) Per() world.Kind { return world.KindService }
+
+// Compile adds the endpoints of the one Service that the API server keeps for itself.
+func (APIServer) Compile(w *world.World, key string, out *plan.Rows) {
+	if key != "default/kubernetes" {
+		return
+	}
+	s := w.Service(key)
+	if s == nil {
+		return
+	}
+	for _, p := range s.Ports {
+		for _, e := range p.Endpoints {
+			if !inCluster(w, e.Addr()) {
+				insideNodes(e.Addr(), out)
+			}
+		}
+	}
+}
+
+func inCluster(w *world.World, ip netip.Addr) bool {
+	return slices.ContainsFunc(w.Config.Cluster(world.FamilyOf(ip)), func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+func insideNodes(ip netip.Addr, out *plan.Rows) {
+	out.AddElem(nodeIPs(world.FamilyOf(ip)), ip.String())
+	plan.Claim(&out.SourceExempt, ip, plan.None{})
+}

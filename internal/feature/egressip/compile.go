@@ -1,0 +1,89 @@
+// Package egressip compiles EgressIPs: which source address selected pods leave with, and through which node.
+//
+// In: EgressIPs with the assignment that the controller wrote, the pods they select, and what each node says it holds.
+// Out, on a pod's node: the pod in a set, and one policy an EgressIP that steers the set to the holders, or drops. Out, on
+// a holder: the pods in a set, and one NAT row an address. README.md walks a packet through it; assign.go is the controller's half.
+package egressip
+
+import (
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// The ids of the address sets. Their members are all that grows with the number of pods.
+func localPods(e *world.EgressIP, f world.Family) string {
+	return "egressip/" + e.Name + "/local." + f.String()
+}
+func allPods(e *world.EgressIP, f world.Family) string {
+	return "egressip/" + e.Name + "/pods." + f.String()
+}
+func servedPods(f world.Family) string { return "egressip-served-pods." + f.String() }
+func heldPods(f world.Family) string   { return "egressip-held-pods." + f.String() }
+func nodeIPs(f world.Family) string    { return "node-ips." + f.String() }
+
+// Pods makes a pod a member of the sets that decide about it. Its unit is the pod, for that is what has one answer: which
+// egress IP serves it.
+type Pods struct{}
+
+func (Pods) Name() string    { return "egressip-pod" }
+func (Pods) Per() world.Kind { return world.KindPod }
+
+// Compile adds one pod's memberships.
+func (Pods) Compile(w *world.World, key string, out *plan.Rows) {
+	p := w.Pod(key)
+	if p == nil {
+		return
+	}
+	for _, f := range w.Config.Families() {
+		e := w.Serving(p, f)
+		if e == nil {
+			continue
+		}
+		for _, ip := range f.OfAddrs(addresses(w, p)) {
+			if p.Node == w.Self {
+				steerPod(w, e, f, p, ip, out)
+			}
+			translatePod(w, e, f, ip, out)
+		}
+	}
+}
+
+// addresses are the attachment's where the pod is ours: it knows before the API tells.
+func addresses(w *world.World, p *world.Pod) []netip.Addr {
+	if p.Node != w.Self {
+		return p.IPs
+	}
+	if a := w.Attachment(p.Key()); a != nil && a.UID == p.UID {
+		return a.IPs
+	}
+	return p.IPs
+}
+
+// steerPod puts a pod of this node under its EgressIP's policy. Every such pod claims the policy and its set: the first brings
+// them and the last takes them away, so that a node holds nothing for EgressIPs that none of its pods use.
+func steerPod(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
+	out.AddElem(servedPods(f), ip.String())
+	action, nexthops := steer(w, e, f)
+	if action == "" {
+		if a := w.Attachment(p.Key()); a != nil && a.HeldBack {
+			out.AddElem(heldPods(f), ip.String())
+		}
+		return
+	}
+	set := localPods(e, f)
+	out.AddSet(set)
+	out.AddElem(set, ip.String())
+	out.AddPolicy("egressip/"+e.Name+"/"+f.String(), plan.PriorityEgressIP, f.Match()+".src == "+plan.InSet(set), action, nexthops, nil)
+}
+
+// translatePod puts a pod, of any node, among those that a holder translates.
+func translatePod(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
+	held := hosted(w, e, f)
+	if len(held) == 0 {
+		return
+	}
+	out.AddElem(allPods(e, f), ip.String())
+	plan.Claim(&out.Sources, plan.Source{Router: plan.GatewayRouter(w.Self), Pod: ip}, held[0])
+}

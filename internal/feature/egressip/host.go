@@ -1,0 +1,65 @@
+package egressip
+
+import (
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Hosts is what a holder has for an EgressIP, whoever its pods are.
+type Hosts struct{}
+
+func (Hosts) Name() string    { return "egressip" }
+func (Hosts) Per() world.Kind { return world.KindEgressIP }
+
+// Compile adds the translation to every address that this node hosts.
+func (Hosts) Compile(w *world.World, key string, out *plan.Rows) {
+	e, h := w.EgressIP(key), w.Host()
+	if e == nil || h == nil {
+		return
+	}
+	for _, f := range w.Config.Families() {
+		held := hosted(w, e, f)
+		if len(held) > 0 {
+			out.AddSet(allPods(e, f))
+		}
+		for _, ip := range held {
+			translate(w, e, f, ip, out)
+			answer(w, h, ip, out)
+		}
+	}
+}
+
+// translate is one NAT row a cluster subnet for any number of pods (NAT.match, OVN 24.03 and later). It comes before the node
+// subnet's own row by its priority, and leaves what goes to nodes to that one.
+func translate(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
+	match := f.Match() + ".src == " + plan.InSet(allPods(e, f)) + " && " + f.Match() + ".dst != " + plan.InSet(nodeIPs(f))
+	for _, c := range w.Config.Cluster(f) {
+		id := NATRow(e.Name, ip) + "/" + c.String()
+		out.AddNB(plan.RowID{Table: "NAT", Name: id}, plan.Router(plan.GatewayRouter(w.Self)), plan.Cols{
+			"type": "snat", "external_ip": ip.String(), "logical_ip": c.String(), "match": match, "priority": natPriority,
+		})
+	}
+}
+
+// natPriority is above what OVN 25.03 gives the node subnet's row by its prefix length.
+const natPriority = 10
+
+// NATRow is the start of the ids of the rows that translate to an address: the agent reads them back to know what it holds.
+func NATRow(egressIP string, ip netip.Addr) string { return "egressip/" + egressIP + "/" + ip.String() }
+
+// answer tells the link where the address is, and keeps unasked connections to it from the host: it is no address of the host, which
+// would send them out again.
+func answer(w *world.World, h *world.Host, ip netip.Addr, out *plan.Rows) {
+	plan.Claim(&out.Announcements, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, plan.None{})
+	out.AddFlow(w.Config.Bridge, 1, 20, destination(ip), "drop")
+}
+
+// destination is the OpenFlow match of packets to one address.
+func destination(ip netip.Addr) string {
+	if ip.Is4() {
+		return "ip,nw_dst=" + ip.String()
+	}
+	return "ipv6,ipv6_dst=" + ip.String()
+}

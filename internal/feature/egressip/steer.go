@@ -1,0 +1,92 @@
+package egressip
+
+import (
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// steer says what a pod's node does with a served pod's packets of a family: reroute to the nodes that are ready for them, drop
+// while the EgressIP is in force and nobody is, or, with action "", nothing: the path the pod had, the node's own address.
+//
+// In order: nodes named in status that hold their address and are alive; a live node that still holds one though it is no longer
+// named, while its successor gets ready; a named holder that is not heard of, which may be all that is left.
+func steer(w *world.World, e *world.EgressIP, f world.Family) (action string, nexthops []string) {
+	if !w.EgressIP(e.Name).Active(f) {
+		return "", nil
+	}
+	for _, nodes := range [][]string{namedHolders(w, e, f, true), formerHolders(w, e, f), namedHolders(w, e, f, false)} {
+		if hops := nexthopsOf(w, nodes, f); len(hops) > 0 {
+			return "reroute", hops
+		}
+	}
+	if e.InForce[f] || e.DropWhenUnassigned {
+		return "drop", nil
+	}
+	return "", nil
+}
+
+// namedHolders are the nodes that status names and that hold what it says.
+func namedHolders(w *world.World, e *world.EgressIP, f world.Family, alive bool) []string {
+	var out []string
+	for _, a := range e.Items {
+		if world.FamilyOf(a.IP) == f && w.Holds(a.Node, e.Name, a.IP) && w.Alive(a.Node) == alive {
+			out = append(out, a.Node)
+		}
+	}
+	return out
+}
+
+// formerHolders are live nodes that still hold an address of the EgressIP.
+func formerHolders(w *world.World, e *world.EgressIP, f world.Family) []string {
+	var out []string
+	for _, ip := range f.OfAddrs(e.IPs) {
+		for _, n := range w.Holders(e.Name, ip) {
+			if w.Alive(n) {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}
+
+// nexthopsOf are addresses on the cluster router's side: this node's own gateway router, or the other zones' transit ports.
+func nexthopsOf(w *world.World, nodes []string, f world.Family) []string {
+	seen := map[netip.Addr]bool{}
+	var hops []string
+	for _, name := range nodes {
+		n := w.Node(name)
+		if n == nil || n.ID == 0 {
+			continue
+		}
+		hop := w.Config.Transit(n.ID, f).Addr()
+		if name == w.Self {
+			hop = w.Config.Join(n.ID, f).Addr()
+		}
+		if !seen[hop] {
+			seen[hop] = true
+			hops = append(hops, hop.String())
+		}
+	}
+	return hops
+}
+
+// hosted are the addresses of a family that this node translates to: those that status says it holds, else those that it still
+// holds while no named node is ready, so that packets on their way, and nodes that are behind, find it as it was.
+func hosted(w *world.World, e *world.EgressIP, f world.Family) []netip.Addr {
+	var named, former []netip.Addr
+	for _, a := range w.EgressIP(e.Name).Items {
+		if a.Node == w.Self && world.FamilyOf(a.IP) == f {
+			named = append(named, a.IP)
+		}
+	}
+	if len(named) > 0 || !e.Active(f) || len(namedHolders(w, e, f, true)) > 0 {
+		return named
+	}
+	for _, ip := range f.OfAddrs(e.IPs) {
+		if w.Holds(w.Self, e.Name, ip) {
+			former = append(former, ip)
+		}
+	}
+	return former
+}

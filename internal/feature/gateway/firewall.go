@@ -1,0 +1,72 @@
+package gateway
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Firewall is the host's own part: in local gateway mode it forwards and masquerades for this node's pods, and in every mode it lets
+// no pod's address out, nor another node's pods through.
+type Firewall struct{}
+
+func (Firewall) Name() string    { return "gateway-firewall" }
+func (Firewall) Per() world.Kind { return world.KindHost }
+
+// Compile adds the chains.
+func (Firewall) Compile(w *world.World, _ string, out *plan.Rows) {
+	n, h := w.Node(w.Self), w.Host()
+	if h == nil {
+		return
+	}
+	if w.Config.UserspaceOVS {
+		quietUplink(w.Config.UplinkInterface, out)
+	}
+	if n == nil || len(n.Subnets) == 0 {
+		return
+	}
+	forward := chain(out, "forward", plan.NFTChainSpec{Type: "filter", Hook: "forward", Priority: "filter"})
+	nat := chain(out, "postrouting", plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "srcnat"})
+	for _, s := range n.Subnets {
+		for _, c := range w.Config.Cluster(world.FamilyOf(s.Addr())) {
+			foreignPods(forward, s, c, out)
+			masquerade(nat, s, c, out)
+		}
+	}
+}
+
+func chain(out *plan.Rows, name string, spec plan.NFTChainSpec) plan.NFTChain {
+	c := plan.NFTChain{Family: "inet", Name: name}
+	plan.Claim(&out.NFTChains, c, spec)
+	return c
+}
+
+// foreignPods drops and counts what comes from the management port with another node's pod as source: it was steered here to be
+// translated and was not. Masquerading would give it this node's address.
+func foreignPods(c plan.NFTChain, own, cluster netip.Prefix, out *plan.Rows) {
+	ip := family(own)
+	rule(c, "untranslated "+cluster.String(), fmt.Sprintf("iifname %q %s saddr %s %s saddr != %s %s daddr != %s counter drop",
+		world.ManagementPort, ip, cluster, ip, own, ip, cluster), out)
+}
+
+// masquerade gives this node's pods the address of the interface they leave by.
+func masquerade(c plan.NFTChain, own, cluster netip.Prefix, out *plan.Rows) {
+	ip := family(own)
+	rule(c, "masquerade "+own.String(), fmt.Sprintf("oifname != %q %s saddr %s %s daddr != %s masquerade",
+		world.ManagementPort, ip, own, ip, cluster), out)
+}
+
+func rule(c plan.NFTChain, name, text string, out *plan.Rows) {
+	plan.Claim(&out.NFTRules, plan.NFTRule{Chain: c, Name: name}, text)
+}
+
+func family(p netip.Prefix) string { return [...]string{"ip", "ip6"}[world.FamilyOf(p.Addr())] }
+
+// quietUplink keeps the uplink's packets from the kernel where OVS reads them through a packet socket: it would answer for connections
+// that are not its own, with RST. The socket sees them before the ingress hook does.
+func quietUplink(uplink string, out *plan.Rows) {
+	plan.Claim(&out.NFTChains, plan.NFTChain{Family: "netdev", Name: "uplink"},
+		plan.NFTChainSpec{Type: "filter", Hook: "ingress", Priority: "0", Device: uplink, Policy: "drop"})
+}

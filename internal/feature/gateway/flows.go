@@ -1,0 +1,98 @@
+// Package gateway compiles the place where the cluster meets the outside: the bridge of the uplink, the management port, the host's
+// own forwarding, and the node's address as source of everything that no egress feature claims.
+//
+// In: facts of this very host, and flags. The bridge's flows need nothing else: after a restart of ovs-vswitchd they are gone, and
+// the API server may be behind that very bridge. Out: flows, ports, addresses, routes, nftables rows, NAT rows and policies.
+package gateway
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Bridge is the flows of the uplink's bridge. Host and gateway router share the node's addresses and its hardware address: ct_mark
+// in zone 64000 tells whose connection a packet is of (1 OVN, 2 host).
+type Bridge struct{}
+
+func (Bridge) Name() string    { return "gateway-bridge" }
+func (Bridge) Per() world.Kind { return world.KindHost }
+
+const (
+	markOVN  = "ct(commit,zone=64000,exec(set_field:0x1->ct_mark))"
+	markHost = "ct(commit,zone=64000,exec(set_field:0x2->ct_mark))"
+	ovn      = "{ovn}" // the patch port to br-int; the plane puts the number in
+	// neighbours are ND's messages, RFC 4861: they belong to no connection.
+	neighbourFirst, neighbourLast = 133, 137
+)
+
+// Compile adds the flows. The bridge is secure: what no flow allows does not pass, and after a restart nothing does.
+func (Bridge) Compile(w *world.World, _ string, out *plan.Rows) {
+	h := w.Host()
+	if h == nil || h.UplinkMAC == "" {
+		return
+	}
+	b := flows{bridge: w.Config.Bridge, uplink: "{" + w.Config.UplinkInterface + "}", mac: h.UplinkMAC, out: out}
+	b.links()
+	b.neighbours()
+	for _, p := range h.Primary {
+		b.family(world.FamilyOf(p.Addr()), p.Addr(), w.Config.Cluster(world.FamilyOf(p.Addr())))
+	}
+}
+
+type flows struct {
+	bridge, uplink, mac string
+	out                 *plan.Rows
+}
+
+func (b flows) add(table, priority int, match, actions string) {
+	b.out.AddFlow(b.bridge, table, priority, match, actions)
+}
+
+// links is everything below IP: ARP above all. Both sides hear what is for all, and what is for the hardware address they share.
+func (b flows) links() {
+	b.add(0, 10, "in_port="+b.uplink+",dl_dst="+b.mac, "LOCAL,"+ovn)
+	b.add(0, 9, "in_port="+b.uplink+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", "LOCAL,"+ovn)
+	b.add(0, 9, "in_port=LOCAL", "output:"+b.uplink)
+	b.add(0, 9, "in_port="+ovn, "output:"+b.uplink)
+}
+
+func (b flows) neighbours() {
+	for t := neighbourFirst; t <= neighbourLast; t++ {
+		icmp := fmt.Sprintf("icmp6,icmp_type=%d,", t)
+		b.add(0, 110, icmp+"in_port="+b.uplink, "LOCAL,"+ovn)
+		b.add(0, 110, icmp+"in_port=LOCAL", "output:"+b.uplink)
+		b.add(0, 110, icmp+"in_port="+ovn, "output:"+b.uplink)
+	}
+}
+
+// family is seed egress-ip.md, "Pod to node IP traffic" and "Dealing with non SNATed traffic": 105 asks for the node's address, 103 drops
+// what should have been translated and was not, 100 remembers whose the connection is. There is no bypass (109) for local pods.
+func (b flows) family(f world.Family, node netip.Addr, cluster []netip.Prefix) {
+	ip, src := protocol(f), sourceField(f)
+	b.add(0, 105, fmt.Sprintf("%s,in_port=%s,pkt_mark=%#x", ip, ovn, plan.MarkNodeIP),
+		"ct(commit,zone=64000,nat(src="+node.String()+"),exec(set_field:0x1->ct_mark)),output:"+b.uplink)
+	for _, c := range cluster {
+		b.add(0, 103, ip+",in_port="+ovn+","+src+"="+c.String(), "drop")
+		b.add(0, 103, ip+",in_port=LOCAL,"+src+"="+c.String(), "drop")
+	}
+	b.add(0, 100, ip+",in_port="+ovn, markOVN+",output:"+b.uplink)
+	b.add(0, 100, ip+",in_port=LOCAL", markHost+",output:"+b.uplink)
+	b.add(0, 50, ip+",in_port="+b.uplink, "ct(zone=64000,nat,table=1)")
+	b.replies(ip)
+}
+
+// replies find the side that the connection is of; what is new is for the host.
+func (b flows) replies(ip string) {
+	for _, state := range []string{"+trk+est", "+trk+rel"} {
+		b.add(1, 100, ip+",ct_state="+state+",ct_mark=0x1", "output:"+ovn)
+		b.add(1, 100, ip+",ct_state="+state+",ct_mark=0x2", "LOCAL")
+	}
+	b.add(1, 10, ip+",dl_dst="+b.mac, "LOCAL")
+	b.add(1, 9, ip+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", "LOCAL")
+}
+
+func protocol(f world.Family) string    { return [...]string{"ip", "ipv6"}[f] }
+func sourceField(f world.Family) string { return [...]string{"nw_src", "ipv6_src"}[f] }

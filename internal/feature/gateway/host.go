@@ -1,0 +1,91 @@
+package gateway
+
+import (
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// overhead is what Geneve over IPv6 with OVN's options adds, rounded up; OVN-Kubernetes' choice.
+const overhead = 100
+
+// PodMTU is what pods may send so that it fits into a tunnel over the uplink: with the uplink's own MTU a TCP stream stalls.
+func PodMTU(uplink int) int { return uplink - overhead }
+
+// Management is the host's port into its node switch, and what the host needs to use it.
+type Management struct{}
+
+func (Management) Name() string    { return "gateway-management" }
+func (Management) Per() world.Kind { return world.KindHost }
+
+// Compile adds the port, its addresses and the routes to pods and Services.
+func (Management) Compile(w *world.World, _ string, out *plan.Rows) {
+	n, h := w.Node(w.Self), w.Host()
+	if n == nil || h == nil || n.ID == 0 || len(n.Subnets) == 0 {
+		return
+	}
+	mtu := PodMTU(h.MTU)
+	plan.Claim(&out.Ports, plan.Port{Bridge: world.IntegrationBridge, Name: world.ManagementPort}, plan.PortSpec{
+		Type: "internal", MAC: world.MAC(world.Nth(n.Subnets[0], 2)), MTU: mtu, ExternalIDs: plan.Pairs("iface-id", "k8s-"+n.Name),
+	})
+	for _, s := range n.Subnets {
+		managementFamily(w, s, mtu, out)
+	}
+}
+
+func managementFamily(w *world.World, subnet netip.Prefix, mtu int, out *plan.Rows) {
+	dev, f := world.ManagementPort, world.FamilyOf(subnet.Addr())
+	own, router := world.Nth(subnet, 2), world.Nth(subnet, 1)
+	plan.Claim(&out.Addrs, plan.Addr{Dev: dev, Prefix: netip.PrefixFrom(own, subnet.Bits())}, plan.AddrSpec{NoDAD: f == world.V6})
+	to := w.Config.Cluster(f)
+	for _, s := range w.Config.ServiceSubnets {
+		if world.FamilyOf(s.Addr()) == f {
+			to = append(to, s)
+		}
+	}
+	for _, dst := range to {
+		plan.Claim(&out.Routes, plan.RouteKey{Table: mainTable, Dst: dst}, plan.Route{Dev: dev, Via: router, Src: own, MTU: mtu})
+	}
+	for _, key := range forwarding(f, dev) {
+		plan.Claim(&out.Sysctls, plan.Sysctl{Key: key}, "1")
+	}
+	if f == world.V4 {
+		// Loose: a reply of a pod may come by another way than the kernel would send to it.
+		plan.Claim(&out.Sysctls, plan.Sysctl{Key: "net.ipv4.conf." + dev + ".rp_filter"}, "2")
+	}
+}
+
+const mainTable = 254
+
+func forwarding(f world.Family, dev string) []string {
+	if f == world.V4 {
+		return []string{"net.ipv4.conf." + dev + ".forwarding"}
+	}
+	return []string{"net.ipv6.conf.all.forwarding"}
+}
+
+// Settings are this node's chassis in the local OVS database: they wait for nothing but the uplink's address.
+type Settings struct{}
+
+func (Settings) Name() string    { return "gateway-settings" }
+func (Settings) Per() world.Kind { return world.KindHost }
+
+// Compile adds the keys that ovn-controller reads.
+func (Settings) Compile(w *world.World, _ string, out *plan.Rows) {
+	h := w.Host()
+	if h == nil || len(h.Primary) == 0 {
+		return
+	}
+	datapath := "system"
+	if w.Config.UserspaceOVS {
+		datapath = "netdev"
+	}
+	for k, v := range map[string]string{
+		"system-id": w.Self, "hostname": w.Self, "ovn-remote": "unix:/run/ovn/ovnsb_db.sock", "ovn-encap-type": "geneve",
+		"ovn-encap-ip": h.Primary[0].Addr().String(), "ovn-bridge-datapath-type": datapath, "ovn-monitor-all": "true",
+		"ovn-bridge-mappings": plan.PhysicalNetwork + ":" + w.Config.Bridge, "ovn-is-interconn": "true",
+	} {
+		plan.Claim(&out.OVSIDs, k, v)
+	}
+}

@@ -1,0 +1,45 @@
+package gateway
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Router is what the node's address has to do with its pods: it is their source outside, and their host's address.
+type Router struct{}
+
+func (Router) Name() string    { return "gateway-router" }
+func (Router) Per() world.Kind { return world.KindHost }
+
+// Compile adds translation and policies.
+func (Router) Compile(w *world.World, _ string, out *plan.Rows) {
+	n, h := w.Node(w.Self), w.Host()
+	if n == nil || h == nil || n.ID == 0 {
+		return
+	}
+	for _, s := range n.Subnets {
+		f := world.FamilyOf(s.Addr())
+		if p, ok := f.Of(h.Primary); ok {
+			nodeIP(w.Self, s, p.Addr(), out)
+		}
+		for _, a := range f.OfAddrs(h.Addrs) {
+			ownHost(w.Self, f, a, world.Nth(s, 2), out)
+		}
+	}
+}
+
+// nodeIP is for this node's own pods only, never for the whole cluster subnet: pods of other nodes would leave with this node's address.
+func nodeIP(self string, subnet netip.Prefix, node netip.Addr, out *plan.Rows) {
+	out.AddNB(plan.RowID{Table: "NAT", Name: "node-ip/" + subnet.String()}, plan.Router(plan.GatewayRouter(self)), plan.Cols{
+		"type": "snat", "external_ip": node.String(), "logical_ip": subnet.String(),
+	})
+}
+
+// ownHost sends a pod's packets to its own node over the management port: the gateway router has the same address and would keep them.
+func ownHost(self string, f world.Family, host, management netip.Addr, out *plan.Rows) {
+	match := fmt.Sprintf("inport == %q && %s.dst == %s", "rtos-"+self, f.Match(), host)
+	out.AddPolicy("own-node/"+host.String(), plan.PriorityOwnNode, match, "reroute", []string{management.String()}, nil)
+}

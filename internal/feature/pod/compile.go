@@ -1,0 +1,33 @@
+// Package pod compiles the logical switch ports of the pods that are attached to this node.
+//
+// In: attachments, as OVS holds them from CNI ADD to DEL. Out: one Logical_Switch_Port a pod, with port security, so that a
+// pod cannot send with an address that is not its own.
+package pod
+
+import (
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Ports is the feature.
+type Ports struct{}
+
+func (Ports) Name() string    { return "pod" }
+func (Ports) Per() world.Kind { return world.KindAttachment }
+
+// Compile adds the port of one pod.
+func (Ports) Compile(w *world.World, key string, out *plan.Rows) {
+	a, n := w.Attachment(key), w.Node(w.Self)
+	if a == nil || n == nil || n.ID == 0 {
+		return
+	}
+	address := a.MAC
+	for _, ip := range a.IPs {
+		address += " " + ip.String()
+	}
+	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: a.LSP()}, plan.Switch(w.Self), plan.Cols{
+		"name": a.LSP(), "addresses": []string{address}, "port_security": []string{address},
+		"options":      map[string]string{"requested-chassis": w.Self},
+		"external_ids": map[string]string{"pod": "true", "namespace": a.Namespace},
+	})
+}

@@ -1,0 +1,160 @@
+// Package zone compiles the logical network under everything else: this node's OVN zone and its way to the others.
+//
+// In: this node's id, subnets and chassis, and the other nodes'. Out: Northbound routers, switches and routes with
+// OVN-Kubernetes' names, and the remote chassis in the Southbound. README.md draws it.
+package zone
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// transitKey is the transit switch's tunnel key: the same number in every zone makes them one switch.
+const transitKey = 16711683
+
+// Own is the zone of this very node.
+type Own struct{}
+
+func (Own) Name() string    { return "zone" }
+func (Own) Per() world.Kind { return world.KindHost }
+
+// Compile waits for the node's id and for the host's uplink: without either there is nothing to connect.
+func (Own) Compile(w *world.World, _ string, out *plan.Rows) {
+	n, h := w.Node(w.Self), w.Host()
+	if n == nil || n.ID == 0 || h == nil || len(n.Subnets) == 0 {
+		return
+	}
+	global(n, out)
+	nodeSwitch(n, out)
+	join(w, n, out)
+	gatewayRouter(w, n, h, out)
+	transit(w, n, out)
+	routes(w, n, h, out)
+}
+
+// RouterAddr and ManagementAddr are the first two addresses of a node's subnet, as in OVN-Kubernetes.
+func RouterAddr(subnet netip.Prefix) netip.Addr     { return world.Nth(subnet, 1) }
+func ManagementAddr(subnet netip.Prefix) netip.Addr { return world.Nth(subnet, 2) }
+
+func global(n *world.Node, out *plan.Rows) {
+	out.AddNB(plan.RowID{Table: "NB_Global", Name: "."}, plan.RowID{}, plan.Cols{
+		"name": n.Name, "options": map[string]string{"name": n.Name},
+	})
+	out.AddNB(plan.Router(plan.ClusterRouter), plan.RowID{}, plan.Cols{"name": plan.ClusterRouter})
+	out.AddNB(plan.Group(plan.ServiceLBGroup), plan.RowID{}, plan.Cols{"name": plan.ServiceLBGroup})
+}
+
+func nodeSwitch(n *world.Node, out *plan.Rows) {
+	var routers, management []string
+	for _, s := range n.Subnets {
+		routers = append(routers, netip.PrefixFrom(RouterAddr(s), s.Bits()).String())
+		management = append(management, ManagementAddr(s).String())
+	}
+	out.AddNB(plan.Switch(n.Name), plan.RowID{}, plan.Cols{
+		"name": n.Name, "load_balancer_group": []plan.RowID{plan.Group(plan.ServiceLBGroup)},
+	})
+	out.AddPeers(plan.ClusterRouter, "rtos-"+n.Name, n.Name, "stor-"+n.Name, world.MAC(RouterAddr(n.Subnets[0])), routers, nil, nil)
+	port := "k8s-" + n.Name
+	mac := world.MAC(ManagementAddr(n.Subnets[0]))
+	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: port}, plan.Switch(n.Name), plan.Cols{
+		"name": port, "addresses": []string{address(mac, management)},
+	})
+}
+
+// address is a switch port's address column: the hardware address and the IP addresses behind it.
+func address(mac string, ips []string) string {
+	for _, ip := range ips {
+		mac += " " + ip
+	}
+	return mac
+}
+
+func join(w *world.World, n *world.Node, out *plan.Rows) {
+	out.AddNB(plan.Switch(plan.JoinSwitch), plan.RowID{}, plan.Cols{"name": plan.JoinSwitch})
+	out.AddPeers(plan.ClusterRouter, "rtoj-"+plan.ClusterRouter, plan.JoinSwitch, "jtor-"+plan.ClusterRouter,
+		world.MAC(w.Config.Join(1, w.Config.Families()[0]).Addr()), joins(w, 1), nil, nil)
+}
+
+func joins(w *world.World, id int) []string {
+	var out []string
+	for _, f := range w.Config.Families() {
+		out = append(out, w.Config.Join(id, f).String())
+	}
+	return out
+}
+
+func gatewayRouter(w *world.World, n *world.Node, h *world.Host, out *plan.Rows) {
+	gr, ext := plan.GatewayRouter(n.Name), plan.ExternalSwitch(n.Name)
+	out.AddNB(plan.Router(gr), plan.RowID{}, plan.Cols{"name": gr, "options": map[string]string{
+		"chassis": n.Name, "lb_force_snat_ip": "router_ip", "dynamic_neigh_routers": "true", "always_learn_from_arp_request": "false",
+	}})
+	out.AddPeers(gr, "rtoj-"+gr, plan.JoinSwitch, "jtor-"+gr, world.MAC(w.Config.Join(n.ID, w.Config.Families()[0]).Addr()), joins(w, n.ID), nil, nil)
+	out.AddNB(plan.Switch(ext), plan.RowID{}, plan.Cols{"name": ext})
+	var networks []string
+	for _, p := range h.Primary {
+		networks = append(networks, p.String())
+	}
+	out.AddPeers(gr, "rtoe-"+gr, ext, "etor-"+gr, h.UplinkMAC, networks, nil, map[string]string{"nat-addresses": "router", "exclude-lb-vips-from-garp": "true"})
+	localnet := w.Config.Bridge + "_" + n.Name
+	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: localnet}, plan.Switch(ext), plan.Cols{
+		"name": localnet, "type": "localnet", "addresses": []string{"unknown"}, "options": map[string]string{"network_name": plan.PhysicalNetwork},
+	})
+	gatewayRoutes(w, gr, h, out)
+}
+
+// gatewayRoutes lead back into the cluster, and out to the host's own gateways.
+func gatewayRoutes(w *world.World, gr string, h *world.Host, out *plan.Rows) {
+	for _, f := range w.Config.Families() {
+		for _, c := range w.Config.Cluster(f) {
+			out.AddRoute(gr, "dst-ip", c.String(), w.Config.Join(1, f).Addr().String(), "")
+		}
+		for _, via := range f.OfAddrs(h.Gateways) {
+			out.AddRoute(gr, "dst-ip", anywhere(f), via.String(), "rtoe-"+gr)
+		}
+	}
+}
+
+func anywhere(f world.Family) string { return [...]string{"0.0.0.0/0", "::/0"}[f] }
+
+func transit(w *world.World, n *world.Node, out *plan.Rows) {
+	out.AddNB(plan.Switch(plan.TransitSwitch), plan.RowID{}, plan.Cols{
+		"name": plan.TransitSwitch, "other_config": map[string]string{"requested-tnl-key": plan.Itoa(transitKey)},
+	})
+	key := map[string]string{"requested-tnl-key": plan.Itoa(n.ID)}
+	out.AddPeers(plan.ClusterRouter, "rtots-"+n.Name, plan.TransitSwitch, "tstor-"+n.Name, transitMAC(w, n.ID), transits(w, n.ID), key, key)
+}
+
+func transits(w *world.World, id int) []string {
+	var out []string
+	for _, f := range w.Config.Families() {
+		out = append(out, w.Config.Transit(id, f).String())
+	}
+	return out
+}
+
+func transitMAC(w *world.World, id int) string {
+	return world.MAC(w.Config.Transit(id, w.Config.Families()[0]).Addr())
+}
+
+// routes send what this node's pods say to the outside to the gateway router, or in local gateway mode to the host. The route
+// for the whole cluster subnet is for packets of other nodes' pods that were steered here: OVN acts on a reroute policy only
+// where a route matched first, and it is the way to the gateway router for those that are translated here.
+func routes(w *world.World, n *world.Node, h *world.Host, out *plan.Rows) {
+	for _, s := range n.Subnets {
+		f := world.FamilyOf(s.Addr())
+		gateway := w.Config.Join(n.ID, f).Addr()
+		own := gateway
+		if w.Config.GatewayMode == world.LocalGateway {
+			own = ManagementAddr(s)
+		}
+		out.AddRoute(plan.ClusterRouter, "src-ip", s.String(), own.String(), "")
+		for _, c := range w.Config.Cluster(f) {
+			if !slices.Contains(n.Subnets, c) {
+				out.AddRoute(plan.ClusterRouter, "src-ip", c.String(), gateway.String(), "")
+			}
+		}
+	}
+}

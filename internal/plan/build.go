@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// AddNB claims a Northbound row.
+func (r *Rows) AddNB(id, parent RowID, cols Cols) { Claim(&r.NB, id, Row{parent, cols}) }
+
+// AddSet claims an address set. Members are claimed one by one with AddElem.
+func (r *Rows) AddSet(id string) {
+	Claim(&r.NB, RowID{"Address_Set", id}, Row{Cols: Cols{"name": SetName(id)}})
+}
+
+// AddElem claims one member of an address set.
+func (r *Rows) AddElem(set, addr string) { Claim(&r.SetElems, SetElem{set, addr}, None{}) }
+
+// SetName is an address set's name in OVN, where '-' and '/' are no part of names. Kubernetes names have no '_', so that two
+// ids never make one name.
+func SetName(id string) string { return strings.NewReplacer("-", "_", "/", "__").Replace(id) }
+
+// InSet is an address set as it stands in a match.
+func InSet(id string) string { return "$" + SetName(id) }
+
+// AddPolicy claims a policy of the cluster router. nexthops is empty but for reroutes.
+func (r *Rows) AddPolicy(id string, priority int, match, action string, nexthops []string, options map[string]string) {
+	cols := Cols{"priority": priority, "match": match, "action": action, "nexthops": slices.Sorted(slices.Values(nexthops)), "options": options}
+	if options == nil {
+		cols["options"] = map[string]string{}
+	}
+	r.AddNB(RowID{"Logical_Router_Policy", id}, Router(ClusterRouter), cols)
+}
+
+// AddRoute claims a static route. policy is "dst-ip" or "src-ip"; port may be "".
+func (r *Rows) AddRoute(router, policy, prefix, nexthop, port string) {
+	cols := Cols{"ip_prefix": prefix, "nexthop": nexthop, "policy": policy}
+	if port != "" {
+		cols["output_port"] = port
+	}
+	r.AddNB(RowID{"Logical_Router_Static_Route", router + "/" + policy + "/" + prefix + "/" + nexthop}, Router(router), cols)
+}
+
+// AddPeers claims a router port and the switch port it is plugged into. routerOpts and switchOpts are further options.
+func (r *Rows) AddPeers(router, routerPort, sw, switchPort, mac string, networks []string, routerOpts, switchOpts map[string]string) {
+	r.AddNB(RowID{"Logical_Router_Port", routerPort}, Router(router), Cols{
+		"name": routerPort, "mac": mac, "networks": slices.Sorted(slices.Values(networks)), "options": merged(routerOpts),
+	})
+	r.AddNB(RowID{"Logical_Switch_Port", switchPort}, Switch(sw), Cols{
+		"name": switchPort, "type": "router", "addresses": []string{"router"},
+		"options": merged(switchOpts, "router-port", routerPort),
+	})
+}
+
+// merged is m with further pairs, and never nil.
+func merged(m map[string]string, kv ...string) map[string]string {
+	out := make(map[string]string, len(m)+len(kv)/2)
+	for k, v := range m {
+		out[k] = v
+	}
+	for i := 0; i < len(kv); i += 2 {
+		out[kv[i]] = kv[i+1]
+	}
+	return out
+}
+
+// AddFlow claims an OpenFlow flow.
+func (r *Rows) AddFlow(bridge string, table, priority int, match, actions string) {
+	Claim(&r.Flows, Flow{bridge, table, priority, match}, actions)
+}
+
+// Pairs is "k=v,k=v" sorted by key: a comparable map.
+func Pairs(kv ...string) string {
+	var out []string
+	for i := 0; i < len(kv); i += 2 {
+		out = append(out, kv[i]+"="+kv[i+1])
+	}
+	slices.Sort(out)
+	return strings.Join(out, ",")
+}
+
+// Itoa keeps marks and keys, which OVN stores as text, short to write.
+func Itoa(n int) string { return strconv.Itoa(n) }

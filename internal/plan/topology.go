@@ -1,0 +1,41 @@
+package plan
+
+// The names of the logical network, as OVN-Kubernetes gives them: people and their tools look for these.
+const (
+	ClusterRouter = "ovn_cluster_router"
+	JoinSwitch    = "join"
+	TransitSwitch = "transit_switch"
+	// ServiceLBGroup holds the load balancers of ClusterIP Services; every node switch refers to it.
+	ServiceLBGroup = "egret-services"
+	// PhysicalNetwork is the name that OVN's localnet ports and ovn-bridge-mappings share.
+	PhysicalNetwork = "physnet"
+)
+
+// GatewayRouter is the router between the join switch and the uplink of a node.
+func GatewayRouter(node string) string { return "GR_" + node }
+
+// ExternalSwitch is the switch with the localnet port of a node's uplink.
+func ExternalSwitch(node string) string { return "ext_" + node }
+
+// Router, Switch and Group are the ids of root rows that have a name column.
+func Router(name string) RowID { return RowID{"Logical_Router", name} }
+func Switch(name string) RowID { return RowID{"Logical_Switch", name} }
+func Group(name string) RowID  { return RowID{"Load_Balancer_Group", name} }
+
+// Priorities of logical router policies, as in OVN-Kubernetes.
+const (
+	PriorityOwnNode  = 1004 // to an address of the pod's own node: to the host, by the management port
+	PriorityAllow    = 102  // what no egress feature may touch
+	PriorityEgressIP = 100
+	// PriorityReplies is of the QoS rule that marks replies of inbound connections.
+	PriorityReplies = 103
+)
+
+const (
+	// MarkReply is set on replies of inbound connections; policy 102 lets them take the way they came.
+	MarkReply = 42
+	// MarkNodeIP (0x3f0) asks breth0 for the node's own address as source (seed egress-ip.md, "Pod to node IP traffic").
+	MarkNodeIP = 1008
+	// ZoneGateway is the conntrack zone of the gateway bridge; ct_mark there says whose a connection is.
+	ZoneGateway = 64000
+)
