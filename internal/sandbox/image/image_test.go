@@ -1,0 +1,244 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func sample(t *testing.T) Image {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program")
+	writeTest(t, program, "machine code")
+	return Image{
+		Name:       "localhost/sample:1",
+		Entrypoint: []string{"/usr/bin/program"},
+		Env:        []string{"A=b"},
+		Files: []File{
+			{Path: "/usr/bin/program", Mode: 0o755, Source: program},
+			{Path: "/bin", Link: "usr/bin"},
+			{Path: "/etc/passwd", Mode: 0o644, Content: "root:x:0:0::/:/bin/sh\n"},
+			{Path: "/tmp", Mode: 0o777 | fs.ModeSticky},
+		},
+	}
+}
+
+// An importer finds, from index.json on, each blob under its digest and with its size.
+func TestLayoutLeadsFromTheNameToTheLayer(t *testing.T) {
+	var out bytes.Buffer
+	if err := Write(&out, sample(t)); err != nil {
+		t.Fatal(err)
+	}
+	layout := members(t, out.Bytes())
+	if have := string(layout["oci-layout"].content); have != `{"imageLayoutVersion":"1.0.0"}` {
+		t.Errorf("oci-layout: %s", have)
+	}
+	idx := decode[index](t, layout["index.json"].content)
+	if have := idx.Manifests[0].Annotations["io.containerd.image.name"]; have != "localhost/sample:1" {
+		t.Errorf("name %q", have)
+	}
+	man := decode[manifest](t, follow(t, layout, idx.Manifests[0]))
+	config := decode[imageConfig](t, follow(t, layout, man.Config))
+	if !slices.Equal(config.Config.Entrypoint, []string{"/usr/bin/program"}) || !slices.Equal(config.Config.Env, []string{"A=b"}) {
+		t.Errorf("run config %+v", config.Config)
+	}
+	if want := []string{man.Layers[0].Digest}; !slices.Equal(config.RootFS.DiffIDs, want) {
+		t.Errorf("diff ids %v, want the uncompressed layer's digest %v", config.RootFS.DiffIDs, want)
+	}
+	checkLayer(t, members(t, follow(t, layout, man.Layers[0])))
+}
+
+func checkLayer(t *testing.T, layer map[string]member) {
+	t.Helper()
+	if f := layer["usr/bin/program"]; string(f.content) != "machine code" || f.Mode != 0o755 {
+		t.Errorf("program %q %o", f.content, f.Mode)
+	}
+	if f := layer["bin"]; f.Typeflag != tar.TypeSymlink || f.Linkname != "usr/bin" {
+		t.Errorf("link %+v", f.Header)
+	}
+	if f := layer["tmp/"]; f.Typeflag != tar.TypeDir || f.Mode != 0o1777 {
+		t.Errorf("tmp %+v", f.Header)
+	}
+	for _, dir := range []string{"usr/", "usr/bin/", "etc/"} {
+		if f, ok := layer[dir]; !ok || f.Mode != 0o755 {
+			t.Errorf("parent folder %s: %+v", dir, f.Header)
+		}
+	}
+}
+
+func TestSameInputSameBytes(t *testing.T) {
+	img := sample(t)
+	var one, two bytes.Buffer
+	if err := Write(&one, img); err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(img.Files)
+	if err := Write(&two, img); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(one.Bytes(), two.Bytes()) {
+		t.Error("the order of the files shows in the image")
+	}
+}
+
+func TestBuildOneWritesOnlyWhatChanged(t *testing.T) {
+	img, file := sample(t), filepath.Join(t.TempDir(), "sample.tar")
+	written := 0
+	build := func() {
+		t.Helper()
+		if err := buildOne(file, img, func(string) { written++ }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		name   string
+		change func()
+		want   int
+	}{
+		{"first", func() {}, 1},
+		{"nothing changed", func() {}, 1},
+		{"program changed", func() { writeTest(t, img.Files[0].Source, "other code") }, 2},
+		{"entrypoint changed", func() { img.Entrypoint = []string{"/bin/program"} }, 3},
+		{"file lost", func() { os.Remove(file) }, 4},
+	} {
+		step.change()
+		if build(); written != step.want {
+			t.Errorf("%s: written %d times, want %d", step.name, written, step.want)
+		}
+	}
+}
+
+func TestMissingBinaryIsNamed(t *testing.T) {
+	root, bin := debian(t), t.TempDir()
+	err := BuildAll(context.Background(), root, bin, t.TempDir(), func(string) {})
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("have %v", err)
+	}
+	for _, want := range []string{filepath.Join(bin, "pause"), "make build"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+}
+
+// debian makes a folder with the layout of a merged /usr and every tool as a plain file.
+func debian(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	for _, name := range tools() {
+		writeTest(t, filepath.Join(root, name), "#!/bin/sh\n")
+	}
+	symlink(t, "usr/bin", filepath.Join(root, "bin"))
+	return root
+}
+
+func TestResolveAddsEveryLinkOnTheWay(t *testing.T) {
+	root := debian(t)
+	writeTest(t, filepath.Join(root, "usr/bin/nc.openbsd"), "")
+	if err := os.Remove(filepath.Join(root, "usr/bin/nc")); err != nil {
+		t.Fatal(err)
+	}
+	symlink(t, "/etc/alternatives/nc", filepath.Join(root, "usr/bin/nc"))
+	symlink(t, "/bin/nc.openbsd", filepath.Join(root, "etc/alternatives/nc"))
+	c, err := newClosure(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.add("/usr/bin/nc"); err != nil {
+		t.Fatal(err)
+	}
+	for name, link := range map[string]string{
+		"/bin": "usr/bin", "/usr/bin/nc": "/etc/alternatives/nc", "/etc/alternatives/nc": "/bin/nc.openbsd",
+	} {
+		if have := c.files[name].Link; have != link {
+			t.Errorf("%s leads to %q, want %q", name, have, link)
+		}
+	}
+	if c.files["/usr/bin/nc.openbsd"].Source == "" {
+		t.Error("the program itself is missing")
+	}
+}
+
+func TestLinkLoopIsAnError(t *testing.T) {
+	root := debian(t)
+	symlink(t, "b", filepath.Join(root, "a"))
+	symlink(t, "a", filepath.Join(root, "b"))
+	if _, err := newClosure(root); err == nil {
+		t.Error("a loop of links was followed")
+	}
+}
+
+type member struct {
+	tar.Header
+	content []byte
+}
+
+func members(t *testing.T, archive []byte) map[string]member {
+	t.Helper()
+	found := map[string]member{}
+	for r := tar.NewReader(bytes.NewReader(archive)); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return found
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[h.Name] = member{*h, content}
+	}
+}
+
+// follow returns the blob d points to after checking its digest and size.
+func follow(t *testing.T, layout map[string]member, d descriptor) []byte {
+	t.Helper()
+	content := layout["blobs/sha256/"+strings.TrimPrefix(d.Digest, "sha256:")].content
+	sum := sha256.Sum256(content)
+	if have := "sha256:" + hex.EncodeToString(sum[:]); have != d.Digest || int64(len(content)) != d.Size {
+		t.Fatalf("blob of %s: digest %s, %d bytes, want %s, %d bytes", d.MediaType, have, len(content), d.Digest, d.Size)
+	}
+	return content
+}
+
+func decode[T any](t *testing.T, content []byte) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal(content, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func symlink(t *testing.T, target, file string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeTest(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
