@@ -70,6 +70,9 @@ func (m *Memo) redo(u unit, w *world.World) {
 	m.forget(u, old.reads)
 	now := m.compile(u, w)
 	m.State.Replace(Owner(m.features[u.feature], u.key), old.rows, now.rows)
+	if !w.Has(m.features[u.feature].Per(), u.key) {
+		return // it compiled to nothing, and is asked again when its object comes back
+	}
 	m.results[u] = now
 	for _, t := range now.reads {
 		if m.readers[t] == nil {
@@ -100,3 +103,6 @@ func (m *Memo) forget(u unit, reads []world.Touch) {
 	}
 	delete(m.results, u)
 }
+
+// Size is the number of units remembered.
+func (m *Memo) Size() int { return len(m.results) }

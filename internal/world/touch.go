@@ -61,3 +61,20 @@ func (w *World) Keys(k Kind) []string {
 	}
 	return []string{""}
 }
+
+// Has says whether the object of a kind exists.
+func (w *World) Has(k Kind, key string) bool {
+	switch k {
+	case KindNode:
+		return w.nodes[key] != nil
+	case KindPod:
+		return w.pods[key] != nil
+	case KindEgressIP:
+		return w.egressIPs[key] != nil
+	case KindAttachment:
+		return w.attachments[key] != nil
+	case KindService:
+		return w.services[key] != nil
+	}
+	return true
+}

@@ -28,6 +28,11 @@ type Node struct {
 	BootID string
 	// Deleting: the object is going away, or the node is excluded; it takes no new egress IP.
 	Deleting bool
+	// Join and Transit are the addresses that the annotations name. Only the controller reads them, to correct them: others
+	// take Config.Join and Config.Transit of ID.
+	Join, Transit []netip.Prefix
+	// Version is the object's resourceVersion, for those who write it.
+	Version string
 	// Problems say which annotation could not be read, and why. What could be read stands.
 	Problems []string
 }
@@ -70,7 +75,23 @@ type EgressIP struct {
 	Items              []Assignment
 	InForce            [2]bool // by Family: once held, selected pods send nothing with another source
 	DropWhenUnassigned bool
-	Problems           []string
+	// Conditions are those of the status, as they stand.
+	Conditions []Condition
+	// Version is the object's resourceVersion, for those who write it.
+	Version  string
+	Problems []string
+}
+
+// Condition is one condition of an object's status.
+type Condition struct {
+	Type    string
+	Status  string // "True", "False" or "Unknown"
+	Reason  string
+	Message string
+	// Generation is that of the spec it speaks of.
+	Generation int64
+	// Since is when Status last changed, in whole seconds; zero: now.
+	Since time.Time
 }
 
 // Attachment is a pod's port on this node, read from OVS: it is there from CNI ADD to DEL.

@@ -93,7 +93,8 @@ func (w *World) DelNode(name string) []Touch {
 func (n *Node) same(o *Node) bool {
 	return n.ID == o.ID && n.Ready == o.Ready && n.BootID == o.BootID && n.Deleting == o.Deleting && n.ChassisID == o.ChassisID &&
 		maps.Equal(n.Labels, o.Labels) && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Primary, o.Primary) &&
-		slices.Equal(n.HostAddrs, o.HostAddrs) && slices.Equal(n.Gateways, o.Gateways) && slices.Equal(n.Problems, o.Problems)
+		slices.Equal(n.HostAddrs, o.HostAddrs) && slices.Equal(n.Gateways, o.Gateways) && slices.Equal(n.Problems, o.Problems) &&
+		slices.Equal(n.Join, o.Join) && slices.Equal(n.Transit, o.Transit)
 }
 
 // Attachments lists the pods that have a port on this node, "namespace/name".

@@ -1,0 +1,194 @@
+// Package compiletest makes worlds for tests and benchmarks: small ones that change at random, and big ones.
+package compiletest
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"pgregory.net/rapid"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Config is a dual-stack cluster's.
+func Config(mode world.GatewayMode) *world.Config {
+	return &world.Config{
+		GatewayMode: mode,
+		ClusterSubnets: []world.ClusterSubnet{
+			{CIDR: netip.MustParsePrefix("10.244.0.0/16"), NodeLen: 24},
+			{CIDR: netip.MustParsePrefix("fd00:10:244::/48"), NodeLen: 64},
+		},
+		ServiceSubnets: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:10:96::/112")},
+		JoinSubnets:    world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
+		UplinkInterface: "eth0", Bridge: "breth0", UserspaceOVS: true,
+	}
+}
+
+// Small is a world of three ready nodes n1, n2, n3 seen from self, with nothing else in it.
+func Small(self string, mode world.GatewayMode) *world.World {
+	w := world.New(self, Config(mode))
+	for i := 1; i <= 3; i++ {
+		w.SetNode(Node(i))
+	}
+	w.SetHost(Host(self))
+	return w
+}
+
+// Node is node n<i>, with id i+1 and the i-th subnets and addresses.
+func Node(i int) *world.Node {
+	name := fmt.Sprint("n", i)
+	return &world.Node{
+		Name: name, ID: i + 1, ChassisID: name, Ready: true, BootID: "boot-" + name,
+		Labels:    map[string]string{"k8s.ovn.org/egress-assignable": ""},
+		Subnets:   []netip.Prefix{netip.PrefixFrom(V4(10, 244, i, 0), 24), netip.PrefixFrom(v6("fd00:10:244::", i, 0), 64)},
+		Primary:   []netip.Prefix{netip.PrefixFrom(Primary(i), 24), netip.PrefixFrom(primary6(i), 64)},
+		HostAddrs: []netip.Addr{Primary(i), primary6(i)},
+		Gateways:  gateways(),
+	}
+}
+
+// Host is what node n<i> finds on itself.
+func Host(self string) *world.Host {
+	var i int
+	fmt.Sscanf(self, "n%d", &i)
+	return &world.Host{
+		UplinkMAC: fmt.Sprintf("02:00:00:00:00:%02x", i), MTU: 1500, Primary: Node(i).Primary, Addrs: Node(i).HostAddrs, Gateways: gateways(),
+	}
+}
+
+// Primary is node n<i>'s IPv4 address.
+func Primary(i int) netip.Addr { return V4(172, 18, 0, i+1) }
+func primary6(i int) netip.Addr {
+	return world.Nth(netip.MustParsePrefix("fc00:f853:ccd:e793::/64"), i+1)
+}
+func gateways() []netip.Addr {
+	return []netip.Addr{V4(172, 18, 0, 1), netip.MustParseAddr("fc00:f853:ccd:e793::1")}
+}
+
+// V4 is an IPv4 address.
+func V4(a, b, c, d int) netip.Addr {
+	return netip.AddrFrom4([4]byte{byte(a), byte(b), byte(c), byte(d)})
+}
+
+func v6(prefix string, subnet, host int) netip.Addr {
+	b := netip.MustParseAddr(prefix).As16()
+	b[6], b[7], b[14], b[15] = byte(subnet>>8), byte(subnet), byte(host>>8), byte(host)
+	return netip.AddrFrom16(b)
+}
+
+// Pod is pod ns<i%3>/p<i> on a node n<j>, with the addresses that go with both.
+func Pod(i int, node string) *world.Pod {
+	var j int
+	fmt.Sscanf(node, "n%d", &j)
+	return &world.Pod{
+		Namespace: fmt.Sprint("ns", i%3), Name: fmt.Sprint("p", i), UID: fmt.Sprint("uid-", i), Node: node,
+		Labels: map[string]string{"app": []string{"web", "db"}[i%2]}, IPs: PodIPs(i, j),
+	}
+}
+
+// PodIPs are the i-th pod addresses of node n<j>.
+func PodIPs(i, j int) []netip.Addr {
+	return []netip.Addr{V4(10, 244, j, 10+i), v6("fd00:10:244::", j, 10+i)}
+}
+
+// Attachment is a pod's port.
+func Attachment(p *world.Pod) *world.Attachment {
+	return &world.Attachment{
+		Namespace: p.Namespace, Name: p.Name, UID: p.UID, HostIface: "veth" + p.Name, MAC: world.MAC(p.IPs[0]), IPs: p.IPs,
+	}
+}
+
+// EgressIP is EgressIP e<i>, the i-th oldest, for the pods of all namespaces that match the selector text.
+func EgressIP(i int, pods string, ips ...netip.Addr) *world.EgressIP {
+	sel, err := labels.Parse(pods)
+	if err != nil {
+		panic(err) // a test's own text
+	}
+	return &world.EgressIP{
+		Name: fmt.Sprint("e", i), UID: fmt.Sprint("uid-e", i), Created: time.Unix(int64(1000+i), 0), IPs: ips,
+		Namespaces: labels.Everything(), Pods: sel,
+	}
+}
+
+// EgressAddr is the i-th address for egress IPs on the nodes' network, of each family.
+func EgressAddr(i int) []netip.Addr {
+	return []netip.Addr{V4(172, 18, 0, 50+i), world.Nth(netip.MustParsePrefix("fc00:f853:ccd:e793::/64"), 0x50+i)}
+}
+
+// Change is one random change of a Small world.
+func Change(t *rapid.T, w *world.World) []world.Touch {
+	node := fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "node"))
+	i := rapid.IntRange(0, 5).Draw(t, "i")
+	switch rapid.IntRange(0, 12).Draw(t, "change") {
+	case 0:
+		return w.SetNode(changedNode(t, node))
+	case 1:
+		if node != w.Self {
+			return w.DelNode(node)
+		}
+		return w.SetHost(Host(w.Self))
+	case 2, 3:
+		return append(w.SetPod(Pod(i, node)), attach(w, Pod(i, node))...)
+	case 4:
+		p := Pod(i, node)
+		return append(w.DelPod(p.Key()), w.DelAttachment(p.Key(), "veth"+p.Name)...)
+	case 5:
+		return w.SetNamespace(&world.Namespace{Name: fmt.Sprint("ns", i%3), Labels: map[string]string{"env": fmt.Sprint(i)}})
+	case 6:
+		return w.DelNamespace(fmt.Sprint("ns", i%3))
+	case 7, 8, 9:
+		return w.SetEgressIP(randomEgressIP(t, i%4))
+	case 10:
+		return w.DelEgressIP(fmt.Sprint("e", i%4))
+	case 11:
+		return w.SetHolding(randomHolding(t, node))
+	}
+	return w.SetService(&world.Service{Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{V4(10, 96, 0, 1)},
+		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []netip.AddrPort{netip.AddrPortFrom(V4(172, 18, 0, 250+i%2), 6443)}}}})
+}
+
+func attach(w *world.World, p *world.Pod) []world.Touch {
+	if p.Node != w.Self {
+		return w.DelAttachment(p.Key(), "veth"+p.Name)
+	}
+	return w.SetAttachment(Attachment(p))
+}
+
+func changedNode(t *rapid.T, name string) *world.Node {
+	var i int
+	fmt.Sscanf(name, "n%d", &i)
+	n := Node(i)
+	n.Ready = rapid.Bool().Draw(t, "ready")
+	if rapid.Bool().Draw(t, "unlabelled") {
+		n.Labels = nil
+	}
+	return n
+}
+
+func randomEgressIP(t *rapid.T, i int) *world.EgressIP {
+	e := EgressIP(i, rapid.SampledFrom([]string{"", "app=web", "app!=web", "!app"}).Draw(t, "selector"), append(EgressAddr(2*i), EgressAddr(2*i+1)...)...)
+	for _, ip := range e.IPs {
+		if n := rapid.IntRange(0, 3).Draw(t, "assigned to"); n > 0 {
+			e.Items = append(e.Items, world.Assignment{Node: fmt.Sprint("n", n), IP: ip})
+		}
+	}
+	e.InForce = [2]bool{rapid.Bool().Draw(t, "v4 in force"), rapid.Bool().Draw(t, "v6 in force")}
+	return e
+}
+
+func randomHolding(t *rapid.T, node string) *world.Holding {
+	h := &world.Holding{Node: node, BootID: "boot-" + node, Holds: map[string][]netip.Addr{}}
+	if rapid.IntRange(0, 4).Draw(t, "rebooted") == 0 {
+		h.BootID = "before"
+	}
+	for i := range 4 {
+		for _, ip := range append(EgressAddr(2*i), EgressAddr(2*i+1)...) {
+			if rapid.Bool().Draw(t, "holds") {
+				h.Holds[fmt.Sprint("e", i)] = append(h.Holds[fmt.Sprint("e", i)], ip)
+			}
+		}
+	}
+	return h
+}

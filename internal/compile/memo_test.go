@@ -1,0 +1,47 @@
+package compile_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// TestMemoIsFull: after any sequence of changes, some of them seen together, the memo equals the full compile.
+func TestMemoIsFull(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := compiletest.Small("n1", world.GatewayMode(rapid.SampledFrom([]string{"shared", "local"}).Draw(t, "mode")))
+		m := compile.NewMemo(all.Features())
+		var touched []world.Touch
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			touched = append(touched, compiletest.Change(t, w)...)
+			if rapid.Bool().Draw(t, "more before an update") {
+				continue
+			}
+			m.Update(w, touched)
+			touched = nil
+			if d := cmp.Diff(compile.Full(w, all.Features()).Text(), m.State.Text()); d != "" {
+				t.Fatalf("the memo differs from the full compile (-full +memo):\n%s", d)
+			}
+		}
+	})
+}
+
+// TestMemoForgets: when all objects are gone, so is everything that was remembered of them.
+func TestMemoForgets(t *testing.T) {
+	w := compiletest.Small("n1", world.SharedGateway)
+	m := compile.NewMemo(all.Features())
+	m.Update(w, nil)
+	before := m.Size()
+	p := compiletest.Pod(1, "n1")
+	m.Update(w, append(w.SetNamespace(&world.Namespace{Name: p.Namespace}), w.SetPod(p)...))
+	m.Update(w, append(w.DelPod(p.Key()), w.DelNamespace(p.Namespace)...))
+	if after := m.Size(); after != before {
+		t.Errorf("the memo holds %d units, and %d before the pod came and went", after, before)
+	}
+}
