@@ -61,7 +61,7 @@ func skeleton() []File {
 
 // tools lists programs of the root folder by path.
 func tools() []string {
-	const bin = `sh dash bash curl nc dig host nslookup ss ping tcpdump hostname ps pgrep
+	const bin = `sh dash bash curl nc dig host nslookup getent ss ping tcpdump hostname ps pgrep
 		arch base64 basename cat chmod chown cp cut date dd df dirname du echo env expr false head id kill ln ls md5sum
 		mkdir mkfifo mktemp mv nproc od paste printenv printf pwd readlink realpath rm rmdir seq sha256sum sleep sort
 		split stat stdbuf stty sync tail tee test timeout touch tr true truncate tty uname uniq wc whoami yes

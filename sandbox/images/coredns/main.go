@@ -14,14 +14,15 @@ import (
 	_ "github.com/coredns/coredns/plugin/loadbalance"
 	_ "github.com/coredns/coredns/plugin/log"
 	_ "github.com/coredns/coredns/plugin/loop"
+	_ "github.com/coredns/coredns/plugin/metrics"
 	_ "github.com/coredns/coredns/plugin/ready"
 	_ "github.com/coredns/coredns/plugin/reload"
 )
 
 func main() {
-	// A query passes the plugins in this order, whatever their order in the Corefile.
+	// A query passes the plugins in this order (CoreDNS' plugin.cfg), whatever their order in the Corefile.
 	dnsserver.Directives = []string{
-		"reload", "ready", "health", "errors", "log", "cache", "loadbalance", "hosts", "kubernetes", "loop", "forward",
+		"reload", "ready", "health", "prometheus", "errors", "log", "loadbalance", "cache", "hosts", "kubernetes", "loop", "forward",
 	}
 	coremain.Run()
 }
