@@ -34,7 +34,7 @@ func Apply(ctx context.Context, planes []Plane, want *plan.State) error {
 	var refused []error
 	for _, p := range planes {
 		if err := p.Grow(ctx, want); err != nil {
-			if !onlyRefusals(err) {
+			if !OnlyRefusals(err) {
 				return errors.Join(append(refused, fmt.Errorf("grow %s: %w", p.Name(), err))...)
 			}
 			refused = append(refused, err)
@@ -42,7 +42,7 @@ func Apply(ctx context.Context, planes []Plane, want *plan.State) error {
 	}
 	for _, p := range slices.Backward(planes) {
 		if err := p.Shrink(ctx, want); err != nil {
-			if !onlyRefusals(err) {
+			if !OnlyRefusals(err) {
 				return errors.Join(append(refused, fmt.Errorf("shrink %s: %w", p.Name(), err))...)
 			}
 			refused = append(refused, err)
@@ -84,16 +84,19 @@ func Refusals(err error) []*Refused {
 	return nil
 }
 
-// onlyRefusals says whether err is made of nothing but Refused.
-func onlyRefusals(err error) bool {
+// OnlyRefusals says whether err is nil or made of nothing but Refused: the round went through but for them.
+func OnlyRefusals(err error) bool {
+	if err == nil {
+		return true
+	}
 	if _, ok := err.(*Refused); ok {
 		return true
 	}
 	switch x := err.(type) {
 	case interface{ Unwrap() []error }:
-		return !slices.ContainsFunc(x.Unwrap(), func(e error) bool { return !onlyRefusals(e) })
+		return !slices.ContainsFunc(x.Unwrap(), func(e error) bool { return !OnlyRefusals(e) })
 	case interface{ Unwrap() error }:
-		return x.Unwrap() != nil && onlyRefusals(x.Unwrap())
+		return x.Unwrap() != nil && OnlyRefusals(x.Unwrap())
 	}
 	return false
 }

@@ -1,0 +1,225 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Change edits the world and says what it touched. It runs in the loop, and nowhere else.
+type Change func(*world.World) []world.Touch
+
+// Outcome is what became of one round.
+type Outcome struct {
+	State    *plan.State
+	Refused  []*plane.Refused
+	Err      error // what stopped the round; nil when only rows were refused
+	Duration time.Duration
+}
+
+// Loop owns the world. A change is acted on at once; what comes meanwhile makes the next round. A round that fails is repeated, with
+// growing distance; every few minutes all targets are read anew.
+type Loop struct {
+	// Planes are all targets, in the order in which a packet meets them last to first.
+	Planes []plane.Plane
+	// Early are the planes that are grown before the cluster is known, from local facts alone.
+	Early []plane.Plane
+	// After is told of each round, in the loop.
+	After func(context.Context, *world.World, Outcome)
+	Log   *slog.Logger
+
+	world *world.World
+	memo  *compile.Memo
+
+	mu      sync.Mutex
+	pending []Change
+	wake    chan struct{}
+	round   uint64        // rounds begun
+	done    uint64        // the latest round that went through
+	passed  chan struct{} // closed and replaced when done grows
+	synced  bool
+	reread  bool
+}
+
+const (
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = 5 * time.Second
+	rereadAll  = 4 * time.Minute
+)
+
+// NewLoop is a loop over w, which it owns from here on.
+func NewLoop(w *world.World, features []compile.Feature, log *slog.Logger) *Loop {
+	return &Loop{
+		Log: log, world: w, memo: compile.NewMemo(features), wake: make(chan struct{}, 1), passed: make(chan struct{}),
+		After: func(context.Context, *world.World, Outcome) {},
+	}
+}
+
+// Do has change made in the loop, soon.
+func (l *Loop) Do(change Change) {
+	l.mu.Lock()
+	l.pending = append(l.pending, change)
+	l.mu.Unlock()
+	l.Wake()
+}
+
+// DoAndWait has change made and returns when the planes hold the plan with it.
+func (l *Loop) DoAndWait(ctx context.Context, change Change) error {
+	l.mu.Lock()
+	l.pending = append(l.pending, change)
+	round := l.round + 1 // the next round to begin takes it in
+	l.mu.Unlock()
+	l.Wake()
+	return l.wait(ctx, round)
+}
+
+func (l *Loop) wait(ctx context.Context, round uint64) error {
+	for {
+		l.mu.Lock()
+		done, passed := l.done, l.passed
+		l.mu.Unlock()
+		if done >= round {
+			return nil
+		}
+		select {
+		case <-passed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Ask runs question in the loop and waits for it.
+func (l *Loop) Ask(ctx context.Context, question func(*world.World)) error {
+	answered := make(chan struct{})
+	l.Do(func(w *world.World) []world.Touch {
+		question(w)
+		close(answered)
+		return nil
+	})
+	select {
+	case <-answered:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Synced tells that the whole cluster is known: from here on targets are shrunk as well as grown.
+func (l *Loop) Synced() {
+	l.mu.Lock()
+	l.synced = true
+	l.mu.Unlock()
+	l.Wake()
+}
+
+// Reread makes the next round read the targets anew.
+func (l *Loop) Reread() {
+	l.mu.Lock()
+	l.reread = true
+	l.mu.Unlock()
+	l.Wake()
+}
+
+// Wake asks for a round.
+func (l *Loop) Wake() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run runs rounds until ctx ends.
+func (l *Loop) Run(ctx context.Context) {
+	var touched []world.Touch
+	retry := firstRetry
+	timer := time.NewTimer(rereadAll)
+	lastRead := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.wake:
+		case <-timer.C:
+		}
+		if time.Since(lastRead) > rereadAll {
+			l.Reread()
+			lastRead = time.Now()
+		}
+		changes, round, synced := l.take()
+		for _, c := range changes {
+			touched = append(touched, c(l.world)...)
+		}
+		l.memo.Update(l.world, touched)
+		touched = nil
+		if l.runRound(ctx, round, synced) {
+			retry = firstRetry
+			timer.Reset(time.Until(lastRead.Add(rereadAll + time.Second)))
+			continue
+		}
+		timer.Reset(retry)
+		retry = min(2*retry, lastRetry)
+	}
+}
+
+// take begins a round: whatever is pending now is in it.
+func (l *Loop) take() (changes []Change, round uint64, synced bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	changes, l.pending = l.pending, nil
+	l.round++
+	if l.reread {
+		l.reread = false
+		for _, p := range l.Planes {
+			p.Forget()
+		}
+	}
+	return changes, l.round, l.synced
+}
+
+// runRound says whether nothing is left to do.
+func (l *Loop) runRound(ctx context.Context, round uint64, synced bool) bool {
+	start := time.Now()
+	err := l.apply(ctx, synced)
+	o := Outcome{State: l.memo.State, Refused: plane.Refusals(err), Duration: time.Since(start)}
+	if !plane.OnlyRefusals(err) {
+		o.Err = err
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		l.Log.Warn("a round did not go through; it will be repeated", "round", round, "error", err)
+	}
+	if synced {
+		l.After(ctx, l.world, o)
+	}
+	if o.Err == nil && synced {
+		l.finish(round)
+	}
+	return err == nil
+}
+
+func (l *Loop) apply(ctx context.Context, synced bool) error {
+	if synced {
+		return plane.Apply(ctx, l.Planes, l.memo.State)
+	}
+	for _, p := range l.Early {
+		if err := p.Grow(ctx, l.memo.State); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Loop) finish(round uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done = round
+	close(l.passed)
+	l.passed = make(chan struct{})
+}
