@@ -1,0 +1,217 @@
+package nft
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/knftables"
+)
+
+// step is one operation of a transaction: what it is for, how it is written, and what the table holds when it is done.
+type step struct {
+	owner, row string
+	write      func(*knftables.Transaction)
+	note       func(*held)
+}
+
+// batch is what one transaction does: steps in an order in which nothing names what is not there yet.
+type batch struct {
+	// rebuild makes the table anew in the same transaction. It is how a chain or set gets another definition, which
+	// nftables does not allow while rules name it.
+	rebuild bool
+	steps   []step
+}
+
+// only is the batch of the owners that keep says yes to.
+func (b batch) only(keep func(owner string) bool) batch {
+	b.steps = slices.DeleteFunc(slices.Clone(b.steps), func(s step) bool { return !keep(s.owner) })
+	return b
+}
+
+func (b batch) owners() []string {
+	owners := map[string]bool{}
+	for _, s := range b.steps {
+		owners[s.owner] = true
+	}
+	return slices.Sorted(maps.Keys(owners))
+}
+
+func (b batch) empty() bool { return !b.rebuild && len(b.steps) == 0 }
+
+// growBatch adds and changes what w has and h has not. Chains and sets come first, then elements, then the rules that name them.
+func growBatch(w *wanted, h *held) batch {
+	b := batch{rebuild: redefined(w, h)}
+	if b.rebuild {
+		h = newHeld()
+	}
+	for _, o := range slices.SortedFunc(maps.Keys(w.objects), compareObjects) {
+		if _, ok := h.objects[o]; !ok {
+			b.steps = append(b.steps, objectStep(o, w.objects[o]))
+		}
+	}
+	b.steps = append(b.steps, elementSteps(w, h)...)
+	for _, chain := range slices.Sorted(maps.Keys(w.rules)) {
+		b.steps = append(b.steps, ruleSteps(chain, w.rules[chain], h.rules[chain])...)
+	}
+	return b
+}
+
+func redefined(w *wanted, h *held) bool {
+	for o, want := range w.objects {
+		if have, ok := h.objects[o]; ok && have != want.record {
+			return true
+		}
+	}
+	return false
+}
+
+func compareObjects(a, b object) int {
+	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name))
+}
+
+func objectStep(o object, want wantedObject) step {
+	return step{want.owner, want.row,
+		func(tx *knftables.Transaction) {
+			tx.Add(want.add)
+			tx.Add(&knftables.Element{Set: recordSet, Key: []string{want.record}, Comment: knftables.PtrTo(o.String())})
+		},
+		func(h *held) {
+			h.objects[o] = want.record
+			if o.kind != "chain" {
+				h.elems[o.name] = map[string]string{}
+			}
+		}}
+}
+
+// elementSteps only touch elements that differ.
+func elementSteps(w *wanted, h *held) []step {
+	var steps []step
+	added := map[object][]wantedElem{}
+	for _, e := range w.elems {
+		have, ok := h.elems[e.set.name][e.key]
+		if ok && have == e.value {
+			continue
+		}
+		if ok {
+			steps = append(steps, deleteElementStep(e.owner, e.row, e.set, e.key, have))
+		}
+		added[e.set] = append(added[e.set], e)
+	}
+	for o, want := range w.objects {
+		if o.kind != "chain" && h.unreadable[o.name] {
+			steps = append(steps, flushStep(want, o))
+		}
+	}
+	for _, set := range slices.SortedFunc(maps.Keys(added), compareObjects) {
+		if w.objects[set].interval {
+			steps = append(steps, makeRoomSteps(set, added[set], w, h)...)
+		}
+		for _, e := range added[set] {
+			steps = append(steps, addElementStep(e))
+		}
+	}
+	return steps
+}
+
+// makeRoomSteps delete, in the transaction that adds elements to an interval set, unwanted ones that overlap them: the
+// kernel refuses the new ones otherwise.
+func makeRoomSteps(set object, added []wantedElem, w *wanted, h *held) []step {
+	unwanted := maps.Clone(h.elems[set.name])
+	for _, e := range w.elems {
+		if e.set == set {
+			delete(unwanted, e.key)
+		}
+	}
+	var steps []step
+	for _, e := range added {
+		for key, value := range unwanted {
+			if overlap(key, e.key) {
+				steps = append(steps, deleteElementStep(e.owner, e.row, set, key, value))
+				delete(unwanted, key)
+			}
+		}
+	}
+	return steps
+}
+
+func addElementStep(e wantedElem) step {
+	return step{e.owner, e.row,
+		func(tx *knftables.Transaction) { tx.Add(element(e.set, e.key, e.value)) },
+		func(h *held) { h.elems[e.set.name][e.key] = e.value }}
+}
+
+func deleteElementStep(owner, row string, set object, key, value string) step {
+	return step{owner, row,
+		func(tx *knftables.Transaction) { tx.Delete(element(set, key, value)) },
+		func(h *held) { delete(h.elems[set.name], key) }}
+}
+
+func flushStep(w wantedObject, set object) step {
+	return step{w.owner, w.row,
+		func(tx *knftables.Transaction) { tx.Flush(named(set)) },
+		func(h *held) {
+			delete(h.unreadable, set.name)
+			h.elems[set.name] = map[string]string{}
+		}}
+}
+
+func element(set object, key, value string) *knftables.Element {
+	if set.kind == "map" {
+		return &knftables.Element{Map: set.name, Key: parts(key), Value: parts(value)}
+	}
+	return &knftables.Element{Set: set.name, Key: parts(key)}
+}
+
+// named is an object as it is deleted or flushed.
+func named(o object) knftables.Object {
+	switch o.kind {
+	case "chain":
+		return &knftables.Chain{Name: o.name}
+	case "map":
+		return &knftables.Map{Name: o.name}
+	}
+	return &knftables.Set{Name: o.name}
+}
+
+// ruleSteps insert each missing rule before the next one by name that is there, and then replace those whose text changed: a
+// replaced rule loses the handle that an insertion would name.
+func ruleSteps(chain string, want []wantedRule, have []heldRule) []step {
+	byName := map[string]heldRule{}
+	for _, h := range have {
+		byName[h.name] = h
+	}
+	var inserts, replaces []step
+	for _, w := range want {
+		rule := &knftables.Rule{Chain: chain, Rule: w.text, Comment: knftables.PtrTo(ruleComment(w.name, w.text))}
+		switch h, ok := byName[w.name]; {
+		case !ok:
+			inserts = append(inserts, insertStep(chain, w, rule, have))
+		case h.hash != w.hash:
+			rule.Handle = knftables.PtrTo(h.handle)
+			replaces = append(replaces, ruleStep(chain, w, func(tx *knftables.Transaction) { tx.Replace(rule) }))
+		}
+	}
+	return append(inserts, replaces...)
+}
+
+func insertStep(chain string, w wantedRule, rule *knftables.Rule, have []heldRule) step {
+	next := slices.IndexFunc(have, func(h heldRule) bool { return h.name > w.name })
+	if next < 0 {
+		return ruleStep(chain, w, func(tx *knftables.Transaction) { tx.Add(rule) })
+	}
+	rule.Handle = knftables.PtrTo(have[next].handle)
+	return ruleStep(chain, w, func(tx *knftables.Transaction) { tx.Insert(rule) })
+}
+
+func ruleStep(chain string, w wantedRule, write func(*knftables.Transaction)) step {
+	return step{w.owner, w.row, write, func(h *held) {
+		rules := slices.DeleteFunc(slices.Clone(h.rules[chain]), func(r heldRule) bool { return r.name == w.name })
+		at := slices.IndexFunc(rules, func(r heldRule) bool { return r.name > w.name })
+		if at < 0 {
+			at = len(rules)
+		}
+		h.rules[chain] = slices.Insert(rules, at, heldRule{name: w.name, hash: w.hash})
+		h.stale = true
+	}}
+}

@@ -1,0 +1,91 @@
+package nft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"sigs.k8s.io/knftables"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+// Name is the plane's name in errors and logs, and the name of its tables.
+const (
+	planeName = "nft"
+	TableName = "egret"
+)
+
+// Device says which index the link of that name has, and whether there is one.
+type Device func(name string) (index int, ok bool)
+
+// Plane holds nftables rows; see the package's comment. It is not safe for concurrent use.
+type Plane struct {
+	inet, netdev *table
+}
+
+// New is the plane on the two tables TableName of families inet and netdev. device is asked for the links that netdev
+// chains name.
+func New(inet, netdev knftables.Interface, device Device) *Plane {
+	return &Plane{
+		inet:   &table{nft: inet, family: string(knftables.InetFamily), device: device},
+		netdev: &table{nft: netdev, family: string(knftables.NetDevFamily), device: device},
+	}
+}
+
+// Open is the plane on the nftables of the current thread's network namespace. It needs root and the nft command of
+// version 1.0.1 or later.
+func Open() (*Plane, error) {
+	inet, err := knftables.New(knftables.InetFamily, TableName)
+	if err != nil {
+		return nil, fmt.Errorf("open nftables (is nft installed, and is this root?): %w", err)
+	}
+	netdev, err := knftables.New(knftables.NetDevFamily, TableName)
+	if err != nil {
+		return nil, fmt.Errorf("open nftables family netdev (does the kernel have CONFIG_NF_TABLES_NETDEV?): %w", err)
+	}
+	return New(inet, netdev, linkIndex), nil
+}
+
+func linkIndex(name string) (int, bool) {
+	l, err := net.InterfaceByName(name)
+	if err != nil {
+		return 0, false
+	}
+	return l.Index, true
+}
+
+// Name is part of plane.Plane.
+func (p *Plane) Name() string { return planeName }
+
+// Grow is part of plane.Plane: at most one transaction a table, unless something is refused.
+func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
+	return errors.Join(foreignFamilies(want), p.inet.grow(ctx, want), p.netdev.grow(ctx, want))
+}
+
+// Shrink is part of plane.Plane: at most one transaction a table.
+func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
+	return errors.Join(p.netdev.shrink(ctx, want), p.inet.shrink(ctx, want))
+}
+
+// Forget is part of plane.Plane.
+func (p *Plane) Forget() {
+	p.inet.held, p.netdev.held = nil, nil
+}
+
+// foreignFamilies refuses chains of families in which we have no table.
+func foreignFamilies(want *plan.State) error {
+	var refused []error
+	for k := range want.NFTChains.Rows() {
+		if k.Family != string(knftables.InetFamily) && k.Family != string(knftables.NetDevFamily) {
+			refused = append(refused, refusal(want.NFTChains.Owner(k), chainRow(k), errors.New("family must be inet or netdev")))
+		}
+	}
+	return errors.Join(refused...)
+}
+
+func refusal(owner, row string, err error) *plane.Refused {
+	return &plane.Refused{Plane: planeName, Owner: owner, Row: row, Err: err}
+}

@@ -1,0 +1,82 @@
+package nft
+
+import (
+	"context"
+	"slices"
+	"sort"
+
+	"github.com/egret-net/egret/internal/plane"
+)
+
+// without is what is done after failure, if there was one: it finds the owners that make b fail, with dry runs, and
+// carries out the rest.
+func (t *table) without(ctx context.Context, b batch, failure error) ([]*plane.Refused, error) {
+	if failure == nil {
+		return nil, nil
+	}
+	if t.check(ctx, batch{rebuild: b.rebuild}) != nil {
+		return nil, failure // not the rows' fault
+	}
+	good := map[string]bool{}
+	bad := t.sift(ctx, b, good)
+	refused := make([]*plane.Refused, 0, len(bad))
+	for _, owner := range bad {
+		refused = append(refused, t.offender(ctx, b, good, owner))
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return refused, t.run(ctx, b.only(func(owner string) bool { return good[owner] }))
+}
+
+// sift finds the owners whose steps can be carried out together, and returns the others. It goes around again as long as that
+// makes more owners good: one's rule may name another's set.
+func (t *table) sift(ctx context.Context, b batch, good map[string]bool) []string {
+	pending := b.owners()
+	for {
+		bad := t.siftOwners(ctx, b, good, pending)
+		if len(bad) == 0 || len(bad) == len(pending) || ctx.Err() != nil {
+			return bad
+		}
+		pending = bad
+	}
+}
+
+func (t *table) siftOwners(ctx context.Context, b batch, good map[string]bool, owners []string) (bad []string) {
+	err := t.check(ctx, b.only(func(owner string) bool { return good[owner] || slices.Contains(owners, owner) }))
+	if err == nil {
+		for _, owner := range owners {
+			good[owner] = true
+		}
+		return nil
+	}
+	if len(owners) == 1 {
+		return owners
+	}
+	half := len(owners) / 2
+	return append(t.siftOwners(ctx, b, good, owners[:half]), t.siftOwners(ctx, b, good, owners[half:])...)
+}
+
+// offender is the first of a bad owner's rows that is refused.
+func (t *table) offender(ctx context.Context, b batch, good map[string]bool, owner string) *plane.Refused {
+	own := b.only(func(o string) bool { return o == owner }).steps
+	try := func(n int) error { return t.check(ctx, b.onlyFirst(good, owner, n)) }
+	i := sort.Search(len(own)-1, func(i int) bool { return try(i+1) != nil })
+	return refusal(owner, own[i].row, try(i+1))
+}
+
+// onlyFirst is the batch of the good owners and the first n steps of another one.
+func (b batch) onlyFirst(good map[string]bool, owner string, n int) batch {
+	return b.only(func(o string) bool {
+		if o != owner {
+			return good[o]
+		}
+		n--
+		return n >= 0
+	})
+}
+
+// check is a dry run.
+func (t *table) check(ctx context.Context, b batch) error {
+	return t.nft.Check(ctx, t.transaction(b))
+}

@@ -1,0 +1,284 @@
+package nft
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netns"
+	"sigs.k8s.io/knftables"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/planetest"
+)
+
+func TestFakeConforms(t *testing.T) {
+	planetest.Run(t, func(t *testing.T) *planetest.Rig {
+		f := NewFake("gone0")
+		return rig(t, f.INet, f.NetDev, f.inet.device, knftables.NewFake(knftables.InetFamily, "other"))
+	})
+}
+
+func TestKernelConforms(t *testing.T) {
+	needRoot(t)
+	planetest.Run(t, func(t *testing.T) *planetest.Rig {
+		newNamespace(t)
+		return rig(t, open(t, knftables.InetFamily, TableName), open(t, knftables.NetDevFamily, TableName), linkIndex,
+			open(t, knftables.InetFamily, "other"))
+	})
+}
+
+func needRoot(t testing.TB) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: makes network namespaces")
+	}
+}
+
+// newNamespace moves the test into a network namespace of its own. Its thread is never given back: it dies with the test.
+func newNamespace(t testing.TB) {
+	t.Helper()
+	runtime.LockOSThread()
+	ns, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ns.Close() })
+}
+
+func open(t testing.TB, family knftables.Family, table string) knftables.Interface {
+	t.Helper()
+	nft, err := knftables.New(family, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nft
+}
+
+// counted counts transactions, and can be away for some calls.
+type counted struct {
+	knftables.Interface
+	runs, away int
+}
+
+var errAway = errors.New("nft is away")
+
+func (c *counted) Run(ctx context.Context, tx *knftables.Transaction) error {
+	if c.away > 0 {
+		c.away--
+		return errAway
+	}
+	c.runs++
+	return c.Interface.Run(ctx, tx)
+}
+
+func (c *counted) ListAll(ctx context.Context) (map[string][]string, error) {
+	if c.away > 0 {
+		c.away--
+		return nil, errAway
+	}
+	return c.Interface.ListAll(ctx)
+}
+
+func rig(t *testing.T, inet, netdev knftables.Interface, device Device, other knftables.Interface) *planetest.Rig {
+	ci, cn := &counted{Interface: inet}, &counted{Interface: netdev}
+	bad := stateA()
+	bad.Replace("bad", &plan.Rows{}, &plan.Rows{NFTRules: map[plan.NFTRule]string{{Chain: inetChain("pre"), Name: "50-bad"}: "ip saddr @nowhere drop"}})
+	return &planetest.Rig{
+		New: func(*testing.T) plane.Plane { return New(ci, cn, device) },
+		A:   stateA(), B: stateB(),
+		Dump:        func(t *testing.T) string { return dump(t, "inet", inet) + dump(t, "netdev", netdev) },
+		Text:        text,
+		PutForeign:  func(t *testing.T) { putForeign(t, other) },
+		DumpForeign: func(t *testing.T) string { return dump(t, "other", other) },
+		DeleteOurs: func(t *testing.T) {
+			run(t, inet, func(tx *knftables.Transaction) {
+				tx.Delete(&knftables.Element{Set: "pods", Key: []string{"10.0.0.1"}})
+			})
+		},
+		Writes:   func() int { return ci.runs + cn.runs },
+		FailOnce: func(*testing.T) { ci.away = 2 },
+		Bad:      bad, BadOwner: "bad",
+	}
+}
+
+func inetChain(name string) plan.NFTChain { return plan.NFTChain{Family: "inet", Name: name} }
+
+func rowsA() *plan.Rows {
+	ingress := plan.NFTChain{Family: "netdev", Name: "lo-in"}
+	return &plan.Rows{
+		NFTChains: map[plan.NFTChain]plan.NFTChainSpec{
+			inetChain("pre"):     {Type: "filter", Hook: "prerouting", Priority: "mangle"},
+			inetChain("post"):    {Type: "nat", Hook: "postrouting", Priority: "srcnat", Policy: "accept"},
+			inetChain("marking"): {},
+			ingress:              {Type: "filter", Hook: "ingress", Priority: "-10", Device: "lo"},
+		},
+		NFTRules: map[plan.NFTRule]string{
+			{Chain: inetChain("pre"), Name: "10-pods"}:            "ip saddr @pods ip daddr @nets jump marking",
+			{Chain: inetChain("pre"), Name: "30-last"}:            "counter packets 0 bytes 0 accept",
+			{Chain: inetChain("marking"), Name: "mark by source"}: "meta mark set ip saddr map @marks",
+			{Chain: inetChain("post"), Name: "snat"}:              "ip saddr 10.0.0.1 snat ip to 192.0.2.1",
+			{Chain: ingress, Name: "drop"}:                        "ip saddr 192.0.2.9 drop",
+		},
+		NFTSets: map[plan.NFTSet]plan.NFTSetSpec{
+			{Name: "pods"}:  {Key: "ipv4_addr"},
+			{Name: "pods6"}: {Key: "ipv6_addr"},
+			{Name: "nets"}:  {Key: "ipv4_addr", Interval: true},
+			{Name: "pairs"}: {Key: "ipv4_addr . ifname"},
+			{Name: "marks"}: {Key: "ipv4_addr", Value: "mark"},
+		},
+		NFTElems: map[plan.NFTElem]string{
+			{Set: "pods", Key: "10.0.0.1"}:             "",
+			{Set: "pods", Key: "10.0.0.2"}:             "",
+			{Set: "pods6", Key: "fd00:0:0::1"}:         "",
+			{Set: "nets", Key: "192.0.2.0/24"}:         "",
+			{Set: "nets", Key: "198.51.100.7/32"}:      "",
+			{Set: "pairs", Key: `10.0.0.1 . eth0.100`}: "",
+			{Set: "marks", Key: "10.0.0.1"}:            "0x0e000005",
+			{Set: "marks", Key: "10.0.0.2"}:            "0x0e000006",
+		},
+	}
+}
+
+func stateA() *plan.State {
+	s := plan.New()
+	s.Replace("a", &plan.Rows{}, rowsA())
+	return s
+}
+
+// stateB puts a rule between two, changes one, changes a map's value and splits a prefix.
+func stateB() *plan.State {
+	r := rowsA()
+	r.NFTRules[plan.NFTRule{Chain: inetChain("pre"), Name: "10-pods"}] = "ip saddr @pods jump marking"
+	r.NFTRules[plan.NFTRule{Chain: inetChain("pre"), Name: "20-new"}] = "ip saddr @more accept"
+	delete(r.NFTRules, plan.NFTRule{Chain: inetChain("post"), Name: "snat"})
+	delete(r.NFTChains, inetChain("post"))
+	r.NFTSets[plan.NFTSet{Name: "more"}] = plan.NFTSetSpec{Key: "ipv4_addr"}
+	delete(r.NFTSets, plan.NFTSet{Name: "pairs"})
+	delete(r.NFTElems, plan.NFTElem{Set: "pairs", Key: `10.0.0.1 . eth0.100`})
+	delete(r.NFTElems, plan.NFTElem{Set: "nets", Key: "192.0.2.0/24"})
+	r.NFTElems[plan.NFTElem{Set: "nets", Key: "192.0.2.0/25"}] = ""
+	r.NFTElems[plan.NFTElem{Set: "nets", Key: "192.0.2.128/25"}] = ""
+	r.NFTElems[plan.NFTElem{Set: "marks", Key: "10.0.0.1"}] = "0x0e000007"
+	delete(r.NFTElems, plan.NFTElem{Set: "pods", Key: "10.0.0.2"})
+	r.NFTElems[plan.NFTElem{Set: "pods", Key: "10.0.0.3"}] = ""
+	s := plan.New()
+	s.Replace("a", &plan.Rows{}, r)
+	return s
+}
+
+// dump lists a table, in terms of its own: not with the code under test.
+func dump(t *testing.T, family string, nft knftables.Interface) string {
+	t.Helper()
+	names, err := nft.ListAll(t.Context())
+	if knftables.IsNotFound(err) {
+		return ""
+	}
+	fatal(t, err)
+	var l []string
+	for _, kind := range []string{"chain", "set", "map"} {
+		for _, name := range names[kind] {
+			if name == recordSet {
+				continue
+			}
+			l = append(l, family+" "+kind+" "+name)
+			l = append(l, dumpInside(t, family, nft, kind, name)...)
+		}
+	}
+	slices.Sort(l)
+	return lines(l)
+}
+
+func dumpInside(t *testing.T, family string, nft knftables.Interface, kind, name string) (l []string) {
+	if kind == "chain" {
+		rules, err := nft.ListRules(t.Context(), name)
+		fatal(t, err)
+		for _, r := range rules {
+			l = append(l, family+" rule "+name+" "+*r.Comment)
+		}
+		return l
+	}
+	elems, err := nft.ListElements(t.Context(), kind, name)
+	fatal(t, err)
+	for _, e := range elems {
+		l = append(l, elemLine(family, name, strings.Join(e.Key, " . "), strings.Join(e.Value, " . ")))
+	}
+	return l
+}
+
+func elemLine(family, set, key, value string) string {
+	return strings.ReplaceAll(strings.TrimSpace(family+" elem "+set+" "+key+" "+value), `"`, "")
+}
+
+func lines(l []string) string {
+	if len(l) == 0 {
+		return ""
+	}
+	return strings.Join(l, "\n") + "\n"
+}
+
+func text(s *plan.State) string {
+	var inet, netdev []string
+	add := func(family, line string) {
+		if family == "netdev" {
+			netdev = append(netdev, line)
+			return
+		}
+		inet = append(inet, line)
+	}
+	for k := range s.NFTChains.Rows() {
+		add(k.Family, k.Family+" chain "+k.Name)
+	}
+	for k, v := range s.NFTRules.Rows() {
+		add(k.Chain.Family, k.Chain.Family+" rule "+k.Chain.Name+" "+ruleComment(k.Name, v))
+	}
+	for k, v := range s.NFTSets.Rows() {
+		add("inet", "inet "+setObject(k, v).kind+" "+k.Name)
+	}
+	// As nft lists them.
+	listed := strings.NewReplacer("0x0e000005", "234881029", "0x0e000006", "234881030", "0x0e000007", "234881031", "fd00:0:0::1", "fd00::1", "/32", "")
+	for k, v := range s.NFTElems.Rows() {
+		add("inet", elemLine("inet", k.Set, listed.Replace(k.Key), listed.Replace(v)))
+	}
+	slices.Sort(inet)
+	slices.Sort(netdev)
+	return lines(inet) + lines(netdev)
+}
+
+func putForeign(t *testing.T, other knftables.Interface) {
+	run(t, other, func(tx *knftables.Transaction) {
+		tx.Add(&knftables.Table{})
+		tx.Add(&knftables.Chain{Name: "pre"})
+		tx.Add(&knftables.Set{Name: "pods", Type: "ipv4_addr"})
+		tx.Add(&knftables.Element{Set: "pods", Key: []string{"10.0.0.1"}})
+		tx.Add(&knftables.Rule{Chain: "pre", Rule: "ip saddr @pods accept", Comment: knftables.PtrTo("10-pods #000000000000")})
+	})
+}
+
+func run(t *testing.T, nft knftables.Interface, fill func(*knftables.Transaction)) {
+	t.Helper()
+	tx := nft.NewTransaction()
+	fill(tx)
+	fatal(t, nft.Run(t.Context(), tx))
+}
+
+func fatal(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func nftList(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("nft", "list", "table", "inet", TableName).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}

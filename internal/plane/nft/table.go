@@ -1,0 +1,182 @@
+package nft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/knftables"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+// table is one of our two nftables tables.
+type table struct {
+	nft    knftables.Interface
+	family string
+	device Device
+	held   *held // nil: not read yet
+	// suspects are the owners that the kernel refused a row of the last time. Their steps no longer ride with the others'.
+	suspects []string
+}
+
+func (t *table) grow(ctx context.Context, want *plan.State) error {
+	w := t.wanted(want)
+	refused, err := t.growSound(ctx, w)
+	if err == nil {
+		var again []*plane.Refused
+		again, err = t.growSuspects(ctx, w)
+		refused = append(refused, again...)
+	}
+	if err != nil {
+		t.held = nil
+		return fmt.Errorf("write the nftables table %s %s: %w", t.family, TableName, err)
+	}
+	t.suspects = nil
+	for _, r := range refused {
+		t.suspects = append(t.suspects, r.Owner)
+		w.refused = append(w.refused, r)
+	}
+	return errors.Join(w.refused...)
+}
+
+// growSound is one transaction. When it fails, what we remember may be wrong: the table is read anew and the transaction
+// computed again. When that fails too, the owners that make it fail are left out.
+func (t *table) growSound(ctx context.Context, w *wanted) ([]*plane.Refused, error) {
+	for {
+		fresh := t.held == nil
+		b, err := t.growth(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		b = b.only(func(owner string) bool { return !slices.Contains(t.suspects, owner) })
+		failure := t.run(ctx, b)
+		if failure == nil || fresh {
+			return t.without(ctx, b, failure)
+		}
+		t.held = nil
+	}
+}
+
+// growSuspects tries again what was refused the last time; the reason may be gone.
+func (t *table) growSuspects(ctx context.Context, w *wanted) ([]*plane.Refused, error) {
+	if len(t.suspects) == 0 {
+		return nil, nil
+	}
+	b, err := t.growth(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	b = b.only(func(owner string) bool { return slices.Contains(t.suspects, owner) })
+	return t.without(ctx, b, t.run(ctx, b))
+}
+
+func (t *table) growth(ctx context.Context, w *wanted) (batch, error) {
+	if err := t.read(ctx); err != nil {
+		return batch{}, err
+	}
+	b := growBatch(w, t.held)
+	if b.empty() || !t.held.stale {
+		return b, nil
+	}
+	if err := t.held.readRules(ctx, t.nft); err != nil {
+		return batch{}, err
+	}
+	return growBatch(w, t.held), nil
+}
+
+// shrink is one transaction; a failed one is computed again from a new reading.
+func (t *table) shrink(ctx context.Context, want *plan.State) error {
+	w := t.wanted(want)
+	for {
+		fresh := t.held == nil
+		err := t.tryShrink(ctx, w)
+		if err == nil {
+			return nil
+		}
+		t.held = nil
+		if fresh {
+			return fmt.Errorf("remove rows from the nftables table %s %s: %w", t.family, TableName, err)
+		}
+	}
+}
+
+// tryShrink keeps sets and chains while rows are refused: a row that could not be replaced may name them. A table of which
+// nothing is wanted goes as a whole.
+func (t *table) tryShrink(ctx context.Context, w *wanted) error {
+	if err := t.read(ctx); err != nil || !t.held.exists {
+		return err
+	}
+	if len(w.objects) == 0 {
+		return t.drop(ctx)
+	}
+	keepObjects := len(t.suspects) > 0
+	b := shrinkBatch(w, t.held, keepObjects)
+	if !b.empty() && t.held.stale {
+		if err := t.held.readRules(ctx, t.nft); err != nil {
+			return err
+		}
+		b = shrinkBatch(w, t.held, keepObjects)
+	}
+	return t.run(ctx, b)
+}
+
+func (t *table) drop(ctx context.Context) error {
+	tx := t.nft.NewTransaction()
+	tx.Delete(&knftables.Table{})
+	if err := t.nft.Run(ctx, tx); err != nil {
+		return err
+	}
+	t.held = newHeld()
+	return nil
+}
+
+// read makes sure that t.held is known.
+func (t *table) read(ctx context.Context) (err error) {
+	if t.held == nil {
+		t.held, err = read(ctx, t.nft)
+	}
+	if err != nil {
+		t.held = nil
+	}
+	return err
+}
+
+// run carries out b, if there is anything in it, and remembers it.
+func (t *table) run(ctx context.Context, b batch) error {
+	if b.empty() {
+		return nil
+	}
+	if err := t.nft.Run(ctx, t.transaction(b)); err != nil {
+		return err
+	}
+	if b.rebuild {
+		t.held = newHeld()
+	}
+	t.held.exists, t.held.strays = true, nil
+	for _, s := range b.steps {
+		s.note(t.held)
+	}
+	return nil
+}
+
+func (t *table) transaction(b batch) *knftables.Transaction {
+	tx := t.nft.NewTransaction()
+	tx.Add(&knftables.Table{})
+	strays := t.held.strays
+	if b.rebuild {
+		tx.Delete(&knftables.Table{})
+		tx.Add(&knftables.Table{})
+		strays = nil
+	}
+	tx.Add(&knftables.Set{Name: recordSet, Type: "ipv6_addr"})
+	for _, key := range strays {
+		tx.Delete(&knftables.Element{Set: recordSet, Key: []string{key}})
+	}
+	for _, s := range b.steps {
+		s.write(tx)
+	}
+	return tx
+}

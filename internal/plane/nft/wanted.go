@@ -1,0 +1,164 @@
+package nft
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"sigs.k8s.io/knftables"
+
+	"github.com/egret-net/egret/internal/plan"
+)
+
+// wanted is one table's part of a state, in the terms of held, with what can be refused without asking the kernel left out.
+type wanted struct {
+	objects map[object]wantedObject
+	rules   map[string][]wantedRule // by chain, in order of name
+	elems   []wantedElem
+	refused []error
+}
+
+type wantedObject struct {
+	owner, row, record string
+	add                knftables.Object
+	interval           bool
+}
+
+type wantedRule struct {
+	owner, row, name, hash, text string
+}
+
+type wantedElem struct {
+	owner, row string
+	set        object
+	key, value string
+}
+
+func (t *table) wanted(s *plan.State) *wanted {
+	w := &wanted{objects: map[object]wantedObject{}, rules: map[string][]wantedRule{}}
+	for k, spec := range s.NFTChains.Rows() {
+		if k.Family == t.family {
+			w.refuse(s.NFTChains.Owner(k), chainRow(k), t.wantChain(w, s, k, spec))
+		}
+	}
+	for k, text := range s.NFTRules.Rows() {
+		if k.Chain.Family == t.family {
+			w.refuse(s.NFTRules.Owner(k), ruleRow(k), w.wantRule(s, k, text))
+		}
+	}
+	for _, rules := range w.rules {
+		slices.SortFunc(rules, func(a, b wantedRule) int { return cmp.Compare(a.name, b.name) })
+	}
+	if t.hasSets() {
+		w.wantSets(s)
+	}
+	return w
+}
+
+// hasSets: the plan's sets are of the inet table.
+func (t *table) hasSets() bool { return t.family == string(knftables.InetFamily) }
+
+func (w *wanted) refuse(owner, row string, err error) {
+	if err != nil {
+		w.refused = append(w.refused, refusal(owner, row, err))
+	}
+}
+
+// wantChain records the index of a netdev chain's link in the chain's definition: the kernel takes the chain's hook away with
+// the link, and another link of that name does not bring it back.
+func (t *table) wantChain(w *wanted, s *plan.State, k plan.NFTChain, spec plan.NFTChainSpec) error {
+	o := object{"chain", k.Name}
+	if err := checkName(k.Name); err != nil {
+		return err
+	}
+	definition := spec.String()
+	if spec.Device != "" {
+		index, ok := t.device(spec.Device)
+		if !ok {
+			return fmt.Errorf("no link is named %s: waiting for it", spec.Device)
+		}
+		definition += " index=" + strconv.Itoa(index)
+	}
+	w.objects[o] = wantedObject{owner: s.NFTChains.Owner(k), row: chainRow(k), record: o.record(definition), add: chainObject(k.Name, spec)}
+	return nil
+}
+
+// wantRule leaves out the rules of a chain that was refused: that refusal speaks for them.
+func (w *wanted) wantRule(s *plan.State, k plan.NFTRule, text string) error {
+	if _, ok := s.NFTChains[k.Chain]; !ok {
+		return errors.New("the plan has no such chain")
+	}
+	if err := checkName(k.Name); err != nil {
+		return err
+	}
+	if _, ok := w.objects[object{"chain", k.Chain.Name}]; ok {
+		w.rules[k.Chain.Name] = append(w.rules[k.Chain.Name], wantedRule{s.NFTRules.Owner(k), ruleRow(k), k.Name, ruleHash(text), text})
+	}
+	return nil
+}
+
+func (w *wanted) wantSets(s *plan.State) {
+	sets := map[string]object{}
+	for k, spec := range s.NFTSets.Rows() {
+		o := setObject(k, spec)
+		if err := checkSetName(k.Name); err != nil {
+			w.refuse(s.NFTSets.Owner(k), setRow(k), err)
+			continue
+		}
+		sets[k.Name] = o
+		w.objects[o] = wantedObject{s.NFTSets.Owner(k), setRow(k), o.record(spec.String()), setAdd(k.Name, spec), spec.Interval}
+	}
+	for k, value := range s.NFTElems.Rows() {
+		o, ok := sets[k.Set]
+		if !ok {
+			if _, inPlan := s.NFTSets[plan.NFTSet{Name: k.Set}]; !inPlan {
+				w.refuse(s.NFTElems.Owner(k), elemRow(k), errors.New("the plan has no such set"))
+			}
+			continue
+		}
+		w.elems = append(w.elems, wantedElem{s.NFTElems.Owner(k), elemRow(k), o, spell(k.Key), spell(value)})
+	}
+}
+
+func checkSetName(name string) error {
+	if name == recordSet {
+		return fmt.Errorf("%s is the plane's own set", recordSet)
+	}
+	return checkName(name)
+}
+
+func setObject(k plan.NFTSet, spec plan.NFTSetSpec) object {
+	if spec.Value != "" {
+		return object{"map", k.Name}
+	}
+	return object{"set", k.Name}
+}
+
+func chainObject(name string, s plan.NFTChainSpec) *knftables.Chain {
+	c := &knftables.Chain{Name: name}
+	if s.Hook == "" {
+		return c
+	}
+	c.Type, c.Hook = knftables.PtrTo(knftables.BaseChainType(s.Type)), knftables.PtrTo(knftables.BaseChainHook(s.Hook))
+	c.Priority = knftables.PtrTo(knftables.BaseChainPriority(s.Priority))
+	if s.Device != "" {
+		c.Device = knftables.PtrTo(s.Device)
+	}
+	if s.Policy != "" {
+		c.Policy = knftables.PtrTo(knftables.BaseChainPolicy(s.Policy))
+	}
+	return c
+}
+
+func setAdd(name string, s plan.NFTSetSpec) knftables.Object {
+	var flags []knftables.SetFlag
+	if s.Interval {
+		flags = []knftables.SetFlag{knftables.IntervalFlag}
+	}
+	if s.Value != "" {
+		return &knftables.Map{Name: name, Type: s.Key + " : " + s.Value, Flags: flags}
+	}
+	return &knftables.Set{Name: name, Type: s.Key, Flags: flags}
+}
