@@ -1,37 +1,39 @@
-// Command prepare makes what a sandbox is built from besides binaries: the Debian root folder and the container images,
-// in the cache folder ($EGRET_CACHE, or /var/cache/egret). Its argument is the folder of the binaries.
+// Command prepare makes what a sandbox is built from besides binaries, in the cache folder ($EGRET_CACHE, or
+// /var/cache/egret):
+//
+//	prepare root            the Debian root folder of the nodes
+//	prepare images FOLDER   the container images, from the root folder and the binaries in FOLDER
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/egret-net/egret/internal/sandbox/image"
 	"github.com/egret-net/egret/internal/sandbox/rootfs"
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: prepare BIN-FOLDER")
-		os.Exit(2)
-	}
-	if err := prepare(os.Args[1]); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := prepare(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "prepare:", err)
 		os.Exit(1)
 	}
 }
 
-func prepare(binDir string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	began := time.Now()
-	progress := func(line string) { fmt.Printf("%5.0fs   %s\n", time.Since(began).Seconds(), line) }
-	if err := rootfs.Ensure(ctx, rootfs.Dir(), progress); err != nil {
-		return err
+func prepare(ctx context.Context, args []string) error {
+	progress := func(line string) { fmt.Println(line) }
+	switch {
+	case len(args) == 1 && args[0] == "root":
+		return rootfs.Ensure(ctx, rootfs.Dir(), progress)
+	case len(args) == 2 && args[0] == "images":
+		return image.BuildAll(ctx, rootfs.Dir(), args[1], image.Dir(), progress)
+	default:
+		return errors.New("usage: prepare root | prepare images FOLDER")
 	}
-	return image.BuildAll(ctx, rootfs.Dir(), binDir, image.Dir(), progress)
 }

@@ -1,0 +1,90 @@
+# make help lists the targets. Everything that is built lies in bin/ and in $EGRET_CACHE (default /var/cache/egret).
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+export CGO_ENABLED := 0
+# -v names each package as it is compiled, which is the heartbeat of a cold build.
+FLAGS := -buildvcs=false -trimpath -v
+STRIP := -s -w
+
+CONTROLPLANE := $(wildcard sandbox/controlplane/*.go) sandbox/controlplane/go.mod sandbox/controlplane/go.sum
+COREDNS      := $(wildcard sandbox/images/coredns/*)
+
+# Without these, kubectl version and the nodes would say v0.0.0.
+K8S       := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2; exit}' sandbox/controlplane/go.mod)
+K8S_PARTS := $(subst ., ,$(K8S:v%=%))
+K8S_FLAGS := $(foreach p,k8s.io/component-base/version k8s.io/client-go/pkg/version,\
+	-X $(p).gitVersion=$(K8S) -X $(p).gitMajor=$(word 1,$(K8S_PARTS)) -X $(p).gitMinor=$(word 2,$(K8S_PARTS)) \
+	-X $(p).gitTreeState=archive -X $(p).gitCommit=unknown)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: deps
+deps: ## install the Debian packages that building and running need, if any is missing
+	@hack/step 'packages of this machine' hack/deps
+
+# The root folder is mostly waiting for the network: it is built beside the binaries.
+.PHONY: build
+build: deps ## build all binaries, the root folder of the nodes, and the images
+	@$(MAKE) --no-print-directory -j2 images
+
+.PHONY: images
+images: root-folder binaries
+	@hack/step 'container images' go run -trimpath ./hack/prepare images bin
+
+.PHONY: root-folder
+root-folder:
+	@hack/step 'root folder of the nodes' go run -trimpath ./hack/prepare root
+
+# One go build after the other, by order-only prerequisites: each uses all cores.
+.PHONY: binaries
+binaries: product bin/pause bin/egret-controlplane bin/agnhost bin/coredns
+
+.PHONY: product
+product:
+	@mkdir -p bin
+	@hack/step 'egret binaries' go build $(FLAGS) -ldflags '$(STRIP)' -o bin/ ./cmd/...
+
+bin/pause: sandbox/images/pause/main.go | product
+	@hack/step pause go build $(FLAGS) -ldflags '$(STRIP)' -o $@ ./sandbox/images/pause
+
+bin/egret-controlplane: $(CONTROLPLANE) | bin/pause
+	@hack/step 'Kubernetes $(K8S) (the first time: 5 minutes on two cores)' go build -C sandbox/controlplane $(FLAGS) -ldflags '$(STRIP) $(strip $(K8S_FLAGS))' -o $(CURDIR)/$@ .
+
+bin/agnhost: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/egret-controlplane
+	@hack/step 'Kubernetes test server' go build -C sandbox/controlplane $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ k8s.io/kubernetes/test/images/agnhost
+
+bin/coredns: $(COREDNS) | bin/agnhost
+	@hack/step CoreDNS go build -C sandbox/images/coredns $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ .
+
+.PHONY: sandbox
+sandbox: build ## bring up a cluster of three nodes on this machine
+	@bin/egret-sandbox up
+
+.PHONY: demo
+demo: build ## bring up a cluster and show EgressIP with real packets
+	@bin/egret-sandbox demo
+
+.PHONY: test
+test: build ## run the tests of the product
+	go test -trimpath ./...
+
+.PHONY: test-all
+test-all: test ## run all tests, the control plane's too
+	go test -C sandbox/controlplane -trimpath -vet=off ./...
+
+.PHONY: bench
+bench: build ## measure speed and memory, one line a figure
+	@bin/egret-sandbox bench
+
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck
+	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo 'run gofmt -w on these' >&2; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+.PHONY: clean
+clean: ## remove bin/ (the cache folder stays)
+	rm -rf bin
