@@ -1,0 +1,90 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// FormatVersion is the form of EgressNode that this package describes. A reader that meets a higher one takes the node
+// as holding nothing.
+const FormatVersion = 1
+
+// EgressNode says what one node holds. It has the node's name and is written by that node's agent alone, which makes the
+// Node its owner, so that it goes when the Node goes. Status is no subresource: one write makes or changes the whole.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,path=egressnodes,singular=egressnode,shortName=egn
+// +kubebuilder:printcolumn:name="Holding",type=integer,JSONPath=`.status.holdingCount`
+// +kubebuilder:printcolumn:name="BootID",type=string,JSONPath=`.status.bootID`
+// +kubebuilder:printcolumn:name="Problems",type=string,JSONPath=`.status.problems`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type EgressNode struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Status EgressNodeStatus `json:"status"`
+}
+
+// EgressNodeList is a list of EgressNode.
+//
+// +kubebuilder:object:root=true
+type EgressNodeList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []EgressNode `json:"items"`
+}
+
+// EgressNodeStatus is what the node's targets hold, read back from them.
+//
+// +kubebuilder:validation:XValidation:rule="self.holdingCount == (has(self.holding) ? size(self.holding) : 0)",message="holdingCount must be the number of items of holding"
+type EgressNodeStatus struct {
+	// FormatVersion is the form of this object, 1.
+	//
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	FormatVersion int32 `json:"formatVersion"`
+
+	// BootID is the kernel's boot id (/proc/sys/kernel/random/boot_id) when this was written. A node whose
+	// status.nodeInfo.bootID is another one has rebooted since, and holds nothing of this.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	BootID string `json:"bootID"`
+
+	// AgentVersion is the version of the agent that wrote this.
+	//
+	// +optional
+	AgentVersion string `json:"agentVersion,omitempty"`
+
+	// Holding are the egress IPs that the node's targets translate to and that it answers for.
+	//
+	// +optional
+	// +listType=atomic
+	Holding []Held `json:"holding,omitempty"`
+
+	// HoldingCount is the number of items of holding, for printing.
+	//
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	HoldingCount int32 `json:"holdingCount"`
+
+	// Problems are what keeps the node from holding what it should, one sentence each.
+	//
+	// +optional
+	// +listType=atomic
+	Problems []string `json:"problems,omitempty"`
+}
+
+// Held is one egress IP that the node holds.
+type Held struct {
+	// EgressIP is the name of the EgressIP object.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	EgressIP string `json:"egressIP"`
+	// IP is the address in its canonical form.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=45
+	IP string `json:"ip"`
+}

@@ -1,0 +1,96 @@
+package v1_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	"github.com/egret-net/egret/api/internal/crdtest"
+	"github.com/egret-net/egret/deploy"
+)
+
+func loadCRD(t *testing.T) *crdtest.CRD {
+	t.Helper()
+	manifest, err := deploy.Manifests.ReadFile("crd-egressnodes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return crdtest.Load(t, manifest)
+}
+
+// filled is an EgressNode with a value in every field.
+func filled() *egretv1.EgressNode {
+	return &egretv1.EgressNode{
+		TypeMeta:   metav1.TypeMeta{APIVersion: egretv1.GroupVersion.String(), Kind: "EgressNode"},
+		ObjectMeta: metav1.ObjectMeta{Name: "n1"},
+		Status: egretv1.EgressNodeStatus{
+			FormatVersion: egretv1.FormatVersion,
+			BootID:        "0d5c2f0e-8f3b-4c1a-9a53-6f1f4d8e7b11",
+			AgentVersion:  "v0.1.0",
+			Holding:       []egretv1.Held{{EgressIP: "e", IP: "172.18.0.33"}, {EgressIP: "f", IP: "fd00:18::33"}},
+			HoldingCount:  2,
+			Problems:      []string{"the gateway interface has no link"},
+		},
+	}
+}
+
+func asMap(t *testing.T, object any) map[string]any {
+	t.Helper()
+	text, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return crdtest.Object(t, string(text))
+}
+
+func TestSchemaHasEveryField(t *testing.T) {
+	crd := loadCRD(t)
+	object := asMap(t, filled())
+	if unknown := crd.Unknown(object); len(unknown) > 0 {
+		t.Errorf("the CRD lacks %v: run go generate ./api/...", unknown)
+	}
+	if refusals := crd.Refusals(object); len(refusals) > 0 {
+		t.Errorf("refused: %v", refusals)
+	}
+}
+
+func TestNodeThatHoldsNothingIsAccepted(t *testing.T) {
+	node := filled()
+	node.Status.Holding, node.Status.HoldingCount = nil, 0
+	if refusals := loadCRD(t).Refusals(asMap(t, node)); len(refusals) > 0 {
+		t.Errorf("refused: %v", refusals)
+	}
+}
+
+func TestRefusedObjects(t *testing.T) {
+	crd := loadCRD(t)
+	for name, c := range map[string]struct {
+		change func(*egretv1.EgressNodeStatus)
+		want   string
+	}{
+		"count is wrong":    {func(s *egretv1.EgressNodeStatus) { s.HoldingCount = 1 }, "holdingCount must be the number of items of holding"},
+		"no boot id":        {func(s *egretv1.EgressNodeStatus) { s.BootID = "" }, "status.bootID"},
+		"no format version": {func(s *egretv1.EgressNodeStatus) { s.FormatVersion = 0 }, "status.formatVersion"},
+		"no address":        {func(s *egretv1.EgressNodeStatus) { s.Holding[1].IP = "" }, "status.holding[1].ip"},
+		"nameless":          {func(s *egretv1.EgressNodeStatus) { s.Holding[0].EgressIP = "" }, "status.holding[0].egressIP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := filled()
+			c.change(&node.Status)
+			have := strings.Join(crd.Refusals(asMap(t, node)), "\n")
+			if !strings.Contains(have, c.want) {
+				t.Errorf("want a refusal with %q, have %q", c.want, have)
+			}
+		})
+	}
+}
+
+func TestPrinterColumns(t *testing.T) {
+	const want = `n1 | 2 | 0d5c2f0e-8f3b-4c1a-9a53-6f1f4d8e7b11 | ["the gateway interface has no link"] | <nil>`
+	if have := loadCRD(t).Row(t, asMap(t, filled())); have != want {
+		t.Errorf("row\nhave %s\nwant %s", have, want)
+	}
+}

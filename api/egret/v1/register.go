@@ -1,0 +1,22 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is egret.k8s.ovn.org/v1.
+var GroupVersion = schema.GroupVersion{Group: "egret.k8s.ovn.org", Version: "v1"}
+
+// SchemeBuilder registers the types of this package with a scheme.
+var SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
+
+// AddToScheme registers the types of this package with a scheme.
+var AddToScheme = SchemeBuilder.AddToScheme
+
+func addKnownTypes(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &EgressNode{}, &EgressNodeList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}

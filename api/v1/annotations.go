@@ -1,0 +1,59 @@
+package v1
+
+// Prefixes of annotation and label keys. The node agent may write annotations of these two prefixes only.
+const (
+	// Prefix is that of the names shared with OVN-Kubernetes.
+	Prefix = "k8s.ovn.org/"
+	// EgretPrefix is that of Egret's own names.
+	EgretPrefix = "egret.k8s.ovn.org/"
+)
+
+// LabelEgressAssignable on a Node, with any value, lets the node host egress IPs.
+const LabelEgressAssignable = Prefix + "egress-assignable"
+
+// Annotations of a Node that egret-controller writes; the node agent may not.
+const (
+	// AnnotationNodeSubnets is a JSON object, network to list of CIDRs: {"default":["10.244.1.0/24","fd00:10:244:1::/64"]}.
+	// Older writers give a single string instead of the list.
+	AnnotationNodeSubnets = Prefix + "node-subnets"
+	// AnnotationNodeID is a decimal number, unique in the cluster, from 1.
+	AnnotationNodeID = Prefix + "node-id"
+	// AnnotationNodeTransitSwitchPortIfaddr is the node's address on the transit switch as JSON:
+	// {"ipv4":"100.88.0.3/16","ipv6":"fd97::3/64"}; a family the cluster does not have is absent.
+	AnnotationNodeTransitSwitchPortIfaddr = Prefix + "node-transit-switch-port-ifaddr"
+	// AnnotationNodeGatewayRouterLRPIfaddrs is the gateway router's address on the join switch by network, as JSON:
+	// {"default":{"ipv4":"100.64.0.3/16","ipv6":"fd98::3/64"}}.
+	AnnotationNodeGatewayRouterLRPIfaddrs = Prefix + "node-gateway-router-lrp-ifaddrs"
+)
+
+// Annotations of a Node that its agent writes.
+const (
+	// AnnotationNodePrimaryIfaddr is the node's own address on its primary interface as JSON:
+	// {"ipv4":"172.18.0.2/16","ipv6":"fd00:18::2/64"}.
+	AnnotationNodePrimaryIfaddr = Prefix + "node-primary-ifaddr"
+	// AnnotationHostCIDRs is a sorted JSON list of the host's addresses with prefix length: ["172.18.0.2/16"].
+	AnnotationHostCIDRs = Prefix + "host-cidrs"
+	// AnnotationL3GatewayConfig is the gateway by network, as JSON: {"default":{"mode":"shared","interface-id":"breth0_n1",
+	// "mac-address":"0a:58:ac:12:00:02","ip-addresses":["172.18.0.2/16"],"next-hops":["172.18.0.1"],
+	// "node-port-enable":"true","vlan-id":"0"}}.
+	AnnotationL3GatewayConfig = Prefix + "l3-gateway-config"
+	// AnnotationNodeChassisID is the system-id of the node's Open vSwitch, a UUID.
+	AnnotationNodeChassisID = Prefix + "node-chassis-id"
+	// AnnotationNodeMgmtPortMACAddresses is the management port's MAC by network, as JSON: {"default":"0a:58:0a:f4:01:02"}.
+	AnnotationNodeMgmtPortMACAddresses = Prefix + "node-mgmt-port-mac-addresses"
+	// AnnotationZoneName is the OVN zone of the node, which is the node's name.
+	AnnotationZoneName = Prefix + "zone-name"
+)
+
+// AnnotationPodNetworks of a Pod, written by its node's agent before CNI ADD answers, holds its addresses by network, as
+// JSON: {"default":{"ip_addresses":["10.244.1.5/24"],"mac_address":"0a:58:0a:f4:01:05","gateway_ips":["10.244.1.1"],
+// "role":"primary"}}.
+const AnnotationPodNetworks = Prefix + "pod-networks"
+
+// AnnotationWhenUnassigned of an EgressIP, written by its user, says what a selected pod's traffic does while the
+// EgressIP is not in force and no node can host it: with WhenUnassignedDrop it is dropped, otherwise it leaves with the
+// node's address.
+const (
+	AnnotationWhenUnassigned = EgretPrefix + "when-unassigned"
+	WhenUnassignedDrop       = "drop"
+)

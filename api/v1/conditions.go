@@ -1,0 +1,74 @@
+package v1
+
+// Condition types of an EgressIP. Each carries observedGeneration.
+const (
+	// ConditionAssigned is True when every address of the spec has a node.
+	ConditionAssigned = "Assigned"
+
+	// ConditionReady is True when every address of the spec has a node and that node's EgressNode says that it holds
+	// the address: selected pods leave with it now.
+	ConditionReady = "Ready"
+
+	// ConditionInForce becomes True when a node first holds one of the addresses, and False only by the controller's
+	// decision that no node can host any of them; losing the node does not clear it. While it is True, a selected pod
+	// leaves with an egress IP or not at all.
+	ConditionInForce = "InForce"
+)
+
+// Reasons of conditions of an EgressIP.
+const (
+	// ReasonAssigned: every address has a node (Assigned True).
+	ReasonAssigned = "Assigned"
+
+	// ReasonPartiallyAssigned: some addresses have a node, others have none; the message says which and why (Assigned
+	// and Ready False). Selected pods leave with those that are assigned.
+	ReasonPartiallyAssigned = "PartiallyAssigned"
+
+	// ReasonNoAssignableNode: no node that is labelled k8s.ovn.org/egress-assignable and Ready is free for an address
+	// of this object (Assigned, Ready, InForce False).
+	ReasonNoAssignableNode = "NoAssignableNode"
+
+	// ReasonNoNodeInNetwork: there are egress nodes, but an address is in no network of theirs.
+	ReasonNoNodeInNetwork = "NoNodeInNetwork"
+
+	// ReasonInvalidEgressIP: an item of spec.egressIPs is not an address that can be hosted. The CRD rejects most of
+	// these; objects stored before it did are reported like this.
+	ReasonInvalidEgressIP = "InvalidEgressIP"
+
+	// ReasonInvalidSelector: a selector that the CRD let pass is none, such as one with an invalid label key.
+	ReasonInvalidSelector = "InvalidSelector"
+
+	// ReasonEgressIPConflict: an address equals one of a node, pod, Service or gateway, or an older EgressIP has it.
+	ReasonEgressIPConflict = "EgressIPConflict"
+
+	// ReasonWaitingForNode: a node is assigned but does not yet say that it holds the address (Ready False).
+	ReasonWaitingForNode = "WaitingForNode"
+
+	// ReasonHeld: the assigned nodes hold the addresses (Ready True), or a node holds or held one (InForce True).
+	ReasonHeld = "Held"
+
+	// ReasonNotHeld: no node has held any of the addresses since the object came or was last released (InForce False).
+	ReasonNotHeld = "NotHeld"
+)
+
+// Reasons of Events on an EgressIP. Those of type Warning are the ones OVN-Kubernetes emits.
+const (
+	// EventNoMatchingNodeFound (Warning): no node can host any of the addresses.
+	EventNoMatchingNodeFound = "NoMatchingNodeFound"
+	// EventEgressIPConflict (Warning): an address belongs to a node, pod, Service or gateway.
+	EventEgressIPConflict = "EgressIPConflict"
+	// EventUnsupportedRequest (Warning): an older EgressIP has the address.
+	EventUnsupportedRequest = "UnsupportedRequest"
+	// EventUnassignedRequest (Warning): some addresses have a node, others have none.
+	EventUnassignedRequest = "UnassignedRequest"
+	// EventInvalidEgressIP (Warning): an item of spec.egressIPs is not an address that can be hosted.
+	EventInvalidEgressIP = "InvalidEgressIP"
+	// EventUndefinedRequest (Warning): pods are selected by an older EgressIP as well, which serves them.
+	EventUndefinedRequest = "UndefinedRequest"
+	// EventAssigned (Normal): an address got a node.
+	EventAssigned = "Assigned"
+	// EventMoved (Normal): an address went from one node to another.
+	EventMoved = "Moved"
+	// EventReleased (Normal): a node gave an address up and no other took it.
+	EventReleased = "Released"
+)

@@ -1,0 +1,103 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// EgressIP gives the traffic of selected pods to destinations outside the cluster a fixed source address.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,path=egressips,singular=egressip,shortName=eip
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="EgressIPs",type=string,JSONPath=`.spec.egressIPs`
+// +kubebuilder:printcolumn:name="Assigned Node",type=string,JSONPath=`.status.assignedNodes`
+// +kubebuilder:printcolumn:name="Assigned EgressIPs",type=string,JSONPath=`.status.assignedEgressIPs`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type EgressIP struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec EgressIPSpec `json:"spec"`
+	// +optional
+	Status EgressIPStatus `json:"status,omitzero"`
+}
+
+// EgressIPList is a list of EgressIP.
+//
+// +kubebuilder:object:root=true
+type EgressIPList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []EgressIP `json:"items"`
+}
+
+// EgressIPSpec says which addresses the traffic of which pods leaves with.
+type EgressIPSpec struct {
+	// EgressIPs are the addresses, IPv4 or IPv6 or both. Each is hosted by one egress node whose network contains it;
+	// several addresses are hosted by as many nodes, and connections are spread over them.
+	// At most 64, which also bounds the cost of the rules.
+	//
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=45
+	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="is not an IP address: write one IPv4 or IPv6 address, such as 172.18.0.33 or fd00:18::33, without prefix length, port or zone, and not IPv4-mapped"
+	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast()",message="cannot be a source outside the node (loopback, unspecified, multicast, link-local or broadcast): use a free address of an egress node's network"
+	// +kubebuilder:validation:XValidation:rule="self.all(x, !isIP(x) || self.exists_one(y, isIP(y) && ip(x) == ip(y)))",message="names an address more than once, perhaps in two spellings: name each address once"
+	EgressIPs []string `json:"egressIPs"`
+
+	// NamespaceSelector selects the namespaces by their labels. It must be there; {} selects every namespace.
+	//
+	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="has an unknown operator: use In, NotIn, Exists or DoesNotExist"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, (e.operator in ['In', 'NotIn']) == (has(e.values) && size(e.values) > 0))",message="has values that do not go with the operator: give In and NotIn at least one value, Exists and DoesNotExist none"
+	NamespaceSelector metav1.LabelSelector `json:"namespaceSelector"`
+
+	// PodSelector selects pods, by their labels, in the selected namespaces. Absent or {}: all pods in them.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="has an unknown operator: use In, NotIn, Exists or DoesNotExist"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, (e.operator in ['In', 'NotIn']) == (has(e.values) && size(e.values) > 0))",message="has values that do not go with the operator: give In and NotIn at least one value, Exists and DoesNotExist none"
+	PodSelector metav1.LabelSelector `json:"podSelector,omitzero"`
+}
+
+// EgressIPStatus says where the addresses are, as the controller decided and as the nodes report.
+type EgressIPStatus struct {
+	// Items says which node should hold which address. What it does hold is in that node's EgressNode.
+	//
+	// +optional
+	// +listType=atomic
+	Items []EgressIPStatusItem `json:"items,omitempty"`
+
+	// AssignedNodes are the nodes of items, separated by commas, for printing.
+	//
+	// +optional
+	AssignedNodes string `json:"assignedNodes,omitempty"`
+
+	// AssignedEgressIPs are the addresses of items, in the same order as assignedNodes, separated by commas, for printing.
+	//
+	// +optional
+	AssignedEgressIPs string `json:"assignedEgressIPs,omitempty"`
+
+	// Conditions are Assigned, Ready and InForce.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// EgressIPStatusItem is one address and the node that hosts it.
+type EgressIPStatusItem struct {
+	// Node is the name of the node.
+	//
+	// +required
+	Node string `json:"node"`
+	// EgressIP is the address.
+	//
+	// +required
+	EgressIP string `json:"egressIP"`
+}
