@@ -90,6 +90,7 @@ func elementSteps(w *wanted, h *held) []step {
 	added := map[object][]wantedElem{}
 	for _, e := range w.elems {
 		have, ok := h.elems[e.set.name][e.key]
+		ok = ok && !h.unreadable[e.set.name]
 		if ok && have == e.value {
 			continue
 		}
@@ -104,7 +105,7 @@ func elementSteps(w *wanted, h *held) []step {
 		}
 	}
 	for _, set := range slices.SortedFunc(maps.Keys(added), compareObjects) {
-		if w.objects[set].interval {
+		if w.objects[set].interval && !h.unreadable[set.name] {
 			steps = append(steps, makeRoomSteps(set, added[set], w, h)...)
 		}
 		for _, e := range added[set] {

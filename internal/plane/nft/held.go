@@ -3,6 +3,7 @@ package nft
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -109,11 +110,13 @@ func (h *held) readElements(ctx context.Context, nft knftables.Interface) error 
 			return fmt.Errorf("list the nftables %s: %w", o, ctx.Err())
 		}
 		h.elems[o.name] = map[string]string{}
-		if err != nil {
-			h.unreadable[o.name] = true
-			continue
-		}
+		h.unreadable[o.name] = err != nil
 		for _, e := range list {
+			// knftables v0.0.22 reads a range as an empty key.
+			if slices.Contains(e.Key, "") {
+				h.unreadable[o.name] = true
+				break
+			}
 			h.elems[o.name][spell(strings.Join(e.Key, " . "))] = spell(strings.Join(e.Value, " . "))
 		}
 	}
