@@ -1,0 +1,78 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plane"
+)
+
+// install adds lines in one bundle. A line that cannot be parsed is taken out by its number; when the switch refuses the
+// bundle, halves are tried until the bad flow is alone. err is for a bridge that does not answer.
+func (p *Plane) install(ctx context.Context, name string, generation uint32, lines []line) (refused []error, err error) {
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	err = p.ofctl.bundle(ctx, name, additions(generation, lines))
+	bad := (*commandError)(nil)
+	switch {
+	case err == nil:
+		return nil, nil
+	case !errors.As(err, &bad) || bad.unreachable():
+		return nil, err
+	case len(lines) == 1:
+		return []error{refusal(lines[0], err)}, nil
+	}
+	if n, ok := bad.line(); ok && n >= 1 && n <= len(lines) {
+		rest, err := p.install(ctx, name, generation, slices.Delete(slices.Clone(lines), n-1, n))
+		return append(rest, refusal(lines[n-1], bad)), err
+	}
+	half := len(lines) / 2
+	left, err := p.install(ctx, name, generation, lines[:half])
+	if err != nil {
+		return left, err
+	}
+	right, err := p.install(ctx, name, generation, lines[half:])
+	return append(left, right...), err
+}
+
+func additions(generation uint32, lines []line) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = "add cookie=" + cookie(generation) + "," + l.text
+	}
+	return out
+}
+
+func refusal(l line, err error) error {
+	return &plane.Refused{Plane: "flow", Owner: l.owner, Row: l.flow.String(), Err: err}
+}
+
+func cookie(generation uint32) string { return fmt.Sprintf("%#x", uint64(generation)<<32|Mark) }
+
+// generations are those of dumped flows, each once.
+func generations(flows []string) []uint32 {
+	var out []uint32
+	for _, f := range flows {
+		text, _, _ := strings.Cut(strings.TrimPrefix(f, "cookie=0x"), ",")
+		c, err := strconv.ParseUint(text, 16, 64)
+		if err == nil && !slices.Contains(out, uint32(c>>32)) {
+			out = append(out, uint32(c>>32))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// next is the least generation that has no flows.
+func next(used []uint32) uint32 {
+	g := uint32(1)
+	for slices.Contains(used, g) {
+		g++
+	}
+	return g
+}

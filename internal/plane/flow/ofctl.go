@@ -1,0 +1,87 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// ofctl runs ovs-ofctl against bridges whose sockets are in runDir.
+type ofctl struct{ path, runDir string }
+
+// commandError is what ovs-ofctl printed when it failed.
+type commandError struct{ text string }
+
+func (e *commandError) Error() string { return e.text }
+
+// unreachable says that the bridge's socket did not answer, which is no opinion of the switch on a flow.
+func (e *commandError) unreachable() bool {
+	return strings.Contains(e.text, "failed to connect") || strings.Contains(e.text, "is not a bridge or a socket") ||
+		strings.Contains(e.text, "Connection refused") || strings.Contains(e.text, "connection reset") ||
+		strings.Contains(e.text, "transaction aborted") || strings.Contains(e.text, "End of file")
+}
+
+var badLine = regexp.MustCompile(`:(\d+): `)
+
+// line is the number, from 1, of the input line that ovs-ofctl could not parse.
+func (e *commandError) line() (int, bool) {
+	m := badLine.FindStringSubmatch(e.text)
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(m[1])
+	return n, err == nil
+}
+
+// bundle applies `add FLOW` and `delete FLOW` lines to bridge, all or none.
+func (o ofctl) bundle(ctx context.Context, bridge string, lines []string) error {
+	_, err := o.run(ctx, strings.Join(lines, "\n")+"\n", "--bundle", "add-flows", o.socket(bridge), "-")
+	return err
+}
+
+// dump returns the flows of bridge whose cookie matches, one a line.
+func (o ofctl) dump(ctx context.Context, bridge, cookie string) ([]string, error) {
+	out, err := o.run(ctx, "", "-O", "OpenFlow14", "dump-flows", o.socket(bridge), "cookie="+cookie)
+	if err != nil {
+		return nil, err
+	}
+	var flows []string
+	for l := range strings.Lines(out) {
+		if strings.Contains(l, "actions=") {
+			flows = append(flows, strings.TrimSpace(l))
+		}
+	}
+	return flows, nil
+}
+
+// bridges are those that have a socket: a crashed ovs-vswitchd leaves its sockets behind.
+func (o ofctl) bridges() ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(o.runDir, "*.mgmt"))
+	for i, p := range paths {
+		paths[i] = strings.TrimSuffix(filepath.Base(p), ".mgmt")
+	}
+	return paths, err
+}
+
+func (o ofctl) socket(bridge string) string {
+	return "unix:" + filepath.Join(o.runDir, bridge+".mgmt")
+}
+
+func (o ofctl) run(ctx context.Context, stdin string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, o.path, append([]string{"--timeout=10"}, args...)...)
+	var out, errs strings.Builder
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
+		return "", &commandError{strings.TrimSpace(strings.TrimPrefix(errs.String(), "ovs-ofctl: "))}
+	}
+	if err != nil {
+		return "", fmt.Errorf("run %s, is openvswitch-switch installed? %w", o.path, err)
+	}
+	return out.String(), nil
+}

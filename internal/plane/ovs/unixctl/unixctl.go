@@ -1,0 +1,114 @@
+// Package unixctl talks to the control socket of an OVS daemon, as ovs-appctl does, without a process per command.
+//
+// In: the daemon's run directory and a command with its arguments. Out: the command's text. The protocol is JSON-RPC 1.0
+// on a unix socket whose name holds the daemon's pid (ovs-appctl(8), lib/unixctl.c). A Conn doubles as a sign of life:
+// it ends the moment the daemon does.
+package unixctl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Conn is one connection to a daemon. Calls are made one at a time.
+type Conn struct {
+	mu   sync.Mutex
+	conn net.Conn
+	dec  *json.Decoder
+	id   int
+}
+
+// Dial connects to the daemon (`ovs-vswitchd`) whose pid file is in runDir. A daemon that is not there is an error that
+// wraps fs.ErrNotExist or syscall.ECONNREFUSED.
+func Dial(ctx context.Context, runDir, daemon string) (*Conn, error) {
+	pid, err := os.ReadFile(filepath.Join(runDir, daemon+".pid"))
+	if err != nil {
+		return nil, fmt.Errorf("find %s, is it running? %w", daemon, err)
+	}
+	path := filepath.Join(runDir, fmt.Sprintf("%s.%s.ctl", daemon, strings.TrimSpace(string(pid))))
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s, is it running? %w", daemon, err)
+	}
+	return &Conn{conn: conn, dec: json.NewDecoder(conn)}, nil
+}
+
+// Close ends the connection and every call on it.
+func (c *Conn) Close() error { return c.conn.Close() }
+
+// CommandError is the daemon's own answer that a command failed; the connection is still good.
+type CommandError struct{ Command, Text string }
+
+func (e *CommandError) Error() string { return e.Command + ": " + e.Text }
+
+type request struct {
+	Method string   `json:"method"`
+	Params []string `json:"params"`
+	ID     int      `json:"id"`
+}
+
+type reply struct {
+	Result string  `json:"result"`
+	Error  *string `json:"error"`
+	ID     int     `json:"id"`
+}
+
+// Call runs a command and returns its text. A command that the daemon refuses is a *CommandError; after any other error
+// the connection is of no more use.
+func (c *Conn) Call(ctx context.Context, command string, args ...string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	c.id++
+	if args == nil {
+		args = []string{}
+	}
+	b, err := json.Marshal(request{command, args, c.id})
+	if err != nil {
+		return "", fmt.Errorf("encode %s: %w", command, err)
+	}
+	if _, err := c.conn.Write(b); err != nil {
+		return "", errors.Join(ctx.Err(), fmt.Errorf("send %s: %w", command, err))
+	}
+	var r reply
+	if err := c.dec.Decode(&r); err != nil {
+		return "", errors.Join(ctx.Err(), fmt.Errorf("read the answer to %s: %w", command, err))
+	}
+	if r.Error != nil {
+		return "", &CommandError{command, strings.TrimSpace(*r.Error)}
+	}
+	return r.Result, nil
+}
+
+// WaitClosed blocks until the daemon is gone or ctx is done; no Call may follow.
+func (c *Conn) WaitClosed(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var one [1]byte
+	for {
+		if _, err := c.conn.Read(one[:]); err != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// Call dials daemon, runs one command and closes.
+func Call(ctx context.Context, runDir, daemon, command string, args ...string) (string, error) {
+	c, err := Dial(ctx, runDir, daemon)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	return c.Call(ctx, command, args...)
+}
