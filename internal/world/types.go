@@ -78,8 +78,10 @@ type EgressIP struct {
 	// Conditions are those of the status, as they stand.
 	Conditions []Condition
 	// Version is the object's resourceVersion, for those who write it.
-	Version  string
-	Problems []string
+	Version string
+	// Problems say which address could not be read; SelectorProblem, why a selector could not: then it selects nothing.
+	Problems        []string
+	SelectorProblem string
 }
 
 // Condition is one condition of an object's status.

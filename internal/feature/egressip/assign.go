@@ -1,0 +1,277 @@
+package egressip
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// AssignableLabel on a node, with any value, lets it host egress IPs.
+const AssignableLabel = "k8s.ovn.org/egress-assignable"
+
+// Decision is what the controller says about one EgressIP.
+type Decision struct {
+	Items      []world.Assignment // in the order of the spec
+	InForce    [2]bool            // by world.Family
+	Conditions []world.Condition  // Assigned, Ready, InForce; Since is zero where the status changed now
+	Events     []Event            // what became different from what the object says
+}
+
+// Assign decides for every EgressIP which node hosts which of its addresses (seed egress-ip-original-proposal.md 4.1-4.6). It is
+// sticky: an address stays where the object's status says it is while that node can host it. The same world has the same answer,
+// and a world that says what was decided has no events.
+func Assign(w *world.World) map[string]Decision {
+	a := newAssigner(w)
+	a.forbid()
+	for _, o := range a.objects {
+		a.keep(o)
+	}
+	out := make(map[string]Decision, len(a.objects))
+	for _, o := range a.objects {
+		a.complete(o)
+		out[o.e.Name] = a.decide(o)
+	}
+	return out
+}
+
+// assigner is one run of Assign.
+type assigner struct {
+	w       *world.World
+	objects []*object
+	hosts   []host
+	nets    [2][]network // of hosts, by family
+	owner   map[netip.Addr]*world.EgressIP
+	refused map[netip.Addr]refusal // addresses that are somebody else's
+	holders map[claim][]string
+}
+
+// host is a node that can take egress IPs now, and how many it has.
+type host struct {
+	node *world.Node
+	load int
+}
+
+// network is a subnet that hosts have an address in, with those hosts by index.
+type network struct {
+	cidr  netip.Prefix
+	hosts []int
+}
+
+// claim is an address of one object.
+type claim struct {
+	egressIP string
+	ip       netip.Addr
+}
+
+// object is one EgressIP on its way to a decision, with a place for each address of its spec.
+type object struct {
+	e      *world.EgressIP
+	places []place
+}
+
+// place is where an address is: the index of a host, or nowhere, and then why.
+type place struct {
+	ip   netip.Addr
+	host int
+	why  refusal
+}
+
+const nowhere = -1
+
+func newAssigner(w *world.World) *assigner {
+	a := &assigner{w: w, owner: map[netip.Addr]*world.EgressIP{}, refused: map[netip.Addr]refusal{}, holders: map[claim][]string{}}
+	for e := range w.EachEgressIP() {
+		o := &object{e: e, places: make([]place, len(e.IPs))}
+		for i, ip := range e.IPs {
+			o.places[i] = place{ip: ip, host: nowhere}
+			if _, taken := a.owner[ip]; !taken { // 4.1: the older object has it
+				a.owner[ip] = e
+			}
+		}
+		a.objects = append(a.objects, o)
+	}
+	for _, name := range w.Nodes() {
+		n := w.Node(name)
+		a.addHolder(n)
+		if unfit(n) == "" {
+			a.addHost(n)
+		}
+	}
+	return a
+}
+
+// addHolder notes what a node says it holds; after a reboot that counts for nothing.
+func (a *assigner) addHolder(n *world.Node) {
+	h := a.w.Holding(n.Name)
+	if h == nil || h.BootID != n.BootID {
+		return
+	}
+	for name, ips := range h.Holds {
+		for _, ip := range ips {
+			a.holders[claim{name, ip}] = append(a.holders[claim{name, ip}], n.Name)
+		}
+	}
+}
+
+func (a *assigner) addHost(n *world.Node) {
+	a.hosts = append(a.hosts, host{node: n})
+	for _, p := range n.Primary {
+		nets := &a.nets[world.FamilyOf(p.Addr())]
+		at := slices.IndexFunc(*nets, func(o network) bool { return o.cidr == p.Masked() })
+		if at < 0 {
+			at = len(*nets)
+			*nets = append(*nets, network{cidr: p.Masked()})
+		}
+		if h := len(a.hosts) - 1; !slices.Contains((*nets)[at].hosts, h) {
+			(*nets)[at].hosts = append((*nets)[at].hosts, h)
+		}
+	}
+}
+
+// Why a node does not host an address, or does so no longer.
+const (
+	CauseUnlabelled = "NodeUnlabelled"
+	CauseDeleting   = "NodeDeleting"
+	CauseDeleted    = "NodeDeleted"
+	CauseNotReady   = "NodeNotReady"
+	CauseNotSetUp   = "NodeNotSetUp"
+	CauseNetwork    = "NotInNetwork"
+	CauseSpec       = "SpecChanged"
+)
+
+// unfit says why a node takes no egress IP now, or "".
+func unfit(n *world.Node) string {
+	_, labelled := n.Labels[AssignableLabel]
+	switch {
+	case !labelled:
+		return CauseUnlabelled
+	case n.Deleting:
+		return CauseDeleting
+	case !n.Ready:
+		return CauseNotReady
+	case n.ID == 0 || n.ChassisID == "" || len(n.Primary) == 0:
+		return CauseNotSetUp
+	}
+	return ""
+}
+
+// keep refuses what cannot be placed, and leaves the other addresses where the status says they are, where that still works.
+func (a *assigner) keep(o *object) {
+	for i := range o.places {
+		p := &o.places[i]
+		if r, no := a.refused[p.ip]; no {
+			p.why = r
+			continue
+		}
+		if first := a.owner[p.ip]; first != o.e {
+			p.why = claimedBy(p.ip, first)
+			continue
+		}
+		if h := a.former(o.e, p.ip); h != nowhere && inNetwork(a.hosts[h].node, p.ip) {
+			if same, _ := o.has(h, world.FamilyOf(p.ip)); !same {
+				a.put(p, h)
+			}
+		}
+	}
+}
+
+// former is the host that the status names for an address, or nowhere.
+func (a *assigner) former(e *world.EgressIP, ip netip.Addr) int {
+	for _, it := range e.Items {
+		if it.IP != ip {
+			continue
+		}
+		h, found := slices.BinarySearchFunc(a.hosts, it.Node, func(h host, name string) int { return cmp.Compare(h.node.Name, name) })
+		if found {
+			return h
+		}
+		return nowhere
+	}
+	return nowhere
+}
+
+// complete places what has no place yet, the address with the fewest possible hosts first, so that no other takes its only one.
+func (a *assigner) complete(o *object) {
+	var todo []*place
+	for i := range o.places {
+		if p := &o.places[i]; p.host == nowhere && p.why.text == "" {
+			todo = append(todo, p)
+		}
+	}
+	if len(todo) > 1 {
+		slices.SortStableFunc(todo, func(x, y *place) int { return a.possible(x.ip) - a.possible(y.ip) })
+	}
+	for _, p := range todo {
+		if h := a.best(o, p.ip); h != nowhere {
+			a.put(p, h)
+		} else {
+			p.why = a.noHost(p.ip)
+		}
+	}
+}
+
+func (a *assigner) put(p *place, h int) {
+	p.host = h
+	a.hosts[h].load++
+}
+
+// possible counts the hosts whose network contains an address.
+func (a *assigner) possible(ip netip.Addr) int {
+	n := 0
+	for _, net := range a.nets[world.FamilyOf(ip)] {
+		if net.cidr.Contains(ip) {
+			n += len(net.hosts)
+		}
+	}
+	return n
+}
+
+// best is the host that an address goes to: of those that have no address of this object and family (4.2) one that has none of
+// the other family either, then the one with the fewest addresses (4.4), then the first by name.
+func (a *assigner) best(o *object, ip netip.Addr) int {
+	f := world.FamilyOf(ip)
+	best, bestShared := nowhere, false
+	for _, net := range a.nets[f] {
+		if !net.cidr.Contains(ip) {
+			continue
+		}
+		for _, h := range net.hosts {
+			same, other := o.has(h, f)
+			if same || best != nowhere && !a.better(h, other, best, bestShared) {
+				continue
+			}
+			best, bestShared = h, other
+		}
+	}
+	return best
+}
+
+func (a *assigner) better(h int, shared bool, than int, thanShared bool) bool {
+	if shared != thanShared {
+		return !shared
+	}
+	if x, y := a.hosts[h].load, a.hosts[than].load; x != y {
+		return x < y
+	}
+	return h < than
+}
+
+// has says whether an object has an address of family f, or of the other one, on a host.
+func (o *object) has(h int, f world.Family) (same, other bool) {
+	for i := range o.places {
+		if p := &o.places[i]; p.host == h {
+			if world.FamilyOf(p.ip) == f {
+				same = true
+			} else {
+				other = true
+			}
+		}
+	}
+	return same, other
+}
+
+func inNetwork(n *world.Node, ip netip.Addr) bool {
+	return slices.ContainsFunc(n.Primary, func(p netip.Prefix) bool { return p.Masked().Contains(ip) })
+}

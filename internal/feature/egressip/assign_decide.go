@@ -1,0 +1,138 @@
+package egressip
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Types of conditions.
+const (
+	ConditionAssigned = "Assigned"
+	ConditionReady    = "Ready"
+	ConditionInForce  = "InForce"
+)
+
+// decide puts together what was found out about an object.
+func (a *assigner) decide(o *object) Decision {
+	var d Decision
+	for _, p := range o.places {
+		if p.host != nowhere {
+			d.Items = append(d.Items, world.Assignment{Node: a.hosts[p.host].node.Name, IP: p.ip})
+		}
+	}
+	for f := range d.InForce {
+		d.InForce[f] = a.inForce(o.e, d.Items, world.Family(f))
+	}
+	assigned := o.assigned(d.Items)
+	for _, c := range []world.Condition{assigned, a.ready(o, assigned, d.Items), forced(assigned, d)} {
+		d.Conditions = append(d.Conditions, dated(o.e, c))
+	}
+	d.Events = o.events(a, d.Items)
+	return d
+}
+
+// inForce says whether selected pods send nothing with another source. It begins when a live node first holds an address, and
+// ends only here, when no node can host any.
+func (a *assigner) inForce(e *world.EgressIP, items []world.Assignment, f world.Family) bool {
+	if !slices.ContainsFunc(items, func(i world.Assignment) bool { return world.FamilyOf(i.IP) == f }) {
+		return false
+	}
+	held := func(ip netip.Addr) bool { return world.FamilyOf(ip) == f && a.heldByLive(e, ip) }
+	return e.InForce[f] || slices.ContainsFunc(e.IPs, held) ||
+		slices.ContainsFunc(e.Items, func(i world.Assignment) bool { return held(i.IP) })
+}
+
+func (a *assigner) heldByLive(e *world.EgressIP, ip netip.Addr) bool {
+	return slices.ContainsFunc(a.holders[claim{e.Name, ip}], func(node string) bool { return a.w.Alive(node) })
+}
+
+// assigned says where the addresses are, and why some are nowhere.
+func (o *object) assigned(items []world.Assignment) world.Condition {
+	var said []string
+	reason := ""
+	for _, p := range o.places {
+		if p.host == nowhere {
+			said = append(said, p.why.text)
+			reason = first(reason, p.why.condition)
+		}
+	}
+	if said = append(said, o.e.Problems...); len(o.e.Problems) > 0 {
+		reason = first(reason, ReasonInvalidEgressIP)
+	}
+	where := make([]string, len(items))
+	for i, it := range items {
+		where[i] = it.IP.String() + " on " + it.Node
+	}
+	here := strings.Join(where, ", ")
+	switch {
+	case len(said) == 0 && len(items) == 0:
+		return world.Condition{Type: ConditionAssigned, Status: "False", Reason: ReasonInvalidEgressIP, Message: "the spec names no address: give at least one"}
+	case len(said) == 0:
+		return world.Condition{Type: ConditionAssigned, Status: "True", Reason: ReasonAssigned, Message: here}
+	case len(items) > 0:
+		return world.Condition{Type: ConditionAssigned, Status: "False", Reason: ReasonPartiallyAssigned, Message: here + "; " + strings.Join(said, "; ")}
+	}
+	return world.Condition{Type: ConditionAssigned, Status: "False", Reason: reason, Message: strings.Join(said, "; ")}
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// ready says whether every address is held by the node that it is assigned to.
+func (a *assigner) ready(o *object, assigned world.Condition, items []world.Assignment) world.Condition {
+	no := world.Condition{Type: ConditionReady, Status: "False", Reason: assigned.Reason, Message: assigned.Message}
+	if o.e.SelectorProblem != "" {
+		no.Reason, no.Message = ReasonInvalidSelector, o.e.SelectorProblem
+		return no
+	}
+	if assigned.Status != "True" {
+		return no
+	}
+	var waiting []string
+	for _, i := range items {
+		if !slices.Contains(a.holders[claim{o.e.Name, i.IP}], i.Node) {
+			waiting = append(waiting, i.Node+" does not hold "+i.IP.String()+" yet")
+		}
+	}
+	if len(waiting) > 0 {
+		no.Reason, no.Message = ReasonWaitingForNode, strings.Join(waiting, ", ")
+		return no
+	}
+	return world.Condition{Type: ConditionReady, Status: "True", Reason: ReasonHeld, Message: "selected pods leave with " + assigned.Message}
+}
+
+// forced is InForce for people.
+func forced(assigned world.Condition, d Decision) world.Condition {
+	switch {
+	case d.InForce != [2]bool{}:
+		return world.Condition{Type: ConditionInForce, Status: "True", Reason: ReasonHeld, Message: "selected pods leave with an egress IP or not at all"}
+	case len(d.Items) > 0:
+		return world.Condition{Type: ConditionInForce, Status: "False", Reason: ReasonNotHeld, Message: "no node holds an address yet"}
+	}
+	return world.Condition{Type: ConditionInForce, Status: "False", Reason: assigned.Reason, Message: "no node can host an address of it"}
+}
+
+// dated is c with the generation that it speaks of, and the time when its status last changed, if that was before now.
+func dated(e *world.EgressIP, c world.Condition) world.Condition {
+	c.Generation = e.Generation
+	if old := condition(e, c.Type); old.Status == c.Status {
+		c.Since = old.Since
+	}
+	return c
+}
+
+func condition(e *world.EgressIP, kind string) world.Condition {
+	for _, c := range e.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return world.Condition{}
+}

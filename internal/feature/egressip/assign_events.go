@@ -1,0 +1,96 @@
+package egressip
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Event tells people of one thing that became different.
+type Event struct {
+	Warning bool
+	Reason  string
+	Message string
+	// Cause, of Moved and Released, is why the former node does not host the address any more.
+	Cause string
+}
+
+// events are the differences between what an object says and what is decided now.
+func (o *object) events(a *assigner, items []world.Assignment) []Event {
+	var out []Event
+	for _, now := range items {
+		if e, changed := a.placed(o.e, now); changed {
+			out = append(out, e)
+		}
+	}
+	for _, old := range o.e.Items {
+		if !slices.ContainsFunc(items, func(i world.Assignment) bool { return i.IP == old.IP }) {
+			cause := a.cause(o.e, old)
+			out = append(out, Event{Reason: EventReleased, Cause: cause, Message: old.IP.String() + " is no longer on " + old.Node + " (" + cause + ")"})
+		}
+	}
+	return append(out, o.refusals(len(items) > 0)...)
+}
+
+func (a *assigner) placed(e *world.EgressIP, now world.Assignment) (Event, bool) {
+	i := slices.IndexFunc(e.Items, func(old world.Assignment) bool { return old.IP == now.IP })
+	if i < 0 {
+		return Event{Reason: EventAssigned, Message: now.IP.String() + " is assigned to " + now.Node}, true
+	}
+	old := e.Items[i]
+	if old.Node == now.Node {
+		return Event{}, false
+	}
+	cause := a.cause(e, old)
+	return Event{Reason: EventMoved, Cause: cause, Message: now.IP.String() + " moves from " + old.Node + " (" + cause + ") to " + now.Node}, true
+}
+
+// cause is why an address is not where it was.
+func (a *assigner) cause(e *world.EgressIP, old world.Assignment) string {
+	n := a.w.Node(old.Node)
+	switch {
+	case !slices.Contains(e.IPs, old.IP):
+		return CauseSpec
+	case a.conflicts(e, old.IP):
+		return ReasonConflict
+	case n == nil:
+		return CauseDeleted
+	case unfit(n) != "":
+		return unfit(n)
+	case !inNetwork(n, old.IP):
+		return CauseNetwork
+	}
+	return ReasonConflict // with another address of the same object on that node
+}
+
+func (a *assigner) conflicts(e *world.EgressIP, ip netip.Addr) bool {
+	_, refused := a.refused[ip]
+	return refused || a.owner[ip] != e
+}
+
+// refusals are what is refused now and was not when the condition Assigned was written.
+func (o *object) refusals(partly bool) []Event {
+	said := condition(o.e, ConditionAssigned).Message
+	var out []Event
+	for _, p := range o.places {
+		if p.host != nowhere || strings.Contains(said, p.why.text) {
+			continue
+		}
+		reason := p.why.event
+		if partly && reason == EventNoNode {
+			reason = EventUnassigned
+		}
+		out = append(out, Event{Warning: true, Reason: reason, Message: p.why.text})
+	}
+	for _, problem := range o.e.Problems {
+		if !strings.Contains(said, problem) {
+			out = append(out, Event{Warning: true, Reason: EventInvalid, Message: problem})
+		}
+	}
+	if p := o.e.SelectorProblem; p != "" && !strings.Contains(condition(o.e, ConditionReady).Message, p) {
+		out = append(out, Event{Warning: true, Reason: ReasonInvalidSelector, Message: p})
+	}
+	return out
+}

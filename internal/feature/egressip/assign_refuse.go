@@ -1,0 +1,188 @@
+package egressip
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Reasons of Events and conditions, as api/v1 documents them.
+const (
+	ReasonAssigned          = "Assigned"
+	ReasonPartiallyAssigned = "PartiallyAssigned"
+	ReasonNoAssignableNode  = "NoAssignableNode"
+	ReasonNoNodeInNetwork   = "NoNodeInNetwork"
+	ReasonInvalidEgressIP   = "InvalidEgressIP"
+	ReasonInvalidSelector   = "InvalidSelector"
+	ReasonConflict          = "EgressIPConflict"
+	ReasonWaitingForNode    = "WaitingForNode"
+	ReasonHeld              = "Held"
+	ReasonNotHeld           = "NotHeld"
+
+	EventAssigned    = "Assigned"
+	EventMoved       = "Moved"
+	EventReleased    = "Released"
+	EventConflict    = "EgressIPConflict"
+	EventUnsupported = "UnsupportedRequest"
+	EventInvalid     = "InvalidEgressIP"
+	EventNoNode      = "NoMatchingNodeFound"
+	EventUnassigned  = "UnassignedRequest"
+)
+
+// refusal says why an address is not placed: the Event's reason, the condition's, and what is wrong and what to do.
+type refusal struct{ event, condition, text string }
+
+func conflict(ip netip.Addr, with string) refusal {
+	return refusal{EventConflict, ReasonConflict, fmt.Sprintf("%s is %s: use a free address of an egress node's network", ip, with)}
+}
+
+func claimedBy(ip netip.Addr, e *world.EgressIP) refusal {
+	return refusal{EventUnsupported, ReasonConflict, fmt.Sprintf("%s belongs to the older EgressIP %s: use another address, or remove it there", ip, e.Name)}
+}
+
+// forbid finds the requested addresses that are somebody else's; who is named last here, is named.
+func (a *assigner) forbid() {
+	for ip := range a.owner {
+		if r, is := a.reserved(ip); is {
+			a.refused[ip] = r
+		}
+	}
+	a.refuse("the address of pod ", a.asked(func(yield func(netip.Addr, string)) {
+		for p := range a.w.EachPod() {
+			if !p.HostNetwork && !p.Completed {
+				each(p.IPs, p.Key, yield)
+			}
+		}
+	}))
+	a.refuse("the cluster IP of Service ", a.asked(func(yield func(netip.Addr, string)) {
+		for _, key := range a.w.Services() {
+			s := a.w.Service(key)
+			each(s.ClusterIPs, s.Key, yield)
+		}
+	}))
+	a.refuse("the gateway of node ", a.asked(func(yield func(netip.Addr, string)) {
+		for _, name := range a.w.Nodes() {
+			n := a.w.Node(name)
+			each(n.Gateways, func() string { return n.Name }, yield)
+		}
+	}))
+	a.refuse("an address of node ", a.asked(a.nodeAddresses))
+}
+
+func (a *assigner) nodeAddresses(yield func(netip.Addr, string)) {
+	for _, name := range a.w.Nodes() {
+		n := a.w.Node(name)
+		each(n.HostAddrs, func() string { return name }, yield)
+		for _, p := range n.Primary {
+			yield(p.Addr(), name)
+		}
+	}
+}
+
+func each(ips []netip.Addr, name func() string, yield func(netip.Addr, string)) {
+	for _, ip := range ips {
+		yield(ip, name())
+	}
+}
+
+// asked gathers whose the requested addresses are: the first by name. There are more pods than requests, so that the requests
+// are what is kept.
+func (a *assigner) asked(all func(yield func(netip.Addr, string))) map[netip.Addr]string {
+	found := map[netip.Addr]string{}
+	all(func(ip netip.Addr, name string) {
+		if _, asked := a.owner[ip]; !asked {
+			return
+		}
+		if old, is := found[ip]; !is || name < old {
+			found[ip] = name
+		}
+	})
+	return found
+}
+
+func (a *assigner) refuse(what string, whose map[netip.Addr]string) {
+	for ip, name := range whose {
+		a.refused[ip] = conflict(ip, what+name)
+	}
+}
+
+// reserved says whether an address is one that nobody outside the cluster can answer to.
+func (a *assigner) reserved(ip netip.Addr) (refusal, bool) {
+	if !ip.IsGlobalUnicast() {
+		return refusal{EventInvalid, ReasonInvalidEgressIP,
+			fmt.Sprintf("%s cannot be a source outside the node: use a free address of an egress node's network", ip)}, true
+	}
+	c := a.w.Config
+	for _, r := range []struct {
+		name    string
+		subnets []netip.Prefix
+	}{
+		{"pod", c.Cluster(world.FamilyOf(ip))}, {"service", c.ServiceSubnets}, {"join", c.JoinSubnets}, {"transit", c.TransitSubnets},
+	} {
+		for _, p := range r.subnets {
+			if p.Contains(ip) {
+				return conflict(ip, "in the cluster's "+r.name+" subnet "+p.String()), true
+			}
+		}
+	}
+	return refusal{}, false
+}
+
+// noHost says why no node takes an address.
+func (a *assigner) noHost(ip netip.Addr) refusal {
+	if a.possible(ip) > 0 {
+		return noNode(ReasonNoAssignableNode, "no egress node is left for %s, because a node hosts one address of an EgressIP: label another node of its network %s",
+			ip, AssignableLabel)
+	}
+	labelled, not := a.unfitFor(ip)
+	switch {
+	case labelled == 0:
+		return noNode(ReasonNoAssignableNode, "no node can host %s: label a node of its network %s", ip, AssignableLabel)
+	case len(not) > 0:
+		return noNode(ReasonNoAssignableNode, "no node can host %s now (%s): mend one of these, or label another node of its network %s", ip, some(not), AssignableLabel)
+	}
+	return noNode(ReasonNoNodeInNetwork, "%s is in no egress node's network (%s): use an address of one, or label a node of its network %s",
+		ip, a.networks(world.FamilyOf(ip)), AssignableLabel)
+}
+
+// unfitFor counts the labelled nodes, and lists those that would do if they were well.
+func (a *assigner) unfitFor(ip netip.Addr) (labelled int, not []string) {
+	for _, name := range a.w.Nodes() {
+		n := a.w.Node(name)
+		if _, ok := n.Labels[AssignableLabel]; !ok {
+			continue
+		}
+		labelled++
+		if why := unfit(n); why != "" && (inNetwork(n, ip) || len(n.Primary) == 0) {
+			not = append(not, name+" "+why)
+		}
+	}
+	return labelled, not
+}
+
+func noNode(condition, format string, args ...any) refusal {
+	return refusal{EventNoNode, condition, fmt.Sprintf(format, args...)}
+}
+
+func (a *assigner) networks(f world.Family) string {
+	if len(a.nets[f]) == 0 {
+		return "there is none for IP" + f.String()
+	}
+	var s []string
+	for _, n := range a.nets[f] {
+		s = append(s, n.cidr.String())
+	}
+	slices.Sort(s)
+	return some(s)
+}
+
+// some is a list for people: not more than five of it.
+func some(list []string) string {
+	if n := len(list); n > 5 {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:5], ", "), n-5)
+	}
+	return strings.Join(list, ", ")
+}
