@@ -1,0 +1,119 @@
+package ovn
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/cenkalti/rpc2"
+	"github.com/cenkalti/rpc2/jsonrpc"
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+)
+
+// conn is one connection to ovsdb-server, which speaks JSON-RPC 1.0 (RFC 7047 4). libovsdb's own client wants a Go type
+// per table and copies a whole row, an address set of thousands too, for each element that changes; here rows are generic and
+// set changes stay differences.
+type conn struct {
+	rpc    *rpc2.Client
+	db     string
+	schema schema
+}
+
+// dial connects to endpoint, "unix:PATH" or "tcp:HOST:PORT", and reads db's schema. onUpdate gets every notification, in order,
+// and always before the reply to the transaction that caused it (ovsdb-server flushes monitors before it replies).
+func dial(ctx context.Context, endpoint, db string, onUpdate func(tableUpdates)) (*conn, error) {
+	network, address, ok := strings.Cut(endpoint, ":")
+	if !ok {
+		return nil, fmt.Errorf("endpoint %q: write unix:PATH", endpoint)
+	}
+	var d net.Dialer
+	nc, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach %s (is its ovsdb-server running?): %w", db, err)
+	}
+	c := &conn{rpc: rpc2.NewClientWithCodec(jsonrpc.NewJSONCodec(nc)), db: db}
+	c.rpc.SetBlocking(true) // keeps notifications in order
+	c.rpc.Handle("echo", func(_ *rpc2.Client, args []any, reply *[]any) error {
+		*reply = args
+		return nil
+	})
+	c.rpc.Handle("update2", func(_ *rpc2.Client, args []json.RawMessage, _ *[]any) error {
+		return c.notify(args, onUpdate)
+	})
+	go c.rpc.Run()
+	var s ovsdb.DatabaseSchema
+	if err := c.call(ctx, "get_schema", []any{db}, &s); err != nil {
+		c.close()
+		return nil, fmt.Errorf("read schema of %s: %w", db, err)
+	}
+	c.schema = newSchema(s)
+	return c, nil
+}
+
+func (c *conn) notify(args []json.RawMessage, onUpdate func(tableUpdates)) error {
+	var u tableUpdates
+	if len(args) != 2 {
+		return fmt.Errorf("update2 with %d arguments", len(args))
+	}
+	if err := json.Unmarshal(args[1], &u); err != nil {
+		return err
+	}
+	onUpdate(u)
+	return nil
+}
+
+func (c *conn) call(ctx context.Context, method string, args, reply any) error {
+	return c.rpc.CallWithContext(ctx, method, args, reply)
+}
+
+// monitor asks for a copy of the tables, and for every change to them from then on.
+func (c *conn) monitor(ctx context.Context, tables map[string]ovsdb.MonitorRequest) (tableUpdates, error) {
+	requests := map[string][]ovsdb.MonitorRequest{}
+	for name, r := range tables {
+		requests[name] = []ovsdb.MonitorRequest{r}
+	}
+	var u tableUpdates
+	if err := c.call(ctx, ovsdb.ConditionalMonitorRPC, []any{c.db, "egret", requests}, &u); err != nil {
+		return nil, fmt.Errorf("monitor %s: %w", c.db, err)
+	}
+	return u, nil
+}
+
+// result is one operation's result (RFC 7047 5.2); nil for operations after a failed one.
+type result struct {
+	Error   string           `json:"error"`
+	Details string           `json:"details"`
+	Rows    []map[string]any `json:"rows"`
+}
+
+// txnError is a transaction that the server refused. op is the operation's number, or -1 when the whole failed at commit.
+type txnError struct {
+	op            int
+	what, details string
+}
+
+func (e *txnError) Error() string { return e.what + ": " + e.details }
+
+// transact runs ops as one transaction. A *txnError is the database's refusal; any other error leaves open whether the
+// transaction took place.
+func (c *conn) transact(ctx context.Context, ops []ovsdb.Operation) ([]*result, error) {
+	var results []*result
+	if err := c.call(ctx, "transact", ovsdb.NewTransactArgs(c.db, ops...), &results); err != nil {
+		return nil, fmt.Errorf("transaction on %s: %w", c.db, err)
+	}
+	for i, r := range results {
+		if r != nil && r.Error != "" {
+			if i >= len(ops) {
+				i = -1
+			}
+			return nil, &txnError{i, r.Error, r.Details}
+		}
+	}
+	return results, nil
+}
+
+func (c *conn) done() <-chan struct{} { return c.rpc.DisconnectNotify() }
+
+func (c *conn) close() { _ = c.rpc.Close() }

@@ -1,0 +1,195 @@
+package ovn
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/egret-net/egret/internal/plan"
+)
+
+// change is one row to write, one row to remove, or one address of a set to add or remove.
+type change struct {
+	w     *wanted // row to write
+	row   *row    // row that is there; nil: a new one
+	elem  plan.SetElem
+	del   bool
+	owner string
+}
+
+// rank: see table.rank. Removals come after what is made.
+func (c *change) rank(s schema) int {
+	switch {
+	case c.del:
+		return 9
+	case c.w == nil:
+		return 1 // elements: after the sets, before the rules that name them
+	}
+	return s[c.w.id.Table].rank
+}
+
+func (c *change) String() string {
+	text := tableAddressSet + "/" + c.elem.Set + " " + c.elem.Addr
+	switch {
+	case c.w != nil:
+		text = c.w.id.String()
+	case c.row != nil:
+		text = c.row.table.name + " " + c.row.uuid
+	}
+	if c.del {
+		return "removal of " + text
+	}
+	return text
+}
+
+// group names changes that only make sense together: a Chassis must have an Encap (Chassis.encaps has at least one).
+func (c *change) group() plan.RowID {
+	switch {
+	case c.w == nil:
+		return plan.RowID{}
+	case c.w.id.Table == tableEncap:
+		return c.w.row.Parent
+	case c.w.id.Table == "Chassis":
+		return c.w.id
+	}
+	return plan.RowID{}
+}
+
+// refusal is a change that the database does not take.
+type refusal struct {
+	change
+	err error
+}
+
+// differ compares the local copy with a plan.
+type differ struct {
+	m       *mirror
+	applied map[plan.RowID]*wanted
+	rows    plan.Table[plan.RowID, plan.Row]
+	elems   plan.Table[plan.SetElem, plan.None]
+}
+
+// puts are the rows to write. Rows that are as wanted are noted in applied, so that they cost next to nothing next time.
+func (d *differ) puts() (puts []change, bad []refusal) {
+	for id, r := range d.rows.Rows() {
+		if a := d.applied[id]; a != nil && a.same(id, r) {
+			continue
+		}
+		w := newWanted(d.m.schema, d.rows, id, r)
+		err := w.check(d.m.schema)
+		held := false
+		delete(d.applied, w.key)
+		if err == nil {
+			held, err = d.m.holds(w)
+		}
+		c := change{w: w, row: d.m.ours[w.key], owner: d.rows.Owner(id)}
+		switch {
+		case err != nil:
+			bad = append(bad, refusal{c, err})
+		case held:
+			d.applied[w.key] = w
+		default:
+			puts = append(puts, c)
+		}
+	}
+	return puts, bad
+}
+
+// elemPuts are the addresses to add.
+func (d *differ) elemPuts() []change {
+	var puts []change
+	for e := range d.elems.Rows() {
+		if _, ok := d.m.elems[e]; !ok {
+			puts = append(puts, change{elem: e, owner: d.elems.Owner(e)})
+		}
+	}
+	return puts
+}
+
+// dels are the rows of ours that nobody wants.
+func (d *differ) dels() []change {
+	var dels []change
+	for _, r := range d.m.extra {
+		dels = append(dels, change{row: r, del: true})
+	}
+	byIndex := d.indexedKeys()
+	for key, r := range d.m.ours {
+		if key.Table == tableGlobal {
+			continue
+		}
+		wanted := byIndex[key]
+		if r.table.index == nil {
+			_, wanted = d.rows[key]
+		}
+		if !wanted {
+			delete(d.applied, key)
+			dels = append(dels, change{row: r, del: true})
+		}
+	}
+	return dels
+}
+
+// yielding are the removals of rows that a row of puts is taken from: a new node has the address, and so the Encap, of one
+// that is gone, and a Chassis cannot be without an Encap.
+func (d *differ) yielding(puts []change) []change {
+	losing := map[*row]bool{}
+	for _, c := range puts {
+		if c.row == nil || c.row.table.root {
+			continue
+		}
+		for _, e := range d.m.edges[c.row.uuid] {
+			if e.from.key != c.w.keyOf(c.w.row.Parent) {
+				losing[e.from] = true
+			}
+		}
+	}
+	if len(losing) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(d.dels(), func(c change) bool { return !losing[c.row] })
+}
+
+// indexedKeys are the keys of the wanted rows whose tables have no external_ids.
+func (d *differ) indexedKeys() map[plan.RowID]bool {
+	keys := map[plan.RowID]bool{}
+	for id, r := range d.rows.Rows() {
+		if t := d.m.schema[id.Table]; t != nil && t.index != nil {
+			keys[d.m.schema.key(id, r)] = true
+		}
+	}
+	return keys
+}
+
+// elemDels are the addresses that nobody wants, of sets that stay.
+func (d *differ) elemDels() []change {
+	var dels []change
+	for e := range d.m.elems {
+		if _, ok := d.elems[e]; ok {
+			continue
+		}
+		if _, stays := d.rows[plan.RowID{Table: tableAddressSet, Name: e.Set}]; stays {
+			dels = append(dels, change{elem: e, del: true})
+		}
+	}
+	return dels
+}
+
+// sortChanges orders changes so that any cut between groups leaves what comes first complete in itself.
+func sortChanges(s schema, cs []change) {
+	slices.SortFunc(cs, func(a, b change) int {
+		ga, gb := a.group(), b.group()
+		return cmp.Or(
+			cmp.Compare(a.groupRank(s), b.groupRank(s)),
+			cmp.Compare(ga.Name, gb.Name),
+			cmp.Compare(a.rank(s), b.rank(s)),
+			cmp.Compare(a.owner, b.owner),
+			cmp.Compare(a.String(), b.String()))
+	})
+}
+
+// groupRank keeps a group together: at its first member's rank.
+func (c *change) groupRank(s schema) int {
+	if g := c.group(); g != (plan.RowID{}) {
+		return s[g.Table].rank
+	}
+	return c.rank(s)
+}

@@ -1,0 +1,312 @@
+package ovn
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
+)
+
+// row is one row of the database, ours or not.
+type row struct {
+	uuid  string
+	table *table
+	cols  map[string]value
+	key   plan.RowID // zero when the row is not ours
+}
+
+func (r *row) col(name string) value {
+	if v, ok := r.cols[name]; ok {
+		return v
+	}
+	if c := r.table.cols[name]; c != nil {
+		return c.zero()
+	}
+	return value{}
+}
+
+// edge is one reference to a row: the row that refers, and its column.
+type edge struct {
+	from *row
+	col  *column
+}
+
+// mirror is the local copy of the database, kept by the monitor.
+//
+// Invariants: ours has the one row of each key, extra the marked rows whose key another one has (a copied row); elems are
+// the addresses of the Address_Sets in ours; edges are the references between mirrored rows, by the uuid referred to.
+type mirror struct {
+	schema  schema
+	rows    map[string]*row
+	ours    map[plan.RowID]*row
+	extra   map[string]*row
+	elems   map[plan.SetElem]plan.None
+	edges   map[string][]edge
+	byIndex map[string]plan.None // rows without external_ids, which are ours through another row, by uuid
+	// touched collects what changed since it was last emptied: rows of ours by key, and elements.
+	touched      map[plan.RowID]plan.None
+	touchedElems map[plan.SetElem]plan.None
+}
+
+func newMirror(s schema) *mirror {
+	return &mirror{schema: s, rows: map[string]*row{}, ours: map[plan.RowID]*row{}, extra: map[string]*row{},
+		elems: map[plan.SetElem]plan.None{}, edges: map[string][]edge{}, byIndex: map[string]plan.None{},
+		touched: map[plan.RowID]plan.None{}, touchedElems: map[plan.SetElem]plan.None{}}
+}
+
+// rowUpdate is a <row-update2> of ovsdb-server(7) 4.1.14.
+type rowUpdate struct {
+	Initial map[string]any   `json:"initial"`
+	Insert  map[string]any   `json:"insert"`
+	Modify  map[string]any   `json:"modify"`
+	Delete  *json.RawMessage `json:"delete"`
+}
+
+type tableUpdates map[string]map[string]json.RawMessage
+
+// update applies one notification.
+func (m *mirror) update(u tableUpdates) error {
+	for name, rows := range u {
+		t := m.schema[name]
+		if t == nil {
+			return fmt.Errorf("notification about table %s, which the schema does not have", name)
+		}
+		for uuid, raw := range rows {
+			var ru rowUpdate
+			if err := json.Unmarshal(raw, &ru); err != nil {
+				return fmt.Errorf("table %s, row %s: %w", name, uuid, err)
+			}
+			if err := m.updateRow(t, uuid, ru); err != nil {
+				return fmt.Errorf("table %s, row %s: %w", name, uuid, err)
+			}
+		}
+	}
+	m.settleIndexed()
+	return nil
+}
+
+func (m *mirror) updateRow(t *table, uuid string, ru rowUpdate) error {
+	switch {
+	case ru.Initial != nil:
+		return m.put(t, uuid, ru.Initial)
+	case ru.Insert != nil:
+		return m.put(t, uuid, ru.Insert)
+	case ru.Modify != nil:
+		return m.modify(uuid, ru.Modify)
+	}
+	if r := m.rows[uuid]; r != nil {
+		m.disown(r)
+		for name, v := range r.cols {
+			m.unlink(r, r.table.cols[name], v.set)
+		}
+		delete(m.rows, uuid)
+	}
+	return nil
+}
+
+func (m *mirror) put(t *table, uuid string, cols map[string]any) error {
+	r := &row{uuid: uuid, table: t, cols: make(map[string]value, len(cols))}
+	for name, raw := range cols {
+		c := t.cols[name]
+		if c == nil {
+			continue
+		}
+		v, err := c.fromWire(raw)
+		if err != nil {
+			return err
+		}
+		r.cols[name] = v
+		m.link(r, c, v.set)
+	}
+	m.rows[uuid] = r
+	m.own(r)
+	return nil
+}
+
+func (m *mirror) modify(uuid string, cols map[string]any) error {
+	r := m.rows[uuid]
+	if r == nil {
+		return fmt.Errorf("modified, but not known")
+	}
+	for name, raw := range cols {
+		c := r.table.cols[name]
+		if c == nil {
+			continue
+		}
+		diff, err := c.fromWire(raw)
+		if err != nil {
+			return err
+		}
+		m.setColumn(r, c, diff)
+	}
+	if m.keyOf(r) != r.key {
+		m.disown(r)
+		m.own(r)
+	}
+	if r.key != (plan.RowID{}) {
+		m.touched[r.key] = plan.None{}
+	}
+	return nil
+}
+
+func (m *mirror) setColumn(r *row, c *column, diff value) {
+	old := r.col(c.name)
+	v := old.patch(c, diff)
+	r.cols[c.name] = v
+	if c.ref != "" {
+		changed := symmetric(old.set, v.set)
+		m.unlink(r, c, slices.DeleteFunc(slices.Clone(changed), v.has))
+		m.link(r, c, slices.DeleteFunc(changed, old.has))
+	}
+	if r.table.name == tableAddressSet && c.name == colAddresses && m.ours[r.key] == r {
+		m.setElems(r.key.Name, diff.set, v)
+	}
+}
+
+// setElems brings elems of set up to date with v, where addrs differ from before.
+func (m *mirror) setElems(set string, addrs []string, v value) {
+	for _, a := range addrs {
+		e := plan.SetElem{Set: set, Addr: a}
+		if v.has(a) {
+			m.elems[e] = plan.None{}
+		} else {
+			delete(m.elems, e)
+		}
+		m.touchedElems[e] = plan.None{}
+	}
+}
+
+func (m *mirror) link(r *row, c *column, uuids []string) {
+	if c.ref == "" {
+		return
+	}
+	for _, u := range uuids {
+		m.edges[u] = append(m.edges[u], edge{r, c})
+		m.touchReferred(u)
+	}
+}
+
+func (m *mirror) unlink(r *row, c *column, uuids []string) {
+	if c.ref == "" {
+		return
+	}
+	for _, u := range uuids {
+		m.edges[u] = slices.DeleteFunc(m.edges[u], func(e edge) bool { return e.from == r && e.col == c })
+		if len(m.edges[u]) == 0 {
+			delete(m.edges, u)
+		}
+		m.touchReferred(u)
+	}
+}
+
+// touchReferred notes that a row's parent may have changed.
+func (m *mirror) touchReferred(uuid string) {
+	r := m.rows[uuid]
+	if r == nil {
+		return
+	}
+	if r.table.name == tableEncap {
+		m.byIndex[uuid] = plan.None{}
+	}
+	if r.key != (plan.RowID{}) {
+		m.touched[r.key] = plan.None{}
+	}
+}
+
+// keyOf is the row's key, zero when the row is not ours.
+func (m *mirror) keyOf(r *row) plan.RowID {
+	switch {
+	case r.table.name == tableGlobal:
+		return plan.RowID{Table: tableGlobal}
+	case r.table.index == nil:
+		ids := r.cols["external_ids"].kv
+		if ids[keyOwner] == owner && ids[keyID] != "" {
+			return plan.RowID{Table: r.table.name, Name: ids[keyID]}
+		}
+	case m.indexedOurs(r):
+		return r.table.foundKey(r.cols)
+	}
+	return plan.RowID{}
+}
+
+func (m *mirror) indexedOurs(r *row) bool {
+	switch r.table.name {
+	case tableGroup:
+		return strings.HasPrefix(r.cols["name"].atom(), groupMark)
+	case tableEncap:
+		return slices.ContainsFunc(m.edges[r.uuid], func(e edge) bool { return e.from.key != plan.RowID{} })
+	case tableMACBinding:
+		return m.ownsPort(r.cols["logical_port"].atom())
+	}
+	return false
+}
+
+func (m *mirror) ownsPort(name string) bool {
+	for _, r := range m.ours {
+		if r.table.name == "Logical_Router_Port" && r.cols["name"].atom() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// settleIndexed decides again on rows that are ours through another row, now that a whole notification has been applied.
+func (m *mirror) settleIndexed() {
+	for uuid := range m.byIndex {
+		r := m.rows[uuid]
+		if r == nil {
+			delete(m.byIndex, uuid)
+			continue
+		}
+		if m.keyOf(r) != r.key {
+			m.disown(r)
+			m.own(r)
+		}
+	}
+}
+
+func (m *mirror) own(r *row) {
+	if r.table.name == tableEncap || r.table.name == tableMACBinding {
+		m.byIndex[r.uuid] = plan.None{}
+	}
+	r.key = m.keyOf(r)
+	if r.key == (plan.RowID{}) {
+		return
+	}
+	m.touched[r.key] = plan.None{}
+	if m.ours[r.key] != nil {
+		m.extra[r.uuid] = r
+		return
+	}
+	m.ours[r.key] = r
+	if r.table.name == tableAddressSet {
+		v := r.col(colAddresses)
+		m.setElems(r.key.Name, v.set, v)
+	}
+}
+
+func (m *mirror) disown(r *row) {
+	key := r.key
+	if key == (plan.RowID{}) {
+		return
+	}
+	m.touched[key] = plan.None{}
+	r.key = plan.RowID{}
+	if m.ours[key] != r {
+		delete(m.extra, r.uuid)
+		return
+	}
+	delete(m.ours, key)
+	if r.table.name == tableAddressSet {
+		m.setElems(key.Name, r.col(colAddresses).set, value{})
+	}
+	for _, x := range m.extra {
+		if x.key == key {
+			delete(m.extra, x.uuid)
+			m.own(x)
+			return
+		}
+	}
+}

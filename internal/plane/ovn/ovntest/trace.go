@@ -1,0 +1,52 @@
+package ovntest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Trace runs ovn-trace(8) on a microflow that enters datapath, a logical switch or router by name, as the Southbound is now: call Sync
+// first. Options such as --minimal and --ct=est go before the microflow. A daemon starts with the first trace after a
+// Sync; a trace then takes some milliseconds.
+func (e *Env) Trace(ctx context.Context, datapath, microflow string, options ...string) (string, error) {
+	if err := e.startTracer(ctx); err != nil {
+		return "", err
+	}
+	args := append([]string{"-t", e.path("trace.ctl"), "trace"}, options...)
+	return e.run(ctx, "usr/bin/ovs-appctl", append(args, datapath, microflow)...)
+}
+
+func (e *Env) startTracer(ctx context.Context) error {
+	if e.tracer != 0 {
+		return nil
+	}
+	pidfile := e.path("trace.pid")
+	_, err := e.run(ctx, "usr/bin/ovn-trace", "--db="+e.SB, "--detach", "--no-chdir", "--pidfile="+pidfile,
+		"--unixctl="+e.path("trace.ctl"), "-vconsole:off", "-vfile:off", "-vsyslog:off")
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(pidfile)
+	if err != nil {
+		return fmt.Errorf("ovn-trace left no pid: %w", err)
+	}
+	if e.tracer, err = strconv.Atoi(strings.TrimSpace(string(text))); err != nil {
+		return fmt.Errorf("ovn-trace's pid: %w", err)
+	}
+	return nil
+}
+
+// stopTracer ends the daemon: ovn-trace 25.03 reads the Southbound once, when it starts.
+func (e *Env) stopTracer() {
+	if e.tracer == 0 {
+		return
+	}
+	_ = syscall.Kill(e.tracer, syscall.SIGKILL)
+	_ = os.Remove(e.path("trace.pid"))
+	_ = os.Remove(e.path("trace.ctl"))
+	e.tracer = 0
+}

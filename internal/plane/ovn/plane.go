@@ -1,0 +1,180 @@
+package ovn
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+const (
+	dbNorth = "OVN_Northbound"
+	dbSouth = "OVN_Southbound"
+)
+
+// Where ovn-ctl puts the local databases' sockets.
+const (
+	DefaultNB = "unix:/run/ovn/ovnnb_db.sock"
+	DefaultSB = "unix:/run/ovn/ovnsb_db.sock"
+)
+
+// Options are a plane's settings; the zero value is good.
+type Options struct {
+	// Wait is how long a Northbound Grow that wrote something waits for the zone's hypervisors; 0 is 2 s, less is not at all.
+	Wait time.Duration
+	// Log gets what is worth knowing; nil is slog's default.
+	Log *slog.Logger
+}
+
+// Plane is the plane of one database of this node's zone. It is safe for concurrent use.
+type Plane struct {
+	db, name, endpoint string
+	wait               time.Duration
+	log                *slog.Logger
+	confirm            *confirm
+	changed            chan struct{}
+
+	mu      sync.Mutex
+	session *session
+}
+
+var _ plane.Plane = (*Plane)(nil)
+
+// NewNB makes the plane of the Northbound at endpoint ("unix:PATH"): State.NB and State.SetElems. It connects when first used, and again
+// whenever the connection is lost.
+//
+// Grow applies the whole difference, removals included, in one transaction, for OVN then moves from the old to the new as
+// one; Shrink does nothing.
+func NewNB(endpoint string, o Options) *Plane { return newPlane(dbNorth, "nb", endpoint, o) }
+
+// NewSB makes the plane of the Southbound at endpoint: State.SB, which may hold Chassis (of other zones, marked
+// other_config:is-remote=true) and their Encap.
+func NewSB(endpoint string, o Options) *Plane { return newPlane(dbSouth, "sb", endpoint, o) }
+
+func newPlane(db, name, endpoint string, o Options) *Plane {
+	if o.Wait == 0 {
+		o.Wait = 2 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return &Plane{db: db, name: name, endpoint: endpoint, wait: o.Wait, log: o.Log, confirm: newConfirm(), changed: make(chan struct{}, 1)}
+}
+
+// Name is "nb" or "sb".
+func (p *Plane) Name() string { return p.name }
+
+// Changed is signalled when a row of ours is no longer what was last applied, and when the connection is lost: apply again.
+func (p *Plane) Changed() <-chan struct{} { return p.changed }
+
+// Confirmed says whether every hypervisor of the zone has carried out the last transaction; for a plane that has just
+// started, the last one there was. Always true of the Southbound.
+func (p *Plane) Confirmed() bool { return p.confirm.ok() }
+
+// LateConfirm is signalled when hv_cfg reaches a transaction that Grow no longer waited for.
+func (p *Plane) LateConfirm() <-chan struct{} { return p.confirm.reached }
+
+// Grow makes the database hold want. Errors are *plane.Refused, joined, for rows that it does not take; any other error is of the
+// database or the connection.
+func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d := p.differ(want)
+	return p.sync(ctx, d, func(d *differ) ([]change, []refusal) {
+		cs, bad := d.puts()
+		if p.db == dbSouth {
+			return append(cs, d.yielding(cs)...), bad
+		}
+		cs = append(append(cs, d.elemPuts()...), d.elemDels()...)
+		return append(cs, d.dels()...), bad
+	})
+}
+
+// Shrink removes the chassis that want does not have from the Southbound; for the Northbound Grow has done so.
+func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
+	if p.db == dbNorth {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sync(ctx, p.differ(want), func(d *differ) ([]change, []refusal) { return d.dels(), nil })
+}
+
+// Forget makes the next call connect and read anew.
+func (p *Plane) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.session; s != nil {
+		p.session = nil
+		s.dropped.Store(true)
+		s.conn.close()
+	}
+}
+
+// Close ends the connection. The plane can still be used, and then connects again.
+func (p *Plane) Close() { p.Forget() }
+
+func (p *Plane) differ(want *plan.State) differ {
+	if p.db == dbSouth {
+		return differ{rows: want.SB}
+	}
+	return differ{rows: want.NB, elems: want.SetElems}
+}
+
+func (p *Plane) sync(ctx context.Context, d differ, parts func(*differ) ([]change, []refusal)) error {
+	s, err := p.connect(ctx)
+	if err != nil {
+		return err
+	}
+	cs, bad := s.diff(d, parts)
+	more, err := p.apply(ctx, s, cs)
+	bad = append(bad, more...)
+	s.settle(d, err != nil || len(bad) > 0)
+	if err != nil {
+		return err
+	}
+	if len(cs) > 0 && p.db == dbNorth && p.wait > 0 {
+		p.confirm.wait(ctx, p.wait)
+	}
+	return p.refusals(bad)
+}
+
+func (p *Plane) refusals(bad []refusal) error {
+	var errs []error
+	for _, b := range bad {
+		errs = append(errs, &plane.Refused{Plane: p.name, Owner: b.owner, Row: b.String(), Err: b.err})
+	}
+	return errors.Join(errs...)
+}
+
+// connect is the session, a new one where there is none or the connection was lost.
+func (p *Plane) connect(ctx context.Context) (*session, error) {
+	if p.session != nil && p.session.alive() {
+		return p.session, nil
+	}
+	s, err := open(ctx, p.endpoint, p.db, p.log, p.onChange, p.confirm.see)
+	if err != nil {
+		return nil, err
+	}
+	if p.db == dbNorth {
+		if err := s.ensureGlobal(ctx); err != nil {
+			s.conn.close()
+			return nil, err
+		}
+		p.confirm.load(s.global("nb_cfg"), s.global("hv_cfg"))
+	}
+	p.session = s
+	go func() {
+		<-s.conn.done()
+		if !s.dropped.Load() {
+			p.onChange()
+		}
+	}()
+	return s, nil
+}
+
+func (p *Plane) onChange() { signal(p.changed) }
