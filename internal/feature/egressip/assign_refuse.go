@@ -50,57 +50,68 @@ func (a *assigner) forbid() {
 			a.refused[ip] = r
 		}
 	}
-	a.refuse("the address of pod ", a.asked(func(yield func(netip.Addr, string)) {
-		for p := range a.w.EachPod() {
-			if !p.HostNetwork && !p.Completed {
-				each(p.IPs, p.Key, yield)
-			}
-		}
-	}))
-	a.refuse("the cluster IP of Service ", a.asked(func(yield func(netip.Addr, string)) {
-		for _, key := range a.w.Services() {
-			s := a.w.Service(key)
-			each(s.ClusterIPs, s.Key, yield)
-		}
-	}))
-	a.refuse("the gateway of node ", a.asked(func(yield func(netip.Addr, string)) {
-		for _, name := range a.w.Nodes() {
-			n := a.w.Node(name)
-			each(n.Gateways, func() string { return n.Name }, yield)
-		}
-	}))
+	a.refuse("the address of pod ", a.asked(a.podAddresses))
+	a.refuse("the cluster IP of Service ", a.asked(a.serviceAddresses))
+	a.refuse("the gateway of node ", a.asked(a.gatewayAddresses))
 	a.refuse("an address of node ", a.asked(a.nodeAddresses))
 }
 
-func (a *assigner) nodeAddresses(yield func(netip.Addr, string)) {
-	for _, name := range a.w.Nodes() {
-		n := a.w.Node(name)
-		each(n.HostAddrs, func() string { return name }, yield)
-		for _, p := range n.Primary {
-			yield(p.Addr(), name)
+// found is told of an address and of whose it is.
+type found func(ip netip.Addr, whose func() string)
+
+func (a *assigner) podAddresses(found found) {
+	for p := range a.w.EachPod() {
+		if p.HostNetwork || p.Completed {
+			continue
+		}
+		for _, ip := range p.IPs {
+			found(ip, p.Key)
 		}
 	}
 }
 
-func each(ips []netip.Addr, name func() string, yield func(netip.Addr, string)) {
-	for _, ip := range ips {
-		yield(ip, name())
+func (a *assigner) serviceAddresses(found found) {
+	for _, key := range a.w.Services() {
+		s := a.w.Service(key)
+		for _, ip := range s.ClusterIPs {
+			found(ip, s.Key)
+		}
+	}
+}
+
+func (a *assigner) gatewayAddresses(found found) {
+	for _, name := range a.w.Nodes() {
+		for _, ip := range a.w.Node(name).Gateways {
+			found(ip, func() string { return name })
+		}
+	}
+}
+
+func (a *assigner) nodeAddresses(found found) {
+	for _, name := range a.w.Nodes() {
+		n, whose := a.w.Node(name), func() string { return name }
+		for _, ip := range n.HostAddrs {
+			found(ip, whose)
+		}
+		for _, p := range n.Primary {
+			found(p.Addr(), whose)
+		}
 	}
 }
 
 // asked gathers whose the requested addresses are: the first by name. There are more pods than requests, so that the requests
 // are what is kept.
-func (a *assigner) asked(all func(yield func(netip.Addr, string))) map[netip.Addr]string {
-	found := map[netip.Addr]string{}
-	all(func(ip netip.Addr, name string) {
+func (a *assigner) asked(all func(found)) map[netip.Addr]string {
+	owners := map[netip.Addr]string{}
+	all(func(ip netip.Addr, whose func() string) {
 		if _, asked := a.owner[ip]; !asked {
 			return
 		}
-		if old, is := found[ip]; !is || name < old {
-			found[ip] = name
+		if old, is := owners[ip]; !is || whose() < old {
+			owners[ip] = whose()
 		}
 	})
-	return found
+	return owners
 }
 
 func (a *assigner) refuse(what string, whose map[netip.Addr]string) {

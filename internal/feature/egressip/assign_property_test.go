@@ -1,0 +1,203 @@
+package egressip_test
+
+import (
+	"fmt"
+	"math/rand"
+	"net/netip"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// objects are what a cluster consists of, to be put into a world in any order.
+type objects struct {
+	nodes     []*world.Node
+	egressIPs []*world.EgressIP
+	holdings  []*world.Holding
+}
+
+func (o objects) world(seed int64) *world.World {
+	w := newWorld()
+	var puts []func()
+	for _, n := range o.nodes {
+		puts = append(puts, func() { w.SetNode(n) })
+	}
+	for _, e := range o.egressIPs {
+		puts = append(puts, func() { w.SetEgressIP(e) })
+	}
+	for _, h := range o.holdings {
+		puts = append(puts, func() { w.SetHolding(h) })
+	}
+	rand.New(rand.NewSource(seed)).Shuffle(len(puts), func(i, j int) { puts[i], puts[j] = puts[j], puts[i] })
+	for _, put := range puts {
+		put()
+	}
+	return w
+}
+
+func drawNode(t *rapid.T, i int) *world.Node {
+	n := node(fmt.Sprintf("n%d", i), i+2,
+		fmt.Sprintf("172.18.%d.%d/%d", rapid.IntRange(0, 1).Draw(t, "third"), 200+i, rapid.SampledFrom([]int{16, 24}).Draw(t, "length")),
+		fmt.Sprintf("fd00:18::%d/64", 200+i))
+	n.Ready = rapid.IntRange(0, 4).Draw(t, "ready") > 0
+	n.Deleting = rapid.IntRange(0, 9).Draw(t, "deleting") == 0
+	if rapid.IntRange(0, 4).Draw(t, "unlabelled") == 0 {
+		n.Labels = nil
+	}
+	return n
+}
+
+var someAddresses = []string{"172.18.0.31", "172.18.0.32", "172.18.0.33", "172.18.1.31", "172.18.1.32", "172.18.5.31", "fd00:18::31", "fd00:18::32", "fd00:18::33", "172.18.0.201", "10.244.0.3"}
+
+func drawEgressIP(t *rapid.T, i int) *world.EgressIP {
+	ips := rapid.SliceOfNDistinct(rapid.SampledFrom(someAddresses), 1, 4, rapid.ID[string]).Draw(t, "ips")
+	return object(fmt.Sprintf("e%d", i), rapid.IntRange(0, 3).Draw(t, "age"), ips...)
+}
+
+func drawObjects(t *rapid.T) objects {
+	var o objects
+	for i := range rapid.IntRange(0, 5).Draw(t, "nodes") {
+		o.nodes = append(o.nodes, drawNode(t, i))
+	}
+	for i := range rapid.IntRange(0, 6).Draw(t, "egressIPs") {
+		e := drawEgressIP(t, i)
+		for range rapid.IntRange(0, 2).Draw(t, "items") {
+			e.Items = append(e.Items, world.Assignment{
+				Node: fmt.Sprintf("n%d", rapid.IntRange(0, 6).Draw(t, "item")), IP: rapid.SampledFrom(e.IPs).Draw(t, "item IP")})
+		}
+		o.egressIPs = append(o.egressIPs, e)
+	}
+	for _, n := range o.nodes {
+		if rapid.Bool().Draw(t, "holds") && len(o.egressIPs) > 0 {
+			e := rapid.SampledFrom(o.egressIPs).Draw(t, "held")
+			o.holdings = append(o.holdings, &world.Holding{Node: n.Name, BootID: "boot", Holds: map[string][]netip.Addr{e.Name: e.IPs[:1]}})
+		}
+	}
+	return o
+}
+
+// rules of the proposal hold for any objects, whatever their status says.
+func TestAssignObeysTheRules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawObjects(t).world(1)
+		checkRules(t, w, egressip.Assign(w))
+	})
+}
+
+func checkRules(t *rapid.T, w *world.World, all map[string]egressip.Decision) {
+	at := map[netip.Addr]string{}
+	for name, d := range all {
+		used := map[string]bool{}
+		for _, i := range d.Items {
+			if other, is := at[i.IP]; is {
+				t.Fatalf("%s is assigned for %s and %s", i.IP, other, name)
+			}
+			at[i.IP] = name
+			if key := i.Node + world.FamilyOf(i.IP).String(); used[key] {
+				t.Fatalf("%s has two addresses of a family on %s", name, i.Node)
+			} else {
+				used[key] = true
+			}
+			n := w.Node(i.Node)
+			if n == nil || !n.Ready || n.Deleting || n.Labels == nil ||
+				!slices.ContainsFunc(n.Primary, func(p netip.Prefix) bool { return p.Masked().Contains(i.IP) }) {
+				t.Fatalf("%s is on %s, which cannot host it", i.IP, i.Node)
+			}
+			if !slices.Contains(w.EgressIP(name).IPs, i.IP) {
+				t.Fatalf("%s is not of %s", i.IP, name)
+			}
+		}
+		for _, f := range []world.Family{world.V4, world.V6} {
+			if d.InForce[f] && !slices.ContainsFunc(d.Items, func(i world.Assignment) bool { return world.FamilyOf(i.IP) == f }) {
+				t.Fatalf("%s is in force for %v without an item", name, f)
+			}
+		}
+	}
+}
+
+func TestAssignIsDeterministic(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := drawObjects(t)
+		a := egressip.Assign(o.world(1))
+		for seed := range int64(4) {
+			if b := egressip.Assign(o.world(seed)); !reflect.DeepEqual(a, b) {
+				t.Fatalf("order matters:\n%+v\n%+v", a, b)
+			}
+		}
+	})
+}
+
+// What was decided stands: deciding again changes nothing and says nothing; one more node moves nothing.
+func TestAssignIsSticky(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := drawObjects(t)
+		w := o.world(1)
+		one := settle(w)
+		two := settle(w)
+		for name, d := range two {
+			if !reflect.DeepEqual(d.Items, one[name].Items) || !reflect.DeepEqual(d.Conditions, one[name].Conditions) || len(d.Events) > 0 {
+				t.Fatalf("%s: a second look changed\n%+v to\n%+v", name, one[name], d)
+			}
+		}
+		w.SetNode(drawNode(t, 7))
+		for name, d := range settle(w) {
+			for _, i := range one[name].Items {
+				if w.Node("n7").HostAddrs[0] != i.IP && !slices.Contains(d.Items, i) {
+					t.Fatalf("%s: another node moved %v: %+v", name, i, d.Items)
+				}
+			}
+		}
+	})
+}
+
+// Losing a node moves what was on it, and nothing else.
+func TestAssignMovesOnlyWhatMust(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := drawObjects(t)
+		w := o.world(1)
+		before := settle(w)
+		if len(o.nodes) == 0 {
+			return
+		}
+		gone := rapid.SampledFrom(o.nodes).Draw(t, "gone").Name
+		w.DelNode(gone)
+		after := settle(w)
+		checkRules(t, w, after)
+		for name, d := range before {
+			for _, i := range d.Items {
+				if i.Node != gone && !slices.Contains(after[name].Items, i) {
+					t.Fatalf("%s: loss of %s moved %v", name, gone, i)
+				}
+			}
+		}
+	})
+}
+
+func TestAssignBalances(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld()
+		nodes, count := rapid.IntRange(1, 6).Draw(t, "nodes"), map[string]int{}
+		for i := range nodes {
+			name := fmt.Sprintf("n%d", i)
+			w.SetNode(node(name, i+2, fmt.Sprintf("172.18.1.%d/16", i+2)))
+			count[name] = 0
+		}
+		for i := range rapid.IntRange(1, 20).Draw(t, "egressIPs") {
+			name := fmt.Sprintf("e%d", i)
+			w.SetEgressIP(object(name, 100-i, fmt.Sprintf("172.18.2.%d", i+1)))
+			count[settle(w)[name].Items[0].Node]++
+		}
+		least, most := 1<<30, 0
+		for _, n := range count {
+			least, most = min(least, n), max(most, n)
+		}
+		if most-least > 1 {
+			t.Fatalf("unbalanced: %v", count)
+		}
+	})
+}

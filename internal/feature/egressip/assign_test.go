@@ -1,0 +1,381 @@
+package egressip_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/world"
+)
+
+func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+func newWorld() *world.World {
+	subnets, err := world.ParseClusterSubnets("10.244.0.0/16/24,fd00:10:244::/48/64")
+	if err != nil {
+		panic(err)
+	}
+	return world.New("", &world.Config{
+		ClusterSubnets: subnets, ServiceSubnets: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")},
+		JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
+	})
+}
+
+// node is an egress node that lacks nothing; primary as in "172.18.0.2/24".
+func node(name string, id int, primary ...string) *world.Node {
+	n := &world.Node{Name: name, ID: id, ChassisID: "c-" + name, Ready: true, BootID: "boot",
+		Labels: map[string]string{egressip.AssignableLabel: ""}}
+	for _, p := range primary {
+		n.Primary = append(n.Primary, netip.MustParsePrefix(p))
+		n.HostAddrs = append(n.HostAddrs, netip.MustParsePrefix(p).Addr())
+	}
+	return n
+}
+
+func object(name string, age int, ips ...string) *world.EgressIP {
+	e := &world.EgressIP{Name: name, UID: name, Created: time.Unix(int64(1000-age), 0), Generation: 1,
+		Namespaces: labels.Everything(), Pods: labels.Everything()}
+	for _, ip := range ips {
+		e.IPs = append(e.IPs, addr(ip))
+	}
+	return e
+}
+
+// write makes the objects say what was decided, as the controller does.
+func write(w *world.World, decisions map[string]egressip.Decision) {
+	for name, d := range decisions {
+		e := *w.EgressIP(name)
+		e.Items, e.InForce, e.Conditions = d.Items, d.InForce, d.Conditions
+		w.SetEgressIP(&e)
+	}
+}
+
+// settle decides and writes.
+func settle(w *world.World) map[string]egressip.Decision {
+	d := egressip.Assign(w)
+	write(w, d)
+	return d
+}
+
+func hold(w *world.World, n string, holds map[string][]netip.Addr) {
+	w.SetHolding(&world.Holding{Node: n, BootID: "boot", Holds: holds})
+}
+
+func items(d egressip.Decision) string {
+	var s []string
+	for _, i := range d.Items {
+		s = append(s, i.Node+"="+i.IP.String())
+	}
+	return strings.Join(s, " ")
+}
+
+func conditionOf(d egressip.Decision, kind string) world.Condition {
+	i := slices.IndexFunc(d.Conditions, func(c world.Condition) bool { return c.Type == kind })
+	return d.Conditions[i]
+}
+
+func three(w *world.World) {
+	w.SetNode(node("n1", 2, "172.18.0.2/24", "fd00:18::2/64"))
+	w.SetNode(node("n2", 3, "172.18.0.3/24", "fd00:18::3/64"))
+	w.SetNode(node("n3", 4, "172.18.0.4/24", "fd00:18::4/64"))
+}
+
+func TestSeedExample(t *testing.T) {
+	w := newWorld()
+	three(w)
+	w.SetEgressIP(object("egressip-prod", 0, "172.18.0.33", "172.18.0.44"))
+	d := settle(w)["egressip-prod"]
+	if have, want := items(d), "n1=172.18.0.33 n2=172.18.0.44"; have != want {
+		t.Fatalf("have %s, want %s", have, want)
+	}
+	if c := conditionOf(d, "Assigned"); c.Status != "True" || c.Generation != 1 {
+		t.Errorf("Assigned: %+v", c)
+	}
+	if c := conditionOf(d, "Ready"); c.Status != "False" || c.Reason != egressip.ReasonWaitingForNode || !strings.Contains(c.Message, "n1 does not hold 172.18.0.33") {
+		t.Errorf("Ready: %+v", c)
+	}
+	if len(d.Events) != 2 || d.Events[0].Reason != egressip.EventAssigned {
+		t.Errorf("events: %+v", d.Events)
+	}
+	if again := settle(w)["egressip-prod"]; len(again.Events) != 0 {
+		t.Errorf("events without a change: %+v", again.Events)
+	}
+}
+
+func TestReadyAndInForceFollowTheHolders(t *testing.T) {
+	w := newWorld()
+	three(w)
+	w.SetEgressIP(object("e", 0, "172.18.0.33", "172.18.0.44"))
+	settle(w)
+	hold(w, "n1", map[string][]netip.Addr{"e": {addr("172.18.0.33")}})
+	d := settle(w)["e"]
+	if d.InForce != [2]bool{true, false} || conditionOf(d, "Ready").Status != "False" || conditionOf(d, "InForce").Status != "True" {
+		t.Errorf("one holder: %+v", d)
+	}
+	hold(w, "n2", map[string][]netip.Addr{"e": {addr("172.18.0.44")}})
+	if c := conditionOf(settle(w)["e"], "Ready"); c.Status != "True" || c.Reason != egressip.ReasonHeld {
+		t.Errorf("two holders: %+v", c)
+	}
+	w.SetHolding(&world.Holding{Node: "n1", BootID: "before", Holds: map[string][]netip.Addr{"e": {addr("172.18.0.33")}}})
+	d = settle(w)["e"]
+	if conditionOf(d, "Ready").Status != "False" || !d.InForce[world.V4] {
+		t.Errorf("after a reboot of n1: %+v", d)
+	}
+}
+
+func TestInForceEndsWhenNoNodeCanHost(t *testing.T) {
+	w := newWorld()
+	w.SetNode(node("n1", 2, "172.18.0.2/24"))
+	w.SetEgressIP(object("e", 0, "172.18.0.33"))
+	settle(w)
+	hold(w, "n1", map[string][]netip.Addr{"e": {addr("172.18.0.33")}})
+	settle(w)
+	gone := node("n1", 2, "172.18.0.2/24")
+	gone.Ready = false
+	w.SetNode(gone)
+	d := settle(w)["e"]
+	if len(d.Items) != 0 || d.InForce[world.V4] {
+		t.Fatalf("have %+v", d)
+	}
+	if c := conditionOf(d, "Assigned"); !strings.Contains(c.Message, "n1 NodeNotReady") || c.Reason != egressip.ReasonNoAssignableNode {
+		t.Errorf("Assigned: %+v", c)
+	}
+	if e := d.Events; len(e) != 2 || e[0].Reason != egressip.EventReleased || e[0].Cause != egressip.CauseNotReady || e[1].Reason != egressip.EventNoNode {
+		t.Errorf("events: %+v", e)
+	}
+}
+
+// A holder that lives but has lost its node's status must not put an object without any assignment in force.
+func TestHeldButNotAssignableIsNotInForce(t *testing.T) {
+	w := newWorld()
+	n := node("n1", 2, "172.18.0.2/24")
+	n.Labels = nil
+	w.SetNode(n)
+	hold(w, "n1", map[string][]netip.Addr{"e": {addr("172.18.0.33")}})
+	w.SetEgressIP(object("e", 0, "172.18.0.33"))
+	if d := settle(w)["e"]; d.InForce[world.V4] || len(d.Items) != 0 {
+		t.Errorf("have %+v", d)
+	}
+}
+
+func TestMoves(t *testing.T) {
+	for cause, change := range map[string]func(w *world.World, n *world.Node){
+		egressip.CauseUnlabelled: func(w *world.World, n *world.Node) { n.Labels = nil; w.SetNode(n) },
+		egressip.CauseNotReady:   func(w *world.World, n *world.Node) { n.Ready = false; w.SetNode(n) },
+		egressip.CauseDeleting:   func(w *world.World, n *world.Node) { n.Deleting = true; w.SetNode(n) },
+		egressip.CauseDeleted:    func(w *world.World, n *world.Node) { w.DelNode(n.Name) },
+		egressip.CauseNotSetUp:   func(w *world.World, n *world.Node) { n.ChassisID = ""; w.SetNode(n) },
+		egressip.CauseNetwork: func(w *world.World, n *world.Node) {
+			n.Primary = []netip.Prefix{netip.MustParsePrefix("172.19.0.2/24")}
+			w.SetNode(n)
+		},
+	} {
+		t.Run(cause, func(t *testing.T) {
+			w := newWorld()
+			three(w)
+			w.SetEgressIP(object("e", 0, "172.18.0.33", "172.18.0.44"))
+			settle(w)
+			change(w, node("n1", 2, "172.18.0.2/24", "fd00:18::2/64"))
+			d := settle(w)["e"]
+			if have, want := items(d), "n3=172.18.0.33 n2=172.18.0.44"; have != want {
+				t.Errorf("have %s, want %s", have, want)
+			}
+			if e := d.Events; len(e) != 1 || e[0].Reason != egressip.EventMoved || e[0].Cause != cause || e[0].Warning {
+				t.Errorf("events: %+v", e)
+			}
+		})
+	}
+}
+
+func TestLateLabelCompletesAndMovesNothing(t *testing.T) {
+	w := newWorld()
+	w.SetNode(node("n2", 3, "172.18.0.3/24"))
+	late := node("n1", 2, "172.18.0.2/24")
+	late.Labels = nil
+	w.SetNode(late)
+	w.SetEgressIP(object("a", 3, "172.18.0.31", "172.18.0.32"))
+	w.SetEgressIP(object("b", 2, "172.18.0.33"))
+	d := settle(w)
+	if items(d["a"]) != "n2=172.18.0.31" || items(d["b"]) != "n2=172.18.0.33" {
+		t.Fatalf("one node: %s, %s", items(d["a"]), items(d["b"]))
+	}
+	if c := conditionOf(d["a"], "Assigned"); c.Reason != egressip.ReasonPartiallyAssigned || !strings.Contains(c.Message, "172.18.0.32") {
+		t.Errorf("Assigned: %+v", c)
+	}
+	if e := d["a"].Events; len(e) != 2 || e[1].Reason != egressip.EventUnassigned || !e[1].Warning {
+		t.Errorf("events: %+v", e)
+	}
+	w.SetNode(node("n1", 2, "172.18.0.2/24"))
+	d = settle(w)
+	if items(d["a"]) != "n2=172.18.0.31 n1=172.18.0.32" || items(d["b"]) != "n2=172.18.0.33" {
+		t.Errorf("two nodes: %s, %s", items(d["a"]), items(d["b"]))
+	}
+}
+
+func TestDualStackPrefersTwoNodesAndTakesOne(t *testing.T) {
+	w := newWorld()
+	w.SetNode(node("n1", 2, "172.18.0.2/24", "fd00:18::2/64"))
+	w.SetEgressIP(object("e", 0, "172.18.0.33", "fd00:18::33"))
+	if have := items(egressip.Assign(w)["e"]); have != "n1=172.18.0.33 n1=fd00:18::33" {
+		t.Errorf("one node: %s", have)
+	}
+	three(w)
+	if have := items(egressip.Assign(w)["e"]); have != "n1=172.18.0.33 n2=fd00:18::33" {
+		t.Errorf("three nodes: %s", have)
+	}
+}
+
+// The address that only one node can host gets it, whatever its place in the list.
+func TestAddressesOfDifferentNetworks(t *testing.T) {
+	w := newWorld()
+	w.SetNode(node("n1", 2, "172.18.0.2/25"))
+	w.SetNode(node("n2", 3, "172.18.0.3/24"))
+	w.SetEgressIP(object("e", 0, "172.18.0.33", "172.18.0.200"))
+	if have := items(egressip.Assign(w)["e"]); have != "n1=172.18.0.33 n2=172.18.0.200" {
+		t.Errorf("have %s", have)
+	}
+	w.SetEgressIP(object("e", 0, "172.18.0.200", "172.18.0.33"))
+	if have := items(egressip.Assign(w)["e"]); have != "n2=172.18.0.200 n1=172.18.0.33" {
+		t.Errorf("have %s", have)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for ip, want := range map[string]struct{ reason, event, text string }{
+		"172.18.0.3":   {egressip.ReasonConflict, egressip.EventConflict, "172.18.0.3 is an address of node n2"},
+		"172.18.0.70":  {egressip.ReasonConflict, egressip.EventConflict, "an address of node n4"},
+		"172.18.0.1":   {egressip.ReasonConflict, egressip.EventConflict, "the gateway of node n1"},
+		"10.244.1.5":   {egressip.ReasonConflict, egressip.EventConflict, "the address of pod default/web"},
+		"10.244.1.6":   {egressip.ReasonConflict, egressip.EventConflict, "the cluster's pod subnet 10.244.0.0/16"},
+		"172.18.0.80":  {egressip.ReasonConflict, egressip.EventConflict, "the cluster IP of Service default/svc"},
+		"10.96.0.200":  {egressip.ReasonConflict, egressip.EventConflict, "the cluster's service subnet 10.96.0.0/16"},
+		"100.64.0.9":   {egressip.ReasonConflict, egressip.EventConflict, "the cluster's join subnet"},
+		"100.88.0.9":   {egressip.ReasonConflict, egressip.EventConflict, "the cluster's transit subnet"},
+		"10.10.10.10":  {egressip.ReasonNoNodeInNetwork, egressip.EventNoNode, "in no egress node's network (172.18.0.0/24)"},
+		"172.30.0.9":   {egressip.ReasonNoAssignableNode, egressip.EventNoNode, "n5 NodeNotReady"},
+		"172.18.0.50":  {egressip.ReasonConflict, egressip.EventUnsupported, "belongs to the older EgressIP older"},
+		"127.0.0.1":    {egressip.ReasonInvalidEgressIP, egressip.EventInvalid, "cannot be a source outside the node"},
+		"2001:db8::33": {egressip.ReasonNoNodeInNetwork, egressip.EventNoNode, "in no egress node's network (fd00:18::/64)"},
+	} {
+		t.Run(ip, func(t *testing.T) {
+			w := crowded()
+			w.SetEgressIP(object("e", 1, ip))
+			w.SetEgressIP(object("young", 0, "172.18.0.60"))
+			all := egressip.Assign(w)
+			d := all["e"]
+			c := conditionOf(d, "Assigned")
+			if len(d.Items) != 0 || c.Reason != want.reason || !strings.Contains(c.Message, want.text) || !strings.Contains(c.Message, ": ") {
+				t.Errorf("condition: %+v", c)
+			}
+			if len(d.Events) != 1 || d.Events[0].Reason != want.event || !d.Events[0].Warning || d.Events[0].Message != c.Message {
+				t.Errorf("events: %+v", d.Events)
+			}
+			if len(all["young"].Items) != 1 {
+				t.Errorf("another object does not work: %+v", all["young"])
+			}
+		})
+	}
+}
+
+// crowded has something of everything that an egress IP must not be.
+func crowded() *world.World {
+	w := newWorld()
+	three(w)
+	n1 := node("n1", 2, "172.18.0.2/24", "fd00:18::2/64")
+	n1.Gateways = []netip.Addr{addr("172.18.0.1")}
+	w.SetNode(n1)
+	n4 := node("n4", 5, "172.18.0.5/24")
+	n4.Labels, n4.HostAddrs = nil, []netip.Addr{addr("172.18.0.70")}
+	w.SetNode(n4)
+	n5 := node("n5", 6, "172.30.0.5/24")
+	n5.Ready = false
+	w.SetNode(n5)
+	w.SetPod(&world.Pod{Namespace: "default", Name: "web", IPs: []netip.Addr{addr("10.244.1.5")}})
+	w.SetPod(&world.Pod{Namespace: "default", Name: "done", IPs: []netip.Addr{addr("10.244.1.6")}, Completed: true})
+	w.SetService(&world.Service{Namespace: "default", Name: "svc", ClusterIPs: []netip.Addr{addr("172.18.0.80")}})
+	w.SetEgressIP(object("older", 9, "172.18.0.50"))
+	return w
+}
+
+func TestProblemsOfTheObject(t *testing.T) {
+	w := newWorld()
+	three(w)
+	e := object("e", 0, "172.18.0.33")
+	e.Problems = []string{`spec.egressIPs[1]: "web" is not an IP address`}
+	e.SelectorProblem = "spec.podSelector: bad key"
+	w.SetEgressIP(e)
+	w.SetEgressIP(object("empty", 0))
+	all := settle(w)
+	d := all["e"]
+	if items(d) != "n1=172.18.0.33" || conditionOf(d, "Assigned").Reason != egressip.ReasonPartiallyAssigned {
+		t.Errorf("have %+v", d)
+	}
+	if c := conditionOf(d, "Ready"); c.Reason != egressip.ReasonInvalidSelector {
+		t.Errorf("Ready: %+v", c)
+	}
+	if len(d.Events) != 3 || d.Events[1].Reason != egressip.EventInvalid || d.Events[2].Reason != egressip.ReasonInvalidSelector {
+		t.Errorf("events: %+v", d.Events)
+	}
+	if c := conditionOf(all["empty"], "Assigned"); c.Status != "False" || c.Reason == "" {
+		t.Errorf("no address: %+v", c)
+	}
+	if again := settle(w)["e"].Events; len(again) != 0 {
+		t.Errorf("events without a change: %+v", again)
+	}
+}
+
+func TestNoLabelledNode(t *testing.T) {
+	w := newWorld()
+	w.SetEgressIP(object("e", 0, "172.18.0.33"))
+	if c := conditionOf(egressip.Assign(w)["e"], "Assigned"); !strings.Contains(c.Message, "label a node of its network "+egressip.AssignableLabel) {
+		t.Errorf("have %+v", c)
+	}
+}
+
+// big is 1,000 EgressIPs of two addresses and 500 nodes, all egress nodes, with 10,000 pods.
+func big() *world.World {
+	w := newWorld()
+	for i := range 500 {
+		w.SetNode(node(fmt.Sprintf("n%03d", i), i+2, fmt.Sprintf("172.18.%d.%d/16", i/200, 2+i%200)))
+	}
+	for i := range 10000 {
+		w.SetPod(&world.Pod{Namespace: "ns", Name: fmt.Sprint(i), IPs: []netip.Addr{world.Nth(netip.MustParsePrefix("10.244.0.0/16"), i)}})
+	}
+	for i := range 1000 {
+		w.SetEgressIP(object(fmt.Sprintf("e%04d", i), 1000-i, fmt.Sprintf("172.18.%d.%d", 100+i/200, 1+i%200), fmt.Sprintf("172.18.%d.%d", 150+i/200, 1+i%200)))
+	}
+	return w
+}
+
+func BenchmarkAssignBurst(b *testing.B) {
+	w := big()
+	for b.Loop() {
+		egressip.Assign(w)
+	}
+}
+
+func BenchmarkAssignSettled(b *testing.B) {
+	w := big()
+	holds := map[string]map[string][]netip.Addr{}
+	for name, d := range settle(w) {
+		for _, i := range d.Items {
+			if holds[i.Node] == nil {
+				holds[i.Node] = map[string][]netip.Addr{}
+			}
+			holds[i.Node][name] = append(holds[i.Node][name], i.IP)
+		}
+	}
+	for n, h := range holds {
+		hold(w, n, h)
+	}
+	settle(w)
+	for b.Loop() {
+		egressip.Assign(w)
+	}
+}
