@@ -51,7 +51,7 @@ bin/pause: sandbox/images/pause/main.go | product
 	@hack/step pause go build $(FLAGS) -ldflags '$(STRIP)' -o $@ ./sandbox/images/pause
 
 bin/egret-controlplane: $(CONTROLPLANE) | bin/pause
-	@hack/step 'Kubernetes $(K8S) (the first time: 5 minutes on two cores)' go build -C sandbox/controlplane $(FLAGS) -ldflags '$(STRIP) $(strip $(K8S_FLAGS))' -o $(CURDIR)/$@ .
+	@hack/step 'Kubernetes $(K8S) (5 minutes when cold)' go build -C sandbox/controlplane $(FLAGS) -ldflags '$(STRIP) $(strip $(K8S_FLAGS))' -o $(CURDIR)/$@ .
 
 bin/agnhost: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/egret-controlplane
 	@hack/step 'Kubernetes test server' go build -C sandbox/controlplane $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ k8s.io/kubernetes/test/images/agnhost

@@ -35,6 +35,9 @@ func debootstrap(ctx context.Context, dir string, src source, progress func(stri
 	err = cmd.Run()
 	in.Close()
 	last := <-tail
+	if ctx.Err() != nil {
+		return fmt.Errorf("building the root folder was interrupted: %w", context.Cause(ctx))
+	}
 	if err != nil {
 		return fmt.Errorf("debootstrap of %s from %s failed (another archive: EGRET_DEBIAN_MIRROR; fresh keys: apt-get install debian-archive-keyring): %w\n%s",
 			suite, src.mirror, err, strings.Join(last, "\n"))
