@@ -66,9 +66,9 @@ func drawObjects(t *rapid.T) objects {
 	}
 	for i := range rapid.IntRange(0, 6).Draw(t, "egressIPs") {
 		e := drawEgressIP(t, i)
-		for range rapid.IntRange(0, 2).Draw(t, "items") {
+		for range rapid.IntRange(0, 3).Draw(t, "items") {
 			e.Items = append(e.Items, world.Assignment{
-				Node: fmt.Sprintf("n%d", rapid.IntRange(0, 6).Draw(t, "item")), IP: rapid.SampledFrom(e.IPs).Draw(t, "item IP")})
+				Node: fmt.Sprintf("n%d", rapid.IntRange(0, 2).Draw(t, "item")), IP: rapid.SampledFrom(e.IPs).Draw(t, "item IP")})
 		}
 		o.egressIPs = append(o.egressIPs, e)
 	}
