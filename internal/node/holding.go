@@ -1,0 +1,74 @@
+package node
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+// Held is one egress IP that this node translates to and answers for.
+type Held struct {
+	EgressIP string
+	IP       netip.Addr
+}
+
+// Report is what this node says of itself to the others.
+type Report struct {
+	Holding  []Held
+	Problems []string
+}
+
+// Equal compares two reports.
+func (r Report) Equal(o Report) bool {
+	return slices.Equal(r.Holding, o.Holding) && slices.Equal(r.Problems, o.Problems)
+}
+
+// translates lists the egress IPs that a plan translates to: its NAT rows whose owner is an EgressIP.
+func translates(s *plan.State) []Held {
+	found := map[Held]struct{}{}
+	for id, row := range s.NB.Rows() {
+		name, ok := strings.CutPrefix(s.NB.Owner(id), "egressip/")
+		if id.Table != "NAT" || !ok {
+			continue
+		}
+		external, _ := row.Cols["external_ip"].(string)
+		if ip, err := netip.ParseAddr(external); err == nil {
+			found[Held{name, ip}] = struct{}{}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b Held) int {
+		return cmp.Or(cmp.Compare(a.EgressIP, b.EgressIP), a.IP.Compare(b.IP))
+	})
+}
+
+// report says what is held after a round. An egress IP is held once the flows that translate to it are in OVS (confirmed); until then
+// only what was held before and is still planned counts. What a target refused is not held.
+func report(before Report, o Outcome, confirmed bool) Report {
+	var r Report
+	refused := map[string]bool{}
+	for _, x := range o.Refused {
+		refused[x.Owner] = true
+		r.Problems = append(r.Problems, problem(x))
+	}
+	if o.Err != nil {
+		r.Problems = append(r.Problems, "targets could not be written: "+o.Err.Error())
+	}
+	for _, h := range translates(o.State) {
+		if !refused["egressip/"+h.EgressIP] && (confirmed && o.Err == nil || slices.Contains(before.Holding, h)) {
+			r.Holding = append(r.Holding, h)
+		}
+	}
+	slices.Sort(r.Problems)
+	r.Problems = slices.Compact(r.Problems)
+	return r
+}
+
+// problem starts with the owner, so that the controller finds the object that it concerns.
+func problem(r *plane.Refused) string {
+	return r.Owner + ": " + r.Plane + " refused " + r.Row + ": " + r.Err.Error()
+}

@@ -1,0 +1,64 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// mailbox delivers the latest value to a slow receiver, in a goroutine of its own: the loop never waits for the API. What could not be
+// delivered is tried again, unless a newer value has come.
+type mailbox[T any] struct {
+	what    string
+	equal   func(a, b T) bool
+	deliver func(context.Context, T) error
+	log     *slog.Logger
+
+	mu     sync.Mutex
+	latest *T
+	wake   chan struct{}
+}
+
+func newMailbox[T any](what string, equal func(a, b T) bool, deliver func(context.Context, T) error, log *slog.Logger) *mailbox[T] {
+	return &mailbox[T]{what: what, equal: equal, deliver: deliver, log: log, wake: make(chan struct{}, 1)}
+}
+
+func (m *mailbox[T]) put(v T) {
+	m.mu.Lock()
+	m.latest = &v
+	m.mu.Unlock()
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (m *mailbox[T]) run(ctx context.Context) {
+	var sent *T
+	retry := firstRetry
+	timer := time.NewTimer(time.Hour)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.wake:
+		case <-timer.C:
+		}
+		m.mu.Lock()
+		v := m.latest
+		m.mu.Unlock()
+		if v == nil || sent != nil && m.equal(*sent, *v) {
+			timer.Reset(time.Hour)
+			continue
+		}
+		if err := m.deliver(ctx, *v); err != nil {
+			m.log.Warn("could not tell the API server; will try again", "what", m.what, "error", err)
+			timer.Reset(retry)
+			retry = min(2*retry, lastRetry)
+			continue
+		}
+		sent, retry = v, firstRetry
+		timer.Reset(time.Hour)
+	}
+}

@@ -1,0 +1,86 @@
+package trace
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
+)
+
+// Packet is what is sent.
+type Packet struct {
+	Src, Dst         netip.Addr
+	Proto            string // "tcp", "udp", "icmp"
+	SrcPort, DstPort uint16
+	Reply            bool // of a connection that came from outside
+}
+
+// Kind says where a packet ended.
+type Kind string
+
+const (
+	Outside Kind = "outside" // on the nodes' network, beyond any node
+	ToPod   Kind = "pod"
+	ToHost  Kind = "host"
+	Dropped Kind = "dropped"
+)
+
+// End is one end of a packet's way.
+type End struct {
+	Kind Kind
+	// Node is where it left the cluster, arrived or was dropped.
+	Node string
+	// Src is the source it had there, Dst the destination.
+	Src, Dst netip.Addr
+	// Why names the row that decided.
+	Why   string
+	Steps []string
+}
+
+// String is a sentence: "outside by n2 as 172.18.0.33".
+func (e End) String() string {
+	switch e.Kind {
+	case Outside:
+		return fmt.Sprintf("outside by %s as %s", e.Node, e.Src)
+	case Dropped:
+		return fmt.Sprintf("dropped at %s: %s", e.Node, e.Why)
+	}
+	return fmt.Sprintf("%s %s at %s as %s", e.Kind, e.Dst, e.Node, e.Src)
+}
+
+// Network is the nodes' plans, by node name.
+type Network map[string]*plan.State
+
+// walker is one packet under way. It is copied where the way forks.
+type walker struct {
+	net   map[string]*zone
+	p     Packet
+	node  string
+	mark  int
+	hops  int
+	steps []string
+}
+
+// maxHops is more than any way through the zones has; a longer one is a loop.
+const maxHops = 16
+
+func (w walker) step(format string, args ...any) walker {
+	w.steps = append(w.steps[:len(w.steps):len(w.steps)], w.node+": "+fmt.Sprintf(format, args...))
+	return w
+}
+
+func (w walker) end(k Kind, why string, args ...any) []End {
+	return []End{{Kind: k, Node: w.node, Src: w.p.Src, Dst: w.p.Dst, Why: fmt.Sprintf(why, args...), Steps: w.steps}}
+}
+
+// Sentences are the ends, sorted, joined by " | ".
+func Sentences(ends []End) string {
+	var s []string
+	for _, e := range ends {
+		s = append(s, e.String())
+	}
+	slices.Sort(s)
+	return strings.Join(slices.Compact(s), " | ")
+}

@@ -1,0 +1,214 @@
+package trace
+
+import (
+	"net/netip"
+	"strconv"
+
+	"github.com/egret-net/egret/internal/plan"
+)
+
+// Walk sends a packet from the pod that has its source address. Every end it may come to is listed.
+func Walk(net Network, p Packet) []End {
+	w := walker{net: map[string]*zone{}, p: p}
+	for name, s := range net {
+		w.net[name] = newZone(s)
+	}
+	for name, z := range w.net {
+		if port, ok := z.podPort(p.Src); ok {
+			w.node = name
+			return w.step("from %s", port.name).nodeSwitch()
+		}
+	}
+	return w.end(Dropped, "no node has a pod with address %s", p.Src)
+}
+
+// podPort is the switch port, on the node's own switch, that has an address.
+func (z *zone) podPort(a netip.Addr) (switchPort, bool) {
+	for _, p := range z.ports {
+		for _, ip := range p.ips {
+			if ip == a && p.sw != plan.TransitSwitch {
+				return p, true
+			}
+		}
+	}
+	return switchPort{}, false
+}
+
+func (w walker) zone() *zone { return w.net[w.node] }
+
+// nodeSwitch marks replies, balances Services, and hands over to the port or to the router.
+func (w walker) nodeSwitch() []End {
+	w = w.quality()
+	w, rejected := w.balance()
+	if rejected != "" {
+		return w.end(Dropped, "%s", rejected)
+	}
+	if port, ok := w.zone().podPort(w.p.Dst); ok {
+		return w.deliver(port)
+	}
+	return w.route(plan.ClusterRouter, "rtos-"+w.node)
+}
+
+// quality is the QoS rows of the switch: they set the mark that lets replies pass.
+func (w walker) quality() walker {
+	for id, row := range w.zone().state.NB.Rows() {
+		if id.Table != "QoS" {
+			continue
+		}
+		match, _ := row.Cols["match"].(string)
+		action, _ := row.Cols["action"].(map[string]string)
+		if ok, _ := w.matches(match, ""); ok {
+			w.mark, _ = strconv.Atoi(action["mark"])
+			w = w.step("QoS %s marks %d", id.Name, w.mark)
+		}
+	}
+	return w
+}
+
+func (w walker) matches(match, inport string) (bool, error) {
+	return eval(match, env{w.p, inport, w.mark, w.zone().sets})
+}
+
+// deliver hands the packet to a pod, or to the host where the port is its management port.
+func (w walker) deliver(port switchPort) []End {
+	if port.name == "k8s-"+w.node {
+		return w.step("to the management port").host()
+	}
+	return w.end(ToPod, "%s", port.name)
+}
+
+// route is a logical router: first a route must match, then the policies may send the packet elsewhere.
+func (w walker) route(name, inport string) []End {
+	if w.hops++; w.hops > maxHops {
+		return w.end(Dropped, "a loop")
+	}
+	r := w.zone().routers[name]
+	if r == nil {
+		return w.end(Dropped, "no router %s", name)
+	}
+	via, ok := r.lookup(w.p)
+	if !ok {
+		return w.end(Dropped, "%s has no route to %s from %s", name, w.p.Dst, w.p.Src)
+	}
+	p, err := w.policy(r, inport)
+	switch {
+	case err != nil:
+		return w.end(Dropped, "%v", err)
+	case p == nil:
+		return w.forward(r, via)
+	}
+	if mark, err := strconv.Atoi(p.mark); err == nil {
+		w.mark = mark
+	}
+	w = w.step("policy %d %s: %s", p.priority, p.id, p.action)
+	switch p.action {
+	case "drop":
+		return w.end(Dropped, "policy %s", p.id)
+	case "allow":
+		return w.forward(r, via)
+	}
+	return w.each(r, p.nexthops)
+}
+
+// each takes every way that ECMP may take.
+func (w walker) each(r *router, hops []netip.Addr) []End {
+	if len(hops) == 0 {
+		return w.end(Dropped, "a reroute to nowhere")
+	}
+	var ends []End
+	for _, h := range hops {
+		ends = append(ends, w.forward(r, h)...)
+	}
+	return ends
+}
+
+func (w walker) policy(r *router, inport string) (*policy, error) {
+	for i, p := range r.policies {
+		ok, err := w.matches(p.match, inport)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return &r.policies[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// lookup is the next hop, or the destination itself where it is on link.
+func (r *router) lookup(p Packet) (netip.Addr, bool) {
+	for _, route := range r.routes {
+		key := p.Dst
+		if route.src {
+			key = p.Src
+		}
+		if !route.prefix.Contains(key) {
+			continue
+		}
+		if route.port != "" {
+			return p.Dst, true
+		}
+		return route.nexthop, true
+	}
+	return netip.Addr{}, false
+}
+
+// forward finds who has the next hop's address, as seen from a router's ports.
+func (w walker) forward(r *router, via netip.Addr) []End {
+	w = w.step("%s forwards to %s", r.name, via)
+	if gr := plan.GatewayRouter(w.node); r.name == gr {
+		return w.forwardFromGateway(r, via)
+	} else if g := w.zone().routers[gr]; g != nil && g.has(via) {
+		w = w.step("gateway router")
+		return w.route(gr, "rtoj-"+gr)
+	}
+	if port, ok := w.zone().podPort(via); ok {
+		return w.deliver(port)
+	}
+	for name, z := range w.net {
+		if c := z.routers[plan.ClusterRouter]; name != w.node && c != nil && c.has(via) && w.knows(name) {
+			w.node, w.mark = name, 0 // Geneve carries no packet mark between zones
+			return w.route(plan.ClusterRouter, "rtots-"+name)
+		}
+	}
+	return w.end(Dropped, "nobody has %s", via)
+}
+
+// knows says whether this zone has a port on the transit switch for another one.
+func (w walker) knows(node string) bool {
+	_, ok := w.zone().ports["tstor-"+node]
+	return ok
+}
+
+func (r *router) has(a netip.Addr) bool {
+	for _, ps := range r.networks {
+		for _, p := range ps {
+			if p.Addr() == a {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// forwardFromGateway goes back into the cluster, or out, translated.
+func (w walker) forwardFromGateway(r *router, via netip.Addr) []End {
+	if c := w.zone().routers[plan.ClusterRouter]; c != nil && c.has(via) {
+		return w.route(plan.ClusterRouter, "rtoj-"+plan.ClusterRouter)
+	}
+	for _, n := range r.nat {
+		if !n.logical.Contains(w.p.Src) || w.p.Reply {
+			continue // a reply of an inbound connection is translated back by its connection, not by a row
+		}
+		ok, err := w.matches(n.match, "")
+		if err != nil {
+			return w.end(Dropped, "%v", err)
+		}
+		if ok {
+			w.p.Src = n.external
+			w = w.step("NAT %s", n.id)
+			break
+		}
+	}
+	return w.bridge("{ovn}")
+}
