@@ -210,5 +210,5 @@ func (w walker) forwardFromGateway(r *router, via netip.Addr) []End {
 			break
 		}
 	}
-	return w.bridge("{ovn}")
+	return w.bridge("{patch}")
 }

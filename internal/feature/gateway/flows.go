@@ -21,9 +21,10 @@ func (Bridge) Name() string    { return "gateway-bridge" }
 func (Bridge) Per() world.Kind { return world.KindHost }
 
 const (
-	markOVN  = "ct(commit,zone=64000,exec(set_field:0x1->ct_mark))"
-	markHost = "ct(commit,zone=64000,exec(set_field:0x2->ct_mark))"
-	ovn      = "{ovn}" // the patch port to br-int; the plane puts the number in
+	markOVN   = "ct(commit,zone=64000,exec(set_field:0x1->ct_mark))"
+	markHost  = "ct(commit,zone=64000,exec(set_field:0x2->ct_mark))"
+	ovn       = "{patch}" // the patch port to br-int; the plane puts the number in
+	bothSides = "LOCAL,resubmit(,2)"
 	// neighbours are ND's messages, RFC 4861: they belong to no connection.
 	neighbourFirst, neighbourLast = 133, 137
 )
@@ -52,9 +53,11 @@ func (b flows) add(table, priority int, match, actions string) {
 }
 
 // links is everything below IP: ARP above all. Both sides hear what is for all, and what is for the hardware address they share.
+// The copy for OVN is a flow of its own, in table 2: the host must be reachable before ovn-controller has made the patch port.
 func (b flows) links() {
-	b.add(0, 10, "in_port="+b.uplink+",dl_dst="+b.mac, "LOCAL,"+ovn)
-	b.add(0, 9, "in_port="+b.uplink+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", "LOCAL,"+ovn)
+	b.add(2, 10, "in_port="+b.uplink, "output:"+ovn)
+	b.add(0, 10, "in_port="+b.uplink+",dl_dst="+b.mac, bothSides)
+	b.add(0, 9, "in_port="+b.uplink+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", bothSides)
 	b.add(0, 9, "in_port=LOCAL", "output:"+b.uplink)
 	b.add(0, 9, "in_port="+ovn, "output:"+b.uplink)
 }
@@ -62,7 +65,7 @@ func (b flows) links() {
 func (b flows) neighbours() {
 	for t := neighbourFirst; t <= neighbourLast; t++ {
 		icmp := fmt.Sprintf("icmp6,icmp_type=%d,", t)
-		b.add(0, 110, icmp+"in_port="+b.uplink, "LOCAL,"+ovn)
+		b.add(0, 110, icmp+"in_port="+b.uplink, bothSides)
 		b.add(0, 110, icmp+"in_port=LOCAL", "output:"+b.uplink)
 		b.add(0, 110, icmp+"in_port="+ovn, "output:"+b.uplink)
 	}
