@@ -60,29 +60,30 @@ type refusal struct {
 	err error
 }
 
-// differ compares the local copy with a plan.
+// differ compares the local copy with a plan. puts and elemPuts come before dels and elemDels: they count what they find, so
+// that nothing has to be searched for removals when everything that is there is wanted.
 type differ struct {
 	m       *mirror
 	applied map[plan.RowID]*wanted
 	rows    plan.Table[plan.RowID, plan.Row]
 	elems   plan.Table[plan.SetElem, plan.None]
+
+	found, foundElems int                 // wanted and there
+	byIndex           map[plan.RowID]bool // keys of wanted rows that have another key than their RowID
 }
 
 // puts are the rows to write. Rows that are as wanted are noted in applied, so that they cost next to nothing next time.
 func (d *differ) puts() (puts []change, bad []refusal) {
+	d.byIndex = map[plan.RowID]bool{}
 	for id, r := range d.rows.Rows() {
 		if a := d.applied[id]; a != nil && a.same(id, r) {
+			d.found++
 			continue
 		}
 		w := newWanted(d.m.schema, d.rows, id, r)
-		err := w.check(d.m.schema)
-		held := false
-		delete(d.applied, w.key)
-		if err == nil {
-			held, err = d.m.holds(w)
-		}
 		c := change{w: w, row: d.m.ours[w.key], owner: d.rows.Owner(id)}
-		switch {
+		d.count(&c)
+		switch held, err := d.check(w); {
 		case err != nil:
 			bad = append(bad, refusal{c, err})
 		case held:
@@ -94,11 +95,31 @@ func (d *differ) puts() (puts []change, bad []refusal) {
 	return puts, bad
 }
 
+func (d *differ) check(w *wanted) (held bool, err error) {
+	delete(d.applied, w.key)
+	if err := w.check(d.m.schema); err != nil {
+		return false, err
+	}
+	return d.m.holds(w)
+}
+
+func (d *differ) count(c *change) {
+	twice := d.byIndex[c.w.key]
+	if c.w.key != c.w.id {
+		d.byIndex[c.w.key] = true
+	}
+	if c.row != nil && !twice {
+		d.found++
+	}
+}
+
 // elemPuts are the addresses to add.
 func (d *differ) elemPuts() []change {
 	var puts []change
 	for e := range d.elems.Rows() {
-		if _, ok := d.m.elems[e]; !ok {
+		if _, ok := d.m.elems[e]; ok {
+			d.foundElems++
+		} else {
 			puts = append(puts, change{elem: e, owner: d.elems.Owner(e)})
 		}
 	}
@@ -111,16 +132,15 @@ func (d *differ) dels() []change {
 	for _, r := range d.m.extra {
 		dels = append(dels, change{row: r, del: true})
 	}
-	byIndex := d.indexedKeys()
+	if d.found == len(d.m.ours) {
+		return dels
+	}
 	for key, r := range d.m.ours {
-		if key.Table == tableGlobal {
-			continue
+		_, wanted := d.rows[key]
+		if r.table.index != nil {
+			wanted = d.byIndex[key]
 		}
-		wanted := byIndex[key]
-		if r.table.index == nil {
-			_, wanted = d.rows[key]
-		}
-		if !wanted {
+		if !wanted && key.Table != tableGlobal {
 			delete(d.applied, key)
 			dels = append(dels, change{row: r, del: true})
 		}
@@ -148,19 +168,11 @@ func (d *differ) yielding(puts []change) []change {
 	return slices.DeleteFunc(d.dels(), func(c change) bool { return !losing[c.row] })
 }
 
-// indexedKeys are the keys of the wanted rows whose tables have no external_ids.
-func (d *differ) indexedKeys() map[plan.RowID]bool {
-	keys := map[plan.RowID]bool{}
-	for id, r := range d.rows.Rows() {
-		if t := d.m.schema[id.Table]; t != nil && t.index != nil {
-			keys[d.m.schema.key(id, r)] = true
-		}
-	}
-	return keys
-}
-
 // elemDels are the addresses that nobody wants, of sets that stay.
 func (d *differ) elemDels() []change {
+	if d.foundElems == len(d.m.elems) {
+		return nil
+	}
 	var dels []change
 	for e := range d.m.elems {
 		if _, ok := d.elems[e]; ok {

@@ -101,7 +101,10 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.sync(ctx, p.differ(want), func(d *differ) ([]change, []refusal) { return d.dels(), nil })
+	return p.sync(ctx, p.differ(want), func(d *differ) ([]change, []refusal) {
+		d.puts() // to know what is wanted; Grow has said what is wrong with it
+		return d.dels(), nil
+	})
 }
 
 // Forget makes the next call connect and read anew.

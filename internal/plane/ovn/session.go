@@ -104,7 +104,7 @@ func (s *session) onUpdate(u tableUpdates) {
 // strayed looks at the rows that have changed, forgets those that are no longer as they were applied, and says whether
 // there are any.
 func (s *session) strayed() bool {
-	stray := len(s.m.touchedElems) > 0
+	stray := len(s.m.touchedElems)+len(s.m.extra) > 0
 	for key := range s.m.touched {
 		w := s.applied[key]
 		if w == nil {
