@@ -1,0 +1,245 @@
+package ovn
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+// Fake is a database in memory, with its plane. Like the real one, the Northbound changes by one transaction in Grow, and the
+// Southbound grows first and shrinks later. Set the fields before use.
+type Fake struct {
+	// Stepwise makes every row, and every address of a set, a step of its own, in the order in which the real plane
+	// would cut a large transaction. Otherwise a step is a transaction.
+	Stepwise bool
+	// OnStep sees what the database holds after each step. It must neither keep nor change it.
+	OnStep func(held *plan.State)
+	// Fail is asked before each step; an error ends the call there.
+	Fail func() error
+	// Refuse says why the database does not take a row; nil takes every row whose parent and references are there.
+	Refuse func(id plan.RowID, r plan.Row) error
+
+	mu          sync.Mutex
+	south       bool
+	held        *plan.State
+	foreign     map[plan.RowID]plan.Row
+	writes      int
+	unconfirmed bool
+	changed     chan struct{}
+	reached     chan struct{}
+}
+
+var _ plane.Plane = (*Fake)(nil)
+
+// NewFake is an empty Northbound.
+func NewFake() *Fake {
+	return &Fake{held: plan.New(), foreign: map[plan.RowID]plan.Row{}, changed: make(chan struct{}, 1), reached: make(chan struct{}, 1)}
+}
+
+// NewFakeSB is an empty Southbound.
+func NewFakeSB() *Fake {
+	f := NewFake()
+	f.south = true
+	return f
+}
+
+// Name is as the real plane's.
+func (f *Fake) Name() string {
+	if f.south {
+		return "sb"
+	}
+	return "nb"
+}
+
+// Held is what the database holds of ours. It is the fake's own: do not change it, and do not read it during a call.
+func (f *Fake) Held() *plan.State { return f.held }
+
+// Writes counts the steps so far.
+func (f *Fake) Writes() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.writes
+}
+
+// Foreign are the rows of others, for tests to fill.
+func (f *Fake) Foreign() map[plan.RowID]plan.Row { return f.foreign }
+
+// Delete removes a row of ours behind the plane's back, and what is in it.
+func (f *Fake) Delete(id plan.RowID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.remove(id)
+	signal(f.changed)
+}
+
+// Forget does nothing: the fake always reads.
+func (f *Fake) Forget() {}
+
+// Changed, Confirmed and LateConfirm are as the real plane's.
+func (f *Fake) Changed() <-chan struct{} { return f.changed }
+
+// Confirmed is true unless SetConfirmed says otherwise.
+func (f *Fake) Confirmed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.unconfirmed
+}
+
+// LateConfirm is signalled by SetConfirmed(true) after SetConfirmed(false).
+func (f *Fake) LateConfirm() <-chan struct{} { return f.reached }
+
+// SetConfirmed says whether the hypervisors are up to date from now on.
+func (f *Fake) SetConfirmed(ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ok && f.unconfirmed {
+		signal(f.reached)
+	}
+	f.unconfirmed = !ok
+}
+
+// Grow is as the real plane's.
+func (f *Fake) Grow(_ context.Context, want *plan.State) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	edits, refused := f.puts(want)
+	if !f.south {
+		edits = append(edits, f.elems(want)...)
+		edits = append(edits, f.dels(want)...)
+	}
+	if err := f.run(edits); err != nil {
+		return err
+	}
+	return errors.Join(refused...)
+}
+
+// Shrink is as the real plane's.
+func (f *Fake) Shrink(_ context.Context, want *plan.State) error {
+	if !f.south {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.run(f.dels(want))
+}
+
+// fakeEdit is one step to come. rank orders: see table.rank.
+type fakeEdit struct {
+	rank int
+	text string
+	do   func()
+}
+
+func (f *Fake) table(s *plan.State) plan.Table[plan.RowID, plan.Row] {
+	if f.south {
+		return s.SB
+	}
+	return s.NB
+}
+
+func (f *Fake) puts(want *plan.State) (edits []fakeEdit, refused []error) {
+	rows, have := f.table(want), f.table(f.held)
+	bad := map[plan.RowID]bool{}
+	for again := true; again; {
+		again = false
+		for id, r := range rows.Rows() {
+			if err := f.refuse(rows, bad, id, r); err != nil && !bad[id] {
+				bad[id], again = true, true
+				refused = append(refused, &plane.Refused{Plane: f.Name(), Owner: rows.Owner(id), Row: id.String(), Err: err})
+			}
+		}
+	}
+	for id, r := range rows.Rows() {
+		old, ok := have.Get(id)
+		if bad[id] || ok && old.Equal(r) {
+			continue
+		}
+		edits = append(edits, fakeEdit{rank(id.Table, r.Parent == plan.RowID{}), id.String(), func() { have.Put("", id, r) }})
+	}
+	return edits, refused
+}
+
+func (f *Fake) refuse(rows plan.Table[plan.RowID, plan.Row], bad map[plan.RowID]bool, id plan.RowID, r plan.Row) error {
+	if f.Refuse != nil {
+		if err := f.Refuse(id, r); err != nil {
+			return err
+		}
+	}
+	for _, ref := range (&wanted{row: r}).refs() {
+		if _, ok := rows[ref]; !ok || bad[ref] {
+			return fmt.Errorf("there is no row %s", ref)
+		}
+	}
+	return nil
+}
+
+func (f *Fake) elems(want *plan.State) []fakeEdit {
+	d := plan.Diff(heldRows(f.held.SetElems), want.SetElems, plan.Same)
+	var edits []fakeEdit
+	for e := range d.Put {
+		edits = append(edits, fakeEdit{1, e.Set + " " + e.Addr, func() { f.held.SetElems.Put("", e, plan.None{}) }})
+	}
+	for e := range d.Del {
+		edits = append(edits, fakeEdit{9, e.Set + " " + e.Addr, func() { f.held.SetElems.Drop("", e) }})
+	}
+	return edits
+}
+
+func (f *Fake) dels(want *plan.State) []fakeEdit {
+	rows := f.table(want)
+	var edits []fakeEdit
+	for id := range f.table(f.held).Rows() {
+		if _, ok := rows[id]; !ok {
+			edits = append(edits, fakeEdit{9, id.String(), func() { f.remove(id) }})
+		}
+	}
+	return edits
+}
+
+// remove takes out a row with its children.
+func (f *Fake) remove(id plan.RowID) {
+	have := f.table(f.held)
+	have.Drop("", id)
+	for child, r := range heldRows(have) {
+		if r.Parent == id {
+			f.remove(child)
+		}
+	}
+}
+
+func heldRows[K comparable, V any](t plan.Table[K, V]) map[K]V {
+	m := make(map[K]V, len(t))
+	for k, v := range t.Rows() {
+		m[k] = v
+	}
+	return m
+}
+
+func (f *Fake) run(edits []fakeEdit) error {
+	slices.SortFunc(edits, func(a, b fakeEdit) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.text, b.text)) })
+	step := max(len(edits), 1)
+	if f.Stepwise {
+		step = 1
+	}
+	for part := range slices.Chunk(edits, step) {
+		if f.Fail != nil {
+			if err := f.Fail(); err != nil {
+				return err
+			}
+		}
+		for _, e := range part {
+			e.do()
+		}
+		f.writes++
+		if f.OnStep != nil {
+			f.OnStep(f.held)
+		}
+	}
+	return nil
+}
