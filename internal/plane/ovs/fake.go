@@ -1,0 +1,200 @@
+package ovs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+// Fake is the database in memory: a Plane, and the pods' ports. Settings and ports of others are what a test puts there with
+// PutForeign.
+type Fake struct {
+	mu      sync.Mutex
+	bridges map[string]bool
+	ids     map[string]string
+	ports   map[plan.Port]plan.PortSpec
+	foreign map[string]bool // port names
+	pods    map[string]PodPort
+	writes  int
+	changed chan struct{}
+}
+
+var _ plane.Plane = (*Fake)(nil)
+
+// NewFake is a switch with these bridges and nothing on them.
+func NewFake(bridges ...string) *Fake {
+	f := &Fake{bridges: map[string]bool{}, ids: map[string]string{}, ports: map[plan.Port]plan.PortSpec{}, foreign: map[string]bool{},
+		pods: map[string]PodPort{}, changed: make(chan struct{}, 1)}
+	for _, b := range bridges {
+		f.bridges[b] = true
+	}
+	return f
+}
+
+func (f *Fake) Name() string { return "ovs" }
+
+func (f *Fake) Forget() {}
+
+func (f *Fake) Grow(ctx context.Context, want *plan.State) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for k, v := range plan.Diff(f.ids, want.OVSIDs, plan.Same[string]).Put {
+		f.ids[k] = v
+		f.wrote()
+	}
+	var errs []error
+	for k, spec := range plan.Diff(f.ports, want.Ports, plan.Same[plan.PortSpec]).Put {
+		var err error
+		switch {
+		case !f.bridges[k.Bridge]:
+			err = fmt.Errorf("bridge %s does not exist", k.Bridge)
+		case f.foreign[k.Name]:
+			err = errNotOurs
+		}
+		if err != nil {
+			errs = append(errs, &plane.Refused{Plane: f.Name(), Owner: want.Ports.Owner(k), Row: k.Bridge + " " + k.Name, Err: err})
+			continue
+		}
+		f.ports[k] = spec
+		f.wrote()
+	}
+	return errors.Join(errs...)
+}
+
+func (f *Fake) Shrink(ctx context.Context, want *plan.State) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for k := range plan.Diff(f.ids, want.OVSIDs, plan.Same[string]).Del {
+		delete(f.ids, k)
+		f.wrote()
+	}
+	for k := range plan.Diff(f.ports, want.Ports, plan.Same[plan.PortSpec]).Del {
+		delete(f.ports, k)
+		f.wrote()
+	}
+	return nil
+}
+
+// wrote notes a change; the lock is held.
+func (f *Fake) wrote() {
+	f.writes++
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Changed gets a value when something changed since the last one was taken.
+func (f *Fake) Changed() <-chan struct{} { return f.changed }
+
+// Writes is how many rows were written or deleted so far.
+func (f *Fake) Writes() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.writes
+}
+
+// Held is the settings and ports of ours, as a State of no owner.
+func (f *Fake) Held() *plan.State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := plan.New()
+	for k, v := range f.ids {
+		s.OVSIDs.Put("", k, v)
+	}
+	for k, v := range f.ports {
+		s.Ports.Put("", k, v)
+	}
+	return s
+}
+
+// PutForeign makes a port that is not ours.
+func (f *Fake) PutForeign(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.foreign[name] = true
+}
+
+// Foreign are the names of the ports that are not ours, sorted.
+func (f *Fake) Foreign() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.foreign))
+}
+
+// DeletePort removes a port behind the plane's back.
+func (f *Fake) DeletePort(k plan.Port) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.ports, k)
+	f.wrote()
+}
+
+// AddPodPort is DB.AddPodPort; the port is installed at once.
+func (f *Fake) AddPodPort(ctx context.Context, p PodPort) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, other := range f.pods {
+		if name != p.HostIface && other.IfaceID == p.IfaceID {
+			other.IfaceID = ""
+			f.pods[name] = other
+		}
+	}
+	p.Installed = true
+	p.IPs = slices.Clone(p.IPs)
+	f.pods[p.HostIface] = p
+	f.wrote()
+	return nil
+}
+
+// DelPodPort is DB.DelPodPort.
+func (f *Fake) DelPodPort(ctx context.Context, hostIface string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.pods, hostIface)
+	f.wrote()
+	return nil
+}
+
+// SetHeld is DB.SetHeld.
+func (f *Fake) SetHeld(ctx context.Context, hostIface string, held bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, ok := f.pods[hostIface]
+	if !ok {
+		return fmt.Errorf("hold back %s: it is no pod's port", hostIface)
+	}
+	p.Held = held
+	f.pods[hostIface] = p
+	f.wrote()
+	return nil
+}
+
+// PodPorts is DB.PodPorts.
+func (f *Fake) PodPorts(ctx context.Context) ([]PodPort, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := slices.Collect(maps.Values(f.pods))
+	slices.SortFunc(out, func(a, b PodPort) int { return strings.Compare(a.HostIface, b.HostIface) })
+	return out, nil
+}
+
+// WaitInstalled is DB.WaitInstalled.
+func (f *Fake) WaitInstalled(ctx context.Context, hostIface string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, ok := f.pods[hostIface]; !ok {
+		return fmt.Errorf("wait for the flows of port %s: there is no such port", hostIface)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package ovs
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// OFPort is the OpenFlow port number of an interface, once ovs-vswitchd has opened its device.
+func (d *DB) OFPort(name string) (int, bool) {
+	row, ok, err := d.interfaceNamed(context.Background(), name)
+	// ovs-vswitchd writes -1 for a device that it cannot open.
+	if err != nil || !ok || row.OFPort == nil || *row.OFPort <= 0 {
+		return 0, false
+	}
+	return *row.OFPort, true
+}
+
+// PatchTo is the name of bridge's patch port to the bridge other. ovn-controller makes it for a localnet port and names it
+// `patch-<port>-to-<other>`; the least name is taken if there are several.
+func (d *DB) PatchTo(bridge, other string) (string, bool) {
+	t, err := d.topology(context.Background())
+	if err != nil {
+		return "", false
+	}
+	var names []string
+	for name, at := range t.ports {
+		if at.bridge == bridge && at.iface.Type == "patch" && strings.HasSuffix(name, "-to-"+other) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "", false
+	}
+	return slices.Min(names), true
+}
+
+// CTZone is the conntrack zone that ovn-controller gave to name ("GR_n1_snat"), which it notes on br-int.
+func (d *DB) CTZone(ctx context.Context, name string) (int, bool) {
+	all, err := list[bridge](ctx, d)
+	if err != nil {
+		return 0, false
+	}
+	for _, b := range all {
+		if b.Name != "br-int" {
+			continue
+		}
+		zone, err := strconv.Atoi(b.ExternalIDs["ct-zone-"+name])
+		return zone, err == nil
+	}
+	return 0, false
+}
+
+// topology is which port is on which bridge.
+type topology struct {
+	bridges map[string]bridge
+	ports   map[string]place // by name
+}
+
+type place struct {
+	bridge string
+	port   string // UUID
+	iface  iface
+}
+
+func (d *DB) topology(ctx context.Context) (topology, error) {
+	bridges, err := list[bridge](ctx, d)
+	if err != nil {
+		return topology{}, err
+	}
+	ports, err := list[port](ctx, d)
+	if err != nil {
+		return topology{}, err
+	}
+	ifaces, err := list[iface](ctx, d)
+	if err != nil {
+		return topology{}, err
+	}
+	return newTopology(bridges, ports, ifaces), nil
+}
+
+func newTopology(bridges []bridge, ports []port, ifaces []iface) topology {
+	t := topology{map[string]bridge{}, map[string]place{}}
+	at := map[string]string{} // bridge's name by port's UUID
+	for _, b := range bridges {
+		t.bridges[b.Name] = b
+		for _, p := range b.Ports {
+			at[p] = b.Name
+		}
+	}
+	byID := map[string]iface{}
+	for _, i := range ifaces {
+		byID[i.UUID] = i
+	}
+	for _, p := range ports {
+		if b, ok := at[p.UUID]; ok && len(p.Interfaces) == 1 { // bonds are nobody's here
+			t.ports[p.Name] = place{b, p.UUID, byID[p.Interfaces[0]]}
+		}
+	}
+	return t
+}

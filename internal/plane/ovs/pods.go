@@ -1,0 +1,212 @@
+package ovs
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/ovn-kubernetes/libovsdb/model"
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+)
+
+// PodPort is a pod's attachment: a port of br-int and all that is known of it. Its Interface row is the only memory of it.
+type PodPort struct {
+	Bridge      string
+	HostIface   string // the host's end of the veth pair
+	IfaceID     string // logical switch port, "namespace_name"
+	SandboxID   string
+	Namespace   string
+	Name        string
+	UID         string
+	NetNS       string // path of the pod's network namespace
+	MAC         string
+	IPs         []string // addresses of the pod, without prefix length
+	Held        bool     // outside traffic is dropped until its egress IP is ready
+	Installed   bool     // ovn-controller has the port's flows installed; read only
+}
+
+const (
+	ifaceIDKey   = "iface-id"
+	podUIDKey    = "iface-id-ver" // ovn-controller compares it with the logical port's option of that name
+	macKey       = "attached_mac"
+	ipsKey       = "ip_addresses"
+	sandboxKey   = "sandbox"
+	podKey       = "k8s.ovn.org/pod" // "namespace/name"
+	netnsKey     = "netns"
+	heldKey      = "held-back"
+	installedKey = "ovn-installed"
+)
+
+func (p PodPort) externalIDs() map[string]string {
+	ids := map[string]string{ownerKey: ownerPod, ifaceIDKey: p.IfaceID, podUIDKey: p.UID, macKey: p.MAC, sandboxKey: p.SandboxID,
+		ipsKey: strings.Join(p.IPs, ","), podKey: p.Namespace + "/" + p.Name, netnsKey: p.NetNS}
+	if p.Held {
+		ids[heldKey] = "true"
+	}
+	maps.DeleteFunc(ids, func(_, v string) bool { return v == "" })
+	ids[keysKey] = strings.Join(slices.Sorted(maps.Keys(ids)), " ")
+	return ids
+}
+
+func podPort(at place) PodPort {
+	ids := at.iface.ExternalIDs
+	ns, name, _ := strings.Cut(ids[podKey], "/")
+	p := PodPort{Bridge: at.bridge, HostIface: at.iface.Name, IfaceID: ids[ifaceIDKey], SandboxID: ids[sandboxKey], Namespace: ns,
+		Name: name, UID: ids[podUIDKey], NetNS: ids[netnsKey], MAC: ids[macKey], Held: ids[heldKey] == "true",
+		Installed: ids[installedKey] == "true"}
+	if ids[ipsKey] != "" {
+		p.IPs = strings.Split(ids[ipsKey], ",")
+	}
+	return p
+}
+
+// AddPodPort attaches a pod. It may be called again with the same sandbox; a port of that name that an earlier sandbox left
+// is replaced, and another port that still claims the same IfaceID loses it, for ovn-controller binds only one.
+func (d *DB) AddPodPort(ctx context.Context, p PodPort) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	d.writes.Lock()
+	defer d.writes.Unlock()
+	t, err := d.topology(ctx)
+	if err != nil {
+		return err
+	}
+	ops, err := d.podPortOps(t, p)
+	if err != nil {
+		return fmt.Errorf("attach pod %s/%s: %w", p.Namespace, p.Name, err)
+	}
+	rivals, err := d.disclaim(t, p)
+	if err != nil {
+		return fmt.Errorf("attach pod %s/%s: %w", p.Namespace, p.Name, err)
+	}
+	if err := d.commit(ctx, append(rivals, ops...)); err != nil {
+		return fmt.Errorf("attach pod %s/%s: %w", p.Namespace, p.Name, err)
+	}
+	return nil
+}
+
+func (p PodPort) check() error {
+	for _, ip := range p.IPs {
+		if _, err := netip.ParseAddr(ip); err != nil {
+			return fmt.Errorf("attach pod %s/%s: %w", p.Namespace, p.Name, err)
+		}
+	}
+	return nil
+}
+
+func (d *DB) podPortOps(t topology, p PodPort) ([]ovsdb.Operation, error) {
+	b, ok := t.bridges[p.Bridge]
+	if !ok {
+		return nil, fmt.Errorf("bridge %s does not exist: is ovn-controller running?", p.Bridge)
+	}
+	want := iface{Name: p.HostIface, ExternalIDs: p.externalIDs()}
+	at, ok := t.ports[p.HostIface]
+	switch {
+	case !ok:
+		return d.insertOps(b, want, nil)
+	case at.iface.ExternalIDs[ownerKey] != ownerPod:
+		return nil, errNotOurs
+	case at.bridge != p.Bridge || at.iface.ExternalIDs[sandboxKey] != p.SandboxID:
+		return d.insertOps(b, want, &removal{t.bridges[at.bridge], at.port})
+	}
+	want.MTURequest = at.iface.MTURequest
+	return d.updateIface(at.iface, want)
+}
+
+// disclaim takes p's IfaceID from other pods' ports.
+func (d *DB) disclaim(t topology, p PodPort) ([]ovsdb.Operation, error) {
+	var ops []ovsdb.Operation
+	for name, at := range t.ports {
+		ids := at.iface.ExternalIDs
+		if name == p.HostIface || ids[ownerKey] != ownerPod || ids[ifaceIDKey] != p.IfaceID {
+			continue
+		}
+		more, err := d.client.Where(&at.iface).Mutate(&at.iface, model.Mutation{Field: &at.iface.ExternalIDs,
+			Mutator: ovsdb.MutateOperationDelete, Value: map[string]string{ifaceIDKey: p.IfaceID}})
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, more...)
+	}
+	return ops, nil
+}
+
+// DelPodPort detaches a pod. A port that is not there, or is no pod's, is no error and stays as it is.
+func (d *DB) DelPodPort(ctx context.Context, hostIface string) error {
+	d.writes.Lock()
+	defer d.writes.Unlock()
+	t, err := d.topology(ctx)
+	if err != nil {
+		return err
+	}
+	at, ok := t.ports[hostIface]
+	if !ok || at.iface.ExternalIDs[ownerKey] != ownerPod {
+		return nil
+	}
+	ops, err := d.removePort(removal{t.bridges[at.bridge], at.port})
+	if err == nil {
+		err = d.commit(ctx, ops)
+	}
+	if err != nil {
+		return fmt.Errorf("detach port %s: %w", hostIface, err)
+	}
+	return nil
+}
+
+// SetHeld notes whether the pod's outside traffic is dropped until its egress IP is ready.
+func (d *DB) SetHeld(ctx context.Context, hostIface string, held bool) error {
+	d.writes.Lock()
+	defer d.writes.Unlock()
+	t, err := d.topology(ctx)
+	if err != nil {
+		return err
+	}
+	at, ok := t.ports[hostIface]
+	if !ok || at.iface.ExternalIDs[ownerKey] != ownerPod {
+		return fmt.Errorf("hold back %s: it is no pod's port", hostIface)
+	}
+	p := podPort(at)
+	p.Held = held
+	want := at.iface
+	want.ExternalIDs = p.externalIDs()
+	ops, err := d.updateIface(at.iface, want)
+	if err == nil {
+		err = d.commit(ctx, ops)
+	}
+	if err != nil {
+		return fmt.Errorf("hold back %s: %w", hostIface, err)
+	}
+	return nil
+}
+
+// PodPorts are all attachments, by host interface.
+func (d *DB) PodPorts(ctx context.Context) ([]PodPort, error) {
+	t, err := d.topology(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []PodPort
+	for _, at := range t.ports {
+		if at.iface.ExternalIDs[ownerKey] == ownerPod {
+			out = append(out, podPort(at))
+		}
+	}
+	slices.SortFunc(out, func(a, b PodPort) int { return strings.Compare(a.HostIface, b.HostIface) })
+	return out, nil
+}
+
+// WaitInstalled blocks until ovn-controller says that the port's flows are installed (Interface.external_ids:ovn-installed).
+func (d *DB) WaitInstalled(ctx context.Context, hostIface string) error {
+	err := d.await(ctx, func() bool {
+		row, ok, err := d.interfaceNamed(ctx, hostIface)
+		return err == nil && ok && row.ExternalIDs[installedKey] == "true"
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the flows of port %s, is ovn-controller running? %w", hostIface, err)
+	}
+	return nil
+}
