@@ -1,0 +1,63 @@
+package route
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// kernel is the stack of a network namespace. Indexes and names of links are those of the last listing.
+type kernel struct {
+	netlink *netlink.Handle
+	sysctls string
+	index   map[string]int
+	name    map[int]string
+}
+
+func (k *kernel) links() (links, error) {
+	list, err := k.netlink.LinkList()
+	if err != nil {
+		return nil, err
+	}
+	up := map[string]bool{}
+	k.index, k.name = map[string]int{}, map[int]string{}
+	for _, l := range list {
+		a := l.Attrs()
+		up[a.Name] = a.Flags&net.FlagUp != 0
+		k.index[a.Name], k.name[a.Index] = a.Index, a.Name
+	}
+	return func(dev string) (bool, bool) {
+		_, exists := up[dev]
+		return up[dev], exists
+	}, nil
+}
+
+func (k *kernel) link(dev string) netlink.Link {
+	return &netlink.Device{LinkAttrs: netlink.LinkAttrs{Name: dev, Index: k.index[dev]}}
+}
+
+func (k *kernel) setUp(dev string) error { return k.netlink.LinkSetUp(k.link(dev)) }
+
+func (k *kernel) sysctl(key string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(k.sysctls, filepath.Clean("/"+sysctlPath(key))))
+	return strings.TrimSpace(string(b)), err
+}
+
+func (k *kernel) setSysctl(key, value string) error {
+	return os.WriteFile(filepath.Join(k.sysctls, filepath.Clean("/"+sysctlPath(key))), []byte(value), 0o644)
+}
+
+// gone takes the errors that mean that a thing is deleted already for success.
+func gone(err error, already ...unix.Errno) error {
+	for _, e := range already {
+		if errors.Is(err, e) {
+			return nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,147 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+// The marks of what is ours. AddrProtocol is an address's IFA_PROTO; values below 4 are the kernel's. Protocol is a route's
+// and a rule's protocol; it is in nobody's /etc/iproute2/rt_protos.
+const (
+	AddrProtocol = 0x45
+	Protocol     = 69
+)
+
+const planeName = "route"
+
+// Options of New. The zero value is right for a node.
+type Options struct {
+	// SysctlRoot is where sysctls are, "/proc/sys" when empty. Those below net/ are of the network namespace of the
+	// thread that calls Grow.
+	SysctlRoot string
+}
+
+// Plane holds addresses, routes, rules and sysctls; see the package's comment. It is not safe for concurrent use.
+type Plane struct {
+	stack stack
+	// unproven are addresses that we added and the kernel has not shown with our mark yet.
+	unproven map[plan.Addr]bool
+}
+
+// New is the plane on the network namespace that the calling thread is in. It needs CAP_NET_ADMIN.
+func New(o Options) (*Plane, error) {
+	h, err := netlink.NewHandleWithOptions(netlink.HandleOptions{RetryInterrupted: true}, unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("open a netlink socket: %w", err)
+	}
+	if o.SysctlRoot == "" {
+		o.SysctlRoot = "/proc/sys"
+	}
+	return newPlane(&kernel{netlink: h, sysctls: o.SysctlRoot}), nil
+}
+
+func newPlane(s stack) *Plane { return &Plane{stack: s, unproven: map[plan.Addr]bool{}} }
+
+// stack is what the plane asks of a kernel. Things that are gone already are deleted without error. An error that wraps a
+// unix.Errno, fs.ErrNotExist or errInvalid is the row's fault, unless targetFails says otherwise.
+type stack interface {
+	// links lists the links.
+	links() (links, error)
+	setUp(dev string) error
+	addrs() (map[plan.Addr]heldAddr, error)
+	// putAddr adds an address, or changes it when it is there.
+	putAddr(k plan.Addr, spec plan.AddrSpec, there bool) error
+	delAddr(k plan.Addr) error
+	routes() ([]heldRoute, error)
+	// putRoute adds a route of ours, or changes it when it is there.
+	putRoute(k plan.RouteKey, r plan.Route, there bool) error
+	delRoute(r heldRoute) error
+	// rules says of each rule whether it is ours. Rules that a plan.Rule cannot express are left out.
+	rules() (map[plan.Rule]bool, error)
+	addRule(plan.Rule) error
+	delRule(plan.Rule) error
+	sysctl(key string) (string, error)
+	setSysctl(key, value string) error
+}
+
+// links says of a link by name whether it is up, and whether there is one.
+type links func(dev string) (up, exists bool)
+
+type heldAddr struct {
+	spec plan.AddrSpec
+	ours bool
+}
+
+// heldRoute is a route of any table. plain ones can be expressed by plan.Route.
+type heldRoute struct {
+	key    plan.RouteKey
+	route  plan.Route
+	metric int
+	ours   bool
+	plain  bool
+}
+
+var errInvalid = errors.New("invalid")
+
+// Name is part of plane.Plane.
+func (p *Plane) Name() string { return planeName }
+
+// Forget is part of plane.Plane. There is nothing to forget.
+func (p *Plane) Forget() {}
+
+// Grow is part of plane.Plane. What others depend on comes first: settings, addresses, routes, rules.
+func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
+	return inOrder(ctx, want, p.growSysctls, p.growAddrs, p.growRoutes, p.growRules)
+}
+
+// Shrink is part of plane.Plane.
+func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
+	return inOrder(ctx, want, p.shrinkRules, p.shrinkRoutes, p.shrinkAddrs)
+}
+
+func inOrder(ctx context.Context, want *plan.State, parts ...func(*plan.State, *refusals) error) error {
+	var r refusals
+	for _, part := range parts {
+		err := ctx.Err()
+		if err == nil {
+			err = part(want, &r)
+		}
+		if err != nil {
+			return errors.Join(append(r, err)...)
+		}
+	}
+	return errors.Join(r...)
+}
+
+// refusals collects the errors that are a row's own fault.
+type refusals []error
+
+// add keeps err when it is the row's fault; it returns an error that says that the target fails.
+func (r *refusals) add(owner, row string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if targetFails(err) {
+		return fmt.Errorf("%s: %w", row, err)
+	}
+	*r = append(*r, &plane.Refused{Plane: planeName, Owner: owner, Row: row, Err: err})
+	return nil
+}
+
+func targetFails(err error) bool {
+	for _, e := range []unix.Errno{unix.EPERM, unix.ENOBUFS, unix.ENOMEM, unix.EINTR, unix.EAGAIN, unix.EBADF} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+func noLink(dev string) error { return fmt.Errorf("no link is named %q: waiting for it", dev) }
