@@ -37,7 +37,7 @@ const (
 	// "mac-address":"0a:58:ac:12:00:02","ip-addresses":["172.18.0.2/16"],"next-hops":["172.18.0.1"],
 	// "node-port-enable":"true","vlan-id":"0"}}.
 	AnnotationL3GatewayConfig = Prefix + "l3-gateway-config"
-	// AnnotationNodeChassisID is the system-id of the node's Open vSwitch, a UUID.
+	// AnnotationNodeChassisID is the system-id of the node's Open vSwitch: the node's name.
 	AnnotationNodeChassisID = Prefix + "node-chassis-id"
 	// AnnotationNodeMgmtPortMACAddresses is the management port's MAC by network, as JSON: {"default":"0a:58:0a:f4:01:02"}.
 	AnnotationNodeMgmtPortMACAddresses = Prefix + "node-mgmt-port-mac-addresses"

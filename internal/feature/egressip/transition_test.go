@@ -1,0 +1,227 @@
+package egressip_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/trace"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// TestNoWrongSource: an EgressIP is in force. Its addresses move at random, nodes come to be heard of or not, reboot, and learn of
+// everything late and in any order; each applies its plan row by row, and says what it holds only once it does. After every single row,
+// on any node, no selected pod's packet leaves with another source: it arrives as one of the EgressIP's addresses or is dropped.
+func TestNoWrongSource(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSimulation(t)
+		for range rapid.IntRange(5, 60).Draw(t, "steps") {
+			s.step(t)
+			s.check(t)
+		}
+	})
+}
+
+// simulation is three nodes that learn of one history of objects, each at its own pace.
+type simulation struct {
+	nodes   map[string]*agent
+	history []func(*world.World)
+	items   []world.Assignment
+	pods    int
+}
+
+type agent struct {
+	world *world.World
+	seen  int         // of the history
+	have  *plan.State // what its targets hold
+	todo  []func()    // row by row, what is left of the round under way
+	ready map[string]bool
+	boot  int
+}
+
+var addresses = []netip.Addr{compiletest.EgressAddr(0)[0], compiletest.EgressAddr(1)[0]}
+
+func newSimulation(t *rapid.T) *simulation {
+	mode := rapid.SampledFrom([]world.GatewayMode{world.SharedGateway, world.LocalGateway}).Draw(t, "gateway mode")
+	s := &simulation{nodes: map[string]*agent{}}
+	for i := 1; i <= 3; i++ {
+		name := fmt.Sprint("n", i)
+		w := compiletest.Small(name, mode)
+		w.SetNamespace(&world.Namespace{Name: "ns0"})
+		w.SetNamespace(&world.Namespace{Name: "ns1"})
+		w.SetNamespace(&world.Namespace{Name: "ns2"})
+		w.SetEgressIP(s.egressIP())
+		s.nodes[name] = &agent{world: w, have: plan.New(), ready: map[string]bool{}}
+	}
+	return s
+}
+
+func (s *simulation) egressIP() *world.EgressIP {
+	e := compiletest.EgressIP(0, "", addresses...)
+	e.Items, e.InForce[world.V4] = slices.Clone(s.items), true
+	return e
+}
+
+func (s *simulation) happens(f func(*world.World)) { s.history = append(s.history, f) }
+
+func (s *simulation) step(t *rapid.T) {
+	name := rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(t, "node")
+	n := s.nodes[name]
+	switch rapid.IntRange(0, 9).Draw(t, "what") {
+	case 0:
+		s.assign(t)
+	case 1:
+		s.startPod(name)
+	case 2:
+		s.flip(t, name)
+	case 3:
+		n.reboot(s, name)
+	case 4, 5:
+		n.learn(s, rapid.IntRange(1, 5).Draw(t, "news"))
+	case 6:
+		n.begin(t)
+	case 7, 8:
+		n.apply(rapid.IntRange(1, 40).Draw(t, "rows"))
+	case 9:
+		n.tell(s, name)
+	}
+}
+
+// assign is the controller: each address goes to some node, or to none.
+func (s *simulation) assign(t *rapid.T) {
+	s.items = nil
+	for _, ip := range addresses {
+		if i := rapid.IntRange(0, 3).Draw(t, "assigned"); i > 0 {
+			s.items = append(s.items, world.Assignment{Node: fmt.Sprint("n", i), IP: ip})
+		}
+	}
+	e := s.egressIP()
+	s.happens(func(w *world.World) { w.SetEgressIP(e) })
+}
+
+// startPod is CNI ADD: the pod's own node knows of it at once, and the pod runs when that node has applied a plan with it.
+func (s *simulation) startPod(name string) {
+	if s.pods >= 5 {
+		return
+	}
+	p := compiletest.Pod(s.pods, name)
+	s.pods++
+	own := s.nodes[name].world
+	own.SetPod(p)
+	own.SetAttachment(compiletest.Attachment(p))
+	s.happens(func(w *world.World) { w.SetPod(p) })
+}
+
+func (s *simulation) flip(t *rapid.T, name string) {
+	n := *compiletest.Node(int(name[1] - '0'))
+	n.Ready, n.BootID = rapid.Bool().Draw(t, "ready"), s.nodes[name].bootID(name)
+	s.happens(func(w *world.World) { w.SetNode(&n) })
+}
+
+func (n *agent) bootID(name string) string {
+	if n.boot == 0 {
+		return "boot-" + name
+	}
+	return fmt.Sprint("boot-", name, n.boot)
+}
+
+// reboot loses what OpenFlow and the kernel hold; the databases are on disk, and ovn-controller brings back what they say. Pods are gone.
+func (n *agent) reboot(s *simulation, name string) {
+	n.boot++
+	n.todo, n.ready = nil, map[string]bool{}
+	n.have.Flows = plan.Table[plan.Flow, string]{}
+	n.have.NFTRules = plan.Table[plan.NFTRule, string]{}
+	fresh := *compiletest.Node(int(name[1] - '0'))
+	fresh.BootID = n.bootID(name)
+	s.happens(func(w *world.World) { w.SetNode(&fresh) })
+}
+
+func (n *agent) learn(s *simulation, news int) {
+	for ; news > 0 && n.seen < len(s.history); news-- {
+		s.history[n.seen](n.world)
+		n.seen++
+	}
+}
+
+// begin starts a round: rows that grow, in any order; the Northbound's, in one transaction; rows that shrink.
+func (n *agent) begin(t *rapid.T) {
+	want := compile.Full(n.world, all.Features())
+	grow, shrink := flowSteps(n.have, want)
+	rules := plan.Diff(rows(n.have.NFTRules), want.NFTRules, plan.Same)
+	for k, v := range rules.Put {
+		grow = append(grow, func() { n.have.NFTRules.Put("", k, v) })
+	}
+	grow, shrink = rapid.Permutation(grow).Draw(t, "grow"), rapid.Permutation(shrink).Draw(t, "shrink")
+	n.todo = append(grow, func() {
+		n.have.NB, n.have.SetElems = want.NB, want.SetElems
+		for _, key := range n.world.Attachments() {
+			n.ready[key] = true
+		}
+	})
+	n.todo = append(n.todo, shrink...)
+}
+
+func flowSteps(have, want *plan.State) (grow, shrink []func()) {
+	d := plan.Diff(rows(have.Flows), want.Flows, plan.Same)
+	for k, v := range d.Put {
+		grow = append(grow, func() { have.Flows.Put("", k, v) })
+	}
+	for k := range d.Del {
+		shrink = append(shrink, func() { have.Flows.Drop("", k) })
+	}
+	return grow, shrink
+}
+
+func rows[K comparable, V any](t plan.Table[K, V]) map[K]V {
+	m := map[K]V{}
+	for k, v := range t.Rows() {
+		m[k] = v
+	}
+	return m
+}
+
+func (n *agent) apply(steps int) {
+	for ; steps > 0 && len(n.todo) > 0; steps-- {
+		n.todo[0]()
+		n.todo = n.todo[1:]
+	}
+}
+
+// tell publishes what the node's Northbound holds, with its boot id.
+func (n *agent) tell(s *simulation, name string) {
+	h := &world.Holding{Node: name, BootID: n.bootID(name), Holds: map[string][]netip.Addr{}}
+	for id, row := range n.have.NB.Rows() {
+		if ip, err := netip.ParseAddr(fmt.Sprint(row.Cols["external_ip"])); err == nil && id.Table == "NAT" && slices.Contains(addresses, ip) {
+			h.Holds["e0"] = append(h.Holds["e0"], ip)
+		}
+	}
+	s.happens(func(w *world.World) { w.SetHolding(h) })
+}
+
+func (s *simulation) check(t *rapid.T) {
+	net := trace.Network{}
+	for name, n := range s.nodes {
+		net[name] = n.have
+	}
+	for name, n := range s.nodes {
+		for _, key := range n.world.Attachments() {
+			a := n.world.Attachment(key)
+			if !n.ready[key] {
+				continue
+			}
+			p := trace.Packet{Src: a.IPs[0], Dst: netip.MustParseAddr("172.18.0.100"), Proto: "udp", DstPort: 9}
+			for _, end := range trace.Walk(net, p) {
+				if end.Kind != trace.Dropped && !(end.Kind == trace.Outside && slices.Contains(addresses, end.Src)) {
+					t.Fatalf("pod %s on %s: %s\n%v", key, name, end, end.Steps)
+				}
+			}
+		}
+	}
+}
