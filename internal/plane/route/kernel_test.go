@@ -1,0 +1,264 @@
+package route
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+func apply(t *testing.T, p plane.Plane, s *plan.State) error {
+	t.Helper()
+	return plane.Apply(t.Context(), []plane.Plane{p}, s)
+}
+
+func wantIP(t *testing.T, args string, want ...string) {
+	t.Helper()
+	out := ip(t, args)
+	for _, w := range want {
+		if !strings.Contains(out, w) {
+			t.Errorf("ip %s says\n%s\nwithout %q", args, out, w)
+		}
+	}
+}
+
+// What iproute2 says is what was asked for: the conformance suite reads with the plane's own eyes.
+func TestKernelHoldsWhatWasAsked(t *testing.T) {
+	newHost(t)
+	fatal(t, apply(t, open(t), stateA()))
+	wantIP(t, "-d addr show dev br0", "inet 192.0.2.77/32 scope global deprecated", "inet6 fd00:77::7/128 scope global nodad deprecated",
+		"inet 10.1.0.1/24 brd 10.1.0.255 scope global", ",UP,")
+	wantIP(t, "route show", "10.9.0.0/16 via 10.1.0.254 dev br0 proto 69", "mtu 1400", "198.51.100.0/24 dev br0 proto 69 scope link src 10.1.0.1")
+	wantIP(t, "-6 route show table 1007", "default via fd00:1::fe dev br0 proto 69 metric 1024")
+	wantIP(t, "-d rule show", "6000:\tfrom 10.244.0.0/16 fwmark 0xe000007 lookup 1007", "30:\tfrom all to 10.96.0.0/16 lookup 7", "proto 69")
+	wantIP(t, "-6 -d rule show", "6000:\tfrom fd00:10:244::/48 fwmark 0xe000007 lookup 1007", "proto 69")
+	if b, _ := os.ReadFile("/proc/sys/net/ipv4/conf/br0/rp_filter"); string(b) != "2\n" {
+		t.Errorf("rp_filter is %q", b)
+	}
+}
+
+// What is wanted and there already, made by somebody else, counts as held and outlives our wish.
+func TestForeignRowsThatAreWantedAreLeftAlone(t *testing.T) {
+	newHost(t)
+	ip(t, "link set br0 up")
+	ip(t, "addr add 10.1.0.1/24 dev br0")
+	ip(t, "addr add fd00:1::1/64 dev br0 nodad")
+	ip(t, "route add 10.9.0.0/16 via 10.1.0.254 dev br0 mtu 1400 proto static")
+	ip(t, "rule add pref 30 to 10.96.0.0/16 lookup 7")
+	before := ip(t, "-br addr show dev br0") + ip(t, "route show proto static") + ip(t, "-d rule show to 10.96.0.0/16")
+	p := open(t)
+	fatal(t, apply(t, p, stateA()))
+	fatal(t, apply(t, p, plan.New()))
+	after := ip(t, "-br addr show dev br0") + ip(t, "route show proto static") + ip(t, "-d rule show to 10.96.0.0/16")
+	if before != after {
+		t.Errorf("before\n%s\nafter\n%s", before, after)
+	}
+}
+
+func TestForeignRouteInTheWayIsARefusal(t *testing.T) {
+	newHost(t)
+	ip(t, "link set br0 up")
+	ip(t, "route add 10.9.0.0/16 dev br0 proto static")
+	ip(t, "-6 route add fd00:8::/64 dev br0 via fe80::1 proto static")
+	p := open(t)
+	r := plane.Refusals(apply(t, p, stateA()))
+	if len(r) != 2 || r[0].Owner != "a" || !strings.HasPrefix(r[0].Row, "route table 254 fd00:8::/64") || !strings.HasPrefix(r[1].Row, "route table 254 10.9.0.0/16") {
+		t.Fatalf("refused %v", r)
+	}
+	wantIP(t, "route show", "10.9.0.0/16 dev br0 proto static scope link")
+	ip(t, "route del 10.9.0.0/16")
+	ip(t, "-6 route del fd00:8::/64")
+	fatal(t, apply(t, p, stateA()))
+	wantIP(t, "route show", "10.9.0.0/16 via 10.1.0.254 dev br0 proto 69")
+}
+
+func TestRowsWaitForTheirLink(t *testing.T) {
+	newHost(t)
+	late := &plan.Rows{
+		Addrs:   map[plan.Addr]plan.AddrSpec{{Dev: "late0", Prefix: netip.MustParsePrefix("10.5.0.1/24")}: {}},
+		Routes:  map[plan.RouteKey]plan.Route{routeKey(254, "10.6.0.0/16"): {Dev: "late0", Via: netip.MustParseAddr("10.5.0.9")}},
+		Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.conf.late0.rp_filter"}: "2"},
+	}
+	s := state(map[string]*plan.Rows{"late": late, "other": rowsA()})
+	p := open(t)
+	for range 2 {
+		r := plane.Refusals(apply(t, p, s))
+		if len(r) != 3 || r[0].Owner != "late" || r[1].Owner != "late" || r[2].Owner != "late" {
+			t.Fatalf("refused %v", r)
+		}
+		wantIP(t, "addr show dev br0", "10.1.0.1/24")
+		ip(t, "link add late0 type bridge")
+		fatal(t, apply(t, p, s))
+		if have, want := dump(t, p.stack, true), text(s); have != want {
+			t.Errorf("the kernel holds\n%s\nwant\n%s", have, want)
+		}
+		ip(t, "link del late0")
+	}
+}
+
+// The kernel removes routes with a link that goes down, and with their source address.
+func TestWhatTheKernelTakesAwayComesBack(t *testing.T) {
+	newHost(t)
+	p := open(t)
+	fatal(t, apply(t, p, stateA()))
+	ip(t, "link set br0 down")
+	fatal(t, apply(t, p, stateA()))
+	if have, want := dump(t, p.stack, true), text(stateA()); have != want {
+		t.Errorf("the kernel holds\n%s\nwant\n%s", have, want)
+	}
+}
+
+// A kernel before 5.18 does not keep an address's protocol: only what this process added is proven ours.
+func TestKernelThatKeepsNoAddressProtocol(t *testing.T) {
+	f := NewFake()
+	f.Plane = newPlane(forgetful{fakeStack{f.FakeHost}})
+	f.Addrs[addr("10.1.0.1/24")] = FakeAddr{}
+	f.Addrs[addr("10.1.0.2/24")] = FakeAddr{}
+	fatal(t, apply(t, f, stateA()))
+	fatal(t, apply(t, f, plan.New()))
+	if len(f.Addrs) != 2 {
+		t.Errorf("left are %v, want the two that were there", f.Addrs)
+	}
+}
+
+type forgetful struct{ fakeStack }
+
+func (f forgetful) addrs() (map[plan.Addr]heldAddr, error) {
+	have, err := f.fakeStack.addrs()
+	for k, a := range have {
+		have[k] = heldAddr{a.spec, false}
+	}
+	return have, err
+}
+
+func TestRefusesWhatTheKernelDoesNotTake(t *testing.T) {
+	newHost(t)
+	p := open(t)
+	for name, rows := range map[string]*plan.Rows{
+		"unreachable gateway": {Routes: map[plan.RouteKey]plan.Route{routeKey(254, "10.6.0.0/16"): {Dev: "lo", Via: netip.MustParseAddr("203.0.113.1")}}},
+		"no such setting":     {Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.no_such_setting"}: "1"}},
+		"bad value":           {Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.ip_forward"}: "perhaps"}},
+		"outside":             {Sysctls: map[plan.Sysctl]string{{Key: "///////etc/hostname"}: "x"}},
+		"no table":            {Rules: map[plan.Rule]plan.None{{Priority: 5}: {}}},
+		"no destination":      {Routes: map[plan.RouteKey]plan.Route{{Table: 254}: {Dev: "lo"}}},
+		"foreign source":      {Routes: map[plan.RouteKey]plan.Route{routeKey(254, "10.6.0.0/16"): {Dev: "lo", Src: netip.MustParseAddr("203.0.113.1")}}},
+	} {
+		r := plane.Refusals(apply(t, p, state(map[string]*plan.Rows{name: rows})))
+		if len(r) != 1 || r[0].Owner != name {
+			t.Errorf("%s: refused %v", name, r)
+		}
+	}
+}
+
+func TestWatchSignalsOnceForManyChanges(t *testing.T) {
+	newHost(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	changed, err := Watch(ctx)
+	fatal(t, err)
+	for _, change := range []string{"link set br0 up", "addr add 10.1.0.1/24 dev br0", "route add 10.9.0.0/16 via 10.1.0.254", "rule add pref 7 lookup 7", "-6 rule add pref 7 lookup 7"} {
+		ip(t, change)
+		select {
+		case <-changed:
+		case <-time.After(2 * time.Second):
+			t.Fatalf("no signal after ip %s", change)
+		}
+		settle(changed)
+	}
+	for range 5 {
+		ip(t, "addr add 10.1.0.2/24 dev br0")
+		ip(t, "addr del 10.1.0.2/24 dev br0")
+	}
+	if n := settle(changed); n > 2 {
+		t.Errorf("%d signals for what nobody waited for", n)
+	}
+	cancel()
+	select {
+	case _, open := <-changed:
+		if open {
+			_, open = <-changed
+		}
+		if open {
+			t.Error("the channel is not closed")
+		}
+	case <-time.After(2 * time.Second):
+		t.Error("the channel is not closed")
+	}
+}
+
+// settle takes signals until none comes for a while.
+func settle(changed <-chan struct{}) (n int) {
+	for {
+		select {
+		case <-changed:
+			n++
+		case <-time.After(100 * time.Millisecond):
+			return n
+		}
+	}
+}
+
+func TestReadHost(t *testing.T) {
+	newHost(t)
+	ip(t, "link add v0 mtu 1400 type veth peer name v1")
+	ip(t, "link set v0 master br0 up")
+	ip(t, "link set v1 address 0a:58:0a:f4:00:01")
+	fatal(t, apply(t, open(t), stateA()))
+	ip(t, "route add default via 10.1.0.254 metric 100 proto dhcp")
+	ip(t, "route add default via 10.1.0.253 metric 50 proto dhcp")
+	ip(t, "addr add 10.3.0.1/24 dev br0")
+	h, err := ReadHost(t.Context())
+	fatal(t, err)
+	br, _ := h.Link("br0")
+	v0, _ := h.Link("v0")
+	v1, _ := h.Link("v1")
+	for i, want := range []Link{
+		{Name: "br0", MTU: 1400, Up: true, Kind: "bridge"},
+		{Name: "v0", MTU: 1400, Up: true, Kind: "veth", Master: "br0"},
+		{Name: "v1", MTU: 1500, Kind: "veth", MAC: "0a:58:0a:f4:00:01"},
+	} {
+		have := []Link{br, v0, v1}[i]
+		if have.Index == 0 || have.MAC == "" {
+			t.Errorf("link %+v has no index or MAC", have)
+		}
+		have.Index = 0
+		if want.MAC == "" {
+			have.MAC = ""
+		}
+		if have != want {
+			t.Errorf("link is %+v, want %+v", have, want)
+		}
+	}
+	if d, ok := h.Default(false); !ok || d.Via != netip.MustParseAddr("10.1.0.253") || d.Dev != "br0" || d.Metric != 50 || d.Ours {
+		t.Errorf("default is %+v", d)
+	}
+	if d, ok := h.Default(true); ok {
+		t.Errorf("IPv6 default is %+v, of another table", d)
+	}
+	wantAddr := []Address{
+		{Dev: "br0", Prefix: netip.MustParsePrefix("10.1.0.1/24"), Ours: true}, {Dev: "br0", Prefix: netip.MustParsePrefix("10.2.0.1/24"), Ours: true},
+		{Dev: "br0", Prefix: netip.MustParsePrefix("10.3.0.1/24")}, {Dev: "br0", Prefix: netip.MustParsePrefix("192.0.2.77/32"), Ours: true, Deprecated: true},
+		{Dev: "br0", Prefix: netip.MustParsePrefix("fd00:1::1/64"), Ours: true}, {Dev: "br0", Prefix: netip.MustParsePrefix("fd00:77::7/128"), Ours: true, Deprecated: true},
+	}
+	notGlobal := cmpopts.IgnoreSliceElements(func(a Address) bool { return a.Dev != "br0" || a.Prefix.Addr().IsLinkLocalUnicast() })
+	if d := cmp.Diff(wantAddr, h.Addrs, notGlobal, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); d != "" {
+		t.Errorf("addresses (-want +have):\n%s", d)
+	}
+}
+
+func BenchmarkKernelApplyNothingNew(b *testing.B) {
+	newHost(b)
+	p := open(b)
+	for b.Loop() {
+		if err := plane.Apply(b.Context(), []plane.Plane{p}, stateA()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
