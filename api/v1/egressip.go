@@ -82,6 +82,14 @@ type EgressIPStatus struct {
 	// +optional
 	AssignedEgressIPs string `json:"assignedEgressIPs,omitempty"`
 
+	// InForce lists the families, IPv4 and IPv6, in which a selected pod leaves with an egress IP or not at all. It is what the
+	// nodes go by; the condition InForce says the same to people.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2
+	InForce []IPFamily `json:"inForce,omitempty"`
+
 	// Conditions are Assigned, Ready and InForce.
 	//
 	// +optional
@@ -101,3 +109,14 @@ type EgressIPStatusItem struct {
 	// +required
 	EgressIP string `json:"egressIP"`
 }
+
+// IPFamily is IPv4 or IPv6.
+//
+// +kubebuilder:validation:Enum=IPv4;IPv6
+type IPFamily string
+
+// The two families.
+const (
+	IPv4 IPFamily = "IPv4"
+	IPv6 IPFamily = "IPv6"
+)

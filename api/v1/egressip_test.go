@@ -165,6 +165,7 @@ func filled() *v1.EgressIP {
 			Items:             []v1.EgressIPStatusItem{{Node: "n1", EgressIP: "172.18.0.33"}, {Node: "n2", EgressIP: "172.18.0.44"}},
 			AssignedNodes:     "n1,n2",
 			AssignedEgressIPs: "172.18.0.33,172.18.0.44",
+			InForce:           []v1.IPFamily{v1.IPv4, v1.IPv6},
 			Conditions: []metav1.Condition{
 				{Type: v1.ConditionAssigned, Status: metav1.ConditionTrue, Reason: v1.ReasonAssigned, LastTransitionTime: metav1.Now()},
 				{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonWaitingForNode, LastTransitionTime: metav1.Now()},

@@ -98,6 +98,11 @@ func (in *EgressIPStatus) DeepCopyInto(out *EgressIPStatus) {
 		*out = make([]EgressIPStatusItem, len(*in))
 		copy(*out, *in)
 	}
+	if in.InForce != nil {
+		in, out := &in.InForce, &out.InForce
+		*out = make([]IPFamily, len(*in))
+		copy(*out, *in)
+	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
 		*out = make([]metav1.Condition, len(*in))
