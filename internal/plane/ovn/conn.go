@@ -40,7 +40,11 @@ func dial(ctx context.Context, endpoint, db string, onUpdate func(tableUpdates))
 		return nil
 	})
 	c.rpc.Handle("update2", func(_ *rpc2.Client, args []json.RawMessage, _ *[]any) error {
-		return c.notify(args, onUpdate)
+		err := c.notify(args, onUpdate)
+		if err != nil {
+			c.close() // without this change the local copy would be wrong for good
+		}
+		return err
 	})
 	go c.rpc.Run()
 	var s ovsdb.DatabaseSchema

@@ -24,5 +24,7 @@
 // own into NB_Global.options only (Logical_Switch_Port.up, .tag, .dynamic_addresses and Logical_Router_Port.status and
 // .ipv6_prefix, which it also writes, are columns of their own: do not list them).
 //
+// A row's Cols are compared by identity first: a feature makes a new map when a row changes, and never edits one that it has claimed.
+//
 // Which column of the parent holds a child follows from the schema: it is the one column that refers to the child's table.
 package ovn

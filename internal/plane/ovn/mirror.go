@@ -3,6 +3,7 @@ package ovn
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,13 +39,15 @@ type edge struct {
 // Invariants: ours has the one row of each key, extra the marked rows whose key another one has (a copied row); elems are
 // the addresses of the Address_Sets in ours; edges are the references between mirrored rows, by the uuid referred to.
 type mirror struct {
-	schema  schema
-	rows    map[string]*row
-	ours    map[plan.RowID]*row
-	extra   map[string]*row
-	elems   map[plan.SetElem]plan.None
-	edges   map[string][]edge
-	byIndex map[string]plan.None // rows without external_ids, which are ours through another row, by uuid
+	schema schema
+	rows   map[string]*row
+	ours   map[plan.RowID]*row
+	extra  map[string]*row
+	elems  map[plan.SetElem]plan.None
+	edges  map[string][]edge
+	// Rows without external_ids are ours through another row. Those to decide on again when a notification is complete,
+	// and all Static_MAC_Bindings, by uuid.
+	undecided, bindings map[string]plan.None
 	// touched collects what changed since it was last emptied: rows of ours by key, and elements.
 	touched      map[plan.RowID]plan.None
 	touchedElems map[plan.SetElem]plan.None
@@ -52,7 +55,7 @@ type mirror struct {
 
 func newMirror(s schema) *mirror {
 	return &mirror{schema: s, rows: map[string]*row{}, ours: map[plan.RowID]*row{}, extra: map[string]*row{},
-		elems: map[plan.SetElem]plan.None{}, edges: map[string][]edge{}, byIndex: map[string]plan.None{},
+		elems: map[plan.SetElem]plan.None{}, edges: map[string][]edge{}, undecided: map[string]plan.None{}, bindings: map[string]plan.None{},
 		touched: map[plan.RowID]plan.None{}, touchedElems: map[plan.SetElem]plan.None{}}
 }
 
@@ -102,6 +105,7 @@ func (m *mirror) updateRow(t *table, uuid string, ru rowUpdate) error {
 			m.unlink(r, r.table.cols[name], v.set)
 		}
 		delete(m.rows, uuid)
+		delete(m.bindings, uuid)
 	}
 	return nil
 }
@@ -141,6 +145,7 @@ func (m *mirror) modify(uuid string, cols map[string]any) error {
 		}
 		m.setColumn(r, c, diff)
 	}
+	m.unsettle(r)
 	if m.keyOf(r) != r.key {
 		m.disown(r)
 		m.own(r)
@@ -208,7 +213,7 @@ func (m *mirror) touchReferred(uuid string) {
 		return
 	}
 	if r.table.name == tableEncap {
-		m.byIndex[uuid] = plan.None{}
+		m.undecided[uuid] = plan.None{}
 	}
 	if r.key != (plan.RowID{}) {
 		m.touched[r.key] = plan.None{}
@@ -254,23 +259,20 @@ func (m *mirror) ownsPort(name string) bool {
 
 // settleIndexed decides again on rows that are ours through another row, now that a whole notification has been applied.
 func (m *mirror) settleIndexed() {
-	for uuid := range m.byIndex {
-		r := m.rows[uuid]
-		if r == nil {
-			delete(m.byIndex, uuid)
-			continue
-		}
-		if m.keyOf(r) != r.key {
+	for uuid := range m.undecided {
+		if r := m.rows[uuid]; r != nil && m.keyOf(r) != r.key {
 			m.disown(r)
 			m.own(r)
 		}
 	}
+	clear(m.undecided)
 }
 
 func (m *mirror) own(r *row) {
-	if r.table.name == tableEncap || r.table.name == tableMACBinding {
-		m.byIndex[r.uuid] = plan.None{}
+	if r.table.name == tableMACBinding {
+		m.bindings[r.uuid] = plan.None{}
 	}
+	m.unsettle(r)
 	r.key = m.keyOf(r)
 	if r.key == (plan.RowID{}) {
 		return
@@ -287,7 +289,22 @@ func (m *mirror) own(r *row) {
 	}
 }
 
+// unsettle notes the rows that are ours only if r is.
+func (m *mirror) unsettle(r *row) {
+	switch r.table.name {
+	case "Chassis":
+		for _, u := range r.col("encaps").set {
+			m.undecided[u] = plan.None{}
+		}
+	case "Logical_Router_Port":
+		maps.Copy(m.undecided, m.bindings)
+	case tableEncap, tableMACBinding:
+		m.undecided[r.uuid] = plan.None{}
+	}
+}
+
 func (m *mirror) disown(r *row) {
+	m.unsettle(r)
 	key := r.key
 	if key == (plan.RowID{}) {
 		return

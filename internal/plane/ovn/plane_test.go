@@ -295,3 +295,40 @@ func BenchmarkNothing(b *testing.B) {
 		}
 	}
 }
+
+// TestRowsWithoutExternalIDs: what is told apart by its index is adopted, changed and removed like the rest, and others' rows stay.
+func TestRowsWithoutExternalIDs(t *testing.T) {
+	env := ovntest.StartDatabases(t)
+	env.NBCtl("lr-add", "theirs", "--", "lrp-add", "theirs", "theirport", "0a:58:00:00:00:09", "10.9.0.1/24", "--",
+		"static-mac-binding-add", "theirport", "10.9.0.9", "0a:58:00:00:00:99")
+	with := func(mac string) *plan.State {
+		s := nbStateA()
+		put(s, "Logical_Router_Port", "rtoe", routerID, plan.Cols{"name": "rtoe-n1", "mac": "0a:58:00:00:00:01", "networks": []string{"172.18.0.2/16"}})
+		put(s, "Gateway_Chassis", "rtoe-n1-n1", plan.RowID{Table: "Logical_Router_Port", Name: "rtoe"}, plan.Cols{"chassis_name": "n1", "priority": 1})
+		put(s, tableMACBinding, "dummy", plan.RowID{}, plan.Cols{"logical_port": "rtoe-n1", "ip": "169.254.169.4", "mac": mac, "override_dynamic_mac": true})
+		return s
+	}
+	for _, s := range []*plan.State{with("0a:58:a9:fe:a9:04"), with("0a:58:a9:fe:a9:05"), nbStateB(), with("0a:58:a9:fe:a9:04"), plan.New()} {
+		p := newNB(t, env, -1)
+		grow(t, p, s)
+		want := "10.9.0.9 0a:58:00:00:00:99\n"
+		if r, ok := s.NB.Get(plan.RowID{Table: tableMACBinding, Name: "dummy"}); ok {
+			want = fmt.Sprint("169.254.169.4 ", r.Cols["mac"], "\n") + want
+		}
+		got := ""
+		for _, ip := range []string{"169.254.169.4", "10.9.0.9"} {
+			if mac := strings.TrimSpace(env.NBCtl("--bare", "--columns=mac", "find", tableMACBinding, "ip="+ip)); mac != "" {
+				got += ip + " " + mac + "\n"
+			}
+		}
+		if got != want {
+			t.Errorf("bindings are %q, want %q", got, want)
+		}
+		if cs := pending(t, p, s); len(cs) > 0 {
+			t.Errorf("still to do: %s", cs[0].String())
+		}
+		if signalled(p.Changed(), 20*time.Millisecond) {
+			t.Error("our own write counts as changed by somebody else")
+		}
+	}
+}
