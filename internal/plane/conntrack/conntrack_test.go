@@ -1,0 +1,225 @@
+package conntrack
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane/ovs/ovstest"
+)
+
+var addr = netip.MustParseAddr
+
+func TestParseEntry(t *testing.T) {
+	for _, c := range []struct {
+		name, line string
+		want       Entry
+		flush      string
+	}{
+		{"tcp with mark, labels and state",
+			"tcp,orig=(src=10.0.0.1,dst=8.8.8.8,sport=1234,dport=80),reply=(src=8.8.8.8,dst=172.18.0.50,sport=80,dport=1234),zone=5,mark=7,labels=0x3,protoinfo=(state=SYN_SENT)",
+			Entry{6, Tuple{Src: addr("10.0.0.1"), Dst: addr("8.8.8.8"), SrcPort: 1234, DstPort: 80},
+				Tuple{Src: addr("8.8.8.8"), Dst: addr("172.18.0.50"), SrcPort: 80, DstPort: 1234}, 5},
+			"ct_nw_src=10.0.0.1,ct_nw_dst=8.8.8.8,ct_nw_proto=6,ct_tp_src=1234,ct_tp_dst=80"},
+		{"verbose: id before zone, several states",
+			"tcp,orig=(src=10.0.0.1,dst=8.8.8.8,sport=1,dport=2),reply=(src=8.8.8.8,dst=10.0.0.1,sport=2,dport=1),id=9,zone=6,status=0,protoinfo=(state_orig=SYN_SENT,state_reply=CLOSED,flags_orig=0)\n",
+			Entry{6, Tuple{Src: addr("10.0.0.1"), Dst: addr("8.8.8.8"), SrcPort: 1, DstPort: 2},
+				Tuple{Src: addr("8.8.8.8"), Dst: addr("10.0.0.1"), SrcPort: 2, DstPort: 1}, 6},
+			"ct_nw_src=10.0.0.1,ct_nw_dst=8.8.8.8,ct_nw_proto=6,ct_tp_src=1,ct_tp_dst=2"},
+		{"icmp",
+			"icmp,orig=(src=10.0.0.1,dst=8.8.8.8,id=3,type=8,code=0),reply=(src=8.8.8.8,dst=172.18.0.50,id=3,type=0,code=0),zone=5",
+			Entry{1, Tuple{Src: addr("10.0.0.1"), Dst: addr("8.8.8.8"), ICMPID: 3, ICMPType: 8},
+				Tuple{Src: addr("8.8.8.8"), Dst: addr("172.18.0.50"), ICMPID: 3}, 5},
+			"ct_nw_src=10.0.0.1,ct_nw_dst=8.8.8.8,ct_nw_proto=1,icmp_type=8,icmp_code=0,icmp_id=3"},
+		{"udp over IPv6",
+			"udp,orig=(src=fd00::1,dst=2001:db8::1,sport=5,dport=6),reply=(src=2001:db8::1,dst=fd00::50,sport=6,dport=5),zone=5",
+			Entry{17, Tuple{Src: addr("fd00::1"), Dst: addr("2001:db8::1"), SrcPort: 5, DstPort: 6},
+				Tuple{Src: addr("2001:db8::1"), Dst: addr("fd00::50"), SrcPort: 6, DstPort: 5}, 5},
+			"ct_ipv6_src=fd00::1,ct_ipv6_dst=2001:db8::1,ct_nw_proto=17,ct_tp_src=5,ct_tp_dst=6"},
+		{"icmpv6",
+			"icmpv6,orig=(src=fd00::1,dst=2001:db8::1,id=0,type=128,code=0),reply=(src=2001:db8::1,dst=fd00::50,id=0,type=129,code=0),zone=5",
+			Entry{58, Tuple{Src: addr("fd00::1"), Dst: addr("2001:db8::1"), ICMPType: 128},
+				Tuple{Src: addr("2001:db8::1"), Dst: addr("fd00::50"), ICMPType: 129}, 5},
+			"ct_ipv6_src=fd00::1,ct_ipv6_dst=2001:db8::1,ct_nw_proto=58,icmp_type=128,icmp_code=0,icmp_id=0"},
+		{"unnamed protocol, zone 0 is not printed",
+			"47,orig=(src=10.0.0.1,dst=8.8.8.8,sport=0,dport=0),reply=(src=8.8.8.8,dst=10.0.0.1,sport=0,dport=0),mark=1",
+			Entry{47, Tuple{Src: addr("10.0.0.1"), Dst: addr("8.8.8.8")}, Tuple{Src: addr("8.8.8.8"), Dst: addr("10.0.0.1")}, 0},
+			"ct_nw_src=10.0.0.1,ct_nw_dst=8.8.8.8,ct_nw_proto=47"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			have, err := parseEntry(c.line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, have, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+				t.Errorf("entry (-want +have)\n%s", diff)
+			}
+			if got := have.flushTuple(); got != c.flush {
+				t.Errorf("flush tuple\n%s\nwant\n%s", got, c.flush)
+			}
+		})
+	}
+}
+
+func TestParseGarbage(t *testing.T) {
+	for _, line := range []string{"", "bogus", "tcp", "tcp,orig=(src=x,dst=8.8.8.8)", "tcp,orig=(src=1.2.3.4,dst=8.8.8.8,sport=70000)", "nope,orig=(src=1.2.3.4,dst=8.8.8.8)"} {
+		if e, err := parseEntry(line); err == nil {
+			t.Errorf("%q was read as %+v", line, e)
+		}
+	}
+}
+
+// conn is a UDP connection in zone 5.
+func conn(src, dst, seen string) Entry {
+	return Entry{17, Tuple{Src: addr(src), Dst: addr(dst), SrcPort: 1234, DstPort: 53},
+		Tuple{Src: addr(dst), Dst: addr(seen), SrcPort: 53, DstPort: 1234}, 5}
+}
+
+func own() map[string]Own {
+	return map[string]Own{"GR_n1": {
+		Addrs: []netip.Addr{addr("172.18.0.2"), addr("100.64.0.2"), addr("fc00::2")},
+		Pods:  []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:10:244::/48")}}}
+}
+
+func sources(kv ...string) *plan.State {
+	s := plan.New()
+	for i := 0; i < len(kv); i += 2 {
+		s.Sources.Put("eip", plan.Source{Router: "GR_n1", Pod: addr(kv[i])}, addr(kv[i+1]))
+	}
+	s.SourceExempt.Put("zone", addr("172.18.0.3"), plan.None{})
+	return s
+}
+
+func newPlane(f *Fake) *Plane { return New(f, f, own, slog.New(slog.DiscardHandler)) }
+
+func seen(f *Fake) string {
+	var out []string
+	for _, e := range f.Entries() {
+		out = append(out, fmt.Sprintf("%s>%s as %s", e.Orig.Src, e.Orig.Dst, e.Source()))
+	}
+	slices.Sort(out)
+	return strings.Join(out, "\n")
+}
+
+func TestStale(t *testing.T) {
+	p := policies(sources("10.244.1.5", "172.18.0.50", "fd00:10:244::5", "fc00::50"), own())["GR_n1"]
+	for _, c := range []struct {
+		why   string
+		e     Entry
+		stale bool
+	}{
+		{"right egress IP", conn("10.244.1.5", "8.8.8.8", "172.18.0.50"), false},
+		{"former egress IP", conn("10.244.1.5", "8.8.8.8", "172.18.0.51"), true},
+		{"node IP from before it was selected", conn("10.244.1.5", "8.8.8.8", "172.18.0.2"), true},
+		{"node IP to a node", conn("10.244.1.5", "172.18.0.3", "172.18.0.2"), false},
+		{"egress IP to a node", conn("10.244.1.5", "172.18.0.3", "172.18.0.50"), true},
+		{"not translated", conn("10.244.1.5", "8.8.8.8", "10.244.1.5"), false},
+		{"pod without egress IP, node IP", conn("10.244.1.6", "8.8.8.8", "172.18.0.2"), false},
+		{"pod without egress IP, join IP of a hairpin", conn("10.244.1.6", "8.8.8.8", "100.64.0.2"), false},
+		{"pod that lost its egress IP", conn("10.244.1.6", "8.8.8.8", "172.18.0.50"), true},
+		{"client from outside", conn("172.18.0.100", "10.244.1.5", "100.64.9.9"), false},
+		{"IPv6 right", conn("fd00:10:244::5", "2001:db8::1", "fc00::50"), false},
+		{"IPv6 node IP", conn("fd00:10:244::5", "2001:db8::1", "fc00::2"), true},
+	} {
+		if got := p.stale(c.e); got != c.stale {
+			t.Errorf("%s: stale is %v", c.why, got)
+		}
+	}
+}
+
+func TestOnlyWrongOnesEndAndOnlyOnChange(t *testing.T) {
+	f := NewFake(map[string]int{"GR_n1_snat": 5}, conn("10.244.1.5", "8.8.8.8", "172.18.0.50"), conn("10.244.1.6", "8.8.8.8", "172.18.0.51"))
+	other := conn("10.244.1.6", "8.8.8.8", "172.18.0.51")
+	other.Zone = 6
+	f.Add(other)
+	p := newPlane(f)
+	want := sources("10.244.1.5", "172.18.0.50", "10.244.1.6", "172.18.0.50")
+	shrink(t, p, want)
+	if got := seen(f); got != "10.244.1.5>8.8.8.8 as 172.18.0.50\n10.244.1.6>8.8.8.8 as 172.18.0.51" {
+		t.Fatalf("left are\n%s", got)
+	}
+	n := f.Dumps()
+	shrink(t, p, want)
+	if f.Dumps() != n {
+		t.Error("looked again without a change")
+	}
+	shrink(t, p, sources("10.244.1.6", "172.18.0.50"))
+	if got := seen(f); got != "10.244.1.6>8.8.8.8 as 172.18.0.51" {
+		t.Fatalf("a pod that lost its egress IP keeps its connection:\n%s", got)
+	}
+}
+
+func TestRouterWithoutZoneIsLookedAtLater(t *testing.T) {
+	f := NewFake(map[string]int{}, conn("10.244.1.5", "8.8.8.8", "172.18.0.2"))
+	p := newPlane(f)
+	want := sources("10.244.1.5", "172.18.0.50")
+	shrink(t, p, want)
+	f.Zones["GR_n1_snat"] = 5
+	shrink(t, p, want)
+	if got := seen(f); got != "" {
+		t.Fatalf("left are\n%s", got)
+	}
+}
+
+func shrink(t *testing.T, p *Plane, s *plan.State) {
+	t.Helper()
+	if err := p.Shrink(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRealSwitch makes connections with real translations and lets the plane end the wrong ones.
+func TestRealSwitch(t *testing.T) {
+	s := ovstest.Start(t, ovstest.Dummy)
+	s.Vsctl("add-br", "br0", "--", "set", "bridge", "br0", "fail_mode=secure", "--", "add-port", "br0", "p1", "--",
+		"set", "interface", "p1", "ofport_request=1", "--", "add-port", "br0", "p2")
+	for _, f := range []string{
+		"ip,in_port=1,nw_src=10.244.1.5,actions=ct(commit,zone=5,nat(src=172.18.0.50)),2",
+		"ip,in_port=1,nw_src=10.244.1.6,actions=ct(commit,zone=5,nat(src=172.18.0.51)),2",
+		"ipv6,in_port=1,actions=ct(commit,zone=5,nat(src=fc00::2)),2",
+	} {
+		s.Ofctl("add-flow", s.Mgmt("br0"), f)
+	}
+	eth := "in_port(1),eth(src=50:54:00:00:00:09,dst=50:54:00:00:00:0a),"
+	for _, src := range []string{"10.244.1.5", "10.244.1.6"} {
+		ip := eth + "eth_type(0x0800),ipv4(src=" + src + ",dst=8.8.8.8,proto=%d,tos=0,ttl=64,frag=no),"
+		s.Appctl("netdev-dummy/receive", "p1", fmt.Sprintf(ip, 6)+"tcp(src=1234,dst=80),tcp_flags(syn)")
+		s.Appctl("netdev-dummy/receive", "p1", fmt.Sprintf(ip, 17)+"udp(src=1234,dst=53)")
+		s.Appctl("netdev-dummy/receive", "p1", fmt.Sprintf(ip, 1)+"icmp(type=8,code=0)")
+	}
+	ip6 := eth + "eth_type(0x86dd),ipv6(src=fd00:10:244::5,dst=2001:db8::1,label=0,proto=%d,tclass=0,hlimit=64,frag=no),"
+	s.Appctl("netdev-dummy/receive", "p1", fmt.Sprintf(ip6, 17)+"udp(src=5,dst=6)")
+	s.Appctl("netdev-dummy/receive", "p1", fmt.Sprintf(ip6, 58)+"icmpv6(type=128,code=0)")
+
+	target := Switch{s.RunDir}
+	before, err := target.Dump(t.Context(), 5)
+	if err != nil || len(before) != 8 {
+		t.Fatalf("%d connections, %v; want 8", len(before), err)
+	}
+	p := New(target, NewFake(map[string]int{"GR_n1_snat": 5}), own, slog.New(slog.DiscardHandler))
+	shrink(t, p, sources("10.244.1.5", "172.18.0.50", "10.244.1.6", "172.18.0.50", "fd00:10:244::5", "fc00::50"))
+	after, err := target.Dump(t.Context(), 5)
+	if err != nil || len(after) != 3 {
+		t.Fatalf("%d connections left, %v; want the 3 of 10.244.1.5", len(after), err)
+	}
+	for _, e := range after {
+		if e.Orig.Src != addr("10.244.1.5") {
+			t.Errorf("left %+v", e)
+		}
+	}
+	if err := target.Flush(t.Context(), before[0]); err != nil {
+		t.Errorf("flush twice: %v", err)
+	}
+	for _, e := range before {
+		if err := target.Flush(t.Context(), e); err != nil {
+			t.Errorf("flush of a connection that is gone: %v", err)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package conntrack
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+// rounds bounds how often a zone is read again after a flush: a packet in flight may have made an entry by the old rule.
+const rounds = 3
+
+// Zones knows conntrack zone numbers by name ("GR_n1_snat"); ovs.DB does.
+type Zones interface {
+	CTZone(ctx context.Context, name string) (int, bool)
+}
+
+// Plane flushes connections with a wrong source.
+type Plane struct {
+	target Target
+	zones  Zones
+	own    func() map[string]Own
+	log    *slog.Logger
+
+	mu   sync.Mutex
+	done map[string]policy // by router: what its connections were last made to follow
+}
+
+var _ plane.Plane = (*Plane)(nil)
+
+// New is a plane on target. own gives, by router, what connections look like without an egress IP; its routers are looked at
+// even when none of their pods has one, so that a pod that lost its egress IP while nobody looked loses its connections.
+func New(target Target, zones Zones, own func() map[string]Own, log *slog.Logger) *Plane {
+	return &Plane{target: target, zones: zones, own: own, log: log, done: map[string]policy{}}
+}
+
+func (p *Plane) Name() string { return "conntrack" }
+
+// Grow does nothing: a connection is ended only when the rules for its successor are in place.
+func (p *Plane) Grow(context.Context, *plan.State) error { return nil }
+
+// Shrink flushes what is wrong on the routers for which something changed. A router that has no zone yet has no
+// connections; it is looked at when it has one.
+func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := policies(want, p.own())
+	for router := range p.done {
+		if _, ok := now[router]; !ok {
+			delete(p.done, router)
+		}
+	}
+	for _, router := range slices.Sorted(maps.Keys(now)) {
+		if done, ok := p.done[router]; ok && done.equal(now[router]) {
+			continue
+		}
+		zone, ok := p.zones.CTZone(ctx, router+"_snat")
+		if !ok {
+			continue
+		}
+		if err := p.enforce(ctx, router, zone, now[router]); err != nil {
+			return err
+		}
+		p.done[router] = now[router]
+	}
+	return nil
+}
+
+// Forget makes the next Shrink look at all connections.
+func (p *Plane) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = map[string]policy{}
+}
+
+// enforce flushes until a look finds nothing wrong.
+func (p *Plane) enforce(ctx context.Context, router string, zone int, right policy) error {
+	for range rounds {
+		entries, err := p.target.Dump(ctx, zone)
+		flushed := 0
+		for _, e := range entries {
+			if !right.stale(e) {
+				continue
+			}
+			if err := p.target.Flush(ctx, e); err != nil {
+				return fmt.Errorf("end connections of %s: %w", router, err)
+			}
+			flushed++
+		}
+		if err != nil {
+			return fmt.Errorf("look at connections of %s: %w", router, err)
+		}
+		if flushed == 0 {
+			return nil
+		}
+		p.log.Info("connections with a former source ended", "router", router, "zone", zone, "count", flushed)
+	}
+	return fmt.Errorf("connections of %s keep coming back with a wrong source: are its NAT rows in place?", router)
+}

@@ -1,0 +1,76 @@
+package conntrack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plane/ovs/unixctl"
+)
+
+// Target is where connections are tracked.
+type Target interface {
+	// Dump lists the entries of a zone. Entries that cannot be read are an error beside those that can.
+	Dump(ctx context.Context, zone int) ([]Entry, error)
+	// Flush ends exactly one connection; one that is gone already is no error.
+	Flush(ctx context.Context, e Entry) error
+}
+
+// Switch is the conntrack of ovs-vswitchd, asked over its control socket in RunDir (/run/openvswitch). With bridges of both
+// kinds there are two datapaths, and dpctl commands without a name then fail: each is asked by name.
+type Switch struct{ RunDir string }
+
+// Dump asks every datapath.
+func (s Switch) Dump(ctx context.Context, zone int) ([]Entry, error) {
+	var entries []Entry
+	var errs []error
+	err := s.each(ctx, func(c *unixctl.Conn, datapath string) error {
+		out, err := c.Call(ctx, "dpctl/dump-conntrack", datapath, fmt.Sprintf("zone=%d", zone))
+		if err != nil {
+			return fmt.Errorf("read conntrack zone %d of %s: %w", zone, datapath, err)
+		}
+		for line := range strings.Lines(out) {
+			e, err := parseEntry(line)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			entries = append(entries, e)
+		}
+		return nil
+	})
+	return entries, errors.Join(append(errs, err)...)
+}
+
+// Flush ends e in every datapath.
+func (s Switch) Flush(ctx context.Context, e Entry) error {
+	return s.each(ctx, func(c *unixctl.Conn, datapath string) error {
+		_, err := c.Call(ctx, "dpctl/flush-conntrack", datapath, fmt.Sprintf("zone=%d", e.Zone), e.flushTuple())
+		if refused := (*unixctl.CommandError)(nil); errors.As(err, &refused) && strings.Contains(refused.Text, "No such file") {
+			return nil // ENOENT: it ended meanwhile
+		}
+		if err != nil {
+			return fmt.Errorf("flush conntrack zone %d, %s: %w", e.Zone, e.flushTuple(), err)
+		}
+		return nil
+	})
+}
+
+func (s Switch) each(ctx context.Context, do func(c *unixctl.Conn, datapath string) error) error {
+	c, err := unixctl.Dial(ctx, s.RunDir, "ovs-vswitchd")
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	out, err := c.Call(ctx, "dpctl/dump-dps")
+	if err != nil {
+		return fmt.Errorf("list datapaths: %w", err)
+	}
+	for _, datapath := range strings.Fields(out) {
+		if err := do(c, datapath); err != nil {
+			return err
+		}
+	}
+	return nil
+}
