@@ -1,0 +1,86 @@
+package kube
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// EgressIP is an EgressIP as the world has it.
+func EgressIP(o *v1.EgressIP) *world.EgressIP {
+	e := &world.EgressIP{
+		Name: o.Name, UID: string(o.UID), Created: o.CreationTimestamp.Time, Generation: o.Generation, Version: o.ResourceVersion,
+		DropWhenUnassigned: o.Annotations[v1.AnnotationWhenUnassigned] == v1.WhenUnassignedDrop,
+	}
+	e.Namespaces, e.Pods, e.SelectorProblem = selectors(&o.Spec)
+	for i, s := range o.Spec.EgressIPs {
+		a, err := parseAddr(s)
+		switch {
+		case err != nil:
+			e.Problems = append(e.Problems, fmt.Sprintf("spec.egressIPs[%d]: %q is not an IP address: write one such as 172.18.0.33 or fd00:18::33", i, s))
+		case slices.Contains(e.IPs, a):
+			e.Problems = append(e.Problems, fmt.Sprintf("spec.egressIPs[%d]: %s is named twice: name each address once", i, a))
+		default:
+			e.IPs = append(e.IPs, a)
+		}
+	}
+	readStatus(e, &o.Status)
+	return e
+}
+
+// selectors reads both; if one cannot be read, the object selects nothing.
+func selectors(s *v1.EgressIPSpec) (namespaces, pods labels.Selector, problem string) {
+	namespaces, err := metav1.LabelSelectorAsSelector(&s.NamespaceSelector)
+	if err != nil {
+		return labels.Nothing(), labels.Nothing(), fmt.Sprintf("spec.namespaceSelector: %v: mend it; until then no pod is selected", err)
+	}
+	if pods, err = metav1.LabelSelectorAsSelector(&s.PodSelector); err != nil {
+		return labels.Nothing(), labels.Nothing(), fmt.Sprintf("spec.podSelector: %v: mend it; until then no pod is selected", err)
+	}
+	return namespaces, pods, ""
+}
+
+// readStatus leaves out what is no address: the controller writes the status anew.
+func readStatus(e *world.EgressIP, s *v1.EgressIPStatus) {
+	for _, i := range s.Items {
+		if a, err := parseAddr(i.EgressIP); err == nil && i.Node != "" {
+			e.Items = append(e.Items, world.Assignment{Node: i.Node, IP: a})
+		}
+	}
+	e.InForce = [2]bool{slices.Contains(s.InForce, v1.IPv4), slices.Contains(s.InForce, v1.IPv6)}
+	for _, c := range s.Conditions {
+		e.Conditions = append(e.Conditions, world.Condition{
+			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+			Generation: c.ObservedGeneration, Since: c.LastTransitionTime.Time,
+		})
+	}
+}
+
+// EgressIPStatus is the status that says what a world's EgressIP says.
+func EgressIPStatus(e *world.EgressIP) v1.EgressIPStatus {
+	var s v1.EgressIPStatus
+	var nodes, ips []string
+	for _, i := range e.Items {
+		s.Items = append(s.Items, v1.EgressIPStatusItem{Node: i.Node, EgressIP: i.IP.String()})
+		nodes, ips = append(nodes, i.Node), append(ips, i.IP.String())
+	}
+	s.AssignedNodes, s.AssignedEgressIPs = strings.Join(nodes, ","), strings.Join(ips, ",")
+	for f, family := range []v1.IPFamily{v1.IPv4, v1.IPv6} {
+		if e.InForce[f] {
+			s.InForce = append(s.InForce, family)
+		}
+	}
+	for _, c := range e.Conditions {
+		s.Conditions = append(s.Conditions, metav1.Condition{
+			Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
+			ObservedGeneration: c.Generation, LastTransitionTime: metav1.NewTime(c.Since),
+		})
+	}
+	return s
+}

@@ -1,0 +1,48 @@
+package kube
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Holding is what a node says it holds. What is written in a newer form than this program knows holds nothing.
+func Holding(o *egretv1.EgressNode) *world.Holding {
+	h := &world.Holding{Node: o.Name, BootID: o.Status.BootID, Holds: map[string][]netip.Addr{}}
+	if o.Status.FormatVersion > egretv1.FormatVersion || h.BootID == "" {
+		return h
+	}
+	for _, held := range o.Status.Holding {
+		if a, err := parseAddr(held.IP); err == nil && !slices.Contains(h.Holds[held.EgressIP], a) {
+			h.Holds[held.EgressIP] = append(h.Holds[held.EgressIP], a)
+		}
+	}
+	for _, ips := range h.Holds {
+		slices.SortFunc(ips, netip.Addr.Compare)
+	}
+	return h
+}
+
+// EgressNode is the object that says what h says, owned by its Node, so that it goes with it.
+func EgressNode(h *world.Holding, nodeUID, agentVersion string, problems []string) *egretv1.EgressNode {
+	o := &egretv1.EgressNode{
+		TypeMeta: metav1.TypeMeta{APIVersion: egretv1.GroupVersion.String(), Kind: "EgressNode"},
+		ObjectMeta: metav1.ObjectMeta{Name: h.Node, OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "Node", Name: h.Node, UID: types.UID(nodeUID)},
+		}},
+		Status: egretv1.EgressNodeStatus{FormatVersion: egretv1.FormatVersion, BootID: h.BootID, AgentVersion: agentVersion, Problems: problems},
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Holds)) {
+		for _, ip := range sorted(h.Holds[name], netip.Addr.Compare) {
+			o.Status.Holding = append(o.Status.Holding, egretv1.Held{EgressIP: name, IP: ip.String()})
+		}
+	}
+	o.Status.HoldingCount = int32(len(o.Status.Holding))
+	return o
+}

@@ -1,0 +1,66 @@
+package kube
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// join puts Services and EndpointSlices together as they come. The loop that owns the world owns it: only changes touch it.
+type join struct {
+	services map[string]*servicePart
+	slices   map[string]map[string]*slicePart // by Service, by slice
+	of       map[string]string                // slice to Service
+}
+
+func newJoin() *join {
+	return &join{services: map[string]*servicePart{}, slices: map[string]map[string]*slicePart{}, of: map[string]string{}}
+}
+
+func (j *join) setService(w *world.World, p *servicePart) []world.Touch {
+	key := keyOf(p.namespace, p.name)
+	j.services[key] = p
+	return j.update(w, key)
+}
+
+func (j *join) delService(w *world.World, key string) []world.Touch {
+	delete(j.services, key)
+	return j.update(w, key)
+}
+
+func (j *join) setSlice(w *world.World, key string, p *slicePart) []world.Touch {
+	var touched []world.Touch
+	if old, had := j.of[key]; had && old != p.service {
+		touched = j.delSlice(w, key)
+	}
+	if j.slices[p.service] == nil {
+		j.slices[p.service] = map[string]*slicePart{}
+	}
+	j.slices[p.service][key], j.of[key] = p, p.service
+	return append(touched, j.update(w, p.service)...)
+}
+
+func (j *join) delSlice(w *world.World, key string) []world.Touch {
+	service := j.of[key]
+	delete(j.of, key)
+	if delete(j.slices[service], key); len(j.slices[service]) == 0 {
+		delete(j.slices, service)
+	}
+	return j.update(w, service)
+}
+
+// update brings one Service of the world up to date.
+func (j *join) update(w *world.World, key string) []world.Touch {
+	p := j.services[key]
+	if p == nil {
+		return w.DelService(key)
+	}
+	parts := slices.SortedFunc(maps.Values(j.slices[key]), func(a, b *slicePart) int { return cmp.Compare(a.name, b.name) })
+	s := joined(p, parts)
+	if s == nil {
+		return w.DelService(key)
+	}
+	return w.SetService(s)
+}

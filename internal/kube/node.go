@@ -1,0 +1,191 @@
+package kube
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Node is a node as the world has it. An annotation that cannot be read is a problem; one that is not there is none.
+func Node(o *corev1.Node) *world.Node {
+	n := &world.Node{
+		Name: o.Name, Labels: o.Labels, ChassisID: o.Annotations[v1.AnnotationNodeChassisID], Ready: ready(o),
+		BootID: o.Status.NodeInfo.BootID, Deleting: o.DeletionTimestamp != nil, Version: o.ResourceVersion,
+	}
+	for _, r := range nodeReaders {
+		text, there := o.Annotations[r.annotation]
+		if !there {
+			continue
+		}
+		if err := r.read(n, text); err != nil {
+			n.Problems = append(n.Problems, fmt.Sprintf("annotation %s: %v: remove it, and its writer puts it right", r.annotation, err))
+		}
+	}
+	return n
+}
+
+func ready(o *corev1.Node) bool {
+	for _, c := range o.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// nodeReader reads one annotation into a node. What can be read stands even if there is an error.
+type nodeReader struct {
+	annotation string
+	read       func(n *world.Node, text string) error
+}
+
+var nodeReaders = []nodeReader{
+	{v1.AnnotationNodeID, readID},
+	{v1.AnnotationNodeSubnets, readSubnets},
+	{v1.AnnotationNodePrimaryIfaddr, readPrimary},
+	{v1.AnnotationHostCIDRs, readHostCIDRs},
+	{v1.AnnotationL3GatewayConfig, readGateway},
+	{v1.AnnotationNodeGatewayRouterLRPIfaddrs, readJoin},
+	{v1.AnnotationNodeTransitSwitchPortIfaddr, readTransit},
+}
+
+func readID(n *world.Node, text string) error {
+	id, err := strconv.Atoi(text)
+	if err != nil || id < 1 {
+		return fmt.Errorf("%q is no id from 1", text)
+	}
+	n.ID = id
+	return nil
+}
+
+func readSubnets(n *world.Node, text string) error {
+	var byNetwork map[string]oneOrMany
+	if json.Unmarshal([]byte(text), &byNetwork) != nil {
+		byNetwork = map[string]oneOrMany{defaultNetwork: {text}} // the oldest form: the subnet alone
+	}
+	var err error
+	n.Subnets, err = prefixes(byNetwork[defaultNetwork])
+	return err
+}
+
+func readPrimary(n *world.Node, text string) error {
+	var pair addrPair
+	if err := json.Unmarshal([]byte(text), &pair); err != nil {
+		return err
+	}
+	var err error
+	n.Primary, err = pair.prefixes()
+	return err
+}
+
+func readHostCIDRs(n *world.Node, text string) error {
+	var list []string
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return err
+	}
+	ps, err := prefixes(list)
+	for _, p := range ps {
+		n.HostAddrs = append(n.HostAddrs, p.Addr())
+	}
+	return err
+}
+
+// gatewayConfig is what an l3-gateway-config says of one network. OVN-Kubernetes writes single values beside the lists for
+// one family; they say nothing more.
+type gatewayConfig struct {
+	Mode           string   `json:"mode"`
+	BridgeID       string   `json:"bridge-id,omitempty"`
+	InterfaceID    string   `json:"interface-id,omitempty"`
+	MACAddress     string   `json:"mac-address,omitempty"`
+	IPAddresses    []string `json:"ip-addresses,omitempty"`
+	NextHops       []string `json:"next-hops,omitempty"`
+	NodePortEnable string   `json:"node-port-enable,omitempty"`
+}
+
+func readGateway(n *world.Node, text string) error {
+	var byNetwork map[string]gatewayConfig
+	if err := json.Unmarshal([]byte(text), &byNetwork); err != nil {
+		return err
+	}
+	var err error
+	n.Gateways, err = addrs(byNetwork[defaultNetwork].NextHops)
+	return err
+}
+
+func readJoin(n *world.Node, text string) error {
+	var byNetwork map[string]addrPair
+	if err := json.Unmarshal([]byte(text), &byNetwork); err != nil {
+		return err
+	}
+	var err error
+	n.Join, err = byNetwork[defaultNetwork].prefixes()
+	return err
+}
+
+func readTransit(n *world.Node, text string) error {
+	var pair addrPair
+	if err := json.Unmarshal([]byte(text), &pair); err != nil {
+		return err
+	}
+	var err error
+	n.Transit, err = pair.prefixes()
+	return err
+}
+
+// AllocationAnnotations are those of a node's allocation, which the controller writes. An id of 0 leaves all but the subnets out.
+func AllocationAnnotations(id int, subnets, join, transit []netip.Prefix) map[string]string {
+	out := map[string]string{}
+	if len(subnets) > 0 {
+		list := make([]string, len(subnets))
+		for i, p := range subnets {
+			list[i] = p.String()
+		}
+		out[v1.AnnotationNodeSubnets] = encode(map[string][]string{defaultNetwork: list})
+	}
+	if id != 0 {
+		out[v1.AnnotationNodeID] = strconv.Itoa(id)
+		out[v1.AnnotationNodeGatewayRouterLRPIfaddrs] = encode(map[string]addrPair{defaultNetwork: pairOf(join)})
+		out[v1.AnnotationNodeTransitSwitchPortIfaddr] = encode(pairOf(transit))
+	}
+	return out
+}
+
+// HostFacts are what a node's agent publishes of its host.
+type HostFacts struct {
+	Zone, ChassisID string
+	Mode            world.GatewayMode
+	Bridge          string // "breth0"
+	UplinkMAC       string
+	ManagementMAC   string
+	Primary         []netip.Prefix
+	HostCIDRs       []netip.Prefix // egress IPs left out
+	Gateways        []netip.Addr
+}
+
+// HostAnnotations are those that the agent writes on its own node.
+func HostAnnotations(h HostFacts) map[string]string {
+	cidrs := make([]string, 0, len(h.HostCIDRs))
+	for _, p := range sorted(h.HostCIDRs, netip.Prefix.Compare) {
+		cidrs = append(cidrs, p.String())
+	}
+	g := gatewayConfig{Mode: string(h.Mode), BridgeID: h.Bridge, InterfaceID: h.Bridge + "_" + h.Zone, MACAddress: h.UplinkMAC, NodePortEnable: "true"}
+	for _, p := range h.Primary {
+		g.IPAddresses = append(g.IPAddresses, p.String())
+	}
+	for _, a := range h.Gateways {
+		g.NextHops = append(g.NextHops, a.String())
+	}
+	return map[string]string{
+		v1.AnnotationZoneName: h.Zone, v1.AnnotationNodeChassisID: h.ChassisID,
+		v1.AnnotationNodePrimaryIfaddr:        encode(pairOf(h.Primary)),
+		v1.AnnotationHostCIDRs:                encode(cidrs),
+		v1.AnnotationL3GatewayConfig:          encode(map[string]gatewayConfig{defaultNetwork: g}),
+		v1.AnnotationNodeMgmtPortMACAddresses: encode(map[string]string{defaultNetwork: h.ManagementMAC}),
+	}
+}

@@ -1,0 +1,74 @@
+package kube
+
+import (
+	"encoding/json"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Namespace is a namespace as the world has it.
+func Namespace(o *corev1.Namespace) *world.Namespace {
+	return &world.Namespace{Name: o.Name, Labels: o.Labels}
+}
+
+// Pod is a pod as the world has it. Its addresses are those that its node's agent wrote before the pod ran, else those of its status.
+func Pod(o *corev1.Pod) *world.Pod {
+	return &world.Pod{
+		Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), Node: o.Spec.NodeName, Labels: o.Labels,
+		IPs: podIPs(o), HostNetwork: o.Spec.HostNetwork,
+		Completed: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed,
+	}
+}
+
+// podNetwork is what pod-networks says of one network.
+type podNetwork struct {
+	IPAddresses []string `json:"ip_addresses"`
+	MACAddress  string   `json:"mac_address,omitempty"`
+	GatewayIPs  []string `json:"gateway_ips,omitempty"`
+	Role        string   `json:"role,omitempty"`
+}
+
+func podIPs(o *corev1.Pod) []netip.Addr {
+	if ips := annotatedIPs(o.Annotations[v1.AnnotationPodNetworks]); len(ips) > 0 {
+		return ips
+	}
+	list := []string{o.Status.PodIP}
+	for _, ip := range o.Status.PodIPs {
+		list = append(list, ip.IP)
+	}
+	ips, _ := addrs(list) // what is no address is no source of packets either
+	return ips
+}
+
+func annotatedIPs(text string) []netip.Addr {
+	var byNetwork map[string]podNetwork
+	if text == "" || json.Unmarshal([]byte(text), &byNetwork) != nil {
+		return nil
+	}
+	ps, err := prefixes(byNetwork[defaultNetwork].IPAddresses)
+	if err != nil {
+		return nil
+	}
+	var out []netip.Addr
+	for _, p := range ps {
+		out = append(out, p.Addr())
+	}
+	return out
+}
+
+// PodAnnotations are those that a node's agent writes on a pod before its network is up: its addresses with their lengths, its MAC and
+// its gateways.
+func PodAnnotations(ips []netip.Prefix, mac string, gateways []netip.Addr) map[string]string {
+	n := podNetwork{MACAddress: mac, Role: "primary"}
+	for _, p := range ips {
+		n.IPAddresses = append(n.IPAddresses, p.String())
+	}
+	for _, a := range gateways {
+		n.GatewayIPs = append(n.GatewayIPs, a.String())
+	}
+	return map[string]string{v1.AnnotationPodNetworks: encode(map[string]podNetwork{defaultNetwork: n})}
+}

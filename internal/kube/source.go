@@ -1,0 +1,95 @@
+package kube
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+)
+
+// backlog is how many changes wait for the loop before the watches do.
+const backlog = 1024
+
+// Source follows objects of the API. While the API server is away, what was last known stands; when it is back, what has gone
+// meanwhile is deleted.
+type Source struct {
+	clients   *Clients
+	resources []Resource
+	tables    map[Resource]*table
+	changes   chan Change
+	unsynced  atomic.Int32
+	stopped   chan struct{}
+	join      *join
+	stringsMu sync.Mutex
+	strings   interner
+}
+
+// NewSource prepares to follow the given resources.
+func NewSource(clients *Clients, resources ...Resource) *Source {
+	s := &Source{
+		clients: clients, resources: resources, tables: map[Resource]*table{},
+		changes: make(chan Change, backlog), stopped: make(chan struct{}), join: newJoin(),
+	}
+	for _, r := range resources {
+		convert, remove := s.conversion(r)
+		s.tables[r] = &table{convert: convert, remove: remove, send: s.send, synced: func() { s.unsynced.Add(-1) }, known: map[string]string{}}
+	}
+	s.unsynced.Store(int32(len(resources)))
+	return s
+}
+
+// Changes are to be applied to the world in order, by one loop.
+func (s *Source) Changes() <-chan Change { return s.changes }
+
+// Synced says whether the first list of every resource has been applied to the world.
+func (s *Source) Synced() bool { return s.unsynced.Load() == 0 }
+
+// Observe takes an object that a write returned, so that it is in the world before the watch brings it.
+func (s *Source) Observe(obj any) error {
+	r, err := resourceOf(obj)
+	if err != nil {
+		return err
+	}
+	if t := s.tables[r]; t != nil {
+		return t.observe(obj)
+	}
+	return nil
+}
+
+// Run follows until ctx is done. It is called once.
+func (s *Source) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, r := range s.resources {
+		wg.Go(func() { s.reflector(r).RunWithContext(ctx) })
+	}
+	<-ctx.Done()
+	close(s.stopped)
+	wg.Wait()
+}
+
+func (s *Source) send(c Change) {
+	select {
+	case s.changes <- c:
+	case <-s.stopped:
+	}
+}
+
+func (s *Source) reflector(r Resource) *cache.Reflector {
+	client, example := s.clients.of(r)
+	options := func(o *metav1.ListOptions) {
+		if r == EndpointSlices {
+			o.LabelSelector = "!" + corev1.IsHeadlessService // they are no load balancer's
+		}
+	}
+	list := cache.NewFilteredListWatchFromClient(client, string(r), metav1.NamespaceAll, options)
+	return cache.NewReflectorWithOptions(list, example, s.tables[r], cache.ReflectorOptions{
+		Name: string(r),
+		// The API server may be away for a restart only: client-go's own 30 s would be an outage of ours.
+		Backoff: &wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Jitter: 0.2, Cap: 800 * time.Millisecond, Steps: 10},
+	})
+}

@@ -1,0 +1,164 @@
+package kube
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Change brings one thing of the API into a world, and says what it touched. The one loop that owns the world calls it, each change
+// once and in order.
+type Change func(*world.World) []world.Touch
+
+// row is an object, converted already: nothing of what the API server sent is kept.
+type row struct {
+	key, version string
+	set          Change
+}
+
+// table follows one kind of object. It is the store of a reflector, and stores keys and versions alone: the world has the objects.
+type table struct {
+	convert func(obj any) Change    // of an object of the kind
+	remove  func(key string) Change // of "namespace/name", or "name"
+	send    func(Change)            // blocks while the loop is behind
+	synced  func()                  // once, when the first list is in the world
+	mu      sync.Mutex              // also keeps the order of sends
+	known   map[string]string       // key to resourceVersion
+	listed  bool
+}
+
+var _ cache.TransformingStore = &table{}
+
+// Transformer converts an object of a list as soon as it is there, so that the whole list is never held as it was sent.
+func (t *table) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) { return t.row(obj) }
+}
+
+func (t *table) row(obj any) (*row, error) {
+	if r, done := obj.(*row); done {
+		return r, nil
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, fmt.Errorf("an object of the API without metadata: %w", err)
+	}
+	return &row{key: keyOf(m.GetNamespace(), m.GetName()), version: m.GetResourceVersion(), set: t.convert(obj)}, nil
+}
+
+func keyOf(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// Add is Update: there is no difference here.
+func (t *table) Add(obj any) error { return t.Update(obj) }
+
+// Update takes an object from the watch.
+func (t *table) Update(obj any) error {
+	r, err := t.row(obj)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.put(r)
+	return nil
+}
+
+// observe takes an object that a write of our own returned. It may be here before the watch brings it, and after the watch has
+// brought its end.
+func (t *table) observe(obj any) error {
+	r, err := t.row(obj)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, is := t.known[r.key]; is {
+		t.put(r)
+	}
+	return nil
+}
+
+// put sends what is newer than what was sent.
+func (t *table) put(r *row) {
+	if old, is := t.known[r.key]; is && !newer(r.version, old) {
+		return
+	}
+	t.known[r.key] = r.version
+	t.send(r.set)
+}
+
+// newer says that version a comes after b; if they cannot be compared, it does.
+func newer(a, b string) bool {
+	c, err := resourceversion.CompareResourceVersion(a, b)
+	return err != nil || c > 0
+}
+
+// Delete takes the end of an object from the watch.
+func (t *table) Delete(obj any) error {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return fmt.Errorf("an object of the API without metadata: %w", err)
+	}
+	key := keyOf(m.GetNamespace(), m.GetName())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.known, key)
+	t.send(t.remove(key))
+	return nil
+}
+
+// Replace takes a whole list, of version as given: it is one change, with the deletion of what has gone while nobody watched.
+func (t *table) Replace(list []any, version string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var changes []Change
+	there := make(map[string]bool, len(list))
+	for _, obj := range list {
+		r, err := t.row(obj)
+		if err != nil {
+			return err
+		}
+		there[r.key] = true
+		if old, is := t.known[r.key]; !is || newer(r.version, old) {
+			t.known[r.key] = r.version
+			changes = append(changes, r.set)
+		}
+	}
+	for key, old := range t.known {
+		if there[key] || version != "" && newer(old, version) { // what we wrote after the list was made exists
+			continue
+		}
+		delete(t.known, key)
+		changes = append(changes, t.remove(key))
+	}
+	t.send(t.all(changes))
+	return nil
+}
+
+// all is many changes in one; the first time it also says that the list is in the world.
+func (t *table) all(changes []Change) Change {
+	first := !t.listed
+	t.listed = true
+	return func(w *world.World) []world.Touch {
+		var touched []world.Touch
+		for _, c := range changes {
+			touched = append(touched, c(w)...)
+		}
+		if first {
+			t.synced()
+		}
+		return touched
+	}
+}
+
+// Resync has nothing to do: the world is not forgotten.
+func (t *table) Resync() error { return nil }
