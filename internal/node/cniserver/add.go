@@ -1,0 +1,177 @@
+package cniserver
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/containernetworking/cni/pkg/types"
+	current "github.com/containernetworking/cni/pkg/types/100"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/egret-net/egret/internal/cni"
+	"github.com/egret-net/egret/internal/node/cniserver/podlink"
+)
+
+const bridge = "br-int"
+
+// add attaches a pod. The same call again gives the same answer.
+func (s *Server) add(ctx context.Context, r *cni.Request) (*current.Result, error) {
+	if err := s.node.Ready(); err != nil {
+		return nil, types.NewError(types.ErrTryAgainLater, "Egret cannot attach pods on this node yet; the runtime will try again", err.Error())
+	}
+	pod, err := s.pod(ctx, r.Pod)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := s.pods.lock(ctx, r.Pod.Namespace+"/"+r.Pod.Name)
+	if err != nil {
+		return nil, fmt.Errorf("wait for another call for this pod: %w", err)
+	}
+	defer unlock()
+	ports, err := s.attachments.PodPorts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range ports {
+		if p.SandboxID == r.ContainerID {
+			if result, err := s.again(ctx, r, p); result != nil || err != nil {
+				return result, err
+			}
+		}
+		// What is left of the pod's former sandbox, or of a former pod of that name, has the same logical port.
+		if p.Namespace == r.Pod.Namespace && p.Name == r.Pod.Name {
+			if err := s.detach(ctx, p.SandboxID); err != nil {
+				return nil, fmt.Errorf("remove the pod's former interface %s: %w", p.HostIface, err)
+			}
+		}
+	}
+	return s.attach(ctx, r, pod)
+}
+
+func (s *Server) pod(ctx context.Context, want cni.Pod) (PodInfo, error) {
+	pod, err := s.node.Pod(ctx, want.Namespace, want.Name, want.UID)
+	if err != nil {
+		return PodInfo{}, fmt.Errorf("look up pod %s/%s: %w", want.Namespace, want.Name, err)
+	}
+	if want.UID != "" && pod.UID != want.UID {
+		return PodInfo{}, fmt.Errorf("pod %s/%s has UID %s now, and %s was asked for: it was deleted and made anew, the kubelet will notice",
+			want.Namespace, want.Name, pod.UID, want.UID)
+	}
+	if pod.HostNetwork {
+		return PodInfo{}, fmt.Errorf("pod %s/%s is of the host network and gets no interface: this is an error of the runtime", want.Namespace, want.Name)
+	}
+	return pod, nil
+}
+
+// again answers a repeated ADD; a nil result means that what is there is not whole and the pod must be attached anew.
+func (s *Server) again(ctx context.Context, r *cni.Request, p PodPort) (*current.Result, error) {
+	if peer, err := podlink.PeerName(p.HostIface, r.NetNS); err == nil && peer != "" && peer != r.IfName {
+		return nil, types.NewError(types.ErrInvalidEnvironmentVariables,
+			fmt.Sprintf("CNI_IFNAME is %q, but the pod has its interface %s of this network: it gets one only", r.IfName, peer), "")
+	}
+	link, ok := s.link(p, r)
+	if !ok || podlink.Verify(link) != nil {
+		return nil, nil
+	}
+	if err := s.node.Annotate(ctx, p.Namespace, p.Name, p.UID, podNetworks(link)); err != nil {
+		return nil, fmt.Errorf("annotate the pod with its addresses: %w", err)
+	}
+	if err := s.plug(ctx, p); err != nil {
+		return nil, err
+	}
+	return result(link), nil
+}
+
+func (s *Server) attach(ctx context.Context, r *cni.Request, pod PodInfo) (*current.Result, error) {
+	ips, err := s.allocate(ctx, r.ContainerID)
+	if err != nil {
+		return nil, err
+	}
+	p := PodPort{
+		Bridge: bridge, HostIface: podlink.HostName(r.ContainerID), IfaceID: r.Pod.Namespace + "_" + r.Pod.Name, SandboxID: r.ContainerID,
+		Namespace: r.Pod.Namespace, Name: r.Pod.Name, UID: pod.UID, NetNS: r.NetNS, MAC: podlink.HardwareAddr(ips).String(), IPs: ips,
+	}
+	link, ok := s.link(p, r)
+	if !ok {
+		s.release(r.ContainerID)
+		return nil, types.NewError(types.ErrTryAgainLater, "the node's pod subnets just changed; the runtime will try again", "")
+	}
+	if err := s.build(ctx, p, link); err != nil {
+		s.undo(ctx, p)
+		return nil, err
+	}
+	return result(link), nil
+}
+
+// build does all that can be done at the same time: the annotation, the pod's end of the veth, the port and the plan.
+func (s *Server) build(ctx context.Context, p PodPort, link podlink.Spec) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := s.node.Annotate(ctx, p.Namespace, p.Name, p.UID, podNetworks(link)); err != nil {
+			return fmt.Errorf("annotate the pod with its addresses: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		if err := podlink.Create(link); err != nil {
+			return err
+		}
+		group.Go(func() error { return podlink.Configure(link) })
+		return s.plug(ctx, p)
+	})
+	return group.Wait()
+}
+
+// plug makes the port and returns when packets can pass.
+func (s *Server) plug(ctx context.Context, p PodPort) error {
+	if err := s.attachments.AddPodPort(ctx, p); err != nil {
+		return fmt.Errorf("add port %s to %s: %w", p.HostIface, p.Bridge, err)
+	}
+	if err := s.node.Attached(ctx, p); err != nil {
+		return fmt.Errorf("write the pod's rows, see the agent's log: %w", err)
+	}
+	if err := s.attachments.WaitInstalled(ctx, p.HostIface); err != nil {
+		return fmt.Errorf("wait for ovn-controller to install the pod's flows, is it running? %w", err)
+	}
+	return nil
+}
+
+// link is what the interface of an attachment must be; false when its addresses are not of the node's subnets.
+func (s *Server) link(p PodPort, r *cni.Request) (podlink.Spec, bool) {
+	addrs, gateways, ok := inSubnets(s.node.Subnets(), p.IPs)
+	mac, err := net.ParseMAC(p.MAC)
+	return podlink.Spec{
+		HostIface: p.HostIface, NetNS: r.NetNS, IfName: r.IfName, MAC: mac, MTU: s.node.MTU(),
+		Addrs: addrs, Gateways: gateways, ChecksumInSoftware: s.node.UserspaceDatapath(),
+	}, ok && err == nil
+}
+
+func result(link podlink.Spec) *current.Result {
+	inPod := 1 // index in Interfaces
+	r := &current.Result{
+		CNIVersion: current.ImplementedSpecVersion,
+		Interfaces: []*current.Interface{
+			{Name: link.HostIface, Mtu: link.MTU},
+			{Name: link.IfName, Mac: link.MAC.String(), Mtu: link.MTU, Sandbox: link.NetNS},
+		},
+	}
+	for i, a := range link.Addrs {
+		gateway := net.IP(link.Gateways[i].AsSlice())
+		r.IPs = append(r.IPs, &current.IPConfig{Interface: &inPod, Address: ipNet(a), Gateway: gateway})
+		r.Routes = append(r.Routes, &types.Route{Dst: ipNet(defaultDestination(a.Addr())), GW: gateway})
+	}
+	return r
+}
+
+func defaultDestination(a netip.Addr) netip.Prefix {
+	if a.Is4() {
+		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	}
+	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+}
+
+func ipNet(p netip.Prefix) net.IPNet {
+	return net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}

@@ -1,0 +1,65 @@
+package cniserver
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/node/ipam"
+)
+
+// allocate gives a container its addresses.
+func (s *Server) allocate(ctx context.Context, containerID string) ([]netip.Addr, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refreshPool(ctx); err != nil {
+		return nil, err
+	}
+	return s.pool.Allocate(containerID)
+}
+
+// release takes a container's addresses back.
+func (s *Server) release(containerID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pool != nil {
+		s.pool.Release(containerID)
+	}
+}
+
+// holds says whether a container has addresses.
+func (s *Server) holds(containerID string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pool != nil && len(s.pool.Owned()[containerID]) > 0
+}
+
+// refreshPool makes the pool of the node's subnets: at first from the OVS ports, afterwards, when the subnets changed,
+// from the former pool, which also knows what is being attached at the moment.
+func (s *Server) refreshPool(ctx context.Context) error {
+	subnets := slices.Clone(s.node.Subnets())
+	for i, p := range subnets {
+		subnets[i] = p.Masked()
+	}
+	inUse := map[string][]netip.Addr{}
+	if s.pool != nil {
+		if slices.Equal(subnets, s.pool.Subnets()) {
+			return nil
+		}
+		inUse = s.pool.Owned()
+	} else {
+		ports, err := s.attachments.PodPorts(ctx)
+		if err != nil {
+			return err
+		}
+		for _, p := range ports {
+			inUse[p.SandboxID] = append(inUse[p.SandboxID], p.IPs...)
+		}
+	}
+	pool, err := ipam.New(subnets, inUse)
+	if err != nil {
+		return err
+	}
+	s.pool = pool
+	return nil
+}

@@ -1,0 +1,136 @@
+package cniserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/containernetworking/cni/pkg/types"
+
+	"github.com/egret-net/egret/internal/cni"
+	"github.com/egret-net/egret/internal/node/cniserver/podlink"
+)
+
+// undoTimeout bounds the cleaning up after a call that failed, whose own time may be over.
+const undoTimeout = 10 * time.Second
+
+// del detaches a container. It needs nothing but the container's ID.
+func (s *Server) del(ctx context.Context, r *cni.Request) error {
+	ports, err := s.portsWhere(ctx, func(p PodPort) bool { return p.SandboxID == r.ContainerID })
+	if err != nil {
+		return err
+	}
+	if len(ports) > 0 {
+		return s.detachAll(ctx, ports)
+	}
+	link, err := podlink.Exists(podlink.HostName(r.ContainerID))
+	if err != nil {
+		return err
+	}
+	if !link && !s.holds(r.ContainerID) {
+		return nil
+	}
+	return s.detach(ctx, r.ContainerID)
+}
+
+// collect removes every attachment that is not in the list (GC). A container has one interface at most, so its ID is enough.
+func (s *Server) collect(ctx context.Context, valid []types.GCAttachment) error {
+	keep := map[string]bool{}
+	for _, a := range valid {
+		keep[a.ContainerID] = true
+	}
+	ports, err := s.portsWhere(ctx, func(p PodPort) bool { return !keep[p.SandboxID] })
+	if err != nil {
+		return err
+	}
+	return s.detachAll(ctx, ports)
+}
+
+// ReleaseCompleted detaches a pod whose containers have all ended for good, so that its addresses are free again before
+// the kubelet removes the sandbox.
+func (s *Server) ReleaseCompleted(ctx context.Context, namespace, name, uid string) error {
+	ports, err := s.portsWhere(ctx, func(p PodPort) bool { return p.Namespace == namespace && p.Name == name && p.UID == uid })
+	if err != nil {
+		return err
+	}
+	return s.detachAll(ctx, ports)
+}
+
+// Sweep detaches pods whose veth is gone, as after a reboot of the node. A network namespace takes its veth with it, so a
+// missing path of the namespace is no further evidence; it may only be out of the agent's sight.
+func (s *Server) Sweep(ctx context.Context) error {
+	var failed []error
+	ports, err := s.portsWhere(ctx, func(p PodPort) bool {
+		there, err := podlink.Exists(p.HostIface)
+		failed = append(failed, err)
+		return err == nil && !there
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range ports {
+		s.log.Info("pod's interface is gone; removing its port", "namespace", p.Namespace, "pod", p.Name, "interface", p.HostIface)
+	}
+	return errors.Join(append(failed, s.detachAll(ctx, ports))...)
+}
+
+func (s *Server) portsWhere(ctx context.Context, match func(PodPort) bool) ([]PodPort, error) {
+	all, err := s.attachments.PodPorts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ports []PodPort
+	for _, p := range all {
+		if match(p) {
+			ports = append(ports, p)
+		}
+	}
+	return ports, nil
+}
+
+// detachAll detaches each, in its pod's turn; one that fails does not stop the others.
+func (s *Server) detachAll(ctx context.Context, ports []PodPort) error {
+	var failed []error
+	for _, p := range ports {
+		unlock, err := s.pods.lock(ctx, p.Namespace+"/"+p.Name)
+		if err == nil {
+			err = s.detach(ctx, p.SandboxID)
+			unlock()
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("detach pod %s/%s: %w", p.Namespace, p.Name, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// detach removes the port, the plan's rows and the veth, then frees the addresses: nobody gets them while something of
+// the former owner is left. Each step is idempotent, so a call that failed is simply made again.
+func (s *Server) detach(ctx context.Context, containerID string) error {
+	hostIface := podlink.HostName(containerID)
+	if err := s.attachments.DelPodPort(ctx, hostIface); err != nil {
+		return fmt.Errorf("remove port %s: %w", hostIface, err)
+	}
+	if err := s.node.Detached(ctx, hostIface); err != nil {
+		return fmt.Errorf("remove the pod's rows, see the agent's log: %w", err)
+	}
+	if err := podlink.Delete(hostIface); err != nil {
+		return err
+	}
+	s.release(containerID)
+	return nil
+}
+
+// undo cleans up after an ADD that failed. The annotation goes too: the addresses may be another pod's next.
+func (s *Server) undo(ctx context.Context, p PodPort) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	log := s.log.With("namespace", p.Namespace, "pod", p.Name, "interface", p.HostIface)
+	if err := s.node.Annotate(ctx, p.Namespace, p.Name, p.UID, nil); err != nil {
+		log.Warn("the annotation of a pod that was not attached stays", "error", err)
+	}
+	if err := s.detach(ctx, p.SandboxID); err != nil {
+		log.Warn("a failed attachment is not cleaned up; DEL will try again", "error", err)
+	}
+}

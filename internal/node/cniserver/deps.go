@@ -1,0 +1,57 @@
+package cniserver
+
+import (
+	"context"
+	"net/netip"
+)
+
+// PodPort is one attached pod: its OVS port and what the port's external_ids say.
+type PodPort struct {
+	Bridge    string // br-int
+	HostIface string
+	IfaceID   string // the logical switch port's name, <namespace>_<name>
+	SandboxID string // the container ID of CNI
+	Namespace string
+	Name      string
+	UID       string
+	NetNS     string // path of the pod's network namespace
+	MAC       string
+	IPs       []netip.Addr
+	// Held is the agent loop's: the pod started with outside traffic dropped.
+	Held bool
+}
+
+// Attachments are the pods' ports in the local Open vSwitch. All calls are idempotent.
+type Attachments interface {
+	AddPodPort(ctx context.Context, p PodPort) error
+	DelPodPort(ctx context.Context, hostIface string) error
+	PodPorts(ctx context.Context) ([]PodPort, error)
+	// WaitInstalled returns when ovn-controller has installed the port's flows.
+	WaitInstalled(ctx context.Context, hostIface string) error
+}
+
+// PodInfo is what the API server says of a pod.
+type PodInfo struct {
+	UID         string
+	HostNetwork bool
+}
+
+// Node is the agent's loop.
+type Node interface {
+	// Ready is nil when pods can be attached, else it says what is missing.
+	Ready() error
+	// Subnets are the node's pod subnets, one of each family at most.
+	Subnets() []netip.Prefix
+	// MTU is that of pods' interfaces.
+	MTU() int
+	// UserspaceDatapath says whether OVS forwards in userspace: pods then compute checksums themselves.
+	UserspaceDatapath() bool
+	// Pod waits briefly until the agent knows the pod (with that UID, if uid is not empty), else asks the API server.
+	Pod(ctx context.Context, namespace, name, uid string) (PodInfo, error)
+	// Annotate writes the pod's annotation k8s.ovn.org/pod-networks; nil removes it.
+	Annotate(ctx context.Context, namespace, name, uid string, nets PodNetworks) error
+	// Attached tells the loop of a new attachment and returns when the targets hold the plan with it.
+	Attached(ctx context.Context, p PodPort) error
+	// Detached is the reverse; one that the loop does not know is no error.
+	Detached(ctx context.Context, hostIface string) error
+}

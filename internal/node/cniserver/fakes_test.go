@@ -1,0 +1,123 @@
+package cniserver_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+
+	"github.com/egret-net/egret/internal/node/cniserver"
+)
+
+var errInjected = errors.New("injected")
+
+// faults fails the named steps.
+type faults struct {
+	mu   sync.Mutex
+	step map[string]bool
+}
+
+func (f *faults) set(step string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.step = map[string]bool{step: true}
+}
+
+func (f *faults) at(step string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.step[step] {
+		return errInjected
+	}
+	return nil
+}
+
+// faultyPorts are Attachments of which one step may fail.
+type faultyPorts struct {
+	cniserver.Attachments
+	*faults
+}
+
+func (f faultyPorts) AddPodPort(ctx context.Context, p cniserver.PodPort) error {
+	if err := f.at("AddPodPort"); err != nil {
+		return err
+	}
+	return f.Attachments.AddPodPort(ctx, p)
+}
+
+func (f faultyPorts) DelPodPort(ctx context.Context, hostIface string) error {
+	if err := f.at("DelPodPort"); err != nil {
+		return err
+	}
+	return f.Attachments.DelPodPort(ctx, hostIface)
+}
+
+func (f faultyPorts) WaitInstalled(ctx context.Context, hostIface string) error {
+	if err := f.at("WaitInstalled"); err != nil {
+		return err
+	}
+	return f.Attachments.WaitInstalled(ctx, hostIface)
+}
+
+// fakeNode is the loop's side: it knows every pod and remembers what it was told.
+type fakeNode struct {
+	*faults
+	mu          sync.Mutex
+	subnets     []netip.Prefix
+	notReady    error
+	uid         string // of all pods
+	hostNetwork bool
+	annotations map[string]cniserver.PodNetworks
+	attached    map[string]cniserver.PodPort
+	hang        chan struct{} // Attached hangs after a value is taken
+}
+
+func newFakeNode(f *faults, subnets ...string) *fakeNode {
+	n := &fakeNode{faults: f, uid: "uid", annotations: map[string]cniserver.PodNetworks{}, attached: map[string]cniserver.PodPort{}}
+	for _, s := range subnets {
+		n.subnets = append(n.subnets, netip.MustParsePrefix(s))
+	}
+	return n
+}
+
+func (n *fakeNode) Ready() error            { return n.notReady }
+func (n *fakeNode) Subnets() []netip.Prefix { return n.subnets }
+func (n *fakeNode) MTU() int                { return 1400 }
+func (n *fakeNode) UserspaceDatapath() bool { return true }
+
+func (n *fakeNode) Pod(context.Context, string, string, string) (cniserver.PodInfo, error) {
+	return cniserver.PodInfo{UID: n.uid, HostNetwork: n.hostNetwork}, n.at("Pod")
+}
+
+func (n *fakeNode) Annotate(_ context.Context, namespace, name, _ string, nets cniserver.PodNetworks) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if nets == nil {
+		delete(n.annotations, namespace+"/"+name)
+		return nil
+	}
+	n.annotations[namespace+"/"+name] = nets
+	return n.at("Annotate")
+}
+
+func (n *fakeNode) Attached(ctx context.Context, p cniserver.PodPort) error {
+	n.mu.Lock()
+	n.attached[p.HostIface] = p
+	n.mu.Unlock()
+	if n.hang != nil {
+		n.hang <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return n.at("Attached")
+}
+
+func (n *fakeNode) Detached(_ context.Context, hostIface string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.at("Detached"); err != nil {
+		return err
+	}
+	delete(n.attached, hostIface)
+	return nil
+}

@@ -1,0 +1,63 @@
+package cniserver
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/plane/ovs"
+)
+
+// OVSPorts is what the plane of the Open vSwitch database (ovs.DB, ovs.Fake) has for pods.
+type OVSPorts interface {
+	AddPodPort(ctx context.Context, p ovs.PodPort) error
+	DelPodPort(ctx context.Context, hostIface string) error
+	PodPorts(ctx context.Context) ([]ovs.PodPort, error)
+	WaitInstalled(ctx context.Context, hostIface string) error
+}
+
+// FromOVS makes Attachments of the plane.
+func FromOVS(ports OVSPorts) Attachments { return fromOVS{ports} }
+
+type fromOVS struct{ OVSPorts }
+
+func (f fromOVS) AddPodPort(ctx context.Context, p PodPort) error {
+	row := ovs.PodPort{
+		Bridge: p.Bridge, HostIface: p.HostIface, IfaceID: p.IfaceID, SandboxID: p.SandboxID, Namespace: p.Namespace,
+		Name: p.Name, UID: p.UID, NetNS: p.NetNS, MAC: p.MAC, Held: p.Held,
+	}
+	for _, ip := range p.IPs {
+		row.IPs = append(row.IPs, ip.String())
+	}
+	return f.OVSPorts.AddPodPort(ctx, row)
+}
+
+func (f fromOVS) PodPorts(ctx context.Context) ([]PodPort, error) {
+	rows, err := f.OVSPorts.PodPorts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ports := make([]PodPort, len(rows))
+	for i, row := range rows {
+		if ports[i], err = PortFromOVS(row); err != nil {
+			return nil, err
+		}
+	}
+	return ports, nil
+}
+
+// PortFromOVS is one attachment of the plane as this package has it.
+func PortFromOVS(row ovs.PodPort) (PodPort, error) {
+	p := PodPort{
+		Bridge: row.Bridge, HostIface: row.HostIface, IfaceID: row.IfaceID, SandboxID: row.SandboxID, Namespace: row.Namespace,
+		Name: row.Name, UID: row.UID, NetNS: row.NetNS, MAC: row.MAC, Held: row.Held,
+	}
+	for _, text := range row.IPs {
+		ip, err := netip.ParseAddr(text)
+		if err != nil {
+			return PodPort{}, fmt.Errorf("port %s has address %q in its external_ids: remove it with `ovs-vsctl del-port`: %w", row.HostIface, text, err)
+		}
+		p.IPs = append(p.IPs, ip)
+	}
+	return p, nil
+}

@@ -1,0 +1,149 @@
+package podlink
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/containernetworking/plugins/pkg/ns"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Create makes the pair, with the pod's end directly in its namespace, both ends down. A pair of that name left by an
+// attempt that was killed is replaced; an interface of that name in the pod is an error.
+func Create(s Spec) error {
+	pod, err := ns.GetNS(s.NetNS)
+	if err != nil {
+		return fmt.Errorf("open the pod's network namespace: %w", err)
+	}
+	defer pod.Close()
+	if err := Delete(s.HostIface); err != nil {
+		return err
+	}
+	err = netlink.LinkAdd(&netlink.Veth{
+		LinkAttrs: netlink.LinkAttrs{Name: s.HostIface, MTU: s.MTU, TxQLen: -1},
+		PeerName:  s.IfName, PeerHardwareAddr: s.MAC, PeerNamespace: netlink.NsFd(pod.Fd()), PeerTxQLen: -1, PeerMTU: uint32(s.MTU),
+	})
+	if errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("interface %s is already in the pod's network namespace %s: %w", s.IfName, s.NetNS, err)
+	}
+	if err != nil {
+		return fmt.Errorf("make veth %s: %w", s.HostIface, err)
+	}
+	return nil
+}
+
+// Delete removes the pair by the name on the node; that there is none is no error.
+func Delete(hostIface string) error {
+	link, err := find(hostIface)
+	if err != nil || link == nil {
+		return err
+	}
+	if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("delete veth %s: %w", hostIface, err)
+	}
+	return nil
+}
+
+// Exists says whether the node has its end.
+func Exists(hostIface string) (bool, error) {
+	link, err := find(hostIface)
+	return link != nil, err
+}
+
+func find(hostIface string) (netlink.Link, error) {
+	link, err := netlink.LinkByName(hostIface)
+	var missing netlink.LinkNotFoundError
+	if errors.As(err, &missing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for veth %s: %w", hostIface, err)
+	}
+	return link, nil
+}
+
+// Configure sets up both ends of a pair that Create made: up, with addresses, routes and settings in the pod.
+func Configure(s Spec) error {
+	host, err := netlink.LinkByName(s.HostIface)
+	if err != nil {
+		return fmt.Errorf("find veth %s: %w", s.HostIface, err)
+	}
+	if err := netlink.LinkSetUp(host); err != nil {
+		return fmt.Errorf("set veth %s up: %w", s.HostIface, err)
+	}
+	return ns.WithNetNSPath(s.NetNS, func(ns.NetNS) error { return configurePod(s) })
+}
+
+// configurePod runs in the pod's namespace.
+func configurePod(s Spec) error {
+	link, err := netlink.LinkByName(s.IfName)
+	if err != nil {
+		return fmt.Errorf("find %s in the pod: %w", s.IfName, err)
+	}
+	if err := prepareIPv6(s); err != nil {
+		return err
+	}
+	if s.ChecksumInSoftware {
+		if err := disableTxChecksum(s.IfName); err != nil {
+			return fmt.Errorf("turn checksum offload of %s off in the pod: %w", s.IfName, err)
+		}
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return fmt.Errorf("set %s up in the pod: %w", s.IfName, err)
+	}
+	for _, a := range s.Addrs {
+		if err := netlink.AddrReplace(link, address(a)); err != nil {
+			return fmt.Errorf("give the pod %s: %w", a, err)
+		}
+	}
+	for _, g := range s.Gateways {
+		if err := netlink.RouteReplace(defaultRoute(link, g)); err != nil {
+			return fmt.Errorf("give the pod a default route via %s: %w", g, err)
+		}
+	}
+	return nil
+}
+
+// address has no duplicate address detection: it would keep an IPv6 address tentative for a second, and addresses are
+// given once.
+func address(p netip.Prefix) *netlink.Addr {
+	a := &netlink.Addr{IPNet: ipNet(p)}
+	if p.Addr().Is6() {
+		a.Flags = unix.IFA_F_NODAD
+	}
+	return a
+}
+
+func defaultRoute(link netlink.Link, gateway netip.Addr) *netlink.Route {
+	all := netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+	if gateway.Is4() {
+		all = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	}
+	return &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(all), Gw: gateway.AsSlice()}
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+// prepareIPv6 must run before the interface is up: the link-local address is made then, and would wait for duplicate
+// address detection too. Some runtimes switch IPv6 off in a new namespace.
+func prepareIPv6(s Spec) error {
+	for _, a := range s.Addrs {
+		if a.Addr().Is4() {
+			continue
+		}
+		for key, value := range map[string]string{"disable_ipv6": "0", "accept_dad": "0", "accept_ra": "0"} {
+			path := filepath.Join("/proc/sys/net/ipv6/conf", s.IfName, key)
+			if err := os.WriteFile(path, []byte(value), 0o644); err != nil {
+				return fmt.Errorf("prepare %s in the pod for IPv6, has this kernel IPv6? %w", s.IfName, err)
+			}
+		}
+	}
+	return nil
+}

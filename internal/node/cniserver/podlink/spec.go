@@ -1,0 +1,46 @@
+package podlink
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"net/netip"
+)
+
+// Spec is what a pod's interface must be.
+type Spec struct {
+	HostIface string // on the node, at most 15 characters
+	NetNS     string // path of the pod's network namespace
+	IfName    string // in the pod
+	MAC       net.HardwareAddr
+	MTU       int
+	Addrs     []netip.Prefix // the pod's addresses with their subnets' lengths
+	Gateways  []netip.Addr   // one default route each
+	// ChecksumInSoftware has the pod's kernel compute checksums: OVS' userspace datapath forwards packets of a veth
+	// whose checksum is left to a device as they are, and the receiver drops them.
+	ChecksumInSoftware bool
+}
+
+// HostName is the name on the node of a container's interface: always the same for the same container ID, and 14
+// characters, of which 48 bits are the ID's hash. Prefixes of IDs are not used: IDs need not be random.
+func HostName(containerID string) string {
+	sum := sha256.Sum256([]byte(containerID))
+	return "eg" + hex.EncodeToString(sum[:6])
+}
+
+// HardwareAddr is the MAC that goes with a pod's addresses, as OVN-Kubernetes makes it: 0a:58 and the four bytes of the
+// IPv4 address; of an IPv6-only pod, of the address's SHA-256.
+func HardwareAddr(addrs []netip.Addr) net.HardwareAddr {
+	mac := net.HardwareAddr{0x0a, 0x58, 0, 0, 0, 0}
+	for _, a := range addrs {
+		if a.Is4() {
+			copy(mac[2:], a.AsSlice())
+			return mac
+		}
+	}
+	for _, a := range addrs {
+		sum := sha256.Sum256([]byte(a.String()))
+		copy(mac[2:], sum[:4])
+	}
+	return mac
+}
