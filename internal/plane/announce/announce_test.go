@@ -1,0 +1,216 @@
+package announce
+
+import (
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mdlayher/ndp"
+	"github.com/mdlayher/packet"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+func announcement(ip string) plan.Announcement {
+	return plan.Announcement{Dev: "a0", IP: netip.MustParseAddr(ip), MAC: "0a:58:ac:12:00:02"}
+}
+
+func state(ips ...string) *plan.State {
+	s := plan.New()
+	for _, ip := range ips {
+		s.Announcements.Put("eip", announcement(ip), plan.None{})
+	}
+	return s
+}
+
+func TestARPFrames(t *testing.T) {
+	f, err := frames(netip.MustParseAddr("172.18.0.50"), net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{
+		"ffffffffffff" + "0a58ac120002" + "0806" + "0001080006040001" + "0a58ac120002" + "ac120032" + "000000000000" + "ac120032",
+		"ffffffffffff" + "0a58ac120002" + "0806" + "0001080006040002" + "0a58ac120002" + "ac120032" + "0a58ac120002" + "ac120032",
+	} {
+		if got := hex.EncodeToString(f[i]); got != want {
+			t.Errorf("frame %d\n%s, want\n%s", i, got, want)
+		}
+	}
+}
+
+func TestAdvertisementFrame(t *testing.T) {
+	ip := netip.MustParseAddr("fc00::50")
+	f, err := frames(ip, net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := f[0]
+	if got, want := hex.EncodeToString(b[:22]), "333300000001"+"0a58ac120002"+"86dd"+"60000000"+"0020"+"3aff"; got != want {
+		t.Errorf("headers %s, want %s", got, want)
+	}
+	if sum := checksum(b[22:54], b[54:]); sum != 0xffff {
+		t.Errorf("checksum over pseudo header and message is %#x, want 0xffff", sum)
+	}
+	m, err := ndp.ParseMessage(b[54:])
+	na, ok := m.(*ndp.NeighborAdvertisement)
+	if err != nil || !ok || !na.Override || na.Solicited || na.Router || na.TargetAddress != ip {
+		t.Fatalf("message %+v, %v", m, err)
+	}
+}
+
+// checksum is the ones' complement sum of RFC 4443 2.3.
+func checksum(addrs, message []byte) uint32 {
+	var sum uint32
+	for _, b := range [][]byte{addrs, {0, 0, 0, byte(len(message)), 0, 0, 0, protoICMP}, message} {
+		for i := 0; i < len(b); i += 2 {
+			sum += uint32(b[i])<<8 | uint32(b[i+1])
+		}
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	return sum
+}
+
+func TestSchedule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &Fake{}
+		p := New(t.Context(), f, slog.New(slog.DiscardHandler))
+		apply(t, p, state("172.18.0.50"))
+		for _, c := range []struct {
+			after time.Duration
+			want  int
+		}{{0, 1}, {99 * time.Millisecond, 1}, {2 * time.Millisecond, 2}, {900 * time.Millisecond, 3}, {2 * time.Second, 4}, {59 * time.Second, 4}, {time.Second, 5}, {time.Minute, 6}} {
+			time.Sleep(c.after)
+			synctest.Wait()
+			if got := len(f.Sent()); got != c.want {
+				t.Errorf("%d announcements after %v more, want %d", got, c.after, c.want)
+			}
+		}
+		apply(t, p, state("172.18.0.50"))
+		synctest.Wait()
+		if got := len(f.Sent()); got != 6 {
+			t.Errorf("applying the same again announced: %d", got)
+		}
+		apply(t, p, plan.New())
+		time.Sleep(time.Hour)
+		if got := len(f.Sent()); got != 6 {
+			t.Errorf("still repeated after Shrink: %d", got)
+		}
+		apply(t, p, state("172.18.0.50"))
+		if got := len(f.Sent()); got != 7 {
+			t.Errorf("%d after it came back, want 7", got)
+		}
+	})
+}
+
+func TestFailureIsItsOwnersAndRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := true
+		f := &Fake{Fail: func(a plan.Announcement) error {
+			if broken && a.IP.Is6() {
+				return errors.New("no such device")
+			}
+			return nil
+		}}
+		p := New(t.Context(), f, slog.New(slog.DiscardHandler))
+		err := p.Grow(t.Context(), state("172.18.0.50", "fc00::50"))
+		if r := plane.Refusals(err); len(r) != 1 || r[0].Owner != "eip" || len(f.Sent()) != 1 {
+			t.Fatalf("got %v with %d sent", err, len(f.Sent()))
+		}
+		broken = false
+		time.Sleep(150 * time.Millisecond)
+		synctest.Wait()
+		if err := p.Grow(t.Context(), state("172.18.0.50", "fc00::50")); err != nil || len(f.Sent()) != 3 {
+			t.Fatalf("after the device came: %v, %d sent, want 3", err, len(f.Sent()))
+		}
+	})
+}
+
+// TestLink sends on one end of a veth pair and receives at the other.
+func TestLink(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to make a network namespace")
+	}
+	runtime.LockOSThread() // never unlocked: the thread ends with the test, and its namespace with it
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Fatal(err)
+	}
+	pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "a0"}, PeerName: "b0"}
+	if err := netlink.LinkAdd(pair); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a0", "b0"} {
+		l, err := netlink.LinkByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := netlink.LinkSetUp(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitRunning(t, "a0")
+	dev, err := net.InterfaceByName("b0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := packet.Listen(dev, packet.Raw, unix.ETH_P_ALL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, ip := range []string{"172.18.0.50", "fc00::50"} {
+		if err := (Links{}).Send(announcement(ip)); err != nil {
+			t.Fatal(err)
+		}
+		want, _ := frames(netip.MustParseAddr(ip), net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2})
+		for _, f := range want {
+			receive(t, conn, string(f))
+		}
+	}
+}
+
+// awaitRunning waits for the carrier, which the kernel notices some time after both ends are up; until then it drops what is sent.
+func awaitRunning(t *testing.T, name string) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if l, err := net.InterfaceByName(name); err == nil && l.Flags&net.FlagRunning != 0 {
+			return
+		}
+	}
+	t.Fatalf("%s has no carrier after 5 s", name)
+}
+
+// receive reads until the frame comes; the kernel sends router solicitations of its own.
+func receive(t *testing.T, conn *packet.Conn, want string) {
+	t.Helper()
+	conn.SetReadDeadline(time.Now().Add(2 * time.Second))
+	b := make([]byte, 2000)
+	for {
+		n, _, err := conn.ReadFrom(b)
+		if err != nil {
+			t.Fatalf("frame %x did not arrive: %v", want, err)
+		}
+		if strings.HasPrefix(string(b[:n]), want) {
+			return
+		}
+	}
+}
+
+func apply(t *testing.T, p *Plane, s *plan.State) {
+	t.Helper()
+	if err := plane.Apply(t.Context(), []plane.Plane{p}, s); err != nil {
+		t.Fatal(err)
+	}
+}

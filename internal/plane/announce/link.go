@@ -1,0 +1,45 @@
+package announce
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/mdlayher/packet"
+
+	"github.com/egret-net/egret/internal/plan"
+)
+
+// Sender puts one announcement on its link.
+type Sender interface {
+	Send(a plan.Announcement) error
+}
+
+// Links sends on the devices of this network namespace.
+type Links struct{}
+
+// Send opens a packet socket for each announcement: a device may be a new one of the old name.
+func (Links) Send(a plan.Announcement) error {
+	mac, err := net.ParseMAC(a.MAC)
+	if err != nil {
+		return fmt.Errorf("announce %s: %w", a.IP, err)
+	}
+	out, err := frames(a.IP, mac)
+	if err != nil {
+		return err
+	}
+	dev, err := net.InterfaceByName(a.Dev)
+	if err != nil {
+		return fmt.Errorf("announce %s on %s: %w", a.IP, a.Dev, err)
+	}
+	conn, err := packet.Listen(dev, packet.Raw, 0, nil) // protocol 0: receives nothing
+	if err != nil {
+		return fmt.Errorf("announce %s on %s: %w", a.IP, a.Dev, err)
+	}
+	defer conn.Close()
+	for _, frame := range out {
+		if _, err := conn.WriteTo(frame, &packet.Addr{HardwareAddr: net.HardwareAddr(frame[:6])}); err != nil {
+			return fmt.Errorf("announce %s on %s: %w", a.IP, a.Dev, err)
+		}
+	}
+	return nil
+}

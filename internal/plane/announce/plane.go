@@ -1,0 +1,146 @@
+package announce
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+// repeats are the times after the first announcement; every is how often it is repeated after the last of them.
+var repeats = []time.Duration{100 * time.Millisecond, time.Second, 3 * time.Second}
+
+const every = time.Minute
+
+// Plane announces and repeats until its context is done.
+type Plane struct {
+	sender Sender
+	log    *slog.Logger
+	wake   chan struct{}
+
+	mu   sync.Mutex
+	held map[plan.Announcement]*schedule
+}
+
+var _ plane.Plane = (*Plane)(nil)
+
+// schedule is when an announcement was first made and how often since.
+type schedule struct {
+	first time.Time
+	sent  int
+	err   error // of the last attempt
+}
+
+// next is when to announce again.
+func (s *schedule) next() time.Time {
+	if i := s.sent - 1; i < len(repeats) {
+		return s.first.Add(repeats[i])
+	}
+	return s.first.Add(repeats[len(repeats)-1] + time.Duration(s.sent-len(repeats))*every)
+}
+
+// New is a plane that repeats until ctx is done. sender is Links{}.
+func New(ctx context.Context, sender Sender, log *slog.Logger) *Plane {
+	p := &Plane{sender: sender, log: log, wake: make(chan struct{}, 1), held: map[plan.Announcement]*schedule{}}
+	go p.repeat(ctx)
+	return p
+}
+
+func (p *Plane) Name() string { return "announce" }
+
+// Grow announces what is new. One that cannot be sent is refused and tried again with the repetitions.
+func (p *Plane) Grow(_ context.Context, want *plan.State) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, a := range sorted(want.Announcements) {
+		s, ok := p.held[a]
+		if !ok {
+			s = &schedule{first: time.Now(), sent: 1}
+			s.err = p.sender.Send(a)
+			p.held[a] = s
+		}
+		if s.err != nil {
+			errs = append(errs, &plane.Refused{Plane: p.Name(), Owner: want.Announcements.Owner(a), Row: a.IP.String(), Err: s.err})
+		}
+	}
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+	return errors.Join(errs...)
+}
+
+// Shrink stops repeating what want does not have.
+func (p *Plane) Shrink(_ context.Context, want *plan.State) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for a := range p.held {
+		if _, ok := want.Announcements[a]; !ok {
+			delete(p.held, a)
+		}
+	}
+	return nil
+}
+
+// Forget makes the next Grow announce everything again.
+func (p *Plane) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = map[plan.Announcement]*schedule{}
+}
+
+// repeat sleeps until the next announcement is due, or until there are new ones.
+func (p *Plane) repeat(ctx context.Context) {
+	for {
+		timer := time.NewTimer(p.sendDue(time.Now()))
+		select {
+		case <-timer.C:
+		case <-p.wake:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// sendDue makes the announcements that are due and returns how long there is nothing to do.
+func (p *Plane) sendDue(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wait := every
+	for a, s := range p.held {
+		if !s.next().After(now) {
+			p.again(a, s)
+		}
+		wait = min(wait, s.next().Sub(now))
+	}
+	return wait
+}
+
+func (p *Plane) again(a plan.Announcement, s *schedule) {
+	err := p.sender.Send(a)
+	if err != nil && s.err == nil {
+		p.log.Warn("cannot announce", "ip", a.IP, "dev", a.Dev, "err", err)
+	}
+	s.sent++
+	s.err = err
+}
+
+func sorted(t plan.Table[plan.Announcement, plan.None]) []plan.Announcement {
+	var out []plan.Announcement
+	for a := range t.Rows() {
+		out = append(out, a)
+	}
+	slices.SortFunc(out, func(a, b plan.Announcement) int {
+		return strings.Compare(a.Dev+" "+a.IP.String()+" "+a.MAC, b.Dev+" "+b.IP.String()+" "+b.MAC)
+	})
+	return out
+}
