@@ -1,6 +1,8 @@
 package ovn
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -86,6 +88,7 @@ func TestChangedBySomebodyElse(t *testing.T) {
 		{"ls-del", "switch"},
 		{"set", "NB_Global", ".", "name=other"},
 		{"remove", "NB_Global", ".", "options", "use_logical_dp_groups"},
+		{"set", "NB_Global", ".", "options:use_logical_dp_groups=false"},
 		{"remove", "Load_Balancer", "lb", "external_ids", "k8s.ovn.org/owner-controller"},
 		{"create", "Load_Balancer", "name=copy", "external_ids:k8s.ovn.org/owner-controller=egret", "external_ids:k8s.ovn.org/id=lb"},
 		{"remove", "Load_Balancer_Group", "egret-group", "load_balancer", "{lb}"},
@@ -166,6 +169,27 @@ func TestReconnects(t *testing.T) {
 	grow(t, p, nbStateB())
 	if cs := pending(t, p, nbStateB()); len(cs) > 0 {
 		t.Errorf("%v still to do", cs)
+	}
+}
+
+// TestUnknownOutcome: a transaction whose reply did not come in time may have taken place, and is neither lost nor made twice.
+func TestUnknownOutcome(t *testing.T) {
+	env := ovntest.StartDatabases(t)
+	p := newNB(t, env, -1)
+	grow(t, p, nbStateA())
+	env.Pause("nb")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := p.Grow(ctx, nbStateB()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the database stands still: got %v", err)
+	}
+	env.Resume("nb")
+	grow(t, p, nbStateB())
+	if cs := pending(t, p, nbStateB()); len(cs) > 0 {
+		t.Errorf("%d changes left, first %s", len(cs), cs[0].String())
+	}
+	if n := strings.Count(env.NBCtl("--bare", "--columns=name", "list", "Logical_Switch_Port"), "pod-b"); n != 1 {
+		t.Errorf("%d ports named pod-b", n)
 	}
 }
 

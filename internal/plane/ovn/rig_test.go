@@ -295,6 +295,7 @@ func nbRig(t *testing.T) *planetest.Rig {
 				"--", "--may-exist", "lr-add", "theirrouter", "--", "--may-exist", "lr-policy-add", "theirrouter", "100", "ip4.src == 10.0.0.9", "drop")
 			env.NBCtl("create", "Address_Set", "name=theirset", "addresses=10.9.9.9", "external_ids:k8s.ovn.org/owner-controller=other", "external_ids:k8s.ovn.org/id=set")
 			env.NBCtl("lb-add", "theirlb", "10.96.0.1:80", "10.0.0.1:80")
+			env.NBCtl("create", "Load_Balancer_Group", "name=theirgroup")
 			env.NBCtl("set", "NB_Global", ".", "options:theirs=1")
 		},
 		DumpForeign: func(t *testing.T) string {
