@@ -14,18 +14,18 @@ import (
 
 // PodPort is a pod's attachment: a port of br-int and all that is known of it. Its Interface row is the only memory of it.
 type PodPort struct {
-	Bridge      string
-	HostIface   string // the host's end of the veth pair
-	IfaceID     string // logical switch port, "namespace_name"
-	SandboxID   string
-	Namespace   string
-	Name        string
-	UID         string
-	NetNS       string // path of the pod's network namespace
-	MAC         string
-	IPs         []string // addresses of the pod, without prefix length
-	Held        bool     // outside traffic is dropped until its egress IP is ready
-	Installed   bool     // ovn-controller has the port's flows installed; read only
+	Bridge    string
+	HostIface string // the host's end of the veth pair
+	IfaceID   string // logical switch port, "namespace_name"
+	SandboxID string
+	Namespace string
+	Name      string
+	UID       string
+	NetNS     string // path of the pod's network namespace
+	MAC       string
+	IPs       []string // addresses of the pod, without prefix length
+	Held      bool     // outside traffic is dropped until its egress IP is ready
+	Installed bool     // ovn-controller has the port's flows installed; read only
 }
 
 const (

@@ -1,0 +1,272 @@
+package ovs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/egret-net/egret/internal/plane/ovs/ovstest"
+)
+
+var testUplink = Uplink{Bridge: "breth0", Device: "eth0", DatapathType: "netdev"}
+
+// node is a network namespace with eth0, cabled to another one that holds the outside host; the calling test stays in it.
+type node struct {
+	t       *testing.T
+	ovs     *ovstest.Switch
+	db      *DB
+	outside string // pid of a process in the outside namespace
+}
+
+func newNode(t *testing.T) *node {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to make network namespaces")
+	}
+	runtime.LockOSThread() // never unlocked: the thread ends with the test, and its namespace with it
+	must(t, unix.Unshare(unix.CLONE_NEWNET))
+	n := &node{t: t}
+	hold := exec.Command("unshare", "--net", "sleep", "600")
+	hold.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	must(t, hold.Start())
+	t.Cleanup(func() { hold.Process.Kill(); hold.Wait() })
+	n.outside = fmt.Sprint(hold.Process.Pid)
+	n.awaitNamespace()
+	n.run("ip link set lo up")
+	n.cable("0a:58:ac:12:00:02")
+	n.ovs = ovstest.Start(t, ovstest.Netdev)
+	db, err := Connect(t.Context(), n.ovs.DB(), slog.New(slog.DiscardHandler))
+	must(t, err)
+	t.Cleanup(db.Close)
+	n.db = db
+	return n
+}
+
+func (n *node) awaitNamespace() {
+	self, _ := os.Readlink("/proc/thread-self/ns/net")
+	for range 500 {
+		other, err := os.Readlink("/proc/" + n.outside + "/ns/net")
+		if cmd, _ := os.ReadFile("/proc/" + n.outside + "/comm"); err == nil && other != self && string(cmd) == "sleep\n" {
+			return
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	n.t.Fatal("the outside namespace did not come up")
+}
+
+// cable gives eth0 as a boot does: up, with addresses and routes.
+func (n *node) cable(mac string) {
+	n.run("ip link add eth0 address " + mac + " type veth peer name ext0 netns " + n.outside)
+	n.run("sysctl -qw net.ipv6.conf.eth0.accept_dad=0")
+	out := "nsenter --net=/proc/" + n.outside + "/ns/net "
+	n.run(out + "ip addr add 172.18.0.1/24 dev ext0")
+	n.run(out + "ip link set ext0 up")
+	n.run("ip link set eth0 up")
+	n.run("ip addr add 172.18.0.2/24 dev eth0")
+	n.run("ip addr add fc00:18::2/64 dev eth0 nodad")
+	n.run("ip route add default via 172.18.0.1 dev eth0 metric 100")
+	n.run("ip route add 192.0.2.0/24 dev eth0 metric 50")
+	n.run("ip -6 route add default via fc00:18::1 dev eth0 metric 300")
+}
+
+func (n *node) run(command string) string {
+	n.t.Helper()
+	out, err := exec.Command("sh", "-c", command).CombinedOutput()
+	if err != nil {
+		n.t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	return string(out)
+}
+
+// flows switches as NORMAL does, and hides eth0's packets from the kernel, which sees them beside the userspace datapath.
+func (n *node) flows(context.Context) error {
+	n.ovs.Ofctl("add-flow", n.ovs.Mgmt("breth0"), "actions=NORMAL")
+	n.run("nft 'add table netdev d; add chain netdev d i { type filter hook ingress device eth0 priority 0; policy drop; }'")
+	return nil
+}
+
+// wantMoved asserts that addresses and routes are on breth0, each once, and none is on eth0.
+func (n *node) wantMoved() {
+	n.t.Helper()
+	for command, want := range map[string]string{
+		"ip -o -4 addr show dev breth0":                                           "172.18.0.2/24",
+		"ip -o -6 addr show dev breth0 scope global":                              "fc00:18::2/64",
+		"ip -o addr show dev eth0 scope global":                                   "",
+		"ip -4 route show default":                                                "default via 172.18.0.1 dev breth0 metric 100",
+		"ip -4 route show 192.0.2.0/24":                                           "192.0.2.0/24 dev breth0 scope link metric 50",
+		"ip -6 route show default":                                                "default via fc00:18::1 dev breth0 metric 300 pref medium",
+		"ip -4 route show dev eth0":                                               "",
+		"ip -6 route show dev eth0 | grep -v fe80 || :":                           "",
+		"ip -o link show dev breth0 | grep -o 'state UP\\|UP,LOWER_UP' | head -1": "UP,LOWER_UP",
+	} {
+		have := strings.TrimSpace(n.run(command))
+		if strings.Contains(command, "addr show") && want != "" {
+			have = strings.Fields(have)[3]
+		}
+		if strings.Join(strings.Fields(have), " ") != want {
+			n.t.Errorf("%s\n%q, want\n%q", command, have, want)
+		}
+	}
+}
+
+// mac is breth0's; /sys shows the devices of another namespace.
+func (n *node) mac() string {
+	n.t.Helper()
+	return strings.Fields(n.run("ip -o link show dev breth0 | grep -o 'link/ether [^ ]*'"))[1]
+}
+
+// gap sends a datagram to the outside host every 2 ms while do runs, and returns the longest time without an answer.
+func (n *node) gap(do func()) time.Duration {
+	n.t.Helper()
+	stop, longest := make(chan struct{}), make(chan time.Duration)
+	ready := n.echo(stop, longest)
+	<-ready
+	do()
+	time.Sleep(200 * time.Millisecond)
+	close(stop)
+	return <-longest
+}
+
+func (n *node) echo(stop chan struct{}, longest chan time.Duration) chan struct{} {
+	server := n.listenOutside("172.18.0.1:7")
+	client, err := net.DialUDP("udp", nil, server.LocalAddr().(*net.UDPAddr))
+	must(n.t, err)
+	go func() {
+		b := make([]byte, 64)
+		for {
+			k, from, err := server.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			server.WriteTo(b[:k], from)
+		}
+	}()
+	ready := make(chan struct{})
+	go measure(client, server, stop, ready, longest)
+	return ready
+}
+
+func measure(client *net.UDPConn, server net.PacketConn, stop, ready chan struct{}, longest chan time.Duration) {
+	defer server.Close()
+	defer client.Close()
+	var last time.Time
+	var most time.Duration
+	b := make([]byte, 64)
+	for {
+		select {
+		case <-stop:
+			longest <- max(most, time.Since(last))
+			return
+		default:
+		}
+		client.Write([]byte("x"))
+		client.SetReadDeadline(time.Now().Add(2 * time.Millisecond))
+		if _, err := client.Read(b); err != nil {
+			continue
+		}
+		if last.IsZero() {
+			close(ready)
+		} else {
+			most = max(most, time.Since(last))
+		}
+		last = time.Now()
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// listenOutside makes a socket in the outside namespace, without UDP checksums: the userspace datapath would pass on the
+// half-done ones that veth leaves to hardware.
+func (n *node) listenOutside(address string) net.PacketConn {
+	n.t.Helper()
+	type result struct {
+		conn net.PacketConn
+		err  error
+	}
+	done := make(chan result)
+	go func() {
+		runtime.LockOSThread()
+		ns, err := os.Open("/proc/" + n.outside + "/ns/net")
+		if err == nil {
+			err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET)
+		}
+		if err != nil {
+			done <- result{nil, err}
+			return
+		}
+		noCheck := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+			return c.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_NO_CHECK, 1) })
+		}}
+		conn, err := noCheck.ListenPacket(context.Background(), "udp4", address)
+		done <- result{conn, err}
+	}()
+	r := <-done
+	must(n.t, r.err)
+	return r.conn
+}
+
+func TestMoveUplink(t *testing.T) {
+	n := newNode(t)
+	gap := n.gap(func() { must(t, n.db.MoveUplink(t.Context(), testUplink, n.flows)) })
+	n.wantMoved()
+	t.Logf("longest time without an answer: %v", gap)
+	if gap > 500*time.Millisecond {
+		t.Errorf("gap of %v, want < 0.5 s", gap)
+	}
+	if mac := n.mac(); mac != "0a:58:ac:12:00:02" {
+		t.Errorf("breth0 has MAC %s, want the uplink's", mac)
+	}
+	gap = n.gap(func() { must(t, n.db.MoveUplink(t.Context(), testUplink, func(context.Context) error { return nil })) })
+	n.wantMoved()
+	t.Logf("again, nothing to move: %v", gap)
+}
+
+func TestMoveUplinkIsTakenUpAfterACrash(t *testing.T) {
+	n := newNode(t)
+	crash := errors.New("crash")
+	if err := n.db.MoveUplink(t.Context(), testUplink, func(context.Context) error { return crash }); !errors.Is(err, crash) {
+		t.Fatalf("got %v, want the failure of the base flows", err)
+	}
+	if out := n.run("ip -o -4 addr show dev eth0"); !strings.Contains(out, "172.18.0.2/24") {
+		t.Fatalf("moved addresses to a bridge without flows: %s", out)
+	}
+	n.run("ip link set breth0 up && ip addr add 172.18.0.2/24 dev breth0") // died between addresses and routes
+	must(t, n.db.MoveUplink(t.Context(), testUplink, n.flows))
+	n.wantMoved()
+	n.run("ip addr add 172.18.0.2/24 dev eth0") // died before the old addresses were gone
+	must(t, n.db.MoveUplink(t.Context(), testUplink, func(context.Context) error { return nil }))
+	n.wantMoved()
+}
+
+func TestMoveUplinkAfterReboot(t *testing.T) {
+	n := newNode(t)
+	must(t, n.db.MoveUplink(t.Context(), testUplink, n.flows))
+	n.ovs.KillVSwitchd()
+	n.run("ip link del eth0; ip link del breth0 2>/dev/null; nft delete table netdev d; true")
+	n.cable("0a:58:ac:12:00:77")
+	n.ovs.StartVSwitchd()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	must(t, n.db.MoveUplink(ctx, testUplink, n.flows))
+	n.wantMoved()
+	if mac := n.mac(); mac != "0a:58:ac:12:00:77" {
+		t.Errorf("breth0 has MAC %s, want the new uplink's", mac)
+	}
+	if gap := n.gap(func() {}); gap > time.Second {
+		t.Errorf("no answer for %v", gap)
+	}
+	if ports := strings.Fields(n.ovs.Vsctl("list-ports", "breth0")); !slices.Equal(ports, []string{"eth0"}) {
+		t.Errorf("ports %v", ports)
+	}
+}
