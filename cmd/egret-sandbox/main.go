@@ -1,0 +1,137 @@
+// Command egret-sandbox runs a Kubernetes cluster with Egret on this machine: up, down, status, kubectl, exec,
+// power-off, power-on and process.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/egret-net/egret/internal/sandbox"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := root().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "egret-sandbox:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func root() *cobra.Command {
+	o := sandbox.Defaults()
+	cmd := &cobra.Command{
+		Use: "egret-sandbox", Short: "A Kubernetes cluster with Egret on this machine",
+		SilenceUsage: true, SilenceErrors: true, TraverseChildren: true,
+	}
+	cmd.PersistentFlags().StringVar(&o.Name, "name", o.Name, "name of the sandbox; several can run side by side")
+	cmd.PersistentFlags().StringVar(&o.StateDir, "state-dir", o.StateDir, "folder of all sandboxes' state and disks; on ext4 or the like")
+	cmd.AddCommand(upCommand(&o), downCommand(&o), statusCommand(&o), kubectlCommand(&o), execCommand(&o),
+		powerOffCommand(&o), powerOnCommand(&o), processCommand(&o), initCommand(), serveCommand())
+	return cmd
+}
+
+func upCommand(o *sandbox.Options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "up", Short: "Bring the cluster up, or check and repair the one that is there", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := sandbox.Up(cmd.Context(), *o, cmd.OutOrStdout())
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.Nodes, "nodes", o.Nodes, "number of nodes")
+	f.IntVar(&o.ExternalHosts, "external-hosts", o.ExternalHosts, "number of hosts outside the cluster")
+	f.StringVar((*string)(&o.GatewayMode), "gateway-mode", string(o.GatewayMode), "shared or local")
+	f.StringVar((*string)(&o.IPFamily), "ip-family", string(o.IPFamily), "ipv4, ipv6 or dual")
+	f.StringVar((*string)(&o.CNI), "cni", string(o.CNI), "pod network: egret, or ptp as the plain reference")
+	return cmd
+}
+
+func downCommand(o *sandbox.Options) *cobra.Command {
+	return &cobra.Command{
+		Use: "down", Short: "Remove the cluster and everything of it", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return sandbox.Down(*o) },
+	}
+}
+
+func statusCommand(o *sandbox.Options) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show nodes, external hosts and networks", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := sandbox.Load(*o)
+			if err != nil {
+				return err
+			}
+			return printStatus(cmd.OutOrStdout(), c.Status(cmd.Context()), output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json, or empty for people")
+	return cmd
+}
+
+func kubectlCommand(o *sandbox.Options) *cobra.Command {
+	return &cobra.Command{
+		Use: "kubectl ARGS...", Short: "Run kubectl against the cluster", DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, err := sandbox.Load(*o)
+			if err != nil {
+				return err
+			}
+			return become(c.Kubectl(args...), append(os.Environ(), "KUBECONFIG="+c.Kubeconfig()))
+		},
+	}
+}
+
+func execCommand(o *sandbox.Options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "exec NODE|HOST -- CMD...", Short: "Run a command inside a node or in an external host's network",
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, err := sandbox.Load(*o)
+			if err != nil {
+				return err
+			}
+			command, err := c.Command(args[0], args[1:]...)
+			if err != nil {
+				return err
+			}
+			return become(command, os.Environ())
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+func powerOffCommand(o *sandbox.Options) *cobra.Command {
+	return &cobra.Command{
+		Use: "power-off NODE", Short: "Cut a node's power: links down at once, every process dead", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, err := sandbox.Load(*o)
+			if err != nil {
+				return err
+			}
+			return c.PowerOff(args[0])
+		},
+	}
+}
+
+func powerOnCommand(o *sandbox.Options) *cobra.Command {
+	return &cobra.Command{
+		Use: "power-on NODE", Short: "Boot a node on the disk it had, with fresh links", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := sandbox.Load(*o)
+			if err != nil {
+				return err
+			}
+			return c.PowerOn(cmd.Context(), args[0])
+		},
+	}
+}

@@ -1,0 +1,130 @@
+package sandbox
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Cluster is a sandbox that exists.
+type Cluster struct {
+	layout layout
+	state  state
+}
+
+// Load returns the sandbox of this name. Of the options, Name and StateDir are read; all others are the sandbox's own.
+func Load(o Options) (*Cluster, error) {
+	s, err := readState(newLayout(o))
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{layout: newLayout(s.Options), state: s}, nil
+}
+
+// Options are those that the sandbox was started with.
+func (c *Cluster) Options() Options { return c.layout.options }
+
+// Kubeconfig is the path of the cluster administrator's, for use on this machine.
+func (c *Cluster) Kubeconfig() string { return c.layout.kubeconfig() }
+
+// Datapath is OVS' on the nodes: netdev (userspace) or system (kernel).
+func (c *Cluster) Datapath() string { return c.state.Datapath }
+
+// Member is a node or an external host.
+type Member struct {
+	Name string       `json:"name"`
+	IPs  []netip.Addr `json:"ips"` // on the primary network, IPv4 first
+}
+
+// Nodes lists the nodes in their order: the first ones run the controllers.
+func (c *Cluster) Nodes() []Member { return members(c.layout.nodes()) }
+
+// ExternalHosts lists the hosts outside the cluster.
+func (c *Cluster) ExternalHosts() []Member { return members(c.layout.hosts()) }
+
+func members(endpoints []endpoint) []Member {
+	list := []Member{}
+	for _, e := range endpoints {
+		list = append(list, Member{e.name, e.ips})
+	}
+	return list
+}
+
+// FabricNetns and FabricBridge are where every packet on the primary network passes: for captures.
+func (c *Cluster) FabricNetns() string { return c.layout.fabricNetns() }
+
+// FabricBridge is the bridge inside FabricNetns.
+func (c *Cluster) FabricBridge() string { return bridge }
+
+// FabricPort is the interface inside FabricNetns that a node or host is plugged into; empty if there is none of the name.
+func (c *Cluster) FabricPort(name string) string {
+	for _, e := range append(c.layout.nodes(), c.layout.hosts()...) {
+		if e.name == name {
+			return e.port
+		}
+	}
+	return ""
+}
+
+func (c *Cluster) nodes() []node {
+	var nodes []node
+	for i, e := range c.layout.nodes() {
+		nodes = append(nodes, node{endpoint: e, layout: c.layout, number: i + 1, datapath: c.state.Datapath})
+	}
+	return nodes
+}
+
+// Status is what `egret-sandbox status -o json` prints.
+type Status struct {
+	Kubeconfig    string       `json:"kubeconfig"`
+	Nodes         []NodeStatus `json:"nodes"`
+	ExternalHosts []Member     `json:"externalHosts"`
+	Networks      []Network    `json:"networks"` // the primary one first
+}
+
+// NodeStatus is a node and whether Kubernetes says it is Ready.
+type NodeStatus struct {
+	Member
+	Ready bool `json:"ready"`
+}
+
+// Network is a network of the fabric.
+type Network struct {
+	Name    string         `json:"name"`
+	Subnets []netip.Prefix `json:"subnets"`
+}
+
+// Status looks at the sandbox now. A control plane that does not answer within 3 s means nodes that are not ready.
+func (c *Cluster) Status(ctx context.Context) Status {
+	ready := c.readyNodes(ctx)
+	s := Status{Kubeconfig: c.Kubeconfig(), Nodes: []NodeStatus{}, ExternalHosts: c.ExternalHosts()}
+	for _, m := range c.Nodes() {
+		s.Nodes = append(s.Nodes, NodeStatus{m, ready[m.Name]})
+	}
+	primary := Network{Name: "primary"}
+	for _, p := range c.layout.primary {
+		primary.Subnets = append(primary.Subnets, p.prefix)
+	}
+	s.Networks = []Network{primary}
+	return s
+}
+
+func (c *Cluster) readyNodes(ctx context.Context) map[string]bool {
+	ready := map[string]bool{}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	client, err := c.Client()
+	if err != nil {
+		return ready
+	}
+	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return ready
+	}
+	for i := range list.Items {
+		ready[list.Items[i].Name] = readiness(&list.Items[i]) == nil
+	}
+	return ready
+}

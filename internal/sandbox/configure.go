@@ -1,0 +1,210 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/egret-net/egret/internal/sandbox/nodeinit"
+)
+
+const (
+	pollInterval = 100 * time.Millisecond
+	readyTimeout = 3 * time.Minute // for nodes and DNS; a slow machine takes a quarter of it
+)
+
+// configure gives the kubelets and agents their credentials, applies the manifests and waits until all is ready.
+func (c *Cluster) configure(ctx context.Context, p *progress) error {
+	for _, n := range c.nodes() {
+		if err := issueKubelet(ctx, n); err != nil {
+			return err
+		}
+	}
+	client, err := c.Client()
+	if err != nil {
+		return err
+	}
+	if err := c.waitForAPI(ctx, client); err != nil {
+		return err
+	}
+	p.say("API server ready")
+	if err := c.applyManifests(ctx); err != nil {
+		return err
+	}
+	p.say("manifests applied")
+	var g errgroup.Group
+	for _, n := range c.nodes() {
+		g.Go(func() error { return c.completeNode(ctx, client, n, p) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return c.waitForDNS(ctx, client, p)
+}
+
+// applyManifests applies Egret's own manifests and the cluster's DNS.
+func (c *Cluster) applyManifests(ctx context.Context) error {
+	if c.layout.options.CNI == PTP {
+		return nil
+	}
+	egret, err := egretManifests()
+	if err != nil {
+		return err
+	}
+	return apply(ctx, c.layout, egret+"---\n"+dnsManifests(c.layout))
+}
+
+// completeNode waits for a node's object, gives its agents their credentials and waits until the node is Ready and has
+// its images.
+func (c *Cluster) completeNode(ctx context.Context, client kubernetes.Interface, n node, p *progress) error {
+	object, err := c.registered(ctx, client, n)
+	if err != nil {
+		return err
+	}
+	if c.layout.options.CNI == Egret {
+		if err := issueAgents(ctx, client, n, object); err != nil {
+			return err
+		}
+	}
+	if err := c.await(ctx, "node "+n.name, func(ctx context.Context) error { return nodeReady(ctx, client, n) }); err != nil {
+		return fmt.Errorf("%w\n%s", err, c.diagnosis(n))
+	}
+	p.say("node %s is Ready", n.name)
+	return c.await(ctx, "images of "+n.name, func(ctx context.Context) error { return imported(ctx, n) })
+}
+
+func (c *Cluster) registered(ctx context.Context, client kubernetes.Interface, n node) (*corev1.Node, error) {
+	var object *corev1.Node
+	err := c.await(ctx, "kubelet of "+n.name, func(ctx context.Context) (err error) {
+		object, err = client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, c.diagnosis(n))
+	}
+	return object, nil
+}
+
+func (c *Cluster) waitForAPI(ctx context.Context, client kubernetes.Interface) error {
+	err := c.await(ctx, "API server", func(ctx context.Context) error {
+		if _, err := client.CoreV1().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx); err != nil {
+			return err
+		}
+		// The default namespace is made by the API server after it says ready; kubectl needs none, but pods do.
+		_, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%w; see %s", err, controlPlaneLog(c.layout))
+	}
+	return nil
+}
+
+func (c *Cluster) waitForDNS(ctx context.Context, client kubernetes.Interface, p *progress) error {
+	if c.layout.options.CNI == PTP {
+		return nil
+	}
+	err := c.await(ctx, "cluster DNS", func(ctx context.Context) error {
+		d, err := client.AppsV1().Deployments("kube-system").Get(ctx, "coredns", metav1.GetOptions{})
+		if err == nil && d.Status.AvailableReplicas == 0 {
+			err = errors.New("no replica of deployment kube-system/coredns is available")
+		}
+		return err
+	})
+	if err == nil {
+		p.say("cluster DNS ready: %s", joined(c.layout.dnsIPs()))
+	}
+	return err
+}
+
+// await polls until check returns nil. Its error holds the last one of check.
+func (c *Cluster) await(ctx context.Context, what string, check func(context.Context) error) error {
+	deadline := time.Now().Add(readyTimeout)
+	for {
+		try, cancel := context.WithTimeout(ctx, 5*time.Second)
+		err := check(try)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s is not ready after %s: %w", what, readyTimeout, err)
+		}
+		if err := pause(ctx, pollInterval); err != nil {
+			return fmt.Errorf("waiting for %s: %w", what, err)
+		}
+	}
+}
+
+func nodeReady(ctx context.Context, client kubernetes.Interface, n node) error {
+	object, err := client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	return readiness(object)
+}
+
+// readiness is nil if the node is Ready and none of the taints that keep pods away from unready nodes is left.
+func readiness(object *corev1.Node) error {
+	i := slices.IndexFunc(object.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	if i < 0 {
+		return errors.New("no Ready condition yet")
+	}
+	if c := object.Status.Conditions[i]; c.Status != corev1.ConditionTrue {
+		return fmt.Errorf("%s: %s", c.Reason, c.Message)
+	}
+	for _, t := range object.Spec.Taints {
+		if t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable {
+			return fmt.Errorf("taint %s", t.Key)
+		}
+	}
+	return nil
+}
+
+// imported is nil when all images are loaded.
+func imported(ctx context.Context, n node) error {
+	units, err := n.process(ctx, nodeinit.Request{Op: "list"})
+	if err != nil {
+		return err
+	}
+	for _, u := range units {
+		if strings.HasPrefix(u.Name, "import-") && u.State != nodeinit.Done {
+			return fmt.Errorf("%s is %s %s", u.Name, u.State, u.Note)
+		}
+	}
+	return nil
+}
+
+// diagnosis tells where to look when a node does not become ready.
+func (c *Cluster) diagnosis(n node) string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	units, err := n.process(ctx, nodeinit.Request{Op: "list"})
+	if err != nil {
+		return err.Error()
+	}
+	text := "processes of " + n.name + ", logs in " + n.logs() + "/egret:"
+	for _, u := range units {
+		text += fmt.Sprintf("\n  %-16s %-8s restarts %d %s", u.Name, u.State, u.Restarts, u.Note)
+	}
+	return text
+}
+
+// Client returns a client of the API server, as cluster administrator.
+func (c *Cluster) Client() (*kubernetes.Clientset, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1 // no limit
+	return kubernetes.NewForConfig(config)
+}

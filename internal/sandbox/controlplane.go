@@ -1,0 +1,110 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// ensureControlPlane brings up etcd, API server, controllers and scheduler in a namespace on the fabric, and a
+// listener on the machine's 127.0.0.1 that leads to the API server. It returns when the certificate authority is
+// there, before the API server is. port is the listener's former one, or 0; the result is the present one.
+func ensureControlPlane(ctx context.Context, l layout, port int) (int, error) {
+	e := l.controlPlane()
+	pidFile := filepath.Join(l.controlPlaneDir(), "pid")
+	p, running := runningFrom(pidFile)
+	if running && plugged(l, e) {
+		return port, nil
+	}
+	if running {
+		if err := killAndWait([]process{p}); err != nil {
+			return 0, err
+		}
+	}
+	if err := replug(l, e); err != nil {
+		return 0, err
+	}
+	// A socket stays in the namespace it was made in: opened here, served from inside the fabric.
+	listener, err := listenLoopback(port)
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	p, err = startControlPlane(l, listener)
+	if err != nil {
+		return 0, err
+	}
+	if err := writeProcess(pidFile, p); err != nil {
+		return 0, err
+	}
+	return listener.Addr().(*net.TCPAddr).Port, waitForAuthority(ctx, l, p)
+}
+
+func startControlPlane(l layout, listener *net.TCPListener) (process, error) {
+	fd, err := listener.File()
+	if err != nil {
+		return process{}, err
+	}
+	defer fd.Close()
+	cmd := exec.Command(l.options.bin("egret-controlplane"), "all",
+		"--dir", l.controlPlaneDir(),
+		"--bind", l.controlPlane().ips[0].String(),
+		"--port", strconv.Itoa(APIPort),
+		"--service-cidrs", joined(l.service),
+		"--forward-fd", "3", // the first of ExtraFiles
+		"--forward-url", "https://"+listener.Addr().String(),
+	)
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", markerOf(l)}
+	cmd.ExtraFiles = []*os.File{fd}
+	return startDaemon(l.controlPlane().netns, cmd, controlPlaneLog(l))
+}
+
+func controlPlaneLog(l layout) string { return filepath.Join(l.controlPlaneDir(), "log") }
+
+// listenLoopback opens the former port, or any if another program took it meanwhile.
+func listenLoopback(port int) (*net.TCPListener, error) {
+	local := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}
+	l, err := net.ListenTCP("tcp4", local)
+	if err != nil && port != 0 {
+		local.Port = 0
+		l, err = net.ListenTCP("tcp4", local)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listener for kubectl: %w", err)
+	}
+	return l, nil
+}
+
+// waitForAuthority returns when certificates can be issued.
+func waitForAuthority(ctx context.Context, l layout, p process) error {
+	for {
+		_, err := os.Stat(l.kubeconfig()) // written last
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, os.ErrNotExist):
+			return err
+		case !p.alive():
+			return fmt.Errorf("the control plane ended: see %s", controlPlaneLog(l))
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// pause sleeps, and returns ctx's error if that ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}

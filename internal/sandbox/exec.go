@@ -1,0 +1,63 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// Command is the argument list that runs cmd inside a node (all its namespaces and its root folder) or in the network
+// namespace of an external host, the fabric ("fabric") or the control plane ("cp").
+func (c *Cluster) Command(who string, cmd ...string) ([]string, error) {
+	for _, n := range c.nodes() {
+		if who != n.name {
+			continue
+		}
+		p, err := n.init()
+		if err != nil {
+			return nil, err
+		}
+		enter := []string{"nsenter", "--target", strconv.Itoa(p.pid), "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wdns=/",
+			"--", "/usr/bin/env", "-i", "TERM=xterm"}
+		return append(append(enter, n.environment()...), cmd...), nil
+	}
+	hosts := append(c.layout.hosts(), c.layout.controlPlane())
+	for _, h := range append(hosts, endpoint{name: c.layout.fabricNetns(), netns: c.layout.fabricNetns()}) {
+		if who == h.name || c.layout.options.Name+"-"+who == h.name {
+			return append([]string{"nsenter", "--net=" + netnsPath(h.netns), "--"}, cmd...), nil
+		}
+	}
+	return nil, fmt.Errorf("no node or external host %q: there are %s", who, c.names())
+}
+
+// ExecIn runs cmd there and returns its standard output. The error of a command that failed holds what it wrote to its
+// standard error.
+func (c *Cluster) ExecIn(ctx context.Context, who string, cmd ...string) ([]byte, error) {
+	args, err := c.Command(who, cmd...)
+	if err != nil {
+		return nil, err
+	}
+	var stdout, stderr bytes.Buffer
+	run := exec.CommandContext(ctx, args[0], args[1:]...)
+	run.Stdout, run.Stderr = &stdout, &stderr
+	if err := run.Run(); err != nil {
+		return stdout.Bytes(), fmt.Errorf("%s: %s: %w\n%s", who, strings.Join(cmd, " "), err, stderr.Bytes())
+	}
+	return stdout.Bytes(), nil
+}
+
+func (c *Cluster) names() string {
+	var names []string
+	for _, e := range append(c.layout.nodes(), c.layout.hosts()...) {
+		names = append(names, e.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Kubectl is the argument list that runs kubectl; it needs KUBECONFIG in its environment.
+func (c *Cluster) Kubectl(args ...string) []string {
+	return append([]string{c.layout.options.bin("egret-controlplane"), "kubectl"}, args...)
+}

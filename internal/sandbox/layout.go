@@ -1,0 +1,175 @@
+package sandbox
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+)
+
+// Ports and names that are the same in every sandbox.
+const (
+	APIPort      = 6443
+	ClientIPPort = 8080      // of external hosts: http://IP:8080/clientip
+	uplink       = "eth0"    // of nodes, external hosts and the control plane
+	bridge       = "fabric0" // in the fabric's network namespace
+)
+
+// subnet is one network of the sandbox and the families' numbers in it.
+type subnet struct {
+	prefix  netip.Prefix
+	pattern string // of an address; %d is the member's number, written in decimal digits in both families
+}
+
+// layout is the plan of a sandbox: names and addresses, nothing that exists.
+type layout struct {
+	options Options
+	primary []subnet
+	pods    []podRange
+	service []netip.Prefix
+}
+
+// podRange is the pods' network: a subnet of bits length for each node.
+type podRange struct {
+	prefix netip.Prefix
+	bits   int
+}
+
+// node is the subnet of the node with this number: the range's first subnet is number 0.
+func (r podRange) node(number int) (netip.Prefix, error) {
+	bytes := r.prefix.Addr().AsSlice()
+	if last := r.bits/8 - 1; number < 256 && r.bits%8 == 0 && r.prefix.Bits() <= last*8 {
+		bytes[last] = byte(number)
+		addr, _ := netip.AddrFromSlice(bytes)
+		return netip.PrefixFrom(addr, r.bits), nil
+	}
+	return netip.Prefix{}, fmt.Errorf("no subnet %d of length %d in %s", number, r.bits, r.prefix)
+}
+
+// String is the form of the agent's flag: prefix/length.
+func (r podRange) String() string { return fmt.Sprintf("%s/%d", r.prefix, r.bits) }
+
+// anywhere is the default route's destination in the prefix's family.
+func anywhere(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is4() {
+		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	}
+	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+}
+
+// endpoint is a namespace on the fabric.
+type endpoint struct {
+	name  string // as users write it
+	netns string // name below /run/netns
+	port  string // its interface on the fabric bridge
+	ips   []netip.Addr
+}
+
+func newLayout(o Options) layout {
+	l := layout{options: o}
+	if o.IPFamily != IPv6 {
+		l.primary = append(l.primary, subnet{netip.MustParsePrefix("172.18.0.0/24"), "172.18.0.%d"})
+		l.pods = append(l.pods, podRange{netip.MustParsePrefix("10.244.0.0/16"), 24})
+		l.service = append(l.service, netip.MustParsePrefix("10.96.0.0/16"))
+	}
+	if o.IPFamily != IPv4 {
+		l.primary = append(l.primary, subnet{netip.MustParsePrefix("fc00:f853:ccd:e793::/64"), "fc00:f853:ccd:e793::%d"})
+		l.pods = append(l.pods, podRange{netip.MustParsePrefix("fd00:10:244::/48"), 64})
+		l.service = append(l.service, netip.MustParsePrefix("fd00:10:96::/112"))
+	}
+	return l
+}
+
+// numbers in the primary network.
+const (
+	gatewayNumber      = 1
+	firstNodeNumber    = 2
+	firstHostNumber    = 100
+	controlPlaneNumber = 250
+)
+
+func (l layout) addresses(number int) []netip.Addr {
+	var ips []netip.Addr
+	for _, s := range l.primary {
+		ips = append(ips, netip.MustParseAddr(fmt.Sprintf(s.pattern, number)))
+	}
+	return ips
+}
+
+func (l layout) endpoint(short string, number int) endpoint {
+	full := l.options.Name + "-" + short
+	return endpoint{name: full, netns: full, port: short, ips: l.addresses(number)}
+}
+
+func (l layout) fabricNetns() string { return l.options.Name + "-fabric" }
+
+// gateways are the fabric's own addresses: the default routes of everything on it.
+func (l layout) gateways() []netip.Addr { return l.addresses(gatewayNumber) }
+
+func (l layout) controlPlane() endpoint { return l.endpoint("cp", controlPlaneNumber) }
+
+func (l layout) nodes() []endpoint {
+	var nodes []endpoint
+	for i := range l.options.Nodes {
+		nodes = append(nodes, l.endpoint(fmt.Sprintf("n%d", i+1), firstNodeNumber+i))
+	}
+	return nodes
+}
+
+func (l layout) hosts() []endpoint {
+	var hosts []endpoint
+	for i := range l.options.ExternalHosts {
+		hosts = append(hosts, l.endpoint(fmt.Sprintf("ext%d", i+1), firstHostNumber+i))
+	}
+	return hosts
+}
+
+// netnsNames lists all network namespaces, the fabric's last.
+func (l layout) netnsNames() []string {
+	names := []string{l.controlPlane().netns}
+	for _, e := range append(l.nodes(), l.hosts()...) {
+		names = append(names, e.netns)
+	}
+	return append(names, l.fabricNetns())
+}
+
+// prefixed gives an address the length of the primary subnet it is in.
+func (l layout) prefixed(a netip.Addr) netip.Prefix {
+	for _, s := range l.primary {
+		if s.prefix.Contains(a) {
+			return netip.PrefixFrom(a, s.prefix.Bits())
+		}
+	}
+	return netip.PrefixFrom(a, a.BitLen())
+}
+
+// apiURL is the API server as nodes and pods reach it.
+func (l layout) apiURL() string {
+	return "https://" + netip.AddrPortFrom(l.controlPlane().ips[0], APIPort).String()
+}
+
+// dnsIPs are the cluster's DNS servers: the tenth address of each Service network.
+func (l layout) dnsIPs() []netip.Addr {
+	var ips []netip.Addr
+	for _, p := range l.service {
+		a := p.Addr()
+		for range 10 {
+			a = a.Next()
+		}
+		ips = append(ips, a)
+	}
+	return ips
+}
+
+// Folders and files of the state.
+
+func (l layout) dir() string { return l.options.dir() }
+
+func (l layout) stateFile() string { return filepath.Join(l.dir(), "sandbox.json") }
+
+func (l layout) controlPlaneDir() string { return filepath.Join(l.dir(), "cp") }
+
+func (l layout) kubeconfig() string { return filepath.Join(l.controlPlaneDir(), "admin.kubeconfig") }
+
+func (l layout) hostsDir() string { return filepath.Join(l.dir(), "hosts") }
+
+func (l layout) nodeDir(node string) string { return filepath.Join(l.dir(), "nodes", node) }

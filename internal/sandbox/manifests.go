@@ -1,0 +1,48 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/egret-net/egret/deploy"
+)
+
+// apply applies manifests as `kubectl apply --server-side` does. Those of one call must not build on each other's kinds.
+func apply(ctx context.Context, l layout, manifests string) error {
+	cmd := exec.CommandContext(ctx, l.options.bin("egret-controlplane"), "kubectl", "apply", "--server-side", "--force-conflicts",
+		"--field-manager=egret-sandbox", "-f", "-")
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.kubeconfig())
+	cmd.Stdin = strings.NewReader(manifests)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("apply manifests: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// egretManifests joins the files of deploy/ in the order of their names.
+func egretManifests() (string, error) {
+	files, err := fs.Glob(deploy.Manifests, "*.yaml")
+	if err != nil {
+		return "", err
+	}
+	if len(files) == 0 {
+		return "", errors.New("no manifests are embedded in package deploy")
+	}
+	var all bytes.Buffer
+	for _, f := range files {
+		content, err := deploy.Manifests.ReadFile(f)
+		if err != nil {
+			return "", err
+		}
+		all.WriteString("---\n")
+		all.Write(content)
+		all.WriteString("\n")
+	}
+	return all.String(), nil
+}

@@ -1,0 +1,216 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"github.com/egret-net/egret/internal/sandbox/nodeinit"
+)
+
+// node is one node of a sandbox, from outside.
+type node struct {
+	endpoint
+	layout   layout
+	number   int // from 1
+	datapath string
+}
+
+func (n node) dir() string { return n.layout.nodeDir(n.name) }
+
+// etc is the node's /etc/egret.
+func (n node) etc() string { return filepath.Join(n.dir(), "etc") }
+
+// logs is the node's /var/log.
+func (n node) logs() string { return filepath.Join(n.dir(), "log") }
+
+func (n node) disk() string { return filepath.Join(n.dir(), "disk") }
+
+func (n node) pidFile() string { return filepath.Join(n.dir(), "init.pid") }
+
+func (n node) specFile() string { return filepath.Join(n.dir(), "init.json") }
+
+// init is the node's first process.
+func (n node) init() (process, error) {
+	p, ok := runningFrom(n.pidFile())
+	if !ok {
+		return process{}, fmt.Errorf("node %s is off: turn it on with egret-sandbox power-on", n.name)
+	}
+	return p, nil
+}
+
+// on says whether the node runs and is connected.
+func (n node) on() bool {
+	_, err := n.init()
+	return err == nil && plugged(n.layout, n.endpoint)
+}
+
+// powerOn gives the node fresh namespaces and links and starts it on its disk. What is left of an earlier run must
+// have been cleared by powerOff.
+func (n node) powerOn() error {
+	if err := n.write(); err != nil {
+		return fmt.Errorf("files of node %s: %w", n.name, err)
+	}
+	if err := ensureCgroups(cgroupRoot, n.name); err != nil {
+		return fmt.Errorf("control groups of node %s: %w", n.name, err)
+	}
+	if err := plug(n.layout, n.endpoint); err != nil {
+		return err
+	}
+	p, err := startInit(n)
+	if err != nil {
+		return fmt.Errorf("start node %s: %w", n.name, err)
+	}
+	return writeProcess(n.pidFile(), p)
+}
+
+// powerOff cuts the node's links, kills all its processes and removes its network namespace. No error if it is off.
+func (n node) powerOff() error {
+	if err := unplug(n.layout, n.endpoint); err != nil {
+		return err
+	}
+	if p, ok := runningFrom(n.pidFile()); ok {
+		// The kernel kills all of a pid namespace with its first process, and waits for them.
+		if err := killAndWait([]process{p}); err != nil {
+			return err
+		}
+	}
+	if err := deleteNetns(n.netns); err != nil {
+		return err
+	}
+	if err := os.Remove(n.pidFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// write puts the node's configuration in place: everything but credentials.
+func (n node) write() error {
+	files := map[string]string{
+		filepath.Join(n.etc(), "containerd.toml"):             containerdConfig(),
+		filepath.Join(n.etc(), "certs.d/_default/hosts.toml"): allRegistries,
+		filepath.Join(n.etc(), "kubelet.yaml"):                kubeletConfig(n.name, n.layout.dnsIPs()),
+		filepath.Join(n.disk(), "upper/etc/hostname"):         n.name + "\n",
+		filepath.Join(n.disk(), "upper/etc/resolv.conf"):      "", // no network outside the fabric, so no name server
+		filepath.Join(n.disk(), "upper/etc/hosts"):            hostsFile(n.layout),
+	}
+	if n.layout.options.CNI == PTP {
+		conflist, err := ptpConflist(n.layout, n.number)
+		if err != nil {
+			return err
+		}
+		files[filepath.Join(n.disk(), "upper/etc/cni/net.d/10-ptp.conflist")] = conflist
+	}
+	for file, content := range files {
+		if err := writeFile(file, content, 0o644); err != nil {
+			return err
+		}
+	}
+	if err := n.installPlugins(); err != nil {
+		return err
+	}
+	return n.writeSpec()
+}
+
+// installPlugins fills /opt/cni/bin: Debian's plugins as links, Egret's as a copy, as its installer would leave it.
+func (n node) installPlugins() error {
+	dir := filepath.Join(n.disk(), "upper/opt/cni/bin")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	const debian = "/usr/lib/cni"
+	plugins, err := os.ReadDir(filepath.Join(n.layout.options.rootDir(), debian))
+	if err != nil {
+		return fmt.Errorf("CNI plugins of the root folder: %w", err)
+	}
+	for _, p := range plugins {
+		err := os.Symlink(filepath.Join(debian, p.Name()), filepath.Join(dir, p.Name()))
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+	}
+	own, err := os.ReadFile(n.layout.options.bin("egret-cni"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // Up has said that it is missing
+	}
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(dir, "egret-cni"), own, 0o755)
+}
+
+func (n node) writeSpec() error {
+	content, err := json.MarshalIndent(n.spec(), "", "  ")
+	if err != nil {
+		return err
+	}
+	return replaceFile(n.specFile(), content, 0o644)
+}
+
+func (n node) spec() nodeinit.Spec {
+	o := n.layout.options
+	have := func(program string) bool { _, err := os.Stat(o.bin(program)); return err == nil }
+	return nodeinit.Spec{
+		Hostname: n.name,
+		Lower:    o.rootDir(),
+		Disk:     n.disk(),
+		BootID:   uuid.NewString(),
+		Binds: []nodeinit.Bind{
+			{Source: n.etc(), Target: nodeEtc},
+			{Source: n.logs(), Target: "/var/log"},
+			// containerd's snapshots are overlays themselves, and cannot lie on one.
+			{Source: filepath.Join(n.disk(), "containerd"), Target: "/var/lib/containerd"},
+			{Source: filepath.Join(n.disk(), "kubelet"), Target: "/var/lib/kubelet"},
+			{Source: o.BinDir, Target: nodeBin, ReadOnly: true},
+			{Source: o.imageDir(), Target: nodeImages, ReadOnly: true},
+		},
+		Dirs:    []string{"/run/openvswitch", "/run/ovn", "/run/netns", "/var/lib/ovn", "/etc/openvswitch", "/etc/cni/net.d", "/opt/cni/bin"},
+		Units:   nodeUnits(n.layout, n.endpoint, n.number, n.datapath, imageFiles(o), have),
+		Env:     n.environment(),
+		Sysctls: nodeSysctls(),
+	}
+}
+
+func (n node) environment() []string {
+	return []string{
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:" + nodeBin,
+		"HOME=/root", "LANG=C.UTF-8", markerOf(n.layout),
+	}
+}
+
+// nodeSysctls are the settings of a node's network namespace: a router that takes packets on any link (the egress IPs'
+// replies come in elsewhere than they would leave).
+func nodeSysctls() []nodeinit.Setting {
+	return []nodeinit.Setting{
+		{Path: "net/ipv4/ip_forward", Value: "1"},
+		{Path: "net/ipv6/conf/all/forwarding", Value: "1"},
+		{Path: "net/ipv6/conf/default/forwarding", Value: "1"},
+		{Path: "net/ipv4/conf/all/rp_filter", Value: "2"},
+		{Path: "net/ipv4/conf/default/rp_filter", Value: "2"},
+		{Path: "net/ipv4/conf/" + uplink + "/rp_filter", Value: "2"},
+	}
+}
+
+// process asks the node's first process about the node's processes.
+func (n node) process(ctx context.Context, req nodeinit.Request) ([]nodeinit.Status, error) {
+	p, err := n.init()
+	if err != nil {
+		return nil, err
+	}
+	return nodeinit.Ask(ctx, p.pid, req)
+}
+
+func hostsFile(l layout) string {
+	text := "127.0.0.1 localhost\n::1 localhost\n"
+	for _, e := range append(l.nodes(), l.hosts()...) {
+		for _, ip := range e.ips {
+			text += ip.String() + " " + e.name + "\n"
+		}
+	}
+	return text
+}

@@ -1,0 +1,106 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/egret-net/egret/internal/sandbox/rootfs"
+)
+
+// GatewayMode says how pods' traffic leaves a node, as the agent's flag of this name.
+type GatewayMode string
+
+// Gateway modes.
+const (
+	Shared GatewayMode = "shared"
+	Local  GatewayMode = "local"
+)
+
+// IPFamily says which addresses the cluster has.
+type IPFamily string
+
+// Families. In a dual-stack cluster IPv4 comes first.
+const (
+	IPv4 IPFamily = "ipv4"
+	IPv6 IPFamily = "ipv6"
+	Dual IPFamily = "dual"
+)
+
+// CNI is the pod network.
+type CNI string
+
+// Pod networks. PTP is the plain reference for the time a pod takes to start: one veth a pod, no Services, no cluster DNS.
+const (
+	Egret CNI = "egret"
+	PTP   CNI = "ptp"
+)
+
+const (
+	maxNodes = 90
+	maxHosts = 90
+)
+
+// Options describe a sandbox. Defaults fills what is left out.
+type Options struct {
+	Name          string      `json:"name"`
+	Nodes         int         `json:"nodes"`
+	ExternalHosts int         `json:"externalHosts"`
+	GatewayMode   GatewayMode `json:"gatewayMode"`
+	IPFamily      IPFamily    `json:"ipFamily"`
+	CNI           CNI         `json:"cni"`
+
+	StateDir string `json:"-"` // of all sandboxes; on a file system that overlayfs takes as upper folder, such as ext4
+	CacheDir string `json:"-"` // root folder and images
+	BinDir   string `json:"-"` // egret-sandbox, egret-controlplane and the product's binaries
+}
+
+// Defaults are the options of `egret-sandbox up` without flags.
+func Defaults() Options {
+	return Options{
+		Name: "egret", Nodes: 3, ExternalHosts: 2, GatewayMode: Shared, IPFamily: IPv4, CNI: Egret,
+		StateDir: "/var/lib/egret/sandbox", CacheDir: rootfs.CacheDir(), BinDir: binDir(),
+	}
+}
+
+// binDir is the folder of the running program, which make build fills.
+func binDir() string {
+	exe, err := os.Executable()
+	if err != nil {
+		return "bin"
+	}
+	return filepath.Dir(exe)
+}
+
+var namePattern = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,30}[a-z0-9])?$`)
+
+// Validate says what is wrong with the options.
+func (o Options) Validate() error {
+	switch {
+	case !namePattern.MatchString(o.Name):
+		return fmt.Errorf("name %q: want up to 32 lower-case letters, digits and hyphens, first a letter", o.Name)
+	case o.Nodes < 1 || o.Nodes > maxNodes:
+		return fmt.Errorf("%d nodes: want 1 to %d", o.Nodes, maxNodes)
+	case o.ExternalHosts < 0 || o.ExternalHosts > maxHosts:
+		return fmt.Errorf("%d external hosts: want 0 to %d", o.ExternalHosts, maxHosts)
+	case o.GatewayMode != Shared && o.GatewayMode != Local:
+		return fmt.Errorf("gateway mode %q: want %s or %s", o.GatewayMode, Shared, Local)
+	case o.IPFamily != IPv4 && o.IPFamily != IPv6 && o.IPFamily != Dual:
+		return fmt.Errorf("IP family %q: want %s, %s or %s", o.IPFamily, IPv4, IPv6, Dual)
+	case o.CNI != Egret && o.CNI != PTP:
+		return fmt.Errorf("pod network %q: want %s or %s", o.CNI, Egret, PTP)
+	case !filepath.IsAbs(o.StateDir) || !filepath.IsAbs(o.CacheDir) || !filepath.IsAbs(o.BinDir):
+		return errors.New("state, cache and binary folder: want absolute paths")
+	}
+	return nil
+}
+
+func (o Options) dir() string { return filepath.Join(o.StateDir, o.Name) }
+
+func (o Options) bin(name string) string { return filepath.Join(o.BinDir, name) }
+
+func (o Options) rootDir() string { return filepath.Join(o.CacheDir, "root") }
+
+func (o Options) imageDir() string { return filepath.Join(o.CacheDir, "images") }

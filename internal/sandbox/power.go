@@ -1,0 +1,122 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/egret-net/egret/internal/sandbox/nodeinit"
+)
+
+// PowerOff takes a node's power: its links go down at once and every process of it dies. No error if it is off.
+func (c *Cluster) PowerOff(name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	unlock, err := lockState(c.layout, false)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return n.powerOff()
+}
+
+// PowerOn boots a node with the disk it had, fresh links and another boot id. It returns when the node's processes are
+// being started and its agents have credentials for the present Node object, which a test may have deleted meanwhile.
+func (c *Cluster) PowerOn(ctx context.Context, name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	unlock, err := lockState(c.layout, false)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if n.on() {
+		return nil
+	}
+	if err := n.powerOff(); err != nil { // what a crash between links and processes left
+		return err
+	}
+	if err := n.powerOn(); err != nil {
+		return err
+	}
+	return c.refreshAgents(ctx, n)
+}
+
+func (c *Cluster) refreshAgents(ctx context.Context, n node) error {
+	if c.layout.options.CNI == PTP {
+		return nil
+	}
+	client, err := c.Client()
+	if err != nil {
+		return err
+	}
+	object, err := c.registered(ctx, client, n)
+	if err != nil {
+		return err
+	}
+	return issueAgents(ctx, client, n, object)
+}
+
+// Processes lists the supervised processes of a node.
+func (c *Cluster) Processes(ctx context.Context, node string) ([]nodeinit.Status, error) {
+	return c.ask(ctx, node, nodeinit.Request{Op: "list"})
+}
+
+// KillProcess sends SIGKILL to a supervised process of a node, which then is started again after 0.3 s.
+func (c *Cluster) KillProcess(ctx context.Context, node, process string) error {
+	return c.SignalProcess(ctx, node, process, syscall.SIGKILL)
+}
+
+// SignalProcess sends a signal to a supervised process of a node.
+func (c *Cluster) SignalProcess(ctx context.Context, node, process string, signal syscall.Signal) error {
+	_, err := c.ask(ctx, node, nodeinit.Request{Op: "kill", Unit: process, Signal: signal})
+	return err
+}
+
+// StopProcess ends a supervised process of a node and keeps it from being started again until StartProcess.
+func (c *Cluster) StopProcess(ctx context.Context, node, process string) error {
+	_, err := c.ask(ctx, node, nodeinit.Request{Op: "stop", Unit: process})
+	return err
+}
+
+// StartProcess starts a stopped process of a node.
+func (c *Cluster) StartProcess(ctx context.Context, node, process string) error {
+	_, err := c.ask(ctx, node, nodeinit.Request{Op: "start", Unit: process})
+	return err
+}
+
+// PidOf is the pid of a node's supervised process, as ExecIn sees it; 0 if it does not run just now.
+func (c *Cluster) PidOf(ctx context.Context, node, process string) (int, error) {
+	units, err := c.Processes(ctx, node)
+	if err != nil {
+		return 0, err
+	}
+	for _, u := range units {
+		if u.Name == process {
+			return u.PID, nil
+		}
+	}
+	return 0, fmt.Errorf("node %s has no process %q", node, process)
+}
+
+func (c *Cluster) ask(ctx context.Context, name string, req nodeinit.Request) ([]nodeinit.Status, error) {
+	n, err := c.node(name)
+	if err != nil {
+		return nil, err
+	}
+	return n.process(ctx, req)
+}
+
+func (c *Cluster) node(name string) (node, error) {
+	for _, n := range c.nodes() {
+		if n.name == name {
+			return n, nil
+		}
+	}
+	return node{}, errors.New("no node " + name + ": there are " + c.names())
+}

@@ -1,0 +1,52 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// startInit starts a node's first process in the node's network namespace and fresh namespaces of all other kinds.
+func startInit(n node) (process, error) {
+	for _, dir := range []string{n.etc(), n.logs(), filepath.Join(n.disk(), "containerd"), filepath.Join(n.disk(), "kubelet")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return process{}, err
+		}
+	}
+	cmd := exec.Command(n.layout.options.bin("egret-sandbox"), "init", n.specFile())
+	cmd.Env = n.environment()
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC,
+	}
+	return startDaemon(n.netns, cmd, filepath.Join(n.dir(), "init.log"))
+}
+
+// startDaemon starts cmd in a network namespace, with its output appended to a file, so that it outlives this process.
+func startDaemon(netns string, cmd *exec.Cmd, logFile string) (process, error) {
+	if err := os.MkdirAll(filepath.Dir(logFile), 0o755); err != nil {
+		return process{}, err
+	}
+	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return process{}, err
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setsid = true // an interrupt of the terminal is not for it
+	if err := inNetns(netns, cmd.Start); err != nil {
+		return process{}, fmt.Errorf("start %s: %w", filepath.Base(cmd.Path), err)
+	}
+	p, err := identify(cmd.Process.Pid)
+	if err != nil {
+		return process{}, fmt.Errorf("%s ended at once, see %s: %w", filepath.Base(cmd.Path), logFile, err)
+	}
+	go func() { _ = cmd.Wait() }() // collects it if it ends before this process does
+	return p, nil
+}
