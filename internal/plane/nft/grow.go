@@ -175,8 +175,8 @@ func named(o object) knftables.Object {
 	return &knftables.Set{Name: o.name}
 }
 
-// ruleSteps insert each missing rule before the next one by name that is there, and then replace those whose text changed: a
-// replaced rule loses the handle that an insertion would name.
+// ruleSteps insert each missing rule before the next one by name that is there, and then replace those whose text changed:
+// no insertion names a handle that may have gone with a replacement.
 func ruleSteps(chain string, want []wantedRule, have []heldRule) []step {
 	byName := map[string]heldRule{}
 	for _, h := range have {

@@ -125,7 +125,7 @@ func TestOwnersMayNameEachOthersSets(t *testing.T) {
 	p := openPlane(t)
 	b := chainRows(prerouting)
 	b.NFTSets = map[plan.NFTSet]plan.NFTSetSpec{{Name: "s"}: {Key: "ipv4_addr"}}
-	rows := map[string]*plan.Rows{"b": b}
+	rows := map[string]*plan.Rows{"zz": b}
 	for _, owner := range []string{"a", "c"} {
 		rows[owner] = &plan.Rows{NFTRules: map[plan.NFTRule]string{{Chain: inetChain("pre"), Name: owner}: "ip saddr @s accept"}}
 	}
@@ -150,10 +150,11 @@ func TestRefusedRuleLeavesTheOldOne(t *testing.T) {
 	fatal(t, apply(t, p, state(map[string]*plan.Rows{"o": rows, "x": {NFTRules: map[plan.NFTRule]string{k: "ip saddr @s accept"}}})))
 	rows.NFTSets = nil
 	for range 2 {
-		err := apply(t, p, state(map[string]*plan.Rows{"o": rows, "x": {NFTRules: map[plan.NFTRule]string{k: "nonsense"}}}))
-		if r := plane.Refusals(err); len(r) != 1 || r[0].Owner != "x" {
-			t.Fatalf("refused: %v", err)
+		s := state(map[string]*plan.Rows{"o": rows, "x": {NFTRules: map[plan.NFTRule]string{k: "nonsense"}}})
+		if r := plane.Refusals(p.Grow(t.Context(), s)); len(r) != 1 || r[0].Owner != "x" {
+			t.Fatalf("refused: %v", r)
 		}
+		fatal(t, p.Shrink(t.Context(), s))
 		if !strings.Contains(nftList(t), "ip saddr @s accept") {
 			t.Fatalf("the old rule is gone:\n%s", nftList(t))
 		}
@@ -211,6 +212,60 @@ func TestChainWaitsForItsLink(t *testing.T) {
 	fatal(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "late0"}}))
 	holds()
 }
+
+// Kernels before 6.16 do not hook a chain to another link of the same name: it is made anew.
+func TestChainFollowsItsLinksIndex(t *testing.T) {
+	f, index := NewFake(), 7
+	f.netdev.device = func(string) (int, bool) { return index, true }
+	fatal(t, apply(t, f, stateA()))
+	index = 8
+	fatal(t, apply(t, f, stateA()))
+	if tx := f.NetDev.LastTransaction.String(); !strings.Contains(tx, "delete table") || !strings.Contains(tx, "add chain netdev egret lo-in") {
+		t.Errorf("the chain was not made anew:\n%s", tx)
+	}
+}
+
+// Each object has one record, also when objects were deleted by others and came back with another definition.
+func TestRecordsFollowObjects(t *testing.T) {
+	p := openPlane(t)
+	fatal(t, apply(t, p, stateA()))
+	run(t, p.inet.nft, func(tx *knftables.Transaction) {
+		tx.Flush(&knftables.Chain{Name: "post"})
+		tx.Delete(&knftables.Chain{Name: "post"})
+	})
+	p.Forget()
+	rows := rowsA()
+	rows.NFTChains[inetChain("post")] = plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "-10"}
+	fatal(t, apply(t, p, state(map[string]*plan.Rows{"a": rows})))
+	records, err := p.inet.nft.ListElements(t.Context(), "set", recordSet)
+	fatal(t, err)
+	if have, want := len(records), len(p.inet.held.objects); have != want {
+		t.Errorf("%d records of %d objects", have, want)
+	}
+}
+
+func TestFailingTargetIsNobodysFault(t *testing.T) {
+	f := NewFake()
+	f.inet.nft = &counted{Interface: f.INet, away: 100}
+	f.inet.held = newHeld()
+	err := f.Grow(t.Context(), stateA())
+	if !errors.Is(err, errAway) || len(plane.Refusals(err)) != 0 {
+		t.Errorf("error is %v", err)
+	}
+	f.inet.nft = &silent{counted{Interface: f.INet, away: 100}}
+	if err := f.Grow(t.Context(), stateA()); !errors.Is(err, errAway) || len(plane.Refusals(err)) != 0 {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// silent can list, but neither write nor try.
+type silent struct{ counted }
+
+func (s *silent) ListAll(ctx context.Context) (map[string][]string, error) {
+	return s.Interface.ListAll(ctx)
+}
+
+func (s *silent) Check(context.Context, *knftables.Transaction) error { return errAway }
 
 func TestNothingWantedLeavesNothing(t *testing.T) {
 	p := openPlane(t)

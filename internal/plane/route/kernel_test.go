@@ -50,6 +50,7 @@ func TestForeignRowsThatAreWantedAreLeftAlone(t *testing.T) {
 	newHost(t)
 	ip(t, "link set br0 up")
 	ip(t, "addr add 10.1.0.1/24 dev br0")
+	ip(t, "addr add 192.0.2.77/32 dev br0") // wanted deprecated
 	ip(t, "addr add fd00:1::1/64 dev br0 nodad")
 	ip(t, "route add 10.9.0.0/16 via 10.1.0.254 dev br0 mtu 1400 proto static")
 	ip(t, "rule add pref 30 to 10.96.0.0/16 lookup 7")
@@ -72,6 +73,9 @@ func TestForeignRouteInTheWayIsARefusal(t *testing.T) {
 	r := plane.Refusals(apply(t, p, stateA()))
 	if len(r) != 2 || r[0].Owner != "a" || !strings.HasPrefix(r[0].Row, "route table 254 fd00:8::/64") || !strings.HasPrefix(r[1].Row, "route table 254 10.9.0.0/16") {
 		t.Fatalf("refused %v", r)
+	}
+	if !strings.Contains(r[0].Error(), "somebody else") {
+		t.Errorf("the refusal does not say why: %v", r[0])
 	}
 	wantIP(t, "route show", "10.9.0.0/16 dev br0 proto static scope link")
 	ip(t, "route del 10.9.0.0/16")
