@@ -15,7 +15,7 @@ import (
 // Node is a node as the world has it. An annotation that cannot be read is a problem; one that is not there is none.
 func Node(o *corev1.Node) *world.Node {
 	n := &world.Node{
-		Name: o.Name, Labels: o.Labels, ChassisID: o.Annotations[v1.AnnotationNodeChassisID], Ready: ready(o),
+		Name: o.Name, UID: string(o.UID), Labels: o.Labels, ChassisID: o.Annotations[v1.AnnotationNodeChassisID], Ready: ready(o),
 		BootID: o.Status.NodeInfo.BootID, Deleting: o.DeletionTimestamp != nil, Version: o.ResourceVersion,
 	}
 	for _, r := range nodeReaders {

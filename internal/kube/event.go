@@ -1,0 +1,53 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// noteLimit is how long the API lets an Event's note be.
+const noteLimit = 1024
+
+// Event is something to tell people about an object.
+type Event struct {
+	Regarding corev1.ObjectReference
+	Warning   bool
+	Reason    string // "Moved"
+	Action    string // "Assign"
+	Note      string
+}
+
+// PostEvent creates an Event. Reporter is the program ("egret-controller"), instance the node it runs on.
+func (c *Clients) PostEvent(ctx context.Context, reporter, instance string, e Event) error {
+	namespace := e.Regarding.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	kind := corev1.EventTypeNormal
+	if e.Warning {
+		kind = corev1.EventTypeWarning
+	}
+	o := &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: e.Regarding.Name + ".", Namespace: namespace},
+		EventTime:  metav1.NewMicroTime(time.Now()), ReportingController: reporter, ReportingInstance: instance,
+		Regarding: e.Regarding, Type: kind, Reason: e.Reason, Action: e.Action, Note: shortened(e.Note, noteLimit),
+	}
+	err := c.Events.Post().Namespace(namespace).Resource("events").Body(o).Do(ctx).Error()
+	if err != nil {
+		return fmt.Errorf("event %s on %s %s: %w", e.Reason, e.Regarding.Kind, e.Regarding.Name, err)
+	}
+	return nil
+}
+
+func shortened(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	const more = "..."
+	return s[:limit-len(more)] + more
+}

@@ -1,0 +1,56 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// metadata is what a merge patch says of an object's metadata. A resourceVersion makes the API server refuse it (conflict) unless the
+// object is still at that version.
+type metadata struct {
+	ResourceVersion string            `json:"resourceVersion,omitempty"`
+	Annotations     map[string]string `json:"annotations,omitempty"`
+}
+
+// PatchNode merges annotations into a node, if it is still at version; an empty version is any. It returns the new version.
+func (c *Clients) PatchNode(ctx context.Context, name, version string, annotations map[string]string) (string, error) {
+	body := encode(map[string]metadata{"metadata": {version, annotations}})
+	var n corev1.Node
+	err := c.Core.Patch(types.MergePatchType).Resource(string(Nodes)).Name(name).Body([]byte(body)).Do(ctx).Into(&n)
+	if err != nil {
+		return "", fmt.Errorf("annotations of node %s: %w", name, err)
+	}
+	return n.ResourceVersion, nil
+}
+
+// statusPatch has every field of the status, so that what is empty becomes empty.
+type statusPatch struct {
+	Metadata metadata `json:"metadata"`
+	Status   struct {
+		Items             []v1.EgressIPStatusItem `json:"items"`
+		AssignedNodes     string                  `json:"assignedNodes"`
+		AssignedEgressIPs string                  `json:"assignedEgressIPs"`
+		InForce           []v1.IPFamily           `json:"inForce"`
+		Conditions        any                     `json:"conditions"`
+	} `json:"status"`
+}
+
+// PatchEgressIPStatus makes the status of an EgressIP say what e says, if the object is still at e.Version. It returns the new version.
+func (c *Clients) PatchEgressIPStatus(ctx context.Context, e *world.EgressIP) (string, error) {
+	s := EgressIPStatus(e)
+	patch := statusPatch{Metadata: metadata{ResourceVersion: e.Version}}
+	patch.Status.Items, patch.Status.AssignedNodes, patch.Status.AssignedEgressIPs = s.Items, s.AssignedNodes, s.AssignedEgressIPs
+	patch.Status.InForce, patch.Status.Conditions = s.InForce, s.Conditions
+	var out v1.EgressIP
+	err := c.EgressIP.Patch(types.MergePatchType).Resource(string(EgressIPs)).Name(e.Name).SubResource("status").Body([]byte(encode(patch))).Do(ctx).Into(&out)
+	if err != nil {
+		return "", fmt.Errorf("status of EgressIP %s: %w", e.Name, err)
+	}
+	return out.ResourceVersion, nil
+}
