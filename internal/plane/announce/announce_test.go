@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,9 +118,9 @@ func TestSchedule(t *testing.T) {
 
 func TestFailureIsItsOwnersAndRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broken := true
+		var mended atomic.Bool
 		f := &Fake{Fail: func(a plan.Announcement) error {
-			if broken && a.IP.Is6() {
+			if !mended.Load() && a.IP.Is6() {
 				return errors.New("no such device")
 			}
 			return nil
@@ -129,7 +130,7 @@ func TestFailureIsItsOwnersAndRetried(t *testing.T) {
 		if r := plane.Refusals(err); len(r) != 1 || r[0].Owner != "eip" || len(f.Sent()) != 1 {
 			t.Fatalf("got %v with %d sent", err, len(f.Sent()))
 		}
-		broken = false
+		mended.Store(true)
 		time.Sleep(150 * time.Millisecond)
 		synctest.Wait()
 		if err := p.Grow(t.Context(), state("172.18.0.50", "fc00::50")); err != nil || len(f.Sent()) != 3 {

@@ -12,8 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/plane/ovs/ovstest"
 )
+
+var _ Zones = (*ovs.DB)(nil)
 
 var addr = netip.MustParseAddr
 

@@ -66,9 +66,6 @@ func number(bridge, name string, ports Ports) (string, bool) {
 		other, patch = "br-int", true
 	}
 	if patch {
-		if strings.EqualFold(other, "BRIDGE_TO_BR_INT") {
-			other = "br-int"
-		}
 		var ok bool
 		if name, ok = ports.PatchTo(bridge, other); !ok {
 			return "", false
