@@ -1,4 +1,4 @@
-// Package route holds what a node's kernel must know beside packets filters: addresses, routes, policy routing rules and
+// Package route holds what a node's kernel must know besides packet filters: addresses, routes, policy routing rules and
 // sysctls; and reads the host's links, addresses and routes as facts.
 //
 // In: State.Addrs, Routes, Rules and Sysctls. Out: the current network namespace has them. Links that have wanted
