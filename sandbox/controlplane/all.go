@@ -35,7 +35,7 @@ func runAll(args []string) error {
 	return nil
 }
 
-// serve starts the parts in their order of need and stops them in the opposite one.
+// serve starts etcd, then what needs it, and stops them in the opposite order.
 func serve(ctx context.Context, cancel context.CancelCauseFunc, c config) error {
 	report := stopwatch()
 	forwarder, err := newForwarder(c)
@@ -57,25 +57,38 @@ func serve(ctx context.Context, cancel context.CancelCauseFunc, c config) error 
 	if err != nil {
 		return err
 	}
-	var parts sync.WaitGroup
-	defer parts.Wait()
-	start := func(name string, run func(context.Context) error) {
-		parts.Go(func() { cancel(ended(ctx, name, run(ctx))) })
-	}
-	start("kube-apiserver", apiserver)
+	p := &parts{ctx: ctx, cancel: cancel}
+	defer p.running.Wait()
+	p.start("kube-apiserver", apiserver)
 	if forwarder != nil {
-		start("forwarder", forwarder)
+		p.start("forwarder", forwarder)
 	}
-	if err := waitReady(ctx, c); err != nil {
-		cancel(err)
+	return p.serveReady(c, report)
+}
+
+// parts are the components that run until ctx ends; the first to end by itself ends all.
+type parts struct {
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	running sync.WaitGroup
+}
+
+func (p *parts) start(name string, run func(context.Context) error) {
+	p.running.Go(func() { p.cancel(ended(p.ctx, name, run(p.ctx))) })
+}
+
+// serveReady starts the API server's clients once it is ready, and returns when all are to end.
+func (p *parts) serveReady(c config, report func(string)) error {
+	if err := waitReady(p.ctx, c); err != nil {
+		p.cancel(err)
 		return err
 	}
 	report("kube-apiserver ready")
-	start("kube-controller-manager", func(ctx context.Context) error { return runControllerManager(ctx, c) })
-	start("kube-scheduler", func(ctx context.Context) error { return runScheduler(ctx, c) })
-	<-ctx.Done()
+	p.start("kube-controller-manager", func(ctx context.Context) error { return runControllerManager(ctx, c) })
+	p.start("kube-scheduler", func(ctx context.Context) error { return runScheduler(ctx, c) })
+	<-p.ctx.Done()
 	report("stopping")
-	return context.Cause(ctx)
+	return context.Cause(p.ctx)
 }
 
 // newForwarder opens --forward-fd; nil if there is none.
