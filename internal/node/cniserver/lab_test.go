@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/invoke"
 	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/plugins/pkg/ns"
@@ -42,14 +43,21 @@ func newLab(t *testing.T, subnets ...string) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
+	waitForVeths(t, 0) // of the test before
 	f := &faults{}
 	l := &lab{
 		t: t, faults: f, node: newFakeNode(f, subnets...), ports: faultyPorts{cniserver.FromOVS(ovs.NewFake()), f},
-		socket: filepath.Join(t.TempDir(), "cni.sock"), cni: libcni.NewCNIConfigWithCacheDir([]string{plugin}, t.TempDir(), nil),
+		socket: filepath.Join(t.TempDir(), "cni.sock"), cni: newCNI(plugin, t.TempDir()),
 	}
 	l.start()
 	t.Cleanup(func() { l.stop() })
 	return l
+}
+
+// newCNI names the executor: the library's default is set without a lock at the first call.
+func newCNI(plugin, cache string) *libcni.CNIConfig {
+	exec := &invoke.DefaultExec{RawExec: &invoke.RawExec{Stderr: os.Stderr}}
+	return libcni.NewCNIConfigWithCacheDir([]string{plugin}, cache, exec)
 }
 
 // start starts a server, as a new process of the agent does.
