@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -98,6 +99,9 @@ func execCommand(o *sandbox.Options) *cobra.Command {
 			c, err := sandbox.Load(*o)
 			if err != nil {
 				return err
+			}
+			if args[1] == "--" { // not taken away by the flag parser, which stops at the first argument
+				args = slices.Delete(args, 1, 2)
 			}
 			command, err := c.Command(args[0], args[1:]...)
 			if err != nil {

@@ -32,9 +32,13 @@ func identities(number int) []identity {
 	return ids
 }
 
-// issueKubelet gives a node its kubelet's certificate; the kubelet starts when it is there. It needs no API server.
+// issueKubelet gives a node its kubelet's certificate, if it has none yet; the kubelet starts when it is there. It needs
+// no API server.
 func issueKubelet(ctx context.Context, n node) error {
-	l := n.layout
+	l, file := n.layout, filepath.Join(n.etc(), "kubelet.kubeconfig")
+	if _, err := os.Stat(file); err == nil {
+		return nil
+	}
 	ca, err := os.ReadFile(filepath.Join(l.controlPlaneDir(), "pki", "ca.crt"))
 	if err != nil {
 		return err
@@ -53,7 +57,7 @@ func issueKubelet(ctx context.Context, n node) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(n.etc(), "kubelet.kubeconfig"), content, 0o600)
+	return replaceFile(file, content, 0o600)
 }
 
 // issueAgents gives Egret's programs on a node tokens that are bound to the Node object, as a pod's would be: the API

@@ -33,7 +33,7 @@ func nodeUnits(l layout, e endpoint, number int, datapath string, images []strin
 	if l.options.CNI == PTP {
 		return units
 	}
-	units = append(units, ovsUnits(e)...)
+	units = append(units, ovsUnits(e, datapath)...)
 	units = append(units, ovnUnits()...)
 	if have("egret-node") {
 		units = append(units, agentUnit(l, e, datapath))
@@ -80,9 +80,9 @@ func importUnit(file string) nodeinit.Unit {
 	}
 }
 
-// ovsUnits are the switch and its database. The system id is the node's name, which is its chassis name in OVN; all
-// other settings are the agent's.
-func ovsUnits(e endpoint) []nodeinit.Unit {
+// ovsUnits are the switch and its database. The settings in it are those that ovn-controller must find when it first
+// looks: it makes br-int at once, with the kernel's datapath if not told otherwise. All others are the agent's.
+func ovsUnits(e endpoint, datapath string) []nodeinit.Unit {
 	conf := database("ovsdb-server", "/etc/openvswitch/conf.db", "/usr/share/openvswitch/vswitch.ovsschema", ovsSocket,
 		"--unixctl=/run/openvswitch/ovsdb-server.ctl", "--pidfile=/run/openvswitch/ovsdb-server.pid",
 		"--remote=db:Open_vSwitch,Open_vSwitch,manager_options")
@@ -91,7 +91,8 @@ func ovsUnits(e endpoint) []nodeinit.Unit {
 		Args:  []string{"/usr/sbin/ovs-vswitchd", "unix:" + ovsSocket, "--pidfile=/run/openvswitch/ovs-vswitchd.pid"},
 		Needs: []string{ovsSocket},
 		Before: []nodeinit.Step{{Args: []string{"/usr/bin/ovs-vsctl", "--no-wait", "--timeout=5", "init", "--",
-			"set", "Open_vSwitch", ".", "external_ids:system-id=" + e.name, "external_ids:hostname=" + e.name}}},
+			"set", "Open_vSwitch", ".", "external_ids:system-id=" + e.name, "external_ids:hostname=" + e.name,
+			"external_ids:ovn-bridge-datapath-type=" + datapath}}},
 	}
 	return []nodeinit.Unit{conf, vswitchd}
 }

@@ -32,7 +32,7 @@ type Status struct {
 	Name     string    `json:"name"`
 	State    string    `json:"state"`
 	PID      int       `json:"pid,omitempty"` // in the node's pid namespace
-	Restarts int       `json:"restarts"`      // ends since the node started
+	Restarts int       `json:"restarts"`      // starts but the first
 	Started  time.Time `json:"started,omitzero"`
 	Note     string    `json:"note,omitempty"` // what it waits for, or how it ended
 }
@@ -174,6 +174,9 @@ func (s *supervised) command(ctx context.Context, args []string, log *os.File, o
 func (s *supervised) began(pid int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.status.Started.IsZero() {
+		s.status.Restarts++
+	}
 	s.status.State, s.status.Note, s.status.PID, s.status.Started = Running, "", pid, time.Now()
 }
 
@@ -181,7 +184,6 @@ func (s *supervised) endedNow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.PID = 0
-	s.status.Restarts++
 }
 
 func (s *supervised) waitForNeeds(ctx context.Context) error {
