@@ -28,7 +28,7 @@ type Rig struct {
 	DumpForeign func(t *testing.T) string
 	// DeleteOurs removes one row of A behind the plane's back.
 	DeleteOurs func(t *testing.T)
-	// Monitored planes notice DeleteOurs by themselves, within a second; the others after Forget.
+	// Monitored planes notice DeleteOurs by themselves, after a moment; the others after Forget.
 	Monitored bool
 	// Writes counts the writes that the target has seen so far. May be nil.
 	Writes func() int
@@ -148,7 +148,7 @@ func heals(t *testing.T, r *Rig) {
 	if !r.Monitored {
 		p.Forget()
 	}
-	for deadline := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout / 2); ; time.Sleep(10 * time.Millisecond) {
 		mustApply(t, p, r.A)
 		if r.Dump(t) == r.Text(r.A) || time.Now().After(deadline) {
 			break
