@@ -10,7 +10,6 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/go-logr/logr"
-	"github.com/ovn-kubernetes/libovsdb/cache"
 	"github.com/ovn-kubernetes/libovsdb/client"
 	"github.com/ovn-kubernetes/libovsdb/model"
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
@@ -61,13 +60,11 @@ func Connect(ctx context.Context, endpoint string, log *slog.Logger) (*DB, error
 // Close ends the connection.
 func (d *DB) Close() { d.client.Close() }
 
-// Changed gets a value when something changed in the database since the last one was taken.
+// Changed gets a value when something changed in the database since the last one was taken, counters of configurations apart.
 func (d *DB) Changed() <-chan struct{} { return d.changed }
 
 func (d *DB) monitor(ctx context.Context) error {
-	event := func(string, model.Model) { d.signal() }
-	d.client.Cache().AddEventHandler(&cache.EventHandlerFuncs{AddFunc: event, DeleteFunc: event,
-		UpdateFunc: func(string, model.Model, model.Model) { d.signal() }})
+	d.client.Cache().AddEventHandler(d.watch())
 	o, b, p, i := &openVSwitch{}, &bridge{}, &port{}, &iface{}
 	_, err := d.client.Monitor(ctx, d.client.NewMonitor(
 		client.WithTable(o, &o.Bridges, &o.CurCfg, &o.ExternalIDs, &o.NextCfg),
@@ -80,11 +77,15 @@ func (d *DB) monitor(ctx context.Context) error {
 	return nil
 }
 
-func (d *DB) signal() {
+// signal wakes those who wait; matters tells Changed as well.
+func (d *DB) signal(matters bool) {
 	d.mu.Lock()
 	close(d.wake)
 	d.wake = make(chan struct{})
 	d.mu.Unlock()
+	if !matters {
+		return
+	}
 	select {
 	case d.changed <- struct{}{}:
 	default:

@@ -238,6 +238,28 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+func TestChangedLeavesCountersOut(t *testing.T) {
+	s, d := start(t)
+	must(t, d.settle(t.Context()))
+	time.Sleep(100 * time.Millisecond)
+	select {
+	case <-d.Changed():
+	default:
+	}
+	s.Vsctl("set", "bridge", "br-int", "external_ids:ovn-nb-cfg=5", "external_ids:ovn-nb-cfg-ts=6")
+	select {
+	case <-d.Changed():
+		t.Fatal("told of a counter")
+	case <-time.After(100 * time.Millisecond):
+	}
+	s.Vsctl("set", "bridge", "br-int", "external_ids:ct-zone-GR_n1_snat=5")
+	select {
+	case <-d.Changed():
+	case <-time.After(time.Second):
+		t.Fatal("not told of a new zone")
+	}
+}
+
 func TestDatabaseRestart(t *testing.T) {
 	s, d := start(t)
 	s.KillDB()

@@ -1,0 +1,39 @@
+package ovs
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+
+	"github.com/ovn-kubernetes/libovsdb/cache"
+	"github.com/ovn-kubernetes/libovsdb/model"
+)
+
+// watch wakes those who wait on every event, and tells Changed of those that matter.
+func (d *DB) watch() cache.EventHandler {
+	row := func(string, model.Model) { d.signal(true) }
+	return &cache.EventHandlerFuncs{AddFunc: row, DeleteFunc: row,
+		UpdateFunc: func(_ string, old, now model.Model) { d.signal(matters(old, now)) }}
+}
+
+// matters is false for counters that follow our own writes: ovn-controller notes the Northbound configuration's number on br-int
+// (ovn-nb-cfg, ovn-nb-cfg-ts), and ovs-vswitchd its own in cur_cfg. A loop that acted on them would never rest.
+func matters(old, now model.Model) bool {
+	return !reflect.DeepEqual(withoutCounters(old), withoutCounters(now))
+}
+
+func withoutCounters(row model.Model) any {
+	switch r := row.(type) {
+	case *openVSwitch:
+		c := *r
+		c.CurCfg, c.NextCfg = 0, 0
+		return c
+	case *bridge:
+		c := *r
+		c.ExternalIDs = map[string]string{} // not nil for one and empty for the other
+		maps.Copy(c.ExternalIDs, r.ExternalIDs)
+		maps.DeleteFunc(c.ExternalIDs, func(k, _ string) bool { return strings.HasPrefix(k, "ovn-nb-cfg") })
+		return c
+	}
+	return row
+}
