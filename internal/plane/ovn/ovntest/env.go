@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,11 +104,13 @@ func (e *Env) start(name, program string, args ...string) {
 func (e *Env) waitFor(path string) {
 	e.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		if _, err := os.Stat(path); err == nil {
+		// The file is there before the daemon listens.
+		if c, err := net.Dial("unix", path); err == nil {
+			_ = c.Close()
 			return
 		}
 	}
-	e.t.Fatalf("%s did not appear; logs: %v", path, e.logs)
+	e.t.Fatalf("nobody listens on %s; logs: %v", path, e.logs)
 }
 
 func (e *Env) stopAll() {
