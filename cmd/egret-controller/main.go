@@ -1,0 +1,98 @@
+// Command egret-controller decides for the cluster: ids and subnets of nodes, and which node hosts which egress IP. Several may run;
+// one leads. It writes Kubernetes objects only.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
+
+	"github.com/egret-net/egret/internal/controller"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// requestsPerSecond to the API server; the server's own fairness protects it.
+const requestsPerSecond = 500
+
+type options struct {
+	kubeconfig, nodeName, metricsAddress string
+	verbosity                            int
+	config                               world.Config
+}
+
+func main() {
+	o, err := parse(os.Args[1:])
+	if err == nil {
+		err = run(o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "egret-controller:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string) (*options, error) {
+	o := &options{config: world.Config{JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets()}}
+	f := flag.NewFlagSet("egret-controller", flag.ExitOnError)
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says how to reach the API server; without it, as a pod does")
+	f.StringVar(&o.nodeName, "node-name", os.Getenv("NODE_NAME"), "`name` of the node that this runs on: the identity in the election")
+	clusterSubnets := f.String("cluster-subnets", "10.244.0.0/16/24", "`ranges` of pod addresses, each with the length of a node's part: 10.244.0.0/16/24,fd00:10:244::/48/64")
+	serviceSubnets := f.String("service-subnets", "10.96.0.0/16", "`ranges` of cluster IPs: 10.96.0.0/16,fd00:10:96::/112")
+	f.StringVar(&o.metricsAddress, "metrics-address", "", "`host:port` for /metrics and /healthz; without it, neither is served")
+	f.IntVar(&o.verbosity, "v", 0, "`level` of detail in the log: 0, or 1 and more for debugging")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if o.nodeName == "" {
+		return nil, fmt.Errorf("no node name: give --node-name, or NODE_NAME in the environment")
+	}
+	var err error
+	if o.config.ClusterSubnets, err = world.ParseClusterSubnets(*clusterSubnets); err != nil {
+		return nil, err
+	}
+	o.config.ServiceSubnets, err = world.ParseSubnets(*serviceSubnets)
+	return o, err
+}
+
+func run(o *options) error {
+	log := logger(o.verbosity)
+	config, err := kube.Config(o.kubeconfig, requestsPerSecond, "egret-controller")
+	if err != nil {
+		return err
+	}
+	clients, err := kube.NewClients(config)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	source := kube.NewSource(clients, kube.Nodes, kube.Pods, kube.Services, kube.EgressIPs, kube.EgressNodes)
+	metrics := controller.NewMetrics()
+	c := controller.New(&o.config, source, controller.APIWriter{Clients: clients, Node: o.nodeName}, metrics, log)
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { source.Run(ctx); return nil })
+	group.Go(func() error { c.Run(ctx); return nil })
+	group.Go(func() error { return controller.Elect(ctx, config, o.nodeName, c.Lead) })
+	group.Go(func() error { return controller.Serve(ctx, o.metricsAddress, metrics.Registry, c.Alive) })
+	return group.Wait()
+}
+
+// logger is the program's, and that of client-go.
+func logger(verbosity int) *slog.Logger {
+	level := slog.LevelInfo
+	if verbosity > 0 {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	klog.SetSlogLogger(log.With("from", "client-go"))
+	return log
+}

@@ -1,0 +1,132 @@
+package controller
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// egressIPs are the EgressIPs with what they say and what they should say. While this process leads, what it decided stands in the
+// world in place of what the API has not shown yet: a decision never sees less than the one before it.
+type egressIPs struct {
+	says   map[string]*world.EgressIP // as the API last showed it
+	should map[string]*world.EgressIP // the same, with the status that was decided
+	events map[string][]egressip.Event
+}
+
+func newEgressIPs() *egressIPs {
+	return &egressIPs{says: map[string]*world.EgressIP{}, should: map[string]*world.EgressIP{}, events: map[string][]egressip.Event{}}
+}
+
+// see takes in what changed in the world, and puts there what was decided.
+func (s *egressIPs) see(w *world.World) {
+	for name := range s.says {
+		if w.EgressIP(name) == nil {
+			s.forget(name)
+		}
+	}
+	for _, name := range w.EgressIPs() {
+		s.seeOne(w, name)
+	}
+}
+
+func (s *egressIPs) seeOne(w *world.World, name string) {
+	e, should := w.EgressIP(name), s.should[name]
+	if e == nil || e == should {
+		return
+	}
+	if should != nil && should.UID != e.UID {
+		s.forget(name)
+		should = nil
+	}
+	s.says[name] = e
+	if should != nil {
+		s.put(w, withStatus(e, should.Items, should.InForce, should.Conditions))
+	}
+}
+
+func (s *egressIPs) forget(name string) {
+	delete(s.says, name)
+	delete(s.should, name)
+	delete(s.events, name)
+}
+
+func (s *egressIPs) put(w *world.World, e *world.EgressIP) {
+	s.should[e.Name] = e
+	w.SetEgressIP(e)
+}
+
+func withStatus(e *world.EgressIP, items []world.Assignment, inForce [2]bool, conditions []world.Condition) *world.EgressIP {
+	n := *e
+	n.Items, n.InForce, n.Conditions = items, inForce, conditions
+	return &n
+}
+
+// decide puts a decision about an object in place.
+func (s *egressIPs) decide(w *world.World, name string, d egressip.Decision, now time.Time) {
+	old := w.EgressIP(name)
+	e := withStatus(old, d.Items, d.InForce, conditions(old, d.Conditions, now))
+	if s.should[name] == nil || !sameStatus(old, e) {
+		s.put(w, e)
+	}
+	s.events[name] = append(s.events[name], d.Events...)
+}
+
+// conditions are those that were decided, dated, and those of others.
+func conditions(old *world.EgressIP, decided []world.Condition, now time.Time) []world.Condition {
+	out := slices.Clone(decided)
+	for i := range out {
+		if out[i].Since.IsZero() {
+			out[i].Since = now.UTC().Truncate(time.Second) // as exact as the API keeps it
+		}
+	}
+	for _, c := range old.Conditions {
+		if !slices.ContainsFunc(decided, func(d world.Condition) bool { return d.Type == c.Type }) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// sameStatus says that two EgressIPs' statuses say the same; the order of conditions says nothing.
+func sameStatus(a, b *world.EgressIP) bool {
+	return slices.Equal(a.Items, b.Items) && a.InForce == b.InForce && len(a.Conditions) == len(b.Conditions) &&
+		!slices.ContainsFunc(a.Conditions, func(c world.Condition) bool {
+			return !slices.ContainsFunc(b.Conditions, func(o world.Condition) bool { return sameCondition(c, o) })
+		})
+}
+
+func sameCondition(a, b world.Condition) bool {
+	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message &&
+		a.Generation == b.Generation && a.Since.Equal(b.Since)
+}
+
+// echo says that an object came back from the API just as it was decided: there is nothing new to decide.
+func (s *egressIPs) echo(e *world.EgressIP) bool {
+	should := s.should[e.Name]
+	return should != nil && should.UID == e.UID && should.Generation == e.Generation && should.Created.Equal(e.Created) && sameStatus(should, e)
+}
+
+// takeEvents are the Events to post now that the status is written.
+func (s *egressIPs) takeEvents(name string) []kube.Event {
+	e := s.should[name]
+	if e == nil {
+		return nil
+	}
+	var out []kube.Event
+	for _, ev := range s.events[name] {
+		out = append(out, kube.Event{
+			Regarding: corev1.ObjectReference{APIVersion: v1.GroupVersion.String(), Kind: "EgressIP", Name: name, UID: types.UID(e.UID)},
+			Warning:   ev.Warning, Reason: ev.Reason, Action: "Assign", Note: ev.Message,
+		})
+	}
+	delete(s.events, name)
+	return out
+}

@@ -1,0 +1,65 @@
+package controller
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Metrics are the controller's, in a registry of their own.
+type Metrics struct {
+	Registry    *prometheus.Registry
+	leader      prometheus.Gauge
+	decisions   prometheus.Histogram
+	assignments *prometheus.GaugeVec
+	unassigned  prometheus.Gauge
+	moves       *prometheus.CounterVec
+	writes      *prometheus.CounterVec
+	writeErrors *prometheus.CounterVec
+	eventErrors prometheus.Counter
+}
+
+// NewMetrics registers all metrics.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		Registry:    prometheus.NewRegistry(),
+		leader:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_leader", Help: "1 while this controller leads."}),
+		decisions:   prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_controller_decision_seconds", Help: "Time of one decision about the whole cluster.", Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8)}),
+		assignments: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "egret_controller_assigned_egress_ips", Help: "Egress IPs assigned to a node."}, []string{"node"}),
+		unassigned:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_unassigned_egressips", Help: "EgressIP objects that lack a node for an address."}),
+		moves:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_moves_total", Help: "Egress IPs that left a node, by cause."}, []string{"cause"}),
+		writes:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_writes_total", Help: "Writes to the API server that it took."}, []string{"resource"}),
+		writeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_write_errors_total", Help: "Writes to the API server that failed; they are tried again."}, []string{"resource"}),
+		eventErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "egret_controller_event_errors_total", Help: "Events that were not posted."}),
+	}
+	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		m.leader, m.decisions, m.assignments, m.unassigned, m.moves, m.writes, m.writeErrors, m.eventErrors)
+	return m
+}
+
+// decided counts what a decision says.
+func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision) {
+	load, lacking := map[string]int{}, 0
+	for _, d := range all {
+		for _, i := range d.Items {
+			load[i.Node]++
+		}
+		for _, e := range d.Events {
+			if e.Cause != "" {
+				m.moves.WithLabelValues(e.Cause).Inc()
+			}
+		}
+		if len(d.Conditions) > 0 && d.Conditions[0].Status != "True" {
+			lacking++
+		}
+	}
+	m.assignments.Reset()
+	for _, name := range w.Nodes() {
+		if _, labelled := w.Node(name).Labels[egressip.AssignableLabel]; labelled || load[name] > 0 {
+			m.assignments.WithLabelValues(name).Set(float64(load[name]))
+		}
+	}
+	m.unassigned.Set(float64(lacking))
+}

@@ -1,0 +1,99 @@
+package controller
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/egret-net/egret/internal/feature/zone"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// reasonAllocation is the reason of Events about ids and subnets of nodes.
+const reasonAllocation = "NodeAllocation"
+
+// nodes are the nodes with what they say and what they should say; see egressIPs.
+type nodes struct {
+	says   map[string]*world.Node
+	should map[string]*world.Node
+	told   map[string]string // the problems of a node that people were told of
+}
+
+func newNodes() *nodes {
+	return &nodes{says: map[string]*world.Node{}, should: map[string]*world.Node{}, told: map[string]string{}}
+}
+
+// see takes in what changed in the world, and puts there what was decided.
+func (s *nodes) see(w *world.World) {
+	for name := range s.says {
+		if w.Node(name) == nil {
+			delete(s.says, name)
+			delete(s.should, name)
+			delete(s.told, name)
+		}
+	}
+	for _, name := range w.Nodes() {
+		s.seeOne(w, name)
+	}
+}
+
+func (s *nodes) seeOne(w *world.World, name string) {
+	n, should := w.Node(name), s.should[name]
+	if n == nil || n == should {
+		return
+	}
+	s.says[name] = n
+	if should != nil {
+		s.put(w, withAllocation(n, should.ID, should.Subnets, should.Join, should.Transit))
+	}
+}
+
+func (s *nodes) put(w *world.World, n *world.Node) {
+	s.should[n.Name] = n
+	w.SetNode(n)
+}
+
+func withAllocation(n *world.Node, id int, subnets, join, transit []netip.Prefix) *world.Node {
+	c := *n
+	c.ID, c.Subnets, c.Join, c.Transit = id, subnets, join, transit
+	return &c
+}
+
+// decide puts an allocation in place, and returns what people should know of it and do not yet.
+func (s *nodes) decide(w *world.World, name string, a zone.Allocation) []kube.Event {
+	old := w.Node(name)
+	if n := withAllocation(old, a.ID, a.Subnets, a.Join, a.Transit); s.should[name] == nil || !sameAllocation(old, n) {
+		s.put(w, n)
+	}
+	text := strings.Join(a.Problems, "; ")
+	if text == "" || text == s.told[name] {
+		return nil
+	}
+	s.told[name] = text
+	return []kube.Event{{
+		// Kubernetes' own components name a node by its name in place of the UID, and kubectl describe looks for that.
+		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name, UID: types.UID(name)},
+		Warning:   true, Reason: reasonAllocation, Action: "Allocate", Note: text,
+	}}
+}
+
+func sameAllocation(a, b *world.Node) bool {
+	return a.ID == b.ID && slices.Equal(a.Subnets, b.Subnets) && slices.Equal(a.Join, b.Join) && slices.Equal(a.Transit, b.Transit)
+}
+
+// annotations are those that a node should have and has not. What could not be allocated is left as it is.
+func annotations(says, should *world.Node) map[string]string {
+	id := should.ID
+	if says.ID == id && slices.Equal(says.Join, should.Join) && slices.Equal(says.Transit, should.Transit) {
+		id = 0
+	}
+	subnets := should.Subnets
+	if slices.Equal(says.Subnets, subnets) {
+		subnets = nil
+	}
+	return kube.AllocationAnnotations(id, subnets, should.Join, should.Transit)
+}
