@@ -4,49 +4,65 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"net/netip"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/world"
 )
 
-// API is what the agent writes to Kubernetes: its own Node's annotations, its own EgressNode, and annotations of its own pods.
+// API is what the agent writes to Kubernetes: annotations of its own Node and pods, and its own EgressNode.
 type API struct {
 	Node, BootID, Version string
-	Core                  kubernetes.Interface
-	Dynamic               dynamic.Interface
+	Clients               *kube.Clients
+	// Observe takes what a write returned, so that it is in the world before the watch brings it.
+	Observe func(obj any) error
 }
 
 const fieldManager = "egret-node"
 
-var egressNodes = schema.GroupVersionResource{Group: "egret.k8s.ovn.org", Version: "v1", Resource: "egressnodes"}
-
 // AnnotateNode sets annotations of this node.
 func (a *API) AnnotateNode(ctx context.Context, annotations map[string]string) error {
+	n := &corev1.Node{}
 	patch, err := annotationPatch(annotations, "")
-	if err != nil {
-		return err
+	if err == nil {
+		err = a.Clients.Core.Patch(types.MergePatchType).Resource("nodes").Name(a.Node).
+			VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager}, metav1.ParameterCodec).Body(patch).Do(ctx).Into(n)
 	}
-	_, err = a.Core.CoreV1().Nodes().Patch(ctx, a.Node, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
-	return err
+	if err != nil {
+		return fmt.Errorf("annotate node %s: %w", a.Node, err)
+	}
+	return a.Observe(n)
 }
 
-// AnnotatePod sets annotations of a pod, if it is still the one with that UID.
-func (a *API) AnnotatePod(ctx context.Context, namespace, name, uid string, annotations map[string]string) error {
+// AnnotatePod sets annotations of a pod, if it is still the one with that UID; a nil map of values removes the keys.
+func (a *API) AnnotatePod(ctx context.Context, namespace, name, uid string, annotations map[string]any) error {
+	p := &corev1.Pod{}
 	patch, err := annotationPatch(annotations, uid)
-	if err != nil {
-		return err
+	if err == nil {
+		err = a.Clients.Core.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(name).
+			VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager}, metav1.ParameterCodec).Body(patch).Do(ctx).Into(p)
 	}
-	_, err = a.Core.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
-	return err
+	if err != nil {
+		return fmt.Errorf("annotate pod %s/%s: %w", namespace, name, err)
+	}
+	return a.Observe(p)
+}
+
+// Pod asks the API server for a pod.
+func (a *API) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+	p := &corev1.Pod{}
+	err := a.Clients.Core.Get().Namespace(namespace).Resource("pods").Name(name).Do(ctx).Into(p)
+	return p, err
 }
 
 // annotationPatch names the UID, if any: the API server refuses to change the UID of another object of that name.
-func annotationPatch(annotations map[string]string, uid string) ([]byte, error) {
+func annotationPatch[V any](annotations map[string]V, uid string) ([]byte, error) {
 	meta := map[string]any{"annotations": annotations}
 	if uid != "" {
 		meta["uid"] = uid
@@ -54,34 +70,30 @@ func annotationPatch(annotations map[string]string, uid string) ([]byte, error) 
 	return json.Marshal(map[string]any{"metadata": meta})
 }
 
-// Report writes this node's EgressNode, whole, in one request. The Node owns it, so that it goes with the Node.
+// Report writes this node's EgressNode, whole, in one request. The Node, by its UID, owns it, so that it goes with the Node.
 func (a *API) Report(ctx context.Context, r Report) error {
-	node, err := a.Core.CoreV1().Nodes().Get(ctx, a.Node, metav1.GetOptions{ResourceVersion: "0"})
-	if err != nil {
-		return fmt.Errorf("get node %s, which is to own its EgressNode: %w", a.Node, err)
+	h := &world.Holding{Node: a.Node, BootID: a.BootID, Holds: map[string][]netip.Addr{}}
+	for _, held := range r.Holding {
+		h.Holds[held.EgressIP] = append(h.Holds[held.EgressIP], held.IP)
 	}
-	body, err := json.Marshal(a.egressNode(r, node.UID))
+	body, err := json.Marshal(kube.EgressNode(h, r.Owner, a.Version, r.Problems))
 	if err != nil {
-		return err
+		return fmt.Errorf("encode the EgressNode: %w", err)
 	}
-	force := true
-	_, err = a.Dynamic.Resource(egressNodes).Patch(ctx, a.Node, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: fieldManager, Force: &force})
-	return err
+	force, stored := true, &egretv1.EgressNode{}
+	err = a.Clients.Egret.Patch(types.ApplyPatchType).Resource("egressnodes").Name(a.Node).
+		VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager, Force: &force}, metav1.ParameterCodec).Body(body).Do(ctx).Into(stored)
+	if err != nil {
+		return fmt.Errorf("write EgressNode %s: %w", a.Node, err)
+	}
+	return a.Observe(stored)
 }
 
-func (a *API) egressNode(r Report, owner types.UID) *egretv1.EgressNode {
-	e := &egretv1.EgressNode{
-		TypeMeta: metav1.TypeMeta{APIVersion: "egret.k8s.ovn.org/v1", Kind: "EgressNode"},
-		ObjectMeta: metav1.ObjectMeta{Name: a.Node, OwnerReferences: []metav1.OwnerReference{
-			{APIVersion: "v1", Kind: "Node", Name: a.Node, UID: owner},
-		}},
-		Status: egretv1.EgressNodeStatus{
-			FormatVersion: egretv1.FormatVersion, BootID: a.BootID, AgentVersion: a.Version,
-			HoldingCount: int32(len(r.Holding)), Problems: r.Problems,
-		},
+// anyValues is for patches that may remove keys.
+func anyValues(m map[string]string) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range maps.All(m) {
+		out[k] = v
 	}
-	for _, h := range r.Holding {
-		e.Status.Holding = append(e.Status.Holding, egretv1.Held{EgressIP: h.EgressIP, IP: h.IP.String()})
-	}
-	return e
+	return out
 }

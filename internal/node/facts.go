@@ -1,22 +1,23 @@
 package node
 
 import (
-	"encoding/json"
 	"net/netip"
 	"slices"
 	"strings"
 
-	apiv1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// hostFacts is what the world needs to know of this host. It is nil until the gateway bridge has an address.
+// hostFacts is what the world needs to know of this host; nil while neither the gateway bridge nor its uplink has an address. Addresses move
+// from the one to the other when the agent first starts, and after each boot.
 func hostFacts(h route.Host, c *world.Config) *world.Host {
-	link, ok := h.Link(c.Bridge)
+	link, ok := h.Link(c.UplinkInterface)
 	if !ok {
 		return nil
 	}
+	gateway := func(dev string) bool { return dev == c.Bridge || dev == c.UplinkInterface }
 	out := &world.Host{UplinkMAC: link.MAC, MTU: link.MTU}
 	for _, a := range h.Addrs {
 		if !countsAsHost(a) {
@@ -24,7 +25,7 @@ func hostFacts(h route.Host, c *world.Config) *world.Host {
 		}
 		ip := a.Prefix.Addr()
 		out.Addrs = append(out.Addrs, ip)
-		if _, have := world.FamilyOf(ip).Of(out.Primary); a.Dev == c.Bridge && !have {
+		if _, have := world.FamilyOf(ip).Of(out.Primary); gateway(a.Dev) && !have {
 			out.Primary = append(out.Primary, a.Prefix)
 		}
 	}
@@ -34,7 +35,7 @@ func hostFacts(h route.Host, c *world.Config) *world.Host {
 	slices.SortFunc(out.Primary, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
 	slices.SortFunc(out.Addrs, netip.Addr.Compare)
 	for _, v6 := range []bool{false, true} {
-		if r, ok := h.Default(v6); ok && r.Dev == c.Bridge && r.Via.IsValid() {
+		if r, ok := h.Default(v6); ok && gateway(r.Dev) && r.Via.IsValid() {
 			out.Gateways = append(out.Gateways, r.Via)
 		}
 	}
@@ -47,42 +48,16 @@ func countsAsHost(a route.Address) bool {
 	return !a.Ours && a.Dev != world.ManagementPort && !strings.HasPrefix(a.Dev, "br-") && ip.IsGlobalUnicast() && !ip.IsLinkLocalUnicast()
 }
 
-// nodeAnnotations are what the others must know of this host, under OVN-Kubernetes' names.
-func nodeAnnotations(self string, h *world.Host, n *world.Node, c *world.Config) (map[string]string, error) {
-	primary, cidrs, ips := map[string]string{}, []string{}, []string{}
-	for _, p := range h.Primary {
-		primary["ip"+world.FamilyOf(p.Addr()).String()] = p.String()
-		ips = append(ips, p.String())
+// published is what the others must know of this host.
+func published(self string, h *world.Host, n *world.Node, c *world.Config) map[string]string {
+	f := kube.HostFacts{
+		Zone: self, ChassisID: self, Mode: c.GatewayMode, Bridge: c.Bridge, UplinkMAC: h.UplinkMAC, Primary: h.Primary, Gateways: h.Gateways,
 	}
 	for _, a := range h.Addrs {
-		cidrs = append(cidrs, world.Single(a).String())
+		f.HostCIDRs = append(f.HostCIDRs, world.Single(a))
 	}
-	gateways := []string{}
-	for _, g := range h.Gateways {
-		gateways = append(gateways, g.String())
+	if n != nil && len(n.Subnets) > 0 {
+		f.ManagementMAC = world.MAC(world.Nth(n.Subnets[0], 2))
 	}
-	out := map[string]string{apiv1.AnnotationNodeChassisID: self, apiv1.AnnotationZoneName: self}
-	for key, v := range map[string]any{
-		apiv1.AnnotationNodePrimaryIfaddr: primary,
-		apiv1.AnnotationHostCIDRs:         cidrs,
-		apiv1.AnnotationL3GatewayConfig: map[string]any{"default": map[string]any{
-			"mode": c.GatewayMode, "interface-id": c.Bridge + "_" + self, "bridge-id": c.Bridge, "mac-address": h.UplinkMAC,
-			"ip-addresses": ips, "next-hops": gateways,
-		}},
-		apiv1.AnnotationNodeMgmtPortMACAddresses: managementMAC(n),
-	} {
-		text, err := json.Marshal(v)
-		if err != nil {
-			return nil, err
-		}
-		out[key] = string(text)
-	}
-	return out, nil
-}
-
-func managementMAC(n *world.Node) map[string]string {
-	if n == nil || len(n.Subnets) == 0 {
-		return map[string]string{}
-	}
-	return map[string]string{"default": world.MAC(world.Nth(n.Subnets[0], 2))}
+	return kube.HostAnnotations(f)
 }

@@ -19,13 +19,14 @@ type Held struct {
 
 // Report is what this node says of itself to the others.
 type Report struct {
+	Owner    string // the Node's UID
 	Holding  []Held
 	Problems []string
 }
 
 // Equal compares two reports.
 func (r Report) Equal(o Report) bool {
-	return slices.Equal(r.Holding, o.Holding) && slices.Equal(r.Problems, o.Problems)
+	return r.Owner == o.Owner && slices.Equal(r.Holding, o.Holding) && slices.Equal(r.Problems, o.Problems)
 }
 
 // translates lists the egress IPs that a plan translates to: its NAT rows whose owner is an EgressIP.
@@ -48,8 +49,8 @@ func translates(s *plan.State) []Held {
 
 // report says what is held after a round. An egress IP is held once the flows that translate to it are in OVS (confirmed); until then
 // only what was held before and is still planned counts. What a target refused is not held.
-func report(before Report, o Outcome, confirmed bool) Report {
-	var r Report
+func report(owner string, before Report, o Outcome, confirmed bool) Report {
+	r := Report{Owner: owner}
 	refused := map[string]bool{}
 	for _, x := range o.Refused {
 		refused[x.Owner] = true

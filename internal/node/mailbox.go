@@ -17,6 +17,7 @@ type mailbox[T any] struct {
 
 	mu     sync.Mutex
 	latest *T
+	sent   *T
 	wake   chan struct{}
 }
 
@@ -35,7 +36,6 @@ func (m *mailbox[T]) put(v T) {
 }
 
 func (m *mailbox[T]) run(ctx context.Context) {
-	var sent *T
 	retry := firstRetry
 	timer := time.NewTimer(time.Hour)
 	for {
@@ -45,10 +45,8 @@ func (m *mailbox[T]) run(ctx context.Context) {
 		case <-m.wake:
 		case <-timer.C:
 		}
-		m.mu.Lock()
-		v := m.latest
-		m.mu.Unlock()
-		if v == nil || sent != nil && m.equal(*sent, *v) {
+		v, news := m.next()
+		if !news {
 			timer.Reset(time.Hour)
 			continue
 		}
@@ -58,7 +56,27 @@ func (m *mailbox[T]) run(ctx context.Context) {
 			retry = min(2*retry, lastRetry)
 			continue
 		}
-		sent, retry = v, firstRetry
+		m.delivered(v)
+		retry = firstRetry
 		timer.Reset(time.Hour)
 	}
+}
+
+func (m *mailbox[T]) next() (v *T, news bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.latest, m.latest != nil && (m.sent == nil || !m.equal(*m.sent, *m.latest))
+}
+
+func (m *mailbox[T]) delivered(v *T) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sent = v
+}
+
+// forget has the latest value delivered again.
+func (m *mailbox[T]) forget() {
+	m.mu.Lock()
+	m.sent = nil
+	m.mu.Unlock()
 }

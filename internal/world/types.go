@@ -9,8 +9,8 @@ import (
 
 // Node is a node of the cluster: its labels and what its annotations say, parsed.
 type Node struct {
-	Name   string
-	Labels map[string]string
+	Name, UID string
+	Labels    map[string]string
 	// ID is the node's number (k8s.ovn.org/node-id); 0 until the controller has given one.
 	ID int
 	// Subnets are the node's pod subnets, one a family (k8s.ovn.org/node-subnets).

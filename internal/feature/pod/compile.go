@@ -27,7 +27,7 @@ func (Ports) Compile(w *world.World, key string, out *plan.Rows) {
 	}
 	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: a.LSP()}, plan.Switch(w.Self), plan.Cols{
 		"name": a.LSP(), "addresses": []string{address}, "port_security": []string{address},
-		"options":      map[string]string{"requested-chassis": w.Self},
+		"options":      map[string]string{"requested-chassis": w.Self, "iface-id-ver": a.UID},
 		"external_ids": map[string]string{"pod": "true", "namespace": a.Namespace},
 	})
 }

@@ -1,0 +1,93 @@
+// Command egret-node is the agent of one node: it carries out on its own node what EgressIPs, pods and Services ask for.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"k8s.io/klog/v2"
+
+	"github.com/egret-net/egret/internal/node"
+	"github.com/egret-net/egret/internal/world"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "egret-node:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	var o node.Options
+	f := flag.NewFlagSet("egret-node", flag.ExitOnError)
+	f.StringVar(&o.Node, "node-name", os.Getenv("NODE_NAME"), "this node's name in Kubernetes")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "way to the API server; empty: the pod's own")
+	f.StringVar(&o.OVSRunDir, "ovs-rundir", "/run/openvswitch", "folder of Open vSwitch's sockets")
+	f.StringVar(&o.Northbound, "ovn-nb", "unix:/run/ovn/ovnnb_db.sock", "this zone's Northbound database")
+	f.StringVar(&o.Southbound, "ovn-sb", "unix:/run/ovn/ovnsb_db.sock", "this zone's Southbound database")
+	f.StringVar(&o.CNISocket, "cni-socket", "/run/egret/cni.sock", "where egret-cni asks")
+	f.StringVar(&o.CNIConfDir, "cni-conf-dir", "/etc/cni/net.d", "where the container runtime looks for networks")
+	mode := f.String("gateway-mode", "shared", "shared: pods leave through the gateway router; local: through the host")
+	uplink := f.String("gateway-interface", "eth0", "the node's uplink")
+	datapath := f.String("datapath", "system", "of Open vSwitch: system is the kernel's, netdev is in userspace")
+	cluster := f.String("cluster-subnets", "10.244.0.0/16/24", "pod subnets, each with the length of a node's share")
+	services := f.String("service-subnets", "10.96.0.0/16", "subnets of ClusterIPs")
+	verbose := f.Bool("v", false, "log more")
+	if err := f.Parse(os.Args[1:]); err != nil {
+		return err
+	}
+	var err error
+	if o.Config, err = config(*mode, *cluster, *services); err != nil {
+		return err
+	}
+	o.Config.UplinkInterface, o.Config.Bridge, o.Config.UserspaceOVS = *uplink, "br"+*uplink, *datapath == "netdev"
+	if o.Node == "" {
+		return fmt.Errorf("this node's name is not known: give --node-name")
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return fmt.Errorf("read the boot id: %w", err)
+	}
+	o.BootID, o.Version = strings.TrimSpace(string(boot)), version()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	return node.Run(ctx, o, logger(*verbose))
+}
+
+func config(mode, cluster, services string) (world.Config, error) {
+	c := world.Config{GatewayMode: world.GatewayMode(mode), JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets()}
+	if c.GatewayMode != world.SharedGateway && c.GatewayMode != world.LocalGateway {
+		return c, fmt.Errorf("gateway mode %q: give shared or local", mode)
+	}
+	var err error
+	if c.ClusterSubnets, err = world.ParseClusterSubnets(cluster); err != nil {
+		return c, err
+	}
+	c.ServiceSubnets, err = world.ParseSubnets(services)
+	return c, err
+}
+
+func logger(verbose bool) *slog.Logger {
+	level := slog.LevelInfo
+	if verbose {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	klog.SetSlogLogger(log)
+	return log
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "devel"
+}

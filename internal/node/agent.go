@@ -1,0 +1,156 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	apiv1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/plane/ovs"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Agent is one node's agent.
+type Agent struct {
+	config *world.Config
+	self   string
+	log    *slog.Logger
+	loop   *Loop
+	ovs    *ovs.DB
+	api    *API
+	source *kube.Source
+	cni    *cniserver.Server
+	// confirmed says whether the zone's hypervisor has what the Northbound says.
+	confirmed func() bool
+
+	reports     *mailbox[Report]
+	annotations *mailbox[map[string]string]
+	last        Report // of the loop alone
+
+	started   atomic.Bool
+	subnets   atomic.Pointer[[]netip.Prefix]
+	uplinkMTU atomic.Int32
+
+	mu       sync.Mutex
+	watchers []func(*world.World) bool
+}
+
+// watch has f asked after each round until it answers true.
+func (a *Agent) watch(f func(*world.World) bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.watchers = append(a.watchers, f)
+}
+
+func (a *Agent) askWatchers(w *world.World) {
+	a.mu.Lock()
+	asked := a.watchers
+	a.watchers = nil
+	a.mu.Unlock()
+	for _, f := range asked {
+		if !f(w) {
+			a.watch(f)
+		}
+	}
+}
+
+// after runs in the loop when a round is over: it tells the others, and whoever waits.
+func (a *Agent) after(ctx context.Context, w *world.World, o Outcome) {
+	n, h := w.Node(a.self), w.Host()
+	if n != nil && h != nil {
+		a.uplinkMTU.Store(int32(h.MTU))
+		subnets := n.Subnets
+		a.subnets.Store(&subnets)
+		a.tell(w, n, h, o)
+	}
+	if o.Err == nil && n != nil && n.ID != 0 && h != nil {
+		a.started.Store(true)
+	}
+	a.tidy(ctx, w)
+	a.askWatchers(w)
+}
+
+// tell puts what is new into the mailboxes; what the API server lost, it hears again.
+func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
+	if n.ChassisID == "" {
+		a.annotations.forget()
+	}
+	a.annotations.put(published(a.self, h, n, a.config))
+	a.last = report(n.UID, a.last, o, a.confirmed())
+	if w.Holding(a.self) == nil {
+		a.reports.forget()
+	}
+	a.reports.put(a.last)
+}
+
+// tidy lets pods go on that were held back, and takes the addresses of those that have ended.
+func (a *Agent) tidy(ctx context.Context, w *world.World) {
+	for _, key := range w.Attachments() {
+		at, p := w.Attachment(key), w.Pod(key)
+		if at.HeldBack && egressip.Waiting(w, key) == "" {
+			go a.letGo(ctx, at)
+		}
+		if p != nil && p.Completed && p.UID == at.UID {
+			go a.release(ctx, at)
+		}
+	}
+}
+
+func (a *Agent) letGo(ctx context.Context, at *world.Attachment) {
+	if err := a.ovs.SetHeld(ctx, at.HostIface, false); err != nil {
+		a.log.Warn("could not forget that a pod was held back", "pod", at.Key(), "error", err)
+		return
+	}
+	free := *at
+	free.HeldBack = false
+	a.loop.Do(func(w *world.World) []world.Touch {
+		if w.Attachment(at.Key()) != at {
+			return nil
+		}
+		return w.SetAttachment(&free)
+	})
+}
+
+func (a *Agent) release(ctx context.Context, at *world.Attachment) {
+	if err := a.cni.ReleaseCompleted(ctx, at.Namespace, at.Name, at.UID); err != nil {
+		a.log.Warn("could not release the addresses of a completed pod", "pod", at.Key(), "error", err)
+	}
+}
+
+// event tells people of a pod.
+func (a *Agent) event(at *world.Attachment, reason, message string) {
+	a.log.Warn("pod "+message, "pod", at.Key(), "reason", reason)
+	go func() {
+		if err := a.api.PodEvent(context.Background(), at.Namespace, at.Name, at.UID, reason, message); err != nil {
+			a.log.Warn("could not write an Event", "pod", at.Key(), "error", err)
+		}
+	}()
+}
+
+func podNetworksValue(nets cniserver.PodNetworks) (map[string]any, error) {
+	if nets == nil {
+		return map[string]any{apiv1.AnnotationPodNetworks: nil}, nil
+	}
+	text, err := json.Marshal(nets)
+	if err != nil {
+		return nil, fmt.Errorf("encode the pod's addresses: %w", err)
+	}
+	return map[string]any{apiv1.AnnotationPodNetworks: string(text)}, nil
+}
+
+// newAgent is an agent without its targets; Run gives it those.
+func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
+	a := &Agent{config: c, self: self, log: log}
+	a.subnets.Store(&[]netip.Prefix{})
+	a.loop = NewLoop(world.New(self, c), all.Features(), log)
+	a.loop.After = a.after
+	return a
+}

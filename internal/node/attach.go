@@ -1,0 +1,148 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/feature/gateway"
+	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/world"
+)
+
+const (
+	// podWait is how long ADD waits for the watch to bring the pod before it asks the API server.
+	podWait = 500 * time.Millisecond
+	// egressWait is how long a pod that starts waits for a holder of its egress IP; then it starts and sends nothing outside.
+	egressWait = 2 * time.Second
+)
+
+var _ cniserver.Node = (*Agent)(nil)
+
+// Ready is nil when pods can be attached.
+func (a *Agent) Ready() error {
+	if len(a.Subnets()) == 0 {
+		return errors.New("the node has no pod subnet yet: is egret-controller running, and has the cluster subnet room?")
+	}
+	if !a.started.Load() {
+		return errors.New("the targets do not hold the plan yet: see the agent's log for what they refuse")
+	}
+	return nil
+}
+
+// Subnets are the node's pod subnets.
+func (a *Agent) Subnets() []netip.Prefix { return *a.subnets.Load() }
+
+// MTU is that of pods' interfaces.
+func (a *Agent) MTU() int { return gateway.PodMTU(int(a.uplinkMTU.Load())) }
+
+// UserspaceDatapath says whether OVS forwards in userspace.
+func (a *Agent) UserspaceDatapath() bool { return a.config.UserspaceOVS }
+
+// Pod waits briefly for the pod to be in the world, for its labels decide about its first packet; else asks the API server.
+func (a *Agent) Pod(ctx context.Context, namespace, name, uid string) (cniserver.PodInfo, error) {
+	short, cancel := context.WithTimeout(ctx, podWait)
+	defer cancel()
+	var info cniserver.PodInfo
+	known := func(w *world.World) bool {
+		p := w.Pod(namespace + "/" + name)
+		if p == nil || uid != "" && p.UID != uid {
+			return false
+		}
+		info = cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork}
+		return true
+	}
+	if a.until(short, known) == nil {
+		return info, nil
+	}
+	o, err := a.api.Pod(ctx, namespace, name)
+	if err != nil {
+		return info, err
+	}
+	if err := a.api.Observe(o); err != nil {
+		return info, err
+	}
+	return cniserver.PodInfo{UID: string(o.UID), HostNetwork: o.Spec.HostNetwork}, nil
+}
+
+// Annotate writes the pod's annotation: the other nodes learn its addresses from it before it sends its first packet.
+func (a *Agent) Annotate(ctx context.Context, namespace, name, uid string, nets cniserver.PodNetworks) error {
+	value, err := podNetworksValue(nets)
+	if err != nil {
+		return err
+	}
+	return a.api.AnnotatePod(ctx, namespace, name, uid, value)
+}
+
+// Attached returns when the targets hold the plan with the pod in it, and its egress IP, if it has one, is ready or holds it back.
+func (a *Agent) Attached(ctx context.Context, p cniserver.PodPort) error {
+	at := attachment(p)
+	if err := a.loop.DoAndWait(ctx, func(w *world.World) []world.Touch { return w.SetAttachment(at) }); err != nil {
+		return err
+	}
+	short, cancel := context.WithTimeout(ctx, egressWait)
+	defer cancel()
+	var waitsFor string
+	err := a.until(short, func(w *world.World) bool {
+		waitsFor = egressip.Waiting(w, at.Key())
+		return waitsFor == ""
+	})
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return a.holdBack(ctx, at, waitsFor)
+}
+
+// holdBack keeps what the pod sends outside back until a node is ready for it.
+func (a *Agent) holdBack(ctx context.Context, at *world.Attachment, name string) error {
+	if err := a.ovs.SetHeld(ctx, at.HostIface, true); err != nil {
+		return fmt.Errorf("hold the pod's traffic back: %w", err)
+	}
+	held := *at
+	held.HeldBack = true
+	a.event(at, "EgressIPNotReady", fmt.Sprintf("starts with traffic to outside the cluster dropped: no node is ready for EgressIP %s; see `kubectl describe egressip %s`", name, name))
+	return a.loop.DoAndWait(ctx, func(w *world.World) []world.Touch { return w.SetAttachment(&held) })
+}
+
+// Detached forgets an attachment.
+func (a *Agent) Detached(ctx context.Context, hostIface string) error {
+	return a.loop.DoAndWait(ctx, func(w *world.World) []world.Touch {
+		for _, key := range w.Attachments() {
+			if w.Attachment(key).HostIface == hostIface {
+				return w.DelAttachment(key, hostIface)
+			}
+		}
+		return nil
+	})
+}
+
+func attachment(p cniserver.PodPort) *world.Attachment {
+	return &world.Attachment{
+		Namespace: p.Namespace, Name: p.Name, UID: p.UID, HostIface: p.HostIface, MAC: p.MAC, IPs: p.IPs, HeldBack: p.Held,
+	}
+}
+
+// until waits, round by round, for a condition of the world.
+func (a *Agent) until(ctx context.Context, holds func(*world.World) bool) error {
+	done := make(chan struct{})
+	a.watch(func(w *world.World) bool {
+		if ctx.Err() == nil && !holds(w) {
+			return false
+		}
+		close(done)
+		return true
+	})
+	a.loop.Wake()
+	select {
+	case <-done:
+		return ctx.Err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

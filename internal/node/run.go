@@ -1,0 +1,264 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/egret-net/egret/internal/cni"
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/announce"
+	"github.com/egret-net/egret/internal/plane/conntrack"
+	"github.com/egret-net/egret/internal/plane/flow"
+	"github.com/egret-net/egret/internal/plane/nft"
+	"github.com/egret-net/egret/internal/plane/ovn"
+	"github.com/egret-net/egret/internal/plane/ovs"
+	"github.com/egret-net/egret/internal/plane/route"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Options are an agent's settings; paths are OVS' and OVN's usual ones in a node's root.
+type Options struct {
+	Node, Kubeconfig, BootID, Version string
+	Config                            world.Config
+	OVSRunDir                         string // /run/openvswitch
+	Northbound, Southbound            string // unix:/run/ovn/ovnnb_db.sock and ovnsb_db.sock
+	CNISocket                         string // /run/egret/cni.sock
+	CNIConfDir                        string // /etc/cni/net.d
+}
+
+// targets are the planes of a node, and what else is asked of them.
+type targets struct {
+	ovs  *ovs.DB
+	flow *flow.Plane
+	nft  *nft.Plane
+	nb   *ovn.Plane
+	sb   *ovn.Plane
+	all  []plane.Plane
+}
+
+// Run is the agent, until ctx ends. What it has set up stays: an agent's restart is nobody's business but its own.
+func Run(ctx context.Context, o Options, log *slog.Logger) error {
+	t, err := open(ctx, o, log)
+	if err != nil {
+		return err
+	}
+	if err := bringUp(ctx, o, t); err != nil {
+		return fmt.Errorf("bring up the gateway bridge: %w", err)
+	}
+	a := newAgent(o.Node, &o.Config, log)
+	if err := a.connect(o, t); err != nil {
+		return err
+	}
+	if err := a.adopt(ctx); err != nil {
+		return err
+	}
+	host, err := route.Watch(ctx)
+	if err != nil {
+		return err
+	}
+	a.follow(ctx, o, t, host)
+	go a.serveCNI(ctx, o)
+	a.loop.Run(ctx)
+	return nil
+}
+
+// open connects to every target. Their order is that in which a packet that leaves meets them, from the last to the first: ports and
+// routes of the host, its rules, the bridge's flows, the other zones, the logical network.
+func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
+	db, err := ovs.Connect(ctx, "unix:"+o.OVSRunDir+"/db.sock", log)
+	if err != nil {
+		return nil, err
+	}
+	routes, err := route.New(route.Options{})
+	if err != nil {
+		return nil, err
+	}
+	rules, err := nft.Open()
+	if err != nil {
+		return nil, err
+	}
+	t := &targets{
+		ovs: db, nft: rules, flow: flow.New("ovs-ofctl", o.OVSRunDir, db, log),
+		nb: ovn.NewNB(o.Northbound, ovn.Options{Log: log}), sb: ovn.NewSB(o.Southbound, ovn.Options{Log: log}),
+	}
+	own := func() map[string]conntrack.Own { return ownSources(ctx, o) }
+	t.all = []plane.Plane{
+		ovs.NewPlane(db), routes, rules, t.flow, t.sb, t.nb, announce.New(ctx, announce.Links{}, log),
+		conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log),
+	}
+	return t, nil
+}
+
+// ownSources are the addresses that pods without an egress IP leave with.
+func ownSources(ctx context.Context, o Options) map[string]conntrack.Own {
+	own := conntrack.Own{}
+	if h, err := route.ReadHost(ctx); err == nil {
+		if facts := hostFacts(h, &o.Config); facts != nil {
+			own.Addrs = append(own.Addrs, facts.Addrs...)
+		}
+	}
+	for _, s := range o.Config.ClusterSubnets {
+		own.Pods = append(own.Pods, s.CIDR)
+	}
+	return map[string]conntrack.Own{plan.GatewayRouter(o.Node): own}
+}
+
+// bringUp makes the gateway bridge of the uplink, with the flows that follow from this host's own facts: nothing in it needs the API server,
+// which may be behind that very bridge.
+func bringUp(ctx context.Context, o Options, t *targets) error {
+	datapath := "system"
+	if o.Config.UserspaceOVS {
+		datapath = "netdev"
+	}
+	if err := t.ovs.EnsureBridge(ctx, ovs.Bridge{Name: world.IntegrationBridge, DatapathType: datapath, FailMode: "secure"}); err != nil {
+		return err
+	}
+	uplink := ovs.Uplink{Bridge: o.Config.Bridge, Device: o.Config.UplinkInterface, DatapathType: datapath}
+	return t.ovs.MoveUplink(ctx, uplink, func(ctx context.Context) error { return baseFlows(ctx, o, t) })
+}
+
+func baseFlows(ctx context.Context, o Options, t *targets) error {
+	h, err := route.ReadHost(ctx)
+	if err != nil {
+		return err
+	}
+	facts := hostFacts(h, &o.Config)
+	if facts == nil {
+		return fmt.Errorf("neither %s nor %s has an address: configure the uplink", o.Config.UplinkInterface, o.Config.Bridge)
+	}
+	w := world.New(o.Node, &o.Config)
+	w.SetHost(facts)
+	base := compile.Full(w, all.Features())
+	for _, p := range []plane.Plane{t.nft, t.flow} {
+		if err := p.Grow(ctx, base); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// connect gives the agent its targets and its way to the API server.
+func (a *Agent) connect(o Options, t *targets) error {
+	config, err := kube.Config(o.Kubeconfig, 200, "egret-node/"+o.Version)
+	if err != nil {
+		return err
+	}
+	clients, err := kube.NewClients(config)
+	if err != nil {
+		return err
+	}
+	a.source = kube.NewSource(clients, kube.Nodes, kube.Namespaces, kube.Pods, kube.Services, kube.EndpointSlices, kube.EgressIPs, kube.EgressNodes)
+	a.api = &API{Node: o.Node, BootID: o.BootID, Version: o.Version, Clients: clients, Observe: a.source.Observe}
+	a.reports = newMailbox("what this node holds", Report.Equal, a.api.Report, a.log)
+	a.annotations = newMailbox("this node's addresses", maps.Equal[map[string]string], a.api.AnnotateNode, a.log)
+	a.ovs, a.confirmed = t.ovs, t.nb.Confirmed
+	a.loop.Planes, a.loop.Early = t.all, []plane.Plane{t.all[0], t.nft, t.flow}
+	a.cni = cniserver.New(cniserver.FromOVS(t.ovs), a, a.log)
+	return nil
+}
+
+// adopt takes in what a former process left: this host's facts, and the pods that are attached. After a boot their ports are in the
+// database and their interfaces are not; those are swept.
+func (a *Agent) adopt(ctx context.Context) error {
+	if err := a.cni.Sweep(ctx); err != nil {
+		a.log.Warn("could not sweep ports of pods that are gone", "error", err)
+	}
+	a.readHost(ctx)
+	ports, err := cniserver.FromOVS(a.ovs).PodPorts(ctx)
+	if err != nil {
+		return fmt.Errorf("read the pods' ports: %w", err)
+	}
+	for _, p := range ports {
+		at := attachment(p)
+		a.loop.Do(func(w *world.World) []world.Touch { return w.SetAttachment(at) })
+	}
+	return nil
+}
+
+func (a *Agent) readHost(ctx context.Context) {
+	h, err := route.ReadHost(ctx)
+	if err != nil {
+		a.log.Warn("could not read this host's addresses", "error", err)
+		return
+	}
+	if facts := hostFacts(h, a.config); facts != nil {
+		a.loop.Do(func(w *world.World) []world.Touch { return w.SetHost(facts) })
+	}
+}
+
+// follow feeds the loop.
+func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan struct{}) {
+	go a.source.Run(ctx)
+	go a.changes(ctx)
+	go a.reports.run(ctx)
+	go a.annotations.run(ctx)
+	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
+	go each(ctx, host, func() { a.readHost(ctx) })
+	go each(ctx, restarts, a.loop.Reread)
+	for _, changed := range []<-chan struct{}{t.ovs.Changed(), t.nb.Changed(), t.sb.Changed(), t.nb.LateConfirm()} {
+		go each(ctx, changed, a.loop.Wake)
+	}
+}
+
+func each(ctx context.Context, signal <-chan struct{}, f func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, open := <-signal:
+			if !open {
+				return
+			}
+			f()
+		}
+	}
+}
+
+// changes brings the cluster into the loop, and tells it when it is whole.
+func (a *Agent) changes(ctx context.Context) {
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for synced := look.C; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case c := <-a.source.Changes():
+			a.loop.Do(Change(c))
+		case <-synced:
+			if a.source.Synced() {
+				a.loop.Synced()
+				synced = nil
+			}
+		}
+	}
+}
+
+// serveCNI attaches pods once the node can; the runtime finds the configuration then, and the kubelet says Ready.
+func (a *Agent) serveCNI(ctx context.Context, o Options) {
+	l, err := cniserver.Listen(o.CNISocket)
+	if err != nil {
+		a.log.Error("pods cannot be attached", "error", err)
+		return
+	}
+	go func() {
+		if err := a.cni.Serve(ctx, l); err != nil {
+			a.log.Error("the CNI server ended", "error", err)
+		}
+	}()
+	if a.until(ctx, func(*world.World) bool { return a.Ready() == nil }) != nil {
+		return
+	}
+	if err := cni.WriteConflist(o.CNIConfDir, o.CNISocket); err != nil {
+		a.log.Error("the runtime will not find Egret", "error", err)
+		return
+	}
+	a.log.Info("pods can be attached", "subnets", a.Subnets())
+}
