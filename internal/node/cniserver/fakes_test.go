@@ -46,7 +46,7 @@ func (f faultyPorts) AddPodPort(ctx context.Context, p cniserver.PodPort) error 
 }
 
 func (f faultyPorts) DelPodPort(ctx context.Context, hostIface string) error {
-	if err := f.at("DelPodPort"); err != nil {
+	if err := errors.Join(f.at("DelPodPort"), ctx.Err()); err != nil {
 		return err
 	}
 	return f.Attachments.DelPodPort(ctx, hostIface)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -167,16 +168,7 @@ func TestIPv6AddressIsUsableAtOnce(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		addrs, err := netlink.AddrList(link, netlink.FAMILY_V6)
-		if err != nil {
-			return err
-		}
-		for _, a := range addrs {
-			const tentative = 0x40
-			if a.Flags&tentative != 0 {
-				t.Errorf("%s is tentative", a.IPNet)
-			}
-		}
+		wantNoneTentative(t, link)
 		if link.Attrs().MTU != 1400 {
 			t.Errorf("MTU %d, want 1400", link.Attrs().MTU)
 		}
@@ -184,6 +176,26 @@ func TestIPv6AddressIsUsableAtOnce(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// wantNoneTentative gives the link-local address less time than duplicate address detection takes (a second at least): the
+// kernel makes it in the background. The pod's own addresses get none.
+func wantNoneTentative(t *testing.T, link netlink.Link) {
+	t.Helper()
+	const tentative = 0x40
+	for start := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		addrs, err := netlink.AddrList(link, netlink.FAMILY_V6)
+		if err != nil {
+			t.Fatal(err)
+		}
+		late := slices.DeleteFunc(addrs, func(a netlink.Addr) bool { return a.Flags&tentative == 0 })
+		if len(late) == 0 {
+			return
+		}
+		if !late[0].IP.IsLinkLocalUnicast() || time.Since(start) > 900*time.Millisecond {
+			t.Fatalf("%s is tentative", late[0].IPNet)
+		}
 	}
 }
 
@@ -201,11 +213,35 @@ func TestAddAgainGivesTheSame(t *testing.T) {
 	wantCode(t, err, types.ErrInvalidEnvironmentVariables, "eth0")
 }
 
+func TestSameAddTwiceAtTheSameTime(t *testing.T) {
+	l := newLab(t, "10.244.1.0/24")
+	p := l.pod("a", "c1")
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			r, err := l.add(p)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			wantAddresses(t, r, "10.244.1.3/24")
+		})
+	}
+	group.Wait()
+	if err := l.del(p); err != nil {
+		t.Error(err)
+	}
+	l.wantNothingLeft()
+}
+
 func TestNewSandboxTakesOverFromTheFormer(t *testing.T) {
 	l := newLab(t, "10.244.1.0/24")
 	former, next := l.pod("a", "c1"), l.pod("a", "c2")
 	l.mustAdd(former)
 	wantAddresses(t, l.mustAdd(next), "10.244.1.4/24")
+	if len(hostVeths(t)) != 1 || l.server.AddressesInUse() != 1 {
+		t.Errorf("veths %v, %d containers with addresses: the former sandbox is still attached", hostVeths(t), l.server.AddressesInUse())
+	}
 	if err := l.del(former); err != nil {
 		t.Fatal(err)
 	}
