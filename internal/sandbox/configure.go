@@ -96,6 +96,9 @@ func (c *Cluster) registered(ctx context.Context, client kubernetes.Interface, n
 
 func (c *Cluster) waitForAPI(ctx context.Context, client kubernetes.Interface) error {
 	err := c.await(ctx, "API server", func(ctx context.Context) error {
+		if _, running := runningFrom(controlPlanePID(c.layout)); !running {
+			return hopeless{errors.New("the control plane has ended")}
+		}
 		if _, err := client.CoreV1().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx); err != nil {
 			return err
 		}
@@ -126,7 +129,10 @@ func (c *Cluster) waitForDNS(ctx context.Context, client kubernetes.Interface, p
 	return err
 }
 
-// await polls until check returns nil. Its error holds the last one of check.
+// hopeless is an error that waiting does not mend.
+type hopeless struct{ error }
+
+// await polls until check returns nil, or an error that is hopeless. Its error holds the last one of check.
 func (c *Cluster) await(ctx context.Context, what string, check func(context.Context) error) error {
 	deadline := time.Now().Add(readyTimeout)
 	for {
@@ -135,6 +141,9 @@ func (c *Cluster) await(ctx context.Context, what string, check func(context.Con
 		cancel()
 		if err == nil {
 			return nil
+		}
+		if errors.As(err, &hopeless{}) {
+			return fmt.Errorf("%s: %w", what, err)
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%s is not ready after %s: %w", what, readyTimeout, err)

@@ -16,18 +16,24 @@ import (
 // listener on the machine's 127.0.0.1 that leads to the API server. It returns when the certificate authority is
 // there, before the API server is. port is the listener's former one, or 0; the result is the present one.
 func ensureControlPlane(ctx context.Context, l layout, port int) (int, error) {
-	e := l.controlPlane()
-	pidFile := filepath.Join(l.controlPlaneDir(), "pid")
-	p, running := runningFrom(pidFile)
-	if running && plugged(l, e) {
-		return port, nil
+	p, running := runningFrom(controlPlanePID(l))
+	if running && plugged(l, l.controlPlane()) {
+		return port, waitForAuthority(ctx, l, p)
 	}
 	if running {
 		if err := killAndWait([]process{p}); err != nil {
 			return 0, err
 		}
 	}
-	if err := replug(l, e); err != nil {
+	if err := replug(l, l.controlPlane()); err != nil {
+		return 0, err
+	}
+	return launchControlPlane(ctx, l, port)
+}
+
+// launchControlPlane starts it in the namespace that is ready for it.
+func launchControlPlane(ctx context.Context, l layout, port int) (int, error) {
+	if err := os.Remove(l.kubeconfig()); err != nil && !errors.Is(err, os.ErrNotExist) { // it names the former listener
 		return 0, err
 	}
 	// A socket stays in the namespace it was made in: opened here, served from inside the fabric.
@@ -36,11 +42,11 @@ func ensureControlPlane(ctx context.Context, l layout, port int) (int, error) {
 		return 0, err
 	}
 	defer listener.Close()
-	p, err = startControlPlane(l, listener)
+	p, err := startControlPlane(l, listener)
 	if err != nil {
 		return 0, err
 	}
-	if err := writeProcess(pidFile, p); err != nil {
+	if err := writeProcess(controlPlanePID(l), p); err != nil {
 		return 0, err
 	}
 	return listener.Addr().(*net.TCPAddr).Port, waitForAuthority(ctx, l, p)
@@ -64,6 +70,8 @@ func startControlPlane(l layout, listener *net.TCPListener) (process, error) {
 	cmd.ExtraFiles = []*os.File{fd}
 	return startDaemon(l.controlPlane().netns, cmd, controlPlaneLog(l))
 }
+
+func controlPlanePID(l layout) string { return filepath.Join(l.controlPlaneDir(), "pid") }
 
 func controlPlaneLog(l layout) string { return filepath.Join(l.controlPlaneDir(), "log") }
 

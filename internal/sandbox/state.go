@@ -85,6 +85,20 @@ func sameFile(f *os.File, path string) bool {
 	return err == nil && os.SameFile(have, want)
 }
 
+// emptyState removes all in the state folder, but not the folder, which holds the lock.
+func emptyState(l layout) error {
+	entries, err := os.ReadDir(l.dir())
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(l.dir(), e.Name())); err != nil {
+			return fmt.Errorf("remove what a killed sandbox left: %w", err)
+		}
+	}
+	return nil
+}
+
 // removeState removes the state folder, and those above it that have become empty.
 func removeState(l layout) error {
 	if err := os.RemoveAll(l.dir()); err != nil {

@@ -90,7 +90,7 @@ func ensureCache(ctx context.Context, o Options, p *progress) error {
 func adopt(l layout, p *progress) (state, error) {
 	s, err := readState(l)
 	if errors.Is(err, errNone) {
-		if err := clearAway(l); err != nil {
+		if err := errors.Join(clearAway(l), emptyState(l)); err != nil {
 			return state{}, err
 		}
 		s = state{Options: l.options, Datapath: datapath()}
