@@ -1,0 +1,124 @@
+package featuretest
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/egret-net/egret/internal/trace"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// cluster is the objects, and each node's view of them.
+type cluster struct {
+	files   []txtar.File
+	config  *world.Config
+	objects map[id]object
+	views   map[string]*view
+}
+
+func newConfig(mode, family string) (*world.Config, error) {
+	subnets := map[string][]world.ClusterSubnet{
+		"ipv4": {{CIDR: netip.MustParsePrefix("10.244.0.0/16"), NodeLen: 24}},
+		"ipv6": {{CIDR: netip.MustParsePrefix("fd00:10:244::/48"), NodeLen: 64}},
+	}
+	subnets["dual"] = slices.Concat(subnets["ipv4"], subnets["ipv6"])
+	c := &world.Config{
+		GatewayMode: world.GatewayMode(mode), ClusterSubnets: subnets[family],
+		ServiceSubnets: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:10:96::/112")},
+		JoinSubnets:    world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
+		UplinkInterface: "eth0", Bridge: "breth0", UserspaceOVS: true,
+	}
+	if c.GatewayMode != world.SharedGateway && c.GatewayMode != world.LocalGateway || len(c.ClusterSubnets) == 0 {
+		return nil, fmt.Errorf("write: cluster shared|local ipv4|ipv6|dual")
+	}
+	return c, nil
+}
+
+// remember keeps every node's plan, for diff.
+func (c *cluster) remember() error {
+	for _, v := range c.views {
+		p, err := v.plan()
+		if err != nil {
+			return err
+		}
+		v.before = p
+	}
+	return nil
+}
+
+func (c *cluster) put(o object) {
+	i := idOf(o)
+	c.objects[i] = o
+	if i.kind == "Node" && c.views[i.key] == nil {
+		v := newView(i.key, c.config)
+		for i, o := range c.objects {
+			v.see(i, o, c.objects)
+		}
+		c.views[i.key] = v
+	}
+	c.tell(i)
+}
+
+// remove deletes an object; a node's agent goes with its Node.
+func (c *cluster) remove(i id) error {
+	if c.objects[i] == nil {
+		return fmt.Errorf("no %s %s", i.kind, i.key)
+	}
+	delete(c.objects, i)
+	if i.kind == "Node" {
+		delete(c.views, i.key)
+	}
+	c.tell(i)
+	return nil
+}
+
+func (c *cluster) tell(i id) {
+	for _, v := range c.views {
+		v.see(i, c.objects[i], c.objects)
+	}
+}
+
+// controller is the world as egret-controller has it.
+func (c *cluster) controller() *world.World {
+	w := world.New("", c.config)
+	for i, o := range c.objects {
+		touches(w, i, o, c.objects)
+	}
+	return w
+}
+
+func (c *cluster) read(name string) ([]byte, error) {
+	for _, f := range c.files {
+		if f.Name == name {
+			return f.Data, nil
+		}
+	}
+	return shared.ReadFile("objects/" + name)
+}
+
+func (c *cluster) network() (trace.Network, error) {
+	n := trace.Network{}
+	for name, v := range c.views {
+		p, err := v.plan()
+		if err != nil {
+			return nil, err
+		}
+		n[name] = p
+	}
+	return n, nil
+}
+
+func (c *cluster) nodes() []string { return slices.Sorted(maps.Keys(c.views)) }
+
+// lines joins lines, each with its end.
+func lines(l []string) string {
+	if len(l) == 0 {
+		return ""
+	}
+	return strings.Join(l, "\n") + "\n"
+}

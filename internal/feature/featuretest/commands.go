@@ -1,0 +1,194 @@
+package featuretest
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// run is one command's output; an error is output too, so that scripts can expect it.
+func (c *cluster) run(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	out, err := c.command(words[0], words[1:])
+	if err != nil {
+		return out + "error: " + err.Error() + "\n"
+	}
+	return out
+}
+
+func (c *cluster) command(name string, args []string) (string, error) {
+	if name != "cluster" && c.config == nil {
+		return "", fmt.Errorf("begin with: cluster shared|local ipv4|ipv6|dual")
+	}
+	queries := map[string]func([]string) (string, error){"plan": c.plan, "diff": c.diff, "packet": c.packet, "walk": c.walk}
+	changes := map[string]func([]string) (string, error){
+		"cluster": c.begin, "apply": c.apply, "delete": c.del, "label": c.label, "assign": c.assign, "report": c.report,
+	}
+	least := map[string]int{"cluster": 2, "apply": 1, "delete": 2, "label": 3, "plan": 1, "diff": 1, "packet": 2, "walk": 2}
+	if len(args) < least[name] {
+		return "", fmt.Errorf("%s wants %d arguments", name, least[name])
+	}
+	if f := queries[name]; f != nil {
+		return f(args)
+	}
+	f := changes[name]
+	if f == nil {
+		return "", fmt.Errorf("no command %s", name)
+	}
+	if err := c.remember(); err != nil {
+		return "", err
+	}
+	return f(args)
+}
+
+func (c *cluster) begin(args []string) (string, error) {
+	config, err := newConfig(args[0], args[1])
+	c.config, c.objects, c.views = config, map[id]object{}, map[string]*view{}
+	return "", err
+}
+
+func (c *cluster) apply(args []string) (string, error) {
+	text, err := c.read(args[0])
+	if err != nil {
+		return "", err
+	}
+	objects, err := decode(text)
+	for _, o := range objects {
+		c.put(o)
+	}
+	return "", err
+}
+
+func (c *cluster) del(args []string) (string, error) { return "", c.remove(id{args[0], args[1]}) }
+
+func (c *cluster) label(args []string) (string, error) {
+	old := c.objects[id{args[0], args[1]}]
+	if old == nil {
+		return "", fmt.Errorf("no %s %s", args[0], args[1])
+	}
+	o := old.DeepCopyObject().(object)
+	labels := maps.Clone(o.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	for _, l := range args[2:] {
+		if key, remove := strings.CutSuffix(l, "-"); remove {
+			delete(labels, key)
+		} else {
+			key, value, _ := strings.Cut(l, "=")
+			labels[key] = value
+		}
+	}
+	o.SetLabels(labels)
+	c.put(o)
+	return "", nil
+}
+
+// assign is one decision of the controller, written.
+func (c *cluster) assign([]string) (string, error) {
+	w := c.controller()
+	decided := egressip.Assign(w)
+	var said []string
+	for _, name := range slices.Sorted(maps.Keys(decided)) {
+		d, old := decided[name], w.EgressIP(name)
+		e := *old
+		e.Items, e.InForce, e.Conditions = d.Items, d.InForce, d.Conditions
+		o := c.objects[id{"EgressIP", name}].DeepCopyObject().(*v1.EgressIP)
+		o.Status = kube.EgressIPStatus(&e)
+		c.put(o)
+		for _, k := range d.Conditions {
+			said = append(said, fmt.Sprintf("%s %s=%s %s: %s", name, k.Type, k.Status, k.Reason, k.Message))
+		}
+	}
+	return lines(said), nil
+}
+
+func (c *cluster) report(names []string) (string, error) {
+	if len(names) == 0 {
+		names = c.nodes()
+	}
+	var said []string
+	for _, name := range names {
+		v := c.views[name]
+		if v == nil {
+			return "", fmt.Errorf("no node %s", name)
+		}
+		p, err := v.plan()
+		if err != nil {
+			return "", err
+		}
+		h := &world.Holding{Node: name, BootID: v.world.Node(name).BootID, Holds: translates(p)}
+		o := kube.EgressNode(h, "", "", nil)
+		c.put(o)
+		for _, held := range o.Status.Holding {
+			said = append(said, name+" holds "+held.IP+" of "+held.EgressIP)
+		}
+	}
+	return lines(said), nil
+}
+
+// translates are the egress IPs that a plan has a translation to.
+func translates(p *plan.State) map[string][]netip.Addr {
+	out := map[string][]netip.Addr{}
+	for row, cols := range p.NB.Rows() {
+		name, ok := strings.CutPrefix(p.NB.Owner(row), "egressip/")
+		ip, err := netip.ParseAddr(fmt.Sprint(cols.Cols["external_ip"]))
+		if ok && err == nil && row.Table == "NAT" && !slices.Contains(out[name], ip) {
+			out[name] = append(out[name], ip)
+		}
+	}
+	return out
+}
+
+func (c *cluster) plan(args []string) (string, error) {
+	v := c.views[args[0]]
+	if v == nil {
+		return "", fmt.Errorf("no node %s", args[0])
+	}
+	p, err := v.plan()
+	if err != nil {
+		return "", err
+	}
+	words := args[1:]
+	if len(words) > 0 && strings.HasPrefix(words[0], "feature=") {
+		p = compile.Full(v.world, only(strings.TrimPrefix(words[0], "feature=")))
+		words = words[1:]
+	}
+	return lines(having(p.Lines(), words)), nil
+}
+
+// only are the features of that name.
+func only(name string) []compile.Feature {
+	return slices.DeleteFunc(all.Features(), func(f compile.Feature) bool { return f.Name() != name })
+}
+
+func having(l, words []string) []string {
+	return slices.DeleteFunc(l, func(s string) bool {
+		return len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
+	})
+}
+
+func (c *cluster) diff(args []string) (string, error) {
+	v := c.views[args[0]]
+	if v == nil {
+		return "", fmt.Errorf("no node %s", args[0])
+	}
+	now, err := v.plan()
+	if err != nil {
+		return "", err
+	}
+	changed := strings.FieldsFunc(plan.DiffText(v.before, now), func(r rune) bool { return r == '\n' })
+	return lines(having(changed, args[1:])), nil
+}

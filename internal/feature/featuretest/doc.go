@@ -1,0 +1,19 @@
+// Package featuretest runs scripts about features: Kubernetes objects in, the nodes' plans and the ways of packets out.
+//
+// In: testdata/*.txtar of a feature. Its comment is the script, its files are objects in YAML. Out: test failures where a
+// command's output is not the text indented below it; with -update that text is written anew. Every plan is asked of a memo
+// that saw each change, and compared with the full compile.
+//
+// Commands:
+//
+//	cluster shared|local ipv4|ipv6|dual   begins: gateway mode and families, no objects yet
+//	apply FILE                            objects of the archive, or of this package's folder objects
+//	delete KIND NAME                      NAME is "namespace/name" where the kind has namespaces
+//	label KIND NAME key=value key-        as kubectl does
+//	assign                                egress IPs' statuses, as the controller decides; prints what changed
+//	report [NODE]...                      nodes, or all, say in their EgressNode what their plan translates to
+//	plan NODE [feature=NAME] [WORD]...    a node's plan, of one feature, the lines that contain one of the words
+//	diff NODE [WORD]...                   what the last change did to it
+//	packet POD ADDR[:PORT/PROTO] [reply]  where a packet of a pod ends
+//	walk POD ADDR[:PORT/PROTO] [reply]    and every step on its way
+package featuretest

@@ -1,0 +1,70 @@
+package featuretest
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/trace"
+	"github.com/egret-net/egret/internal/world"
+)
+
+func (c *cluster) packet(args []string) (string, error) {
+	ends, err := c.send(args)
+	return trace.Sentences(ends) + "\n", err
+}
+
+// walk prints each end's steps, and where it is.
+func (c *cluster) walk(args []string) (string, error) {
+	ends, err := c.send(args)
+	var said []string
+	slices.SortFunc(ends, func(a, b trace.End) int { return strings.Compare(a.String(), b.String()) })
+	for _, e := range ends {
+		said = append(append(said, e.Steps...), "= "+e.String())
+	}
+	return lines(said), err
+}
+
+func (c *cluster) send(args []string) ([]trace.End, error) {
+	p, err := parsePacket(args[1])
+	if err != nil {
+		return nil, err
+	}
+	o, ok := c.objects[id{"Pod", args[0]}].(*corev1.Pod)
+	if !ok {
+		return nil, fmt.Errorf("no Pod %s", args[0])
+	}
+	from := world.FamilyOf(p.Dst).OfAddrs(kube.Pod(o).IPs)
+	if len(from) == 0 {
+		return nil, fmt.Errorf("Pod %s has no address of that family", args[0])
+	}
+	p.Src = from[0]
+	if p.Reply = len(args) > 2 && args[2] == "reply"; p.Reply {
+		p.SrcPort, p.DstPort = p.DstPort, 40000
+	}
+	net, err := c.network()
+	if err != nil {
+		return nil, err
+	}
+	return trace.Walk(net, p), nil
+}
+
+// parsePacket reads ADDR, or ADDR:PORT/PROTO.
+func parsePacket(text string) (trace.Packet, error) {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return trace.Packet{Dst: a, Proto: "icmp"}, nil
+	}
+	i := strings.LastIndexByte(text, ':')
+	port, proto, _ := strings.Cut(text[i+1:], "/")
+	n, err := strconv.ParseUint(port, 10, 16)
+	if i < 0 || err != nil || proto == "" {
+		return trace.Packet{}, fmt.Errorf("%q: write ADDR or ADDR:PORT/PROTO", text)
+	}
+	a, err := netip.ParseAddr(strings.Trim(text[:i], "[]"))
+	return trace.Packet{Dst: a, Proto: proto, DstPort: uint16(n)}, err
+}

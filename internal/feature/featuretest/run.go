@@ -1,0 +1,47 @@
+package featuretest
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "write what the commands of testdata/*.txtar print into the scripts")
+
+// Run runs every script of a feature's testdata.
+func Run(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no testdata/*.txtar here (%v): write one", err)
+	}
+	for _, f := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) { runFile(t, f) })
+	}
+}
+
+func runFile(t *testing.T, file string) {
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := parse(string(archive.Comment))
+	c := &cluster{files: archive.Files}
+	for i := range s {
+		have := c.run(strings.Fields(s[i].command))
+		if have != s[i].output && !*update {
+			t.Errorf("%s:%d: %s\n--- want\n%s--- have\n%s", file, s[i].line, s[i].command, s[i].output, have)
+		}
+		s[i].output = have
+	}
+	if !*update {
+		return
+	}
+	archive.Comment = []byte(s.String())
+	if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,136 @@
+package featuretest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// view is the cluster as one node's agent has it.
+type view struct {
+	world  *world.World
+	memo   *compile.Memo
+	before *plan.State // before the last change
+}
+
+func newView(node string, c *world.Config) *view {
+	v := &view{world: world.New(node, c), memo: compile.NewMemo(all.Features()), before: plan.New()}
+	v.memo.Update(v.world, nil)
+	return v
+}
+
+// plan is the node's, compiled wholly; the memo must say the same.
+func (v *view) plan() (*plan.State, error) {
+	full := compile.Full(v.world, all.Features())
+	if full.Text() != v.memo.State.Text() {
+		return nil, fmt.Errorf("the memo of %s differs from the full compile:\n%s", v.world.Self, plan.DiffText(full, v.memo.State))
+	}
+	return full, nil
+}
+
+// see brings one object into the world, or out of it where it is nil.
+func (v *view) see(i id, o object, all map[id]object) {
+	v.memo.Update(v.world, touches(v.world, i, o, all))
+}
+
+func touches(w *world.World, i id, o object, all map[id]object) []world.Touch {
+	if o == nil {
+		return gone(w, i, all)
+	}
+	switch x := o.(type) {
+	case *corev1.Node:
+		return setNode(w, x)
+	case *corev1.Namespace:
+		return w.SetNamespace(kube.Namespace(x))
+	case *corev1.Pod:
+		return setPod(w, x)
+	case *v1.EgressIP:
+		return w.SetEgressIP(kube.EgressIP(x))
+	case *egretv1.EgressNode:
+		return w.SetHolding(kube.Holding(x))
+	case *discoveryv1.EndpointSlice:
+		return setService(w, x.Namespace+"/"+x.Labels[discoveryv1.LabelServiceName], all)
+	}
+	return setService(w, i.key, all)
+}
+
+func gone(w *world.World, i id, all map[id]object) []world.Touch {
+	switch i.kind {
+	case "Node":
+		return w.DelNode(i.key)
+	case "Namespace":
+		return w.DelNamespace(i.key)
+	case "Pod":
+		return append(w.DelPod(i.key), w.DelAttachment(i.key, hostIface)...)
+	case "EgressIP":
+		return w.DelEgressIP(i.key)
+	case "EgressNode":
+		return w.DelHolding(i.key)
+	}
+	var t []world.Touch
+	for _, key := range w.Services() {
+		t = append(t, setService(w, key, all)...)
+	}
+	return t
+}
+
+// hostIface is every pod's: there is no kernel here that would mind.
+const hostIface = "veth"
+
+// setNode takes the host's facts of the node itself from what its agent would publish of them.
+func setNode(w *world.World, o *corev1.Node) []world.Touch {
+	n := kube.Node(o)
+	t := w.SetNode(n)
+	if n.Name != w.Self || len(n.Primary) == 0 {
+		return t
+	}
+	var gateway map[string]struct {
+		MAC string `json:"mac-address"`
+	}
+	if json.Unmarshal([]byte(o.Annotations[v1.AnnotationL3GatewayConfig]), &gateway) != nil {
+		return t
+	}
+	return append(t, w.SetHost(&world.Host{
+		UplinkMAC: gateway["default"].MAC, MTU: 1500, Primary: n.Primary, Addrs: n.HostAddrs, Gateways: n.Gateways,
+	})...)
+}
+
+// setPod attaches the pod where it is its own node's and has addresses.
+func setPod(w *world.World, o *corev1.Pod) []world.Touch {
+	p := kube.Pod(o)
+	t := w.SetPod(p)
+	if p.Node != w.Self || p.HostNetwork || len(p.IPs) == 0 {
+		return append(t, w.DelAttachment(p.Key(), hostIface)...)
+	}
+	return append(t, w.SetAttachment(&world.Attachment{
+		Namespace: p.Namespace, Name: p.Name, UID: p.UID, HostIface: hostIface, MAC: world.MAC(p.IPs[0]), IPs: p.IPs,
+	})...)
+}
+
+// setService joins a Service with its slices.
+func setService(w *world.World, key string, all map[id]object) []world.Touch {
+	o, ok := all[id{"Service", key}].(*corev1.Service)
+	if !ok {
+		return w.DelService(key)
+	}
+	var slices []*discoveryv1.EndpointSlice
+	for _, other := range all {
+		if s, is := other.(*discoveryv1.EndpointSlice); is && s.Namespace == o.Namespace && s.Labels[discoveryv1.LabelServiceName] == o.Name {
+			slices = append(slices, s)
+		}
+	}
+	if s := kube.Service(o, slices); s != nil {
+		return w.SetService(s)
+	}
+	return w.DelService(key)
+}
