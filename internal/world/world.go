@@ -55,6 +55,13 @@ func (h *Host) equal(o *Host) bool {
 		slices.Equal(h.Addrs, o.Addrs) && slices.Equal(h.Gateways, o.Gateways)
 }
 
+// Zone is this node and its host, once both are known well enough to have a logical network: an id, pod subnets, and an uplink. Nothing that
+// belongs to that network can be compiled before.
+func (w *World) Zone() (n *Node, h *Host, ok bool) {
+	n, h = w.Node(w.Self), w.Host()
+	return n, h, n != nil && h != nil && n.ID != 0 && len(n.Subnets) > 0
+}
+
 // Nodes lists all nodes by name.
 func (w *World) Nodes() []string {
 	w.saw(KindNodes, "")

@@ -13,7 +13,7 @@ func (Allow) Per() world.Kind { return world.KindHost }
 
 // Compile adds the policies of seed egress-ip.md with priority 102, and what marks replies.
 func (Allow) Compile(w *world.World, _ string, out *plan.Rows) {
-	if n := w.Node(w.Self); n == nil || n.ID == 0 || w.Host() == nil {
+	if _, _, ok := w.Zone(); !ok {
 		return
 	}
 	out.AddPolicy("egressip-no-reroute/reply-traffic", plan.PriorityAllow, "pkt.mark == "+plan.Itoa(plan.MarkReply), "allow", nil, nil)
@@ -64,7 +64,7 @@ func (NodeAddresses) Per() world.Kind { return world.KindNode }
 // Compile adds every address of one node's host.
 func (NodeAddresses) Compile(w *world.World, key string, out *plan.Rows) {
 	n := w.Node(key)
-	if n == nil {
+	if _, _, ok := w.Zone(); !ok || n == nil {
 		return
 	}
 	for _, ip := range n.HostAddrs {

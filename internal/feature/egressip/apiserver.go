@@ -21,7 +21,7 @@ func (APIServer) Compile(w *world.World, key string, out *plan.Rows) {
 		return
 	}
 	s := w.Service(key)
-	if s == nil {
+	if _, _, ok := w.Zone(); !ok || s == nil {
 		return
 	}
 	for _, p := range s.Ports {

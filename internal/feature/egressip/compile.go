@@ -33,7 +33,7 @@ func (Pods) Per() world.Kind { return world.KindPod }
 // Compile adds one pod's memberships.
 func (Pods) Compile(w *world.World, key string, out *plan.Rows) {
 	p := w.Pod(key)
-	if p == nil {
+	if _, _, ok := w.Zone(); !ok || p == nil {
 		return
 	}
 	for _, f := range w.Config.Families() {

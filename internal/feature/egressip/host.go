@@ -15,8 +15,9 @@ func (Hosts) Per() world.Kind { return world.KindEgressIP }
 
 // Compile adds the translation to every address that this node hosts.
 func (Hosts) Compile(w *world.World, key string, out *plan.Rows) {
-	e, h := w.EgressIP(key), w.Host()
-	if e == nil || h == nil {
+	_, h, ok := w.Zone()
+	e := w.EgressIP(key)
+	if !ok || e == nil {
 		return
 	}
 	for _, f := range w.Config.Families() {

@@ -66,9 +66,19 @@ func (c *cluster) apply(args []string) (string, error) {
 	}
 	objects, err := decode(text)
 	for _, o := range objects {
+		c.keepStatus(o)
 		c.put(o)
 	}
 	return "", err
+}
+
+// keepStatus is what a subresource does: who writes the object leaves the status as it is, unless the file has one.
+func (c *cluster) keepStatus(o object) {
+	e, is := o.(*v1.EgressIP)
+	old, had := c.objects[idOf(o)].(*v1.EgressIP)
+	if is && had && len(e.Status.Items) == 0 {
+		e.Status = old.Status
+	}
 }
 
 func (c *cluster) del(args []string) (string, error) { return "", c.remove(id{args[0], args[1]}) }

@@ -21,8 +21,8 @@ func (Management) Per() world.Kind { return world.KindHost }
 
 // Compile adds the port, its addresses and the routes to pods and Services.
 func (Management) Compile(w *world.World, _ string, out *plan.Rows) {
-	n, h := w.Node(w.Self), w.Host()
-	if n == nil || h == nil || n.ID == 0 || len(n.Subnets) == 0 {
+	n, h, ok := w.Zone()
+	if !ok {
 		return
 	}
 	mtu := PodMTU(h.MTU)

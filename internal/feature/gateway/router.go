@@ -16,8 +16,8 @@ func (Router) Per() world.Kind { return world.KindHost }
 
 // Compile adds translation and policies.
 func (Router) Compile(w *world.World, _ string, out *plan.Rows) {
-	n, h := w.Node(w.Self), w.Host()
-	if n == nil || h == nil || n.ID == 0 {
+	n, h, ok := w.Zone()
+	if !ok {
 		return
 	}
 	for _, s := range n.Subnets {

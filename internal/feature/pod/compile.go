@@ -17,8 +17,8 @@ func (Ports) Per() world.Kind { return world.KindAttachment }
 
 // Compile adds the port of one pod.
 func (Ports) Compile(w *world.World, key string, out *plan.Rows) {
-	a, n := w.Attachment(key), w.Node(w.Self)
-	if a == nil || n == nil || n.ID == 0 {
+	a := w.Attachment(key)
+	if _, _, ok := w.Zone(); !ok || a == nil {
 		return
 	}
 	address := a.MAC

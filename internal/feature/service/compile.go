@@ -22,7 +22,7 @@ func (ClusterIPs) Per() world.Kind { return world.KindService }
 // Compile adds one Service's load balancers.
 func (ClusterIPs) Compile(w *world.World, key string, out *plan.Rows) {
 	s := w.Service(key)
-	if s == nil || len(s.ClusterIPs) == 0 {
+	if _, _, ok := w.Zone(); !ok || s == nil || len(s.ClusterIPs) == 0 {
 		return
 	}
 	vips := map[string]map[string]string{}

@@ -23,8 +23,8 @@ func (Own) Per() world.Kind { return world.KindHost }
 
 // Compile waits for the node's id and for the host's uplink: without either there is nothing to connect.
 func (Own) Compile(w *world.World, _ string, out *plan.Rows) {
-	n, h := w.Node(w.Self), w.Host()
-	if n == nil || n.ID == 0 || h == nil || len(n.Subnets) == 0 {
+	n, h, ok := w.Zone()
+	if !ok {
 		return
 	}
 	global(n, out)
