@@ -24,11 +24,6 @@ const (
 
 // configure gives the kubelets and agents their credentials, applies the manifests and waits until all is ready.
 func (c *Cluster) configure(ctx context.Context, p *progress) error {
-	for _, n := range c.nodes() {
-		if err := issueKubelet(ctx, n); err != nil {
-			return err
-		}
-	}
 	client, err := c.Client()
 	if err != nil {
 		return err
@@ -37,11 +32,8 @@ func (c *Cluster) configure(ctx context.Context, p *progress) error {
 		return err
 	}
 	p.say("API server ready")
-	if err := c.applyManifests(ctx); err != nil {
-		return err
-	}
-	p.say("manifests applied")
 	var g errgroup.Group
+	g.Go(func() error { return c.applyManifests(ctx, p) })
 	for _, n := range c.nodes() {
 		g.Go(func() error { return c.completeNode(ctx, client, n, p) })
 	}
@@ -52,7 +44,7 @@ func (c *Cluster) configure(ctx context.Context, p *progress) error {
 }
 
 // applyManifests applies Egret's own manifests and the cluster's DNS.
-func (c *Cluster) applyManifests(ctx context.Context) error {
+func (c *Cluster) applyManifests(ctx context.Context, p *progress) error {
 	if c.layout.options.CNI == PTP {
 		return nil
 	}
@@ -60,18 +52,27 @@ func (c *Cluster) applyManifests(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return apply(ctx, c.layout, egret+"---\n"+dnsManifests(c.layout))
+	if err := apply(ctx, c.layout, egret+"---\n"+dnsManifests(c.layout)); err != nil {
+		return err
+	}
+	p.say("manifests applied")
+	return nil
 }
 
-// completeNode waits for a node's object, gives its agents their credentials and waits until the node is Ready and has
-// its images.
+// completeNode gives a node's kubelet its credentials, waits for the Node object, gives the agents theirs and waits until
+// the node is Ready and has its images. A kubelet that starts before the API server is there loses seconds in its backoff.
 func (c *Cluster) completeNode(ctx context.Context, client kubernetes.Interface, n node, p *progress) error {
+	if err := issueKubelet(ctx, n); err != nil {
+		return err
+	}
 	object, err := c.registered(ctx, client, n)
 	if err != nil {
 		return err
 	}
 	if c.layout.options.CNI == Egret {
-		if err := issueAgents(ctx, client, n, object); err != nil {
+		// Tried again until the service accounts are applied.
+		issue := func(ctx context.Context) error { return issueAgents(ctx, client, n, object) }
+		if err := c.await(ctx, "agents' tokens of "+n.name, issue); err != nil {
 			return err
 		}
 	}
