@@ -17,6 +17,7 @@ import (
 	"github.com/egret-net/egret/internal/plane/announce"
 	"github.com/egret-net/egret/internal/plane/conntrack"
 	"github.com/egret-net/egret/internal/plane/flow"
+	"github.com/egret-net/egret/internal/plane/forward"
 	"github.com/egret-net/egret/internal/plane/nft"
 	"github.com/egret-net/egret/internal/plane/ovn"
 	"github.com/egret-net/egret/internal/plane/ovs"
@@ -91,7 +92,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	}
 	own := func() map[string]conntrack.Own { return ownSources(ctx, o) }
 	t.all = []plane.Plane{
-		ovs.NewPlane(db), routes, rules, t.flow, t.sb, t.nb, announce.New(ctx, announce.Links{}, log),
+		ovs.NewPlane(db), routes, rules, forward.New(forward.Commands{}), t.flow, t.sb, t.nb, announce.New(ctx, announce.Links{}, log),
 		conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log),
 	}
 	return t, nil

@@ -95,3 +95,10 @@ type Source struct {
 
 // Sysctl is a kernel setting by its dotted path below /proc/sys; the plane writes it and never undoes it.
 type Sysctl struct{ Key string }
+
+// Accept lets packets that come in from a device, or go out to it, through the host's own FORWARD chain.
+type Accept struct {
+	V6  bool
+	Dev string
+	Out bool
+}

@@ -17,6 +17,7 @@ type Rows struct {
 	NFTRules      map[NFTRule]string
 	NFTSets       map[NFTSet]NFTSetSpec
 	NFTElems      map[NFTElem]string
+	Accepts       map[Accept]None
 	Flows         map[Flow]string
 	Announcements map[Announcement]None
 	// Sources are the sources that connections of pods have on this node's gateway router. Entries of connections that have
@@ -40,6 +41,7 @@ type State struct {
 	NFTRules      Table[NFTRule, string]
 	NFTSets       Table[NFTSet, NFTSetSpec]
 	NFTElems      Table[NFTElem, string]
+	Accepts       Table[Accept, None]
 	Flows         Table[Flow, string]
 	Announcements Table[Announcement, None]
 	Sources       Table[Source, netip.Addr]
@@ -53,7 +55,7 @@ func New() *State {
 		OVSIDs: Table[string, string]{}, Ports: Table[Port, PortSpec]{},
 		Addrs: Table[Addr, AddrSpec]{}, Routes: Table[RouteKey, Route]{}, Rules: Table[Rule, None]{}, Sysctls: Table[Sysctl, string]{},
 		NFTChains: Table[NFTChain, NFTChainSpec]{}, NFTRules: Table[NFTRule, string]{}, NFTSets: Table[NFTSet, NFTSetSpec]{}, NFTElems: Table[NFTElem, string]{},
-		Flows: Table[Flow, string]{}, Announcements: Table[Announcement, None]{},
+		Accepts: Table[Accept, None]{}, Flows: Table[Flow, string]{}, Announcements: Table[Announcement, None]{},
 		Sources: Table[Source, netip.Addr]{}, SourceExempt: Table[netip.Addr, None]{},
 	}
 }
@@ -73,6 +75,7 @@ func (s *State) Replace(owner string, old, new *Rows) {
 	replace(s.NFTRules, owner, old.NFTRules, new.NFTRules)
 	replace(s.NFTSets, owner, old.NFTSets, new.NFTSets)
 	replace(s.NFTElems, owner, old.NFTElems, new.NFTElems)
+	replace(s.Accepts, owner, old.Accepts, new.Accepts)
 	replace(s.Flows, owner, old.Flows, new.Flows)
 	replace(s.Announcements, owner, old.Announcements, new.Announcements)
 	replace(s.Sources, owner, old.Sources, new.Sources)

@@ -24,6 +24,7 @@ func (s *State) Lines() []string {
 	add(&l, s.NFTRules, func(k NFTRule, v string) string { return "nft rule " + k.Chain.String() + " [" + k.Name + "] " + v })
 	add(&l, s.NFTSets, func(k NFTSet, v NFTSetSpec) string { return "nft set " + k.Name + v.String() })
 	add(&l, s.NFTElems, func(k NFTElem, v string) string { return "nft elem " + k.Set + " " + k.Key + arrow(v) })
+	add(&l, s.Accepts, func(k Accept, _ None) string { return "accept " + k.String() })
 	add(&l, s.Flows, func(k Flow, v string) string { return "flow " + k.String() + " actions=" + v })
 	add(&l, s.Announcements, func(k Announcement, _ None) string {
 		return "announce " + k.IP.String() + " at " + k.MAC + " dev " + k.Dev
@@ -148,6 +149,21 @@ func (c NFTChainSpec) String() string {
 
 func (s NFTSetSpec) String() string {
 	return pairs("key", s.Key, "value", s.Value) + flag(s.Interval, " interval")
+}
+
+func (a Accept) String() string {
+	direction := "from"
+	if a.Out {
+		direction = "to"
+	}
+	return [...]string{"v4", "v6"}[index(a.V6)] + " " + direction + " " + a.Dev
+}
+
+func index(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func (f Flow) String() string {

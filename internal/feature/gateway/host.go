@@ -47,6 +47,9 @@ func managementFamily(w *world.World, subnet netip.Prefix, mtu int, out *plan.Ro
 	for _, dst := range to {
 		plan.Claim(&out.Routes, plan.RouteKey{Table: mainTable, Dst: dst}, plan.Route{Dev: dev, Via: router, Src: own, MTU: mtu})
 	}
+	for _, toPods := range []bool{false, true} {
+		plan.Claim(&out.Accepts, plan.Accept{V6: f == world.V6, Dev: dev, Out: toPods}, plan.None{})
+	}
 	for _, key := range forwarding(f, dev) {
 		plan.Claim(&out.Sysctls, plan.Sysctl{Key: key}, "1")
 	}

@@ -1,0 +1,45 @@
+package forward
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Fake is FORWARD of both families in memory, as the commands show it.
+type Fake struct {
+	Rules  map[bool][]string // by v6: `FORWARD -i …`, in order
+	Writes int
+	Fail   error // of the next write, once
+}
+
+// Run understands -S, -I and -D.
+func (f *Fake) Run(_ context.Context, v6 bool, args ...string) (string, error) {
+	if f.Rules == nil {
+		f.Rules = map[bool][]string{}
+	}
+	if args[0] == "-S" {
+		out := "-P FORWARD DROP\n"
+		for _, r := range f.Rules[v6] {
+			out += "-A " + r + "\n"
+		}
+		return out, nil
+	}
+	if err := f.Fail; err != nil {
+		f.Fail = nil
+		return "", err
+	}
+	f.Writes++
+	rule := strings.Join(args[1:], " ")
+	if args[0] == "-I" {
+		f.Rules[v6] = slices.Insert(f.Rules[v6], 0, rule)
+		return "", nil
+	}
+	i := slices.Index(f.Rules[v6], rule)
+	if i < 0 {
+		return "", fmt.Errorf("iptables: Bad rule (does a matching rule exist in that chain?)")
+	}
+	f.Rules[v6] = slices.Delete(f.Rules[v6], i, i+1)
+	return "", nil
+}

@@ -1,0 +1,136 @@
+// Package forward is the plane of the host's own FORWARD chain: where its policy is DROP, as with a firewall or a container
+// engine on the node, the management port's packets must be accepted in that very chain, for an accept in a chain of ours
+// would not overrule it.
+//
+// In: State.Accepts. Out: one rule each at the start of FORWARD of iptables' filter table, with our comment. Nothing else of the
+// chain is read or changed. A host without iptables has no such chain, and needs nothing.
+package forward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+// Comment marks our rules.
+const Comment = "egret"
+
+// Tables runs iptables (or ip6tables) with arguments and returns what it prints.
+type Tables interface {
+	Run(ctx context.Context, v6 bool, args ...string) (string, error)
+}
+
+// Commands runs the commands of the host.
+type Commands struct{}
+
+// Run waits for other users of the tables (-w).
+func (Commands) Run(ctx context.Context, v6 bool, args ...string) (string, error) {
+	name := "iptables"
+	if v6 {
+		name = "ip6tables"
+	}
+	out, err := exec.CommandContext(ctx, name, append([]string{"-w", "5"}, args...)...).CombinedOutput()
+	if err != nil && !errors.Is(err, exec.ErrNotFound) {
+		err = fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return string(out), err
+}
+
+// Plane is the plane. It is not safe for concurrent use.
+type Plane struct {
+	tables Tables
+	held   map[plan.Accept]plan.None // nil: not read yet
+}
+
+var _ plane.Plane = (*Plane)(nil)
+
+// New is a plane on tables; Commands{} is the host's.
+func New(tables Tables) *Plane { return &Plane{tables: tables} }
+
+func (p *Plane) Name() string { return "forward" }
+
+// Forget makes the next call read the chain.
+func (p *Plane) Forget() { p.held = nil }
+
+// Grow inserts what is missing.
+func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
+	if err := p.read(ctx); err != nil {
+		return err
+	}
+	for a := range plan.Diff(p.held, want.Accepts, plan.Same).Put {
+		err := p.run(ctx, a, "-I")
+		if errors.Is(err, exec.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return &plane.Refused{Plane: p.Name(), Owner: want.Accepts.Owner(a), Row: a.String(), Err: err}
+		}
+		p.held[a] = plan.None{}
+	}
+	return nil
+}
+
+// Shrink deletes what is ours and no longer wanted.
+func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
+	if err := p.read(ctx); err != nil {
+		return err
+	}
+	for a := range plan.Diff(p.held, want.Accepts, plan.Same).Del {
+		if err := p.run(ctx, a, "-D"); err != nil {
+			return err
+		}
+		delete(p.held, a)
+	}
+	return nil
+}
+
+func (p *Plane) run(ctx context.Context, a plan.Accept, command string) error {
+	_, err := p.tables.Run(ctx, a.V6, append([]string{command}, spec(a)...)...)
+	return err
+}
+
+func spec(a plan.Accept) []string {
+	flag := "-i"
+	if a.Out {
+		flag = "-o"
+	}
+	return []string{"FORWARD", flag, a.Dev, "-m", "comment", "--comment", Comment, "-j", "ACCEPT"}
+}
+
+// read lists the chain of both families, once.
+func (p *Plane) read(ctx context.Context) error {
+	if p.held != nil {
+		return nil
+	}
+	held := map[plan.Accept]plan.None{}
+	for _, v6 := range []bool{false, true} {
+		out, err := p.tables.Run(ctx, v6, "-S", "FORWARD")
+		if errors.Is(err, exec.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(out) {
+			if a, ours := parse(line, v6); ours {
+				held[a] = plan.None{}
+			}
+		}
+	}
+	p.held = held
+	return nil
+}
+
+// parse reads `-A FORWARD -i DEV -m comment --comment egret -j ACCEPT`.
+func parse(line string, v6 bool) (plan.Accept, bool) {
+	f := strings.Fields(line)
+	if len(f) != 10 || f[7] != Comment && f[7] != `"`+Comment+`"` || f[9] != "ACCEPT" || f[2] != "-i" && f[2] != "-o" {
+		return plan.Accept{}, false
+	}
+	return plan.Accept{V6: v6, Dev: f[3], Out: f[2] == "-o"}, true
+}

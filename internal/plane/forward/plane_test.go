@@ -1,0 +1,83 @@
+package forward
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/planetest"
+)
+
+func state(accepts ...plan.Accept) *plan.State {
+	s := plan.New()
+	for _, a := range accepts {
+		s.Accepts.Put("gateway", a, plan.None{})
+	}
+	return s
+}
+
+var (
+	a = state(plan.Accept{Dev: "mp0"}, plan.Accept{Dev: "mp0", Out: true}, plan.Accept{Dev: "mp0", V6: true})
+	b = state(plan.Accept{Dev: "mp0"}, plan.Accept{Dev: "mp1"})
+)
+
+// rig works on any Tables: the fake, or the commands in a network namespace of the test's own.
+func rig(t *testing.T, tables Tables) *planetest.Rig {
+	run := func(t *testing.T, v6 bool, args ...string) string {
+		out, err := tables.Run(t.Context(), v6, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	dump := func(t *testing.T, ours bool) string {
+		var lines []string
+		for _, v6 := range []bool{false, true} {
+			for line := range strings.Lines(run(t, v6, "-S", "FORWARD")) {
+				if a, is := parse(line, v6); is && ours {
+					lines = append(lines, "accept "+a.String()+"\n")
+				} else if !is && !ours && !strings.HasPrefix(line, "-P") {
+					lines = append(lines, line)
+				}
+			}
+		}
+		slices.Sort(lines)
+		return strings.Join(lines, "")
+	}
+	return &planetest.Rig{
+		New: func(*testing.T) plane.Plane { return New(tables) }, A: a, B: b,
+		Dump:        func(t *testing.T) string { return dump(t, true) },
+		Text:        func(s *plan.State) string { return s.Text() },
+		PutForeign:  func(t *testing.T) { run(t, false, "-I", "FORWARD", "-i", "mp0", "-j", "ACCEPT") },
+		DumpForeign: func(t *testing.T) string { return dump(t, false) },
+		DeleteOurs:  func(t *testing.T) { run(t, false, append([]string{"-D"}, spec(plan.Accept{Dev: "mp0"})...)...) },
+	}
+}
+
+func TestFake(t *testing.T) {
+	planetest.Run(t, func(t *testing.T) *planetest.Rig {
+		f := &Fake{}
+		r := rig(t, f)
+		r.Writes = func() int { return f.Writes }
+		return r
+	})
+}
+
+func TestCommands(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, for a network namespace")
+	}
+	planetest.Run(t, func(t *testing.T) *planetest.Rig {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine, and its namespace with it
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			t.Fatal(err)
+		}
+		return rig(t, Commands{})
+	})
+}
