@@ -48,7 +48,7 @@ func (s *egressIPs) seeOne(w *world.World, name string) {
 	}
 	s.says[name] = e
 	if should != nil {
-		s.put(w, withStatus(e, should.Items, should.InForce, should.Conditions))
+		s.put(w, withStatus(e, should.Items, should.InForce, slices.Concat(filter(should, ours), filter(e, foreign))))
 	}
 }
 
@@ -81,19 +81,31 @@ func (s *egressIPs) decide(w *world.World, name string, d egressip.Decision, now
 
 // conditions are those that were decided, dated, and those of others.
 func conditions(old *world.EgressIP, decided []world.Condition, now time.Time) []world.Condition {
-	out := slices.Clone(decided)
+	out := slices.Concat(decided, filter(old, foreign))
 	for i := range out {
 		if out[i].Since.IsZero() {
 			out[i].Since = now.UTC().Truncate(time.Second) // as exact as the API keeps it
 		}
 	}
-	for _, c := range old.Conditions {
-		if !slices.ContainsFunc(decided, func(d world.Condition) bool { return d.Type == c.Type }) {
+	return out
+}
+
+func filter(e *world.EgressIP, which func(world.Condition) bool) []world.Condition {
+	var out []world.Condition
+	for _, c := range e.Conditions {
+		if which(c) {
 			out = append(out, c)
 		}
 	}
 	return out
 }
+
+// ours are the conditions that this controller writes; others' stay as they are.
+func ours(c world.Condition) bool {
+	return c.Type == egressip.ConditionAssigned || c.Type == egressip.ConditionReady || c.Type == egressip.ConditionInForce
+}
+
+func foreign(c world.Condition) bool { return !ours(c) }
 
 // sameStatus says that two EgressIPs' statuses say the same; the order of conditions says nothing.
 func sameStatus(a, b *world.EgressIP) bool {

@@ -1,0 +1,298 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/controller"
+	"github.com/egret-net/egret/internal/world"
+)
+
+func config() *world.Config {
+	subnets, err := world.ParseClusterSubnets("10.244.0.0/16/24")
+	if err != nil {
+		panic(err)
+	}
+	return &world.Config{ClusterSubnets: subnets, JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets()}
+}
+
+// start runs a controller that leads; stop ends its term.
+func start(t *testing.T, a *api) (m *controller.Metrics, stop func()) {
+	t.Helper()
+	m = controller.NewMetrics()
+	c := controller.New(config(), a, a, m, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	go a.run(ctx)
+	go c.Run(ctx)
+	term, stop := context.WithCancel(ctx)
+	t.Cleanup(stop)
+	c.Lead(term)
+	return m, stop
+}
+
+func TestFromNothingToReady(t *testing.T) {
+	a := newAPI(5 * time.Millisecond)
+	a.putNode(aNode("n1", 2))
+	a.putNode(aNode("n2", 3))
+	start(t, a)
+	eventually(t, "id of n1", "2", func() string { return a.annotation("n1", v1.AnnotationNodeID) })
+	eventually(t, "subnet of n2", `{"default":["10.244.1.0/24"]}`, func() string { return a.annotation("n2", v1.AnnotationNodeSubnets) })
+	eventually(t, "join of n2", `{"default":{"ipv4":"100.64.0.3/16"}}`, func() string { return a.annotation("n2", v1.AnnotationNodeGatewayRouterLRPIfaddrs) })
+	eventually(t, "transit of n2", `{"ipv4":"100.88.0.3/16"}`, func() string { return a.annotation("n2", v1.AnnotationNodeTransitSwitchPortIfaddr) })
+
+	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33", "172.18.0.44"))
+	eventually(t, "assignment", "n1=172.18.0.33 n2=172.18.0.44", func() string { return a.assigned("e") })
+	a.hold("n1", map[string][]string{"e": {"172.18.0.33"}})
+	a.hold("n2", map[string][]string{"e": {"172.18.0.44"}})
+	eventually(t, "Ready", "True", func() string { return string(a.condition("e", "Ready").Status) })
+	if c := a.condition("e", "Ready"); c.ObservedGeneration != 1 || c.LastTransitionTime.IsZero() {
+		t.Errorf("Ready: %+v", c)
+	}
+	eventually(t, "events", "Assigned Assigned", func() string { return a.reasons("e") })
+	if n := a.written("egressips/e"); n > 3 { // assigned; in force with one holder; ready
+		t.Errorf("%d writes of e", n)
+	}
+	if n := a.written("nodes/n1"); n != 1 {
+		t.Errorf("%d writes of n1", n)
+	}
+}
+
+func TestMoveAndMetrics(t *testing.T) {
+	a := newAPI(time.Millisecond)
+	a.putNode(aNode("n1", 2))
+	a.putNode(aNode("n2", 3))
+	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
+	m, _ := start(t, a)
+	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	a.deleteNode("n1")
+	eventually(t, "assignment", "n2=172.18.0.33", func() string { return a.assigned("e") })
+	eventually(t, "events", "Assigned Moved", func() string { return a.reasons("e") })
+	want := `# HELP egret_controller_moves_total Egress IPs that left a node, by cause.
+# TYPE egret_controller_moves_total counter
+egret_controller_moves_total{cause="NodeDeleted"} 1
+`
+	if err := testutil.GatherAndCompare(m.Registry, strings.NewReader(want), "egret_controller_moves_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefusalIsTold(t *testing.T) {
+	a := newAPI(0)
+	a.putNode(aNode("n1", 2))
+	a.putEgressIP(anEgressIP("bad", 2, "172.18.0.2"))
+	a.putEgressIP(anEgressIP("good", 1, "172.18.0.33"))
+	start(t, a)
+	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("good") })
+	eventually(t, "Assigned", "EgressIPConflict", func() string { return a.condition("bad", "Assigned").Reason })
+	eventually(t, "events", "EgressIPConflict", func() string { return a.reasons("bad") })
+}
+
+func TestGarbageNodeIsRepaired(t *testing.T) {
+	a := newAPI(0)
+	n := aNode("n1", 2)
+	n.Annotations[v1.AnnotationNodeID], n.Annotations[v1.AnnotationNodeSubnets] = "many", "{"
+	a.putNode(n)
+	start(t, a)
+	eventually(t, "id", "2", func() string { return a.annotation("n1", v1.AnnotationNodeID) })
+	eventually(t, "subnet", `{"default":["10.244.0.0/24"]}`, func() string { return a.annotation("n1", v1.AnnotationNodeSubnets) })
+	eventually(t, "events", "NodeAllocation", func() string { return a.reasons("n1") })
+}
+
+// A thousand EgressIPs at once are decided in one go, and each is written once.
+func TestBurst(t *testing.T) {
+	a := newAPI(0)
+	for i := range 20 {
+		a.putNode(aNode(fmt.Sprintf("n%02d", i), i+2))
+	}
+	m, _ := start(t, a)
+	eventually(t, "last node", "21", func() string { return a.annotation("n19", v1.AnnotationNodeID) })
+	time.Sleep(50 * time.Millisecond) // nothing is left to be decided
+	before := decisions(t, m)
+	objects := make(chan struct{})
+	a.changes <- func(w *world.World) []world.Touch { <-objects; return nil } // the loop is busy while they come
+	for i := range 1000 {
+		a.putEgressIP(anEgressIP(fmt.Sprintf("e%04d", i), 1000-i, fmt.Sprintf("172.18.%d.%d", 1+i/200, 1+i%200)))
+	}
+	for len(a.watch) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	close(objects)
+	eventually(t, "last EgressIP", "n19=172.18.5.200", func() string { return a.assigned("e0999") })
+	eventually(t, "assignments", "1000", func() string {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return fmt.Sprint(len(a.writes) - 20)
+	})
+	if n := decisions(t, m) - before; n > 2 { // the watch may hold one change back for a moment
+		t.Errorf("%d decisions", n)
+	}
+}
+
+func decisions(t *testing.T, m *controller.Metrics) uint64 {
+	t.Helper()
+	families, err := m.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "egret_controller_decision_seconds" {
+			return f.GetMetric()[0].GetHistogram().GetSampleCount()
+		}
+	}
+	return 0
+}
+
+// One object's failed write is tried again, and holds up no other.
+func TestFailedWriteHoldsUpNoOther(t *testing.T) {
+	a := newAPI(0)
+	var broken atomic.Bool
+	broken.Store(true)
+	a.fail = func(object string) error {
+		if object == "egressips/e" && broken.Load() {
+			return errors.New("no")
+		}
+		return nil
+	}
+	a.putNode(aNode("n1", 2))
+	a.putEgressIP(anEgressIP("e", 2, "172.18.0.33"))
+	a.putEgressIP(anEgressIP("f", 1, "172.18.0.34"))
+	m, _ := start(t, a)
+	eventually(t, "the other", "n1=172.18.0.34", func() string { return a.assigned("f") })
+	time.Sleep(100 * time.Millisecond)
+	if a.reasons("e") != "" {
+		t.Errorf("an Event tells of what is not written: %s", a.reasons("e"))
+	}
+	if n, err := testutil.GatherAndCount(m.Registry, "egret_controller_write_errors_total"); err != nil || n != 1 {
+		t.Errorf("write errors: %d, %v", n, err)
+	}
+	broken.Store(false)
+	eventually(t, "the broken one", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	eventually(t, "events", "Assigned", func() string { return a.reasons("e") })
+}
+
+// The watch is far behind: what was decided must not be decided differently, though the API shows it late.
+func TestLateWatchDoesNotFlap(t *testing.T) {
+	a := newAPI(30 * time.Millisecond)
+	a.putNode(aNode("n2", 3))
+	start(t, a)
+	eventually(t, "id", "2", func() string { return a.annotation("n2", v1.AnnotationNodeID) })
+	a.putEgressIP(anEgressIP("e", 9, "172.18.0.33"))
+	eventually(t, "assignment", "n2=172.18.0.33", func() string { return a.assigned("e") })
+	for i := range 5 { // decided again and again, with n2 loaded and e not yet shown as assigned
+		a.putNode(aNode(fmt.Sprintf("m%d", i), 10+i))
+		a.putEgressIP(anEgressIP(fmt.Sprintf("f%d", i), 1, fmt.Sprintf("172.18.1.%d", i+1)))
+	}
+	eventually(t, "the last", "True", func() string { return string(a.condition("f4", "Assigned").Status) })
+	time.Sleep(300 * time.Millisecond)
+	if have := a.assigned("e"); have != "n2=172.18.0.33" {
+		t.Errorf("moved: %s", have)
+	}
+	for i := range 5 {
+		if n := a.written(fmt.Sprintf("egressips/f%d", i)); n != 1 {
+			t.Errorf("f%d: %d writes", i, n)
+		}
+		if r := a.reasons(fmt.Sprintf("f%d", i)); r != "Assigned" {
+			t.Errorf("f%d: events %s", i, r)
+		}
+	}
+}
+
+// A spec that changes while the status is written makes a conflict; the end is right, and says which generation it speaks of.
+func TestConflict(t *testing.T) {
+	a := newAPI(10 * time.Millisecond)
+	a.putNode(aNode("n1", 2))
+	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
+	start(t, a)
+	for i := range 20 {
+		a.putEgressIP(anEgressIP("e", 0, fmt.Sprintf("172.18.0.%d", 40+i)))
+		time.Sleep(3 * time.Millisecond)
+	}
+	eventually(t, "assignment", "n1=172.18.0.59", func() string { return a.assigned("e") })
+	eventually(t, "generation", "21", func() string { return fmt.Sprint(a.condition("e", "Assigned").ObservedGeneration) })
+}
+
+// Somebody else's hand in a status is undone, and his conditions stay.
+func TestForeignStatus(t *testing.T) {
+	a := newAPI(0)
+	a.putNode(aNode("n1", 2))
+	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
+	start(t, a)
+	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	a.mu.Lock()
+	o := a.eips["e"].DeepCopy()
+	o.Status.Items = nil
+	o.Status.Conditions = append(o.Status.Conditions, metav1.Condition{Type: "Foreign", Status: "Unknown", Reason: "R", LastTransitionTime: metav1.Unix(5, 0)})
+	a.showEgressIP(o)
+	a.mu.Unlock()
+	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	if c := a.condition("e", "Foreign"); c.Status != "Unknown" {
+		t.Errorf("have %+v", c)
+	}
+}
+
+func TestOnlyTheLeaderWrites(t *testing.T) {
+	a := newAPI(0)
+	a.putNode(aNode("n1", 2))
+	_, stop := start(t, a)
+	eventually(t, "id", "2", func() string { return a.annotation("n1", v1.AnnotationNodeID) })
+	stop()
+	time.Sleep(20 * time.Millisecond)
+	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
+	time.Sleep(100 * time.Millisecond)
+	if n := a.written("egressips/e"); n != 0 {
+		t.Errorf("%d writes without leading", n)
+	}
+}
+
+// A new leader finds the decisions of the old one in the objects, and has nothing to say.
+func TestTakeover(t *testing.T) {
+	a := newAPI(0)
+	a.putNode(aNode("n1", 2))
+	a.putNode(aNode("n2", 3))
+	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
+	c := controller.New(config(), a, a, controller.NewMetrics(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	go a.run(t.Context())
+	go c.Run(t.Context())
+	one, stop := context.WithCancel(t.Context())
+	c.Lead(one)
+	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	eventually(t, "events", "Assigned", func() string { return a.reasons("e") })
+	stop()
+	time.Sleep(20 * time.Millisecond)
+	a.mu.Lock()
+	writes := len(a.writes)
+	a.mu.Unlock()
+	c.Lead(t.Context())
+	a.putEgressIP(anEgressIP("f", 0, "172.18.0.34"))
+	eventually(t, "assignment", "n2=172.18.0.34", func() string { return a.assigned("f") })
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := len(a.writes) - writes; n != 1 {
+		t.Errorf("%d writes: %v", n, a.writes[writes:])
+	}
+}
+
+func TestDeletedAndMadeAnew(t *testing.T) {
+	a := newAPI(time.Millisecond)
+	a.putNode(aNode("n1", 2))
+	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
+	start(t, a)
+	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	a.deleteEgressIP("e")
+	other := anEgressIP("e", 0, "172.18.0.34")
+	other.UID = "other"
+	a.putEgressIP(other)
+	eventually(t, "assignment", "n1=172.18.0.34", func() string { return a.assigned("e") })
+}
