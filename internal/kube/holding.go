@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,10 +24,29 @@ func Holding(o *egretv1.EgressNode) *world.Holding {
 			h.Holds[held.EgressIP] = append(h.Holds[held.EgressIP], a)
 		}
 	}
+	for _, p := range o.Status.Problems {
+		noteProblem(h, p)
+	}
 	for _, ips := range h.Holds {
 		slices.SortFunc(ips, netip.Addr.Compare)
 	}
 	return h
+}
+
+// noteProblem files a problem under the EgressIP that it starts with ("egressip/NAME: text"), or under the node.
+func noteProblem(h *world.Holding, problem string) {
+	name, text := "", problem
+	if rest, ok := strings.CutPrefix(problem, "egressip/"); ok {
+		if n, t, ok := strings.Cut(rest, ": "); ok {
+			name, text = n, t
+		}
+	}
+	if h.Problems == nil {
+		h.Problems = map[string]string{}
+	}
+	if h.Problems[name] == "" {
+		h.Problems[name] = text
+	}
 }
 
 // EgressNode is the object that says what h says, owned by its Node, so that it goes with it.

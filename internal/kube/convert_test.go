@@ -1,0 +1,252 @@
+package kube
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"pgregory.net/rapid"
+
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/world"
+)
+
+func mustPrefixes(s ...string) []netip.Prefix {
+	ps, err := prefixes(s)
+	if err != nil {
+		panic(err)
+	}
+	return ps
+}
+
+func annotated(annotations map[string]string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", ResourceVersion: "7", Annotations: annotations}}
+}
+
+func TestNode(t *testing.T) {
+	o := annotated(map[string]string{
+		v1.AnnotationNodeID: "2", v1.AnnotationNodeChassisID: "c1",
+		v1.AnnotationNodeSubnets:                 `{"default":["10.244.1.0/24","fd00:10:244:1::/64"]}`,
+		v1.AnnotationNodePrimaryIfaddr:           `{"ipv4":"172.18.0.2/24","ipv6":"fd00:18::2/64"}`,
+		v1.AnnotationHostCIDRs:                   `["172.18.0.2/24","192.168.1.2/24"]`,
+		v1.AnnotationL3GatewayConfig:             `{"default":{"mode":"shared","bridge-id":"breth0","ip-address":"172.18.0.2/24","next-hops":["172.18.0.1"]}}`,
+		v1.AnnotationNodeGatewayRouterLRPIfaddrs: `{"default":{"ipv4":"100.64.0.2/16"}}`,
+		v1.AnnotationNodeTransitSwitchPortIfaddr: `{"ipv4":"100.88.0.2/16"}`,
+	})
+	o.Labels = map[string]string{"a": "b"}
+	o.Status.NodeInfo.BootID = "boot"
+	o.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: "False"}, {Type: corev1.NodeReady, Status: "True"}}
+	want := &world.Node{
+		Name: "n1", Labels: o.Labels, ID: 2, ChassisID: "c1", Ready: true, BootID: "boot", Version: "7",
+		Subnets: mustPrefixes("10.244.1.0/24", "fd00:10:244:1::/64"), Primary: mustPrefixes("172.18.0.2/24", "fd00:18::2/64"),
+		HostAddrs: []netip.Addr{netip.MustParseAddr("172.18.0.2"), netip.MustParseAddr("192.168.1.2")},
+		Gateways:  []netip.Addr{netip.MustParseAddr("172.18.0.1")},
+		Join:      mustPrefixes("100.64.0.2/16"), Transit: mustPrefixes("100.88.0.2/16"),
+	}
+	if have := Node(o); !reflect.DeepEqual(have, want) {
+		t.Errorf("have %+v\nwant %+v", have, want)
+	}
+	now := metav1.Now()
+	o.DeletionTimestamp, o.Status.Conditions[1].Status = &now, "Unknown"
+	if have := Node(o); !have.Deleting || have.Ready {
+		t.Errorf("have %+v", have)
+	}
+}
+
+func TestNodeWithoutAnnotations(t *testing.T) {
+	if have, want := Node(annotated(nil)), (&world.Node{Name: "n1", Version: "7"}); !reflect.DeepEqual(have, want) {
+		t.Errorf("have %+v", have)
+	}
+}
+
+func TestNodeSubnetForms(t *testing.T) {
+	for _, text := range []string{`10.244.1.0/24`, `{"default":"10.244.1.0/24"}`, `{"default":["10.244.1.0/24"]}`, `{"default":["10.244.1.0/24"],"blue":["10.9.0.0/24"]}`} {
+		n := Node(annotated(map[string]string{v1.AnnotationNodeSubnets: text}))
+		if !reflect.DeepEqual(n.Subnets, mustPrefixes("10.244.1.0/24")) || len(n.Problems) > 0 {
+			t.Errorf("%s: %v, %v", text, n.Subnets, n.Problems)
+		}
+	}
+}
+
+func TestGarbageAnnotations(t *testing.T) {
+	for key, text := range map[string]string{
+		v1.AnnotationNodeID: "-1", v1.AnnotationNodeSubnets: `{"default":["10.244.1.0/24","x"]}`, v1.AnnotationNodePrimaryIfaddr: `[]`,
+		v1.AnnotationHostCIDRs: `{`, v1.AnnotationL3GatewayConfig: `{"default":[]}`,
+		v1.AnnotationNodeGatewayRouterLRPIfaddrs: `{"default":{"ipv4":"1"}}`, v1.AnnotationNodeTransitSwitchPortIfaddr: "",
+	} {
+		n := Node(annotated(map[string]string{key: text, v1.AnnotationNodeChassisID: "c"}))
+		if len(n.Problems) != 1 || !strings.Contains(n.Problems[0], key) || n.ChassisID != "c" {
+			t.Errorf("%s: %+v", key, n)
+		}
+		if key == v1.AnnotationNodeSubnets && len(n.Subnets) != 1 {
+			t.Errorf("what could be read is gone: %v", n.Subnets)
+		}
+	}
+}
+
+// Whatever annotations and addresses say, conversion ends.
+func TestConversionsEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{`{"default":null}`, `{"default":[null]}`, `[null]`, `null`, `{"default":{"next-hops":[null,""]}}`,
+			`{"ipv4":null}`, `"x"`, `9999999999999999999`, `{"default":{"ip_addresses":["::ffff:1.2.3.4/120"]}}`, `fe80::1%eth0`, `1.2.3.4/33`})).Draw(t, "text")
+		all := map[string]string{v1.AnnotationPodNetworks: text}
+		for _, r := range nodeReaders {
+			all[r.annotation] = text
+		}
+		Node(annotated(all))
+		Pod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: all}, Status: corev1.PodStatus{PodIP: text}})
+		EgressIP(&v1.EgressIP{Spec: v1.EgressIPSpec{EgressIPs: []string{text}, PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{text: text}}},
+			Status: v1.EgressIPStatus{Items: []v1.EgressIPStatusItem{{Node: "n", EgressIP: text}}}})
+		Holding(&egretv1.EgressNode{Status: egretv1.EgressNodeStatus{BootID: "b", Holding: []egretv1.Held{{EgressIP: "e", IP: text}}}})
+		Service(&corev1.Service{Spec: corev1.ServiceSpec{ClusterIPs: []string{text}, Ports: []corev1.ServicePort{{Port: -3}}}},
+			[]*discoveryv1.EndpointSlice{{Endpoints: []discoveryv1.Endpoint{{Addresses: []string{text}}}, Ports: []discoveryv1.EndpointPort{{}}}})
+	})
+}
+
+func TestAllocationAnnotationsComeBack(t *testing.T) {
+	subnets, join, transit := mustPrefixes("10.244.1.0/24", "fd00:10:244:1::/64"), mustPrefixes("100.64.0.2/16", "fd98::2/64"), mustPrefixes("100.88.0.2/16", "fd97::2/64")
+	n := Node(annotated(AllocationAnnotations(2, subnets, join, transit)))
+	want := &world.Node{Name: "n1", Version: "7", ID: 2, Subnets: subnets, Join: join, Transit: transit}
+	if !reflect.DeepEqual(n, want) {
+		t.Errorf("have %+v", n)
+	}
+	if have := AllocationAnnotations(0, subnets, join, transit); len(have) != 1 {
+		t.Errorf("without an id: %v", have)
+	}
+}
+
+func TestHostAnnotationsComeBack(t *testing.T) {
+	h := HostFacts{Zone: "n1", ChassisID: "c", Mode: world.LocalGateway, Bridge: "breth0", UplinkMAC: "0a:58:ac:12:00:02", ManagementMAC: "0a:58:0a:f4:01:02",
+		Primary: mustPrefixes("172.18.0.2/24"), HostCIDRs: mustPrefixes("192.168.0.2/24", "172.18.0.2/24"), Gateways: []netip.Addr{netip.MustParseAddr("172.18.0.1")}}
+	a := HostAnnotations(h)
+	n := Node(annotated(a))
+	if n.ChassisID != "c" || !reflect.DeepEqual(n.Primary, h.Primary) || fmt.Sprint(n.HostAddrs) != "[172.18.0.2 192.168.0.2]" || fmt.Sprint(n.Gateways) != "[172.18.0.1]" || len(n.Problems) > 0 {
+		t.Errorf("have %+v", n)
+	}
+	if a[v1.AnnotationZoneName] != "n1" || !strings.Contains(a[v1.AnnotationL3GatewayConfig], `"interface-id":"breth0_n1"`) {
+		t.Errorf("have %v", a)
+	}
+}
+
+func TestPodAddresses(t *testing.T) {
+	status := corev1.PodStatus{PodIP: "10.244.1.9", PodIPs: []corev1.PodIP{{IP: "10.244.1.9"}, {IP: "fd00:10:244:1::9"}}}
+	for text, want := range map[string]string{
+		"":  "[10.244.1.9 fd00:10:244:1::9]",
+		"{": "[10.244.1.9 fd00:10:244:1::9]",
+		`{"blue":{"ip_addresses":["10.9.0.5/24"]}}`:      "[10.244.1.9 fd00:10:244:1::9]",
+		`{"default":{"ip_addresses":["10.244.1.5/24"]}}`: "[10.244.1.5]",
+		PodAnnotations(mustPrefixes("10.244.1.5/24", "fd00:10:244:1::5/64"), "0a:58:0a:f4:01:05", nil)[v1.AnnotationPodNetworks]: "[10.244.1.5 fd00:10:244:1::5]",
+	} {
+		p := Pod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1.AnnotationPodNetworks: text}}, Status: status})
+		if have := fmt.Sprint(p.IPs); have != want {
+			t.Errorf("%s: have %s, want %s", text, have, want)
+		}
+	}
+	for phase, want := range map[corev1.PodPhase]bool{corev1.PodSucceeded: true, corev1.PodFailed: true, corev1.PodRunning: false} {
+		if have := Pod(&corev1.Pod{Status: corev1.PodStatus{Phase: phase}}).Completed; have != want {
+			t.Errorf("%s: completed %v", phase, have)
+		}
+	}
+	if p := Pod(&corev1.Pod{}); len(p.IPs) != 0 {
+		t.Errorf("without address: %v", p.IPs)
+	}
+}
+
+func TestEgressIP(t *testing.T) {
+	o := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: "e", Annotations: map[string]string{v1.AnnotationWhenUnassigned: "drop"}},
+		Spec: v1.EgressIPSpec{EgressIPs: []string{"172.18.0.33", "web", "::ffff:172.18.0.33", "FD00::0:1", "fe80::1%eth0"},
+			NamespaceSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "environment", Operator: "NotIn", Values: []string{"development"}}}}}}
+	e := EgressIP(o)
+	if have := fmt.Sprint(e.IPs); have != "[172.18.0.33 fd00::1]" || len(e.Problems) != 3 || !e.DropWhenUnassigned || e.SelectorProblem != "" {
+		t.Errorf("have %+v", e)
+	}
+	if !strings.Contains(e.Problems[0], `spec.egressIPs[1]: "web"`) || !strings.Contains(e.Problems[1], "named twice") {
+		t.Errorf("problems: %v", e.Problems)
+	}
+	if !e.Namespaces.Matches(labels.Set{}) || e.Namespaces.Matches(labels.Set{"environment": "development"}) || !e.Pods.Matches(labels.Set{"x": "y"}) {
+		t.Errorf("selectors: %v, %v", e.Namespaces, e.Pods)
+	}
+	o.Spec.PodSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}
+	if e = EgressIP(o); e.SelectorProblem == "" || e.Namespaces.Matches(labels.Set{}) || e.Pods.Matches(labels.Set{}) {
+		t.Errorf("a bad selector selects: %+v", e)
+	}
+}
+
+func TestStatusComesBack(t *testing.T) {
+	e := &world.EgressIP{Items: []world.Assignment{{Node: "n1", IP: netip.MustParseAddr("172.18.0.33")}, {Node: "n2", IP: netip.MustParseAddr("fd00::1")}},
+		InForce:    [2]bool{false, true},
+		Conditions: []world.Condition{{Type: "Ready", Status: "True", Reason: "Held", Message: "m", Generation: 3, Since: metav1.Unix(5, 0).Time}}}
+	s := EgressIPStatus(e)
+	if s.AssignedNodes != "n1,n2" || s.AssignedEgressIPs != "172.18.0.33,fd00::1" {
+		t.Errorf("have %+v", s)
+	}
+	body, err := json.Marshal(&v1.EgressIP{Status: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o v1.EgressIP
+	if err := json.Unmarshal(body, &o); err != nil {
+		t.Fatal(err)
+	}
+	have := EgressIP(&o)
+	if !reflect.DeepEqual(have.Items, e.Items) || have.InForce != e.InForce || !have.Conditions[0].Since.Equal(e.Conditions[0].Since) || have.Conditions[0].Generation != 3 {
+		t.Errorf("have %+v", have)
+	}
+}
+
+func TestHolding(t *testing.T) {
+	h := &world.Holding{Node: "n1", BootID: "b", Holds: map[string][]netip.Addr{"f": {netip.MustParseAddr("172.18.0.9"), netip.MustParseAddr("172.18.0.8")}, "e": {netip.MustParseAddr("fd00::1")}}}
+	o := EgressNode(h, "uid", "v1", nil)
+	if o.Status.HoldingCount != 3 || o.OwnerReferences[0].UID != "uid" || o.Status.Holding[1].IP != "172.18.0.8" {
+		t.Errorf("have %+v", o)
+	}
+	have := Holding(o)
+	if fmt.Sprint(have.Holds) != "map[e:[fd00::1] f:[172.18.0.8 172.18.0.9]]" || have.BootID != "b" || have.Node != "n1" {
+		t.Errorf("have %+v", have)
+	}
+	o.Status.FormatVersion++
+	if have := Holding(o); len(have.Holds) != 0 {
+		t.Errorf("a newer form: %+v", have)
+	}
+}
+
+func slice(name, port string, number int32, endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: "s"}},
+		Ports: []discoveryv1.EndpointPort{{Name: &port, Port: &number}}, Endpoints: endpoints}
+}
+
+func backend(ip string, ready, terminating bool) discoveryv1.Endpoint {
+	return discoveryv1.Endpoint{Addresses: []string{ip}, Conditions: discoveryv1.EndpointConditions{Ready: &ready, Terminating: &terminating}}
+}
+
+func TestService(t *testing.T) {
+	o := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "s"}, Spec: corev1.ServiceSpec{
+		ClusterIP: "10.96.0.9", ClusterIPs: []string{"10.96.0.9", "fd00:10:96::9"},
+		Ports: []corev1.ServicePort{{Name: "web", Port: 80}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}},
+	}}
+	slices := []*discoveryv1.EndpointSlice{
+		slice("a", "web", 8080, backend("10.244.2.5", true, false), backend("10.244.1.5", true, false), backend("10.244.1.6", false, false), backend("10.244.1.7", true, true)),
+		slice("b", "web", 8080, backend("fd00::5", true, false), discoveryv1.Endpoint{Addresses: []string{"10.244.1.5"}}),
+	}
+	have := fmt.Sprintf("%+v", *Service(o, slices))
+	want := "{Namespace:d Name:s ClusterIPs:[10.96.0.9 fd00:10:96::9] Ports:[{Protocol:tcp Port:80 Endpoints:[10.244.1.5:8080 10.244.2.5:8080 [fd00::5]:8080]} {Protocol:udp Port:53 Endpoints:[]}]}"
+	if have != want {
+		t.Errorf("have %s\nwant %s", have, want)
+	}
+	o.Spec.PublishNotReadyAddresses = true
+	if n := len(Service(o, slices).Ports[0].Endpoints); n != 5 {
+		t.Errorf("publishNotReadyAddresses: %d endpoints", n)
+	}
+	o.Spec.ClusterIP, o.Spec.ClusterIPs = "None", []string{"None"}
+	if s := Service(o, slices); s != nil {
+		t.Errorf("headless: %+v", s)
+	}
+}

@@ -1,0 +1,187 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/world"
+)
+
+func newTable(w *world.World, synced func()) *table {
+	return &table{
+		convert: func(obj any) Change {
+			n := Node(obj.(*corev1.Node))
+			return func(w *world.World) []world.Touch { return w.SetNode(n) }
+		},
+		remove: removal((*world.World).DelNode),
+		send:   func(c Change) { c(w) }, synced: synced, known: map[string]string{},
+	}
+}
+
+func version(name, version string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
+}
+
+// must fails the test on an error of a store, which never has one with real objects.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func nodeVersions(w *world.World) string {
+	s := ""
+	for _, n := range w.Nodes() {
+		s += n + "@" + w.Node(n).Version + " "
+	}
+	return s
+}
+
+func TestTableFollows(t *testing.T) {
+	w := world.New("", &world.Config{})
+	synced := 0
+	table := newTable(w, func() { synced++ })
+	must(t, table.Replace([]any{version("a", "9"), version("b", "10")}, "10"))
+	must(t, table.Update(version("a", "11")))
+	must(t, table.Add(version("c", "12")))
+	must(t, table.Delete(version("b", "13")))
+	if have := nodeVersions(w); have != "a@11 c@12 " || synced != 1 {
+		t.Errorf("have %s, synced %d", have, synced)
+	}
+	must(t, table.Replace([]any{version("d", "20")}, "20")) // a and c went while nobody watched
+	if have := nodeVersions(w); have != "d@20 " || synced != 1 {
+		t.Errorf("have %s, synced %d", have, synced)
+	}
+}
+
+// A write's answer is in the world at once; what is older and comes later is not.
+func TestTableObserves(t *testing.T) {
+	w := world.New("", &world.Config{})
+	table := newTable(w, func() {})
+	must(t, table.Replace([]any{version("a", "9")}, "9"))
+	must(t, table.observe(version("a", "12")))
+	must(t, table.Update(version("a", "11")))
+	if have := nodeVersions(w); have != "a@12 " {
+		t.Errorf("have %s", have)
+	}
+	must(t, table.Delete(version("a", "13")))
+	must(t, table.observe(version("a", "12")))
+	if have := nodeVersions(w); have != "" {
+		t.Errorf("a deleted object came back: %s", have)
+	}
+}
+
+func TestTableTransformsOnce(t *testing.T) {
+	w := world.New("", &world.Config{})
+	table := newTable(w, func() {})
+	row, err := table.Transformer()(version("a", "9"))
+	must(t, err)
+	must(t, table.Replace([]any{row}, "9"))
+	if have := nodeVersions(w); have != "a@9 " {
+		t.Errorf("have %s", have)
+	}
+}
+
+// fakeServer lists and watches EgressIPs; when it is off, it refuses everything and ends its watches.
+type fakeServer struct {
+	mu      sync.Mutex
+	off     bool
+	objects []string
+	stop    chan struct{}
+}
+
+func (s *fakeServer) set(off bool, objects ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.off, s.objects = off, objects
+	close(s.stop)
+	s.stop = make(chan struct{})
+}
+
+func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	off, objects, stop := s.off, s.objects, s.stop
+	s.mu.Unlock()
+	q := r.URL.Query()
+	switch {
+	case off || q.Get("sendInitialEvents") != "":
+		http.Error(w, "off", http.StatusServiceUnavailable)
+	case q.Get("watch") != "":
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		select {
+		case <-stop:
+			expired := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: metav1.StatusReasonExpired, Code: 410}
+			fmt.Fprintf(w, `{"type":"ERROR","object":%s}`, encode(expired))
+		case <-r.Context().Done():
+		}
+	default:
+		list := v1.EgressIPList{TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "EgressIPList"}, ListMeta: metav1.ListMeta{ResourceVersion: "5"}}
+		for _, name := range objects {
+			list.Items = append(list.Items, v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "5"}})
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(list); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// The world keeps what it had while the API server is away, and has what the server has soon after it is back.
+func TestSourceOutlivesTheServer(t *testing.T) {
+	server := &fakeServer{objects: []string{"a", "b"}, stop: make(chan struct{})}
+	h := httptest.NewServer(server)
+	defer h.Close()
+	clients, err := NewClients(&rest.Config{Host: h.URL, QPS: -1})
+	must(t, err)
+	source := NewSource(clients, EgressIPs)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { source.Run(ctx); close(done) }()
+	w := world.New("", &world.Config{})
+	if source.Synced() {
+		t.Error("synced before anything was applied")
+	}
+	wait := func(want string, atMost time.Duration) {
+		t.Helper()
+		deadline := time.After(atMost)
+		for fmt.Sprint(w.EgressIPs()) != want {
+			select {
+			case c := <-source.Changes():
+				if before := len(w.EgressIPs()); len(c(w)) >= 0 && before > 0 && len(w.EgressIPs()) == 0 {
+					t.Fatal("an empty world")
+				}
+			case <-deadline:
+				t.Fatalf("have %v, want %s", w.EgressIPs(), want)
+			}
+		}
+	}
+	wait("[a b]", 5*time.Second)
+	if !source.Synced() {
+		t.Error("not synced")
+	}
+	server.set(true)
+	select {
+	case c := <-source.Changes():
+		c(w)
+		t.Errorf("a change while the server is away: %v", w.EgressIPs())
+	case <-time.After(1500 * time.Millisecond):
+	}
+	server.set(false, "b", "c")
+	wait("[b c]", 2*time.Second)
+	cancel()
+	<-done
+}
