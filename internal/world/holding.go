@@ -1,7 +1,6 @@
 package world
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 )
@@ -49,24 +48,45 @@ func (w *World) DelHolding(node string) []Touch {
 // Holding is what a node says it holds, or nil. It does not record.
 func (w *World) Holding(node string) *Holding { return w.holdings[node] }
 
+// Problem is what keeps a node from holding addresses of an EgressIP, in its own words; "" if nothing does.
+func (w *World) Problem(node, egressIP string) string {
+	w.saw(KindHolders, egressIP)
+	h := w.holdings[node]
+	if h == nil {
+		return ""
+	}
+	if p := h.Problems[egressIP]; p != "" {
+		return p
+	}
+	return h.Problems[""]
+}
+
 // touchHolder touches every EgressIP that a node says it holds: whether that counts depends on the node.
 func (w *World) touchHolder(node string) []Touch { return holdersTouched(w.holdings[node], nil) }
 
+// holdersTouched are the EgressIPs about which a node says something else than before; with nil for either, all that it speaks of.
 func holdersTouched(old, new *Holding) []Touch {
 	names := map[string]bool{}
 	for _, h := range []*Holding{old, new} {
 		if h == nil {
 			continue
 		}
-		for name, ips := range h.Holds {
-			if old == nil || new == nil || old.BootID != new.BootID || !slices.Equal(old.Holds[name], ips) || !slices.Equal(new.Holds[name], ips) {
-				names[name] = true
-			}
+		for name := range h.Holds {
+			names[name] = true
+		}
+		for name := range h.Problems {
+			names[name] = true
 		}
 	}
 	var t []Touch
-	for name := range maps.Keys(names) {
-		t = append(t, Touch{KindHolders, name})
+	for name := range names {
+		if old == nil || new == nil || !old.saysAlike(new, name) {
+			t = append(t, Touch{KindHolders, name})
+		}
 	}
 	return t
+}
+
+func (h *Holding) saysAlike(o *Holding, egressIP string) bool {
+	return h.BootID == o.BootID && slices.Equal(h.Holds[egressIP], o.Holds[egressIP]) && h.Problems[egressIP] == o.Problems[egressIP]
 }

@@ -147,4 +147,6 @@ type Holding struct {
 	Node, BootID string
 	// Holds by EgressIP name.
 	Holds map[string][]netip.Addr
+	// Problems, by EgressIP name, are what keeps it from holding what it should; under "" is what concerns them all.
+	Problems map[string]string
 }

@@ -98,7 +98,7 @@ func (a *assigner) ready(o *object, assigned world.Condition, items []world.Assi
 	var waiting []string
 	for _, i := range items {
 		if !slices.Contains(a.holders[claim{o.e.Name, i.IP}], i.Node) {
-			waiting = append(waiting, i.Node+" does not hold "+i.IP.String()+" yet")
+			waiting = append(waiting, a.waitingFor(o.e.Name, i))
 		}
 	}
 	if len(waiting) > 0 {
@@ -106,6 +106,15 @@ func (a *assigner) ready(o *object, assigned world.Condition, items []world.Assi
 		return no
 	}
 	return world.Condition{Type: ConditionReady, Status: "True", Reason: ReasonHeld, Message: "selected pods leave with " + assigned.Message}
+}
+
+// waitingFor says what is missing, and what the node says of it.
+func (a *assigner) waitingFor(name string, i world.Assignment) string {
+	text := i.Node + " does not hold " + i.IP.String() + " yet"
+	if p := a.w.Problem(i.Node, name); p != "" {
+		text += ": " + p
+	}
+	return text
 }
 
 // forced is InForce for people.

@@ -1,0 +1,31 @@
+package world_test
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// TestRebootedNodeHoldsNothing: what a node said before a reboot does not count, and changes of what it says are touched.
+func TestRebootedNodeHoldsNothing(t *testing.T) {
+	ip := netip.MustParseAddr("172.18.0.33")
+	w := world.New("n1", &world.Config{})
+	w.SetNode(&world.Node{Name: "n2", BootID: "one"})
+	said := &world.Holding{Node: "n2", BootID: "one", Holds: map[string][]netip.Addr{"prod": {ip}}}
+	touched := []world.Touch{{Kind: world.KindHolders, Key: "prod"}}
+	if got := w.SetHolding(said); !slices.Equal(got, touched) || !w.Holds("n2", "prod", ip) {
+		t.Errorf("touched %v and holds %v after it said so", got, w.Holds("n2", "prod", ip))
+	}
+	if got := w.SetHolding(said); got != nil {
+		t.Errorf("the same again touched %v", got)
+	}
+	if got := w.SetNode(&world.Node{Name: "n2", BootID: "two"}); !slices.Contains(got, touched[0]) || w.Holds("n2", "prod", ip) {
+		t.Errorf("touched %v and holds %v after a reboot", got, w.Holds("n2", "prod", ip))
+	}
+	failing := &world.Holding{Node: "n2", BootID: "two", Problems: map[string]string{"prod": "nb refused it"}}
+	if got := w.SetHolding(failing); !slices.Equal(got, touched) || w.Problem("n2", "prod") != "nb refused it" {
+		t.Errorf("touched %v, problem %q", got, w.Problem("n2", "prod"))
+	}
+}
