@@ -68,12 +68,22 @@ demo: build ## bring up a cluster and show EgressIP with real packets
 	@bin/egret-sandbox demo
 
 .PHONY: test
-test: build ## run the tests of the product
+test: build lint unit e2e ## pass everything: lint, unit and property tests, real packets in one sandbox a gateway mode
+
+.PHONY: unit
+unit: ## the tests that need no cluster
 	go test -trimpath ./...
 
+# One dual-stack sandbox a gateway mode serves all tests there.
+.PHONY: e2e
+e2e: ## real packets between real pods, in shared and in local gateway mode
+	EGRET_E2E=1 EGRET_E2E_MODE=shared go test -trimpath -count=1 -timeout 20m -v ./test/e2e
+	EGRET_E2E=1 EGRET_E2E_MODE=local go test -trimpath -count=1 -timeout 20m -v ./test/e2e
+
 .PHONY: test-all
-test-all: test ## run all tests, the control plane's too
+test-all: test ## the tests of the control plane too, and more runs of the property tests
 	go test -C sandbox/controlplane -trimpath -vet=off ./...
+	go test -trimpath -count=1 ./internal/compile ./internal/feature/egressip -rapid.checks=5000
 
 .PHONY: bench
 bench: build ## measure speed and memory, one line a figure
