@@ -34,6 +34,7 @@ func run() error {
 	f.StringVar(&o.Northbound, "ovn-nb", "unix:/run/ovn/ovnnb_db.sock", "this zone's Northbound database")
 	f.StringVar(&o.Southbound, "ovn-sb", "unix:/run/ovn/ovnsb_db.sock", "this zone's Southbound database")
 	f.StringVar(&o.CNISocket, "cni-socket", "/run/egret/cni.sock", "where egret-cni asks")
+	f.StringVar(&o.BootMarker, "boot-marker", "/run/egret/booted", "a file that is gone after a boot")
 	f.StringVar(&o.CNIConfDir, "cni-conf-dir", "/etc/cni/net.d", "where the container runtime looks for networks")
 	mode := f.String("gateway-mode", "shared", "shared: pods leave through the gateway router; local: through the host")
 	uplink := f.String("gateway-interface", "eth0", "the node's uplink")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -193,7 +194,7 @@ func (l *Loop) runRound(ctx context.Context, round uint64, synced bool) bool {
 		o.Err = err
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		l.Log.Warn("a round did not go through; it will be repeated", "round", round, "error", err)
+		l.Log.Warn("a round did not go through; it will be repeated", "round", round, "refused", len(o.Refused), "first", firstLine(err))
 	}
 	if synced {
 		l.After(ctx, l.world, o)
@@ -202,6 +203,12 @@ func (l *Loop) runRound(ctx context.Context, round uint64, synced bool) bool {
 		l.finish(round)
 	}
 	return err == nil
+}
+
+// firstLine keeps the log short: joined errors have a line each.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
 }
 
 func (l *Loop) apply(ctx context.Context, synced bool) error {

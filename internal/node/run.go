@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/egret-net/egret/internal/cni"
@@ -33,6 +35,7 @@ type Options struct {
 	Northbound, Southbound            string // unix:/run/ovn/ovnnb_db.sock and ovnsb_db.sock
 	CNISocket                         string // /run/egret/cni.sock
 	CNIConfDir                        string // /etc/cni/net.d
+	BootMarker                        string // /run/egret/booted: a file that a boot removes
 }
 
 // targets are the planes of a node, and what else is asked of them.
@@ -50,6 +53,9 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	t, err := open(ctx, o, log)
 	if err != nil {
 		return err
+	}
+	if err := afterBoot(ctx, o, t, log); err != nil {
+		return fmt.Errorf("forget what was held before the boot: %w", err)
 	}
 	if err := bringUp(ctx, o, t); err != nil {
 		return fmt.Errorf("bring up the gateway bridge: %w", err)
@@ -110,6 +116,22 @@ func ownSources(ctx context.Context, o Options) map[string]conntrack.Own {
 		own.Pods = append(own.Pods, s.CIDR)
 	}
 	return map[string]conntrack.Own{plan.GatewayRouter(o.Node): own}
+}
+
+// afterBoot empties the logical network when the agent first starts after a boot. The databases are on disk and still say what this node held
+// before; its egress IPs may be on other nodes by now, and must not be answered for on two. There are no pods to disturb.
+func afterBoot(ctx context.Context, o Options, t *targets, log *slog.Logger) error {
+	if _, err := os.Stat(o.BootMarker); err == nil {
+		return nil
+	}
+	log.Info("first start since the boot: the logical network is made anew")
+	if err := t.nb.Grow(ctx, plan.New()); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(o.BootMarker), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(o.BootMarker, nil, 0o600)
 }
 
 // bringUp makes the gateway bridge of the uplink, with the flows that follow from this host's own facts: nothing in it needs the API server,
