@@ -1,0 +1,58 @@
+package node
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// hosting is the plan of n1 with EgressIP e0 assigned to it.
+func hosting() Outcome {
+	w := compiletest.Small("n1", world.SharedGateway)
+	e := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)...)
+	for _, ip := range e.IPs {
+		e.Items = append(e.Items, world.Assignment{Node: "n1", IP: ip})
+	}
+	w.SetEgressIP(e)
+	return Outcome{State: compile.Full(w, all.Features())}
+}
+
+func TestReport(t *testing.T) {
+	ips := compiletest.EgressAddr(0)
+	both := []Held{{"e0", ips[0]}, {"e0", ips[1]}}
+	refused := hosting()
+	refused.Refused = []*plane.Refused{{Plane: "nb", Owner: "egressip/e0", Row: "NAT/x", Err: errors.New("no")}}
+	failed := hosting()
+	failed.Err = errors.New("the database is away")
+	for _, x := range []struct {
+		name      string
+		before    []Held
+		outcome   Outcome
+		confirmed bool
+		want      []Held
+	}{
+		{"in OVS", nil, hosting(), true, both},
+		{"not in OVS yet", nil, hosting(), false, nil},
+		{"not in OVS yet, one of them is", both[:1], hosting(), false, both[:1]},
+		{"no longer planned", []Held{{"gone", netip.MustParseAddr("172.18.0.9")}}, hosting(), true, both},
+		{"refused", both, refused, true, nil},
+		{"a target is away", both[:1], failed, true, both[:1]},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			got := report("uid", Report{Holding: x.before}, x.outcome, x.confirmed)
+			if !slices.Equal(got.Holding, x.want) {
+				t.Errorf("holds %v, want %v", got.Holding, x.want)
+			}
+			if troubled := x.outcome.Err != nil || x.outcome.Refused != nil; troubled != (len(got.Problems) > 0) {
+				t.Errorf("problems: %q", got.Problems)
+			}
+		})
+	}
+}

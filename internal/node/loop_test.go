@@ -1,0 +1,98 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/ovn"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// counting is a plane that counts its calls and fails as often as it is told to.
+type counting struct {
+	plane.Plane
+	fail          atomic.Int32
+	grown, shrunk atomic.Int32
+}
+
+func (c *counting) Grow(ctx context.Context, want *plan.State) error {
+	c.grown.Add(1)
+	if c.fail.Add(-1) >= 0 {
+		return errors.New("the target is away")
+	}
+	return c.Plane.Grow(ctx, want)
+}
+
+func (c *counting) Shrink(ctx context.Context, want *plan.State) error {
+	c.shrunk.Add(1)
+	return c.Plane.Shrink(ctx, want)
+}
+
+func startLoop(t *testing.T) (*Loop, *counting, *ovn.Fake) {
+	target := ovn.NewFake()
+	c := &counting{Plane: target}
+	l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
+	l.Planes, l.Early = []plane.Plane{c}, nil
+	go l.Run(t.Context())
+	return l, c, target
+}
+
+func setPod(i int) Change {
+	p := compiletest.Pod(i, "n1")
+	return func(w *world.World) []world.Touch {
+		return append(w.SetPod(p), w.SetAttachment(compiletest.Attachment(p))...)
+	}
+}
+
+func hasPort(target *ovn.Fake, name string) bool {
+	_, ok := target.Held().NB.Get(plan.RowID{Table: "Logical_Switch_Port", Name: name})
+	return ok
+}
+
+// TestNothingBeforeSynced: targets keep what a former process left until the cluster is known.
+func TestNothingBeforeSynced(t *testing.T) {
+	l, c, _ := startLoop(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := l.DoAndWait(ctx, setPod(0)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a round went through before the cluster was known: %v", err)
+	}
+	if c.grown.Load()+c.shrunk.Load() != 0 {
+		t.Error("a plane that is not early was touched before the cluster was known")
+	}
+}
+
+// TestDoAndWait: when it returns, the target holds the plan with the change.
+func TestDoAndWait(t *testing.T) {
+	l, _, target := startLoop(t)
+	l.Synced()
+	for i := range 20 {
+		if err := l.DoAndWait(t.Context(), setPod(i)); err != nil {
+			t.Fatal(err)
+		}
+		if p := compiletest.Attachment(compiletest.Pod(i, "n1")).LSP(); !hasPort(target, p) {
+			t.Fatalf("the target has no port %s", p)
+		}
+	}
+}
+
+// TestRetries: a round that fails is repeated until it goes through, and only then does who waits go on.
+func TestRetries(t *testing.T) {
+	l, c, target := startLoop(t)
+	c.fail.Store(3)
+	l.Synced()
+	if err := l.DoAndWait(t.Context(), setPod(0)); err != nil {
+		t.Fatal(err)
+	}
+	if c.grown.Load() < 4 || !hasPort(target, "ns0_p0") {
+		t.Errorf("grown %d times, port there: %v", c.grown.Load(), hasPort(target, "ns0_p0"))
+	}
+}
