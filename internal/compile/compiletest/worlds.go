@@ -117,36 +117,47 @@ func EgressAddr(i int) []netip.Addr {
 	return []netip.Addr{V4(172, 18, 0, 50+i), world.Nth(netip.MustParsePrefix("fc00:f853:ccd:e793::/64"), 0x50+i)}
 }
 
-// Change is one random change of a Small world.
-func Change(t *rapid.T, w *world.World) []world.Touch {
-	node := fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "node"))
+// Change makes one random change of a Small world.
+func Change(t *rapid.T, w *world.World) []world.Touch { return Draw(t, w)(w) }
+
+// Draw is one random change of a Small world with w's Self, to be made later or never.
+func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	i := rapid.IntRange(0, 5).Draw(t, "i")
+	node := fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "node"))
 	switch rapid.IntRange(0, 12).Draw(t, "change") {
 	case 0:
-		return w.SetNode(changedNode(t, node))
+		n := changedNode(t, node)
+		return func(w *world.World) []world.Touch { return w.SetNode(n) }
 	case 1:
 		if node != w.Self {
-			return w.DelNode(node)
+			return func(w *world.World) []world.Touch { return w.DelNode(node) }
 		}
-		return w.SetHost(Host(w.Self))
+		return func(w *world.World) []world.Touch { return w.SetHost(Host(w.Self)) }
 	case 2, 3:
-		return append(w.SetPod(Pod(i, node)), attach(w, Pod(i, node))...)
+		p := Pod(i, node)
+		return func(w *world.World) []world.Touch { return append(w.SetPod(p), attach(w, p)...) }
 	case 4:
 		p := Pod(i, node)
-		return append(w.DelPod(p.Key()), w.DelAttachment(p.Key(), "veth"+p.Name)...)
+		return func(w *world.World) []world.Touch {
+			return append(w.DelPod(p.Key()), w.DelAttachment(p.Key(), "veth"+p.Name)...)
+		}
 	case 5:
-		return w.SetNamespace(&world.Namespace{Name: fmt.Sprint("ns", i%3), Labels: map[string]string{"env": fmt.Sprint(i)}})
+		n := &world.Namespace{Name: fmt.Sprint("ns", i%3), Labels: map[string]string{"env": fmt.Sprint(i)}}
+		return func(w *world.World) []world.Touch { return w.SetNamespace(n) }
 	case 6:
-		return w.DelNamespace(fmt.Sprint("ns", i%3))
+		return func(w *world.World) []world.Touch { return w.DelNamespace(fmt.Sprint("ns", i%3)) }
 	case 7, 8, 9:
-		return w.SetEgressIP(randomEgressIP(t, i%4))
+		e := randomEgressIP(t, i%4)
+		return func(w *world.World) []world.Touch { return w.SetEgressIP(e) }
 	case 10:
-		return w.DelEgressIP(fmt.Sprint("e", i%4))
+		return func(w *world.World) []world.Touch { return w.DelEgressIP(fmt.Sprint("e", i%4)) }
 	case 11:
-		return w.SetHolding(randomHolding(t, node))
+		h := randomHolding(t, node)
+		return func(w *world.World) []world.Touch { return w.SetHolding(h) }
 	}
-	return w.SetService(&world.Service{Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{V4(10, 96, 0, 1)},
-		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []netip.AddrPort{netip.AddrPortFrom(V4(172, 18, 0, 250+i%2), 6443)}}}})
+	s := &world.Service{Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{V4(10, 96, 0, 1)},
+		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []netip.AddrPort{netip.AddrPortFrom(V4(172, 18, 0, 250+i%2), 6443)}}}}
+	return func(w *world.World) []world.Touch { return w.SetService(s) }
 }
 
 func attach(w *world.World, p *world.Pod) []world.Touch {

@@ -1,0 +1,136 @@
+package plane_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// TestTargetsConverge: whatever changed, in whatever order it was heard of, however applies failed or stopped half way, whoever deleted
+// what, and however often the agent started anew: one calm pass later every target holds exactly what the full compile says, and another
+// pass has nothing to do.
+func TestTargetsConverge(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHistory(t)
+		defer h.agent.stop()
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			h.step(t)
+		}
+		h.calm(t)
+		h.stillCalm(t)
+	})
+}
+
+// history is one node's targets, and the agents that come and go over them.
+type history struct {
+	world   *world.World
+	unheard []func(*world.World) []world.Touch // changes that happened and that the agent has not heard of
+	touched []world.Touch                      // heard of, and not compiled yet
+	memo    *compile.Memo
+	targets *targets
+	agent   *process
+}
+
+func newHistory(t *rapid.T) *history {
+	mode := rapid.SampledFrom([]world.GatewayMode{world.SharedGateway, world.LocalGateway}).Draw(t, "gateway mode")
+	h := &history{world: compiletest.Small("n1", mode), targets: newTargets()}
+	h.restart()
+	return h
+}
+
+func (h *history) step(t *rapid.T) {
+	switch rapid.IntRange(0, 9).Draw(t, "step") {
+	case 0, 1, 2:
+		h.unheard = append(h.unheard, compiletest.Draw(t, h.world))
+	case 3:
+		h.hear(rapid.IntRange(0, len(h.unheard)).Draw(t, "which"))
+	case 4:
+		h.hearAll()
+	case 5, 6:
+		h.trouble(t)
+		h.apply(t)
+	case 7:
+		h.targets.meddle(t)
+	case 8:
+		h.targets.connect(t)
+	case 9:
+		h.restart()
+	}
+}
+
+// hear takes one change in, perhaps after later ones.
+func (h *history) hear(i int) {
+	if i >= len(h.unheard) {
+		return
+	}
+	change := h.unheard[i]
+	h.unheard = append(h.unheard[:i:i], h.unheard[i+1:]...)
+	h.touched = append(h.touched, change(h.world)...)
+}
+
+func (h *history) hearAll() {
+	for len(h.unheard) > 0 {
+		h.hear(0)
+	}
+}
+
+// restart is a new process on the same targets: what it knows, it knows from listing the cluster.
+func (h *history) restart() {
+	if h.agent != nil {
+		h.agent.stop()
+	}
+	h.memo, h.touched = compile.NewMemo(all.Features()), nil
+	h.agent = h.targets.start()
+}
+
+// trouble is what the next apply meets.
+func (h *history) trouble(t *rapid.T) {
+	for _, p := range h.agent.planes {
+		if rapid.IntRange(0, 3).Draw(t, p.Name()+" in trouble") == 0 {
+			p.trouble = drawTrouble(t)
+		}
+	}
+}
+
+func (h *history) apply(t *rapid.T) {
+	h.memo.Update(h.world, h.touched)
+	h.touched = nil
+	err := plane.Apply(t.Context(), h.agent.all(), h.memo.State)
+	for _, p := range h.agent.planes {
+		p.trouble = nil
+	}
+	if err == nil {
+		h.agent.last = snapshot(h.memo.State)
+	}
+}
+
+// calm is a round without trouble that reads all targets anew.
+func (h *history) calm(t *rapid.T) {
+	h.hearAll()
+	h.memo.Update(h.world, h.touched)
+	h.touched = nil
+	for _, p := range h.agent.planes {
+		p.Forget()
+	}
+	h.targets.expectAnnouncements()
+	if err := plane.Apply(t.Context(), h.agent.all(), h.memo.State); err != nil {
+		t.Fatalf("a calm round failed: %v", err)
+	}
+	h.targets.check(t, compile.Full(h.world, all.Features()))
+}
+
+func (h *history) stillCalm(t *rapid.T) {
+	before := h.targets.writes()
+	if err := plane.Apply(t.Context(), h.agent.all(), h.memo.State); err != nil {
+		t.Fatalf("a second calm round failed: %v", err)
+	}
+	if n := h.targets.writes() - before; n != 0 {
+		t.Fatalf("a second calm round wrote %d times, and there was nothing to do", n)
+	}
+}
