@@ -37,7 +37,7 @@ func (c *Controller) postEvents(ctx context.Context) {
 			timed, cancel := context.WithTimeout(ctx, writeTimeout)
 			if err := c.writer.PostEvent(timed, e); err != nil && ctx.Err() == nil {
 				c.metrics.eventErrors.Inc()
-				c.log.Debug("event not posted", "error", err)
+				c.log.Warn("event not posted", "error", err)
 			}
 			cancel()
 		}

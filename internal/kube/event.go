@@ -24,6 +24,14 @@ type Event struct {
 
 // PostEvent creates an Event. Reporter is the program ("egret-controller"), instance the node it runs on.
 func (c *Clients) PostEvent(ctx context.Context, reporter, instance string, e Event) error {
+	o := eventObject(reporter, instance, e, time.Now())
+	if err := c.Events.Post().Namespace(o.Namespace).Resource("events").Body(o).Do(ctx).Error(); err != nil {
+		return fmt.Errorf("event %s on %s %s: %w", e.Reason, e.Regarding.Kind, e.Regarding.Name, err)
+	}
+	return nil
+}
+
+func eventObject(reporter, instance string, e Event, now time.Time) *eventsv1.Event {
 	namespace := e.Regarding.Namespace
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
@@ -32,16 +40,12 @@ func (c *Clients) PostEvent(ctx context.Context, reporter, instance string, e Ev
 	if e.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	o := &eventsv1.Event{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: e.Regarding.Name + ".", Namespace: namespace},
-		EventTime:  metav1.NewMicroTime(time.Now()), ReportingController: reporter, ReportingInstance: instance,
+	return &eventsv1.Event{
+		// A dash, because a prefix that ends in a dot is no name to the API server.
+		ObjectMeta: metav1.ObjectMeta{GenerateName: e.Regarding.Name + "-", Namespace: namespace},
+		EventTime:  metav1.NewMicroTime(now), ReportingController: reporter, ReportingInstance: instance,
 		Regarding: e.Regarding, Type: kind, Reason: e.Reason, Action: e.Action, Note: shortened(e.Note, noteLimit),
 	}
-	err := c.Events.Post().Namespace(namespace).Resource("events").Body(o).Do(ctx).Error()
-	if err != nil {
-		return fmt.Errorf("event %s on %s %s: %w", e.Reason, e.Regarding.Kind, e.Regarding.Name, err)
-	}
-	return nil
 }
 
 func shortened(s string, limit int) string {
