@@ -25,7 +25,9 @@ func ensureFabric(l layout) error {
 		quietIPv6()
 		// Snooping would hold back IPv6 neighbour discovery until a querier shows up.
 		snooping := false
-		b := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridge}, MulticastSnooping: &snooping}
+		// Without an address of its own, a bridge takes the lowest of its ports' and changes it as they come and go.
+		attrs := netlink.LinkAttrs{Name: bridge, HardwareAddr: hardwareAddr(gatewayNumber)}
+		b := &netlink.Bridge{LinkAttrs: attrs, MulticastSnooping: &snooping}
 		if err := netlink.LinkAdd(b); err != nil {
 			return fmt.Errorf("make bridge %s: %w", bridge, err)
 		}
@@ -95,7 +97,7 @@ func addPair(e endpoint) error {
 		return err
 	}
 	pair := netlink.NewVeth(netlink.LinkAttrs{Name: e.port, MasterIndex: master.Attrs().Index})
-	pair.PeerName, pair.PeerNamespace = uplink, netlink.NsFd(int(ns.Fd()))
+	pair.PeerName, pair.PeerNamespace, pair.PeerHardwareAddr = uplink, netlink.NsFd(int(ns.Fd())), e.mac
 	if err := netlink.LinkAdd(pair); err != nil {
 		return err
 	}

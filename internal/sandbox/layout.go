@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"path/filepath"
 )
@@ -61,6 +62,7 @@ type endpoint struct {
 	name  string // as users write it
 	netns string // name below /run/netns
 	port  string // its interface on the fabric bridge
+	mac   net.HardwareAddr
 	ips   []netip.Addr
 }
 
@@ -97,7 +99,12 @@ func (l layout) addresses(number int) []netip.Addr {
 
 func (l layout) endpoint(short string, number int) endpoint {
 	full := l.options.Name + "-" + short
-	return endpoint{name: full, netns: full, port: short, ips: l.addresses(number)}
+	return endpoint{name: full, netns: full, port: short, mac: hardwareAddr(number), ips: l.addresses(number)}
+}
+
+// hardwareAddr is a locally administered address. A network card keeps its own over a reboot, and neighbours remember it.
+func hardwareAddr(number int) net.HardwareAddr {
+	return net.HardwareAddr{0x02, 0xe6, 0xac, 0x12, 0x00, byte(number)}
 }
 
 func (l layout) fabricNetns() string { return l.options.Name + "-fabric" }

@@ -69,7 +69,8 @@ func (n node) powerOn() error {
 	return writeProcess(n.pidFile(), p)
 }
 
-// powerOff cuts the node's links, kills all its processes and removes its network namespace. No error if it is off.
+// powerOff cuts the node's links, kills all its processes and removes its network namespace and control groups. No error
+// if it is off.
 func (n node) powerOff() error {
 	if err := unplug(n.layout, n.endpoint); err != nil {
 		return err
@@ -81,6 +82,10 @@ func (n node) powerOff() error {
 		}
 	}
 	if err := deleteNetns(n.netns); err != nil {
+		return err
+	}
+	// Groups of dead pods would keep the kubelet of the next boot busy for seconds each.
+	if err := removeCgroups(cgroupRoot, n.name); err != nil {
 		return err
 	}
 	if err := os.Remove(n.pidFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
