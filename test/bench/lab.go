@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/sandbox"
+)
+
+// lab is where figures are measured: the sandboxes that are up.
+type lab struct {
+	name     string
+	runs     int
+	keep     bool
+	out, log io.Writer
+	up       map[string]*cluster
+}
+
+// cluster is a sandbox with clients of its API.
+type cluster struct {
+	*sandbox.Cluster
+	core  *kubernetes.Clientset
+	egret *kube.Clients
+}
+
+func (l *lab) say(format string, args ...any) { fmt.Fprintf(l.log, "# "+format+"\n", args...) }
+
+func (l *lab) report(r result) { r.print(l.out) }
+
+// sandbox brings up a sandbox, or takes the one that is.
+func (l *lab) sandbox(ctx context.Context, suffix string, nodes int, cni sandbox.CNI) (*cluster, error) {
+	o := sandbox.Defaults()
+	o.Name, o.Nodes, o.CNI = l.name+suffix, nodes, cni
+	if c := l.up[o.Name]; c != nil {
+		return c, nil
+	}
+	l.say("bringing sandbox %s up", o.Name)
+	if l.up == nil {
+		l.up = map[string]*cluster{}
+	}
+	l.up[o.Name] = nil // to be taken down, whatever comes of it
+	s, err := sandbox.Up(ctx, o, io.Discard)
+	if err != nil {
+		return nil, err
+	}
+	c, err := connect(s)
+	l.up[o.Name] = c
+	return c, err
+}
+
+func connect(s *sandbox.Cluster) (*cluster, error) {
+	core, err := s.Client()
+	if err != nil {
+		return nil, err
+	}
+	config, err := kube.Config(s.Kubeconfig(), -1, "egret-bench") // no limit
+	if err != nil {
+		return nil, err
+	}
+	egret, err := kube.NewClients(config)
+	return &cluster{Cluster: s, core: core, egret: egret}, err
+}
+
+// down removes a sandbox, unless it is to be kept.
+func (l *lab) down(name string) error {
+	delete(l.up, name)
+	if l.keep {
+		return nil
+	}
+	o := sandbox.Defaults()
+	o.Name = name
+	return sandbox.Down(o)
+}
+
+func (l *lab) close() {
+	for _, name := range slices.Sorted(maps.Keys(l.up)) {
+		if err := l.down(name); err != nil {
+			l.say("could not remove sandbox %s: %v", name, err)
+		}
+	}
+}
+
+// until asks again and again, with a pause, until the answer is nil; after a while the last answer is the error.
+func until(ctx context.Context, patience, pause time.Duration, ask func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := ask()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, context.Cause(ctx))
+		case <-time.After(pause):
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const namespace = "bench"
+
+// bare is a pod without probes, token or Services' environment, that nothing schedules.
+func bare(name, node, image string, args ...string) *corev1.Pod {
+	no, now := false, int64(0)
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: corev1.PodSpec{
+			NodeName: node, AutomountServiceAccountToken: &no, EnableServiceLinks: &no, TerminationGracePeriodSeconds: &now,
+			Containers: []corev1.Container{{Name: "main", Image: image, Args: args, ImagePullPolicy: corev1.PullNever}},
+		},
+	}
+}
+
+// ensureNamespace makes a namespace, and waits for the service account that its pods need.
+func (c *cluster) ensureNamespace(ctx context.Context, name string) error {
+	o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := c.core.CoreV1().Namespaces().Create(ctx, o, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return until(ctx, time.Minute, 50*time.Millisecond, func() error {
+		_, err := c.core.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+}
+
+// runningPod makes a pod that sleeps, or takes the one that is there, and waits for its address.
+func (c *cluster) runningPod(ctx context.Context, name, node string) (*corev1.Pod, error) {
+	if err := c.ensureNamespace(ctx, namespace); err != nil {
+		return nil, err
+	}
+	pods := c.core.CoreV1().Pods(namespace)
+	if _, err := pods.Create(ctx, bare(name, node, "localhost/agnhost:latest", "pause"), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, err
+	}
+	var p *corev1.Pod
+	return p, until(ctx, time.Minute, 100*time.Millisecond, func() error {
+		var err error
+		if p, err = pods.Get(ctx, name, metav1.GetOptions{}); err == nil && p.Status.PodIP == "" {
+			err = fmt.Errorf("pod %s has no address yet", name)
+		}
+		return err
+	})
+}
+
+// labelPod sets a label; an empty value removes it.
+func (c *cluster) labelPod(ctx context.Context, name, key, value string) error {
+	text := fmt.Sprintf("%q", value)
+	if value == "" {
+		text = "null"
+	}
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, key, text)
+	_, err := c.core.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
+}
+
+// netnsOf finds, inside a node, the network namespace that has a pod's address.
+const netnsOf = `for n in /run/netns/*; do nsenter --net="$n" ip -o addr show | grep -qF " $1/" && { echo "$n"; exit; }; done; exit 1`
+
+// sendFrom has a pod send to an external host, until the job is stopped.
+func (c *cluster) sendFrom(ctx context.Context, p *corev1.Pod, to netip.Addr) (*job, error) {
+	ns, err := c.ExecIn(ctx, p.Spec.NodeName, "bash", "-c", netnsOf, "bash", p.Status.PodIP)
+	if err != nil {
+		return nil, fmt.Errorf("network namespace of pod %s: %w", p.Name, err)
+	}
+	return c.start(p.Spec.NodeName, "nsenter", "--net="+strings.TrimSpace(string(ns)), "/opt/egret/bin/egret-bench", "send",
+		netip.AddrPortFrom(to, trafficPort).String())
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/vishvananda/netns"
+)
+
+// receiver notes which source the traffic at an external host has.
+type receiver struct {
+	conn *net.UDPConn
+
+	mu     sync.Mutex
+	source netip.Addr
+	since  map[netip.Addr]time.Time // when a source was first seen after the one before
+	change chan struct{}
+}
+
+// receive listens in a network namespace.
+func receive(namespace string) (*receiver, error) {
+	r := &receiver{since: map[netip.Addr]time.Time{}, change: make(chan struct{}, 1)}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread, which is in another namespace, ends with the goroutine
+		ns, err := netns.GetFromName(namespace)
+		if err == nil {
+			err = netns.Set(ns)
+		}
+		if err == nil {
+			r.conn, err = net.ListenUDP("udp", &net.UDPAddr{Port: trafficPort})
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		return nil, fmt.Errorf("listen in %s: %w", namespace, err)
+	}
+	go r.run()
+	return r, nil
+}
+
+func (r *receiver) run() {
+	buffer := make([]byte, 64)
+	for {
+		_, from, err := r.conn.ReadFromUDPAddrPort(buffer)
+		now := time.Now()
+		if err != nil {
+			return
+		}
+		r.note(from.Addr().Unmap(), now)
+	}
+}
+
+func (r *receiver) note(source netip.Addr, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if source == r.source {
+		return
+	}
+	r.source, r.since[source] = source, now
+	select {
+	case r.change <- struct{}{}:
+	default:
+	}
+}
+
+// from waits until the traffic has this source, and says since when.
+func (r *receiver) from(ctx context.Context, source netip.Addr) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	for {
+		r.mu.Lock()
+		now, since := r.source, r.since[source]
+		r.mu.Unlock()
+		if now == source {
+			return since, nil
+		}
+		select {
+		case <-r.change:
+		case <-ctx.Done():
+			return time.Time{}, fmt.Errorf("the external host sees traffic from %s, not from %s", now, source)
+		}
+	}
+}
+
+func (r *receiver) close() { _ = r.conn.Close() }
