@@ -82,6 +82,9 @@ func (e *Env) Kill(name string) {
 	_ = c.Wait()
 }
 
+// Log is what database "nb" or "sb", or "northd", has said of level warn and above. Kill it before: then all is there.
+func (e *Env) Log(name string) string { return e.logs[name].String() }
+
 // Pause stops a daemon where it is, and Resume lets it go on.
 func (e *Env) Pause(name string) { _ = e.procs[name].Process.Signal(syscall.SIGSTOP) }
 
