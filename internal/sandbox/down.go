@@ -61,7 +61,11 @@ func clearAway(l layout) error {
 
 // netnsOf lists the network namespaces that a sandbox of this name can have.
 func netnsOf(name string) ([]string, error) {
-	return namesIn(netnsDir, regexp.MustCompile(`^`+regexp.QuoteMeta(name)+`-(cp|fabric|n\d+|ext\d+)$`))
+	return namesIn(netnsDir, netnsPattern(name))
+}
+
+func netnsPattern(name string) *regexp.Regexp {
+	return regexp.MustCompile(`^` + regexp.QuoteMeta(name) + `-(cp|fabric|n\d+|ext\d+)$`)
 }
 
 // cgroupsOf lists the control groups of nodes that a sandbox of this name can have.

@@ -58,7 +58,7 @@ func newUnits(s Spec, r *reaper, log *slog.Logger) []*supervised {
 	var units []*supervised
 	for _, u := range s.Units {
 		status := Status{Name: u.Name, State: Waiting}
-		units = append(units, &supervised{unit: u, env: s.Env, reaper: r, log: log, status: status})
+		units = append(units, &supervised{unit: u, env: s.Env, logs: logDir, reaper: r, log: log, status: status})
 	}
 	return units
 }

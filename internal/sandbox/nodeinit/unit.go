@@ -41,6 +41,7 @@ type Status struct {
 type supervised struct {
 	unit   Unit
 	env    []string
+	logs   string // folder
 	reaper *reaper
 	log    *slog.Logger
 
@@ -130,7 +131,7 @@ func (s *supervised) once(ctx context.Context) error {
 	if err := s.waitForNeeds(ctx); err != nil {
 		return err
 	}
-	log, err := openLog(s.unit.Name)
+	log, err := openLog(filepath.Join(s.logs, s.unit.Name+".log"))
 	if err != nil {
 		return err
 	}
@@ -219,8 +220,7 @@ func exitError(status syscall.WaitStatus) error {
 	}
 }
 
-func openLog(name string) (*os.File, error) {
-	file := filepath.Join(logDir, name+".log")
+func openLog(file string) (*os.File, error) {
 	if info, err := os.Stat(file); err == nil && info.Size() > logLimit {
 		if err := os.Rename(file, file+".1"); err != nil {
 			return nil, err
