@@ -88,6 +88,8 @@ func (Settings) Compile(w *world.World, _ string, out *plan.Rows) {
 		"system-id": w.Self, "hostname": w.Self, "ovn-remote": "unix:/run/ovn/ovnsb_db.sock", "ovn-encap-type": "geneve",
 		"ovn-encap-ip": h.Primary[0].Addr().String(), "ovn-bridge-datapath-type": datapath, "ovn-monitor-all": "true",
 		"ovn-bridge-mappings": plan.PhysicalNetwork + ":" + w.Config.Bridge, "ovn-is-interconn": "true",
+		// A restarted ovn-controller computes all flows before it takes the former ones away.
+		"ovn-ofctrl-wait-before-clear": "1000",
 	} {
 		plan.Claim(&out.OVSIDs, k, v)
 	}
