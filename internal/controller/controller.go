@@ -88,10 +88,14 @@ func (c *Controller) Run(ctx context.Context) {
 		case change := <-c.source.Changes():
 			c.apply(change)
 			c.drain()
+			c.catchUp()
 		case r := <-c.results:
 			c.ended(r)
 		case <-timer.C:
 		case <-pulses.C:
+			if c.outbox != nil && c.egressIPs.unseen(c.world) {
+				c.decideBy(time.Now())
+			}
 		}
 		if wait := c.decideWhenDue(time.Now()); wait > 0 {
 			timer.Reset(wait)
@@ -142,6 +146,18 @@ func (c *Controller) drain() {
 		default:
 			return
 		}
+	}
+}
+
+// catchUp goes on with what waited for the world to see its last write. That may have touched nothing that anybody reads, so that the
+// touches do not tell of it.
+func (c *Controller) catchUp() {
+	if c.outbox == nil {
+		return
+	}
+	for t := range c.outbox.letters {
+		c.refresh(t)
+		c.settle(t)
 	}
 }
 

@@ -242,6 +242,21 @@ func TestForeignStatus(t *testing.T) {
 	}
 }
 
+// Nothing but a condition differs, of which the world tells nobody.
+func TestForeignCondition(t *testing.T) {
+	a := newAPI(0)
+	a.putNode(aNode("n1", 2))
+	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
+	start(t, a)
+	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	a.mu.Lock()
+	o := a.eips["e"].DeepCopy()
+	o.Status.Conditions[0].Message = "mine"
+	a.showEgressIP(o)
+	a.mu.Unlock()
+	eventually(t, "message", "172.18.0.33 on n1", func() string { return a.condition("e", "Assigned").Message })
+}
+
 func TestOnlyTheLeaderWrites(t *testing.T) {
 	a := newAPI(0)
 	a.putNode(aNode("n1", 2))
@@ -269,6 +284,7 @@ func TestTakeover(t *testing.T) {
 	c.Lead(one)
 	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
 	eventually(t, "events", "Assigned", func() string { return a.reasons("e") })
+	eventually(t, "id of n2", "3", func() string { return a.annotation("n2", v1.AnnotationNodeID) })
 	stop()
 	time.Sleep(20 * time.Millisecond)
 	a.mu.Lock()

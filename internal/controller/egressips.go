@@ -52,6 +52,11 @@ func (s *egressIPs) seeOne(w *world.World, name string) {
 	}
 }
 
+// unseen says whether the API has shown anything of which the world told nobody, such as a condition that somebody edited.
+func (s *egressIPs) unseen(w *world.World) bool {
+	return slices.ContainsFunc(w.EgressIPs(), func(name string) bool { return w.EgressIP(name) != s.should[name] })
+}
+
 func (s *egressIPs) forget(name string) {
 	delete(s.says, name)
 	delete(s.should, name)
