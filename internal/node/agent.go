@@ -9,6 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	apiv1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/feature/egressip"
@@ -128,8 +131,12 @@ func (a *Agent) release(ctx context.Context, at *world.Attachment) {
 // event tells people of a pod.
 func (a *Agent) event(at *world.Attachment, reason, message string) {
 	a.log.Warn("pod "+message, "pod", at.Key(), "reason", reason)
+	e := kube.Event{
+		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: at.Namespace, Name: at.Name, UID: types.UID(at.UID)},
+		Warning:   true, Reason: reason, Action: "Attach", Note: message,
+	}
 	go func() {
-		if err := a.api.PodEvent(context.Background(), at.Namespace, at.Name, at.UID, reason, message); err != nil {
+		if err := a.api.Clients.PostEvent(context.Background(), "egret-node", a.self, e); err != nil {
 			a.log.Warn("could not write an Event", "pod", at.Key(), "error", err)
 		}
 	}()

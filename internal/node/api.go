@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
@@ -87,13 +86,4 @@ func (a *API) Report(ctx context.Context, r Report) error {
 		return fmt.Errorf("write EgressNode %s: %w", a.Node, err)
 	}
 	return a.Observe(stored)
-}
-
-// anyValues is for patches that may remove keys.
-func anyValues(m map[string]string) map[string]any {
-	out := make(map[string]any, len(m))
-	for k, v := range maps.All(m) {
-		out[k] = v
-	}
-	return out
 }
