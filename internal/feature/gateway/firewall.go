@@ -33,6 +33,7 @@ func (Firewall) Compile(w *world.World, _ string, out *plan.Rows) {
 		for _, c := range w.Config.Cluster(world.FamilyOf(s.Addr())) {
 			foreignPods(forward, s, c, out)
 			masquerade(nat, s, c, out)
+			inboundToPods(nat, s, c, out)
 		}
 	}
 }
@@ -56,6 +57,14 @@ func masquerade(c plan.NFTChain, own, cluster netip.Prefix, out *plan.Rows) {
 	ip := family(own)
 	rule(c, "masquerade "+own.String(), fmt.Sprintf("oifname != %q %s saddr %s %s daddr != %s masquerade",
 		world.ManagementPort, ip, own, ip, cluster), out)
+}
+
+// inboundToPods gives what the host sends on to pods (a hostPort's connections) the management port's address, or the pod's replies would
+// leave by the gateway router, translated as a new connection's.
+func inboundToPods(c plan.NFTChain, own, cluster netip.Prefix, out *plan.Rows) {
+	ip := family(own)
+	rule(c, "inbound "+cluster.String(), fmt.Sprintf("oifname %q %s saddr != %s %s daddr %s masquerade",
+		world.ManagementPort, ip, world.Nth(own, 2), ip, cluster), out)
 }
 
 func rule(c plan.NFTChain, name, text string, out *plan.Rows) {
