@@ -64,8 +64,8 @@ sandbox: build ## bring up a cluster of three nodes on this machine
 	@bin/egret-sandbox up
 
 .PHONY: demo
-demo: build ## bring up a cluster and show EgressIP with real packets
-	@bin/egret-sandbox demo
+demo: build ## bring up a cluster and show EgressIP with real packets; MODE=shared|local FAMILY=ipv4|ipv6|dual
+	@bin/egret-sandbox demo $(if $(MODE),--gateway-mode $(MODE)) $(if $(FAMILY),--ip-family $(FAMILY))
 
 .PHONY: test
 test: build lint unit e2e ## pass everything: lint, unit and property tests, real packets in one sandbox a gateway mode

@@ -75,7 +75,7 @@ func (d *demo) move(ctx context.Context, p pods, standby string) error {
 	if err := d.places(ctx); err != nil {
 		return err
 	}
-	if err := d.traffic(ctx, p); err != nil {
+	if err := d.traffic(ctx, p, "What the servers see after the move"); err != nil {
 		return err
 	}
 	after, err := d.egressIP(ctx)
@@ -88,7 +88,7 @@ func (d *demo) move(ctx context.Context, p pods, standby string) error {
 
 // labelled makes a node an egress node and judges that every address stays.
 func (d *demo) labelled(ctx context.Context, node string, before []v1.EgressIPStatusItem) error {
-	d.screen.say("kubectl label node %s %s=", node, assignableLabel)
+	d.screen.say("kubectl label node %s %s=\"\"", node, assignableLabel)
 	if err := d.label(ctx, node, true); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (d *demo) moveUnderTraffic(ctx context.Context, p pods, before []v1.EgressI
 	d.screen.say("status after:  %s", itemsText(m.after))
 	d.screen.say("\nConnections of the served pods meanwhile:\n")
 	d.screen.print(d.screen.rowsTable(rows))
-	d.judge(rows)
+	d.judge("while it moves", rows)
 	d.report(m, moving(before, left), samples)
 	return nil
 }

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -77,7 +76,7 @@ func (d *demo) show(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.traffic(ctx, pods); err != nil {
+	if err := d.traffic(ctx, pods, "What the servers see"); err != nil {
 		return err
 	}
 	if err := d.places(ctx); err != nil {
@@ -89,28 +88,29 @@ func (d *demo) show(ctx context.Context) error {
 	return d.summary()
 }
 
-// traffic shows what every pod's connections look like at every destination.
-func (d *demo) traffic(ctx context.Context, p pods) error {
+// traffic shows, below a title, what every pod's connections look like at every destination.
+func (d *demo) traffic(ctx context.Context, p pods, title string) error {
 	egressIPs, err := d.addresses(ctx)
 	if err != nil {
 		return err
 	}
-	d.screen.title("What the servers see")
+	d.screen.title(title)
 	rows, err := d.probeAll(ctx, p, egressIPs)
 	if err != nil {
 		return err
 	}
-	d.judge(rows)
+	d.judge(title, rows)
 	if missing := unused(rows, egressIPs); len(missing) > 0 {
-		d.wrong = append(d.wrong, "no connection left with "+alternatives(missing))
+		d.wrong = append(d.wrong, title+": no connection left with "+alternatives(missing))
 	}
 	return nil
 }
 
-func (d *demo) judge(rows []row) {
+// judge keeps the wrong rows of a table for the summary.
+func (d *demo) judge(title string, rows []row) {
 	for _, r := range rows {
 		if problem := r.problem(); problem != "" {
-			d.wrong = append(d.wrong, fmt.Sprintf("%s on %s to %s: seen %s, %s", r.pod, r.node, r.destination, r.seen(), problem))
+			d.wrong = append(d.wrong, fmt.Sprintf("%s: %s on %s to %s: seen %s; %s", title, r.pod, r.node, r.destination, r.seen(), problem))
 		}
 	}
 }
@@ -121,25 +121,30 @@ func (d *demo) summary() error {
 		return nil
 	}
 	d.screen.say("\nWrong:\n  %s", strings.Join(d.wrong, "\n  "))
-	command := "egret-sandbox --name " + d.cluster.Options().Name
-	d.screen.say("Look at the EgressIP's conditions and Events:     %s kubectl describe eip %s", command, exampleName)
-	d.screen.say("what the nodes say they hold:                     %s kubectl get egressnodes -o yaml", command)
-	d.screen.say("the log of the agent on the pod's node:           %s exec NODE -- cat /var/log/egret/egret-node.log", command)
-	return errors.New("the demo has wrong lines")
+	d.screen.say("\nLook at the EgressIP's conditions and Events, at what the nodes say they hold, and at the agent on the pod's node:")
+	d.screen.say("  %s kubectl describe eip %s", d.command(), exampleName)
+	d.screen.say("  %s kubectl get egressnodes -o yaml", d.command())
+	d.screen.say("  %s exec NODE -- tail -n 50 /var/log/egret/egret-node.log", d.command())
+	return fmt.Errorf("%d of the demo's lines were wrong", len(d.wrong))
 }
 
 func (d *demo) lookAround() {
-	command := "bin/egret-sandbox"
-	if name := d.cluster.Options().Name; name != sandbox.Defaults().Name {
-		command += " --name " + name
-	}
-	node := d.cluster.Nodes()[1].Name
+	nodes, host := d.cluster.Nodes(), d.cluster.ExternalHosts()[0].Name
 	d.screen.title("The cluster stays up. Look around:")
-	d.screen.say("  %s kubectl get eip,pods -A -o wide", command)
-	d.screen.say("  %s exec %s -- ovn-nbctl lr-policy-list ovn_cluster_router", command, node)
-	d.screen.say("  %s exec %s -- tcpdump -ni eth0 tcp port %d", command, d.cluster.ExternalHosts()[0].Name, serverPort)
-	d.screen.say("  %s power-off %s", command, node)
-	d.screen.say("  %s down", command)
+	d.screen.say("  %s kubectl get eip", d.command())
+	d.screen.say("  %s kubectl get pods -A -o wide", d.command())
+	d.screen.say("  %s exec %s -- ovn-nbctl lr-policy-list ovn_cluster_router", d.command(), nodes[0].Name)
+	d.screen.say("  %s exec %s -- tcpdump -ni %s tcp port %d", d.command(), host, uplink, serverPort)
+	d.screen.say("  %s power-off %s", d.command(), nodes[2].Name)
+	d.screen.say("  %s down", d.command())
+}
+
+// command is how a user calls egret-sandbox for this cluster.
+func (d *demo) command() string {
+	if name := d.cluster.Options().Name; name != sandbox.Defaults().Name {
+		return "bin/egret-sandbox --name " + name
+	}
+	return "bin/egret-sandbox"
 }
 
 // pause sleeps, and returns ctx's error if that ends first.

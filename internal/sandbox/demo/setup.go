@@ -52,8 +52,10 @@ func (d *demo) setUp(ctx context.Context, egress []string) error {
 	if err := d.apply(ctx, string(text)); err != nil {
 		return err
 	}
-	d.screen.say("egress nodes: %s", strings.Join(egress, ", "))
-	d.screen.say("kubectl apply -f - <<.\n%s.", text)
+	for _, n := range egress {
+		d.screen.say("kubectl label node %s %s=\"\"", n, assignableLabel)
+	}
+	d.screen.say("\n%s", strings.TrimSpace(string(text)))
 	if _, err := d.awaitReady(ctx, egress); err != nil {
 		return err
 	}

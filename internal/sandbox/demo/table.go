@@ -14,15 +14,15 @@ import (
 
 // screen is where the demo prints: with borders and colours on a terminal, as aligned text elsewhere.
 type screen struct {
-	out    io.Writer
-	rich   bool
-	height int // lines of the terminal
+	out           io.Writer
+	rich          bool
+	width, height int // of the terminal
 }
 
 func newScreen(out io.Writer) screen {
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		_, height, err := term.GetSize(int(f.Fd()))
-		return screen{out: out, rich: err == nil, height: height}
+		width, height, err := term.GetSize(int(f.Fd()))
+		return screen{out: out, rich: err == nil, width: width, height: height}
 	}
 	return screen{out: out}
 }
@@ -45,7 +45,12 @@ func (s screen) print(text string) {
 	fmt.Fprint(s.out, text)
 }
 
-// live draws a table again and again in the same place. Where that cannot be, off a terminal or on one that is too low,
+// fits says whether the terminal shows a drawing as it is, neither scrolled nor with lines broken.
+func (s screen) fits(text string) bool {
+	return s.rich && lipgloss.Width(text) <= s.width && lipgloss.Height(text) <= s.height
+}
+
+// live draws a table again and again in the same place. Where that cannot be, off a terminal or on one that is too small,
 // only the last drawing shows.
 type live struct {
 	screen screen
@@ -53,15 +58,14 @@ type live struct {
 }
 
 func (l *live) draw(text string, last bool) {
-	lines := strings.Count(text, "\n")
-	if !last && (!l.screen.rich || lines >= l.screen.height) {
+	if !last && !l.screen.fits(text) {
 		return
 	}
 	if l.lines > 0 {
 		fmt.Fprintf(l.screen.out, "\x1b[%dA\x1b[J", l.lines) // up to the first line of the former drawing, and erase
 	}
 	l.screen.print(text)
-	l.lines = lines
+	l.lines = strings.Count(text, "\n")
 }
 
 // rowsTable renders rows in their order.
