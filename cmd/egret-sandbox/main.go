@@ -16,11 +16,8 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := root().ExecuteContext(ctx); err != nil {
+	if err := root().ExecuteContext(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "egret-sandbox:", err)
-		stop()
 		os.Exit(1)
 	}
 }
@@ -42,7 +39,10 @@ func upCommand(o *sandbox.Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "up", Short: "Bring the cluster up, or check and repair the one that is there", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := sandbox.Up(cmd.Context(), *o, cmd.OutOrStdout())
+			// The one command that has to clean up when it is interrupted.
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			_, err := sandbox.Up(ctx, *o, cmd.OutOrStdout())
 			return err
 		},
 	}

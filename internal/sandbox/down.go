@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,7 +9,8 @@ import (
 )
 
 // Down removes the sandbox of this name and all it may have left: processes, namespaces, mounts, control groups, links,
-// files. No error if there is none. Of the options, Name and StateDir are read.
+// files. No error if there is none. Of the options, Name and StateDir are read. It waits for other commands that work on
+// the sandbox.
 func Down(o Options) error {
 	if !namePattern.MatchString(o.Name) {
 		return o.Validate()
@@ -17,7 +19,7 @@ func Down(o Options) error {
 		return errors.New("removing a sandbox needs root: run this command as root")
 	}
 	l := newLayout(o)
-	unlock, err := lockState(l, false)
+	unlock, err := lockState(context.Background(), l, false)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (c *Cluster) PowerOff(name string) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := lockState(c.layout, false)
+	unlock, err := lockState(context.Background(), c.layout, false)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (c *Cluster) PowerOn(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := lockState(c.layout, false)
+	unlock, err := lockState(ctx, c.layout, false)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,8 +50,8 @@ func (s state) write(l layout) error {
 }
 
 // lockState makes the state folder if create is set, and keeps other commands from changing the sandbox until unlock.
-// It waits for them. Without create, a sandbox that does not exist needs no lock: unlock is then a no-op.
-func lockState(l layout, create bool) (unlock func(), err error) {
+// It waits for them until ctx ends. Without create, a sandbox that does not exist needs no lock: unlock then does nothing.
+func lockState(ctx context.Context, l layout, create bool) (unlock func(), err error) {
 	for {
 		if create {
 			if err := os.MkdirAll(l.dir(), 0o755); err != nil {
@@ -64,15 +65,18 @@ func lockState(l layout, create bool) (unlock func(), err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", l.dir(), err)
-		}
-		// A down that held the lock has removed the folder: then this is a lock on nothing.
-		if sameFile(f, l.dir()) {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		// A down that held the lock has removed the folder: then this would be a lock on nothing.
+		if err == nil && sameFile(f, l.dir()) {
 			return func() { f.Close() }, nil
 		}
 		f.Close()
+		if err != nil && !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock %s: %w", l.dir(), err)
+		}
+		if err := pause(ctx, pollInterval); err != nil {
+			return nil, fmt.Errorf("another egret-sandbox command works on %s: %w", l.options.Name, err)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func Up(ctx context.Context, o Options, out io.Writer) (*Cluster, error) {
 		return nil, err
 	}
 	l := newLayout(o)
-	unlock, err := lockState(l, true)
+	unlock, err := lockState(ctx, l, true)
 	if err != nil {
 		return nil, err
 	}
