@@ -138,7 +138,7 @@ func (a *Agent) until(ctx context.Context, holds func(*world.World) bool) error 
 		close(done)
 		return true
 	})
-	a.loop.Wake()
+	a.loop.Do(func(*world.World) []world.Touch { return nil }) // a round, to ask in
 	select {
 	case <-done:
 		return ctx.Err()

@@ -47,6 +47,10 @@ type Loop struct {
 	passed  chan struct{} // closed and replaced when done grows
 	synced  bool
 	reread  bool
+	apply   bool // the targets are to be looked at, whether or not the plan changes
+
+	last Outcome // of the loop alone
+	calm bool    // the last round left nothing to do
 }
 
 const (
@@ -68,7 +72,7 @@ func (l *Loop) Do(change Change) {
 	l.mu.Lock()
 	l.pending = append(l.pending, change)
 	l.mu.Unlock()
-	l.Wake()
+	l.poke()
 }
 
 // DoAndWait has change made and returns when the planes hold the plan with it.
@@ -77,7 +81,7 @@ func (l *Loop) DoAndWait(ctx context.Context, change Change) error {
 	l.pending = append(l.pending, change)
 	round := l.round + 1 // the next round to begin takes it in
 	l.mu.Unlock()
-	l.Wake()
+	l.poke()
 	return l.wait(ctx, round)
 }
 
@@ -129,8 +133,15 @@ func (l *Loop) Reread() {
 	l.Wake()
 }
 
-// Wake asks for a round.
+// Wake asks for a round that looks at the targets.
 func (l *Loop) Wake() {
+	l.mu.Lock()
+	l.apply = true
+	l.mu.Unlock()
+	l.poke()
+}
+
+func (l *Loop) poke() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -149,18 +160,23 @@ func (l *Loop) Run(ctx context.Context) {
 			return
 		case <-l.wake:
 		case <-timer.C:
+			l.Wake()
 		}
 		if time.Since(lastRead) > rereadAll {
 			l.Reread()
 			lastRead = time.Now()
 		}
-		changes, round, synced := l.take()
-		for _, c := range changes {
+		r := l.take()
+		for _, c := range r.changes {
 			touched = append(touched, c(l.world)...)
 		}
-		l.memo.Update(l.world, touched)
+		redone := l.memo.Update(l.world, touched)
 		touched = nil
-		if l.runRound(ctx, round, synced) {
+		if redone == 0 && !r.apply && l.calm {
+			l.pass(ctx, r)
+			continue
+		}
+		if l.calm = l.runRound(ctx, r); l.calm {
 			retry = firstRetry
 			timer.Reset(time.Until(lastRead.Add(rereadAll + time.Second)))
 			continue
@@ -170,37 +186,53 @@ func (l *Loop) Run(ctx context.Context) {
 	}
 }
 
+// round is what one round has to do.
+type round struct {
+	number        uint64
+	changes       []Change
+	apply, synced bool
+}
+
 // take begins a round: whatever is pending now is in it.
-func (l *Loop) take() (changes []Change, round uint64, synced bool) {
+func (l *Loop) take() round {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	changes, l.pending = l.pending, nil
 	l.round++
+	r := round{number: l.round, changes: l.pending, apply: l.apply, synced: l.synced}
+	l.pending, l.apply = nil, false
 	if l.reread {
 		l.reread = false
 		for _, p := range l.Planes {
 			p.Forget()
 		}
 	}
-	return changes, l.round, l.synced
+	return r
+}
+
+// pass is a round in which nothing that the plan depends on has changed, as when a kubelet says that it still lives.
+func (l *Loop) pass(ctx context.Context, r round) {
+	if r.synced {
+		l.After(ctx, l.world, l.last)
+		l.finish(r.number)
+	}
 }
 
 // runRound says whether nothing is left to do.
-func (l *Loop) runRound(ctx context.Context, round uint64, synced bool) bool {
+func (l *Loop) runRound(ctx context.Context, r round) bool {
 	start := time.Now()
-	err := l.apply(ctx, synced)
-	o := Outcome{State: l.memo.State, Refused: plane.Refusals(err), Duration: time.Since(start)}
+	err := l.applyPlan(ctx, r.synced)
+	l.last = Outcome{State: l.memo.State, Refused: plane.Refusals(err), Duration: time.Since(start)}
 	if !plane.OnlyRefusals(err) {
-		o.Err = err
+		l.last.Err = err
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		l.Log.Warn("a round did not go through; it will be repeated", "round", round, "refused", len(o.Refused), "first", firstLine(err))
+		l.Log.Warn("a round did not go through; it will be repeated", "round", r.number, "refused", len(l.last.Refused), "first", firstLine(err))
 	}
-	if synced {
-		l.After(ctx, l.world, o)
-	}
-	if o.Err == nil && synced {
-		l.finish(round)
+	if r.synced {
+		l.After(ctx, l.world, l.last)
+		if l.last.Err == nil {
+			l.finish(r.number)
+		}
 	}
 	return err == nil
 }
@@ -211,7 +243,7 @@ func firstLine(err error) string {
 	return line
 }
 
-func (l *Loop) apply(ctx context.Context, synced bool) error {
+func (l *Loop) applyPlan(ctx context.Context, synced bool) error {
 	if synced {
 		return plane.Apply(ctx, l.Planes, l.memo.State)
 	}

@@ -96,3 +96,25 @@ func TestRetries(t *testing.T) {
 		t.Errorf("grown %d times, port there: %v", c.grown.Load(), hasPort(target, "ns0_p0"))
 	}
 }
+
+// TestPassesWhenNothingChanged: what changes nothing in the plan does not cost a look at the targets; who asks for one gets it.
+func TestPassesWhenNothingChanged(t *testing.T) {
+	l, c, _ := startLoop(t)
+	l.Synced()
+	if err := l.DoAndWait(t.Context(), setPod(0)); err != nil {
+		t.Fatal(err)
+	}
+	before := c.grown.Load()
+	for range 5 {
+		if err := l.DoAndWait(t.Context(), func(w *world.World) []world.Touch { return w.SetNode(compiletest.Node(2)) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if now := c.grown.Load(); now != before {
+		t.Errorf("the target was looked at %d times for news that is none", now-before)
+	}
+	l.Wake()
+	for c.grown.Load() == before {
+		time.Sleep(time.Millisecond)
+	}
+}
