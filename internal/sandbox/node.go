@@ -116,15 +116,15 @@ func (n node) write() error {
 			return err
 		}
 	}
-	if err := n.installPlugins(); err != nil {
+	if err := n.installPlugins(filepath.Join(n.disk(), "upper/opt/cni/bin")); err != nil {
 		return err
 	}
 	return n.writeSpec()
 }
 
-// installPlugins fills /opt/cni/bin: Debian's plugins as links, Egret's as a copy, as its installer would leave it.
-func (n node) installPlugins() error {
-	dir := filepath.Join(n.disk(), "upper/opt/cni/bin")
+// installPlugins fills dir, the node's /opt/cni/bin: Debian's plugins as links, Egret's as a copy, as its installer would
+// leave it.
+func (n node) installPlugins(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -186,7 +187,11 @@ func (c *Cluster) startControlPlane(ctx context.Context, p *progress) error {
 
 func (c *Cluster) startNode(ctx context.Context, n node, p *progress) error {
 	if n.on() {
-		return nil
+		renewed, err := n.renew(ctx)
+		if len(renewed) > 0 {
+			p.say("node %s: new programs of %s", n.name, strings.Join(renewed, ", "))
+		}
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
