@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/egret-net/egret/api/v1"
+)
+
+const (
+	podsANode = 200
+	joinName  = "bench-join"
+	joinLabel = "bench-join"
+)
+
+// joinTimes are how long one more pod takes, by how many are selected already.
+type joinTimes struct {
+	podNode, host, packet sample
+	podFloor, hostFloor   float64
+}
+
+// joins times how long a pod takes to join an EgressIP that selects 10, 1,000 and 5,000 pods already: a running pod gets the label
+// that selects it, and its own node and the hosting one must have it, until its packets have the egress IP.
+func joins(ctx context.Context, l *lab) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s, err := l.scene(ctx, 2)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	nodes := make([]*fakeNode, 25)
+	for i := range nodes {
+		nodes[i] = &fakeNode{name: fmt.Sprint("fake-", i)}
+	}
+	if err := s.ensureFakeNodes(ctx, nodes); err != nil {
+		return err
+	}
+	err = s.joins(ctx, l, nodes)
+	clean := s.cleanJoins(context.WithoutCancel(ctx))
+	if err == nil {
+		err = clean
+	}
+	return err
+}
+
+func (s *scene) cleanJoins(ctx context.Context) error {
+	for _, clean := range []func() error{
+		func() error { return s.labelPod(ctx, s.pod, joinLabel, "") },
+		func() error { return s.deleteEgressIP(ctx, joinName) },
+		func() error { return s.removePods(ctx, namespace, joinLabel) },
+		func() error { return s.removeFakeNodes(ctx) },
+	} {
+		if err := clean(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scene) joins(ctx context.Context, l *lab, nodes []*fakeNode) error {
+	var pods []*corev1.Pod
+	for _, n := range nodes {
+		for i := range podsANode {
+			pods = append(pods, fakePod(namespace, n, i, map[string]string{joinLabel: "yes"}))
+		}
+	}
+	ip := netip.MustParseAddr("172.18.0.240")
+	e := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: joinName}}
+	e.Spec.EgressIPs = []string{ip.String()}
+	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
+	e.Spec.PodSelector.MatchLabels = map[string]string{joinLabel: "yes"}
+	if err := s.createEgressIP(ctx, e); err != nil {
+		return err
+	}
+	var all []*joinTimes
+	var before []count
+	for _, n := range []int{10, 1000, 5000} {
+		l.say("join: %d pods", n)
+		if err := s.createPods(ctx, pods[:n]); err != nil {
+			return err
+		}
+		t, err := s.joinAt(ctx, l, n, ip)
+		if err != nil {
+			return fmt.Errorf("with %d pods: %w", n, err)
+		}
+		all = append(all, t)
+		now, err := s.counts(ctx, s.host)
+		if err != nil {
+			return err
+		}
+		before = reportCounts(l, n, before, now)
+	}
+	reportJoins(l, all[0], all[2])
+	return nil
+}
+
+// joinAt waits until n pods are in the hosting node's set, and measures one more.
+func (s *scene) joinAt(ctx context.Context, l *lab, n int, ip netip.Addr) (*joinTimes, error) {
+	if err := until(ctx, time.Minute, 200*time.Millisecond, func() error { return s.selected(ctx, n) }); err != nil {
+		return nil, err
+	}
+	time.Sleep(2 * time.Second)
+	t := &joinTimes{}
+	var err error
+	if t.podFloor, err = s.floor(ctx, s.podNode, 30); err != nil {
+		return nil, err
+	}
+	if t.hostFloor, err = s.floor(ctx, s.host, 30); err != nil {
+		return nil, err
+	}
+	for range l.runs {
+		if err := s.joinOnce(ctx, t, ip); err != nil {
+			return nil, err
+		}
+	}
+	name := fmt.Sprintf("join/%d-pods", n)
+	l.report(result{name: name + "/pod-node-has-it", unit: "ms", runs: t.podNode, base: t.podFloor, ratio: 5})
+	l.report(result{name: name + "/host-has-it", unit: "ms", runs: t.host, base: t.hostFloor, ratio: 5})
+	l.report(result{name: name + "/first-packet", unit: "ms", runs: t.packet, base: t.hostFloor})
+	return t, nil
+}
+
+// selected is nil when the hosting node's set has n pods.
+func (s *scene) selected(ctx context.Context, n int) error {
+	set := fmt.Sprintf(`external_ids:"k8s.ovn.org/id"="egressip/%s/pods.v4"`, joinName)
+	out, err := s.ExecIn(ctx, s.host, "bash", "-c", `ovn-nbctl --bare --columns=addresses find Address_Set "$1" | wc -w`, "bash", set)
+	if err != nil {
+		return err
+	}
+	var have int
+	if _, err := fmt.Sscan(string(out), &have); err != nil || have != n {
+		return fmt.Errorf("the hosting node's set has %d pods, not %d", have, n)
+	}
+	return nil
+}
+
+// joinOnce labels the pod, waits for everybody, and takes the label away again.
+func (s *scene) joinOnce(ctx context.Context, t *joinTimes, ip netip.Addr) error {
+	start := time.Now()
+	if err := s.labelPod(ctx, s.pod, joinLabel, "yes"); err != nil {
+		return err
+	}
+	first, err := s.traffic.from(ctx, ip)
+	if err != nil {
+		return err
+	}
+	_, podReady, err := s.zones[s.podNode].change(ctx, start)
+	if err != nil {
+		return err
+	}
+	_, hostReady, err := s.zones[s.host].change(ctx, start)
+	if err != nil {
+		return err
+	}
+	t.podNode.addTime(podReady.Sub(start))
+	t.host.addTime(hostReady.Sub(start))
+	t.packet.addTime(first.Sub(start))
+	if err := s.labelPod(ctx, s.pod, joinLabel, ""); err != nil {
+		return err
+	}
+	_, err = s.traffic.from(ctx, s.podNodeIP)
+	time.Sleep(300*time.Millisecond + rand.N(200*time.Millisecond))
+	return err
+}
+
+// reportJoins tells how much more 5,000 pods cost than 10.
+func reportJoins(l *lab, few, many *joinTimes) {
+	l.report(result{name: "join/5000-to-10/pod-node-has-it", unit: "ms", runs: many.podNode, base: few.podNode.median(), ratio: 1.3})
+	l.report(result{name: "join/5000-to-10/host-has-it", unit: "ms", runs: many.host, base: few.host.median(), ratio: 1.3})
+}
+
+// reportCounts tells what the hosting node holds, beside what it held with fewer pods.
+func reportCounts(l *lab, pods int, before, now []count) []count {
+	for i, n := range now {
+		r := result{name: fmt.Sprintf("join/%d-pods/count/%s", pods, n.name), unit: "", runs: sample{float64(n.number)}}
+		if before != nil {
+			r.base = float64(before[i].number)
+		}
+		l.report(r)
+	}
+	return now
+}
