@@ -1,0 +1,116 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/egret-net/egret/api/v1"
+)
+
+// TestLateLabel: an egress label that comes late assigns what waits, completes what is partial, and moves nothing else.
+func TestLateLabel(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	n.runs(pod{name: "a", node: c.nodes[0]})
+	ips := concat(c.number(40)[:1], c.number(41)[:1])
+	e := c.egressIP(t, "late", ips, n.itself(), metav1.LabelSelector{})
+	e.until(v1.ConditionReady, metav1.ConditionFalse, v1.ReasonNoAssignableNode)
+	e.tells(v1.EventNoMatchingNodeFound, "label a node")
+	n.from("a").to(c.outside(0)).arrivesAs(c.nodes[0].IPs...)
+
+	c.labelEgress(t, c.nodes[1])
+	first := nodesOf(e.until(v1.ConditionAssigned, metav1.ConditionFalse, v1.ReasonPartiallyAssigned))
+	e.tells(v1.EventAssigned, c.nodes[1].Name)
+	n.from("a").to(family4or6(c.outside(0), ips[0])).soonArrivesAs(ips...)
+
+	c.labelEgress(t, c.nodes[2])
+	both := e.ready()
+	for ip, node := range first {
+		if both[ip] != node {
+			t.Errorf("%s moved from %s to %s when another node was labelled", ip, node, both[ip])
+		}
+	}
+	n.from("a").to(family4or6(c.outside(0), ips[0])).spreadsOver(ips...)
+
+	c.labelEgress(t, c.nodes[0])
+	c.egressIP(t, "late-other", c.number(42), n.itself(), metav1.LabelSelector{}).ready()
+	if after := e.ready(); !maps.Equal(after, both) {
+		t.Errorf("addresses went from %v to %v when a third node was labelled", both, after)
+	}
+}
+
+// TestNodeUnlabelled: an address leaves a node that may not host it any more, and its pods go with it.
+func TestNodeUnlabelled(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes[0], c.nodes[1])
+	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c", node: c.nodes[2], sends: true})
+	ips := c.number(45)
+	e := c.egressIP(t, "unlabelled", ips, n.itself(), metav1.LabelSelector{})
+	e.ready()
+	e.until(v1.ConditionInForce, metav1.ConditionTrue, "")
+	for _, p := range []string{"a", "b", "c"} {
+		n.from(p).to(c.outside(0)).soonArrivesAs(ips...)
+	}
+	seen := c.capture(t)
+	from, to := c.nodes[0], c.nodes[1]
+	if len(ips) == 1 && e.ready()[ips[0].String()] == to.Name {
+		from, to = to, from
+	}
+	c.unlabelEgress(t, from)
+	e.readyOn(to)
+	e.tells(v1.EventMoved, "NodeUnlabelled")
+	for _, p := range []string{"a", "b", "c"} {
+		n.from(p).to(c.outside(0)).soonArrivesAs(ips...)
+	}
+	seen.onlyFrom(n, ips)
+	t.Logf("longest gap: %s", seen.longestGap())
+}
+
+// TestNodeNotReady: a node whose kubelet is dead hosts nothing, and does again when it is back, but nothing moves back.
+func TestNodeNotReady(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes[1], c.nodes[2])
+	n.runs(pod{name: "a", node: c.nodes[0]})
+	ips := c.number(46)
+	e := c.egressIP(t, "notready", ips, n.itself(), metav1.LabelSelector{})
+	e.readyOn(c.nodes[1:][:len(ips)]...)
+	if err := c.StopProcess(t.Context(), c.nodes[1].Name, "kubelet"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.startKubelet(t, c.nodes[1].Name) })
+	e.readyOn(c.nodes[2])
+	e.tells(v1.EventMoved, "NodeNotReady")
+	n.from("a").to(c.outside(0)).soonArrivesAs(ips...)
+	c.startKubelet(t, c.nodes[1].Name)
+	e.readyOn(c.nodes[2])
+	n.from("a").to(c.outside(0)).arrivesAs(ips...)
+}
+
+func (c *cluster) startKubelet(t *testing.T, node string) {
+	t.Helper()
+	if err := c.StartProcess(context.Background(), node, "kubelet"); err != nil {
+		t.Fatal(err)
+	}
+	within(t, notReadyTimeout, func() error { return c.isReady(node) })
+}
+
+// isReady is nil if Kubernetes says that a node is Ready.
+func (c *cluster) isReady(name string) error {
+	n, err := c.api.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, o := range n.Status.Conditions {
+		if o.Type == corev1.NodeReady && o.Status == corev1.ConditionTrue {
+			return nil
+		}
+	}
+	return fmt.Errorf("node %s is not Ready", name)
+}

@@ -1,0 +1,160 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/kube"
+)
+
+// TestBadInput gives the cluster one bad thing after the other, and looks each time that another EgressIP goes on working.
+func TestBadInput(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes[1])
+	n.runs(pod{name: "good", node: c.nodes[0], labels: web}, pod{name: "other", node: c.nodes[1], labels: map[string]string{"app": "other"}})
+	good := c.egressIP(t, "good", c.number(60), n.itself(), selects(web))
+	good.ready()
+	parts := []part{
+		{"Rejected", rejected}, {"Refused", refused}, {"ClaimedTwice", claimedTwice}, {"NodeWithoutAnnotations", nodeWithoutAnnotations},
+		{"GarbageAnnotation", garbageAnnotation}, {"PodWithoutIP", podWithoutIP}, {"BadCNIConfig", badCNIConfig},
+	}
+	for _, p := range parts {
+		n.each(p, part{p.name + "OthersWork", func(_ *testing.T, n *namespace) {
+			n.from("good").to(c.outside(0)).arrivesAs(c.number(60)...)
+		}})
+	}
+	good.ready()
+}
+
+// rejected: the API server says no.
+func rejected(t *testing.T, n *namespace) {
+	for name, object := range map[string]struct{ spec, says string }{
+		"not-an-ip":   {`{"egressIPs":["web"],"namespaceSelector":{}}`, "is not an IP address"},
+		"prefix":      {`{"egressIPs":["172.18.0.33/24"],"namespaceSelector":{}}`, "is not an IP address"},
+		"repeated":    {`{"egressIPs":["172.18.0.33","172.18.0.33"],"namespaceSelector":{}}`, "more than once"},
+		"loopback":    {`{"egressIPs":["127.0.0.1"],"namespaceSelector":{}}`, "cannot be a source outside the node"},
+		"none":        {`{"egressIPs":[],"namespaceSelector":{}}`, "at least 1"},
+		"no-selector": {`{"egressIPs":["172.18.0.33"]}`, "namespaceSelector"},
+		"operator":    {`{"egressIPs":["172.18.0.33"],"namespaceSelector":{"matchExpressions":[{"key":"a","operator":"Is"}]}}`, "unknown operator"},
+	} {
+		body := fmt.Sprintf(`{"apiVersion":"k8s.ovn.org/v1","kind":"EgressIP","metadata":{"name":%q},"spec":%s}`, name, object.spec)
+		err := n.c.kube.EgressIP.Post().Resource("egressips").Body([]byte(body)).Do(t.Context()).Error()
+		if err == nil {
+			egressIP{t, n.c, name}.delete()
+		}
+		if err == nil || !strings.Contains(err.Error(), object.says) {
+			t.Errorf("EgressIP %s: %v, want a refusal that says %q", name, err, object.says)
+		}
+	}
+}
+
+// refused: the controller alone can see that an address is somebody else's.
+func refused(t *testing.T, n *namespace) {
+	c := n.c
+	service := parseAll(c.service(t, "default", "kubernetes").Spec.ClusterIPs)
+	for name, r := range map[string]struct {
+		ip             netip.Addr
+		reason, event  string
+		says, alsoSays string
+	}{
+		"node":    {c.nodes[2].IPs[0], v1.ReasonEgressIPConflict, v1.EventEgressIPConflict, "an address of node " + c.nodes[2].Name, "use a free address"},
+		"pod":     {n.ips["other"][0], v1.ReasonEgressIPConflict, v1.EventEgressIPConflict, "pod", "use a free address"},
+		"service": {service[0], v1.ReasonEgressIPConflict, v1.EventEgressIPConflict, "ervice", "use a free address"},
+		"gateway": {c.number(1)[0], v1.ReasonEgressIPConflict, v1.EventEgressIPConflict, "the gateway of node", "use a free address"},
+		"nowhere": {netip.MustParseAddr("203.0.113.7"), v1.ReasonNoNodeInNetwork, v1.EventNoMatchingNodeFound, "in no egress node's network", "label a node"},
+	} {
+		e := c.egressIP(t, "refused-"+name, []netip.Addr{r.ip}, n.itself(), selects(map[string]string{"app": "other"}))
+		o := e.until(v1.ConditionReady, metav1.ConditionFalse, r.reason)
+		message := o.Status.Conditions[0].Message
+		if !strings.Contains(message, r.says) || !strings.Contains(message, r.alsoSays) {
+			t.Errorf("EgressIP with the address of a %s: condition says %q, want %q and %q", name, message, r.says, r.alsoSays)
+		}
+		e.tells(r.event, r.says)
+	}
+	n.from("other").to(c.outside(0)).arrivesAs(c.nodes[1].IPs...)
+}
+
+// claimedTwice: the older object keeps the address, the younger is told so.
+func claimedTwice(_ *testing.T, n *namespace) {
+	younger := n.c.egressIP(n.t, "younger", n.c.number(60)[:1], n.itself(), selects(map[string]string{"app": "other"}))
+	younger.until(v1.ConditionReady, metav1.ConditionFalse, v1.ReasonEgressIPConflict)
+	younger.tells(v1.EventUnsupportedRequest, "belongs to the older EgressIP good")
+	n.from("other").to(n.c.outside(0)).arrivesAs(n.c.nodes[1].IPs...)
+}
+
+// nodeWithoutAnnotations: an egress node that has no agent gets no address, and is named as the reason.
+func nodeWithoutAnnotations(t *testing.T, n *namespace) {
+	c := n.c
+	bare := c.fakeNode(t)
+	c.patchNode(t, bare, `{"metadata":{"labels":{"k8s.ovn.org/egress-assignable":""}}}`)
+	ips := concat(c.number(61)[:1], c.number(62)[:1])
+	e := c.egressIP(t, "bare-node", ips, n.itself(), selects(map[string]string{"app": "other"}))
+	for ip, node := range nodesOf(e.until(v1.ConditionReady, metav1.ConditionFalse, v1.ReasonPartiallyAssigned)) {
+		if node != c.nodes[1].Name {
+			t.Errorf("%s is on node %s, want %s", ip, node, c.nodes[1].Name)
+		}
+	}
+}
+
+// garbageAnnotation: what the controller allocated is put right; the pods of the node go on.
+func garbageAnnotation(t *testing.T, n *namespace) {
+	c, node := n.c, n.c.nodes[2].Name
+	key := v1.AnnotationNodeSubnets
+	want := kube.Node(c.node(t, node)).Subnets
+	garbage, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: "garbage"}}})
+	c.patchNode(t, node, string(garbage))
+	within(t, soon, func() error {
+		o, err := c.api.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+		if have := kube.Node(o).Subnets; err == nil && fmt.Sprint(have) != fmt.Sprint(want) {
+			err = fmt.Errorf("annotation %s of node %s is %q, want %v in it", key, node, o.Annotations[key], want)
+		}
+		return err
+	})
+}
+
+// podWithoutIP: a pod that waits for a node without a kubelet has no address, and is in nobody's way.
+func podWithoutIP(t *testing.T, n *namespace) {
+	o := n.object(pod{name: "no-ip", labels: web})
+	o.Spec.NodeName = n.c.fakeNode(t)
+	if _, err := n.c.api.CoreV1().Pods(n.name).Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.c.api.CoreV1().Pods(n.name).Delete(context.Background(), o.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	if o, err := n.c.api.CoreV1().Pods(n.name).Get(t.Context(), "good", metav1.GetOptions{}); err != nil || o.Status.Phase != corev1.PodRunning {
+		t.Errorf("pod good: %v, %v", o.Status.Phase, err)
+	}
+}
+
+// badCNIConfig calls the plugin on a node as a container runtime does.
+func badCNIConfig(t *testing.T, n *namespace) {
+	for config, says := range map[string]string{
+		`{"cniVersion":"1.0.0","name":"egret","type":"egret-cni","socket":5}`:                       "socket",
+		`{"cniVersion":"1.0.0","name":"egret","type":"egret-cni","socket":"relative"}`:              "socket",
+		`{"cniVersion":"1.0.0","name":"egret","type":"egret-cni","ipam":{"type":"host-local"}}`:     "ipam",
+		`{"cniVersion":"9.9.9","name":"egret","type":"egret-cni"}`:                                  "incompatible CNI versions",
+		`{"cniVersion":"1.0.0","name":"egret","type":"egret-cni","socket":"/run/nowhere/cni.sock"}`: "egret-node",
+	} {
+		out, err := n.c.feed(t.Context(), n.c.nodes[0].Name, []byte(config), "env", "CNI_COMMAND=ADD", "CNI_CONTAINERID=e2e", "CNI_IFNAME=eth0",
+			"CNI_NETNS=/run/netns/none", "CNI_PATH=/opt/cni/bin", "CNI_ARGS=K8S_POD_NAMESPACE=default;K8S_POD_NAME=none", "/opt/cni/bin/egret-cni")
+		var answer struct {
+			Code uint   `json:"code"`
+			Msg  string `json:"msg"`
+		}
+		if err == nil || json.Unmarshal([]byte(out), &answer) != nil || answer.Code == 0 || !strings.Contains(out, says) {
+			t.Errorf("ADD with %s: %v, answer %s; want a CNI error with %q", config, err, out, says)
+		}
+	}
+}

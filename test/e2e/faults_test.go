@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// watched is how long the traffic is looked at after each kill: what a process does when it is back comes in this time.
+const watched = 2 * time.Second
+
+// killed are the processes of a node that EgressIP depends on.
+var killed = []string{"egret-node", "ovn-controller", "ovn-northd", "ovsdb-nb", "ovsdb-sb", "ovsdb-server", "ovs-vswitchd", "egret-controller"}
+
+// TestFaults kills every process of every node, one after the other, and cuts the power of an egress node, while selected pods on all
+// nodes send. Afterwards the packets are as before; meanwhile none left with another source than the pod's egress IPs.
+func TestFaults(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes...)
+	ips := concat(c.number(70), c.number(71))
+	e := c.egressIP(t, "faults", ips, n.itself(), metav1.LabelSelector{})
+	e.ready()
+	seen := c.capture(t)
+	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c", node: c.nodes[2], sends: true})
+	pods := []string{"a", "b", "c"}
+	seen.flowing(c, n, pods, time.Now(), soon)
+	f := &faults{t: t, c: c, n: n, seen: seen, pods: pods, gaps: map[string]time.Duration{}}
+	for _, process := range killed {
+		for _, node := range c.nodes {
+			f.kill(node.Name, process)
+		}
+	}
+	f.power(e)
+	e.ready()
+	for kind, gap := range f.gaps {
+		t.Logf("longest gap: %-18s %s", kind, gap.Round(time.Millisecond))
+	}
+	seen.onlyFrom(n, ips)
+}
+
+type faults struct {
+	t    *testing.T
+	c    *cluster
+	n    *namespace
+	seen *capture
+	pods []string
+	gaps map[string]time.Duration
+}
+
+// kill ends a process as the kernel does when memory is short; nodes that do not run it are left alone.
+func (f *faults) kill(node, process string) {
+	f.t.Helper()
+	units, err := f.c.Processes(f.t.Context(), node)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	runs := sets.New[string]()
+	for _, u := range units {
+		runs.Insert(u.Name)
+	}
+	if !runs.Has(process) {
+		return
+	}
+	begin := time.Now()
+	if err := f.c.KillProcess(f.t.Context(), node, process); err != nil {
+		f.t.Fatal(err)
+	}
+	time.Sleep(watched)
+	f.recovered(process, begin)
+}
+
+func (f *faults) recovered(kind string, begin time.Time) {
+	f.t.Helper()
+	f.seen.flowing(f.c, f.n, f.pods, time.Now(), notReadyTimeout)
+	gap, of := f.seen.longestGapBetween(begin.Add(-100*time.Millisecond), time.Now())
+	if gap > f.gaps[kind] {
+		f.gaps[kind] = gap
+		f.t.Logf("%s: %s of %s to %s", kind, gap.Round(time.Millisecond), of.pod, of.dst)
+	}
+}
+
+// power cuts the power of a node that hosts an address, deletes its Node object meanwhile, and brings it back.
+func (f *faults) power(e egressIP) {
+	f.t.Helper()
+	hosting := f.hosting(e)
+	begin, others := time.Now(), []string{}
+	for _, p := range f.pods {
+		if f.n.at[p] != hosting {
+			others = append(others, p)
+		}
+	}
+	if err := f.c.PowerOff(hosting); err != nil {
+		f.t.Fatal(err)
+	}
+	within(f.t, notReadyTimeout, func() error { return f.away(e, hosting) })
+	f.seen.flowing(f.c, f.n, others, time.Now(), notReadyTimeout)
+	gap, of := f.seen.longestGapBetween(begin, time.Now())
+	f.t.Logf("power-off of %s: %s of %s to %s", hosting, gap.Round(time.Millisecond), of.pod, of.dst)
+	f.gaps["power-off"] = gap
+	if err := f.c.PowerOn(f.t.Context(), hosting); err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Logf("power-on: node Ready after %s", within(f.t, podsTimeout, func() error { return f.c.isReady(hosting) }).Round(time.Millisecond))
+	f.seen.flowing(f.c, f.n, f.pods, time.Now(), podsTimeout)
+}
+
+// hosting is a node that hosts an address; of several the last.
+func (f *faults) hosting(e egressIP) string {
+	name := ""
+	for _, node := range e.ready() {
+		name = max(name, node)
+	}
+	return name
+}
+
+// away is nil if a node hosts nothing of an EgressIP, and all its addresses are held.
+func (f *faults) away(e egressIP, node string) error {
+	o, err := e.get()
+	if err != nil {
+		return err
+	}
+	for ip, at := range nodesOf(o) {
+		if at == node {
+			return fmt.Errorf("%s is still on node %s", ip, node)
+		}
+	}
+	return nil
+}

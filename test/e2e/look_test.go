@@ -1,0 +1,200 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/egret-net/egret/internal/sandbox"
+)
+
+const (
+	lookTimeout = 5 * time.Second
+	soon        = 15 * time.Second // bounds the second look after a change, on a busy machine
+	nodePort    = 7070             // of clientIP on the nodes
+)
+
+// place is where connections come from.
+type place struct {
+	name string
+	get  func(ctx context.Context, urls []string) ([]string, error)
+}
+
+// endpoint is where connections go to: an HTTP server whose /clientip answers with the client's address:port.
+type endpoint struct {
+	name string
+	ips  []netip.Addr
+	port int
+}
+
+// from is a sentence: n.from("web").to(c.outside(0)).arrivesAs(addresses).
+type from struct {
+	t    *testing.T
+	from place
+}
+
+type fromTo struct {
+	from
+	to endpoint
+}
+
+func (n *namespace) from(pod string) from {
+	get := func(ctx context.Context, urls []string) ([]string, error) { return n.curl(ctx, pod, urls) }
+	return from{n.t, place{"pod " + n.name + "/" + pod + " on " + n.at[pod], get}}
+}
+
+func (c *cluster) from(t *testing.T, m sandbox.Member) from {
+	client := clientIn(m.Name)
+	get := func(ctx context.Context, urls []string) (answers []string, err error) {
+		for _, u := range urls {
+			answer, err := fetch(ctx, client, u)
+			if err != nil {
+				return nil, err
+			}
+			answers = append(answers, answer)
+		}
+		return answers, nil
+	}
+	return from{t, place{m.Name, get}}
+}
+
+func fetch(ctx context.Context, client *http.Client, url string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return string(body), err
+}
+
+// curl opens a connection for each URL and returns the answers.
+func (n *namespace) curl(ctx context.Context, pod string, urls []string) ([]string, error) {
+	out, err := n.exec(ctx, pod, `curl -sS --fail-early --max-time 3 -H 'Connection: close' -w '\n' '`+strings.Join(urls, "' '")+"'")
+	if err != nil {
+		return nil, err
+	}
+	answers := strings.Fields(out)
+	if len(answers) != len(urls) {
+		return nil, fmt.Errorf("%d answers to %d requests: %q", len(answers), len(urls), out)
+	}
+	return answers, nil
+}
+
+func (n *namespace) pod(name string) endpoint {
+	return endpoint{"pod " + name + " on " + n.at[name], n.ips[name], podPort}
+}
+
+func (c *cluster) outside(i int) endpoint {
+	return endpoint{c.hosts[i].Name, c.hosts[i].IPs, sandbox.ClientIPPort}
+}
+
+// nodeServer is a node's; serveOnNodes must have started it.
+func nodeServer(m sandbox.Member) endpoint { return endpoint{m.Name, m.IPs, nodePort} }
+
+func (c *cluster) serveOnNodes(t *testing.T) {
+	t.Helper()
+	for _, n := range c.nodes {
+		serveIn(t, n.Name, nodePort, clientIP)
+	}
+}
+
+func (f from) to(e endpoint) fromTo { return fromTo{f, e} }
+
+// sources opens connections to every address there and returns the source addresses seen, one list for each address.
+func (f fromTo) sources(connections int) (seen []netip.Addr, err error) {
+	ctx, cancel := context.WithTimeout(f.t.Context(), lookTimeout)
+	defer cancel()
+	var urls []string
+	for _, ip := range f.to.ips {
+		urls = append(urls, slices.Repeat([]string{url(ip, f.to.port, "/clientip")}, connections)...)
+	}
+	answers, err := f.from.from.get(ctx, urls)
+	if err != nil {
+		return nil, fmt.Errorf("%s to %s: %w", f.from.from.name, f.to.name, err)
+	}
+	for _, a := range answers {
+		source, err := netip.ParseAddrPort(a)
+		if err != nil {
+			return nil, fmt.Errorf("%s to %s: answer %q: %w", f.from.from.name, f.to.name, a, err)
+		}
+		seen = append(seen, source.Addr().Unmap())
+	}
+	return seen, nil
+}
+
+// check is nil if one connection to each address arrives with one of these sources.
+func (f fromTo) check(want []netip.Addr) error {
+	seen, err := f.sources(1)
+	if err != nil {
+		return err
+	}
+	for _, source := range seen {
+		if !slices.Contains(want, source) {
+			return fmt.Errorf("%s to %s arrives as %s, want %v", f.from.from.name, f.to.name, source, want)
+		}
+	}
+	return nil
+}
+
+// arrivesAs says that connections arrive with one of these source addresses, now.
+func (f fromTo) arrivesAs(want ...netip.Addr) {
+	f.t.Helper()
+	if err := f.check(want); err != nil {
+		f.t.Error(err)
+	}
+}
+
+// soonArrivesAs is for the first look after a change.
+func (f fromTo) soonArrivesAs(want ...netip.Addr) {
+	f.t.Helper()
+	within(f.t, soon, func() error { return f.check(want) })
+}
+
+// spreadsOver says that many connections arrive with these sources, all of them and no other.
+func (f fromTo) spreadsOver(want ...netip.Addr) {
+	f.t.Helper()
+	seen, err := f.sources(40)
+	if err != nil {
+		f.t.Error(err)
+		return
+	}
+	for _, w := range want {
+		if !slices.Contains(seen, w) {
+			f.t.Errorf("%s to %s: none of %d connections arrives as %s", f.from.from.name, f.to.name, len(seen), w)
+		}
+	}
+	for _, s := range seen {
+		if !slices.Contains(want, s) {
+			f.t.Errorf("%s to %s arrives as %s, want %v", f.from.from.name, f.to.name, s, want)
+			return
+		}
+	}
+}
+
+// within looks until check is nil, for a bounded time. It is for the time after a change only.
+func within(t *testing.T, limit time.Duration, check func() error) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	for {
+		err := check()
+		if err == nil {
+			return time.Since(begin)
+		}
+		if errors.Is(t.Context().Err(), context.Canceled) || time.Since(begin) > limit {
+			t.Fatalf("not within %s: %v", limit, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}

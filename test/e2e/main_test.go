@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/egret-net/egret/internal/sandbox"
+)
+
+// running is the sandbox of this run; nil where the machine or the environment does not allow one.
+var running *cluster
+
+// whyNot says why there is no sandbox; TestMain sets it with running.
+var whyNot = "these tests start a cluster of their own: run them as root with EGRET_E2E=1"
+
+func TestMain(m *testing.M) {
+	code, err := runAll(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
+	os.Exit(code)
+}
+
+// theCluster is the sandbox that all tests of a run share.
+func theCluster(t *testing.T) *cluster {
+	t.Helper()
+	if running == nil {
+		t.Skip(whyNot)
+	}
+	return running
+}
+
+func runAll(m *testing.M) (code int, err error) {
+	if os.Getenv("EGRET_E2E") != "1" {
+		return m.Run(), nil
+	}
+	o, err := options()
+	if err != nil {
+		return 1, err
+	}
+	if whyNot = lacking(o); whyNot != "" {
+		return m.Run(), nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), upTimeout)
+	defer cancel()
+	if running, err = start(ctx, o); err != nil {
+		return 1, err
+	}
+	code = m.Run()
+	if os.Getenv("EGRET_E2E_KEEP") == "1" {
+		return code, nil
+	}
+	return code, errors.Join(sandbox.Down(o), nothingLeft(o))
+}
+
+// options are those of the sandbox that the environment asks for.
+func options() (sandbox.Options, error) {
+	o := sandbox.Defaults()
+	o.GatewayMode = sandbox.GatewayMode(orElse(os.Getenv("EGRET_E2E_MODE"), "shared"))
+	o.IPFamily = sandbox.IPFamily(orElse(os.Getenv("EGRET_E2E_FAMILY"), "dual"))
+	o.Name = "e2e-" + string(o.GatewayMode)
+	bin, err := filepath.Abs(orElse(os.Getenv("EGRET_E2E_BIN"), "../../bin"))
+	if err != nil {
+		return o, err
+	}
+	o.BinDir = bin
+	return o, o.Validate()
+}
+
+func orElse(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}
+
+// lacking says what keeps a sandbox from being started, or "".
+func lacking(o sandbox.Options) string {
+	if os.Geteuid() != 0 {
+		return "a sandbox needs root: run the tests as root"
+	}
+	for _, program := range []string{"egret-sandbox", "egret-controlplane", "egret-node", "egret-controller", "egret-cni"} {
+		if _, err := os.Stat(filepath.Join(o.BinDir, program)); err != nil {
+			return fmt.Sprintf("%s is missing: run make build", filepath.Join(o.BinDir, program))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,190 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/egret-net/egret/internal/sandbox"
+)
+
+// TestPodNetwork is what every cluster has, without any egress feature.
+func TestPodNetwork(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	n.runs(
+		pod{name: "client", node: c.nodes[0], labels: map[string]string{"role": "client"}},
+		pod{name: "same", node: c.nodes[0], labels: map[string]string{"role": "server"}},
+		pod{name: "other", node: c.nodes[1], labels: map[string]string{"role": "server"}, hostPort: 30080},
+		pod{name: "third", node: c.nodes[2]},
+	)
+	c.serveOnNodes(t)
+	n.each(part{"PodToPod", podToPod}, part{"NodeToPod", nodeToPod}, part{"PodToNode", podToNode}, part{"PodToOutside", podToOutside},
+		part{"LargeTransfer", largeTransfer}, part{"DNS", clusterDNS}, part{"ClusterIP", clusterIP}, part{"APIServer", apiServer},
+		part{"HostPort", hostPort})
+}
+
+// part is a subtest in a namespace that others use too.
+type part struct {
+	name string
+	test func(*testing.T, *namespace)
+}
+
+func (n *namespace) each(parts ...part) {
+	for _, p := range parts {
+		n.t.Run(p.name, func(t *testing.T) {
+			in := *n
+			in.t = t
+			p.test(t, &in)
+		})
+	}
+}
+
+func podToPod(_ *testing.T, n *namespace) {
+	for _, a := range []string{"client", "other", "third"} {
+		for _, b := range []string{"client", "same", "other", "third"} {
+			n.from(a).to(n.pod(b)).arrivesAs(n.ips[a]...)
+		}
+	}
+}
+
+func nodeToPod(t *testing.T, n *namespace) {
+	for _, node := range n.c.nodes {
+		for _, p := range []string{"client", "other", "third"} {
+			n.c.from(t, node).to(n.pod(p)).arrivesAs(n.c.management(t, node.Name)...)
+		}
+	}
+}
+
+// podToNode: a pod is itself to its own node, and its node to the others.
+func podToNode(_ *testing.T, n *namespace) {
+	for i, p := range []string{"client", "other", "third"} {
+		for j, node := range n.c.nodes {
+			want := n.ips[p]
+			if i != j {
+				want = n.c.nodes[i].IPs
+			}
+			n.from(p).to(nodeServer(node)).arrivesAs(want...)
+		}
+	}
+}
+
+func podToOutside(_ *testing.T, n *namespace) {
+	for i, p := range []string{"client", "other", "third"} {
+		for h := range n.c.hosts {
+			n.from(p).to(n.c.outside(h)).arrivesAs(n.c.nodes[i].IPs...)
+		}
+	}
+}
+
+// largeTransfer finds an MTU that is too large for tunnels: a stream then stalls.
+func largeTransfer(t *testing.T, n *namespace) {
+	const size, sink = 5_000_000, 7071
+	serveIn(t, n.c.hosts[0].Name, sink, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		count, _ := io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, count)
+	}))
+	n.in("client", fmt.Sprintf("head -c %d /dev/zero > /tmp/zeros", size))
+	for _, ip := range n.c.hosts[0].IPs {
+		out := n.in("client", "curl -sS --max-time 20 --data-binary @/tmp/zeros "+url(ip, sink, "/"))
+		if out != fmt.Sprint(size) {
+			t.Errorf("pod to %s: %s of %d bytes arrive", ip, out, size)
+		}
+	}
+	for _, ip := range n.ips["other"] {
+		out := n.in("client", "curl -sS --max-time 20 -F file=@/tmp/zeros "+url(ip, podPort, "/upload"))
+		if !strings.Contains(out, "output") {
+			t.Errorf("pod to pod %s on another node: upload of %d bytes: %s", ip, size, out)
+		}
+	}
+}
+
+func clusterDNS(t *testing.T, n *namespace) {
+	for _, p := range []string{"client", "other", "third"} {
+		for _, kind := range []string{"A", "AAAA"} {
+			out := n.in(p, "dig +short +search +time=2 +tries=1 kubernetes.default "+kind)
+			want := n.c.service(t, "default", "kubernetes").Spec.ClusterIP
+			if is4 := !strings.Contains(want, ":"); (kind == "A") == is4 && strings.TrimSpace(out) != want {
+				t.Errorf("pod %s: %s of kubernetes.default is %q, want %s", p, kind, out, want)
+			}
+		}
+	}
+}
+
+func (c *cluster) service(t *testing.T, namespace, name string) *corev1.Service {
+	t.Helper()
+	s, err := c.api.CoreV1().Services(namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// clusterIP: the Service's address answers from every node and pod, and the client's address stays what it is.
+func clusterIP(t *testing.T, n *namespace) {
+	service := n.serves("web", map[string]string{"role": "server"})
+	n.from("client").to(service).soonArrivesAs(n.ips["client"]...)
+	n.from("third").to(service).soonArrivesAs(n.ips["third"]...)
+	for _, node := range n.c.nodes {
+		n.c.from(t, node).to(service).soonArrivesAs(n.c.management(t, node.Name)...)
+	}
+	out := n.in("third", "curl -sS --max-time 3 http://web/hostname")
+	if out != "same" && out != "other" {
+		t.Errorf("Service by its name: answer %q, want that of pod same or other", out)
+	}
+}
+
+// serves makes a Service of pods with these labels.
+func (n *namespace) serves(name string, labels map[string]string) endpoint {
+	n.t.Helper()
+	policy := corev1.IPFamilyPolicyPreferDualStack
+	o, err := n.c.api.CoreV1().Services(n.name).Create(n.t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.ServiceSpec{Selector: labels, IPFamilyPolicy: &policy, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intOrString(podPort)}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return endpoint{"Service " + name, parseAll(o.Spec.ClusterIPs), 80}
+}
+
+func apiServer(t *testing.T, n *namespace) {
+	const script = `cd /var/run/secrets/kubernetes.io/serviceaccount
+		curl -sS --max-time 5 --cacert ca.crt -H "Authorization: Bearer $(cat token)" -H 'Content-Type: application/json' \
+		-d '{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}' \
+		https://kubernetes.default.svc/apis/authentication.k8s.io/v1/selfsubjectreviews`
+	for _, p := range []string{"client", "other", "third"} {
+		if out := n.in(p, script); !strings.Contains(out, "system:serviceaccount:"+n.name+":default") {
+			t.Errorf("pod %s: the API server answers %s", p, out)
+		}
+	}
+}
+
+// hostPort reaches a pod by its node's addresses, from outside and from other nodes.
+func hostPort(t *testing.T, n *namespace) {
+	for _, who := range []sandbox.Member{n.c.hosts[0], n.c.hosts[1], n.c.nodes[0], n.c.nodes[2]} {
+		for _, ip := range n.c.nodes[1].IPs {
+			out, err := fetch(t.Context(), clientIn(who.Name), url(ip, 30080, "/hostname"))
+			if err != nil || out != "other" {
+				t.Errorf("%s to hostPort %s: answer %q, %v; want other", who.Name, ip, out, err)
+			}
+		}
+	}
+}
+
+// TestPodStart reports how long a pod takes from its creation to Ready.
+func TestPodStart(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	for i := range 3 {
+		begin := time.Now()
+		n.runs(pod{name: fmt.Sprint("pod-", i), node: c.nodes[1]})
+		t.Logf("pod created to Ready: %s", time.Since(begin).Round(time.Millisecond))
+	}
+}

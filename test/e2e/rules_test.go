@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/egret-net/egret/api/v1"
+)
+
+// rules are numbers of rules by what they are. Law 2: none depends on how many pods are selected.
+type rules map[string]string
+
+// counts looks at one node. Flows of br-int are not among them: OVN writes each address of a set into flows of its own.
+const counts = `
+for t in Logical_Router Logical_Switch Logical_Router_Policy Logical_Router_Static_Route NAT QoS ACL Address_Set Load_Balancer; do
+	echo "NB $t $(ovn-nbctl --bare --columns=_uuid list $t | grep -c .)"
+done
+echo "SB Logical_Flow $(ovn-sbctl --bare --columns=_uuid list Logical_Flow | grep -c .)"
+echo "flows breth0 $(ovs-ofctl dump-flows breth0 | grep -c cookie)"
+echo "rules nft $(nft -a list ruleset | grep -v elements | grep -c ' # handle ')"
+echo "rules ip $(ip rule | grep -c .)"
+echo "rules ip6 $(ip -6 rule | grep -c .)"
+`
+
+func (c *cluster) rules(t *testing.T, node string) rules {
+	t.Helper()
+	out := rules{}
+	for line := range strings.Lines(c.on(t, node, "sh", "-c", counts)) {
+		i := strings.LastIndex(line, " ")
+		out[line[:i]] = strings.TrimSpace(line[i:])
+	}
+	return out
+}
+
+// TestRulesDoNotGrow selects one pod, then twenty more: only members of sets are added.
+func TestRulesDoNotGrow(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes[1])
+	fake := c.fakeNode(t)
+	n.runs(pod{name: "a", node: c.nodes[0]}, pod{name: "b", node: c.nodes[1]})
+	n.pretend(fake, "first", 200)
+	c.egressIP(t, "rules", c.number(50), n.itself(), metav1.LabelSelector{}).ready()
+	n.from("a").to(c.outside(0)).soonArrivesAs(c.number(50)...)
+	for _, node := range c.nodes[:2] {
+		within(t, soon, func() error { return c.member(node.Name, 200) })
+	}
+	before := map[string]rules{}
+	for _, node := range c.nodes[:2] {
+		before[node.Name] = c.rules(t, node.Name)
+	}
+	for i := range 20 {
+		n.pretend(fake, fmt.Sprint("more-", i), 201+i)
+	}
+	within(t, soon, func() error { return c.member(c.nodes[1].Name, 220) })
+	for _, node := range c.nodes[:2] {
+		after := c.rules(t, node.Name)
+		if !maps.Equal(before[node.Name], after) {
+			t.Errorf("node %s with 20 more pods selected: have %v, before %v", node.Name, after, before[node.Name])
+		}
+	}
+	t.Logf("rules of the hosting node: %v", before[c.nodes[1].Name])
+}
+
+// fakeNode is a Node object without a kubelet; its pods have addresses and nothing else.
+func (c *cluster) fakeNode(t *testing.T) string {
+	t.Helper()
+	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "fake-"}}
+	o, err := c.api.CoreV1().Nodes().Create(t.Context(), o, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.api.CoreV1().Nodes().Delete(context.Background(), o.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return o.Name
+}
+
+// pretend makes a pod whose annotation says that it runs with this number in a pod subnet that no node has.
+func (n *namespace) pretend(node, name string, number int) {
+	n.t.Helper()
+	o := n.object(pod{name: name})
+	o.Spec.NodeName = node
+	ips := []string{fmt.Sprintf("10.244.99.%d/24", number)}
+	if len(n.c.nodes[0].IPs) > 1 {
+		ips = append(ips, fmt.Sprintf("fd00:10:244:99::%d/64", number))
+	}
+	networks, err := json.Marshal(map[string]any{"default": map[string]any{"ip_addresses": ips, "mac_address": "0a:58:0a:f4:63:01", "role": "primary"}})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	o.Annotations = map[string]string{v1.AnnotationPodNetworks: string(networks)}
+	if _, err := n.c.api.CoreV1().Pods(n.name).Create(n.t.Context(), o, metav1.CreateOptions{}); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// member is nil if the pretended pod with this number is in a set of the hosting node.
+func (c *cluster) member(node string, number int) error {
+	if node != c.nodes[1].Name {
+		return nil
+	}
+	out, err := c.feed(context.Background(), node, nil, "ovn-nbctl", "--bare", "--columns=addresses", "list", "Address_Set")
+	if err == nil && !strings.Contains(out, fmt.Sprintf("10.244.99.%d", number)) {
+		err = fmt.Errorf("node %s has no set with 10.244.99.%d", node, number)
+	}
+	return err
+}

@@ -1,0 +1,75 @@
+package e2e
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestLabels: what is selected follows the labels of pods and namespaces at once.
+func TestLabels(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, map[string]string{"team": "blue"})
+	c.labelEgress(t, c.nodes[1])
+	n.runs(pod{name: "a", node: c.nodes[0]}, pod{name: "b", node: c.nodes[1], labels: web})
+	ips := c.number(37)
+	c.egressIP(t, "labels", ips, selects(map[string]string{"team": "blue"}), selects(web)).ready()
+	n.from("a").to(c.outside(0)).arrivesAs(c.nodes[0].IPs...)
+	n.from("b").to(c.outside(0)).arrivesAs(ips...)
+
+	n.label("a", web)
+	n.from("a").to(c.outside(0)).soonArrivesAs(ips...)
+	n.label("b", map[string]string{"app": absent})
+	n.from("b").to(c.outside(0)).soonArrivesAs(c.nodes[1].IPs...)
+	n.labelSelf(map[string]string{"team": "red"})
+	n.from("a").to(c.outside(0)).soonArrivesAs(c.nodes[0].IPs...)
+	n.labelSelf(map[string]string{"team": "blue"})
+	n.from("a").to(c.outside(0)).soonArrivesAs(ips...)
+}
+
+// TestSelectors has one pod and namespace for every operator; NotIn and DoesNotExist also match what has no labels at all.
+func TestSelectors(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, map[string]string{"tier": "one"})
+	c.labelEgress(t, c.nodes[1])
+	n.runs(
+		pod{name: "web", node: c.nodes[0], labels: web}, pod{name: "db", node: c.nodes[0], labels: map[string]string{"app": "db"}},
+		pod{name: "bare", node: c.nodes[0]},
+	)
+	ips := c.number(38)
+	for _, s := range []struct {
+		name     string
+		pods     metav1.LabelSelector
+		selected []string
+	}{
+		{"in", selectsWhere("app", metav1.LabelSelectorOpIn, "web", "cache"), []string{"web"}},
+		{"notin", selectsWhere("app", metav1.LabelSelectorOpNotIn, "web"), []string{"db", "bare"}},
+		{"exists", selectsWhere("app", metav1.LabelSelectorOpExists), []string{"web", "db"}},
+		{"doesnotexist", selectsWhere("app", metav1.LabelSelectorOpDoesNotExist), []string{"bare"}},
+		{"everything", metav1.LabelSelector{}, []string{"web", "db", "bare"}},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			in := *n
+			in.t = t
+			e := c.egressIP(t, "selectors-"+s.name, ips, selects(map[string]string{"tier": "one"}), s.pods)
+			e.ready()
+			selected := map[string]bool{}
+			for _, p := range s.selected {
+				selected[p] = true
+			}
+			for _, p := range []string{"web", "db", "bare"} {
+				want := c.nodes[0].IPs
+				if selected[p] {
+					want = ips
+				}
+				in.from(p).to(c.outside(0)).soonArrivesAs(want...)
+			}
+		})
+	}
+	t.Run("namespace-doesnotexist", func(t *testing.T) {
+		in := *n
+		in.t = t
+		c.egressIP(t, "selectors-namespace", ips, selectsWhere("egret-e2e-none", metav1.LabelSelectorOpDoesNotExist), selects(web)).ready()
+		in.from("web").to(c.outside(0)).soonArrivesAs(ips...)
+	})
+}

@@ -1,0 +1,67 @@
+// Command sender is the traffic of a test's pod: every 10 ms a UDP datagram to each address, whose payload names the pod.
+//
+//	sender NAME ADDRESS:PORT...
+//
+// A payload is "egret-e2e NAME KIND". Of kind new are those from a source port that is changed every 20 datagrams, of kind old those
+// from one that stays, which are sent every 50 ms: connections that outlive what happens meanwhile.
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"time"
+)
+
+const (
+	interval = 10 * time.Millisecond
+	renew    = 20 // datagrams until the source port changes
+	seldom   = 5  // intervals between datagrams of the old connection
+)
+
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: sender NAME ADDRESS:PORT...")
+		os.Exit(2)
+	}
+	for _, to := range os.Args[2:] {
+		go send(to, "egret-e2e "+os.Args[1])
+	}
+	select {}
+}
+
+// send goes on whatever happens: a datagram that cannot be sent is one that does not arrive.
+func send(to, payload string) {
+	var fresh, old net.Conn
+	ticks := time.NewTicker(interval)
+	for n := 0; ; n++ {
+		<-ticks.C
+		if n%renew == 0 {
+			fresh = dial(to, fresh)
+		}
+		write(fresh, payload+" new")
+		if old == nil {
+			old = dial(to, nil)
+		}
+		if n%seldom == 0 {
+			write(old, payload+" old")
+		}
+	}
+}
+
+func dial(to string, former net.Conn) net.Conn {
+	if former != nil {
+		former.Close()
+	}
+	c, err := net.Dial("udp", to)
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+func write(c net.Conn, payload string) {
+	if c != nil {
+		_, _ = c.Write([]byte(payload))
+	}
+}
