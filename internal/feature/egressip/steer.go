@@ -71,22 +71,34 @@ func nexthopsOf(w *world.World, nodes []string, f world.Family) []string {
 	return hops
 }
 
-// hosted are the addresses of a family that this node translates to: those that status says it holds, else those that it still
-// holds while no named node is ready, so that packets on their way, and nodes that are behind, find it as it was.
+// hosted are the addresses of a family that this node translates to: those that status gives it, else the first that it still holds while
+// its successor is not ready, so that packets on their way, and nodes that are behind, find it as it was. Never both kinds: two rows that
+// translate the same pods would leave it open which one does.
 func hosted(w *world.World, e *world.EgressIP, f world.Family) []netip.Addr {
-	var named, former []netip.Addr
+	var named []netip.Addr
+	successor := map[netip.Addr]string{}
 	for _, a := range w.EgressIP(e.Name).Items {
 		if a.Node == w.Self && world.FamilyOf(a.IP) == f {
 			named = append(named, a.IP)
 		}
+		successor[a.IP] = a.Node
 	}
-	if len(named) > 0 || !e.Active(f) || len(namedHolders(w, e, f, true)) > 0 {
+	if len(named) > 0 {
 		return named
 	}
 	for _, ip := range f.OfAddrs(e.IPs) {
-		if w.Holds(w.Self, e.Name, ip) {
-			former = append(former, ip)
+		if w.Holds(w.Self, e.Name, ip) && stillNeeded(w, e, f, ip, successor[ip]) {
+			return []netip.Addr{ip}
 		}
 	}
-	return former
+	return nil
+}
+
+// stillNeeded says whether a former holder of an address keeps it: until the node that status names for it is ready; or, where none is named
+// and the EgressIP has not been given up, until any named node is.
+func stillNeeded(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr, successor string) bool {
+	if successor != "" {
+		return !w.Holds(successor, e.Name, ip) || !w.Alive(successor)
+	}
+	return e.Active(f) && len(namedHolders(w, e, f, true)) == 0
 }
