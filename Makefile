@@ -86,8 +86,9 @@ test-all: test ## the tests of the control plane too, and more runs of the prope
 	go test -trimpath -count=1 ./internal/compile ./internal/feature/egressip -rapid.checks=5000
 
 .PHONY: bench
-bench: build ## measure speed and memory, one line a figure
-	@bin/egret-sandbox bench
+bench: build ## measure speed and memory, one line a figure; BENCH='-run join -runs 10' chooses
+	@hack/step 'bench' go build $(FLAGS) -ldflags '$(STRIP)' -o bin/egret-bench ./test/bench
+	@bin/egret-bench $(BENCH)
 
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -36,7 +37,10 @@ func (c *cluster) fill(ctx context.Context) error {
 		e.Spec.EgressIPs = []string{memoryIP(i).String()}
 		e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": space(i)}
 		e.Spec.PodSelector.MatchLabels = app(i)
-		return c.createEgressIP(ctx, e)
+		if err := c.createEgressIP(ctx, e); !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		return nil
 	})
 }
 
