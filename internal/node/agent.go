@@ -65,6 +65,13 @@ func (a *Agent) askWatchers(w *world.World) {
 	}
 }
 
+// grown tells the others what this node holds as soon as it does: they steer packets here then.
+func (a *Agent) grown(_ context.Context, w *world.World, o Outcome) {
+	if n, h := w.Node(a.self), w.Host(); n != nil && h != nil {
+		a.tell(w, n, h, o)
+	}
+}
+
 // after runs in the loop when a round is over: it tells the others, and whoever waits.
 func (a *Agent) after(ctx context.Context, w *world.World, o Outcome) {
 	n, h := w.Node(a.self), w.Host()
@@ -158,6 +165,6 @@ func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
 	a := &Agent{config: c, self: self, log: log}
 	a.subnets.Store(&[]netip.Prefix{})
 	a.loop = NewLoop(world.New(self, c), all.Features(), log)
-	a.loop.After = a.after
+	a.loop.Grown, a.loop.After = a.grown, a.after
 	return a
 }

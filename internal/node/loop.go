@@ -32,6 +32,9 @@ type Loop struct {
 	Planes []plane.Plane
 	// Early are the planes that are grown before the cluster is known, from local facts alone.
 	Early []plane.Plane
+	// Grown is told, in the loop, when the targets hold all of a plan and may still hold more. What others wait for need not wait for
+	// the removal of what was before.
+	Grown func(context.Context, *world.World, Outcome)
 	// After is told of each round, in the loop.
 	After func(context.Context, *world.World, Outcome)
 	Log   *slog.Logger
@@ -63,7 +66,7 @@ const (
 func NewLoop(w *world.World, features []compile.Feature, log *slog.Logger) *Loop {
 	return &Loop{
 		Log: log, world: w, memo: compile.NewMemo(features), wake: make(chan struct{}, 1), passed: make(chan struct{}),
-		After: func(context.Context, *world.World, Outcome) {},
+		Grown: func(context.Context, *world.World, Outcome) {}, After: func(context.Context, *world.World, Outcome) {},
 	}
 }
 
@@ -221,10 +224,8 @@ func (l *Loop) pass(ctx context.Context, r round) {
 func (l *Loop) runRound(ctx context.Context, r round) bool {
 	start := time.Now()
 	err := l.applyPlan(ctx, r.synced)
-	l.last = Outcome{State: l.memo.State, Refused: plane.Refusals(err), Duration: time.Since(start)}
-	if !plane.OnlyRefusals(err) {
-		l.last.Err = err
-	}
+	l.last = l.outcome(err)
+	l.last.Duration = time.Since(start)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		l.Log.Warn("a round did not go through; it will be repeated", "round", r.number, "refused", len(l.last.Refused), "first", firstLine(err))
 	}
@@ -244,15 +245,23 @@ func firstLine(err error) string {
 }
 
 func (l *Loop) applyPlan(ctx context.Context, synced bool) error {
-	if synced {
-		return plane.Apply(ctx, l.Planes, l.memo.State)
+	if !synced {
+		return plane.Grow(ctx, l.Early, l.memo.State)
 	}
-	for _, p := range l.Early {
-		if err := p.Grow(ctx, l.memo.State); err != nil {
-			return err
-		}
+	grown := plane.Grow(ctx, l.Planes, l.memo.State)
+	if !plane.OnlyRefusals(grown) {
+		return grown
 	}
-	return nil
+	l.Grown(ctx, l.world, l.outcome(grown))
+	return errors.Join(grown, plane.Shrink(ctx, l.Planes, l.memo.State))
+}
+
+func (l *Loop) outcome(err error) Outcome {
+	o := Outcome{State: l.memo.State, Refused: plane.Refusals(err)}
+	if !plane.OnlyRefusals(err) {
+		o.Err = err
+	}
+	return o
 }
 
 func (l *Loop) finish(round uint64) {

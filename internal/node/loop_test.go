@@ -118,3 +118,29 @@ func TestPassesWhenNothingChanged(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// TestGrownIsToldBeforeTargetsShrink: others steer packets here as soon as this node can take them.
+func TestGrownIsToldBeforeTargetsShrink(t *testing.T) {
+	target := ovn.NewFake()
+	c := &counting{Plane: target}
+	l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
+	l.Planes, l.Early = []plane.Plane{c}, nil
+	type calls struct{ grown, shrunk int32 }
+	told := make(chan calls, 1)
+	l.Grown = func(context.Context, *world.World, Outcome) {
+		select {
+		case told <- calls{c.grown.Load(), c.shrunk.Load()}:
+		default:
+		}
+	}
+	go l.Run(t.Context())
+	l.Synced()
+	select {
+	case have := <-told:
+		if want := (calls{grown: 1}); have != want {
+			t.Errorf("told after %+v, want %+v", have, want)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("nobody was told")
+	}
+}

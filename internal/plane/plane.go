@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -27,24 +28,42 @@ type Plane interface {
 	Forget()
 }
 
-// Apply makes before it breaks: planes are in the order in which a packet meets them last to first, so that nothing is
-// steered to a place that is not ready, nor left where nothing is. A plane that fails to grow stops the way: what steers
-// packets to it stays as it was. Refused rows do not stop it; they are returned, joined.
+// Apply makes before it breaks: Grow, then Shrink. A Grow that was stopped is not followed by a Shrink. Refused rows stop nothing; they
+// are returned, joined.
 func Apply(ctx context.Context, planes []Plane, want *plan.State) error {
-	var refused []error
-	for _, p := range planes {
-		if err := p.Grow(ctx, want); err != nil {
-			if !OnlyRefusals(err) {
-				return errors.Join(append(refused, fmt.Errorf("grow %s: %w", p.Name(), err))...)
+	grown := Grow(ctx, planes, want)
+	if !OnlyRefusals(grown) {
+		return grown
+	}
+	return errors.Join(grown, Shrink(ctx, planes, want))
+}
+
+// Grow grows planes, which are in the order in which a packet meets them last to first, so that nothing is steered to a place that is
+// not ready. A plane that fails to grow stops the way: what steers packets to it stays as it was.
+func Grow(ctx context.Context, planes []Plane, want *plan.State) error {
+	return inOrder(slices.Values(planes), "grow", func(p Plane) error { return p.Grow(ctx, want) })
+}
+
+// Shrink shrinks planes in the opposite order, so that nothing is left where nothing is any more. It follows a Grow that went through.
+func Shrink(ctx context.Context, planes []Plane, want *plan.State) error {
+	reversed := func(yield func(Plane) bool) {
+		for _, p := range slices.Backward(planes) {
+			if !yield(p) {
+				return
 			}
-			refused = append(refused, err)
 		}
 	}
-	for _, p := range slices.Backward(planes) {
-		if err := p.Shrink(ctx, want); err != nil {
-			if !OnlyRefusals(err) {
-				return errors.Join(append(refused, fmt.Errorf("shrink %s: %w", p.Name(), err))...)
-			}
+	return inOrder(reversed, "shrink", func(p Plane) error { return p.Shrink(ctx, want) })
+}
+
+func inOrder(planes iter.Seq[Plane], what string, do func(Plane) error) error {
+	var refused []error
+	for p := range planes {
+		err := do(p)
+		if !OnlyRefusals(err) {
+			return errors.Join(append(refused, fmt.Errorf("%s %s: %w", what, p.Name(), err))...)
+		}
+		if err != nil {
 			refused = append(refused, err)
 		}
 	}
