@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -125,6 +126,9 @@ func afterBoot(ctx context.Context, o Options, t *targets, log *slog.Logger) err
 		return nil
 	}
 	log.Info("first start since the boot: the logical network is made anew")
+	if err := os.Remove(filepath.Join(o.CNIConfDir, cni.ConflistName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err // the kubelet would say Ready before pods can be attached
+	}
 	if err := t.nb.Grow(ctx, plan.New()); err != nil {
 		return err
 	}

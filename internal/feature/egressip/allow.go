@@ -1,6 +1,8 @@
 package egressip
 
 import (
+	"strings"
+
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -27,9 +29,9 @@ func (Allow) Compile(w *world.World, _ string, out *plan.Rows) {
 func insideCluster(w *world.World, f world.Family, out *plan.Rows) {
 	ip := f.Match()
 	for _, from := range w.Config.Cluster(f) {
-		for _, to := range append(w.Config.Cluster(f), w.Config.Join(1, f).Masked()) {
-			out.AddPolicy("egressip-no-reroute/"+from.String()+"-"+to.String(), plan.PriorityAllow,
-				ip+".src == "+from.String()+" && "+ip+".dst == "+to.String(), "allow", nil, nil)
+		for _, to := range inside(w, f) {
+			out.AddPolicy("egressip-no-reroute/"+from.String()+"-"+to, plan.PriorityAllow,
+				ip+".src == "+from.String()+" && "+ip+".dst == "+to, "allow", nil, nil)
 		}
 	}
 }
@@ -44,9 +46,20 @@ func toNodes(w *world.World, f world.Family, out *plan.Rows) {
 		ip+".src == "+served+" && "+ip+".dst == "+plan.InSet(nodeIPs(f)), "allow", nil,
 		map[string]string{"pkt_mark": plan.Itoa(plan.MarkNodeIP)})
 	out.AddNB(plan.RowID{Table: "QoS", Name: "egressip-mark-reply-traffic." + f.String()}, plan.Switch(w.Self), plan.Cols{
-		"priority": plan.PriorityReplies, "direction": "from-lport", "match": ip + ".src == " + served + " && ct.trk && ct.rpl",
+		"priority": plan.PriorityReplies, "direction": "from-lport",
+		"match":  ip + ".src == " + served + " && ct.trk && ct.rpl && " + ip + ".dst != {" + strings.Join(inside(w, f), ", ") + "}",
 		"action": map[string]string{"mark": plan.Itoa(plan.MarkReply)},
 	})
+}
+
+// inside are the subnets that replies need no mark for. They must not have it: OVS 3.5's userspace datapath looks the tunnel's route up with
+// the packet's mark, finds none, and drops what was to go to another node.
+func inside(w *world.World, f world.Family) []string {
+	var out []string
+	for _, p := range append(w.Config.Cluster(f), w.Config.Join(1, f).Masked()) {
+		out = append(out, p.String())
+	}
+	return out
 }
 
 // heldBack drops what pods say to the outside that started before their egress IP was ready.
