@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,7 +58,7 @@ func TestNodeUnlabelled(t *testing.T) {
 	for _, p := range []string{"a", "b", "c"} {
 		n.from(p).to(c.outside(0)).soonArrivesAs(ips...)
 	}
-	seen := c.capture(t)
+	seen, begin := c.capture(t), time.Now()
 	from, to := c.nodes[0], c.nodes[1]
 	if len(ips) == 1 && e.ready()[ips[0].String()] == to.Name {
 		from, to = to, from
@@ -69,7 +70,7 @@ func TestNodeUnlabelled(t *testing.T) {
 		n.from(p).to(c.outside(0)).soonArrivesAs(ips...)
 	}
 	seen.onlyFrom(n, ips)
-	t.Logf("longest gap: %s", seen.longestGap())
+	t.Log(seen.lost(begin))
 }
 
 // TestNodeNotReady: a node whose kubelet is dead hosts nothing, and does again when it is back, but nothing moves back.

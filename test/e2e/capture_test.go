@@ -6,12 +6,14 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/mdlayher/packet"
+	"golang.org/x/net/bpf"
 )
 
 // sighting is one datagram of a sender, as it was on its way to a host outside.
@@ -19,6 +21,7 @@ type sighting struct {
 	at       time.Time
 	pod      string // "namespace/name"
 	kind     string // new or old, see sender
+	number   int
 	src, dst netip.Addr
 }
 
@@ -42,7 +45,11 @@ func (c *cluster) capture(t *testing.T) *capture {
 		if err != nil {
 			return err
 		}
-		if s.conn, err = packet.Listen(link, packet.Raw, allProtocols, nil); err != nil {
+		filter, err := bpf.Assemble(toSinks)
+		if err != nil {
+			return err
+		}
+		if s.conn, err = packet.Listen(link, packet.Raw, allProtocols, &packet.Config{Filter: filter}); err != nil {
 			return err
 		}
 		return s.conn.SetPromiscuous(true) // a bridge hands up what it forwards only then
@@ -57,6 +64,24 @@ func (c *cluster) capture(t *testing.T) *capture {
 }
 
 const allProtocols = 0x0003 // ETH_P_ALL
+
+// toSinks lets through UDP over IPv4 and IPv6 to the port of sinks, as tcpdump -dd would write it.
+var toSinks = []bpf.Instruction{
+	bpf.LoadAbsolute{Off: 12, Size: 2},
+	bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0x86dd, SkipTrue: 6},
+	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0x0800, SkipTrue: 10},
+	bpf.LoadAbsolute{Off: 23, Size: 1},
+	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 17, SkipTrue: 8},
+	bpf.LoadMemShift{Off: 14},
+	bpf.LoadIndirect{Off: 16, Size: 2},
+	bpf.Jump{Skip: 3},
+	bpf.LoadAbsolute{Off: 20, Size: 1},
+	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 17, SkipTrue: 3},
+	bpf.LoadAbsolute{Off: 56, Size: 2},
+	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: sinkPort, SkipTrue: 1},
+	bpf.RetConstant{Val: 2048},
+	bpf.RetConstant{Val: 0},
+}
 
 func (s *capture) read() {
 	for frame := make([]byte, 2048); ; {
@@ -92,11 +117,13 @@ func parse(frame []byte) (sighting, bool) {
 		return s, false
 	}
 	words := strings.Fields(string(segment[8:]))
-	if len(words) != 3 || words[0] != "egret-e2e" {
+	if len(words) != 4 || words[0] != "egret-e2e" {
 		return s, false
 	}
+	var err error
 	s.pod, s.kind = words[1], words[2]
-	return s, true
+	s.number, err = strconv.Atoi(words[3])
+	return s, err == nil
 }
 
 // since are the sightings after a time, in their order.
@@ -141,30 +168,39 @@ func (s *capture) missedNothing() {
 	}
 }
 
-// flow is what a gap is measured in: a pod's datagrams to one address.
+// flow is what gaps and losses are measured in: a pod's datagrams of a kind to one address.
 type flow struct {
-	pod string
-	dst netip.Addr
+	pod, kind string
+	dst       netip.Addr
 }
 
-// longestGapBetween is the longest time that a pod's new connections to one address did not arrive, and whose.
-func (s *capture) longestGapBetween(begin, end time.Time) (gap time.Duration, of flow) {
-	last := map[flow]time.Time{}
+// loss is what did not arrive in a time.
+type loss struct {
+	gap   time.Duration // the longest between two datagrams of a flow
+	of    flow          // the one with that gap
+	total int           // datagrams of all flows that were sent between two that arrived
+}
+
+func (l loss) String() string {
+	return fmt.Sprintf("%s without %s connections of %s to %s; %d datagrams lost in all", l.gap.Round(time.Millisecond), l.of.kind, l.of.pod, l.of.dst, l.total)
+}
+
+// lost looks at the sightings after a time. What was sent before the first of a flow, or after its last, is not counted.
+func (s *capture) lost(begin time.Time) loss {
+	var l loss
+	last := map[flow]sighting{}
 	for _, x := range s.since(begin) {
-		f := flow{x.pod, x.dst}
-		if before, ok := last[f]; ok && x.kind == "new" && x.at.Before(end) && x.at.Sub(before) > gap {
-			gap, of = x.at.Sub(before), f
+		f := flow{x.pod, x.kind, x.dst}
+		before, ok := last[f]
+		if last[f] = x; !ok || x.number <= before.number { // a pod that started anew counts anew
+			continue
 		}
-		if x.kind == "new" {
-			last[f] = x.at
+		l.total += x.number - before.number - 1
+		if gap := x.at.Sub(before.at); gap > l.gap {
+			l.gap, l.of = gap, f
 		}
 	}
-	return gap, of
-}
-
-func (s *capture) longestGap() time.Duration {
-	gap, _ := s.longestGapBetween(time.Time{}, time.Now())
-	return gap.Round(time.Millisecond)
+	return l
 }
 
 // flowing waits until every one of these pods of a namespace was seen at every address outside, after a time.
@@ -173,12 +209,12 @@ func (s *capture) flowing(c *cluster, n *namespace, pods []string, after time.Ti
 	within(s.t, limit, func() error {
 		seen := map[flow]int{}
 		for _, x := range s.since(after) {
-			seen[flow{x.pod, x.dst}]++
+			seen[flow{x.pod, x.kind, x.dst}]++
 		}
 		for _, p := range pods {
 			for _, h := range c.hosts {
 				for _, ip := range h.IPs {
-					if f := (flow{n.name + "/" + p, ip}); seen[f] < 5 {
+					if f := (flow{n.name + "/" + p, "new", ip}); seen[f] < 5 {
 						return fmt.Errorf("%d datagrams of pod %s to %s", seen[f], f.pod, f.dst)
 					}
 				}

@@ -104,20 +104,6 @@ func repliesUntouched(t *testing.T, n *namespace) {
 			}
 		}
 	}
-	t.Run("RoutedFromOutside", func(t *testing.T) { routedFromOutside(t, n) })
-}
-
-// routedFromOutside: a host outside has a route to the pods over a node's gateway. The answer of a selected pod has its own address, or
-// the connection would not come to be (seed egress-ip.md, QoS mark 42).
-func routedFromOutside(t *testing.T, n *namespace) {
-	host := n.c.hosts[0]
-	for i, p := range []string{"web-1", "web-2", "web-3"} {
-		for f, ip := range n.ips[p] {
-			n.c.on(t, host.Name, "ip", "route", "replace", ip.String(), "via", n.c.nodes[i].IPs[f].String())
-			t.Cleanup(func() { _, _ = n.c.feed(t.Context(), host.Name, nil, "ip", "route", "del", ip.String()) })
-		}
-		n.c.from(t, host).to(n.pod(p)).reaches()
-	}
 }
 
 // columns: kubectl get shows all addresses, all nodes and readiness, and kubectl wait works.
@@ -149,14 +135,6 @@ func (c *cluster) kubectl(t *testing.T, args ...string) string {
 		t.Fatalf("kubectl %v: %v\n%s", args, err, out)
 	}
 	return string(out)
-}
-
-// reaches says that connections get answers, whoever the other side takes them for.
-func (f fromTo) reaches() {
-	f.t.Helper()
-	if _, err := f.sources(1); err != nil {
-		f.t.Error(err)
-	}
 }
 
 // TestEgressIPDualStack has an address of each family in one object.

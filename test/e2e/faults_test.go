@@ -28,7 +28,7 @@ func TestFaults(t *testing.T) {
 	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c", node: c.nodes[2], sends: true})
 	pods := []string{"a", "b", "c"}
 	seen.flowing(c, n, pods, time.Now(), soon)
-	f := &faults{t: t, c: c, n: n, seen: seen, pods: pods, gaps: map[string]time.Duration{}}
+	f := &faults{t: t, c: c, n: n, seen: seen, pods: pods, worst: map[string]loss{}}
 	for _, process := range killed {
 		for _, node := range c.nodes {
 			f.kill(node.Name, process)
@@ -36,8 +36,8 @@ func TestFaults(t *testing.T) {
 	}
 	f.power(e)
 	e.ready()
-	for kind, gap := range f.gaps {
-		t.Logf("longest gap: %-18s %s", kind, gap.Round(time.Millisecond))
+	for kind, worst := range f.worst {
+		t.Logf("%-16s %s", kind, worst)
 	}
 	seen.onlyFrom(n, ips)
 }
@@ -48,7 +48,7 @@ type faults struct {
 	n    *namespace
 	seen *capture
 	pods []string
-	gaps map[string]time.Duration
+	worst map[string]loss
 }
 
 // kill ends a process as the kernel does when memory is short; nodes that do not run it are left alone.
@@ -76,14 +76,17 @@ func (f *faults) kill(node, process string) {
 func (f *faults) recovered(kind string, begin time.Time) {
 	f.t.Helper()
 	f.seen.flowing(f.c, f.n, f.pods, time.Now(), notReadyTimeout)
-	gap, of := f.seen.longestGapBetween(begin.Add(-100*time.Millisecond), time.Now())
-	if gap > f.gaps[kind] {
-		f.gaps[kind] = gap
-		f.t.Logf("%s: %s of %s to %s", kind, gap.Round(time.Millisecond), of.pod, of.dst)
+	f.note(kind, f.seen.lost(begin.Add(-100*time.Millisecond)))
+}
+
+// note keeps the worst of each kind.
+func (f *faults) note(kind string, l loss) {
+	if l.gap > f.worst[kind].gap {
+		f.worst[kind] = l
 	}
 }
 
-// power cuts the power of a node that hosts an address, deletes its Node object meanwhile, and brings it back.
+// power cuts the power of a node that hosts an address, and brings it back when another has taken over.
 func (f *faults) power(e egressIP) {
 	f.t.Helper()
 	hosting := f.hosting(e)
@@ -98,13 +101,11 @@ func (f *faults) power(e egressIP) {
 	}
 	within(f.t, notReadyTimeout, func() error { return f.away(e, hosting) })
 	f.seen.flowing(f.c, f.n, others, time.Now(), notReadyTimeout)
-	gap, of := f.seen.longestGapBetween(begin, time.Now())
-	f.t.Logf("power-off of %s: %s of %s to %s", hosting, gap.Round(time.Millisecond), of.pod, of.dst)
-	f.gaps["power-off"] = gap
+	f.note("power-off", f.seen.lost(begin))
 	if err := f.c.PowerOn(f.t.Context(), hosting); err != nil {
 		f.t.Fatal(err)
 	}
-	f.t.Logf("power-on: node Ready after %s", within(f.t, podsTimeout, func() error { return f.c.isReady(hosting) }).Round(time.Millisecond))
+	within(f.t, podsTimeout, func() error { return f.c.isReady(hosting) })
 	f.seen.flowing(f.c, f.n, f.pods, time.Now(), podsTimeout)
 }
 

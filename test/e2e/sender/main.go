@@ -2,8 +2,8 @@
 //
 //	sender NAME ADDRESS:PORT...
 //
-// A payload is "egret-e2e NAME KIND". Of kind new are those from a source port that is changed every 20 datagrams, of kind old those
-// from one that stays, which are sent every 50 ms: connections that outlive what happens meanwhile.
+// A payload is "egret-e2e NAME KIND NUMBER". Of kind new are those from a source port that is changed every 20 datagrams, of kind old those
+// from one that stays, which are sent every 50 ms: connections that outlive what happens meanwhile. Numbers count the datagrams of a kind to an address.
 package main
 
 import (
@@ -39,12 +39,12 @@ func send(to, payload string) {
 		if n%renew == 0 {
 			fresh = dial(to, fresh)
 		}
-		write(fresh, payload+" new")
+		write(fresh, fmt.Sprint(payload, " new ", n))
 		if old == nil {
 			old = dial(to, nil)
 		}
 		if n%seldom == 0 {
-			write(old, payload+" old")
+			write(old, fmt.Sprint(payload, " old ", n/seldom))
 		}
 	}
 }
