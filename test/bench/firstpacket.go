@@ -168,7 +168,7 @@ func (s *scene) noteStages(ctx context.Context, name string, start, created, fir
 	if err != nil {
 		return err
 	}
-	podWritten, podReady, err := s.zones[s.podNode].change(ctx, hostReady)
+	podWritten, podReady, err := s.zones[s.podNode].last(ctx, first)
 	if err != nil {
 		return err
 	}

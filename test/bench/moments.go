@@ -151,3 +151,30 @@ func firstChange(events []zoneEvent, after time.Time) (written, ready time.Time,
 	}
 	return written, ready, false
 }
+
+// last is the last transaction that was written before a time: when it was written, and when the hypervisor had it.
+func (z *zone) last(ctx context.Context, before time.Time) (written, ready time.Time, err error) {
+	err = until(ctx, 5*time.Second, 5*time.Millisecond, func() error {
+		z.mu.Lock()
+		defer z.mu.Unlock()
+		var ok bool
+		if written, ready, ok = lastChange(z.events, before); !ok {
+			return fmt.Errorf("the zone's last change did not reach the hypervisor")
+		}
+		return nil
+	})
+	return written, ready, err
+}
+
+func lastChange(events []zoneEvent, before time.Time) (written, ready time.Time, ok bool) {
+	var number int64
+	for _, e := range events {
+		if e.written > number && !e.at.After(before) {
+			number, written, ok = e.written, e.at, false
+		}
+		if !ok && number > 0 && e.ready >= number {
+			ready, ok = e.at, true
+		}
+	}
+	return written, ready, ok
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -18,7 +19,7 @@ func (s sample) quantile(q float64) float64 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(s))
-	return sorted[min(int(q*float64(len(s))), len(s)-1)]
+	return sorted[max(int(math.Ceil(q*float64(len(s))))-1, 0)]
 }
 
 // median is the middle value, or the mean of the two.
