@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,11 +44,11 @@ func TestFaults(t *testing.T) {
 }
 
 type faults struct {
-	t    *testing.T
-	c    *cluster
-	n    *namespace
-	seen *capture
-	pods []string
+	t     *testing.T
+	c     *cluster
+	n     *namespace
+	seen  *capture
+	pods  []string
 	worst map[string]loss
 }
 
@@ -99,14 +100,27 @@ func (f *faults) power(e egressIP) {
 	if err := f.c.PowerOff(hosting); err != nil {
 		f.t.Fatal(err)
 	}
-	within(f.t, notReadyTimeout, func() error { return f.away(e, hosting) })
+	f.t.Logf("%v before power-off of %s", f.sources(begin.Add(-time.Second)), hosting)
+	moved := within(f.t, notReadyTimeout, func() error { return f.away(e, hosting) })
+	f.t.Logf("%v in %s until moved to %v", f.sources(begin), moved.Round(time.Millisecond), e.ready())
 	f.seen.flowing(f.c, f.n, others, time.Now(), notReadyTimeout)
-	f.note("power-off", f.seen.lost(begin))
+	f.note("power-off", f.seen.lost(begin.Add(-time.Second)))
 	if err := f.c.PowerOn(f.t.Context(), hosting); err != nil {
 		f.t.Fatal(err)
 	}
 	within(f.t, podsTimeout, func() error { return f.c.isReady(hosting) })
 	f.seen.flowing(f.c, f.n, f.pods, time.Now(), podsTimeout)
+}
+
+// sources counts datagrams of new connections by pod and source, after a time.
+func (f *faults) sources(begin time.Time) map[string]int {
+	out := map[string]int{}
+	for _, x := range f.seen.since(begin) {
+		if x.kind == "new" {
+			out[x.pod[strings.LastIndex(x.pod, "/")+1:]+" "+x.src.String()]++
+		}
+	}
+	return out
 }
 
 // hosting is a node that hosts an address; of several the last.
