@@ -12,7 +12,7 @@ const (
 	memoryNodes     = 500
 	memoryEgressIPs = 1000
 	podsAnEgressIP  = 10
-	memorySpaces    = 20
+	memorySpaces    = 200
 	memoryChanges   = 1000
 	megabytes       = 150
 )
