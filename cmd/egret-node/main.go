@@ -58,6 +58,8 @@ func run() error {
 		return fmt.Errorf("read the boot id: %w", err)
 	}
 	o.BootID, o.Version = strings.TrimSpace(string(boot)), version()
+	// The agent's heap is one world and one plan, nearly all of it live: collecting at half the growth costs little time and a fifth of the memory less.
+	debug.SetGCPercent(50)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	return node.Run(ctx, o, logger(*verbose))

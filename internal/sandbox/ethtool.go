@@ -10,7 +10,8 @@ import (
 // ethtoolSetTxChecksum is ETHTOOL_STXCSUM of linux/ethtool.h.
 const ethtoolSetTxChecksum = 0x17
 
-type ethtoolValue struct{ command, data uint32 }
+// ethtoolValue is struct ethtool_value of linux/ethtool.h. The second field is 0: off.
+type ethtoolValue struct{ command, _ uint32 }
 
 // ifreqData is struct ifreq with the pointer of its union (linux/if.h), 40 bytes on 64-bit machines.
 type ifreqData struct {

@@ -130,15 +130,6 @@ func (l layout) hosts() []endpoint {
 	return hosts
 }
 
-// netnsNames lists all network namespaces, the fabric's last.
-func (l layout) netnsNames() []string {
-	names := []string{l.controlPlane().netns}
-	for _, e := range append(l.nodes(), l.hosts()...) {
-		names = append(names, e.netns)
-	}
-	return append(names, l.fabricNetns())
-}
-
 // prefixed gives an address the length of the primary subnet it is in.
 func (l layout) prefixed(a netip.Addr) netip.Prefix {
 	for _, s := range l.primary {

@@ -27,9 +27,8 @@ func (w *World) Serving(p *Pod, f Family) *EgressIP {
 	if p.HostNetwork || p.Completed {
 		return nil
 	}
-	w.saw(KindEgressIPsIn, p.Namespace)
+	w.saw(KindEgressIPsIn, p.Namespace) // touched by all that can change the answer: one edge a pod, not one for each EgressIP
 	for _, e := range w.selecting[p.Namespace] {
-		w.saw(KindEgressIP, e.Name)
 		if e.Active(f) && e.Pods.Matches(labels.Set(p.Labels)) {
 			return e
 		}
@@ -72,10 +71,21 @@ func (w *World) SetEgressIP(e *EgressIP) []Touch {
 	case !old.same(e):
 		t = []Touch{{KindEgressIP, e.Name}}
 	}
+	alike := old != nil && old.servesAlike(e)
 	for name, ns := range w.namespaces {
-		t = append(t, w.selectIn(name, e.Name, e, e.Namespaces.Matches(labels.Set(ns.Labels)))...)
+		selected := e.Namespaces.Matches(labels.Set(ns.Labels))
+		moved := w.selectIn(name, e.Name, e, selected)
+		if selected && !alike && len(moved) == 0 {
+			moved = []Touch{{KindEgressIPsIn, name}}
+		}
+		t = append(t, moved...)
 	}
 	return t
+}
+
+// servesAlike says that e serves the pods of a namespace exactly where it did as o.
+func (e *EgressIP) servesAlike(o *EgressIP) bool {
+	return e.Active(V4) == o.Active(V4) && e.Active(V6) == o.Active(V6) && e.Pods.String() == o.Pods.String()
 }
 
 // DelEgressIP removes an EgressIP.

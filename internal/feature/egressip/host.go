@@ -27,7 +27,7 @@ func (Hosts) Compile(w *world.World, key string, out *plan.Rows) {
 		}
 		for _, ip := range held {
 			translate(w, e, f, ip, out)
-			answer(w, h, ip, out)
+			plan.Claim(&out.Announcements, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, plan.None{})
 		}
 	}
 }
@@ -49,18 +49,3 @@ const natPriority = 10
 
 // NATRow is the start of the ids of the rows that translate to an address: the agent reads them back to know what it holds.
 func NATRow(egressIP string, ip netip.Addr) string { return "egressip/" + egressIP + "/" + ip.String() }
-
-// answer tells the link where the address is, and keeps unasked connections to it from the host: it is no address of the host, which
-// would send them out again.
-func answer(w *world.World, h *world.Host, ip netip.Addr, out *plan.Rows) {
-	plan.Claim(&out.Announcements, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, plan.None{})
-	out.AddFlow(w.Config.Bridge, 1, 20, destination(ip), "drop")
-}
-
-// destination is the OpenFlow match of packets to one address.
-func destination(ip netip.Addr) string {
-	if ip.Is4() {
-		return "ip,nw_dst=" + ip.String()
-	}
-	return "ipv6,ipv6_dst=" + ip.String()
-}

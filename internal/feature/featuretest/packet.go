@@ -37,11 +37,11 @@ func (c *cluster) send(args []string) ([]trace.End, error) {
 	}
 	o, ok := c.objects[id{"Pod", args[0]}].(*corev1.Pod)
 	if !ok {
-		return nil, fmt.Errorf("no Pod %s", args[0])
+		return nil, fmt.Errorf("no pod %s", args[0])
 	}
 	from := world.FamilyOf(p.Dst).OfAddrs(kube.Pod(o).IPs)
 	if len(from) == 0 {
-		return nil, fmt.Errorf("Pod %s has no address of that family", args[0])
+		return nil, fmt.Errorf("pod %s has no address of that family", args[0])
 	}
 	p.Src = from[0]
 	if p.Reply = len(args) > 2 && args[2] == "reply"; p.Reply {

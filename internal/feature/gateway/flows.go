@@ -39,7 +39,9 @@ func (Bridge) Compile(w *world.World, _ string, out *plan.Rows) {
 	b.links()
 	b.neighbours()
 	for _, p := range h.Primary {
-		b.family(world.FamilyOf(p.Addr()), p.Addr(), w.Config.Cluster(world.FamilyOf(p.Addr())))
+		f := world.FamilyOf(p.Addr())
+		b.family(f, p.Addr(), w.Config.Cluster(f))
+		b.inbound(f, append(hostPrefixes(f, h.Addrs), w.Config.Cluster(f)...))
 	}
 }
 
@@ -87,15 +89,35 @@ func (b flows) family(f world.Family, node netip.Addr, cluster []netip.Prefix) {
 	b.replies(ip)
 }
 
-// replies find the side that the connection is of; what is new is for the host.
+// inbound are new connections from outside: those to the host's addresses are for the host, and so is what it is to forward to pods. To all
+// others nobody listens; an egress IP above all is no address of the host, which would send the packet out again.
+func (b flows) inbound(f world.Family, to []netip.Prefix) {
+	if f == world.V6 {
+		to = append(to, netip.MustParsePrefix("fe80::/10"))
+	}
+	for _, p := range to {
+		b.add(1, 10, protocol(f)+",dl_dst="+b.mac+","+destinationField(f)+"="+p.String(), "LOCAL")
+	}
+}
+
+func hostPrefixes(f world.Family, addrs []netip.Addr) []netip.Prefix {
+	var out []netip.Prefix
+	for _, a := range f.OfAddrs(addrs) {
+		out = append(out, world.Single(a))
+	}
+	return out
+}
+
+// replies find the side that the connection is of.
 func (b flows) replies(ip string) {
 	for _, state := range []string{"+trk+est", "+trk+rel"} {
 		b.add(1, 100, ip+",ct_state="+state+",ct_mark=0x1", "output:"+ovn)
 		b.add(1, 100, ip+",ct_state="+state+",ct_mark=0x2", "LOCAL")
 	}
-	b.add(1, 10, ip+",dl_dst="+b.mac, "LOCAL")
 	b.add(1, 9, ip+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", "LOCAL")
 }
 
 func protocol(f world.Family) string    { return [...]string{"ip", "ipv6"}[f] }
 func sourceField(f world.Family) string { return [...]string{"nw_src", "ipv6_src"}[f] }
+
+func destinationField(f world.Family) string { return [...]string{"nw_dst", "ipv6_dst"}[f] }

@@ -78,12 +78,6 @@ func (p *proxy) serve(client net.Conn) {
 	}
 }
 
-func (p *proxy) lastText() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return string(p.last)
-}
-
 // dump prints rows of a database in the plan's text form, by reading it with ovsdb-client: the plane has no part in it.
 type dumper struct {
 	env          *ovntest.Env
