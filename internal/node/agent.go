@@ -37,6 +37,7 @@ type Agent struct {
 	reports     *mailbox[Report]
 	annotations *mailbox[map[string]string]
 	last        Report // of the loop alone
+	forwards    []Held // of the loop alone: what the last plan translates to
 
 	started   atomic.Bool
 	subnets   atomic.Pointer[[]netip.Prefix]
@@ -165,6 +166,6 @@ func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
 	a := &Agent{config: c, self: self, log: log}
 	a.subnets.Store(&[]netip.Prefix{})
 	a.loop = NewLoop(world.New(self, c), all.Features(), log)
-	a.loop.Grown, a.loop.After = a.grown, a.after
+	a.loop.Settle, a.loop.Grown, a.loop.After = a.settle, a.grown, a.after
 	return a
 }

@@ -35,6 +35,8 @@ type Loop struct {
 	// Grown is told, in the loop, when the targets hold all of a plan and may still hold more. What others wait for need not wait for
 	// the removal of what was before.
 	Grown func(context.Context, *world.World, Outcome)
+	// Settle looks at a new plan before it is applied, and may change the world on account of it.
+	Settle func(*world.World, *plan.State) []world.Touch
 	// After is told of each round, in the loop.
 	After func(context.Context, *world.World, Outcome)
 	Log   *slog.Logger
@@ -66,7 +68,8 @@ const (
 func NewLoop(w *world.World, features []compile.Feature, log *slog.Logger) *Loop {
 	return &Loop{
 		Log: log, world: w, memo: compile.NewMemo(features), wake: make(chan struct{}, 1), passed: make(chan struct{}),
-		Grown: func(context.Context, *world.World, Outcome) {}, After: func(context.Context, *world.World, Outcome) {},
+		Settle: func(*world.World, *plan.State) []world.Touch { return nil },
+		Grown:  func(context.Context, *world.World, Outcome) {}, After: func(context.Context, *world.World, Outcome) {},
 	}
 }
 
@@ -178,6 +181,9 @@ func (l *Loop) Run(ctx context.Context) {
 		if redone == 0 && !r.apply && l.calm {
 			l.pass(ctx, r)
 			continue
+		}
+		if r.synced {
+			l.memo.Update(l.world, l.Settle(l.world, l.memo.State))
 		}
 		if l.calm = l.runRound(ctx, r); l.calm {
 			retry = firstRetry

@@ -31,6 +31,36 @@ func (w *World) Alive(node string) bool {
 	return n != nil && n.Ready
 }
 
+// Lingers says whether this node goes on translating to an address that it has just given up.
+func (w *World) Lingers(egressIP string, ip netip.Addr) bool {
+	w.saw(KindHolders, egressIP)
+	return slices.Contains(w.lingering[egressIP], ip)
+}
+
+// Lingering are the addresses of an EgressIP that linger here, in order of address.
+func (w *World) Lingering(egressIP string) []netip.Addr {
+	w.saw(KindHolders, egressIP)
+	return w.lingering[egressIP]
+}
+
+// SetLingering makes an address linger, or end to. How long is the agent's matter: time is a fact like any other.
+func (w *World) SetLingering(egressIP string, ip netip.Addr, lingers bool) []Touch {
+	list := w.lingering[egressIP]
+	i, found := slices.BinarySearchFunc(list, ip, netip.Addr.Compare)
+	switch {
+	case found == lingers:
+		return nil
+	case lingers:
+		w.lingering[egressIP] = slices.Insert(slices.Clone(list), i, ip)
+	default:
+		w.lingering[egressIP] = slices.Delete(slices.Clone(list), i, i+1)
+	}
+	if len(w.lingering[egressIP]) == 0 {
+		delete(w.lingering, egressIP)
+	}
+	return []Touch{{KindHolders, egressIP}}
+}
+
 // SetHolding replaces what a node says it holds.
 func (w *World) SetHolding(h *Holding) []Touch {
 	old := w.holdings[h.Node]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"maps"
+	"net/netip"
 	"slices"
 )
 
@@ -18,8 +19,9 @@ type World struct {
 	pods        map[string]*Pod
 	podsIn      map[string]map[string]*Pod // by namespace
 	egressIPs   map[string]*EgressIP
-	selecting   map[string][]*EgressIP // by namespace, in order of precedence
-	holdings    map[string]*Holding    // by node
+	selecting   map[string][]*EgressIP  // by namespace, in order of precedence
+	holdings    map[string]*Holding     // by node
+	lingering   map[string][]netip.Addr // by EgressIP
 	attachments map[string]*Attachment
 	services    map[string]*Service
 
@@ -31,7 +33,7 @@ func New(self string, c *Config) *World {
 	return &World{
 		Self: self, Config: c, nodes: map[string]*Node{}, namespaces: map[string]*Namespace{}, pods: map[string]*Pod{},
 		podsIn: map[string]map[string]*Pod{}, egressIPs: map[string]*EgressIP{}, selecting: map[string][]*EgressIP{},
-		holdings: map[string]*Holding{}, attachments: map[string]*Attachment{}, services: map[string]*Service{},
+		holdings: map[string]*Holding{}, lingering: map[string][]netip.Addr{}, attachments: map[string]*Attachment{}, services: map[string]*Service{},
 	}
 }
 

@@ -2,6 +2,7 @@ package egressip
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -27,7 +28,11 @@ func (Hosts) Compile(w *world.World, key string, out *plan.Rows) {
 		}
 		for _, ip := range held {
 			translate(w, e, f, ip, out)
-			plan.Claim(&out.Announcements, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, plan.None{})
+			if w.Lingers(e.Name, ip) && !slices.Contains(e.Items, world.Assignment{Node: w.Self, IP: ip}) {
+				mute(w.Config, f, ip, out)
+			} else {
+				plan.Claim(&out.Announcements, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, plan.None{})
+			}
 		}
 	}
 }
@@ -49,3 +54,14 @@ const natPriority = 10
 
 // NATRow is the start of the ids of the rows that translate to an address: the agent reads them back to know what it holds.
 func NATRow(egressIP string, ip netip.Addr) string { return "egressip/" + egressIP + "/" + ip.String() }
+
+// mute keeps a former holder's gateway router from answering for an address that another node answers for by now. It only translates what
+// is still on its way here.
+func mute(c *world.Config, f world.Family, ip netip.Addr, out *plan.Rows) {
+	for _, m := range [...][]string{
+		{"arp,in_port={" + c.UplinkInterface + "},arp_tpa=", "arp,in_port={patch},arp_spa="},
+		{"icmp6,icmp_type=135,in_port={" + c.UplinkInterface + "},nd_target=", "icmp6,icmp_type=136,in_port={patch},nd_target="},
+	}[f] {
+		out.AddFlow(c.Bridge, 0, 120, m+ip.String(), "drop")
+	}
+}

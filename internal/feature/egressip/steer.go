@@ -72,8 +72,8 @@ func nexthopsOf(w *world.World, nodes []string, f world.Family) []string {
 }
 
 // hosted are the addresses of a family that this node translates to: those that status gives it, else the first that it still holds while
-// its successor is not ready, so that packets on their way, and nodes that are behind, find it as it was. Never both kinds: two rows that
-// translate the same pods would leave it open which one does.
+// its successor is not ready, else the first that lingers. Never two kinds: two rows that translate the same pods would leave it open which
+// one does.
 func hosted(w *world.World, e *world.EgressIP, f world.Family) []netip.Addr {
 	var named []netip.Addr
 	successor := map[netip.Addr]string{}
@@ -91,7 +91,8 @@ func hosted(w *world.World, e *world.EgressIP, f world.Family) []netip.Addr {
 			return []netip.Addr{ip}
 		}
 	}
-	return nil
+	lingering := f.OfAddrs(w.Lingering(e.Name))
+	return lingering[:min(1, len(lingering))]
 }
 
 // stillNeeded says whether a former holder of an address keeps it: until the node that status names for it is ready; or, where none is named

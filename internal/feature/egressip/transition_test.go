@@ -39,9 +39,10 @@ type simulation struct {
 
 type agent struct {
 	world *world.World
-	seen  int         // of the history
-	have  *plan.State // what its targets hold
-	todo  []func()    // row by row, what is left of the round under way
+	seen  int             // of the history
+	have  *plan.State     // what its targets hold
+	todo  []func()        // row by row, what is left of the round under way
+	held  map[string]bool // addresses that the last plan translated to
 	ready map[string]bool
 	boot  int
 }
@@ -167,22 +168,84 @@ func (n *agent) learn(s *simulation, news int) {
 	}
 }
 
-// begin starts a round: what grows, in any order; the Northbound's rows, in one transaction; what shrinks.
+// begin starts a round: what grows, in any order; the Northbound's rows, in any order too, for what a transaction changes at once the datapath
+// changes flow by flow; what shrinks. An address that the plan gives up lingers, as the agent has it.
 func (n *agent) begin(t *rapid.T) {
 	want := compile.Full(n.world, all.Features())
+	if n.linger(want) {
+		want = compile.Full(n.world, all.Features())
+	}
 	grow, shrink := flowSteps(n.have, want)
 	rules := plan.Diff(rows(n.have.NFTRules), want.NFTRules, plan.Same)
 	for k, v := range rules.Put {
 		grow = append(grow, func() { n.have.NFTRules.Put("", k, v) })
 	}
 	grow, shrink = rapid.Permutation(grow).Draw(t, "grow"), rapid.Permutation(shrink).Draw(t, "shrink")
-	n.todo = append(grow, func() {
+	n.todo = append(grow, rapid.Permutation(n.northbound(want)).Draw(t, "northbound")...)
+	n.todo = append(n.todo, func() {
 		n.have.NB, n.have.SetElems = want.NB, want.SetElems
 		for _, key := range n.world.Attachments() {
 			n.ready[key] = true
 		}
 	})
 	n.todo = append(n.todo, shrink...)
+}
+
+// northbound are the changes of single rows; of sets that stay, their members.
+func (n *agent) northbound(want *plan.State) []func() {
+	have := plan.New() // a copy: the rows that stood belong to the former plan
+	for k, v := range n.have.NB.Rows() {
+		have.NB.Put("", k, v)
+	}
+	for k := range n.have.SetElems.Rows() {
+		have.SetElems.Put("", k, plan.None{})
+	}
+	n.have.NB, n.have.SetElems = have.NB, have.SetElems
+	var steps []func()
+	d := plan.Diff(rows(have.NB), want.NB, plan.EqualRows)
+	for k, v := range d.Put {
+		steps = append(steps, func() { have.NB.Put("", k, v) })
+	}
+	for k := range d.Del {
+		if k.Table != "Address_Set" { // goes when no rule names it
+			steps = append(steps, func() { have.NB.Drop("", k) })
+		}
+	}
+	e := plan.Diff(rows(have.SetElems), want.SetElems, plan.Same)
+	for k := range e.Put {
+		steps = append(steps, func() { have.SetElems.Put("", k, plan.None{}) })
+	}
+	for k := range e.Del {
+		steps = append(steps, func() { have.SetElems.Drop("", k) })
+	}
+	return steps
+}
+
+// linger does what the agent does between compiling and applying, and ends what has lingered: two seconds are longer than a round.
+func (n *agent) linger(want *plan.State) bool {
+	now, changed := map[string]bool{}, false
+	for _, ip := range addresses {
+		if n.world.Lingers("e0", ip) && len(n.todo) == 0 {
+			n.world.SetLingering("e0", ip, false)
+			changed = true
+		}
+	}
+	if changed {
+		want = compile.Full(n.world, all.Features())
+	}
+	for id, row := range want.NB.Rows() {
+		if id.Table == "NAT" {
+			now[fmt.Sprint(row.Cols["external_ip"])] = true
+		}
+	}
+	for _, ip := range addresses {
+		if n.held[ip.String()] && !now[ip.String()] && !changed {
+			n.world.SetLingering("e0", ip, true)
+			changed = true
+		}
+	}
+	n.held = now
+	return changed
 }
 
 // flowSteps are two: a bridge's flows are added in one bundle, which OVS applies as one, and so are they removed. That is why the flow

@@ -136,11 +136,7 @@ func (d *differ) dels() []change {
 		return dels
 	}
 	for key, r := range d.m.ours {
-		_, wanted := d.rows[key]
-		if r.table.index != nil {
-			wanted = d.byIndex[key]
-		}
-		if !wanted && key.Table != tableGlobal {
+		if _, wanted := d.rows[key]; !wanted && !d.byIndex[key] && key.Table != tableGlobal {
 			delete(d.applied, key)
 			dels = append(dels, change{row: r, del: true})
 		}
