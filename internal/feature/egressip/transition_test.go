@@ -181,10 +181,11 @@ func (n *agent) begin(t *rapid.T) {
 		grow = append(grow, func() { n.have.NFTRules.Put("", k, v) })
 	}
 	grow, shrink = rapid.Permutation(grow).Draw(t, "grow"), rapid.Permutation(shrink).Draw(t, "shrink")
+	attached := n.world.Attachments() // in this plan; who comes later waits for the next round
 	n.todo = append(grow, rapid.Permutation(n.northbound(want)).Draw(t, "northbound")...)
 	n.todo = append(n.todo, func() {
 		n.have.NB, n.have.SetElems = want.NB, want.SetElems
-		for _, key := range n.world.Attachments() {
+		for _, key := range attached {
 			n.ready[key] = true
 		}
 	})
