@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/mdlayher/packet"
 	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
 )
 
 // sighting is one datagram of a sender, as it was on its way to a host outside.
@@ -52,6 +54,9 @@ func (c *cluster) capture(t *testing.T) *capture {
 		if s.conn, err = packet.Listen(link, packet.Raw, allProtocols, &packet.Config{Filter: filter}); err != nil {
 			return err
 		}
+		if err := deepen(s.conn); err != nil {
+			return err
+		}
 		return s.conn.SetPromiscuous(true) // a bridge hands up what it forwards only then
 	})
 	if err != nil {
@@ -61,6 +66,19 @@ func (c *cluster) capture(t *testing.T) *capture {
 	go func() { defer close(done); s.read() }()
 	t.Cleanup(func() { s.conn.Close(); <-done })
 	return s
+}
+
+// deepen gives the socket room for seconds of packets: the reader shares two cores with three nodes.
+func deepen(conn *packet.Conn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20)
+	})
+	return errors.Join(err, failed)
 }
 
 const allProtocols = 0x0003 // ETH_P_ALL

@@ -64,14 +64,6 @@ func (e egressIP) get() (*v1.EgressIP, error) {
 	return o, e.c.kube.EgressIP.Get().Resource("egressips").Name(e.name).Do(context.Background()).Into(o)
 }
 
-func (e egressIP) patch(patch string) {
-	e.t.Helper()
-	err := e.c.kube.EgressIP.Patch(mergePatch).Resource("egressips").Name(e.name).Body([]byte(patch)).Do(e.t.Context()).Error()
-	if err != nil {
-		e.t.Fatal(err)
-	}
-}
-
 // until waits for a condition, as of the object's present generation, and returns the object.
 func (e egressIP) until(condition string, status metav1.ConditionStatus, reason string) *v1.EgressIP {
 	e.t.Helper()

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,22 @@ func (c *cluster) rules(t *testing.T, node string) rules {
 	return out
 }
 
+// settledRules waits until what former tests left has gone.
+func (c *cluster) settledRules(t *testing.T, node string) rules {
+	t.Helper()
+	last := c.rules(t, node)
+	for range 20 {
+		time.Sleep(500 * time.Millisecond)
+		now := c.rules(t, node)
+		if maps.Equal(last, now) {
+			return now
+		}
+		last = now
+	}
+	t.Fatalf("the rules of %s do not come to rest: %v", node, last)
+	return nil
+}
+
 // TestRulesDoNotGrow selects one pod, then twenty more: only members of sets are added.
 func TestRulesDoNotGrow(t *testing.T) {
 	c := theCluster(t)
@@ -54,7 +71,7 @@ func TestRulesDoNotGrow(t *testing.T) {
 	}
 	before := map[string]rules{}
 	for _, node := range c.nodes[:2] {
-		before[node.Name] = c.rules(t, node.Name)
+		before[node.Name] = c.settledRules(t, node.Name)
 	}
 	for i := range 20 {
 		n.pretend(fake, fmt.Sprint("more-", i), 201+i)
