@@ -24,11 +24,44 @@ type line struct {
 	text  string
 }
 
+// remembering asks once for what dozens of flows name: a look into the database's copy takes its time.
+type remembering struct {
+	Ports
+	asked map[[2]string]found
+}
+
+type found struct {
+	number int
+	name   string
+	ok     bool
+}
+
+func (r remembering) OFPort(name string) (int, bool) {
+	f := r.remember("", name, func() (f found) { f.number, f.ok = r.Ports.OFPort(name); return f })
+	return f.number, f.ok
+}
+
+func (r remembering) PatchTo(bridge, other string) (string, bool) {
+	f := r.remember(bridge, other, func() (f found) { f.name, f.ok = r.Ports.PatchTo(bridge, other); return f })
+	return f.name, f.ok
+}
+
+func (r remembering) remember(a, b string, ask func() found) found {
+	key := [2]string{a, b}
+	f, asked := r.asked[key]
+	if !asked {
+		f = ask()
+		r.asked[key] = f
+	}
+	return f
+}
+
 var braces = regexp.MustCompile(`\{[^{}]*\}`)
 
 // render turns the wanted flows into lines by bridge, sorted; flows that name a port that is not there are pending.
 func render(want plan.Table[plan.Flow, string], ports Ports) (lines map[string][]line, pending []plan.Flow) {
 	lines = map[string][]line{}
+	ports = remembering{ports, map[[2]string]found{}}
 	for f, actions := range want.Rows() {
 		text := fmt.Sprintf("table=%d,priority=%d,%s actions=%s", f.Table, f.Priority, f.Match, actions)
 		text, ok := resolve(f.Bridge, text, ports)
