@@ -28,7 +28,8 @@ type Outcome struct {
 // Loop owns the world. A change is acted on at once; what comes meanwhile makes the next round. A round that fails is repeated, with
 // growing distance; every few minutes all targets are read anew.
 type Loop struct {
-	// Planes are all targets, in the order in which a packet meets them last to first.
+	// Planes are all targets, in the order in which a packet meets them last to first. When all is calm, a change of the plan concerns only
+	// those that hold what changed.
 	Planes []plane.Plane
 	// Early are the planes that are grown before the cluster is known, from local facts alone.
 	Early []plane.Plane
@@ -185,7 +186,11 @@ func (l *Loop) Run(ctx context.Context) {
 		if r.synced {
 			l.memo.Update(l.world, l.Settle(l.world, l.memo.State))
 		}
-		if l.calm = l.runRound(ctx, r); l.calm {
+		planes := l.Planes
+		if changed := l.memo.State.TakeChanged(); l.calm && !r.apply {
+			planes = plane.Concerned(planes, changed)
+		}
+		if l.calm = l.runRound(ctx, r, planes); l.calm {
 			retry = firstRetry
 			timer.Reset(time.Until(lastRead.Add(rereadAll + time.Second)))
 			continue
@@ -227,9 +232,9 @@ func (l *Loop) pass(ctx context.Context, r round) {
 }
 
 // runRound says whether nothing is left to do.
-func (l *Loop) runRound(ctx context.Context, r round) bool {
+func (l *Loop) runRound(ctx context.Context, r round, planes []plane.Plane) bool {
 	start := time.Now()
-	err := l.applyPlan(ctx, r.synced)
+	err := l.applyPlan(ctx, r.synced, planes)
 	l.last = l.outcome(err)
 	l.last.Duration = time.Since(start)
 	if err != nil && !errors.Is(err, context.Canceled) {
@@ -250,16 +255,16 @@ func firstLine(err error) string {
 	return line
 }
 
-func (l *Loop) applyPlan(ctx context.Context, synced bool) error {
+func (l *Loop) applyPlan(ctx context.Context, synced bool, planes []plane.Plane) error {
 	if !synced {
 		return plane.Grow(ctx, l.Early, l.memo.State)
 	}
-	grown := plane.Grow(ctx, l.Planes, l.memo.State)
+	grown := plane.Grow(ctx, planes, l.memo.State)
 	if !plane.OnlyRefusals(grown) {
 		return grown
 	}
 	l.Grown(ctx, l.world, l.outcome(grown))
-	return errors.Join(grown, plane.Shrink(ctx, l.Planes, l.memo.State))
+	return errors.Join(grown, plane.Shrink(ctx, planes, l.memo.State))
 }
 
 func (l *Loop) outcome(err error) Outcome {

@@ -144,3 +144,29 @@ func TestGrownIsToldBeforeTargetsShrink(t *testing.T) {
 		t.Error("nobody was told")
 	}
 }
+
+// TestOnlyConcernedPlanes: a pod's port is a matter of the Northbound alone; a round that looks at the targets looks at all.
+func TestOnlyConcernedPlanes(t *testing.T) {
+	target := ovn.NewFake()
+	flows := &counting{Plane: ovn.NewFake()}
+	l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
+	l.Planes = []plane.Plane{plane.For(plan.InFlows, flows), plane.For(plan.InNB|plan.InSetElems, target)}
+	go l.Run(t.Context())
+	l.Synced()
+	for i := range 3 { // the first may share its round with the first look at all
+		if err := l.DoAndWait(t.Context(), setPod(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := flows.grown.Load()
+	if err := l.DoAndWait(t.Context(), setPod(4)); err != nil {
+		t.Fatal(err)
+	}
+	if now := flows.grown.Load(); now != before || !hasPort(target, "ns1_p4") {
+		t.Errorf("the flows were looked at %d times for a pod's port; port there: %v", now-before, hasPort(target, "ns1_p4"))
+	}
+	l.Wake()
+	for flows.grown.Load() == before {
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -99,8 +99,15 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	}
 	own := func() map[string]conntrack.Own { return ownSources(ctx, o) }
 	t.all = []plane.Plane{
-		ovs.NewPlane(db), routes, rules, forward.New(forward.Commands{}), t.flow, t.sb, t.nb, announce.New(ctx, announce.Links{}, log),
-		conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log),
+		plane.For(plan.InOVSIDs|plan.InPorts, ovs.NewPlane(db)),
+		plane.For(plan.InAddrs|plan.InRoutes|plan.InRules|plan.InSysctls, routes),
+		plane.For(plan.InNFTChains|plan.InNFTRules|plan.InNFTSets|plan.InNFTElems, rules),
+		plane.For(plan.InAccepts, forward.New(forward.Commands{})),
+		plane.For(plan.InFlows, t.flow),
+		plane.For(plan.InSB, t.sb),
+		plane.For(plan.InNB|plan.InSetElems, t.nb),
+		plane.For(plan.InAnnouncements, announce.New(ctx, announce.Links{}, log)),
+		plane.For(plan.InSources|plan.InSourceExempt, conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)),
 	}
 	return t, nil
 }

@@ -46,6 +46,8 @@ type State struct {
 	Announcements Table[Announcement, None]
 	Sources       Table[Source, netip.Addr]
 	SourceExempt  Table[netip.Addr, None]
+
+	changed Tables
 }
 
 // New is an empty State.
@@ -62,27 +64,31 @@ func New() *State {
 
 // Replace puts owner's new rows in place of its old ones. Either may be the zero Rows.
 func (s *State) Replace(owner string, old, new *Rows) {
-	replace(s.NB, owner, old.NB, new.NB)
-	replace(s.SB, owner, old.SB, new.SB)
-	replace(s.SetElems, owner, old.SetElems, new.SetElems)
-	replace(s.OVSIDs, owner, old.OVSIDs, new.OVSIDs)
-	replace(s.Ports, owner, old.Ports, new.Ports)
-	replace(s.Addrs, owner, old.Addrs, new.Addrs)
-	replace(s.Routes, owner, old.Routes, new.Routes)
-	replace(s.Rules, owner, old.Rules, new.Rules)
-	replace(s.Sysctls, owner, old.Sysctls, new.Sysctls)
-	replace(s.NFTChains, owner, old.NFTChains, new.NFTChains)
-	replace(s.NFTRules, owner, old.NFTRules, new.NFTRules)
-	replace(s.NFTSets, owner, old.NFTSets, new.NFTSets)
-	replace(s.NFTElems, owner, old.NFTElems, new.NFTElems)
-	replace(s.Accepts, owner, old.Accepts, new.Accepts)
-	replace(s.Flows, owner, old.Flows, new.Flows)
-	replace(s.Announcements, owner, old.Announcements, new.Announcements)
-	replace(s.Sources, owner, old.Sources, new.Sources)
-	replace(s.SourceExempt, owner, old.SourceExempt, new.SourceExempt)
+	s.changed |= replace(InNB, s.NB, owner, old.NB, new.NB)
+	s.changed |= replace(InSB, s.SB, owner, old.SB, new.SB)
+	s.changed |= replace(InSetElems, s.SetElems, owner, old.SetElems, new.SetElems)
+	s.changed |= replace(InOVSIDs, s.OVSIDs, owner, old.OVSIDs, new.OVSIDs)
+	s.changed |= replace(InPorts, s.Ports, owner, old.Ports, new.Ports)
+	s.changed |= replace(InAddrs, s.Addrs, owner, old.Addrs, new.Addrs)
+	s.changed |= replace(InRoutes, s.Routes, owner, old.Routes, new.Routes)
+	s.changed |= replace(InRules, s.Rules, owner, old.Rules, new.Rules)
+	s.changed |= replace(InSysctls, s.Sysctls, owner, old.Sysctls, new.Sysctls)
+	s.changed |= replace(InNFTChains, s.NFTChains, owner, old.NFTChains, new.NFTChains)
+	s.changed |= replace(InNFTRules, s.NFTRules, owner, old.NFTRules, new.NFTRules)
+	s.changed |= replace(InNFTSets, s.NFTSets, owner, old.NFTSets, new.NFTSets)
+	s.changed |= replace(InNFTElems, s.NFTElems, owner, old.NFTElems, new.NFTElems)
+	s.changed |= replace(InAccepts, s.Accepts, owner, old.Accepts, new.Accepts)
+	s.changed |= replace(InFlows, s.Flows, owner, old.Flows, new.Flows)
+	s.changed |= replace(InAnnouncements, s.Announcements, owner, old.Announcements, new.Announcements)
+	s.changed |= replace(InSources, s.Sources, owner, old.Sources, new.Sources)
+	s.changed |= replace(InSourceExempt, s.SourceExempt, owner, old.SourceExempt, new.SourceExempt)
 }
 
-func replace[K comparable, V any](t Table[K, V], owner string, old, new map[K]V) {
+// replace answers with table if there was anything to do.
+func replace[K comparable, V any](table Tables, t Table[K, V], owner string, old, new map[K]V) Tables {
+	if len(old)+len(new) == 0 {
+		return 0
+	}
 	for k := range old {
 		if _, ok := new[k]; !ok {
 			t.Drop(owner, k)
@@ -91,6 +97,14 @@ func replace[K comparable, V any](t Table[K, V], owner string, old, new map[K]V)
 	for k, v := range new {
 		t.Put(owner, k, v)
 	}
+	return table
+}
+
+// TakeChanged are the tables that may have changed since it was last asked.
+func (s *State) TakeChanged() Tables {
+	changed := s.changed
+	s.changed = 0
+	return changed
 }
 
 // Claim puts row at k of one of Rows' maps, which may be nil.

@@ -28,6 +28,25 @@ type Plane interface {
 	Forget()
 }
 
+// For is p, which holds those tables of a plan and nothing else.
+func For(tables plan.Tables, p Plane) Plane { return holder{p, tables} }
+
+type holder struct {
+	Plane
+	tables plan.Tables
+}
+
+// Concerned are the planes that hold one of the changed tables; those that do not say what they hold are always among them.
+func Concerned(planes []Plane, changed plan.Tables) []Plane {
+	var out []Plane
+	for _, p := range planes {
+		if h, says := p.(holder); !says || h.tables&changed != 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // Apply makes before it breaks: Grow, then Shrink. A Grow that was stopped is not followed by a Shrink. Refused rows stop nothing; they
 // are returned, joined.
 func Apply(ctx context.Context, planes []Plane, want *plan.State) error {
