@@ -62,12 +62,6 @@ func Nth(p netip.Prefix, n int) netip.Addr {
 	return a
 }
 
-// Offset is which address of p a is: the inverse of Nth.
-func Offset(p netip.Prefix, a netip.Addr) int {
-	base, b := p.Masked().Addr().AsSlice(), a.AsSlice()
-	return int(binary.BigEndian.Uint32(b[len(b)-4:]) - binary.BigEndian.Uint32(base[len(base)-4:]))
-}
-
 // MAC is the hardware address that goes with an address: 0a:58 and the IPv4 address, or a hash of the IPv6 one, as in
 // OVN-Kubernetes.
 func MAC(a netip.Addr) string {
