@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"time"
@@ -117,9 +118,13 @@ func (c *cluster) report(ctx context.Context, h *world.Holding) error {
 		return err
 	}
 	force := true
+	body, err := json.Marshal(kube.EgressNode(h, string(n.UID), "bench", nil)) // an object instead of bytes would be sent as no patch at all
+	if err != nil {
+		return err
+	}
 	return c.egret.Egret.Patch(types.ApplyPatchType).Resource("egressnodes").Name(h.Node).
 		VersionedParams(&metav1.PatchOptions{FieldManager: "egret-bench", Force: &force}, metav1.ParameterCodec).
-		Body(kube.EgressNode(h, string(n.UID), "bench", nil)).Do(ctx).Error()
+		Body(body).Do(ctx).Error()
 }
 
 // change moves pods from one EgressIP to another of their namespace, one change each.
