@@ -42,7 +42,7 @@ func (Hosts) Compile(w *world.World, key string, out *plan.Rows) {
 func translate(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
 	match := f.Match() + ".src == " + plan.InSet(allPods(e, f)) + " && " + f.Match() + ".dst != " + plan.InSet(nodeIPs(f))
 	for _, c := range w.Config.Cluster(f) {
-		id := NATRow(e.Name, ip) + "/" + c.String()
+		id := natRow(e.Name, ip) + "/" + c.String()
 		out.AddNB(plan.RowID{Table: "NAT", Name: id}, plan.Router(plan.GatewayRouter(w.Self)), plan.Cols{
 			"type": "snat", "external_ip": ip.String(), "logical_ip": c.String(), "match": match, "priority": natPriority,
 		})
@@ -52,8 +52,8 @@ func translate(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr,
 // natPriority is above what OVN 25.03 gives the node subnet's row by its prefix length.
 const natPriority = 10
 
-// NATRow is the start of the ids of the rows that translate to an address: the agent reads them back to know what it holds.
-func NATRow(egressIP string, ip netip.Addr) string { return "egressip/" + egressIP + "/" + ip.String() }
+// natRow is the start of the ids of the rows that translate to an address.
+func natRow(egressIP string, ip netip.Addr) string { return "egressip/" + egressIP + "/" + ip.String() }
 
 // mute keeps a former holder's gateway router from answering for an address that another node answers for by now. It only translates what
 // is still on its way here.
