@@ -40,7 +40,24 @@ func (c *cluster) rules(t *testing.T, node string) rules {
 	return out
 }
 
-// settledRules waits until what former tests left has gone.
+// alone waits until the namespaces of former tests have gone: a Service that goes with one takes rules away.
+func (c *cluster) alone(t *testing.T) {
+	t.Helper()
+	within(t, podsTimeout, func() error {
+		all, err := c.api.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, n := range all.Items {
+			if n.DeletionTimestamp != nil {
+				return fmt.Errorf("namespace %s has not gone yet", n.Name)
+			}
+		}
+		return nil
+	})
+}
+
+// settledRules waits until the agent has carried out what came before.
 func (c *cluster) settledRules(t *testing.T, node string) rules {
 	t.Helper()
 	last := c.rules(t, node)
@@ -69,6 +86,7 @@ func TestRulesDoNotGrow(t *testing.T) {
 	for _, node := range c.nodes[:2] {
 		within(t, soon, func() error { return c.member(node.Name, 200) })
 	}
+	c.alone(t)
 	before := map[string]rules{}
 	for _, node := range c.nodes[:2] {
 		before[node.Name] = c.settledRules(t, node.Name)
