@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -11,8 +12,8 @@ import (
 	v1 "github.com/egret-net/egret/api/v1"
 )
 
-// TestNodeDeleted: when a Node object is deleted its address moves, and the other nodes forget the node; a kubelet that registers it again
-// brings it back, with pods that reach all others.
+// TestNodeDeleted: when a Node object is deleted its address moves, and the other nodes forget the node; it comes back
+// when it starts anew, with pods that reach all others.
 func TestNodeDeleted(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -55,13 +56,14 @@ func (c *cluster) forgotten(t *testing.T, at, node string) error {
 	return nil
 }
 
-// registered has the kubelet of a node register it again, as it does when it starts, and waits for what runs there.
+// registered has a node that was deleted start anew: its kubelet registers it, and what runs there gets tokens of the new object. Those of
+// the former one died with it.
 func (c *cluster) registered(t *testing.T, node string) {
 	t.Helper()
 	if c.isReady(node) == nil {
 		return
 	}
-	if err := c.KillProcess(context.Background(), node, "kubelet"); err != nil {
+	if err := errors.Join(c.PowerOff(node), c.PowerOn(context.Background(), node)); err != nil {
 		t.Fatal(err)
 	}
 	within(t, podsTimeout, func() error { return c.isReady(node) })
