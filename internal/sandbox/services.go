@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/egret-net/egret/internal/sandbox/image"
@@ -153,7 +154,9 @@ func controllerUnit(l layout, e endpoint) nodeinit.Unit {
 }
 
 func networkFlags(l layout) []string {
-	return []string{"--cluster-subnets", joined(l.pods), "--service-subnets", joined(l.service)}
+	return []string{"--cluster-subnets", joined(l.pods), "--service-subnets", joined(l.service),
+		"--egressip-node-healthcheck-port", strconv.Itoa(l.options.HealthcheckPort),
+		"--egressip-reachability-total-timeout", strconv.Itoa(l.options.ReachabilityTimeout)}
 }
 
 // imageFiles are the images that are loaded on every node.
