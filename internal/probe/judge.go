@@ -52,18 +52,17 @@ type Change struct {
 func (j *Judge) Look(now time.Duration, signs map[string]Signs) []Change {
 	var changes []Change
 	next := make(map[string]verdict, len(signs))
-	heard := j.heard(now, signs)
 	if now-j.last > j.Total/4 {
 		j.stalled = now + j.Total/2
 	}
-	if heard.count == 0 || now < j.stalled {
+	if now < j.stalled || !j.hears(now, signs) {
 		j.amnesty = now + j.Total/2
 	}
 	j.last = now
 	for name, s := range signs {
 		old := j.verdicts[name]
 		v := j.next(old, s, now)
-		if v.why == world.NodeUnreachable && old.why != v.why && (now < j.amnesty || !heard.another(name)) {
+		if v.why == world.NodeUnreachable && old.why != v.why && now < j.amnesty {
 			v = old
 		}
 		next[name] = v
@@ -112,21 +111,14 @@ func (j *Judge) next(old verdict, s Signs, now time.Duration) verdict {
 	return verdict{"", now}
 }
 
-// witnesses are the other nodes that were heard lately: how many, and one of them.
-type witnesses struct {
-	count int
-	one   string
-}
-
-func (w witnesses) another(than string) bool { return w.count > 1 || w.count == 1 && w.one != than }
-
-func (j *Judge) heard(now time.Duration, signs map[string]Signs) (w witnesses) {
+// hears says whether any other node was heard lately.
+func (j *Judge) hears(now time.Duration, signs map[string]Signs) bool {
 	for name, s := range signs {
 		if name != j.Self && now-s.Host < j.Total/2 {
-			w = witnesses{w.count + 1, name}
+			return true
 		}
 	}
-	return w
+	return false
 }
 
 func (j *Judge) isCutOff(now time.Duration, signs map[string]Signs) bool {

@@ -150,6 +150,7 @@ func (l *lab) mute(node int) (restore func()) {
 
 // TestPortNine: refused and accepted are alive, silence is not.
 func TestPortNine(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	restore := l.mute(12)
 	l.listen(13)
@@ -170,6 +171,7 @@ func TestPortNine(t *testing.T) {
 
 // TestRestart: an agent's restart is not told of; a long absence is, and its end.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	stop := l.agent(21, probe.Files{})
 	l.agent(22, probe.Files{})
@@ -190,6 +192,7 @@ func TestRestart(t *testing.T) {
 
 // TestFrozenAgent: the kernel takes connections for an agent that hangs; its host is alive.
 func TestFrozenAgent(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.listen(31)
 	l.agent(32, probe.Files{})
@@ -202,6 +205,7 @@ func TestFrozenAgent(t *testing.T) {
 
 // TestPlainServer: a health service without beats, or without Watch, is asked instead.
 func TestPlainServer(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	plain := health.NewServer()
 	plain.SetServingStatus(probe.Service, grpc_health_v1.HealthCheckResponse_SERVING)
@@ -228,6 +232,7 @@ func (checkOnly) Watch(r *grpc_health_v1.HealthCheckRequest, s grpc.ServerStream
 
 // TestPowerOff: a session that goes silent without an end, and no answer to a new connection.
 func TestPowerOff(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	cable := &cable{Listener: l.listen(51), cut: make(chan struct{})}
 	ctx, stop := context.WithCancel(t.Context())
@@ -282,6 +287,7 @@ func (p plugged) Close() error {
 
 // TestStandardWatch: who does not ask for beats gets none.
 func TestStandardWatch(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.agent(61, probe.Files{})
 	cc := dialed(t, fmt.Sprintf("127.0.0.61:%d", l.port))

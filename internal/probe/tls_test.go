@@ -82,6 +82,7 @@ func (a *authority) write(dir, name string) probe.Files {
 
 // TestTLS: both sides show certificates of the authority; who has none, one of another, or another's name, is not spoken with.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	good, other := newAuthority(t, "good"), newAuthority(t, "other")
 	files := good.write(t.TempDir(), "ovn")
@@ -104,6 +105,7 @@ func TestTLS(t *testing.T) {
 
 // TestReload: certificates and authority are exchanged on both sides while they run, and sessions bounce; nobody is told anything.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
 	first, second := newAuthority(t, "first"), newAuthority(t, "second")
