@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/egret-net/egret/internal/node"
+	"github.com/egret-net/egret/internal/settings"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -41,14 +42,19 @@ func run() error {
 	datapath := f.String("datapath", "system", "of Open vSwitch: system is the kernel's, netdev is in userspace")
 	cluster := f.String("cluster-subnets", "10.244.0.0/16/24", "pod subnets, each with the length of a node's share")
 	services := f.String("service-subnets", "10.96.0.0/16", "subnets of ClusterIPs")
+	reach := settings.Flags(f)
 	verbose := f.Bool("v", false, "log more")
 	if err := f.Parse(os.Args[1:]); err != nil {
+		return err
+	}
+	if err := reach.Read(); err != nil {
 		return err
 	}
 	var err error
 	if o.Config, err = config(*mode, *cluster, *services); err != nil {
 		return err
 	}
+	o.Config.ReachabilityTimeout, o.Health = reach.Timeout, node.Health{Port: reach.Port, TLS: reach.TLS}
 	o.Config.UplinkInterface, o.Config.Bridge, o.Config.UserspaceOVS = *uplink, "br"+*uplink, *datapath == "netdev"
 	if o.Node == "" {
 		return fmt.Errorf("this node's name is not known: give --node-name")

@@ -19,6 +19,7 @@ type Metrics struct {
 	writes      *prometheus.CounterVec
 	writeErrors *prometheus.CounterVec
 	eventErrors prometheus.Counter
+	probes      probeMetrics
 }
 
 // NewMetrics registers all metrics.
@@ -33,9 +34,11 @@ func NewMetrics() *Metrics {
 		writes:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_writes_total", Help: "Writes to the API server that it took."}, []string{"resource"}),
 		writeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_write_errors_total", Help: "Writes to the API server that failed; they are tried again."}, []string{"resource"}),
 		eventErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "egret_controller_event_errors_total", Help: "Events that were not posted."}),
+		probes:      newProbeMetrics(),
 	}
 	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.leader, m.decisions, m.assignments, m.unassigned, m.moves, m.writes, m.writeErrors, m.eventErrors)
+	m.Registry.MustRegister(m.probes.rtt, m.probes.lost, m.probes.unreachable)
 	return m
 }
 

@@ -37,6 +37,7 @@ type Options struct {
 	CNISocket                         string // /run/egret/cni.sock
 	CNIConfDir                        string // /etc/cni/net.d
 	BootMarker                        string // /run/egret/booted: a file that a boot removes
+	Health                            Health
 }
 
 // targets are the planes of a node, and what else is asked of them.
@@ -74,6 +75,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	}
 	a.follow(ctx, o, t, host)
 	go a.serveCNI(ctx, o)
+	go a.serveHealth(ctx, o.Health)
 	a.loop.Run(ctx)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/egret-net/egret/internal/sandbox/image"
@@ -136,7 +137,7 @@ func agentUnit(l layout, e endpoint, datapath string) nodeinit.Unit {
 			"--gateway-mode", string(l.options.GatewayMode),
 			"--gateway-interface", uplink,
 			"--datapath", datapath,
-		}, networkFlags(l)...),
+		}, append(networkFlags(l), probeFlags(l.options)...)...),
 		Needs: []string{nodeEtc + "/node.kubeconfig", ovsSocket, nbSocket, sbSocket},
 	}
 }
@@ -147,13 +148,18 @@ func controllerUnit(l layout, e endpoint) nodeinit.Unit {
 		Args: append([]string{nodeBin + "/egret-controller",
 			"--node-name", e.name,
 			"--kubeconfig", nodeEtc + "/controller.kubeconfig",
-		}, networkFlags(l)...),
+		}, append(networkFlags(l), probeFlags(l.options)...)...),
 		Needs: []string{nodeEtc + "/controller.kubeconfig"},
 	}
 }
 
 func networkFlags(l layout) []string {
 	return []string{"--cluster-subnets", joined(l.pods), "--service-subnets", joined(l.service)}
+}
+
+func probeFlags(o Options) []string {
+	return []string{"--egressip-node-healthcheck-port", strconv.Itoa(o.HealthcheckPort),
+		"--egressip-reachability-total-timeout", strconv.Itoa(o.ReachabilityTimeout)}
 }
 
 // imageFiles are the images that are loaded on every node.

@@ -1,6 +1,9 @@
 package world
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 // GatewayMode says which way a pod's packets to the outside take when no egress IP serves it.
 type GatewayMode string
@@ -28,6 +31,8 @@ type Config struct {
 	UplinkInterface string         // "eth0"
 	Bridge          string         // "breth0"
 	UserspaceOVS    bool           // OVS' netdev datapath: the kernel sees the uplink's packets too
+	// ReachabilityTimeout is the time of silence after which an egress node is dead; 0: egress nodes are assumed to be reachable.
+	ReachabilityTimeout time.Duration
 }
 
 // ManagementPort is the host's interface into its node switch.

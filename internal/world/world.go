@@ -24,6 +24,7 @@ type World struct {
 	lingering   map[string][]netip.Addr // by EgressIP
 	attachments map[string]*Attachment
 	services    map[string]*Service
+	unreachable map[string]Unreachability // by node
 
 	read func(Touch) // nil when nobody records
 }
@@ -34,6 +35,7 @@ func New(self string, c *Config) *World {
 		Self: self, Config: c, nodes: map[string]*Node{}, namespaces: map[string]*Namespace{}, pods: map[string]*Pod{},
 		podsIn: map[string]map[string]*Pod{}, egressIPs: map[string]*EgressIP{}, selecting: map[string][]*EgressIP{},
 		holdings: map[string]*Holding{}, lingering: map[string][]netip.Addr{}, attachments: map[string]*Attachment{}, services: map[string]*Service{},
+		unreachable: map[string]Unreachability{},
 	}
 }
 

@@ -24,12 +24,16 @@ func figures() []figure {
 		{"join", joins},
 		{"add", adds},
 		{"memory", memory},
+		{"probes", probes},
 	}
 }
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "send" { // in a pod's network namespace
 		exit(send(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "answer" { // as the agents of nodes that are probed
+		exit(answer())
 	}
 	run := flag.String("run", "*", "figures to measure, by shell patterns: first-packet,join")
 	runs := flag.Int("runs", 30, "`times` that a figure is measured")

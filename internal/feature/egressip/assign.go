@@ -95,7 +95,7 @@ func newAssigner(w *world.World) *assigner {
 	for _, name := range w.Nodes() {
 		n := w.Node(name)
 		a.addHolder(n)
-		if unfit(n) == "" {
+		if a.unfit(n) == "" {
 			a.addHost(n)
 		}
 	}
@@ -132,17 +132,19 @@ func (a *assigner) addHost(n *world.Node) {
 
 // Why a node does not host an address, or does so no longer.
 const (
-	CauseUnlabelled = "NodeUnlabelled"
-	CauseDeleting   = "NodeDeleting"
-	CauseDeleted    = "NodeDeleted"
-	CauseNotReady   = "NodeNotReady"
-	CauseNotSetUp   = "NodeNotSetUp"
-	CauseNetwork    = "NotInNetwork"
-	CauseSpec       = "SpecChanged"
+	CauseUnlabelled  = "NodeUnlabelled"
+	CauseDeleting    = "NodeDeleting"
+	CauseDeleted     = "NodeDeleted"
+	CauseNotReady    = "NodeNotReady"
+	CauseNotSetUp    = "NodeNotSetUp"
+	CauseUnreachable = string(world.NodeUnreachable)
+	CauseAgentAway   = string(world.AgentAway)
+	CauseNetwork     = "NotInNetwork"
+	CauseSpec        = "SpecChanged"
 )
 
 // unfit says why a node takes no egress IP now, or "".
-func unfit(n *world.Node) string {
+func (a *assigner) unfit(n *world.Node) string {
 	_, labelled := n.Labels[AssignableLabel]
 	switch {
 	case !labelled:
@@ -154,7 +156,7 @@ func unfit(n *world.Node) string {
 	case n.ID == 0 || n.ChassisID == "" || len(n.Primary) == 0:
 		return CauseNotSetUp
 	}
-	return ""
+	return string(a.w.Unreachable(n.Name))
 }
 
 // keep refuses what cannot be placed, and leaves the other addresses where the status says they are, where that still works.

@@ -167,7 +167,7 @@ func (a *assigner) unfitFor(ip netip.Addr) (labelled int, not []string) {
 			continue
 		}
 		labelled++
-		if why := unfit(n); why != "" && (inNetwork(n, ip) || len(n.Primary) == 0) {
+		if why := a.unfit(n); why != "" && (inNetwork(n, ip) || len(n.Primary) == 0) {
 			not = append(not, name+" "+why)
 		}
 	}

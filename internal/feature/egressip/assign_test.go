@@ -166,11 +166,13 @@ func TestHeldButNotAssignableIsNotInForce(t *testing.T) {
 
 func TestMoves(t *testing.T) {
 	for cause, change := range map[string]func(w *world.World, n *world.Node){
-		egressip.CauseUnlabelled: func(w *world.World, n *world.Node) { n.Labels = nil; w.SetNode(n) },
-		egressip.CauseNotReady:   func(w *world.World, n *world.Node) { n.Ready = false; w.SetNode(n) },
-		egressip.CauseDeleting:   func(w *world.World, n *world.Node) { n.Deleting = true; w.SetNode(n) },
-		egressip.CauseDeleted:    func(w *world.World, n *world.Node) { w.DelNode(n.Name) },
-		egressip.CauseNotSetUp:   func(w *world.World, n *world.Node) { n.ChassisID = ""; w.SetNode(n) },
+		egressip.CauseUnlabelled:  func(w *world.World, n *world.Node) { n.Labels = nil; w.SetNode(n) },
+		egressip.CauseNotReady:    func(w *world.World, n *world.Node) { n.Ready = false; w.SetNode(n) },
+		egressip.CauseDeleting:    func(w *world.World, n *world.Node) { n.Deleting = true; w.SetNode(n) },
+		egressip.CauseDeleted:     func(w *world.World, n *world.Node) { w.DelNode(n.Name) },
+		egressip.CauseNotSetUp:    func(w *world.World, n *world.Node) { n.ChassisID = ""; w.SetNode(n) },
+		egressip.CauseUnreachable: func(w *world.World, n *world.Node) { w.SetUnreachable(n.Name, world.NodeUnreachable) },
+		egressip.CauseAgentAway:   func(w *world.World, n *world.Node) { w.SetUnreachable(n.Name, world.AgentAway) },
 		egressip.CauseNetwork: func(w *world.World, n *world.Node) {
 			n.Primary = []netip.Prefix{netip.MustParsePrefix("172.19.0.2/24")}
 			w.SetNode(n)
@@ -190,6 +192,22 @@ func TestMoves(t *testing.T) {
 				t.Errorf("events: %+v", e)
 			}
 		})
+	}
+}
+
+// Reachable again: what moved stays where it is.
+func TestReachableAgainMovesNothing(t *testing.T) {
+	w := newWorld()
+	three(w)
+	w.SetEgressIP(object("e", 0, "172.18.0.33"))
+	settle(w)
+	w.SetUnreachable("n1", world.NodeUnreachable)
+	if have, want := items(settle(w)["e"]), "n2=172.18.0.33"; have != want {
+		t.Fatalf("have %s, want %s", have, want)
+	}
+	w.SetUnreachable("n1", "")
+	if d := settle(w)["e"]; items(d) != "n2=172.18.0.33" || len(d.Events) != 0 {
+		t.Errorf("have %s, events %+v", items(d), d.Events)
 	}
 }
 
