@@ -74,7 +74,7 @@ func run(o *options) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	source := kube.NewSource(clients, kube.Nodes, kube.Pods, kube.Services, kube.EgressIPs, kube.EgressNodes)
+	source := kube.NewSource(clients, kube.Nodes, kube.Namespaces, kube.Pods, kube.Services, kube.EgressIPs, kube.EgressNodes)
 	metrics := controller.NewMetrics()
 	c := controller.New(&o.config, source, controller.APIWriter{Clients: clients, Node: o.nodeName}, metrics, log)
 

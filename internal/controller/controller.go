@@ -164,7 +164,9 @@ func (c *Controller) catchUp() {
 // apply brings a change into the world, and says when it calls for a decision.
 func (c *Controller) apply(change kube.Change) {
 	now := time.Now()
-	for _, t := range change(c.world) {
+	touched := change(c.world)
+	c.egressIPs.overlaps.Touch(touched)
+	for _, t := range touched {
 		switch t.Kind {
 		case world.KindPod, world.KindPods, world.KindNamespace, world.KindEgressIPsIn:
 			c.decideBy(now.Add(lazily))
@@ -228,6 +230,7 @@ func (c *Controller) decide(now time.Time) {
 		c.settle(target{kube.Nodes, name})
 	}
 	all := egressip.Assign(c.world)
+	c.egressIPs.place(c.world, all)
 	for e := range c.world.EachEgressIP() { // the oldest is written first
 		c.egressIPs.decide(c.world, e.Name, all[e.Name], now)
 		c.settle(target{kube.EgressIPs, e.Name})
@@ -235,7 +238,7 @@ func (c *Controller) decide(now time.Time) {
 	for t := range c.outbox.letters { // also those of objects that are gone
 		c.settle(t)
 	}
-	c.metrics.decided(c.world, all)
+	c.metrics.decided(c.world, all, c.egressIPs.overlaps)
 }
 
 // settle writes one object if it is not what it should be.

@@ -15,6 +15,7 @@ type Metrics struct {
 	decisions   prometheus.Histogram
 	assignments *prometheus.GaugeVec
 	unassigned  prometheus.Gauge
+	standingBy  prometheus.Gauge
 	moves       *prometheus.CounterVec
 	writes      *prometheus.CounterVec
 	writeErrors *prometheus.CounterVec
@@ -29,18 +30,20 @@ func NewMetrics() *Metrics {
 		decisions:   prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_controller_decision_seconds", Help: "Time of one decision about the whole cluster.", Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8)}),
 		assignments: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "egret_controller_assigned_egress_ips", Help: "Egress IPs assigned to a node."}, []string{"node"}),
 		unassigned:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_unassigned_egressips", Help: "EgressIP objects that lack a node for an address."}),
+		standingBy:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_overlapped_pods", Help: "Pods that more than one EgressIP selects: one serves them, the others stand by."}),
 		moves:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_moves_total", Help: "Egress IPs that left a node, by cause."}, []string{"cause"}),
 		writes:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_writes_total", Help: "Writes to the API server that it took."}, []string{"resource"}),
 		writeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_write_errors_total", Help: "Writes to the API server that failed; they are tried again."}, []string{"resource"}),
 		eventErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "egret_controller_event_errors_total", Help: "Events that were not posted."}),
 	}
 	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.leader, m.decisions, m.assignments, m.unassigned, m.moves, m.writes, m.writeErrors, m.eventErrors)
+		m.leader, m.decisions, m.assignments, m.unassigned, m.standingBy, m.moves, m.writes, m.writeErrors, m.eventErrors)
 	return m
 }
 
 // decided counts what a decision says.
-func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision) {
+func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision, overlaps *egressip.Overlaps) {
+	m.standingBy.Set(float64(overlaps.Pods()))
 	load, lacking := map[string]int{}, 0
 	for _, d := range all {
 		for _, i := range d.Items {
