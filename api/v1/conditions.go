@@ -92,7 +92,7 @@ const (
 	// Overlapped has begun.
 	EventUndefinedRequest = "UndefinedRequest"
 	// EventFallback (Warning): no address of a family has a node, and what happens to the pods' traffic now.
-	EventFallback = "Fallback"
+	EventFallback = "FellBack"
 	// EventAssigned (Normal): an address got a node.
 	EventAssigned = "Assigned"
 	// EventMoved (Normal): an address went from one node to another.

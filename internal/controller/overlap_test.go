@@ -44,5 +44,5 @@ func TestFallbackFollowsItsAnnotation(t *testing.T) {
 	a.showEgressIP(o)
 	a.mu.Unlock()
 	eventually(t, "annotated", v1.ReasonDrop, reason)
-	eventually(t, "events", "Fallback NoMatchingNodeFound", func() string { return a.reasons("e") })
+	eventually(t, "events", "FellBack NoMatchingNodeFound", func() string { return a.reasons("e") })
 }

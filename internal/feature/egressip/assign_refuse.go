@@ -36,7 +36,7 @@ const (
 	EventNoNode      = "NoMatchingNodeFound"
 	EventUnassigned  = "UnassignedRequest"
 	EventOverlap     = "UndefinedRequest"
-	EventFallback    = "Fallback"
+	EventFallback    = "FellBack"
 )
 
 // refusal says why an address is not placed: the Event's reason, the condition's, and what is wrong and what to do.
