@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 )
 
 // Selecting are the EgressIPs that select a pod, in order of precedence, whether they serve it or not.
@@ -63,8 +62,8 @@ func demanded(s labels.Selector) (key string, values []string) {
 		return "", nil
 	}
 	for _, r := range requirements {
-		switch r.Operator() {
-		case selection.In, selection.Equals, selection.DoubleEquals:
+		switch r.Operator() { // as package labels spells In, Equals and DoubleEquals
+		case "in", "=", "==":
 			return r.Key(), r.ValuesUnsorted()
 		}
 	}
