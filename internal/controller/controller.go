@@ -127,6 +127,7 @@ func (c *Controller) end() {
 	}
 	c.log.Info("no longer leading")
 	c.metrics.leader.Set(0)
+	c.metrics.forget(nil)
 	c.outbox = nil
 	for _, e := range c.egressIPs.says {
 		c.world.SetEgressIP(e)
@@ -172,6 +173,9 @@ func (c *Controller) apply(change kube.Change) {
 			c.decideBy(now.Add(lazily))
 		case world.KindEgressIP:
 			c.changed(t.Key, now)
+		case world.KindHolders:
+			c.metrics.held(c.world, t.Key, now)
+			c.decideBy(now)
 		case world.KindEgressIPs: // KindEgressIP comes with it
 		default:
 			c.decideBy(now)
@@ -232,12 +236,14 @@ func (c *Controller) decide(now time.Time) {
 	all := egressip.Assign(c.world)
 	c.egressIPs.place(c.world, all)
 	for e := range c.world.EachEgressIP() { // the oldest is written first
+		c.metrics.latencies.decided(e.Name, all[e.Name], now)
 		c.egressIPs.decide(c.world, e.Name, all[e.Name], now)
 		c.settle(target{kube.EgressIPs, e.Name})
 	}
 	for t := range c.outbox.letters { // also those of objects that are gone
 		c.settle(t)
 	}
+	c.metrics.forget(c.world)
 	c.metrics.decided(c.world, all, c.egressIPs.overlaps)
 }
 
@@ -284,6 +290,9 @@ func (c *Controller) ended(r result) {
 	case r.err == nil:
 		c.metrics.writes.WithLabelValues(resource).Inc()
 		if r.target.resource == kube.EgressIPs {
+			if e := c.world.EgressIP(r.target.name); e != nil {
+				c.metrics.wrote(e, time.Now())
+			}
 			for _, e := range c.egressIPs.takeEvents(r.target.name) {
 				c.post(e)
 			}
