@@ -15,6 +15,7 @@ import (
 
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/test/traffic"
 )
 
 // metrics are what a program says, by name and labels as in the text: `name{label="value"}`.
@@ -200,8 +201,8 @@ func (c *cluster) countsBlocked(t *testing.T, m sandbox.Member) {
 // sendFrom sends UDP datagrams from inside a network namespace, with a source that it has.
 func sendFrom(t *testing.T, namespace string, source, to netip.Addr, datagrams int) {
 	t.Helper()
-	err := inNetns(namespace, func() error {
-		conn, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(source, 0)), net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, sinkPort)))
+	err := sandbox.InNetns(namespace, func() error {
+		conn, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(source, 0)), net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, traffic.Port)))
 		if err != nil {
 			return err
 		}
