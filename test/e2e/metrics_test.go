@@ -170,7 +170,8 @@ func (c *cluster) agentCounts(t *testing.T, m sandbox.Member) {
 	}
 }
 
-// countsBlocked sends, from the host and with a pod's address as source, what must not leave: the bridge drops it, and the agent counts it.
+// countsBlocked sends, from a node and with the address of another node's pod as source, what must not leave: the bridge drops it, and the
+// agent counts it. (The node's own pods' it would masquerade.)
 func (c *cluster) countsBlocked(t *testing.T, m sandbox.Member) {
 	t.Helper()
 	blocked := func() float64 {
@@ -181,7 +182,7 @@ func (c *cluster) countsBlocked(t *testing.T, m sandbox.Member) {
 		return said.value("egret_node_blocked_packets_total", label("path", "bridge"))
 	}
 	before := blocked()
-	subnet := kube.Node(c.node(t, m.Name)).Subnets[0]
+	subnet := kube.Node(c.node(t, c.nodes[1].Name)).Subnets[0]
 	source := subnet.Masked().Addr()
 	for range 250 { // no pod has that one here
 		source = source.Next()
