@@ -25,6 +25,7 @@ func figures() []figure {
 		{"add", adds},
 		{"memory", memory},
 		{"probes", probes},
+		{"statuses", statuses},
 	}
 }
 
