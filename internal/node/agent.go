@@ -39,6 +39,8 @@ type Agent struct {
 	last        Report // of the loop alone
 	forwards    []Held // of the loop alone: what the last plan translates to
 
+	uncordoning atomic.Bool
+
 	started   atomic.Bool
 	subnets   atomic.Pointer[[]netip.Prefix]
 	uplinkMTU atomic.Int32
@@ -84,6 +86,9 @@ func (a *Agent) after(ctx context.Context, w *world.World, o Outcome) {
 	}
 	if o.Err == nil && n != nil && n.ID != 0 && h != nil {
 		a.started.Store(true)
+	}
+	if n != nil && n.CordonBoot != "" && n.CordonBoot != a.api.BootID {
+		a.uncordon(ctx, n.Version)
 	}
 	a.tidy(ctx, w)
 	a.askWatchers(w)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	apiv1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -28,12 +29,28 @@ const fieldManager = "egret-node"
 
 // AnnotateNode sets annotations of this node.
 func (a *API) AnnotateNode(ctx context.Context, annotations map[string]string) error {
-	n := &corev1.Node{}
 	patch, err := annotationPatch(annotations, "")
-	if err == nil {
-		err = a.Clients.Core.Patch(types.MergePatchType).Resource("nodes").Name(a.Node).
-			VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager}, metav1.ParameterCodec).Body(patch).Do(ctx).Into(n)
+	if err != nil {
+		return err
 	}
+	return a.patchNode(ctx, patch)
+}
+
+// Uncordon removes the annotation egress-cordon of this node, if the Node is still as it was at that version.
+func (a *API) Uncordon(ctx context.Context, version string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": version, "annotations": map[string]any{apiv1.AnnotationEgressCordon: nil},
+	}})
+	if err != nil {
+		return err
+	}
+	return a.patchNode(ctx, patch)
+}
+
+func (a *API) patchNode(ctx context.Context, patch []byte) error {
+	n := &corev1.Node{}
+	err := a.Clients.Core.Patch(types.MergePatchType).Resource("nodes").Name(a.Node).
+		VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager}, metav1.ParameterCodec).Body(patch).Do(ctx).Into(n)
 	if err != nil {
 		return fmt.Errorf("annotate node %s: %w", a.Node, err)
 	}

@@ -28,6 +28,12 @@ type Node struct {
 	BootID string
 	// Deleting: the object is going away, or the node is excluded; it takes no new egress IP.
 	Deleting bool
+	// Cordoned: it takes no egress IP and gives up what it has (egret.k8s.ovn.org/egress-cordon). CordonBoot is the boot that ended with that, if
+	// the node set it itself when it was shut down.
+	Cordoned   bool
+	CordonBoot string
+	// UplinkMAC is the hardware address that the host and its gateway router share (k8s.ovn.org/l3-gateway-config).
+	UplinkMAC string
 	// Join and Transit are the addresses that the annotations name. Only the controller reads them, to correct them: others
 	// take Config.Join and Config.Transit of ID.
 	Join, Transit []netip.Prefix

@@ -100,7 +100,8 @@ func (w *World) DelNode(name string) []Touch {
 
 // same compares nodes: a kubelet writes its status every few seconds, and most of it concerns nobody here.
 func (n *Node) same(o *Node) bool {
-	return n.UID == o.UID && n.ID == o.ID && n.Ready == o.Ready && n.BootID == o.BootID && n.Deleting == o.Deleting && n.ChassisID == o.ChassisID &&
+	return n.UID == o.UID && n.ID == o.ID && n.Ready == o.Ready && n.BootID == o.BootID && n.Deleting == o.Deleting && n.Cordoned == o.Cordoned &&
+		n.CordonBoot == o.CordonBoot && n.UplinkMAC == o.UplinkMAC && n.ChassisID == o.ChassisID &&
 		maps.Equal(n.Labels, o.Labels) && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Primary, o.Primary) &&
 		slices.Equal(n.HostAddrs, o.HostAddrs) && slices.Equal(n.Gateways, o.Gateways) && slices.Equal(n.Problems, o.Problems) &&
 		slices.Equal(n.Join, o.Join) && slices.Equal(n.Transit, o.Transit)

@@ -133,6 +133,7 @@ func (a *assigner) addHost(n *world.Node) {
 // Why a node does not host an address, or does so no longer.
 const (
 	CauseUnlabelled = "NodeUnlabelled"
+	CauseCordoned   = "NodeCordoned"
 	CauseDeleting   = "NodeDeleting"
 	CauseDeleted    = "NodeDeleted"
 	CauseNotReady   = "NodeNotReady"
@@ -149,6 +150,8 @@ func unfit(n *world.Node) string {
 		return CauseUnlabelled
 	case n.Deleting:
 		return CauseDeleting
+	case n.Cordoned:
+		return CauseCordoned
 	case !n.Ready:
 		return CauseNotReady
 	case n.ID == 0 || n.ChassisID == "" || len(n.Primary) == 0:

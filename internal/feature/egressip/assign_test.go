@@ -168,6 +168,7 @@ func TestMoves(t *testing.T) {
 	for cause, change := range map[string]func(w *world.World, n *world.Node){
 		egressip.CauseUnlabelled: func(w *world.World, n *world.Node) { n.Labels = nil; w.SetNode(n) },
 		egressip.CauseNotReady:   func(w *world.World, n *world.Node) { n.Ready = false; w.SetNode(n) },
+		egressip.CauseCordoned:   func(w *world.World, n *world.Node) { n.Cordoned = true; w.SetNode(n) },
 		egressip.CauseDeleting:   func(w *world.World, n *world.Node) { n.Deleting = true; w.SetNode(n) },
 		egressip.CauseDeleted:    func(w *world.World, n *world.Node) { w.DelNode(n.Name) },
 		egressip.CauseNotSetUp:   func(w *world.World, n *world.Node) { n.ChassisID = ""; w.SetNode(n) },
