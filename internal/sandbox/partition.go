@@ -34,8 +34,8 @@ func (c *Cluster) Partition(ctx context.Context, name string, from Side) error {
 	return c.nft(ctx, fmt.Sprintf(`table %[1]s
 delete table %[1]s
 table %[1]s {
-	chain sent { type filter hook ingress device %[2]q priority 0; %[3]s }
-	chain received { type filter hook egress device %[2]q priority 0; %[4]s }
+	chain sent { type filter hook ingress device %[2]q priority 0; %[3]s; }
+	chain received { type filter hook egress device %[2]q priority 0; %[4]s; }
 }`, table, n.port, rules.sent, rules.received))
 }
 
