@@ -61,6 +61,38 @@ func (w *World) SetLingering(egressIP string, ip netip.Addr, lingers bool) []Tou
 	return []Touch{{KindHolders, egressIP}}
 }
 
+// Claim is an address of one EgressIP.
+type Claim struct {
+	EgressIP string
+	IP       netip.Addr
+}
+
+// Yielded says whether this node has given way to another machine that answers for an address which it held, and to which node; "" if it is no
+// node of the cluster.
+func (w *World) Yielded(egressIP string, ip netip.Addr) (to string, yielded bool) {
+	w.saw(KindHolders, egressIP)
+	to, yielded = w.yielded[Claim{egressIP, ip}]
+	return to, yielded
+}
+
+// SetYielded notes that this node gives way for an address.
+func (w *World) SetYielded(c Claim, to string) []Touch {
+	if old, is := w.yielded[c]; is && old == to {
+		return nil
+	}
+	w.yielded[c] = to
+	return []Touch{{KindHolders, c.EgressIP}}
+}
+
+// DelYielded ends that.
+func (w *World) DelYielded(c Claim) []Touch {
+	if _, is := w.yielded[c]; !is {
+		return nil
+	}
+	delete(w.yielded, c)
+	return []Touch{{KindHolders, c.EgressIP}}
+}
+
 // SetHolding replaces what a node says it holds.
 func (w *World) SetHolding(h *Holding) []Touch {
 	old := w.holdings[h.Node]
