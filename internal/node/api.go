@@ -78,6 +78,19 @@ func (a *API) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, err
 	return p, err
 }
 
+// EgressIP asks the API server for an EgressIP and has the world take it in; nil without an error if there is none.
+func (a *API) EgressIP(ctx context.Context, name string) (*world.EgressIP, error) {
+	o := &apiv1.EgressIP{}
+	err := a.Clients.EgressIP.Get().Resource("egressips").Name(name).Do(ctx).Into(o)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read EgressIP %s: %w", name, err)
+	}
+	return kube.EgressIP(o), a.Observe(o)
+}
+
 // annotationPatch names the UID, if any: the API server refuses to change the UID of another object of that name.
 func annotationPatch[V any](annotations map[string]V, uid string) ([]byte, error) {
 	meta := map[string]any{"annotations": annotations}
@@ -90,7 +103,10 @@ func annotationPatch[V any](annotations map[string]V, uid string) ([]byte, error
 // Report writes this node's EgressNode, whole, in one request: a merge patch, which costs the API server less than an apply, or the first time
 // a create. The Node, by its UID, owns it, so that it goes with the Node.
 func (a *API) Report(ctx context.Context, r Report) error {
-	h := &world.Holding{Node: a.Node, BootID: a.BootID, Holds: map[string][]netip.Addr{}}
+	h := &world.Holding{Node: a.Node, BootID: a.BootID, Holds: map[string][]netip.Addr{}, Conflicts: map[string][]world.Conflict{}}
+	for _, c := range r.Conflicts {
+		h.Conflicts[c.EgressIP] = append(h.Conflicts[c.EgressIP], world.Conflict{IP: c.IP, MAC: c.MAC})
+	}
 	for _, held := range r.Holding {
 		h.Holds[held.EgressIP] = append(h.Holds[held.EgressIP], held.IP)
 	}
@@ -118,6 +134,7 @@ func wholePatch(o *egretv1.EgressNode) ([]byte, error) {
 		"status": map[string]any{
 			"formatVersion": o.Status.FormatVersion, "bootID": o.Status.BootID, "agentVersion": o.Status.AgentVersion,
 			"holding": o.Status.Holding, "holdingCount": o.Status.HoldingCount, "problems": o.Status.Problems,
+			"conflicts": o.Status.Conflicts,
 		},
 	})
 }

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 )
@@ -67,6 +68,11 @@ type Claim struct {
 	IP       netip.Addr
 }
 
+// Compare orders by EgressIP, then by address.
+func (c Claim) Compare(o Claim) int {
+	return cmp.Or(cmp.Compare(c.EgressIP, o.EgressIP), c.IP.Compare(o.IP))
+}
+
 // Yielded says whether this node has given way to another machine that answers for an address which it held, and to which node; "" if it is no
 // node of the cluster.
 func (w *World) Yielded(egressIP string, ip netip.Addr) (to string, yielded bool) {
@@ -123,6 +129,16 @@ func (w *World) Problem(node, egressIP string) string {
 	return h.Problems[""]
 }
 
+// Conflicts are the addresses of an EgressIP that a node holds and another machine says it has, by that node's word.
+func (w *World) Conflicts(node, egressIP string) []Conflict {
+	w.saw(KindHolders, egressIP)
+	h, n := w.holdings[node], w.nodes[node]
+	if h == nil || n == nil || h.BootID != n.BootID {
+		return nil
+	}
+	return h.Conflicts[egressIP]
+}
+
 // touchHolder touches every EgressIP that a node says it holds: whether that counts depends on the node.
 func (w *World) touchHolder(node string) []Touch { return holdersTouched(w.holdings[node], nil) }
 
@@ -139,6 +155,9 @@ func holdersTouched(old, new *Holding) []Touch {
 		for name := range h.Problems {
 			names[name] = true
 		}
+		for name := range h.Conflicts {
+			names[name] = true
+		}
 	}
 	var t []Touch
 	for name := range names {
@@ -150,5 +169,6 @@ func holdersTouched(old, new *Holding) []Touch {
 }
 
 func (h *Holding) saysAlike(o *Holding, egressIP string) bool {
-	return h.BootID == o.BootID && slices.Equal(h.Holds[egressIP], o.Holds[egressIP]) && h.Problems[egressIP] == o.Problems[egressIP]
+	return h.BootID == o.BootID && slices.Equal(h.Holds[egressIP], o.Holds[egressIP]) && h.Problems[egressIP] == o.Problems[egressIP] &&
+		slices.Equal(h.Conflicts[egressIP], o.Conflicts[egressIP])
 }

@@ -155,4 +155,12 @@ type Holding struct {
 	Holds map[string][]netip.Addr
 	// Problems, by EgressIP name, are what keeps it from holding what it should; under "" is what concerns them all.
 	Problems map[string]string
+	// Conflicts, by EgressIP name, are addresses that it holds and another machine says it has, in order of address.
+	Conflicts map[string][]Conflict
+}
+
+// Conflict is a held address, and the hardware address that another machine names for it.
+type Conflict struct {
+	IP  netip.Addr
+	MAC string
 }
