@@ -13,6 +13,10 @@ const (
 	// decision that no node can host any of them; losing the node does not clear it. While it is True, a selected pod
 	// leaves with an egress IP or not at all.
 	ConditionInForce = "InForce"
+
+	// ConditionAddressConflict is True while a node that holds one of the addresses hears another machine say that it has it; the message names
+	// that machine's hardware address. It is absent until there is a first conflict.
+	ConditionAddressConflict = "AddressConflict"
 )
 
 // Reasons of conditions of an EgressIP.
@@ -49,6 +53,12 @@ const (
 
 	// ReasonNotHeld: no node has held any of the addresses since the object came or was last released (InForce False).
 	ReasonNotHeld = "NotHeld"
+
+	// ReasonAddressInUse: a machine on the network answers for an address too (AddressConflict True).
+	ReasonAddressInUse = "AddressInUse"
+
+	// ReasonNoConflict: none was heard of for half a minute (AddressConflict False).
+	ReasonNoConflict = "NoConflict"
 )
 
 // Reasons of Events on an EgressIP. Those of type Warning are the ones OVN-Kubernetes emits.
@@ -69,6 +79,8 @@ const (
 	EventAssigned = "Assigned"
 	// EventMoved (Normal): an address went from one node to another.
 	EventMoved = "Moved"
+	// EventAddressInUse (Warning): a machine on the network answers for an address of a holder.
+	EventAddressInUse = "AddressInUse"
 	// EventReleased (Normal): a node gave an address up and no other took it.
 	EventReleased = "Released"
 )

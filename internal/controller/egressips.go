@@ -107,7 +107,8 @@ func filter(e *world.EgressIP, which func(world.Condition) bool) []world.Conditi
 
 // ours are the conditions that this controller writes; others' stay as they are.
 func ours(c world.Condition) bool {
-	return c.Type == egressip.ConditionAssigned || c.Type == egressip.ConditionReady || c.Type == egressip.ConditionInForce
+	return c.Type == egressip.ConditionAssigned || c.Type == egressip.ConditionReady || c.Type == egressip.ConditionInForce ||
+		c.Type == egressip.ConditionAddressConflict
 }
 
 func foreign(c world.Condition) bool { return !ours(c) }

@@ -15,6 +15,7 @@ type Metrics struct {
 	decisions   prometheus.Histogram
 	assignments *prometheus.GaugeVec
 	unassigned  prometheus.Gauge
+	conflicts   prometheus.Gauge
 	moves       *prometheus.CounterVec
 	writes      *prometheus.CounterVec
 	writeErrors *prometheus.CounterVec
@@ -29,19 +30,20 @@ func NewMetrics() *Metrics {
 		decisions:   prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_controller_decision_seconds", Help: "Time of one decision about the whole cluster.", Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8)}),
 		assignments: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "egret_controller_assigned_egress_ips", Help: "Egress IPs assigned to a node."}, []string{"node"}),
 		unassigned:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_unassigned_egressips", Help: "EgressIP objects that lack a node for an address."}),
+		conflicts:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_address_conflicts", Help: "EgressIP objects with an address that another machine says it has."}),
 		moves:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_moves_total", Help: "Egress IPs that left a node, by cause."}, []string{"cause"}),
 		writes:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_writes_total", Help: "Writes to the API server that it took."}, []string{"resource"}),
 		writeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_write_errors_total", Help: "Writes to the API server that failed; they are tried again."}, []string{"resource"}),
 		eventErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "egret_controller_event_errors_total", Help: "Events that were not posted."}),
 	}
 	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.leader, m.decisions, m.assignments, m.unassigned, m.moves, m.writes, m.writeErrors, m.eventErrors)
+		m.leader, m.decisions, m.assignments, m.unassigned, m.conflicts, m.moves, m.writes, m.writeErrors, m.eventErrors)
 	return m
 }
 
 // decided counts what a decision says.
 func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision) {
-	load, lacking := map[string]int{}, 0
+	load, lacking, conflicts := map[string]int{}, 0, 0
 	for _, d := range all {
 		for _, i := range d.Items {
 			load[i.Node]++
@@ -54,6 +56,11 @@ func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision) {
 		if len(d.Conditions) > 0 && d.Conditions[0].Status != "True" {
 			lacking++
 		}
+		for _, c := range d.Conditions {
+			if c.Type == egressip.ConditionAddressConflict && c.Status == "True" {
+				conflicts++
+			}
+		}
 	}
 	m.assignments.Reset()
 	for _, name := range w.Nodes() {
@@ -62,4 +69,5 @@ func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision) {
 		}
 	}
 	m.unassigned.Set(float64(lacking))
+	m.conflicts.Set(float64(conflicts))
 }

@@ -17,7 +17,8 @@ func TestNamesAreTheAPIs(t *testing.T) {
 		egressip.ReasonConflict: v1.ReasonEgressIPConflict, egressip.ReasonWaitingForNode: v1.ReasonWaitingForNode, egressip.ReasonHeld: v1.ReasonHeld,
 		egressip.ReasonNotHeld: v1.ReasonNotHeld, egressip.EventMoved: v1.EventMoved, egressip.EventReleased: v1.EventReleased,
 		egressip.EventUnsupported: v1.EventUnsupportedRequest, egressip.EventNoNode: v1.EventNoMatchingNodeFound,
-		egressip.EventUnassigned: v1.EventUnassignedRequest,
+		egressip.EventUnassigned: v1.EventUnassignedRequest, egressip.ConditionAddressConflict: v1.ConditionAddressConflict,
+		egressip.ReasonAddressInUse: v1.ReasonAddressInUse, egressip.ReasonNoConflict: v1.ReasonNoConflict, egressip.EventAddressInUse: v1.EventAddressInUse,
 	} {
 		if have != want {
 			t.Errorf("have %q, the API says %q", have, want)

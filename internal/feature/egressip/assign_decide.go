@@ -31,6 +31,10 @@ func (a *assigner) decide(o *object) Decision {
 		d.Conditions = append(d.Conditions, dated(o.e, c))
 	}
 	d.Events = o.events(a, d.Items)
+	if c, is := a.addressConflict(o, d.Items); is {
+		d.Conditions = append(d.Conditions, dated(o.e, c))
+		d.Events = append(d.Events, conflictEvents(o.e, c)...)
+	}
 	return d
 }
 
