@@ -86,7 +86,7 @@ func solicitedNodeMAC(ip netip.Addr) string {
 // nft runs a script of nftables in the fabric's namespace.
 func (c *Cluster) nft(ctx context.Context, script string) error {
 	var out []byte
-	err := inNetns(c.layout.fabricNetns(), func() (err error) {
+	err := InNetns(c.layout.fabricNetns(), func() (err error) {
 		cmd := exec.CommandContext(ctx, "nft", "-f", "-")
 		cmd.Stdin = strings.NewReader(script)
 		out, err = cmd.CombinedOutput()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mdlayher/ndp"
 	"github.com/mdlayher/packet"
+	"golang.org/x/sys/unix"
 
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/sandbox"
@@ -45,13 +46,13 @@ func (c *cluster) asks(t *testing.T, host sandbox.Member, ips []netip.Addr) *ans
 	}
 	var conn *packet.Conn
 	var own net.HardwareAddr
-	err := inNetns(host.Name, func() error {
+	err := sandbox.InNetns(host.Name, func() error {
 		dev, err := net.InterfaceByName("eth0")
 		if err != nil {
 			return err
 		}
 		own = dev.HardwareAddr
-		conn, err = packet.Listen(dev, packet.Raw, allProtocols, nil)
+		conn, err = packet.Listen(dev, packet.Raw, unix.ETH_P_ALL, nil)
 		return err
 	})
 	if err != nil {
