@@ -1,5 +1,5 @@
 // Command egret-sandbox runs a Kubernetes cluster with Egret on this machine: up, down, status, kubectl, exec,
-// power-off, power-on, process and demo.
+// power-off, power-on, shut-down, partition, heal, process and demo.
 package main
 
 import (
@@ -31,7 +31,7 @@ func root() *cobra.Command {
 	cmd.PersistentFlags().StringVar(&o.Name, "name", o.Name, "name of the sandbox; several can run side by side")
 	cmd.PersistentFlags().StringVar(&o.StateDir, "state-dir", o.StateDir, "folder of all sandboxes' state and disks; on ext4 or the like")
 	cmd.AddCommand(upCommand(&o), downCommand(&o), statusCommand(&o), kubectlCommand(&o), execCommand(&o),
-		powerOffCommand(&o), powerOnCommand(&o), processCommand(&o), demoCommand(&o), initCommand(), serveCommand())
+		powerOffCommand(&o), powerOnCommand(&o), shutDownCommand(&o), partitionCommand(&o), healCommand(&o), processCommand(&o), demoCommand(&o), initCommand(), serveCommand())
 	return cmd
 }
 

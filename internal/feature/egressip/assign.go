@@ -141,6 +141,7 @@ const (
 	CauseAgentAway   = string(world.AgentAway)
 	CauseNetwork     = "NotInNetwork"
 	CauseSpec        = "SpecChanged"
+	CauseCordoned    = "NodeCordoned"
 )
 
 // unfit says why a node takes no egress IP now, or "".
@@ -151,6 +152,8 @@ func (a *assigner) unfit(n *world.Node) string {
 		return CauseUnlabelled
 	case n.Deleting:
 		return CauseDeleting
+	case n.Cordoned:
+		return CauseCordoned
 	case !n.Ready:
 		return CauseNotReady
 	case n.ID == 0 || n.ChassisID == "" || len(n.Primary) == 0:

@@ -174,6 +174,7 @@ func TestMoves(t *testing.T) {
 		egressip.CauseNotSetUp:    func(w *world.World, n *world.Node) { n.ChassisID = ""; w.SetNode(n) },
 		egressip.CauseUnreachable: func(w *world.World, n *world.Node) { w.SetUnreachable(n.Name, world.NodeUnreachable) },
 		egressip.CauseAgentAway:   func(w *world.World, n *world.Node) { w.SetUnreachable(n.Name, world.AgentAway) },
+		egressip.CauseCordoned:    func(w *world.World, n *world.Node) { n.Cordoned = true; w.SetNode(n) },
 		egressip.CauseNetwork: func(w *world.World, n *world.Node) {
 			n.Primary = []netip.Prefix{netip.MustParsePrefix("172.19.0.2/24")}
 			w.SetNode(n)
@@ -396,5 +397,41 @@ func BenchmarkAssignSettled(b *testing.B) {
 	settle(w)
 	for b.Loop() {
 		egressip.Assign(w)
+	}
+}
+
+// TestAddressConflict: what a holder hears is a condition and one Event, until it is heard no longer; what it said before a reboot is nothing.
+func TestAddressConflict(t *testing.T) {
+	w := newWorld()
+	three(w)
+	w.SetEgressIP(object("e", 0, "172.18.0.33"))
+	settle(w)
+	says := func(boot string, mac ...string) egressip.Decision {
+		h := &world.Holding{Node: "n1", BootID: boot, Holds: map[string][]netip.Addr{"e": {addr("172.18.0.33")}}, Conflicts: map[string][]world.Conflict{}}
+		for _, m := range mac {
+			h.Conflicts["e"] = append(h.Conflicts["e"], world.Conflict{IP: addr("172.18.0.33"), MAC: m})
+		}
+		w.SetHolding(h)
+		return settle(w)["e"]
+	}
+	if d := says("boot"); len(d.Conditions) != 3 {
+		t.Errorf("without a conflict: %+v", d.Conditions)
+	}
+	d := says("boot", "02:00:00:00:00:09")
+	if c := conditionOf(d, "AddressConflict"); c.Status != "True" || !strings.Contains(c.Message, "172.18.0.33 on n1 is also answered for by 02:00:00:00:00:09") {
+		t.Errorf("condition: %+v", c)
+	}
+	if len(d.Events) != 1 || !d.Events[0].Warning || d.Events[0].Reason != egressip.EventAddressInUse {
+		t.Errorf("events: %+v", d.Events)
+	}
+	if d = says("boot", "02:00:00:00:00:09"); len(d.Events) != 0 {
+		t.Errorf("told again: %+v", d.Events)
+	}
+	if c := conditionOf(says("before", "02:00:00:00:00:09"), "AddressConflict"); c.Status != "False" {
+		t.Errorf("after a reboot: %+v", c)
+	}
+	says("boot", "02:00:00:00:00:09")
+	if d = says("boot"); conditionOf(d, "AddressConflict").Status != "False" || len(d.Events) != 0 {
+		t.Errorf("after the conflict: %+v", d)
 	}
 }

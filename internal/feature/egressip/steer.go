@@ -31,10 +31,22 @@ func namedHolders(w *world.World, e *world.EgressIP, f world.Family, alive bool)
 	var out []string
 	for _, a := range e.Items {
 		if world.FamilyOf(a.IP) == f && w.Holds(a.Node, e.Name, a.IP) && w.Alive(a.Node) == alive {
-			out = append(out, a.Node)
+			out = append(out, instead(w, e, a.Node, a.IP)...)
 		}
 	}
 	return out
+}
+
+// instead is a holder, or the node that this one has given way to; none if that is no node of the cluster.
+func instead(w *world.World, e *world.EgressIP, node string, ip netip.Addr) []string {
+	to, yielded := w.Yielded(e.Name, ip)
+	switch {
+	case node != w.Self || !yielded:
+		return []string{node}
+	case to == "":
+		return nil
+	}
+	return []string{to}
 }
 
 // formerHolders are live nodes that still hold an address of the EgressIP.
@@ -43,7 +55,7 @@ func formerHolders(w *world.World, e *world.EgressIP, f world.Family) []string {
 	for _, ip := range f.OfAddrs(e.IPs) {
 		for _, n := range w.Holders(e.Name, ip) {
 			if w.Alive(n) {
-				out = append(out, n)
+				out = append(out, instead(w, e, n, ip)...)
 			}
 		}
 	}
@@ -76,18 +88,16 @@ func nexthopsOf(w *world.World, nodes []string, f world.Family) []string {
 // one does.
 func hosted(w *world.World, e *world.EgressIP, f world.Family) []netip.Addr {
 	var named []netip.Addr
-	successor := map[netip.Addr]string{}
 	for _, a := range w.EgressIP(e.Name).Items {
-		if a.Node == w.Self && world.FamilyOf(a.IP) == f {
+		if _, yielded := w.Yielded(e.Name, a.IP); a.Node == w.Self && world.FamilyOf(a.IP) == f && !yielded {
 			named = append(named, a.IP)
 		}
-		successor[a.IP] = a.Node
 	}
 	if len(named) > 0 {
 		return named
 	}
 	for _, ip := range f.OfAddrs(e.IPs) {
-		if w.Holds(w.Self, e.Name, ip) && stillNeeded(w, e, f, ip, successor[ip]) {
+		if stillHeld(w, e, f, ip) {
 			return []netip.Addr{ip}
 		}
 	}
@@ -95,11 +105,16 @@ func hosted(w *world.World, e *world.EgressIP, f world.Family) []netip.Addr {
 	return lingering[:min(1, len(lingering))]
 }
 
-// stillNeeded says whether a former holder of an address keeps it: until the node that status names for it is ready; or, where none is named
-// and the EgressIP has not been given up, until any named node is.
-func stillNeeded(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr, successor string) bool {
-	if successor != "" {
-		return !w.Holds(successor, e.Name, ip) || !w.Alive(successor)
+// stillHeld says whether this node, as former holder of an address, keeps it: until the node that status names for it is ready; or, where none is
+// named and the EgressIP has not been given up, until any named node is.
+func stillHeld(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr) bool {
+	if !w.Holds(w.Self, e.Name, ip) {
+		return false
+	}
+	for _, a := range w.EgressIP(e.Name).Items {
+		if a.IP == ip {
+			return a.Node != w.Self && (!w.Holds(a.Node, e.Name, ip) || !w.Alive(a.Node))
+		}
 	}
 	return e.Active(f) && len(namedHolders(w, e, f, true)) == 0
 }

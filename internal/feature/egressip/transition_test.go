@@ -92,7 +92,7 @@ func (s *simulation) happens(f func(*world.World)) { s.history = append(s.histor
 func (s *simulation) step(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(t, "node")
 	n := s.nodes[name]
-	switch rapid.IntRange(0, 9).Draw(t, "what") {
+	switch rapid.IntRange(0, 10).Draw(t, "what") {
 	case 0:
 		s.assign(t)
 	case 1:
@@ -109,6 +109,18 @@ func (s *simulation) step(t *rapid.T) {
 		n.apply(rapid.IntRange(1, 4).Draw(t, "rows"))
 	case 9:
 		n.tell(s, name)
+	case 10:
+		n.hear(t)
+	}
+}
+
+// hear is another machine that says it has an address, or is heard no longer.
+func (n *agent) hear(t *rapid.T) {
+	c := world.Claim{EgressIP: "e0", IP: rapid.SampledFrom(addresses).Draw(t, "address")}
+	if to := rapid.SampledFrom([]string{"", "n1", "n2", "n3", "nobody"}).Draw(t, "heard"); to == "nobody" || to == n.world.Self {
+		n.world.DelYielded(c)
+	} else {
+		n.world.SetYielded(c, to)
 	}
 }
 
