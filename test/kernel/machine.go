@@ -29,7 +29,7 @@ func (m machine) path(name string) string { return filepath.Join(m.dir, name) }
 func (m machine) share() string { return m.path("share") }
 
 // fill builds the programs and tests, and writes what the machine boots from.
-func (m machine) fill(ctx context.Context, suites []suite, only string) error {
+func (m machine) fill(ctx context.Context, suites []suite) error {
 	for _, dir := range []string{"share/bin", "share/tests"} {
 		if err := os.MkdirAll(m.path(dir), 0o755); err != nil {
 			return err
@@ -47,9 +47,6 @@ func (m machine) fill(ctx context.Context, suites []suite, only string) error {
 		name := fmt.Sprintf("%d.test", i)
 		if err := goTool(ctx, "test", "-trimpath", "-c", "-o", m.path("share/tests/"+name), s.Package); err != nil {
 			return err
-		}
-		if only != "" {
-			s.Run = only
 		}
 		orders.Tests = append(orders.Tests, boot.Test{Package: s.Package, File: name, Run: s.Run})
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,12 +27,13 @@ func suites() []suite {
 func main() {
 	limit := flag.Duration("timeout", 30*time.Minute, "of the whole machine")
 	only := flag.String("run", "", "in place of each package's own choice of tests, as go test -run")
+	packages := flag.String("package", "", "only packages with this in their path")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, *limit)
 	defer cancel()
-	code, err := run(ctx, *only)
+	code, err := run(ctx, chosen(*packages, *only))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "test-kernel:", err)
 		os.Exit(1)
@@ -39,8 +41,22 @@ func main() {
 	os.Exit(code)
 }
 
+func chosen(packages, tests string) []suite {
+	var out []suite
+	for _, s := range suites() {
+		if !strings.Contains(s.Package, packages) {
+			continue
+		}
+		if tests != "" {
+			s.Run = tests
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
 // run is a machine's whole life. The code is that of the first package that failed, or 0.
-func run(ctx context.Context, only string) (code int, err error) {
+func run(ctx context.Context, chosen []suite) (code int, err error) {
 	k, err := ensureKernel(ctx, filepath.Join(rootfs.CacheDir(), "kernel"))
 	if err != nil {
 		return 1, fmt.Errorf("kernel: %w", err)
@@ -51,7 +67,7 @@ func run(ctx context.Context, only string) (code int, err error) {
 	}
 	defer os.RemoveAll(dir)
 	m := machine{dir: dir, kernel: k, cache: rootfs.CacheDir(), out: os.Stdout}
-	if err := m.fill(ctx, suites(), only); err != nil {
+	if err := m.fill(ctx, chosen); err != nil {
 		return 1, err
 	}
 	return m.boot(ctx)
