@@ -53,8 +53,9 @@ type Options struct {
 	CNI           CNI         `json:"cni"`
 	// HealthcheckPort and ReachabilityTimeout, in seconds, are agents' and controllers' flags --egressip-node-healthcheck-port and
 	// --egressip-reachability-total-timeout.
-	HealthcheckPort     int `json:"healthcheckPort"`
-	ReachabilityTimeout int `json:"reachabilityTimeout"`
+	HealthcheckPort     int  `json:"healthcheckPort"`
+	ReachabilityTimeout int  `json:"reachabilityTimeout"`
+	NoKubernetes        bool `json:"noKubernetes"` // no control plane and no kubelets: who starts it gives the agents their API server
 
 	StateDir string `json:"-"` // of all sandboxes; on a file system that overlayfs takes as upper folder, such as ext4
 	CacheDir string `json:"-"` // root folder and images
