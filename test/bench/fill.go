@@ -30,7 +30,7 @@ func (c *cluster) fill(ctx context.Context) error {
 	if err := each(ctx, numbers[:memorySpaces], func(ctx context.Context, i int) error { return c.ensureNamespace(ctx, space(i)) }); err != nil {
 		return err
 	}
-	if err := c.labelNode(ctx, c.Nodes()[0].Name, v1.LabelEgressAssignable, "true"); err != nil {
+	if err := c.labelEgress(ctx, c.Nodes()[0].Name, true); err != nil {
 		return err
 	}
 	return each(ctx, numbers, func(ctx context.Context, i int) error {

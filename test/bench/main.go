@@ -24,12 +24,21 @@ func figures() []figure {
 		{"join", joins},
 		{"add", adds},
 		{"memory", memory},
+		{"failover/one-ip", outage{name: "one-ip", addresses: 1, max: 1500}.measure},
+		{"failover/one-ip-leader", outage{name: "one-ip-leader", addresses: 1, onLeader: true, max: 1500}.measure},
+		{"failover/two-ips", outage{name: "two-ips", addresses: 2, p90: 500, max: 900}.measure},
+		{"failover/two-ips-no-api", outage{name: "two-ips-no-api", addresses: 2, noAPI: true, p90: 500, max: 900}.measure},
 	}
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "send" { // in a pod's network namespace
-		exit(send(os.Args[2:]))
+	if len(os.Args) > 1 { // in a pod's network namespace
+		switch os.Args[1] {
+		case "send":
+			exit(send(os.Args[2:]))
+		case "connect":
+			exit(makeConnections(os.Args[2:]))
+		}
 	}
 	run := flag.String("run", "*", "figures to measure, by shell patterns: first-packet,join")
 	runs := flag.Int("runs", 30, "`times` that a figure is measured")
@@ -74,9 +83,13 @@ func measure(ctx context.Context, l *lab, patterns []string) (err error) {
 	return err
 }
 
+// matches says whether a pattern is for a figure, GROUP or GROUP/NAME, or for its group.
 func matches(name string, patterns []string) bool {
 	for _, p := range patterns {
-		if ok, _ := path.Match(p, name); ok {
+		group, _, _ := strings.Cut(name, "/")
+		whole, _ := path.Match(p, name)
+		part, _ := path.Match(p, group)
+		if whole || part {
 			return true
 		}
 	}
