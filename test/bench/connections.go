@@ -137,11 +137,14 @@ func noneFails(all []attempt, begin time.Time) time.Time {
 	return begin
 }
 
-// steady waits until no new connection has failed for a while, every one of these sources was seen meanwhile, and no other.
-func (t *ties) steady(ctx context.Context, limit time.Duration, sources ...netip.Addr) error {
+// steady waits until no new connection has failed for a while after a time, and every one of these sources was seen meanwhile, and no other.
+func (t *ties) steady(ctx context.Context, after time.Time, sources ...netip.Addr) error {
 	const while = 2 * time.Second
-	return until(ctx, limit, 50*time.Millisecond, func() error {
-		recent := t.since(time.Now().Add(-while))
+	if err := sleepUntil(ctx, after.Add(while+patience)); err != nil {
+		return err
+	}
+	return until(ctx, time.Minute, 50*time.Millisecond, func() error {
+		recent := t.since(time.Now().Add(-while - patience)) // the last ones have no answer yet
 		seen := map[netip.Addr]int{}
 		for _, a := range recent {
 			seen[a.source]++

@@ -69,7 +69,7 @@ func (e *episode) open(ctx context.Context) (err error) {
 	if e.old, err = e.connectFrom(ctx, e.pod, e.outside.IPs[0], heldConnections); err != nil {
 		return err
 	}
-	if err := e.old.steady(ctx, time.Minute, e.ips...); err != nil {
+	if err := e.old.steady(ctx, time.Now(), e.ips...); err != nil {
 		return err
 	}
 	bySource, err := e.old.holds(ctx, heldConnections)
@@ -127,7 +127,7 @@ func (e *episode) lose(ctx context.Context) error {
 	if err := e.PowerOff(e.victim); err != nil {
 		return err
 	}
-	if err := e.old.steady(ctx, time.Minute, e.sourcesWithout()...); err != nil {
+	if err := e.old.steady(ctx, e.cut, e.sourcesWithout()...); err != nil {
 		return err
 	}
 	return sleepUntil(ctx, e.cut.Add(heartbeat+time.Second)) // held connections that get no answer have broken by then
@@ -146,7 +146,7 @@ func (e *episode) note(ctx context.Context) error {
 	all := e.old.since(e.cut)
 	again, ok := firstAgain(all)
 	if !ok {
-		return fmt.Errorf("no connection failed when %s lost its power", e.victim)
+		return fmt.Errorf("no connection failed when %s lost its power, or none succeeded since", e.victim)
 	}
 	settled := noneFails(all, e.cut)
 	e.toll.again.addTime(again.Sub(e.cut))
@@ -194,7 +194,7 @@ func (e *episode) giveBack(ctx context.Context) error {
 	if err := e.whole(ctx); err != nil {
 		return err
 	}
-	if err := e.newer.steady(ctx, time.Minute, e.ips...); err != nil {
+	if err := e.newer.steady(ctx, time.Now(), e.ips...); err != nil {
 		return err
 	}
 	if err := sleepUntil(ctx, time.Now().Add(heartbeat+time.Second)); err != nil {

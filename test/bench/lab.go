@@ -19,6 +19,7 @@ import (
 type lab struct {
 	name     string
 	runs     int
+	busy     time.Duration // of full load
 	keep     bool
 	out, log io.Writer
 	up       map[string]*cluster

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // figure is a group of figures that are measured together.
@@ -24,6 +25,8 @@ func figures() []figure {
 		{"join", joins},
 		{"add", adds},
 		{"memory", memory},
+		{"planned-move", plannedMoves},
+		{"false-alarms", falseAlarms},
 		{"failover/one-ip", outage{name: "one-ip", addresses: 1, max: 1500}.measure},
 		{"failover/one-ip-leader", outage{name: "one-ip-leader", addresses: 1, onLeader: true, max: 1500}.measure},
 		{"failover/two-ips", outage{name: "two-ips", addresses: 2, p90: 500, max: 900}.measure},
@@ -42,12 +45,13 @@ func main() {
 	}
 	run := flag.String("run", "*", "figures to measure, by shell patterns: first-packet,join")
 	runs := flag.Int("runs", 30, "`times` that a figure is measured")
+	busy := flag.Duration("busy", 10*time.Minute, "`time` of full load in which false alarms are counted")
 	keep := flag.Bool("keep", false, "leave the sandboxes up, for the next time")
 	name := flag.String("name", "bench", "start of the sandboxes' names")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	l := &lab{name: *name, runs: *runs, keep: *keep, out: os.Stdout, log: os.Stderr}
+	l := &lab{name: *name, runs: *runs, busy: *busy, keep: *keep, out: os.Stdout, log: os.Stderr}
 	exit(measure(ctx, l, strings.Split(*run, ",")))
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/netip"
 	"slices"
 	"strings"
@@ -61,10 +62,18 @@ func (s *site) object() *v1.EgressIP {
 	return e
 }
 
-// clear takes the EgressIP and the labels away.
+// clear has everything run that a failed measurement may have left down, and takes the EgressIP and the labels away.
 func (s *site) clear(ctx context.Context) error {
 	if s.close != nil {
 		s.close()
+	}
+	if _, err := sandbox.Up(ctx, s.Options(), io.Discard); err != nil {
+		return err
+	}
+	for _, n := range s.Nodes()[:2] {
+		if err := s.StartProcess(ctx, n.Name, controllerProgram); err != nil {
+			return err
+		}
 	}
 	if err := s.deleteEgressIP(ctx, siteName); err != nil {
 		return err
