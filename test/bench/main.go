@@ -19,7 +19,7 @@ type figure struct {
 }
 
 func figures() []figure {
-	return []figure{
+	list := []figure{
 		{"compile", compiles},
 		{"first-packet", firstPackets},
 		{"join", joins},
@@ -31,7 +31,12 @@ func figures() []figure {
 		{"failover/one-ip-leader", outage{name: "one-ip-leader", addresses: 1, onLeader: true, max: 1500}.measure},
 		{"failover/two-ips", outage{name: "two-ips", addresses: 2, p90: 500, max: 900}.measure},
 		{"failover/two-ips-no-api", outage{name: "two-ips-no-api", addresses: 2, noAPI: true, p90: 500, max: 900}.measure},
+		{"leaks/pod-starts", leaksAtStart},
 	}
+	for _, u := range upsets() {
+		list = append(list, figure{"leaks/" + u.name, u.measure})
+	}
+	return list
 }
 
 func main() {
