@@ -58,7 +58,7 @@ func (c *cluster) ensureFakeNodes(ctx context.Context, nodes []*fakeNode) error 
 // repair posts the status of nodes again that a busy machine was too slow to keep alive, as a kubelet does: a Lease alone does not make a
 // node Ready again.
 func (c *cluster) repair(ctx context.Context) error {
-	list, err := c.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "bench=fake", ResourceVersion: "0"})
+	list, err := c.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "bench=fake,!" + dead, ResourceVersion: "0"})
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ func figures() []figure {
 		{"join", joins},
 		{"add", adds},
 		{"memory", memory},
+		{"reprogram", reprogram},
 		{"planned-move", plannedMoves},
 		{"false-alarms", falseAlarms},
 		{"failover/one-ip", outage{name: "one-ip", addresses: 1, max: 1500}.measure},

@@ -18,15 +18,25 @@ type program struct {
 
 // widen stops a node's program and runs it again with room for more nodes: the sandbox's own subnets have room for 256.
 func (c *cluster) widen(ctx context.Context, node, name string) (*program, error) {
+	return c.rerun(ctx, node, name, func(args []string) ([]string, error) {
+		i := slices.Index(args, "--cluster-subnets")
+		if i < 0 {
+			return nil, fmt.Errorf("%s has no --cluster-subnets: %q", name, args)
+		}
+		args[i+1] = widerSubnets
+		return args, nil
+	})
+}
+
+// rerun stops a node's program and runs it again with other arguments.
+func (c *cluster) rerun(ctx context.Context, node, name string, change func([]string) ([]string, error)) (*program, error) {
 	args, err := c.argsOf(ctx, node, name)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.Index(args, "--cluster-subnets")
-	if i < 0 {
-		return nil, fmt.Errorf("%s has no --cluster-subnets: %q", name, args)
+	if args, err = change(args); err != nil {
+		return nil, err
 	}
-	args[i+1] = widerSubnets
 	if err := c.StopProcess(ctx, node, name); err != nil {
 		return nil, err
 	}
