@@ -60,15 +60,12 @@ func (o outage) measure(ctx context.Context, l *lab) error {
 
 // report prints a line for each number that there are runs of: an outage that failed half-way still tells what it saw.
 func (t *toll) report(l *lab, o outage, name string, floor float64) {
-	again := result{name: name + "/first-connection", unit: "ms", runs: t.again, base: floor}
-	settled := result{name: name + "/none-fails", unit: "ms", runs: t.settled, base: floor}
-	if o.addresses == 1 {
-		again.max = o.max
-	} else {
-		settled.p90, settled.max = o.p90, o.max
+	promised := result{name: name + "/first-connection", unit: "ms", runs: t.again, base: floor, max: o.max}
+	if o.addresses > 1 {
+		promised = result{name: name + "/none-fails", unit: "ms", runs: t.settled, base: floor, p90: o.p90, max: o.max}
 	}
 	for _, r := range []result{
-		again, settled,
+		promised,
 		{name: name + "/1-status-names-other-node", unit: "ms", runs: t.status},
 		{name: name + "/2-other-node-holds", unit: "ms", runs: t.holder},
 		{name: name + "/failed-connections", runs: t.lost},
