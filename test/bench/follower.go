@@ -47,22 +47,21 @@ func (f *follower) seeEgressNode(n *egretv1.EgressNode, now time.Time) {
 	}
 }
 
-// took is the time from the last of these EgressIPs that the node was given, to the last that it held.
-func (f *follower) took(names []string) (time.Duration, error) {
+// times are when the last of these EgressIPs was given to the node, and when it said of the last that it holds it.
+func (f *follower) times(names []string) (assigned, held time.Time, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(names) == 0 {
-		return 0, fmt.Errorf("node %s was given nothing", f.target)
+		return assigned, held, fmt.Errorf("node %s was given nothing", f.target)
 	}
-	var assigned, held time.Time
 	for _, name := range names {
 		a, h := f.assigned[name], f.held[name]
 		if a.IsZero() || h.IsZero() {
-			return 0, fmt.Errorf("node %s does not hold EgressIP %s", f.target, name)
+			return assigned, held, fmt.Errorf("node %s does not hold EgressIP %s", f.target, name)
 		}
 		assigned, held = later(assigned, a), later(held, h)
 	}
-	return held.Sub(assigned), nil
+	return assigned, held, nil
 }
 
 func later(a, b time.Time) time.Time {
