@@ -18,27 +18,25 @@ const busyLoops = 3
 
 // falseAlarms counts what a cluster of which nothing is broken takes for broken, while all cores are busy: sessions between nodes that go
 // down, and egress IPs that move. The third node has a pod that uses the IPs of the other two, so that there are sessions.
-func falseAlarms(ctx context.Context, l *lab) error {
+func falseAlarms(ctx context.Context, l *lab) (err error) {
 	s, err := l.site(ctx, 2)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx))) }()
 	probe, err := s.probe(ctx)
 	if err != nil {
-		return err
-	}
-	if err := s.whole(ctx); err != nil {
 		return err
 	}
 	l.say("false-alarms: %s of %d busy loops", l.busy, busyLoops*runtime.NumCPU())
 	downs, moves, err := s.underLoad(ctx, l.busy)
 	if err != nil {
-		return errors.Join(err, s.clear(context.WithoutCancel(ctx)))
+		return err
 	}
 	name := fmt.Sprintf("false-alarms/%s/%s", probe, l.busy)
 	l.report(result{name: name + "/sessions-down", runs: sample{float64(downs)}, none: true})
 	l.report(result{name: name + "/moves", runs: sample{float64(moves)}, none: true})
-	return s.clear(ctx)
+	return nil
 }
 
 // underLoad keeps the cores busy for a time.

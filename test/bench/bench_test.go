@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	v1 "github.com/egret-net/egret/api/v1"
 )
 
 func TestQuantiles(t *testing.T) {
@@ -89,5 +91,29 @@ func TestGoals(t *testing.T) {
 	r = result{runs: sample{30}, base: 10, ratio: 3}
 	if have, want := r.goal(), "ratio<=3 met"; have != want {
 		t.Errorf("goal %q, want %q", have, want)
+	}
+}
+
+// TestWentDown: a session's number of changes counts ups as well as downs.
+func TestWentDown(t *testing.T) {
+	before := map[string]int{"a": 1, "b": 1, "c": 3, "d": 1}
+	after := map[string]int{"a": 1, "b": 3, "c": 7}
+	if have, want := wentDown(before, after), 0+1+2+1; have != want {
+		t.Errorf("%d went down, want %d", have, want)
+	}
+}
+
+// TestMoveCount: what is first heard of an address is no move; losing a node is one, and so is getting one.
+func TestMoveCount(t *testing.T) {
+	m := &moveCount{where: map[string]string{}}
+	for _, node := range []string{"n1", "n1", "", "n2"} {
+		e := &v1.EgressIP{Spec: v1.EgressIPSpec{EgressIPs: []string{"172.18.0.33"}}}
+		if node != "" {
+			e.Status.Items = []v1.EgressIPStatusItem{{Node: node, EgressIP: "172.18.0.33"}}
+		}
+		m.see(e, time.Now())
+	}
+	if have, want := m.number(), 2; have != want {
+		t.Errorf("%d moves, want %d", have, want)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -29,11 +30,12 @@ type toll struct {
 }
 
 // measure cuts the power of a hosting node and gives it back, again and again, while a pod of another node opens a connection every 10 ms.
-func (o outage) measure(ctx context.Context, l *lab) error {
+func (o outage) measure(ctx context.Context, l *lab) (err error) {
 	s, err := l.site(ctx, o.addresses)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx))) }()
 	probe, err := s.probe(ctx)
 	if err != nil {
 		return err
@@ -45,17 +47,13 @@ func (o outage) measure(ctx context.Context, l *lab) error {
 	name := "failover/" + o.name + "/" + probe
 	l.say("%s: %d runs", name, l.runs)
 	t := &toll{}
+	defer func() { t.report(l, o, name, floor) }()
 	for i := range l.runs {
-		if err = o.run(ctx, l, s, t); err != nil {
-			err = fmt.Errorf("run %d: %w", i, err)
-			break
+		if err := o.run(ctx, l, s, t); err != nil {
+			return fmt.Errorf("run %d: %w", i, err)
 		}
 	}
-	t.report(l, o, name, floor)
-	if e := s.clear(context.WithoutCancel(ctx)); err == nil {
-		err = e
-	}
-	return err
+	return nil
 }
 
 // report prints a line for each number that there are runs of: an outage that failed half-way still tells what it saw.

@@ -37,25 +37,27 @@ func upsets() []upset {
 }
 
 // measure upsets the cluster again and again, and counts for each time the datagrams with a source other than an egress IP.
-func (u upset) measure(ctx context.Context, l *lab) error {
+func (u upset) measure(ctx context.Context, l *lab) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	w, err := l.watchman(ctx)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, w.leave(ctx)) }()
 	l.say("leaks/%s: %d runs", u.name, l.runs)
-	var leaked sample
 	pods, err := w.populate(ctx)
-	for i := 0; i < l.runs && err == nil; i++ {
-		if err = u.run(ctx, l, w, pods, i, &leaked); err != nil {
-			err = fmt.Errorf("run %d: %w", i, err)
+	if err != nil {
+		return err
+	}
+	var leaked sample
+	defer func() { l.reportLeaks(u.name, leaked) }()
+	for i := range l.runs {
+		if err := u.run(ctx, l, w, pods, i, &leaked); err != nil {
+			return fmt.Errorf("run %d: %w", i, err)
 		}
 	}
-	if len(leaked) > 0 {
-		l.report(result{name: "leaks/" + u.name + "/datagrams-with-another-source", runs: leaked, none: true})
-	}
-	return errors.Join(err, w.leave(ctx))
+	return nil
 }
 
 // run is one upset, until the traffic of all pods flows again.

@@ -14,23 +14,28 @@ const together = 10
 
 // leaksAtStart starts pods that send from their first instruction on, ten at a time on all nodes, ten a run, and counts for each the
 // datagrams that left the cluster with a source other than an egress IP.
-func leaksAtStart(ctx context.Context, l *lab) error {
+func leaksAtStart(ctx context.Context, l *lab) (err error) {
 	w, err := l.watchman(ctx)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, w.leave(ctx)) }()
 	l.say("leaks/pod-starts: %d pods", l.runs*together)
 	var leaked sample
+	defer func() { l.reportLeaks("pod-starts", leaked) }()
 	for i := range l.runs {
-		if err = w.startPods(ctx, l, i, &leaked); err != nil {
-			err = fmt.Errorf("run %d: %w", i, err)
-			break
+		if err := w.startPods(ctx, l, i, &leaked); err != nil {
+			return fmt.Errorf("run %d: %w", i, err)
 		}
 	}
+	return nil
+}
+
+// reportLeaks prints what there is: measurements that failed half-way still tell what they saw.
+func (l *lab) reportLeaks(of string, leaked sample) {
 	if len(leaked) > 0 {
-		l.report(result{name: "leaks/pod-starts/datagrams-with-another-source", runs: leaked, none: true})
+		l.report(result{name: "leaks/" + of + "/datagrams-with-another-source", runs: leaked, none: true})
 	}
-	return errors.Join(err, w.leave(ctx))
 }
 
 // startPods is one batch, from no pod to no pod.

@@ -13,11 +13,12 @@ const watched = 5 * time.Second
 
 // plannedMoves takes the label from the node that hosts an address, alternately of two, while a pod of a third opens a connection every
 // 10 ms and sends a datagram every 2 ms over one flow. The floor is the longest gap of the flow in the same time with nothing going on.
-func plannedMoves(ctx context.Context, l *lab) error {
+func plannedMoves(ctx context.Context, l *lab) (err error) {
 	s, err := l.site(ctx, 1)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx))) }()
 	probe, err := s.probe(ctx)
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func plannedMoves(ctx context.Context, l *lab) error {
 			l.report(r)
 		}
 	}
-	return errors.Join(err, s.clear(context.WithoutCancel(ctx)))
+	return err
 }
 
 // moves are what planned moves cost: connections, and milliseconds.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -30,27 +31,33 @@ type site struct {
 	close   func()
 }
 
-// site sets one up with an EgressIP of so many addresses.
+// site sets one up with an EgressIP of so many addresses. Whoever gets one clears it.
 func (l *lab) site(ctx context.Context, ips int) (*site, error) {
 	c, err := l.sandbox(ctx, "", 3, sandbox.Egret)
 	if err != nil {
 		return nil, err
 	}
 	s := &site{cluster: c, outside: c.ExternalHosts()[0], ips: []netip.Addr{netip.MustParseAddr("172.18.0.33"), netip.MustParseAddr("172.18.0.44")}[:ips]}
-	if err := c.egressNodes(ctx, c.Nodes()[0].Name, c.Nodes()[1].Name); err != nil {
-		return nil, err
+	if err := s.begin(ctx); err != nil {
+		return nil, errors.Join(err, s.clear(context.WithoutCancel(ctx)))
 	}
-	if s.pod, err = c.runningPod(ctx, "connector", c.Nodes()[2].Name); err != nil {
-		return nil, err
+	return s, nil
+}
+
+func (s *site) begin(ctx context.Context) (err error) {
+	if err := s.egressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name); err != nil {
+		return err
+	}
+	if s.pod, err = s.runningPod(ctx, "connector", s.Nodes()[2].Name); err != nil {
+		return err
 	}
 	if err := s.createEgressIP(ctx, s.object()); err != nil {
-		return nil, err
+		return err
 	}
 	if s.close, err = serveEcho(s.outside.Name); err != nil {
-		return nil, err
+		return err
 	}
-	_, err = s.held(ctx, time.Minute)
-	return s, err
+	return s.whole(ctx)
 }
 
 func (s *site) object() *v1.EgressIP {

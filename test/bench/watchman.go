@@ -20,26 +20,33 @@ type watchman struct {
 	close []func()
 }
 
-// watchman sets one up.
+// watchman sets one up. Whoever gets one has it leave.
 func (l *lab) watchman(ctx context.Context) (*watchman, error) {
 	s, err := l.site(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
 	w := &watchman{site: s}
-	if err := traffic.Install(ctx, s.Cluster); err != nil {
-		return w, err
+	if err := w.begin(ctx); err != nil {
+		return nil, errors.Join(err, w.leave(ctx))
 	}
-	swallowed, err := traffic.Swallow(s.outside.Name)
+	return w, nil
+}
+
+func (w *watchman) begin(ctx context.Context) error {
+	if err := traffic.Install(ctx, w.Cluster); err != nil {
+		return err
+	}
+	swallowed, err := traffic.Swallow(w.outside.Name)
 	if err != nil {
-		return w, err
+		return err
 	}
 	w.close = append(w.close, swallowed)
-	if w.seen, err = traffic.Listen(s.Cluster); err != nil {
-		return w, err
+	if w.seen, err = traffic.Listen(w.Cluster); err != nil {
+		return err
 	}
 	w.close = append(w.close, w.seen.Close)
-	return w, w.whole(ctx)
+	return nil
 }
 
 // leave removes the watchman's pods and the site.
