@@ -24,6 +24,8 @@ const (
 	// renewal leaves room for two rounds in the 8 s that the sandbox's node lifecycle controller waits.
 	renewal    = 3 * time.Second
 	fakeBootID = "bench"
+	// dead is the label of fake nodes that are to stay NotReady.
+	dead = "bench-dead"
 	// parallel bounds requests to the API server at one time.
 	parallel = 16
 )
@@ -147,6 +149,29 @@ func (c *cluster) readSubnets(ctx context.Context, nodes []*fakeNode) error {
 	return nil
 }
 
+// die makes a fake node NotReady, just after asked, and keeps it so until it is revived.
+func (c *cluster) die(ctx context.Context, node string) (asked time.Time, err error) {
+	if err := c.labelNode(ctx, node, dead, ""); err != nil { // or it would be repaired
+		return asked, err
+	}
+	asked = time.Now()
+	return asked, c.setReady(ctx, node, corev1.ConditionFalse)
+}
+
+func (c *cluster) revive(ctx context.Context, node string) error {
+	if err := c.setReady(ctx, node, corev1.ConditionTrue); err != nil {
+		return err
+	}
+	return c.unlabelNode(ctx, node, dead)
+}
+
+func (c *cluster) setReady(ctx context.Context, node string, ready corev1.ConditionStatus) error {
+	now := time.Now().UTC().Format(time.RFC3339)
+	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q,"lastHeartbeatTime":%q}]}}`, ready, now, now)
+	_, err := c.core.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	return err
+}
+
 // removeFakeNodes removes them all.
 func (c *cluster) removeFakeNodes(ctx context.Context) error {
 	return c.core.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "bench=fake"})
@@ -154,6 +179,11 @@ func (c *cluster) removeFakeNodes(ctx context.Context) error {
 
 // each does something with all items, several at a time.
 func each[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
+	return eachOf(ctx, parallel, items, do)
+}
+
+// eachOf does something with all items, so many at a time.
+func eachOf[T any](ctx context.Context, parallel int, items []T, do func(context.Context, T) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	for _, i := range items {

@@ -201,11 +201,21 @@ func (c *cluster) deleteEgressIP(ctx context.Context, name string) error {
 
 // labelEgress makes a node an egress node, or none.
 func (c *cluster) labelEgress(ctx context.Context, name string, is bool) error {
-	value := "null"
 	if is {
-		value = `""`
+		return c.labelNode(ctx, name, v1.LabelEgressAssignable, "")
 	}
-	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, v1.LabelEgressAssignable, value)
+	return c.unlabelNode(ctx, name, v1.LabelEgressAssignable)
+}
+
+func (c *cluster) labelNode(ctx context.Context, name, key, value string) error {
+	return c.patchNode(ctx, name, fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value))
+}
+
+func (c *cluster) unlabelNode(ctx context.Context, name, key string) error {
+	return c.patchNode(ctx, name, fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, key))
+}
+
+func (c *cluster) patchNode(ctx context.Context, name, patch string) error {
 	_, err := c.core.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	return err
 }

@@ -25,6 +25,7 @@ func figures() []figure {
 		{"join", joins},
 		{"add", adds},
 		{"memory", memory},
+		{"statuses", statuses},
 		{"reprogram", reprogram},
 		{"planned-move", plannedMoves},
 		{"false-alarms", falseAlarms},

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/kube"
@@ -21,7 +20,6 @@ import (
 const (
 	reprogramIPs   = 1000
 	reprogramNodes = 10
-	dead           = "bench-dead" // the label of a fake node whose Lease is not renewed
 )
 
 // reprogram measures what the death of a node costs the others' agents: 1,000 EgressIPs on ten nodes that exist in the API only and on a
@@ -214,7 +212,7 @@ func (r *reprogramming) run(ctx context.Context) error {
 		return err
 	}
 	victim := r.fakes[0].name
-	if err := r.setReady(ctx, victim, false); err != nil {
+	if _, err := r.die(ctx, victim); err != nil {
 		return err
 	}
 	given, err := r.left(ctx, victim, before)
@@ -286,7 +284,7 @@ func (r *reprogramming) timePods(ctx context.Context, reported time.Time) error 
 
 // putBack has the dead node return, and the EgressIPs that it hosted made anew: it is the one that hosts least, so that all go to it.
 func (r *reprogramming) putBack(ctx context.Context, victim string, before map[string]string) error {
-	if err := r.setReady(ctx, victim, true); err != nil {
+	if err := r.revive(ctx, victim); err != nil {
 		return err
 	}
 	var moved []int
@@ -307,19 +305,4 @@ func (r *reprogramming) putBack(ctx context.Context, victim string, before map[s
 		return err
 	}
 	return sleepUntil(ctx, time.Now().Add(4*time.Second)) // former holders let go after 2 s
-}
-
-// setReady has a fake node die or return.
-func (r *reprogramming) setReady(ctx context.Context, name string, ready bool) error {
-	status, label := corev1.ConditionTrue, "null"
-	if !ready {
-		status, label = corev1.ConditionFalse, `""`
-	}
-	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, dead, label)
-	if _, err := r.core.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-		return err
-	}
-	patch = fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Bench"}]}}`, status)
-	_, err := r.core.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
-	return err
 }
