@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -150,11 +149,8 @@ func (s *statusScene) lose(ctx context.Context) (took time.Duration, moved int, 
 			victim = n.name
 		}
 	}
-	if err := s.labelNode(ctx, victim, "bench", "dead"); err != nil { // or it would be repaired
-		return 0, 0, err
-	}
-	start := time.Now()
-	if err := s.setReady(ctx, victim, corev1.ConditionFalse); err != nil {
+	start, err := s.die(ctx, victim)
+	if err != nil {
 		return 0, 0, err
 	}
 	for {
@@ -171,20 +167,10 @@ func (s *statusScene) lose(ctx context.Context) (took time.Duration, moved int, 
 		}
 	}
 	took = time.Since(start)
-	if err := s.setReady(ctx, victim, corev1.ConditionTrue); err != nil {
-		return 0, 0, err
-	}
-	if err := s.labelNode(ctx, victim, "bench", "fake"); err != nil {
+	if err := s.revive(ctx, victim); err != nil {
 		return 0, 0, err
 	}
 	return took, count[victim], s.ready(ctx)
-}
-
-func (s *statusScene) setReady(ctx context.Context, node string, ready corev1.ConditionStatus) error {
-	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q,"lastHeartbeatTime":%q}]}}`,
-		ready, time.Now().UTC().Format(time.RFC3339), time.Now().UTC().Format(time.RFC3339))
-	_, err := s.core.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
-	return err
 }
 
 // floor patches a tenth of the statuses, with a condition of our own: the controller lets that be.
