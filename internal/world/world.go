@@ -22,6 +22,7 @@ type World struct {
 	selecting   map[string][]*EgressIP  // by namespace, in order of precedence
 	holdings    map[string]*Holding     // by node
 	lingering   map[string][]netip.Addr // by EgressIP
+	tunnels     map[string]Tunnel       // by node
 	attachments map[string]*Attachment
 	services    map[string]*Service
 
@@ -33,7 +34,7 @@ func New(self string, c *Config) *World {
 	return &World{
 		Self: self, Config: c, nodes: map[string]*Node{}, namespaces: map[string]*Namespace{}, pods: map[string]*Pod{},
 		podsIn: map[string]map[string]*Pod{}, egressIPs: map[string]*EgressIP{}, selecting: map[string][]*EgressIP{},
-		holdings: map[string]*Holding{}, lingering: map[string][]netip.Addr{}, attachments: map[string]*Attachment{}, services: map[string]*Service{},
+		holdings: map[string]*Holding{}, lingering: map[string][]netip.Addr{}, tunnels: map[string]Tunnel{}, attachments: map[string]*Attachment{}, services: map[string]*Service{},
 	}
 }
 
