@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestEstablishedSurvive: connections by an address whose node is well survive the loss of the other address' node, its return, and the move of that
+// address to a third node, the pod's own.
+func TestEstablishedSurvive(t *testing.T) {
+	const count = 24
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes[1], c.nodes[2])
+	k := keptBy(t, c.hosts[0])
+	stays, moves := c.number(62)[0], c.number(63)[0]
+	e := c.egressIP(t, "established", []netip.Addr{stays, moves}, n.itself(), metav1.LabelSelector{})
+	where := e.ready()
+	n.runs(pod{name: "a", node: c.nodes[0], keeps: count})
+	connections := k.from(count, stays, moves)
+	t.Logf("%d of %d connections by %s", len(connections), count, stays)
+
+	lost := where[moves.String()]
+	c.powerOff(t, lost)
+	k.live("while the other node is away", connections)
+	within(t, notReadyTimeout, func() error { return e.notOn(lost) })
+	k.live("after Kubernetes heard of it", connections)
+	c.powerOn(t, lost)
+	e.ready()
+	k.live("after the other node has returned", connections)
+
+	c.labelEgress(t, c.nodes[0])
+	lost = e.ready()[moves.String()]
+	c.powerOff(t, lost)
+	within(t, notReadyTimeout, func() error { return e.notOn(lost) })
+	if at := e.ready()[moves.String()]; at != c.nodes[0].Name {
+		t.Fatalf("%s is on %s, want %s", moves, at, c.nodes[0].Name)
+	}
+	k.live("with the other address on the pod's node", connections)
+	c.powerOn(t, lost)
+	n.from("a").to(family4or6(c.outside(0), stays)).spreadsOver(stays, moves)
+	k.live("at the end", connections)
+}
+
+// TestFailoverWithoutControlPlane: the power of one of two hosting nodes goes while neither the API server nor a controller can be reached. The pods'
+// nodes find out by themselves: all new connections go by the other.
+func TestFailoverWithoutControlPlane(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes[1], c.nodes[2])
+	ips := []netip.Addr{c.number(64)[0], c.number(65)[0]}
+	e := c.egressIP(t, "alone", ips, n.itself(), metav1.LabelSelector{})
+	where := e.ready()
+	seen := c.capture(t)
+	n.runs(pod{name: "a", node: c.nodes[0], sends: true})
+	within(t, soon, func() error { return seen.steady(ips, ips) })
+	c.sessionsUp(t, c.nodes[0].Name, 2)
+
+	stop := c.cutControlPlane(t)
+	begin := time.Now()
+	c.powerOff(t, where[ips[1].String()])
+	within(t, soon, func() error { return seen.steady(ips, ips[:1]) })
+	l := seen.lost(begin.Add(-100 * time.Millisecond))
+	t.Logf("%s", l)
+	stop()
+	c.powerOn(t, where[ips[1].String()])
+	within(t, notReadyTimeout, func() error { return seen.steady(ips, ips) })
+	for source, count := range seen.sources() {
+		if source.Is4() == ips[0].Is4() && !slices.Contains(ips, source) {
+			t.Errorf("%d datagrams from %s, want none but from %v", count, source, ips)
+		}
+	}
+}
+
+// steady is nil if of the last second no new connection of the addresses' family was lost, and they came from exactly these sources.
+func (s *capture) steady(family, want []netip.Addr) error {
+	by, last := map[netip.Addr]int{}, map[netip.Addr]int{}
+	begin := time.Now().Add(-time.Second)
+	for _, x := range s.since(begin) {
+		if x.kind != "new" || x.src.Is4() != family[0].Is4() {
+			continue
+		}
+		by[x.src]++
+		if before, ok := last[x.dst]; ok && x.number > before+1 {
+			return fmt.Errorf("%d datagrams to %s lost", x.number-before-1, x.dst)
+		}
+		last[x.dst] = x.number
+	}
+	for _, ip := range family {
+		if (by[ip] > 0) != slices.Contains(want, ip) {
+			return fmt.Errorf("datagrams by source in a second: %v, want some of each of %v alone", by, want)
+		}
+	}
+	return nil
+}
+
+func (s *capture) sources() map[netip.Addr]int {
+	out := map[netip.Addr]int{}
+	for _, x := range s.since(time.Time{}) {
+		out[x.src]++
+	}
+	return out
+}
+
+// sessionsUp waits until a node hears so many others.
+func (c *cluster) sessionsUp(t *testing.T, node string, count int) {
+	t.Helper()
+	within(t, soon, func() error {
+		if up := strings.Count(c.on(t, node, "ovs-vsctl", "--columns=bfd_status", "find", "Interface", "bfd_status:state=up"), "state=up"); up < count {
+			return fmt.Errorf("node %s has %d sessions that are up, want %d", node, up, count)
+		}
+		return nil
+	})
+}
+
+// cutControlPlane takes the API server off the nodes' network, until the test ends or what it returns is called.
+func (c *cluster) cutControlPlane(t *testing.T) (mend func()) {
+	t.Helper()
+	set := func(state string) error {
+		out, err := exec.Command("ip", "-n", c.FabricNetns(), "link", "set", c.FabricPort(c.ControlPlane()), state).CombinedOutput()
+		if err != nil {
+			return errors.New(string(out))
+		}
+		return nil
+	}
+	if err := set("down"); err != nil {
+		t.Fatal(err)
+	}
+	mend = func() {
+		if err := set("up"); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(mend)
+	return mend
+}
+
+// powerOff cuts a node's power; the node is on again when the test ends.
+func (c *cluster) powerOff(t *testing.T, node string) {
+	t.Helper()
+	if err := c.PowerOff(node); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.PowerOn(context.Background(), node); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// powerOn boots a node and waits until Kubernetes has it Ready.
+func (c *cluster) powerOn(t *testing.T, node string) {
+	t.Helper()
+	if err := c.PowerOn(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	within(t, podsTimeout, func() error { return c.isReady(node) })
+}
+
+// notOn is nil if a node hosts nothing of an EgressIP.
+func (e egressIP) notOn(node string) error {
+	o, err := e.get()
+	if err != nil {
+		return err
+	}
+	for ip, at := range nodesOf(o) {
+		if at == node {
+			return fmt.Errorf("%s is still on node %s", ip, node)
+		}
+	}
+	return nil
+}
