@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"net/netip"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,12 +58,9 @@ func (c *Cluster) FabricNetns() string { return c.layout.fabricNetns() }
 // FabricBridge is the bridge inside FabricNetns.
 func (c *Cluster) FabricBridge() string { return bridge }
 
-// ControlPlane is the name of the machine that the API server runs on, with the controllers and the scheduler of Kubernetes.
-func (c *Cluster) ControlPlane() string { return c.layout.controlPlane().name }
-
-// FabricPort is the interface inside FabricNetns that a node, a host or the control plane is plugged into; empty if there is none of the name.
+// FabricPort is the interface inside FabricNetns that a node or host is plugged into; empty if there is none of the name.
 func (c *Cluster) FabricPort(name string) string {
-	for _, e := range slices.Concat(c.layout.nodes(), c.layout.hosts(), []endpoint{c.layout.controlPlane()}) {
+	for _, e := range append(c.layout.nodes(), c.layout.hosts()...) {
 		if e.name == name {
 			return e.port
 		}

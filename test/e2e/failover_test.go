@@ -2,10 +2,8 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -65,13 +63,21 @@ func TestFailoverWithoutControlPlane(t *testing.T) {
 	within(t, soon, func() error { return seen.steady(ips, ips) })
 	c.sessionsUp(t, c.nodes[0].Name, 2)
 
-	stop := c.cutControlPlane(t)
+	if err := c.StopControlPlane(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	start := func() {
+		if err := c.StartControlPlane(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(start)
 	begin := time.Now()
 	c.powerOff(t, where[ips[1].String()])
 	within(t, soon, func() error { return seen.steady(ips, ips[:1]) })
 	l := seen.lost(begin.Add(-100 * time.Millisecond))
 	t.Logf("%s", l)
-	stop()
+	start()
 	c.powerOn(t, where[ips[1].String()])
 	within(t, notReadyTimeout, func() error { return seen.steady(ips, ips) })
 	for source, count := range seen.sources() {
@@ -85,15 +91,15 @@ func TestFailoverWithoutControlPlane(t *testing.T) {
 func (s *capture) steady(family, want []netip.Addr) error {
 	by, last := map[netip.Addr]int{}, map[netip.Addr]int{}
 	begin := time.Now().Add(-time.Second)
-	for _, x := range s.since(begin) {
-		if x.kind != "new" || x.src.Is4() != family[0].Is4() {
+	for _, x := range s.Since(begin) {
+		if x.Kind != "new" || x.Src.Is4() != family[0].Is4() {
 			continue
 		}
-		by[x.src]++
-		if before, ok := last[x.dst]; ok && x.number > before+1 {
-			return fmt.Errorf("%d datagrams to %s lost", x.number-before-1, x.dst)
+		by[x.Src]++
+		if before, ok := last[x.Dst]; ok && x.Number > before+1 {
+			return fmt.Errorf("%d datagrams to %s lost", x.Number-before-1, x.Dst)
 		}
-		last[x.dst] = x.number
+		last[x.Dst] = x.Number
 	}
 	for _, ip := range family {
 		if (by[ip] > 0) != slices.Contains(want, ip) {
@@ -105,8 +111,8 @@ func (s *capture) steady(family, want []netip.Addr) error {
 
 func (s *capture) sources() map[netip.Addr]int {
 	out := map[netip.Addr]int{}
-	for _, x := range s.since(time.Time{}) {
-		out[x.src]++
+	for _, x := range s.Since(time.Time{}) {
+		out[x.Src]++
 	}
 	return out
 }
@@ -120,28 +126,6 @@ func (c *cluster) sessionsUp(t *testing.T, node string, count int) {
 		}
 		return nil
 	})
-}
-
-// cutControlPlane takes the API server off the nodes' network, until the test ends or what it returns is called.
-func (c *cluster) cutControlPlane(t *testing.T) (mend func()) {
-	t.Helper()
-	set := func(state string) error {
-		out, err := exec.Command("ip", "-n", c.FabricNetns(), "link", "set", c.FabricPort(c.ControlPlane()), state).CombinedOutput()
-		if err != nil {
-			return errors.New(string(out))
-		}
-		return nil
-	}
-	if err := set("down"); err != nil {
-		t.Fatal(err)
-	}
-	mend = func() {
-		if err := set("up"); err != nil {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(mend)
-	return mend
 }
 
 // powerOff cuts a node's power; the node is on again when the test ends.

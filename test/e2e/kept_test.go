@@ -31,7 +31,7 @@ func keptBy(t *testing.T, host sandbox.Member) *kept {
 	t.Helper()
 	k := &kept{t: t, all: map[string]line{}}
 	var listener net.Listener
-	err := inNetns(host.Name, func() (err error) {
+	err := sandbox.InNetns(host.Name, func() (err error) {
 		listener, err = net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(keepPort)))
 		return err
 	})
