@@ -43,7 +43,8 @@ func main() {
 }
 
 func parse(args []string) (*options, error) {
-	o := &options{config: world.Config{JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets()}}
+	o := &options{config: world.Config{JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
+		SlotSubnets: world.DefaultSlotSubnets(), ReachabilityTimeout: world.DefaultReachabilityTimeout}}
 	f := flag.NewFlagSet("egret-controller", flag.ExitOnError)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says how to reach the API server; without it, as a pod does")
 	f.StringVar(&o.nodeName, "node-name", os.Getenv("NODE_NAME"), "`name` of the node that this runs on: the identity in the election")

@@ -85,7 +85,8 @@ func bootID() (string, error) {
 }
 
 func config(mode, cluster, services string) (world.Config, error) {
-	c := world.Config{GatewayMode: world.GatewayMode(mode), JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets()}
+	c := world.Config{GatewayMode: world.GatewayMode(mode), JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
+		SlotSubnets: world.DefaultSlotSubnets(), ReachabilityTimeout: world.DefaultReachabilityTimeout}
 	if c.GatewayMode != world.SharedGateway && c.GatewayMode != world.LocalGateway {
 		return c, fmt.Errorf("gateway mode %q: give shared or local", mode)
 	}

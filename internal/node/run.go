@@ -164,6 +164,11 @@ func bringUp(ctx context.Context, o Options, t *targets) error {
 	if err := t.ovs.EnsureBridge(ctx, ovs.Bridge{Name: world.IntegrationBridge, DatapathType: datapath, FailMode: "secure"}); err != nil {
 		return err
 	}
+	if o.Config.ReachabilityTimeout > 0 {
+		if err := t.ovs.EnsureBridge(ctx, ovs.Bridge{Name: world.LivenessBridge, DatapathType: datapath, FailMode: "secure"}); err != nil {
+			return err
+		}
+	}
 	uplink := ovs.Uplink{Bridge: o.Config.Bridge, Device: o.Config.UplinkInterface, DatapathType: datapath}
 	return t.ovs.MoveUplink(ctx, uplink, func(ctx context.Context) error { return baseFlows(ctx, o, t) })
 }
@@ -247,6 +252,7 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 	go a.reports.run(ctx)
 	go a.annotations.run(ctx)
 	go a.guard.run(ctx, t.ear.Claims())
+	go a.listen(ctx, t.ovs)
 	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
 	go each(ctx, host, func() { a.readHost(ctx) })
 	go each(ctx, restarts, a.loop.Reread)

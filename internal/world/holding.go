@@ -26,12 +26,6 @@ func (w *World) Holders(egressIP string, ip netip.Addr) []string {
 	return out
 }
 
-// Alive says whether packets sent to a node have a chance: it exists and Kubernetes hears of it.
-func (w *World) Alive(node string) bool {
-	n := w.Node(node)
-	return n != nil && n.Ready
-}
-
 // Lingers says whether this node goes on translating to an address that it has just given up.
 func (w *World) Lingers(egressIP string, ip netip.Addr) bool {
 	w.saw(KindHolders, egressIP)
@@ -103,14 +97,14 @@ func (w *World) DelYielded(c Claim) []Touch {
 func (w *World) SetHolding(h *Holding) []Touch {
 	old := w.holdings[h.Node]
 	w.holdings[h.Node] = h
-	return holdersTouched(old, h)
+	return append(holdersTouched(old, h), w.hostsTouched(h.Node, old, h)...)
 }
 
 // DelHolding removes what a node said.
 func (w *World) DelHolding(node string) []Touch {
 	old := w.holdings[node]
 	delete(w.holdings, node)
-	return holdersTouched(old, nil)
+	return append(holdersTouched(old, nil), w.hostsTouched(node, old, nil)...)
 }
 
 // Holding is what a node says it holds, or nil. It does not record.

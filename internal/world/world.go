@@ -24,6 +24,7 @@ type World struct {
 	holdings    map[string]*Holding     // by node
 	lingering   map[string][]netip.Addr // by EgressIP
 	yielded     map[Claim]string        // to which node
+	tunnels     map[string]Tunnel       // by node
 	attachments map[string]*Attachment
 	services    map[string]*Service
 	unreachable map[string]Unreachability // by node
@@ -37,7 +38,7 @@ func New(self string, c *Config) *World {
 		Self: self, Config: c, nodes: map[string]*Node{}, namespaces: map[string]*Namespace{}, pods: map[string]*Pod{},
 		podsIn: map[string]map[string]*Pod{}, egressIPs: map[string]*EgressIP{}, selecting: map[string][]*EgressIP{}, demands: map[string]*demands{},
 		holdings: map[string]*Holding{}, lingering: map[string][]netip.Addr{}, attachments: map[string]*Attachment{}, services: map[string]*Service{},
-		unreachable: map[string]Unreachability{}, yielded: map[Claim]string{},
+		unreachable: map[string]Unreachability{}, yielded: map[Claim]string{}, tunnels: map[string]Tunnel{},
 	}
 }
 

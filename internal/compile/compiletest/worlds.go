@@ -22,6 +22,7 @@ func Config(mode world.GatewayMode) *world.Config {
 		},
 		ServiceSubnets: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:10:96::/112")},
 		JoinSubnets:    world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
+		SlotSubnets: world.DefaultSlotSubnets(), ReachabilityTimeout: world.DefaultReachabilityTimeout,
 		UplinkInterface: "eth0", Bridge: "breth0", UserspaceOVS: true,
 	}
 }
@@ -125,7 +126,7 @@ func Change(t *rapid.T, w *world.World) []world.Touch { return Draw(t, w)(w) }
 func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	i := rapid.IntRange(0, 5).Draw(t, "i")
 	node := fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "node"))
-	switch rapid.IntRange(0, 13).Draw(t, "change") {
+	switch rapid.IntRange(0, 15).Draw(t, "change") {
 	case 0:
 		n := changedNode(t, node)
 		return func(w *world.World) []world.Touch { return w.SetNode(n) }
@@ -157,6 +158,9 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		return func(w *world.World) []world.Touch { return w.SetHolding(h) }
 	case 12:
 		return randomYield(t, world.Claim{EgressIP: fmt.Sprint("e", i%4), IP: EgressAddr(2 * (i % 4))[0]})
+	case 14:
+		heard := world.Tunnel(rapid.IntRange(0, 2).Draw(t, "heard"))
+		return func(w *world.World) []world.Touch { return w.SetTunnel(node, heard) }
 	}
 	s := &world.Service{Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{V4(10, 96, 0, 1)},
 		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []netip.AddrPort{netip.AddrPortFrom(V4(172, 18, 0, 250+i%2), 6443)}}}}

@@ -9,7 +9,7 @@ import (
 )
 
 // AssignableLabel on a node, with any value, lets it host egress IPs.
-const AssignableLabel = "k8s.ovn.org/egress-assignable"
+const AssignableLabel = world.AssignableLabel
 
 // Decision is what the controller says about one EgressIP.
 type Decision struct {

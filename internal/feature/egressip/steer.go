@@ -9,16 +9,14 @@ import (
 // steer says what a pod's node does with a served pod's packets of a family: reroute to the nodes that are ready for them, drop
 // while the EgressIP is in force and nobody is, or, with action "", nothing: the path the pod had, the node's own address.
 //
-// In order: nodes named in status that hold their address and are alive; a live node that still holds one though it is no longer
-// named, while its successor gets ready; a named holder that is not heard of, which may be all that is left.
+// An address leads to the node that status names for it, if it holds it and is alive; else to a live node that still holds it though it is no longer
+// named, while its successor gets ready. Where that is true of no address, named holders that are not heard of may be all that is left.
 func steer(w *world.World, e *world.EgressIP, f world.Family) (action string, nexthops []string) {
 	if !w.EgressIP(e.Name).Active(f) {
 		return "", nil
 	}
-	for _, nodes := range [][]string{namedHolders(w, e, f, true), formerHolders(w, e, f), namedHolders(w, e, f, false)} {
-		if hops := nexthopsOf(w, nodes, f); len(hops) > 0 {
-			return "reroute", hops
-		}
+	if hops := ways(w, e, f); len(hops) > 0 {
+		return "reroute", hops
 	}
 	if e.InForce[f] || e.DropWhenUnassigned {
 		return "drop", nil
@@ -60,6 +58,19 @@ func formerHolders(w *world.World, e *world.EgressIP, f world.Family) []string {
 		}
 	}
 	return out
+}
+
+// ways are the next hops to those who are ready, if anybody is: by slots where there are several addresses.
+func ways(w *world.World, e *world.EgressIP, f world.Family) []string {
+	if n := len(f.OfAddrs(e.IPs)); n > 1 && n <= world.Slots && w.Config.SlotTransit(0, 1, f).IsValid() {
+		return slotted(w, e, f)
+	}
+	for _, nodes := range [][]string{namedHolders(w, e, f, true), formerHolders(w, e, f), namedHolders(w, e, f, false)} {
+		if hops := nexthopsOf(w, nodes, f); len(hops) > 0 {
+			return hops
+		}
+	}
+	return nil
 }
 
 // nexthopsOf are addresses on the cluster router's side: this node's own gateway router, or the other zones' transit ports.

@@ -16,7 +16,7 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestNoWrongSource: an EgressIP is in force. Its addresses move at random, nodes come to be heard of or not, reboot, and learn of
+// TestNoWrongSource: an EgressIP is in force. Its addresses move at random, nodes come to be heard of or not, by Kubernetes and by each other, reboot, and learn of
 // everything late and in any order; each applies its plan row by row, and says what it holds only once it does. After every single row,
 // on any node, no selected pod's packet leaves with another source: it arrives as one of the EgressIP's addresses or is dropped.
 func TestNoWrongSource(t *testing.T) {
@@ -92,7 +92,7 @@ func (s *simulation) happens(f func(*world.World)) { s.history = append(s.histor
 func (s *simulation) step(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(t, "node")
 	n := s.nodes[name]
-	switch rapid.IntRange(0, 10).Draw(t, "what") {
+	switch rapid.IntRange(0, 11).Draw(t, "what") {
 	case 0:
 		s.assign(t)
 	case 1:
@@ -111,6 +111,9 @@ func (s *simulation) step(t *rapid.T) {
 		n.tell(s, name)
 	case 10:
 		n.hear(t)
+	case 11:
+		other := rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(t, "other")
+		n.world.SetTunnel(other, world.Tunnel(rapid.IntRange(0, 2).Draw(t, "heard")))
 	}
 }
 
