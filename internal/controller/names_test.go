@@ -22,7 +22,7 @@ func TestNamesAreTheAPIs(t *testing.T) {
 		egressip.ReasonHosted: v1.ReasonHosted, egressip.ReasonNodeIP: v1.ReasonNodeIP, egressip.ReasonDrop: v1.ReasonDrop,
 		egressip.ReasonServedByOther: v1.ReasonServedByOther, egressip.ReasonNoOverlap: v1.ReasonNoOverlap,
 		egressip.ConditionAddressConflict: v1.ConditionAddressConflict,
-		egressip.ReasonAddressInUse: v1.ReasonAddressInUse, egressip.ReasonNoConflict: v1.ReasonNoConflict,
+		egressip.ReasonAddressInUse:       v1.ReasonAddressInUse, egressip.ReasonNoConflict: v1.ReasonNoConflict,
 	} {
 		if have != want {
 			t.Errorf("have %q, the API says %q", have, want)
