@@ -293,6 +293,7 @@ func (c *Controller) ended(r result) {
 			if e := c.world.EgressIP(r.target.name); e != nil {
 				c.metrics.wrote(e, time.Now())
 			}
+			c.metrics.told(c.egressIPs.events[r.target.name])
 			for _, e := range c.egressIPs.takeEvents(r.target.name) {
 				c.post(e)
 			}
