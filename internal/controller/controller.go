@@ -129,6 +129,8 @@ func (c *Controller) end() {
 	c.metrics.leader.Set(0)
 	c.metrics.forget(nil)
 	c.outbox = nil
+	c.nodes.see(c.world) // what came and touched nothing would be lost, and every later write be of an old version
+	c.egressIPs.see(c.world)
 	for _, e := range c.egressIPs.says {
 		c.world.SetEgressIP(e)
 	}
