@@ -143,6 +143,8 @@ func (c *Controller) end() {
 	c.metrics.leader.Set(0)
 	c.metrics.forget(nil)
 	c.outbox = nil
+	c.nodes.see(c.world) // what came and touched nothing would be lost, and every later write be of an old version
+	c.egressIPs.see(c.world)
 	for _, e := range c.egressIPs.says {
 		c.world.SetEgressIP(e)
 	}
@@ -309,6 +311,7 @@ func (c *Controller) ended(r result) {
 			if e := c.world.EgressIP(r.target.name); e != nil {
 				c.metrics.wrote(e, time.Now())
 			}
+			c.metrics.told(c.egressIPs.events[r.target.name])
 			for _, e := range c.egressIPs.takeEvents(r.target.name) {
 				c.post(e)
 			}

@@ -60,12 +60,6 @@ func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision, over
 		for _, i := range d.Items {
 			load[i.Node]++
 		}
-		for _, e := range d.Events {
-			if e.Cause != "" {
-				m.moves.WithLabelValues(e.Cause).Inc()
-				m.moved(e)
-			}
-		}
 		if len(d.Conditions) > 0 && d.Conditions[0].Status != "True" {
 			lacking++
 		}
@@ -84,4 +78,14 @@ func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision, over
 	m.unassigned.Set(float64(lacking))
 	m.addresses.Set(float64(addresses))
 	m.conflicts.Set(float64(conflicts))
+}
+
+// told counts what a status that was just written made different. What another controller takes over before is its own to count.
+func (m *Metrics) told(events []egressip.Event) {
+	for _, e := range events {
+		if e.Cause != "" {
+			m.moves.WithLabelValues(e.Cause).Inc()
+			m.moved(e)
+		}
+	}
 }
