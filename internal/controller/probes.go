@@ -108,14 +108,12 @@ func managementAddrs(n *world.Node) []netip.Addr {
 // probeMetrics are those of the probes.
 type probeMetrics struct {
 	rtt         prometheus.Histogram
-	lost        prometheus.Counter
 	unreachable *prometheus.GaugeVec
 }
 
 func newProbeMetrics() probeMetrics {
 	return probeMetrics{
 		rtt:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_controller_probe_rtt_seconds", Help: "Time between a probe of a node and its answer.", Buckets: prometheus.ExponentialBuckets(0.0001, 3, 10)}),
-		lost:        prometheus.NewCounter(prometheus.CounterOpts{Name: "ovnkube_clustermanager_egress_ips_node_unreachable_total", Help: "Nodes that became unreachable."}),
 		unreachable: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "egret_controller_node_unreachable", Help: "1 for each node that is unreachable, by reason."}, []string{"node", "reason"}),
 	}
 }
@@ -123,7 +121,6 @@ func newProbeMetrics() probeMetrics {
 func (m *probeMetrics) reached(c probe.Change) {
 	m.unreachable.DeletePartialMatch(prometheus.Labels{"node": c.Node})
 	if c.Why != "" {
-		m.lost.Inc()
 		m.unreachable.WithLabelValues(c.Node, string(c.Why)).Set(1)
 	}
 }

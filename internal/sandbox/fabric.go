@@ -18,7 +18,7 @@ func ensureFabric(l layout) error {
 	if _, err := ensureNetns(l.fabricNetns()); err != nil {
 		return err
 	}
-	return inNetns(l.fabricNetns(), func() error {
+	return InNetns(l.fabricNetns(), func() error {
 		if _, err := netlink.LinkByName(bridge); err == nil {
 			return nil
 		}
@@ -44,10 +44,10 @@ func plug(l layout, e endpoint) error {
 	if _, err := ensureNetns(e.netns); err != nil {
 		return err
 	}
-	if err := inNetns(l.fabricNetns(), func() error { return addPair(e) }); err != nil {
+	if err := InNetns(l.fabricNetns(), func() error { return addPair(e) }); err != nil {
 		return fmt.Errorf("connect %s to the fabric: %w", e.name, err)
 	}
-	err := inNetns(e.netns, func() error {
+	err := InNetns(e.netns, func() error {
 		quietIPv6()
 		if err := setUp(uplink, l, e.ips); err != nil {
 			return err
@@ -62,7 +62,7 @@ func plug(l layout, e endpoint) error {
 
 // plugged says whether the endpoint's link to the fabric is there.
 func plugged(l layout, e endpoint) bool {
-	return isNetns(e.netns) && inNetns(l.fabricNetns(), func() error {
+	return isNetns(e.netns) && InNetns(l.fabricNetns(), func() error {
 		_, err := netlink.LinkByName(e.port)
 		return err
 	}) == nil
@@ -73,7 +73,7 @@ func unplug(l layout, e endpoint) error {
 	if !isNetns(l.fabricNetns()) {
 		return nil
 	}
-	return inNetns(l.fabricNetns(), func() error {
+	return InNetns(l.fabricNetns(), func() error {
 		link, err := netlink.LinkByName(e.port)
 		if errors.As(err, &netlink.LinkNotFoundError{}) {
 			return nil
