@@ -115,9 +115,9 @@ egret_controller_moves_total{cause="NodeUnreachable"} 1
 # HELP egret_controller_node_unreachable 1 for each node that is unreachable, by reason.
 # TYPE egret_controller_node_unreachable gauge
 egret_controller_node_unreachable{node="n1",reason="AgentAway"} 1
-# HELP ovnkube_clustermanager_egress_ips_node_unreachable_total Nodes that became unreachable.
+# HELP ovnkube_clustermanager_egress_ips_node_unreachable_total The total number of times assigned egress IP(s) were unreachable.
 # TYPE ovnkube_clustermanager_egress_ips_node_unreachable_total counter
-ovnkube_clustermanager_egress_ips_node_unreachable_total 2
+ovnkube_clustermanager_egress_ips_node_unreachable_total 1
 `
 	names := []string{"egret_controller_moves_total", "egret_controller_node_unreachable", "ovnkube_clustermanager_egress_ips_node_unreachable_total"}
 	if err := testutil.GatherAndCompare(m.Registry, strings.NewReader(want), names...); err != nil {

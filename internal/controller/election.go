@@ -22,7 +22,7 @@ const (
 	renewDeadline = 1500 * time.Millisecond
 	retryPeriod   = 300 * time.Millisecond
 	// yieldPause is how long a leader that is cut off leaves the lease to others.
-	yieldPause = 5 * time.Second
+	yieldPause = time.Second
 )
 
 // Reach is what is known of nodes. Identities in the election are nodes' names.
