@@ -43,8 +43,8 @@ const (
 	// tunnelKey tells the session's packets from those of OVN, whose tunnels share address and UDP port: it has no datapath of that key that
 	// spans nodes.
 	tunnelKey = "7"
-	// A node is down when it has been silent for three intervals of 100 ms. See README.md for what was measured.
-	interval, multiplier = "100", "3"
+	// A node is down when it has been silent for four intervals of 100 ms. See README.md for what was measured.
+	interval, multiplier = "100", "4"
 )
 
 // endpoints are those of OVN's tunnel to that node (feature zone, and the setting ovn-encap-ip): the session is to fail when that does.
