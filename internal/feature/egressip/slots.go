@@ -57,8 +57,8 @@ func home(w *world.World, e *world.EgressIP, ip netip.Addr) string {
 		return node
 	}
 	for _, node := range w.Holders(e.Name, ip) {
-		if w.Alive(node) && numbered(w, node) {
-			return node
+		if to := instead(w, e, node, ip); w.Alive(node) && numbered(w, to) {
+			return to
 		}
 	}
 	return ""
@@ -67,8 +67,8 @@ func home(w *world.World, e *world.EgressIP, ip netip.Addr) string {
 // named is the node that status names for an address, if it holds it and is alive, or is not; else "".
 func named(w *world.World, e *world.EgressIP, ip netip.Addr, alive bool) string {
 	for _, a := range e.Items {
-		if a.IP == ip && w.Holds(a.Node, e.Name, ip) && w.Alive(a.Node) == alive && numbered(w, a.Node) {
-			return a.Node
+		if to := instead(w, e, a.Node, ip); a.IP == ip && w.Holds(a.Node, e.Name, ip) && w.Alive(a.Node) == alive && numbered(w, to) {
+			return to
 		}
 	}
 	return ""

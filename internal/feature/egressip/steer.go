@@ -29,22 +29,25 @@ func namedHolders(w *world.World, e *world.EgressIP, f world.Family, alive bool)
 	var out []string
 	for _, a := range e.Items {
 		if world.FamilyOf(a.IP) == f && w.Holds(a.Node, e.Name, a.IP) && w.Alive(a.Node) == alive {
-			out = append(out, instead(w, e, a.Node, a.IP)...)
+			out = appendNode(out, instead(w, e, a.Node, a.IP))
 		}
 	}
 	return out
 }
 
-// instead is a holder, or the node that this one has given way to; none if that is no node of the cluster.
-func instead(w *world.World, e *world.EgressIP, node string, ip netip.Addr) []string {
-	to, yielded := w.Yielded(e.Name, ip)
-	switch {
-	case node != w.Self || !yielded:
-		return []string{node}
-	case to == "":
-		return nil
+// instead is a holder, or the node that this one has given way to; "" if that is no node of the cluster.
+func instead(w *world.World, e *world.EgressIP, node string, ip netip.Addr) string {
+	if to, yielded := w.Yielded(e.Name, ip); yielded && node == w.Self {
+		return to
 	}
-	return []string{to}
+	return node
+}
+
+func appendNode(list []string, node string) []string {
+	if node == "" {
+		return list
+	}
+	return append(list, node)
 }
 
 // formerHolders are live nodes that still hold an address of the EgressIP.
@@ -53,7 +56,7 @@ func formerHolders(w *world.World, e *world.EgressIP, f world.Family) []string {
 	for _, ip := range f.OfAddrs(e.IPs) {
 		for _, n := range w.Holders(e.Name, ip) {
 			if w.Alive(n) {
-				out = append(out, instead(w, e, n, ip)...)
+				out = appendNode(out, instead(w, e, n, ip))
 			}
 		}
 	}
