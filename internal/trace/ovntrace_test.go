@@ -93,7 +93,7 @@ type agreement struct {
 
 // start applies a plan with the real planes. The zone's own chassis is what its ovn-controller would write.
 func (a *agreement) start(t *testing.T, node string) {
-	e := ovntest.Start(t)
+	e := ovntest.StartDatabases(t)
 	a.zones[node] = e
 	e.SBCtl("chassis-add", node, "geneve", compiletest.Primary(int(node[1]-'0')).String())
 	o := ovn.Options{Wait: -1, Log: slog.New(slog.DiscardHandler)}
@@ -103,6 +103,7 @@ func (a *agreement) start(t *testing.T, node string) {
 		}
 		p.Close()
 	}
+	e.StartNorthd() // when all is there: else it may see ports before the chassis that they name, and complain
 	if err := e.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
