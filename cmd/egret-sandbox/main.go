@@ -51,6 +51,7 @@ func upCommand(o *sandbox.Options) *cobra.Command {
 	f.IntVar(&o.ExternalHosts, "external-hosts", o.ExternalHosts, "number of hosts outside the cluster")
 	f.StringVar((*string)(&o.GatewayMode), "gateway-mode", string(o.GatewayMode), "shared or local")
 	f.StringVar((*string)(&o.IPFamily), "ip-family", string(o.IPFamily), "ipv4, ipv6 or dual")
+	f.IntVar(&o.SecondaryNetworks, "secondary-networks", o.SecondaryNetworks, "number of networks beside the primary one, with a link of every node and host each")
 	f.StringVar((*string)(&o.CNI), "cni", string(o.CNI), "pod network: egret, or ptp as the plain reference")
 	return cmd
 }

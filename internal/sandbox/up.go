@@ -110,8 +110,8 @@ func adopt(l layout, p *progress) (state, error) {
 
 // wanted is the text of what a user can ask for.
 func (o Options) wanted() string {
-	return fmt.Sprintf("--nodes %d --external-hosts %d --gateway-mode %s --ip-family %s --cni %s",
-		o.Nodes, o.ExternalHosts, o.GatewayMode, o.IPFamily, o.CNI)
+	return fmt.Sprintf("--nodes %d --external-hosts %d --gateway-mode %s --ip-family %s --cni %s --secondary-networks %d",
+		o.Nodes, o.ExternalHosts, o.GatewayMode, o.IPFamily, o.CNI, o.SecondaryNetworks)
 }
 
 // datapath is OVS' on this machine: the kernel's where its module loads.
