@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/egret-net/egret/internal/cni"
@@ -225,6 +226,10 @@ func (a *Agent) readHost(ctx context.Context) {
 	}
 	if facts := hostFacts(h, a.config); facts != nil {
 		a.loop.Do(func(w *world.World) []world.Touch { return w.SetHost(facts) })
+	}
+	if !slices.Equal(h.Ours, a.ours) { // by us, or by somebody who took of it
+		a.ours = h.Ours
+		a.loop.Wake()
 	}
 }
 
