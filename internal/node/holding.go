@@ -2,11 +2,10 @@ package node
 
 import (
 	"cmp"
-	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
+	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 )
@@ -29,22 +28,16 @@ func (r Report) Equal(o Report) bool {
 	return r.Owner == o.Owner && slices.Equal(r.Holding, o.Holding) && slices.Equal(r.Problems, o.Problems)
 }
 
-// translates lists the egress IPs that a plan translates to: its NAT rows whose owner is an EgressIP.
+// translates lists the egress IPs that a plan translates to.
 func translates(s *plan.State) []Held {
-	found := map[Held]struct{}{}
-	for id, row := range s.NB.Rows() {
-		name, ok := strings.CutPrefix(s.NB.Owner(id), "egressip/")
-		if id.Table != "NAT" || !ok {
-			continue
-		}
-		external, _ := row.Cols["external_ip"].(string)
-		if ip, err := netip.ParseAddr(external); err == nil {
-			found[Held{name, ip}] = struct{}{}
-		}
+	var found []Held
+	for t := range egressip.Translations(s) {
+		found = append(found, Held(t))
 	}
-	return slices.SortedFunc(maps.Keys(found), func(a, b Held) int {
+	slices.SortFunc(found, func(a, b Held) int {
 		return cmp.Or(cmp.Compare(a.EgressIP, b.EgressIP), a.IP.Compare(b.IP))
 	})
+	return found
 }
 
 // report says what is held after a round. An egress IP is held once the flows that translate to it are in OVS (confirmed); until then

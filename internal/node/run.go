@@ -109,6 +109,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 		plane.For(plan.InNB|plan.InSetElems, t.nb),
 		plane.For(plan.InAnnouncements, announce.New(ctx, announce.Links{}, log)),
 		plane.For(plan.InSources|plan.InSourceExempt, conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)),
+		plane.For(plan.InSources|plan.InSourceExempt, conntrack.New(conntrack.Kernel{}, conntrack.Kernel{}, func() map[string]conntrack.Own { return hostSources(o) }, log)),
 	}
 	return t, nil
 }
@@ -125,6 +126,15 @@ func ownSources(ctx context.Context, o Options) map[string]conntrack.Own {
 		own.Pods = append(own.Pods, s.CIDR)
 	}
 	return map[string]conntrack.Own{plan.GatewayRouter(o.Node): own}
+}
+
+// hostSources say how to tell connections through the host's kernel that were given an egress IP: by their mark. Others are not ours to judge.
+func hostSources(o Options) map[string]conntrack.Own {
+	own := conntrack.Own{Mark: plan.MarkEgressLink, Mask: plan.MarkEgressLinkMask}
+	for _, s := range o.Config.ClusterSubnets {
+		own.Pods = append(own.Pods, s.CIDR)
+	}
+	return map[string]conntrack.Own{plan.HostKernel: own}
 }
 
 // afterBoot empties the logical network when the agent first starts after a boot. The databases are on disk and still say what this node held

@@ -2,7 +2,6 @@ package egressip
 
 import (
 	"net/netip"
-	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -16,19 +15,23 @@ func (Hosts) Per() world.Kind { return world.KindEgressIP }
 
 // Compile adds the translation to every address that this node hosts.
 func (Hosts) Compile(w *world.World, key string, out *plan.Rows) {
-	_, h, ok := w.Zone()
+	n, h, ok := w.Zone()
 	e := w.EgressIP(key)
 	if !ok || e == nil {
 		return
 	}
 	for _, f := range w.Config.Families() {
-		held := hosted(w, e, f)
-		if len(held) > 0 {
+		for _, ip := range hosted(w, e, f) {
+			primary, link := h.Home(ip)
+			if link != nil {
+				hostOnLink(w, n, e, f, ip, link, lingersOnly(w, e, ip), out)
+			}
+			if !primary {
+				continue
+			}
 			out.AddSet(allPods(e, f))
-		}
-		for _, ip := range held {
 			translate(w, e, f, ip, out)
-			if w.Lingers(e.Name, ip) && !slices.Contains(e.Items, world.Assignment{Node: w.Self, IP: ip}) {
+			if lingersOnly(w, e, ip) {
 				mute(w.Config, f, ip, out)
 			} else {
 				plan.Claim(&out.Announcements, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, plan.None{})
