@@ -18,7 +18,7 @@ func ensureFabric(l layout) error {
 	if _, err := ensureNetns(l.fabricNetns()); err != nil {
 		return err
 	}
-	return inNetns(l.fabricNetns(), func() error {
+	return InNetns(l.fabricNetns(), func() error {
 		if err := ensureBridge(bridge, 0, l.prefixedAll(l.gateways())); err != nil {
 			return err
 		}
@@ -58,10 +58,10 @@ func plug(l layout, e endpoint) error {
 		return err
 	}
 	links := append([]fabricLink{{bridge, e.port, uplink, e.mac, l.prefixedAll(e.ips)}}, e.secondary...)
-	if err := inNetns(l.fabricNetns(), func() error { return addPairs(e, links) }); err != nil {
+	if err := InNetns(l.fabricNetns(), func() error { return addPairs(e, links) }); err != nil {
 		return fmt.Errorf("connect %s to the fabric: %w", e.name, err)
 	}
-	err := inNetns(e.netns, func() error {
+	err := InNetns(e.netns, func() error {
 		quietIPv6()
 		for _, link := range links {
 			if err := setUp(link.name, link.ips); err != nil {
@@ -78,7 +78,7 @@ func plug(l layout, e endpoint) error {
 
 // plugged says whether the endpoint's link to the fabric is there.
 func plugged(l layout, e endpoint) bool {
-	return isNetns(e.netns) && inNetns(l.fabricNetns(), func() error {
+	return isNetns(e.netns) && InNetns(l.fabricNetns(), func() error {
 		_, err := netlink.LinkByName(e.port)
 		return err
 	}) == nil
@@ -89,7 +89,7 @@ func unplug(l layout, e endpoint) error {
 	if !isNetns(l.fabricNetns()) {
 		return nil
 	}
-	return inNetns(l.fabricNetns(), func() error {
+	return InNetns(l.fabricNetns(), func() error {
 		gone := deletePort(e.port)
 		for _, link := range e.secondary {
 			gone = errors.Join(gone, deletePort(link.port))

@@ -16,9 +16,9 @@ const netnsDir = "/run/netns"
 
 func netnsPath(name string) string { return filepath.Join(netnsDir, name) }
 
-// inNetns runs do on a thread of its own inside the named network namespace. Sockets opened and processes started by
+// InNetns runs do on a thread of its own inside the named network namespace. Sockets opened and processes started by
 // do stay in it. The thread is thrown away: a thread that could not change back would poison the pool.
-func inNetns(name string, do func() error) error {
+func InNetns(name string, do func() error) error {
 	result := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"syscall"
 
 	"github.com/egret-net/egret/internal/sandbox/nodeinit"
@@ -60,6 +61,36 @@ func (c *Cluster) refreshAgents(ctx context.Context, n node) error {
 		return err
 	}
 	return issueAgents(ctx, client, n, object)
+}
+
+// StopControlPlane ends etcd, API server, controllers and scheduler at once. No error if they do not run.
+func (c *Cluster) StopControlPlane(ctx context.Context) error {
+	unlock, err := lockState(ctx, c.layout, false)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if p, running := runningFrom(controlPlanePID(c.layout)); running {
+		return killAndWait([]process{p})
+	}
+	return nil
+}
+
+// StartControlPlane starts what StopControlPlane ended, with the data that it had, and returns when the API server answers.
+func (c *Cluster) StartControlPlane(ctx context.Context) error {
+	unlock, err := lockState(ctx, c.layout, false)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := c.startControlPlane(ctx, newProgress(io.Discard)); err != nil {
+		return err
+	}
+	client, err := c.Client()
+	if err != nil {
+		return err
+	}
+	return c.waitForAPI(ctx, client)
 }
 
 // Processes lists the supervised processes of a node.

@@ -40,7 +40,7 @@ func startDaemon(netns string, cmd *exec.Cmd, logFile string) (process, error) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setsid = true // an interrupt of the terminal is not for it
-	if err := inNetns(netns, cmd.Start); err != nil {
+	if err := InNetns(netns, cmd.Start); err != nil {
 		return process{}, fmt.Errorf("start %s: %w", filepath.Base(cmd.Path), err)
 	}
 	p, err := identify(cmd.Process.Pid)

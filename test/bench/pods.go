@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/egret-net/egret/test/traffic"
 )
 
 const namespace = "bench"
@@ -79,5 +81,5 @@ func (c *cluster) sendFrom(ctx context.Context, p *corev1.Pod, to netip.Addr) (*
 		return nil, fmt.Errorf("network namespace of pod %s: %w", p.Name, err)
 	}
 	return c.start(p.Spec.NodeName, "nsenter", "--net="+strings.TrimSpace(string(ns)), "/opt/egret/bin/egret-bench", "send",
-		netip.AddrPortFrom(to, trafficPort).String())
+		netip.AddrPortFrom(to, traffic.Port).String())
 }

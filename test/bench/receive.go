@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"runtime"
 	"sync"
 	"time"
 
-	"github.com/vishvananda/netns"
+	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/test/traffic"
 )
 
 // receiver notes which source the traffic at an external host has.
@@ -25,19 +25,11 @@ type receiver struct {
 // receive listens in a network namespace.
 func receive(namespace string) (*receiver, error) {
 	r := &receiver{since: map[netip.Addr]time.Time{}, change: make(chan struct{}, 1)}
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread, which is in another namespace, ends with the goroutine
-		ns, err := netns.GetFromName(namespace)
-		if err == nil {
-			err = netns.Set(ns)
-		}
-		if err == nil {
-			r.conn, err = net.ListenUDP("udp", &net.UDPAddr{Port: trafficPort})
-		}
-		done <- err
-	}()
-	if err := <-done; err != nil {
+	err := sandbox.InNetns(namespace, func() (err error) {
+		r.conn, err = net.ListenUDP("udp", &net.UDPAddr{Port: traffic.Port})
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("listen in %s: %w", namespace, err)
 	}
 	go r.run()

@@ -7,11 +7,8 @@ import (
 	"time"
 )
 
-const (
-	trafficPort = 9999
-	// every is the distance of packets: a figure that ends with a packet is at most so much too long.
-	every = 2 * time.Millisecond
-)
+// every is the distance of packets: a figure that ends with a packet is at most so much too long.
+const every = 2 * time.Millisecond
 
 // send sends numbered datagrams to an address for ever; it is this program's part inside a pod.
 func send(args []string) error {

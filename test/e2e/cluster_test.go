@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -20,12 +19,10 @@ import (
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/test/traffic"
 )
 
 const upTimeout = 5 * time.Minute
-
-// toolsDir holds sender on the nodes' disks and in the pods.
-const toolsDir = "/var/lib/egret-e2e"
 
 // cluster is the sandbox and what is needed to look at it.
 type cluster struct {
@@ -53,33 +50,7 @@ func start(ctx context.Context, o sandbox.Options) (*cluster, error) {
 	if c.kube, err = kube.NewClients(c.config); err != nil {
 		return nil, err
 	}
-	return c, c.installSender(ctx)
-}
-
-// installSender builds it and puts it on every node's disk.
-func (c *cluster) installSender(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "egret-e2e-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "sender")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./sender")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the sender: %w\n%s", err, out)
-	}
-	program, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	for _, n := range c.nodes {
-		script := fmt.Sprintf("mkdir -p %[1]s && cat > %[1]s/new && chmod +x %[1]s/new && mv %[1]s/new %[1]s/sender", toolsDir)
-		if _, err := c.feed(ctx, n.Name, program, "sh", "-c", script); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c, traffic.Install(ctx, s)
 }
 
 // feed runs a command on a node or host with this standard input, and returns its standard output.

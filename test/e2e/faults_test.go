@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/egret-net/egret/test/traffic"
 )
 
 // watched is how long the traffic is looked at after each kill: what a process does when it is back comes in this time.
@@ -29,7 +31,7 @@ func TestFaults(t *testing.T) {
 	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c", node: c.nodes[2], sends: true})
 	pods := []string{"a", "b", "c"}
 	seen.flowing(c, n, pods, time.Now(), soon)
-	f := &faults{t: t, c: c, n: n, seen: seen, pods: pods, worst: map[string]loss{}}
+	f := &faults{t: t, c: c, n: n, seen: seen, pods: pods, worst: map[string]traffic.Loss{}}
 	for _, process := range killed {
 		for _, node := range c.nodes {
 			f.kill(node.Name, process)
@@ -49,7 +51,7 @@ type faults struct {
 	n     *namespace
 	seen  *capture
 	pods  []string
-	worst map[string]loss
+	worst map[string]traffic.Loss
 }
 
 // kill ends a process as the kernel does when memory is short; nodes that do not run it are left alone.
@@ -81,8 +83,8 @@ func (f *faults) recovered(kind string, begin time.Time) {
 }
 
 // note keeps the worst of each kind.
-func (f *faults) note(kind string, l loss) {
-	if l.gap > f.worst[kind].gap {
+func (f *faults) note(kind string, l traffic.Loss) {
+	if l.Gap > f.worst[kind].Gap {
 		f.worst[kind] = l
 	}
 }
@@ -115,9 +117,9 @@ func (f *faults) power(e egressIP) {
 // sources counts datagrams of new connections by pod and source, after a time.
 func (f *faults) sources(begin time.Time) map[string]int {
 	out := map[string]int{}
-	for _, x := range f.seen.since(begin) {
-		if x.kind == "new" {
-			out[x.pod[strings.LastIndex(x.pod, "/")+1:]+" "+x.src.String()]++
+	for _, x := range f.seen.Since(begin) {
+		if x.Kind == "new" {
+			out[x.Pod[strings.LastIndex(x.Pod, "/")+1:]+" "+x.Src.String()]++
 		}
 	}
 	return out

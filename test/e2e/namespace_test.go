@@ -19,12 +19,12 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/test/traffic"
 )
 
 const (
 	mergePatch  = types.MergePatchType
 	podPort     = 8080
-	sinkPort    = 9999 // of hosts outside, for senders' datagrams
 	podsTimeout = 60 * time.Second
 )
 
@@ -80,13 +80,13 @@ func (n *namespace) runs(pods ...pod) {
 func (n *namespace) object(p pod) *corev1.Pod {
 	command := fmt.Sprintf("mkdir /uploads; exec /agnhost netexec --http-port=%d", podPort)
 	if p.sends {
-		command = toolsDir + "/sender " + n.name + "/" + p.name + " " + strings.Join(n.c.sinks(), " ") + " & " + command
+		command = traffic.Sender + " " + n.name + "/" + p.name + " " + strings.Join(traffic.Sinks(n.c.Cluster), " ") + " & " + command
 	}
 	var none int64
 	container := corev1.Container{
 		Name: "main", Image: "localhost/agnhost:latest", ImagePullPolicy: corev1.PullNever,
 		Command:      []string{"/bin/sh", "-c", command},
-		VolumeMounts: []corev1.VolumeMount{{Name: "tools", MountPath: toolsDir, ReadOnly: true}},
+		VolumeMounts: []corev1.VolumeMount{{Name: "tools", MountPath: traffic.Dir, ReadOnly: true}},
 	}
 	if p.hostPort != 0 {
 		container.Ports = []corev1.ContainerPort{{ContainerPort: podPort, HostPort: p.hostPort}}
@@ -97,20 +97,9 @@ func (n *namespace) object(p pod) *corev1.Pod {
 			NodeName: p.node.Name, Containers: []corev1.Container{container}, TerminationGracePeriodSeconds: &none,
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, // stays when its node is away
 			Volumes: []corev1.Volume{{Name: "tools", VolumeSource: corev1.VolumeSource{
-				HostPath: &corev1.HostPathVolumeSource{Path: toolsDir}}}},
+				HostPath: &corev1.HostPathVolumeSource{Path: traffic.Dir}}}},
 		},
 	}
-}
-
-// sinks are where senders send to: every address of every host outside.
-func (c *cluster) sinks() []string {
-	var out []string
-	for _, h := range c.hosts {
-		for _, ip := range h.IPs {
-			out = append(out, netip.AddrPortFrom(ip, sinkPort).String())
-		}
-	}
-	return out
 }
 
 // learn notes a pod's addresses; the error says that it is not Ready.

@@ -34,8 +34,7 @@ func main() {
 func send(to, payload string) {
 	var fresh, old net.Conn
 	ticks := time.NewTicker(interval)
-	for n := 0; ; n++ {
-		<-ticks.C
+	for n := 0; ; n++ { // the first at once: a pod may send before anybody has looked at it
 		if n%renew == 0 {
 			fresh = dial(to, fresh)
 		}
@@ -46,6 +45,7 @@ func send(to, payload string) {
 		if n%seldom == 0 {
 			write(old, fmt.Sprint(payload, " old ", n/seldom))
 		}
+		<-ticks.C
 	}
 }
 

@@ -1,0 +1,97 @@
+package traffic
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Sighting is one datagram of a sender, as it was on its way to a host outside.
+type Sighting struct {
+	At       time.Time
+	Pod      string // the name that the sender was given
+	Kind     string // new or old, see sender
+	Number   int
+	Src, Dst netip.Addr
+}
+
+// parse reads an Ethernet frame with a sender's datagram in it. What is inside a tunnel is none.
+func parse(frame []byte) (Sighting, bool) {
+	const ethernet, udp = 14, 17
+	var s Sighting
+	var segment []byte
+	switch {
+	case len(frame) > ethernet+28 && binary.BigEndian.Uint16(frame[12:]) == 0x0800 && frame[ethernet+9] == udp:
+		ip := frame[ethernet:]
+		s.Src, s.Dst = netip.AddrFrom4([4]byte(ip[12:])), netip.AddrFrom4([4]byte(ip[16:]))
+		segment = ip[int(ip[0]&0xf)*4:]
+	case len(frame) > ethernet+48 && binary.BigEndian.Uint16(frame[12:]) == 0x86dd && frame[ethernet+6] == udp:
+		ip := frame[ethernet:]
+		s.Src, s.Dst = netip.AddrFrom16([16]byte(ip[8:])), netip.AddrFrom16([16]byte(ip[24:]))
+		segment = ip[40:]
+	}
+	if len(segment) < 8 || binary.BigEndian.Uint16(segment[2:]) != Port {
+		return s, false
+	}
+	words := strings.Fields(string(segment[8:]))
+	if len(words) != 4 || words[0] != "egret-e2e" {
+		return s, false
+	}
+	var err error
+	s.Pod, s.Kind = words[1], words[2]
+	s.Number, err = strconv.Atoi(words[3])
+	return s, err == nil
+}
+
+// Wrong counts datagrams by pod and source ("POD as SOURCE"), of pods whose name begins so, where the source is none of want.
+func Wrong(all []Sighting, pods string, want []netip.Addr) map[string]int {
+	out := map[string]int{}
+	for _, s := range all {
+		if strings.HasPrefix(s.Pod, pods) && !slices.Contains(want, s.Src) {
+			out[s.Pod+" as "+s.Src.String()]++
+		}
+	}
+	return out
+}
+
+// Flow is what gaps and losses are measured in: a pod's datagrams of a kind to one address.
+type Flow struct {
+	Pod, Kind string
+	Dst       netip.Addr
+}
+
+// Flow is the one that a datagram is of.
+func (s Sighting) Flow() Flow { return Flow{s.Pod, s.Kind, s.Dst} }
+
+// Loss is what did not arrive in a time.
+type Loss struct {
+	Gap   time.Duration // the longest between two datagrams of a flow
+	Of    Flow          // the one with that gap
+	Total int           // datagrams of all flows that were sent between two that arrived
+}
+
+// String is a sentence for a test's log.
+func (l Loss) String() string {
+	return fmt.Sprintf("%s without %s connections of %s to %s; %d datagrams lost in all", l.Gap.Round(time.Millisecond), l.Of.Kind, l.Of.Pod, l.Of.Dst, l.Total)
+}
+
+// Lost says what is missing among sightings. What was sent before the first of a flow, or after its last, is not counted.
+func Lost(all []Sighting) Loss {
+	var l Loss
+	last := map[Flow]Sighting{}
+	for _, x := range all {
+		before, ok := last[x.Flow()]
+		if last[x.Flow()] = x; !ok || x.Number <= before.Number { // a pod that started anew counts anew
+			continue
+		}
+		l.Total += x.Number - before.Number - 1
+		if gap := x.At.Sub(before.At); gap > l.Gap {
+			l.Gap, l.Of = gap, x.Flow()
+		}
+	}
+	return l
+}
