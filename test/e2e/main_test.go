@@ -64,6 +64,7 @@ func options() (sandbox.Options, error) {
 	o.GatewayMode = sandbox.GatewayMode(orElse(os.Getenv("EGRET_E2E_MODE"), "shared"))
 	o.IPFamily = sandbox.IPFamily(orElse(os.Getenv("EGRET_E2E_FAMILY"), "dual"))
 	o.Name = orElse(os.Getenv("EGRET_E2E_NAME"), "e2e-"+string(o.GatewayMode))
+	o.SecondaryNetworks = 1
 	bin, err := filepath.Abs(orElse(os.Getenv("EGRET_E2E_BIN"), "../../bin"))
 	if err != nil {
 		return o, err
