@@ -117,11 +117,11 @@ func TestSecondary(t *testing.T) {
 			}
 			n.from("other").to(s.c.outside(0)).arrivesAs(s.c.nodes[1].IPs...)
 		}},
-		part{"OneLinkAnswers", func(t *testing.T, _ *namespace) { s.answersOnly(t) }},
-		part{"AddressTaken", func(t *testing.T, _ *namespace) { s.addressTaken() }},
-		part{"StrictReversePath", func(t *testing.T, _ *namespace) { s.strictReversePath() }},
-		part{"RuleOfSomebodyElse", func(t *testing.T, _ *namespace) { s.ruleOfSomebodyElse(t) }},
-		part{"RoutesFollow", func(t *testing.T, _ *namespace) { s.routesFollow(t) }},
+		part{"OneLinkAnswers", func(t *testing.T, n *namespace) { s.part(t, n).oneLinkAnswers() }},
+		part{"AddressTaken", func(t *testing.T, n *namespace) { s.part(t, n).addressTaken() }},
+		part{"StrictReversePath", func(t *testing.T, n *namespace) { s.part(t, n).strictReversePath() }},
+		part{"RuleOfSomebodyElse", func(t *testing.T, n *namespace) { s.part(t, n).ruleOfSomebodyElse() }},
+		part{"RoutesFollow", func(t *testing.T, n *namespace) { s.part(t, n).routesFollow() }},
 	)
 	s.e.delete()
 	within(t, soon, func() error { return s.nothingLeft(1) })
@@ -130,14 +130,20 @@ func TestSecondary(t *testing.T) {
 	}
 }
 
-// answersOnly: nobody on the primary network gets an answer for the address, which the host has as its own.
-func (s second) answersOnly(t *testing.T) {
+// part is the same in a part of the test.
+func (s second) part(t *testing.T, n *namespace) second {
+	s.T, s.n = t, n
+	return s
+}
+
+// oneLinkAnswers: nobody on the primary network gets an answer for the address, which the host has as its own.
+func (s second) oneLinkAnswers() {
 	for _, ip := range s.ips {
 		if s.resolves(s.c.hosts[0].Name, "eth0", ip) {
-			t.Errorf("somebody answers for %s on the primary network", ip)
+			s.Errorf("somebody answers for %s on the primary network", ip)
 		}
 		if !s.resolves(s.c.hosts[0].Name, link, ip) {
-			t.Errorf("nobody answers for %s on its own network", ip)
+			s.Errorf("nobody answers for %s on its own network", ip)
 		}
 	}
 }
@@ -148,9 +154,9 @@ func (s second) resolves(host, dev string, ip netip.Addr) bool {
 	single := netip.PrefixFrom(ip, ip.BitLen())
 	s.c.on(s.T, host, "sh", "-c", fmt.Sprintf("ip neigh flush %s; ip route replace %s dev %s", ip, single, dev))
 	defer s.c.on(s.T, host, "sh", "-c", fmt.Sprintf("ip route del %s dev %s; ip neigh flush %s", single, dev, ip))
+	s.c.on(s.T, host, "bash", "-c", fmt.Sprintf("echo x > /dev/udp/%s/9 || true", ip))
 	var answer string
 	within(s.T, soon, func() error {
-		s.c.on(s.T, host, "bash", "-c", fmt.Sprintf("echo x > /dev/udp/%s/9 || true", ip))
 		answer = s.c.on(s.T, host, "ip", "neigh", "show", ip.String(), "dev", dev)
 		if !strings.Contains(answer, "lladdr") && !strings.Contains(answer, "FAILED") {
 			return fmt.Errorf("host %s waits for %s on %s: %q", host, ip, dev, answer)
@@ -189,7 +195,7 @@ func (s second) strictReversePath() {
 }
 
 // ruleOfSomebodyElse stands where ours do, and stays.
-func (s second) ruleOfSomebodyElse(t *testing.T) {
+func (s second) ruleOfSomebodyElse() {
 	s.on(1, "ip rule add pref 6000 from 198.51.100.0/24 lookup main")
 	s.Cleanup(func() {
 		s.c.feed(context.Background(), s.c.nodes[1].Name, nil, "ip", "rule", "del", "pref", "6000", "from", "198.51.100.0/24")
@@ -197,12 +203,12 @@ func (s second) ruleOfSomebodyElse(t *testing.T) {
 	s.on(1, "ip addr add 192.0.2.1/32 dev lo; ip addr del 192.0.2.1/32 dev lo") // has everything looked at
 	s.leave()
 	if have := s.on(1, "ip rule"); !strings.Contains(have, "from 198.51.100.0/24 lookup main") {
-		t.Errorf("the rule has gone:\n%s", have)
+		s.Errorf("the rule has gone:\n%s", have)
 	}
 }
 
 // routesFollow: what the administrator routes by the link, pods reach by it, at once.
-func (s second) routesFollow(t *testing.T) {
+func (s second) routesFollow() {
 	if !s.ips[0].Is4() {
 		return
 	}
@@ -218,7 +224,7 @@ func (s second) routesFollow(t *testing.T) {
 		return nil
 	})
 	host := s.c.hosts[0].Name
-	s.c.on(t, host, "ip", "addr", "add", "198.51.100.7/32", "dev", "lo")
+	s.c.on(s.T, host, "ip", "addr", "add", "198.51.100.7/32", "dev", "lo")
 	s.Cleanup(func() { s.c.feed(context.Background(), host, nil, "ip", "addr", "del", "198.51.100.7/32", "dev", "lo") })
 	for _, p := range secondPods {
 		s.n.from(p).to(endpoint{"routed", []netip.Addr{netip.MustParseAddr("198.51.100.7")}, sandbox.ClientIPPort}).arrivesAs(s.ips...)
