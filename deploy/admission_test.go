@@ -198,6 +198,7 @@ func TestRefused(t *testing.T) {
 		"similar prefix":        {update{n1, "nodes", "", node("n1"), node("n1", annotated("not-k8s.ovn.org/x"))}, "not not-k8s.ovn.org/x"},
 		"another's taken away":  {update{n1, "nodes", "", node("n1", annotated("example.org/x")), node("n1")}, "not example.org/x"},
 		"own subnets":           {update{n1, "nodes", "", node("n1"), node("n1", annotated("k8s.ovn.org/node-subnets"))}, "allocated by egret-controller: the agent of node n1"},
+		"allocation problem":    {update{n1, "nodes", "", node("n1"), node("n1", annotated("egret.k8s.ovn.org/allocation-problem"))}, "allocated by egret-controller"},
 		"own id taken away":     {update{n1, "nodes", "", node("n1", annotated("k8s.ovn.org/node-id")), node("n1")}, "allocated by egret-controller"},
 		"status of another":     {update{n1, "nodes", "status", node("n2"), node("n2", host)}, "its own Node only"},
 		"Node, token unbound":   {update{unbound, "nodes", "", node("n1"), node("n1", host)}, noNode},

@@ -24,6 +24,9 @@ const (
 	// AnnotationNodeGatewayRouterLRPIfaddrs is the gateway router's address on the join switch by network, as JSON:
 	// {"default":{"ipv4":"100.64.0.3/16","ipv6":"fd98::3/64"}}.
 	AnnotationNodeGatewayRouterLRPIfaddrs = Prefix + "node-gateway-router-lrp-ifaddrs"
+	// AnnotationAllocationProblem says in words why the node has no id or subnets, or not those that its annotations ask
+	// for. It is there while that is so; an Event says it once.
+	AnnotationAllocationProblem = EgretPrefix + "allocation-problem"
 )
 
 // Annotations of a Node that its agent writes.

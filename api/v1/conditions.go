@@ -13,6 +13,16 @@ const (
 	// decision that no node can host any of them; losing the node does not clear it. While it is True, a selected pod
 	// leaves with an egress IP or not at all.
 	ConditionInForce = "InForce"
+
+	// ConditionFallback is True while, in a family that the object has addresses of, none of them has a node. Its reason
+	// is the choice of annotation egret.k8s.ovn.org/when-unassigned, NodeIP or Drop, and its message says what happens to
+	// the traffic of selected pods in that family.
+	ConditionFallback = "Fallback"
+
+	// ConditionOverlapped is True while another EgressIP serves pods that this one selects: of those that have a node, the
+	// one with the oldest creationTimestamp serves a pod, then the first by name. The message has the number of pods that
+	// this one stands by for, and who serves them. When that one goes, this one serves them at once.
+	ConditionOverlapped = "Overlapped"
 )
 
 // Reasons of conditions of an EgressIP.
@@ -49,6 +59,21 @@ const (
 
 	// ReasonNotHeld: no node has held any of the addresses since the object came or was last released (InForce False).
 	ReasonNotHeld = "NotHeld"
+
+	// ReasonHosted: in every family that the object has addresses of, one has a node (Fallback False).
+	ReasonHosted = "Hosted"
+
+	// ReasonNodeIP: selected pods leave with their node's address (Fallback True), which is the default.
+	ReasonNodeIP = "NodeIP"
+
+	// ReasonDrop: what selected pods send outside the cluster is dropped (Fallback True), as the annotation asks.
+	ReasonDrop = "Drop"
+
+	// ReasonServedByOther: another EgressIP serves pods that this one selects (Overlapped True).
+	ReasonServedByOther = "ServedByOther"
+
+	// ReasonNoOverlap: no other EgressIP serves a pod that this one selects (Overlapped False).
+	ReasonNoOverlap = "NoOverlap"
 )
 
 // Reasons of Events on an EgressIP. Those of type Warning are the ones OVN-Kubernetes emits.
@@ -63,8 +88,11 @@ const (
 	EventUnassignedRequest = "UnassignedRequest"
 	// EventInvalidEgressIP (Warning): an item of spec.egressIPs is not an address that can be hosted.
 	EventInvalidEgressIP = "InvalidEgressIP"
-	// EventUndefinedRequest (Warning): pods are selected by an older EgressIP as well, which serves them.
+	// EventUndefinedRequest (Warning): pods are selected by another EgressIP as well, which serves them: condition
+	// Overlapped has begun.
 	EventUndefinedRequest = "UndefinedRequest"
+	// EventFallback (Warning): no address of a family has a node, and what happens to the pods' traffic now.
+	EventFallback = "FellBack"
 	// EventAssigned (Normal): an address got a node.
 	EventAssigned = "Assigned"
 	// EventMoved (Normal): an address went from one node to another.

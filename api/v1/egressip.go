@@ -12,6 +12,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Assigned EgressIPs",type=string,JSONPath=`.status.assignedEgressIPs`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Overlapped",type=string,JSONPath=`.status.conditions[?(@.type=="Overlapped")].status`,priority=1
+// +kubebuilder:printcolumn:name="Fallback",type=string,JSONPath=`.status.conditions[?(@.type=="Fallback")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type EgressIP struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -90,7 +92,7 @@ type EgressIPStatus struct {
 	// +kubebuilder:validation:MaxItems=2
 	InForce []IPFamily `json:"inForce,omitempty"`
 
-	// Conditions are Assigned, Ready and InForce.
+	// Conditions are Assigned, Ready, InForce, Fallback and Overlapped.
 	//
 	// +optional
 	// +listType=map

@@ -135,7 +135,7 @@ func TestSchemaHasEveryField(t *testing.T) {
 
 func TestPrinterColumns(t *testing.T) {
 	crd := loadCRD(t)
-	const want = `e | ["172.18.0.33","172.18.0.44"] | n1,n2 | 172.18.0.33,172.18.0.44 | False | WaitingForNode | <nil>`
+	const want = `e | ["172.18.0.33","172.18.0.44"] | n1,n2 | 172.18.0.33,172.18.0.44 | False | WaitingForNode | True | NodeIP | <nil>`
 	if have := crd.Row(t, asMap(t, filled())); have != want {
 		t.Errorf("row\nhave %s\nwant %s", have, want)
 	}
@@ -169,6 +169,8 @@ func filled() *v1.EgressIP {
 			Conditions: []metav1.Condition{
 				{Type: v1.ConditionAssigned, Status: metav1.ConditionTrue, Reason: v1.ReasonAssigned, LastTransitionTime: metav1.Now()},
 				{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonWaitingForNode, LastTransitionTime: metav1.Now()},
+				{Type: v1.ConditionOverlapped, Status: metav1.ConditionTrue, Reason: v1.ReasonServedByOther, LastTransitionTime: metav1.Now()},
+				{Type: v1.ConditionFallback, Status: metav1.ConditionTrue, Reason: v1.ReasonNodeIP, LastTransitionTime: metav1.Now()},
 			},
 		},
 	}

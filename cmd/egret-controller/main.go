@@ -16,6 +16,7 @@ import (
 
 	"github.com/egret-net/egret/internal/controller"
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/metrics"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -74,15 +75,15 @@ func run(o *options) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	source := kube.NewSource(clients, kube.Nodes, kube.Pods, kube.Services, kube.EgressIPs, kube.EgressNodes)
-	metrics := controller.NewMetrics()
-	c := controller.New(&o.config, source, controller.APIWriter{Clients: clients, Node: o.nodeName}, metrics, log)
+	source := kube.NewSource(clients, kube.Nodes, kube.Namespaces, kube.Pods, kube.Services, kube.EgressIPs, kube.EgressNodes)
+	own := controller.NewMetrics()
+	c := controller.New(&o.config, source, controller.APIWriter{Clients: clients, Node: o.nodeName}, own, log)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { source.Run(ctx); return nil })
 	group.Go(func() error { c.Run(ctx); return nil })
 	group.Go(func() error { return controller.Elect(ctx, config, o.nodeName, c.Lead) })
-	group.Go(func() error { return controller.Serve(ctx, o.metricsAddress, metrics.Registry, c.Alive) })
+	group.Go(func() error { return metrics.Serve(ctx, o.metricsAddress, own.Registry, c.Alive) })
 	return group.Wait()
 }
 

@@ -36,6 +36,7 @@ func run() error {
 	f.StringVar(&o.CNISocket, "cni-socket", "/run/egret/cni.sock", "where egret-cni asks")
 	f.StringVar(&o.BootMarker, "boot-marker", "/run/egret/booted", "a file that is gone after a boot")
 	f.StringVar(&o.CNIConfDir, "cni-conf-dir", "/etc/cni/net.d", "where the container runtime looks for networks")
+	f.StringVar(&o.MetricsAddress, "metrics-address", "", "`host:port` for /metrics and /healthz; empty: neither is served")
 	mode := f.String("gateway-mode", "shared", "shared: pods leave through the gateway router; local: through the host")
 	uplink := f.String("gateway-interface", "eth0", "the node's uplink")
 	datapath := f.String("datapath", "system", "of Open vSwitch: system is the kernel's, netdev is in userspace")

@@ -127,6 +127,7 @@ func (c *Controller) end() {
 	}
 	c.log.Info("no longer leading")
 	c.metrics.leader.Set(0)
+	c.metrics.forget(nil)
 	c.outbox = nil
 	for _, e := range c.egressIPs.says {
 		c.world.SetEgressIP(e)
@@ -164,12 +165,17 @@ func (c *Controller) catchUp() {
 // apply brings a change into the world, and says when it calls for a decision.
 func (c *Controller) apply(change kube.Change) {
 	now := time.Now()
-	for _, t := range change(c.world) {
+	touched := change(c.world)
+	c.egressIPs.overlaps.Touch(touched)
+	for _, t := range touched {
 		switch t.Kind {
 		case world.KindPod, world.KindPods, world.KindNamespace, world.KindEgressIPsIn:
 			c.decideBy(now.Add(lazily))
 		case world.KindEgressIP:
 			c.changed(t.Key, now)
+		case world.KindHolders:
+			c.metrics.held(c.world, t.Key, now)
+			c.decideBy(now)
 		case world.KindEgressIPs: // KindEgressIP comes with it
 		default:
 			c.decideBy(now)
@@ -228,14 +234,17 @@ func (c *Controller) decide(now time.Time) {
 		c.settle(target{kube.Nodes, name})
 	}
 	all := egressip.Assign(c.world)
+	c.egressIPs.place(c.world, all)
 	for e := range c.world.EachEgressIP() { // the oldest is written first
+		c.metrics.latencies.decided(e.Name, all[e.Name], now)
 		c.egressIPs.decide(c.world, e.Name, all[e.Name], now)
 		c.settle(target{kube.EgressIPs, e.Name})
 	}
 	for t := range c.outbox.letters { // also those of objects that are gone
 		c.settle(t)
 	}
-	c.metrics.decided(c.world, all)
+	c.metrics.forget(c.world)
+	c.metrics.decided(c.world, all, c.egressIPs.overlaps)
 }
 
 // settle writes one object if it is not what it should be.
@@ -281,6 +290,9 @@ func (c *Controller) ended(r result) {
 	case r.err == nil:
 		c.metrics.writes.WithLabelValues(resource).Inc()
 		if r.target.resource == kube.EgressIPs {
+			if e := c.world.EgressIP(r.target.name); e != nil {
+				c.metrics.wrote(e, time.Now())
+			}
 			for _, e := range c.egressIPs.takeEvents(r.target.name) {
 				c.post(e)
 			}

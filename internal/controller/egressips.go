@@ -19,10 +19,14 @@ type egressIPs struct {
 	says   map[string]*world.EgressIP // as the API last showed it
 	should map[string]*world.EgressIP // the same, with the status that was decided
 	events map[string][]egressip.Event
+	// overlaps hears of all that changes, from the API and by decisions.
+	overlaps *egressip.Overlaps
 }
 
 func newEgressIPs() *egressIPs {
-	return &egressIPs{says: map[string]*world.EgressIP{}, should: map[string]*world.EgressIP{}, events: map[string][]egressip.Event{}}
+	return &egressIPs{
+		says: map[string]*world.EgressIP{}, should: map[string]*world.EgressIP{}, events: map[string][]egressip.Event{}, overlaps: egressip.NewOverlaps(),
+	}
 }
 
 // see takes in what changed in the world, and puts there what was decided.
@@ -65,7 +69,7 @@ func (s *egressIPs) forget(name string) {
 
 func (s *egressIPs) put(w *world.World, e *world.EgressIP) {
 	s.should[e.Name] = e
-	w.SetEgressIP(e)
+	s.overlaps.Touch(w.SetEgressIP(e))
 }
 
 func withStatus(e *world.EgressIP, items []world.Assignment, inForce [2]bool, conditions []world.Condition) *world.EgressIP {
@@ -74,14 +78,25 @@ func withStatus(e *world.EgressIP, items []world.Assignment, inForce [2]bool, co
 	return &n
 }
 
-// decide puts a decision about an object in place.
+// place puts the assignments of a decision in place. Who serves a pod, and who stands by, follows from all of them.
+func (s *egressIPs) place(w *world.World, all map[string]egressip.Decision) {
+	for name, d := range all {
+		if e := w.EgressIP(name); !slices.Equal(e.Items, d.Items) || e.InForce != d.InForce {
+			s.put(w, withStatus(e, d.Items, d.InForce, e.Conditions))
+		}
+	}
+	s.overlaps.Update(w)
+}
+
+// decide puts a decision about an object in place, which place has seen.
 func (s *egressIPs) decide(w *world.World, name string, d egressip.Decision, now time.Time) {
 	old := w.EgressIP(name)
-	e := withStatus(old, d.Items, d.InForce, conditions(old, d.Conditions, now))
+	overlapped, events := s.overlaps.Condition(old)
+	e := withStatus(old, d.Items, d.InForce, conditions(old, append(d.Conditions, overlapped), now))
 	if s.should[name] == nil || !sameStatus(old, e) {
 		s.put(w, e)
 	}
-	s.events[name] = append(s.events[name], d.Events...)
+	s.events[name] = slices.Concat(s.events[name], d.Events, events)
 }
 
 // conditions are those that were decided, dated, and those of others.
@@ -106,9 +121,7 @@ func filter(e *world.EgressIP, which func(world.Condition) bool) []world.Conditi
 }
 
 // ours are the conditions that this controller writes; others' stay as they are.
-func ours(c world.Condition) bool {
-	return c.Type == egressip.ConditionAssigned || c.Type == egressip.ConditionReady || c.Type == egressip.ConditionInForce
-}
+func ours(c world.Condition) bool { return egressip.Decides(c.Type) }
 
 func foreign(c world.Condition) bool { return !ours(c) }
 
@@ -128,7 +141,8 @@ func sameCondition(a, b world.Condition) bool {
 // echo says that an object came back from the API just as it was decided: there is nothing new to decide.
 func (s *egressIPs) echo(e *world.EgressIP) bool {
 	should := s.should[e.Name]
-	return should != nil && should.UID == e.UID && should.Generation == e.Generation && should.Created.Equal(e.Created) && sameStatus(should, e)
+	return should != nil && should.UID == e.UID && should.Generation == e.Generation && should.Created.Equal(e.Created) &&
+		should.DropWhenUnassigned == e.DropWhenUnassigned && sameStatus(should, e)
 }
 
 // takeEvents are the Events to post now that the status is written.

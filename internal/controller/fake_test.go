@@ -156,6 +156,7 @@ func (a *api) PatchNode(_ context.Context, name, version string, set map[string]
 		n.Annotations = map[string]string{}
 	}
 	maps.Copy(n.Annotations, set)
+	maps.DeleteFunc(n.Annotations, func(_, value string) bool { return value == "" })
 	a.showNode(n)
 	return n.ResourceVersion, nil
 }

@@ -15,10 +15,13 @@ type Metrics struct {
 	decisions   prometheus.Histogram
 	assignments *prometheus.GaugeVec
 	unassigned  prometheus.Gauge
+	standingBy  prometheus.Gauge
 	moves       *prometheus.CounterVec
 	writes      *prometheus.CounterVec
 	writeErrors *prometheus.CounterVec
 	eventErrors prometheus.Counter
+	*latencies
+	*upstream
 }
 
 // NewMetrics registers all metrics.
@@ -29,26 +32,33 @@ func NewMetrics() *Metrics {
 		decisions:   prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_controller_decision_seconds", Help: "Time of one decision about the whole cluster.", Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8)}),
 		assignments: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "egret_controller_assigned_egress_ips", Help: "Egress IPs assigned to a node."}, []string{"node"}),
 		unassigned:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_unassigned_egressips", Help: "EgressIP objects that lack a node for an address."}),
+		standingBy:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_overlapped_pods", Help: "Pods that more than one EgressIP selects: one serves them, the others stand by."}),
 		moves:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_moves_total", Help: "Egress IPs that left a node, by cause."}, []string{"cause"}),
 		writes:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_writes_total", Help: "Writes to the API server that it took."}, []string{"resource"}),
 		writeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_write_errors_total", Help: "Writes to the API server that failed; they are tried again."}, []string{"resource"}),
 		eventErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "egret_controller_event_errors_total", Help: "Events that were not posted."}),
+		latencies:   newLatencies(),
+		upstream:    newUpstream(),
 	}
 	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.leader, m.decisions, m.assignments, m.unassigned, m.moves, m.writes, m.writeErrors, m.eventErrors)
+		m.leader, m.decisions, m.assignments, m.unassigned, m.standingBy, m.moves, m.writes, m.writeErrors, m.eventErrors,
+		m.failover, m.programming, m.addresses, m.unreachable, m.rebalanced)
 	return m
 }
 
 // decided counts what a decision says.
-func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision) {
-	load, lacking := map[string]int{}, 0
-	for _, d := range all {
+func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision, overlaps *egressip.Overlaps) {
+	m.standingBy.Set(float64(overlaps.Pods()))
+	load, lacking, addresses := map[string]int{}, 0, 0
+	for name, d := range all {
+		addresses += len(w.EgressIP(name).IPs)
 		for _, i := range d.Items {
 			load[i.Node]++
 		}
 		for _, e := range d.Events {
 			if e.Cause != "" {
 				m.moves.WithLabelValues(e.Cause).Inc()
+				m.moved(e)
 			}
 		}
 		if len(d.Conditions) > 0 && d.Conditions[0].Status != "True" {
@@ -62,4 +72,5 @@ func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision) {
 		}
 	}
 	m.unassigned.Set(float64(lacking))
+	m.addresses.Set(float64(addresses))
 }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/feature/zone"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/world"
@@ -20,11 +21,10 @@ const reasonAllocation = "NodeAllocation"
 type nodes struct {
 	says   map[string]*world.Node
 	should map[string]*world.Node
-	told   map[string]string // the problems of a node that people were told of
 }
 
 func newNodes() *nodes {
-	return &nodes{says: map[string]*world.Node{}, should: map[string]*world.Node{}, told: map[string]string{}}
+	return &nodes{says: map[string]*world.Node{}, should: map[string]*world.Node{}}
 }
 
 // see takes in what changed in the world, and puts there what was decided.
@@ -33,7 +33,6 @@ func (s *nodes) see(w *world.World) {
 		if w.Node(name) == nil {
 			delete(s.says, name)
 			delete(s.should, name)
-			delete(s.told, name)
 		}
 	}
 	for _, name := range w.Nodes() {
@@ -48,7 +47,7 @@ func (s *nodes) seeOne(w *world.World, name string) {
 	}
 	s.says[name] = n
 	if should != nil {
-		s.put(w, withAllocation(n, should.ID, should.Subnets, should.Join, should.Transit))
+		s.put(w, withAllocation(n, should.ID, should.Subnets, should.Join, should.Transit, should.AllocationProblem))
 	}
 }
 
@@ -57,23 +56,21 @@ func (s *nodes) put(w *world.World, n *world.Node) {
 	w.SetNode(n)
 }
 
-func withAllocation(n *world.Node, id int, subnets, join, transit []netip.Prefix) *world.Node {
+func withAllocation(n *world.Node, id int, subnets, join, transit []netip.Prefix, problem string) *world.Node {
 	c := *n
-	c.ID, c.Subnets, c.Join, c.Transit = id, subnets, join, transit
+	c.ID, c.Subnets, c.Join, c.Transit, c.AllocationProblem = id, subnets, join, transit, problem
 	return &c
 }
 
-// decide puts an allocation in place, and returns what people should know of it and do not yet.
+// decide puts an allocation in place, and returns what people should know of it and the node does not say yet.
 func (s *nodes) decide(w *world.World, name string, a zone.Allocation) []kube.Event {
-	old := w.Node(name)
-	if n := withAllocation(old, a.ID, a.Subnets, a.Join, a.Transit); s.should[name] == nil || !sameAllocation(old, n) {
+	old, text := w.Node(name), strings.Join(a.Problems, "; ")
+	if n := withAllocation(old, a.ID, a.Subnets, a.Join, a.Transit, text); s.should[name] == nil || !sameAllocation(old, n) {
 		s.put(w, n)
 	}
-	text := strings.Join(a.Problems, "; ")
-	if text == "" || text == s.told[name] {
+	if text == "" || text == old.AllocationProblem {
 		return nil
 	}
-	s.told[name] = text
 	return []kube.Event{{
 		// Kubernetes' own components name a node by its name in place of the UID, and kubectl describe looks for that.
 		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name, UID: types.UID(name)},
@@ -82,7 +79,8 @@ func (s *nodes) decide(w *world.World, name string, a zone.Allocation) []kube.Ev
 }
 
 func sameAllocation(a, b *world.Node) bool {
-	return a.ID == b.ID && slices.Equal(a.Subnets, b.Subnets) && slices.Equal(a.Join, b.Join) && slices.Equal(a.Transit, b.Transit)
+	return a.ID == b.ID && slices.Equal(a.Subnets, b.Subnets) && slices.Equal(a.Join, b.Join) && slices.Equal(a.Transit, b.Transit) &&
+		a.AllocationProblem == b.AllocationProblem
 }
 
 // annotations are those that a node should have and has not. What could not be allocated is left as it is.
@@ -95,5 +93,9 @@ func annotations(says, should *world.Node) map[string]string {
 	if slices.Equal(says.Subnets, subnets) {
 		subnets = nil
 	}
-	return kube.AllocationAnnotations(id, subnets, should.Join, should.Transit)
+	set := kube.AllocationAnnotations(id, subnets, should.Join, should.Transit)
+	if says.AllocationProblem != should.AllocationProblem {
+		set[v1.AnnotationAllocationProblem] = should.AllocationProblem
+	}
+	return set
 }

@@ -10,7 +10,7 @@ import (
 // Writer is the API server, as far as the controller writes. Its methods are called concurrently, for one object at a time; each
 // returns the object's new resourceVersion.
 type Writer interface {
-	// PatchNode merges annotations into a node, if it is still at version.
+	// PatchNode merges annotations into a node, if it is still at version; it removes those that are empty.
 	PatchNode(ctx context.Context, name, version string, annotations map[string]string) (string, error)
 	// PatchEgressIPStatus makes the status say what e says, if the object is still at e.Version.
 	PatchEgressIPStatus(ctx context.Context, e *world.EgressIP) (string, error)

@@ -206,7 +206,7 @@ func TestStatusComesBack(t *testing.T) {
 func TestHolding(t *testing.T) {
 	h := &world.Holding{Node: "n1", BootID: "b", Holds: map[string][]netip.Addr{"f": {netip.MustParseAddr("172.18.0.9"), netip.MustParseAddr("172.18.0.8")}, "e": {netip.MustParseAddr("fd00::1")}}}
 	o := EgressNode(h, "uid", "v1", nil)
-	if o.Status.HoldingCount != 3 || o.OwnerReferences[0].UID != "uid" || o.Status.Holding[1].IP != "172.18.0.8" {
+	if o.Status.HoldingCount != 3 || o.Status.HeldIPs != "fd00::1,172.18.0.8,172.18.0.9" || o.OwnerReferences[0].UID != "uid" || o.Status.Holding[1].IP != "172.18.0.8" {
 		t.Errorf("have %+v", o)
 	}
 	have := Holding(o)

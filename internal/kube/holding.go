@@ -78,11 +78,14 @@ func EgressNode(h *world.Holding, nodeUID, agentVersion string, problems []strin
 		}},
 		Status: egretv1.EgressNodeStatus{FormatVersion: egretv1.FormatVersion, BootID: h.BootID, AgentVersion: agentVersion, Problems: problems},
 	}
+	var ips []string
 	for _, name := range slices.Sorted(maps.Keys(h.Holds)) {
 		for _, ip := range sorted(h.Holds[name], netip.Addr.Compare) {
 			o.Status.Holding = append(o.Status.Holding, egretv1.Held{EgressIP: name, IP: ip.String()})
+			ips = append(ips, ip.String())
 		}
 	}
+	o.Status.HeldIPs = strings.Join(ips, ",")
 	o.Status.HoldingCount = int32(len(o.Status.Holding))
 	return o
 }

@@ -17,6 +17,7 @@ func Node(o *corev1.Node) *world.Node {
 	n := &world.Node{
 		Name: o.Name, UID: string(o.UID), Labels: o.Labels, ChassisID: o.Annotations[v1.AnnotationNodeChassisID], Ready: ready(o),
 		BootID: o.Status.NodeInfo.BootID, Deleting: o.DeletionTimestamp != nil, Version: o.ResourceVersion,
+		AllocationProblem: o.Annotations[v1.AnnotationAllocationProblem],
 	}
 	for _, r := range nodeReaders {
 		text, there := o.Annotations[r.annotation]

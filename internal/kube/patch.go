@@ -14,13 +14,20 @@ import (
 // metadata is what a merge patch says of an object's metadata. A resourceVersion makes the API server refuse it (conflict) unless the
 // object is still at that version.
 type metadata struct {
-	ResourceVersion string            `json:"resourceVersion,omitempty"`
-	Annotations     map[string]string `json:"annotations,omitempty"`
+	ResourceVersion string         `json:"resourceVersion,omitempty"`
+	Annotations     map[string]any `json:"annotations,omitempty"`
 }
 
-// PatchNode merges annotations into a node, if it is still at version; an empty version is any. It returns the new version.
+// PatchNode merges annotations into a node, if it is still at version; an empty version is any, and an empty annotation is removed. It
+// returns the new version.
 func (c *Clients) PatchNode(ctx context.Context, name, version string, annotations map[string]string) (string, error) {
-	body := encode(map[string]metadata{"metadata": {version, annotations}})
+	values := map[string]any{}
+	for key, value := range annotations {
+		if values[key] = value; value == "" {
+			values[key] = nil // RFC 7386
+		}
+	}
+	body := encode(map[string]metadata{"metadata": {version, values}})
 	var n corev1.Node
 	err := c.Core.Patch(types.MergePatchType).Resource(string(Nodes)).Name(name).Body([]byte(body)).Do(ctx).Into(&n)
 	if err != nil {

@@ -23,14 +23,15 @@ import (
 
 // Agent is one node's agent.
 type Agent struct {
-	config *world.Config
-	self   string
-	log    *slog.Logger
-	loop   *Loop
-	ovs    *ovs.DB
-	api    *API
-	source *kube.Source
-	cni    *cniserver.Server
+	config  *world.Config
+	self    string
+	log     *slog.Logger
+	loop    *Loop
+	ovs     *ovs.DB
+	api     *API
+	source  *kube.Source
+	cni     *cniserver.Server
+	metrics *Metrics
 	// confirmed says whether the zone's hypervisor has what the Northbound says.
 	confirmed func() bool
 
@@ -104,12 +105,18 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 		a.reports.forget()
 	}
 	a.reports.put(a.last)
+	a.metrics.told(a.last)
 }
 
 // tidy lets pods go on that were held back, and takes the addresses of those that have ended.
 func (a *Agent) tidy(ctx context.Context, w *world.World) {
+	heldBack := 0
+	defer func() { a.metrics.heldBack.Set(float64(heldBack)) }()
 	for _, key := range w.Attachments() {
 		at, p := w.Attachment(key), w.Pod(key)
+		if at.HeldBack {
+			heldBack++
+		}
 		if at.HeldBack && egressip.Waiting(w, key) == "" {
 			go a.letGo(ctx, at)
 		}
@@ -167,9 +174,9 @@ func podNetworksValue(nets cniserver.PodNetworks) (map[string]any, error) {
 
 // newAgent is an agent without its targets; Run gives it those.
 func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
-	a := &Agent{config: c, self: self, log: log}
+	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics()}
 	a.subnets.Store(&[]netip.Prefix{})
 	a.loop = NewLoop(world.New(self, c), all.Features(), log)
-	a.loop.Settle, a.loop.Grown, a.loop.After = a.settle, a.grown, a.after
+	a.loop.Settle, a.loop.Grown, a.loop.After, a.loop.Ran = a.settle, a.grown, a.after, a.metrics.ran
 	return a
 }

@@ -100,7 +100,7 @@ func wholePatch(o *egretv1.EgressNode) ([]byte, error) {
 		"metadata": map[string]any{"ownerReferences": o.OwnerReferences},
 		"status": map[string]any{
 			"formatVersion": o.Status.FormatVersion, "bootID": o.Status.BootID, "agentVersion": o.Status.AgentVersion,
-			"holding": o.Status.Holding, "holdingCount": o.Status.HoldingCount, "problems": o.Status.Problems,
+			"holding": o.Status.Holding, "holdingCount": o.Status.HoldingCount, "heldIPs": o.Status.HeldIPs, "problems": o.Status.Problems,
 		},
 	})
 }

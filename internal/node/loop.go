@@ -40,7 +40,9 @@ type Loop struct {
 	Settle func(*world.World, *plan.State) []world.Touch
 	// After is told of each round, in the loop.
 	After func(context.Context, *world.World, Outcome)
-	Log   *slog.Logger
+	// Ran is told of each round that looked at targets.
+	Ran func(Outcome)
+	Log *slog.Logger
 
 	world *world.World
 	memo  *compile.Memo
@@ -71,6 +73,7 @@ func NewLoop(w *world.World, features []compile.Feature, log *slog.Logger) *Loop
 		Log: log, world: w, memo: compile.NewMemo(features), wake: make(chan struct{}, 1), passed: make(chan struct{}),
 		Settle: func(*world.World, *plan.State) []world.Touch { return nil },
 		Grown:  func(context.Context, *world.World, Outcome) {}, After: func(context.Context, *world.World, Outcome) {},
+		Ran: func(Outcome) {},
 	}
 }
 
@@ -237,6 +240,7 @@ func (l *Loop) runRound(ctx context.Context, r round, planes []plane.Plane) bool
 	err := l.applyPlan(ctx, r.synced, planes)
 	l.last = l.outcome(err)
 	l.last.Duration = time.Since(start)
+	l.Ran(l.last)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		l.Log.Warn("a round did not go through; it will be repeated", "round", r.number, "refused", len(l.last.Refused), "first", firstLine(err))
 	}

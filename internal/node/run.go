@@ -15,6 +15,7 @@ import (
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/metrics"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
@@ -38,6 +39,7 @@ type Options struct {
 	CNISocket                         string // /run/egret/cni.sock
 	CNIConfDir                        string // /etc/cni/net.d
 	BootMarker                        string // /run/egret/booted: a file that a boot removes
+	MetricsAddress                    string // host:port of /metrics and /healthz; empty: neither is served
 }
 
 // targets are the planes of a node, and what else is asked of them.
@@ -75,6 +77,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	}
 	a.follow(ctx, o, t, host)
 	go a.serveCNI(ctx, o)
+	go a.serveMetrics(ctx, o, t)
 	a.loop.Run(ctx)
 	return nil
 }
@@ -205,8 +208,9 @@ func (a *Agent) connect(o Options, t *targets) error {
 	a.reports = newMailbox("what this node holds", Report.Equal, a.api.Report, a.log)
 	a.annotations = newMailbox("this node's addresses", maps.Equal[map[string]string], a.api.AnnotateNode, a.log)
 	a.ovs, a.confirmed = t.ovs, t.nb.Confirmed
-	a.loop.Planes, a.loop.Early = t.all, []plane.Plane{t.all[0], t.nft, t.flow}
+	a.loop.Planes, a.loop.Early = plane.Timed(t.all, a.metrics.applied), []plane.Plane{t.all[0], t.nft, t.flow}
 	a.cni = cniserver.New(cniserver.FromOVS(t.ovs), a, a.log)
+	a.cni.Answered = a.metrics.answered
 	return nil
 }
 
@@ -289,6 +293,22 @@ func (a *Agent) changes(ctx context.Context) {
 		}
 	}
 }
+
+// serveMetrics goes without when the address is taken: pods and egress IPs do not depend on it.
+func (a *Agent) serveMetrics(ctx context.Context, o Options, t *targets) {
+	a.metrics.countBlocked(&o.Config, t.flow.Packets, a.log)
+	alive := func() bool {
+		short, cancel := context.WithTimeout(ctx, healthWait)
+		defer cancel()
+		return a.loop.Ask(short, func(*world.World) {}) == nil
+	}
+	if err := metrics.Serve(ctx, o.MetricsAddress, a.metrics.Registry, alive); err != nil {
+		a.log.Error("no metrics are served", "error", err)
+	}
+}
+
+// healthWait is how long a round may take before the agent counts as stuck; ovs-ofctl and OVN are given up earlier.
+const healthWait = 15 * time.Second
 
 // serveCNI attaches pods once the node can; the runtime finds the configuration then, and the kubelet says Ready.
 func (a *Agent) serveCNI(ctx context.Context, o Options) {

@@ -26,7 +26,8 @@ type Rows struct {
 	SourceExempt map[netip.Addr]None
 }
 
-// State is everything a node must hold: every owner's Rows, merged.
+// State is everything a node must hold: every owner's Rows, merged. What plans grow by comes in through Replace: planes may keep to what it
+// noted.
 type State struct {
 	NB            Table[RowID, Row]
 	SB            Table[RowID, Row]
@@ -48,6 +49,7 @@ type State struct {
 	SourceExempt  Table[netip.Addr, None]
 
 	changed Tables
+	elems   elemLog
 }
 
 // New is an empty State.
@@ -66,6 +68,7 @@ func New() *State {
 func (s *State) Replace(owner string, old, new *Rows) {
 	s.changed |= replace(InNB, s.NB, owner, old.NB, new.NB)
 	s.changed |= replace(InSB, s.SB, owner, old.SB, new.SB)
+	s.elems.note(old.SetElems, new.SetElems)
 	s.changed |= replace(InSetElems, s.SetElems, owner, old.SetElems, new.SetElems)
 	s.changed |= replace(InOVSIDs, s.OVSIDs, owner, old.OVSIDs, new.OVSIDs)
 	s.changed |= replace(InPorts, s.Ports, owner, old.Ports, new.Ports)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/egret-net/egret/internal/sandbox/image"
@@ -18,6 +19,12 @@ const (
 	ovsSocket  = "/run/openvswitch/db.sock"
 	nbSocket   = "/run/ovn/ovnnb_db.sock"
 	sbSocket   = "/run/ovn/ovnsb_db.sock"
+)
+
+// Ports of /metrics and /healthz on a node: OVN-Kubernetes' own, of ovnkube-master and ovnkube-node.
+const (
+	ControllerMetricsPort = 9409
+	AgentMetricsPort      = 9410
 )
 
 // controllers run on the first nodes: one leads, the other stands by.
@@ -136,6 +143,7 @@ func agentUnit(l layout, e endpoint, datapath string) nodeinit.Unit {
 			"--gateway-mode", string(l.options.GatewayMode),
 			"--gateway-interface", uplink,
 			"--datapath", datapath,
+			"--metrics-address", ":" + strconv.Itoa(AgentMetricsPort),
 		}, networkFlags(l)...),
 		Needs: []string{nodeEtc + "/node.kubeconfig", ovsSocket, nbSocket, sbSocket},
 	}
@@ -147,6 +155,7 @@ func controllerUnit(l layout, e endpoint) nodeinit.Unit {
 		Args: append([]string{nodeBin + "/egret-controller",
 			"--node-name", e.name,
 			"--kubeconfig", nodeEtc + "/controller.kubeconfig",
+			"--metrics-address", ":" + strconv.Itoa(ControllerMetricsPort),
 		}, networkFlags(l)...),
 		Needs: []string{nodeEtc + "/controller.kubeconfig"},
 	}

@@ -3,6 +3,7 @@ package world
 import (
 	"cmp"
 	"maps"
+	"net/netip"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -40,7 +41,7 @@ func (w *World) Serving(p *Pod, f Family) *EgressIP {
 // not been given up.
 func (e *EgressIP) Active(f Family) bool {
 	return e.InForce[f] || slices.ContainsFunc(e.Items, func(a Assignment) bool { return FamilyOf(a.IP) == f }) ||
-		e.DropWhenUnassigned && len(f.OfAddrs(e.IPs)) > 0
+		e.DropWhenUnassigned && e.Asks(f)
 }
 
 // SelectedPods are the pods that an EgressIP selects, served by it or not, sorted by key.
@@ -85,7 +86,13 @@ func (w *World) SetEgressIP(e *EgressIP) []Touch {
 
 // servesAlike says that e serves the pods of a namespace exactly where it did as o.
 func (e *EgressIP) servesAlike(o *EgressIP) bool {
-	return e.Active(V4) == o.Active(V4) && e.Active(V6) == o.Active(V6) && e.Pods.String() == o.Pods.String()
+	return e.Active(V4) == o.Active(V4) && e.Active(V6) == o.Active(V6) && e.Asks(V4) == o.Asks(V4) && e.Asks(V6) == o.Asks(V6) &&
+		e.Pods.String() == o.Pods.String()
+}
+
+// Asks says whether the EgressIP requests an address of a family.
+func (e *EgressIP) Asks(f Family) bool {
+	return slices.ContainsFunc(e.IPs, func(a netip.Addr) bool { return FamilyOf(a) == f })
 }
 
 // DelEgressIP removes an EgressIP.
@@ -116,9 +123,13 @@ func (w *World) selectIn(ns, name string, e *EgressIP, selected bool) []Touch {
 		return nil
 	}
 	if i >= 0 && selected && byPrecedence(list[i], e) == 0 {
+		if list[i].Pods.String() != e.Pods.String() {
+			delete(w.demands, ns)
+		}
 		list[i] = e // the same place: readers of the list see the same objects' names
 		return nil
 	}
+	delete(w.demands, ns)
 	w.selecting[ns] = placed(list, i, e, selected)
 	return []Touch{{KindEgressIPsIn, ns}}
 }
@@ -139,6 +150,7 @@ func placed(list []*EgressIP, i int, e *EgressIP, selected bool) []*EgressIP {
 // reselect makes a namespace's list anew, after its labels changed.
 func (w *World) reselect(ns string) []Touch {
 	n := w.namespaces[ns]
+	delete(w.demands, ns)
 	if n == nil {
 		delete(w.selecting, ns)
 		return []Touch{{KindEgressIPsIn, ns}}

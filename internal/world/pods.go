@@ -15,6 +15,9 @@ func (w *World) Pods() []string {
 // EachPod yields all pods in no order, for readers that do not record.
 func (w *World) EachPod() iter.Seq[*Pod] { return maps.Values(w.pods) }
 
+// PodsIn yields the pods of a namespace in no order, for readers that do not record.
+func (w *World) PodsIn(ns string) iter.Seq[*Pod] { return maps.Values(w.podsIn[ns]) }
+
 // Pod is a pod, or nil.
 func (w *World) Pod(key string) *Pod {
 	w.saw(KindPod, key)

@@ -33,6 +33,8 @@ type Node struct {
 	// Join and Transit are the addresses that the annotations name. Only the controller reads them, to correct them: others
 	// take Config.Join and Config.Transit of ID.
 	Join, Transit []netip.Prefix
+	// AllocationProblem is what the controller said is wrong with the node's id or subnets.
+	AllocationProblem string
 	// Version is the object's resourceVersion, for those who write it.
 	Version string
 	// Problems say which annotation could not be read, and why. What could be read stands.

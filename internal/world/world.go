@@ -20,6 +20,7 @@ type World struct {
 	podsIn      map[string]map[string]*Pod // by namespace
 	egressIPs   map[string]*EgressIP
 	selecting   map[string][]*EgressIP  // by namespace, in order of precedence
+	demands     map[string]*demands     // by namespace, of those that somebody asked about
 	holdings    map[string]*Holding     // by node
 	lingering   map[string][]netip.Addr // by EgressIP
 	attachments map[string]*Attachment
@@ -32,7 +33,7 @@ type World struct {
 func New(self string, c *Config) *World {
 	return &World{
 		Self: self, Config: c, nodes: map[string]*Node{}, namespaces: map[string]*Namespace{}, pods: map[string]*Pod{},
-		podsIn: map[string]map[string]*Pod{}, egressIPs: map[string]*EgressIP{}, selecting: map[string][]*EgressIP{},
+		podsIn: map[string]map[string]*Pod{}, egressIPs: map[string]*EgressIP{}, selecting: map[string][]*EgressIP{}, demands: map[string]*demands{},
 		holdings: map[string]*Holding{}, lingering: map[string][]netip.Addr{}, attachments: map[string]*Attachment{}, services: map[string]*Service{},
 	}
 }

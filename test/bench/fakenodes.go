@@ -154,6 +154,11 @@ func (c *cluster) removeFakeNodes(ctx context.Context) error {
 
 // each does something with all items, several at a time.
 func each[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
+	return eachOf(ctx, parallel, items, do)
+}
+
+// eachOf does something with all items, so many at a time.
+func eachOf[T any](ctx context.Context, parallel int, items []T, do func(context.Context, T) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	for _, i := range items {

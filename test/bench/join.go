@@ -21,8 +21,8 @@ const (
 
 // joinTimes are how long one more pod takes, by how many are selected already.
 type joinTimes struct {
-	podNode, host, packet sample
-	podFloor, hostFloor   float64
+	podNode, hostWritten, host, packet sample
+	podFloor, hostFloor                float64
 }
 
 // joins times how long a pod takes to join an EgressIP that selects 10, 1,000 and 5,000 pods already: a running pod gets the label
@@ -122,6 +122,7 @@ func (s *scene) joinAt(ctx context.Context, l *lab, n int, ip netip.Addr) (*join
 	}
 	name := fmt.Sprintf("join/%d-pods", n)
 	l.report(result{name: name + "/pod-node-has-it", unit: "ms", runs: t.podNode, base: t.podFloor, ratio: 5})
+	l.report(result{name: name + "/host-written", unit: "ms", runs: t.hostWritten, base: t.hostFloor})
 	l.report(result{name: name + "/host-has-it", unit: "ms", runs: t.host, base: t.hostFloor, ratio: 5})
 	l.report(result{name: name + "/first-packet", unit: "ms", runs: t.packet, base: t.hostFloor})
 	return t, nil
@@ -155,11 +156,12 @@ func (s *scene) joinOnce(ctx context.Context, t *joinTimes, ip netip.Addr) error
 	if err != nil {
 		return err
 	}
-	_, hostReady, err := s.zones[s.host].change(ctx, start)
+	hostWritten, hostReady, err := s.zones[s.host].change(ctx, start)
 	if err != nil {
 		return err
 	}
 	t.podNode.addTime(podReady.Sub(start))
+	t.hostWritten.addTime(hostWritten.Sub(start))
 	t.host.addTime(hostReady.Sub(start))
 	t.packet.addTime(first.Sub(start))
 	if err := s.labelPod(ctx, s.pod, joinLabel, ""); err != nil {

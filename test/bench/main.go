@@ -24,6 +24,7 @@ func figures() []figure {
 		{"join", joins},
 		{"add", adds},
 		{"memory", memory},
+		{"statuses", statuses},
 	}
 }
 

@@ -153,6 +153,21 @@ func TestEgressIPDualStack(t *testing.T) {
 			n.from(p).to(c.outside(h)).arrivesAs(c.number(35)...)
 		}
 	}
+	preferTwoNodes(t, c, e, n)
+}
+
+// preferTwoNodes: the addresses of the two families are on two nodes, and on one when there is only one.
+func preferTwoNodes(t *testing.T, c *cluster, e egressIP, n *namespace) {
+	t.Helper()
+	ips := c.number(35)
+	if where := e.ready(); where[ips[0].String()] == where[ips[1].String()] {
+		t.Errorf("both families on one node of two: %v", where)
+	}
+	c.unlabelEgress(t, c.nodes[1])
+	e.readyOn(c.nodes[2])
+	for _, p := range []string{"a", "b", "c"} {
+		n.from(p).to(c.outside(0)).soonArrivesAs(ips...)
+	}
 }
 
 // TestOneFamilyOnly: an EgressIP of one family leaves the other alone.

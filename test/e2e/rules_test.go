@@ -125,9 +125,9 @@ func (n *namespace) pretend(node, name string, number int) {
 	n.t.Helper()
 	o := n.object(pod{name: name})
 	o.Spec.NodeName = node
-	ips := []string{fmt.Sprintf("10.244.99.%d/24", number)}
-	if len(n.c.nodes[0].IPs) > 1 {
-		ips = append(ips, fmt.Sprintf("fd00:10:244:99::%d/64", number))
+	var ips []string
+	for _, ip := range n.c.nodes[0].IPs {
+		ips = append(ips, pretended(ip.Is4(), number)+map[bool]string{true: "/24", false: "/64"}[ip.Is4()])
 	}
 	networks, err := json.Marshal(map[string]any{"default": map[string]any{"ip_addresses": ips, "mac_address": "0a:58:0a:f4:63:01", "role": "primary"}})
 	if err != nil {
@@ -139,14 +139,22 @@ func (n *namespace) pretend(node, name string, number int) {
 	}
 }
 
+// pretended is an address of a pod subnet that no node has.
+func pretended(v4 bool, number int) string {
+	if v4 {
+		return fmt.Sprint("10.244.99.", number)
+	}
+	return fmt.Sprint("fd00:10:244:99::", number)
+}
+
 // member is nil if the pretended pod with this number is in a set of the hosting node.
 func (c *cluster) member(node string, number int) error {
 	if node != c.nodes[1].Name {
 		return nil
 	}
 	out, err := c.feed(context.Background(), node, nil, "ovn-nbctl", "--bare", "--columns=addresses", "list", "Address_Set")
-	if err == nil && !strings.Contains(out, fmt.Sprintf("10.244.99.%d", number)) {
-		err = fmt.Errorf("node %s has no set with 10.244.99.%d", node, number)
+	if ip := pretended(c.nodes[0].IPs[0].Is4(), number); err == nil && !strings.Contains(out, ip) {
+		err = fmt.Errorf("node %s has no set with %s", node, ip)
 	}
 	return err
 }

@@ -12,7 +12,8 @@ const FormatVersion = 1
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,path=egressnodes,singular=egressnode,shortName=egn
 // +kubebuilder:printcolumn:name="Holding",type=integer,JSONPath=`.status.holdingCount`
-// +kubebuilder:printcolumn:name="BootID",type=string,JSONPath=`.status.bootID`
+// +kubebuilder:printcolumn:name="Egress IPs",type=string,JSONPath=`.status.heldIPs`
+// +kubebuilder:printcolumn:name="BootID",type=string,JSONPath=`.status.bootID`,priority=1
 // +kubebuilder:printcolumn:name="Problems",type=string,JSONPath=`.status.problems`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type EgressNode struct {
@@ -66,6 +67,11 @@ type EgressNodeStatus struct {
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	HoldingCount int32 `json:"holdingCount"`
+
+	// HeldIPs are the addresses of holding, separated by commas, for printing.
+	//
+	// +optional
+	HeldIPs string `json:"heldIPs,omitempty"`
 
 	// Problems are what keeps the node from holding what it should, one sentence each.
 	//

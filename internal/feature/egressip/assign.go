@@ -15,7 +15,7 @@ const AssignableLabel = "k8s.ovn.org/egress-assignable"
 type Decision struct {
 	Items      []world.Assignment // in the order of the spec
 	InForce    [2]bool            // by world.Family
-	Conditions []world.Condition  // Assigned, Ready, InForce; Since is zero where the status changed now
+	Conditions []world.Condition  // Assigned, Ready, InForce, Fallback; Since is zero where the status changed now
 	Events     []Event            // what became different from what the object says
 }
 

@@ -10,10 +10,21 @@ import (
 
 // Types of conditions.
 const (
-	ConditionAssigned = "Assigned"
-	ConditionReady    = "Ready"
-	ConditionInForce  = "InForce"
+	ConditionAssigned   = "Assigned"
+	ConditionReady      = "Ready"
+	ConditionInForce    = "InForce"
+	ConditionFallback   = "Fallback"
+	ConditionOverlapped = "Overlapped"
 )
+
+// Decides says whether a condition is one that the controller decides; others' stay as they are.
+func Decides(kind string) bool {
+	switch kind {
+	case ConditionAssigned, ConditionReady, ConditionInForce, ConditionFallback, ConditionOverlapped:
+		return true
+	}
+	return false
+}
 
 // decide puts together what was found out about an object.
 func (a *assigner) decide(o *object) Decision {
@@ -26,11 +37,11 @@ func (a *assigner) decide(o *object) Decision {
 	for f := range d.InForce {
 		d.InForce[f] = a.inForce(o.e, d.Items, world.Family(f))
 	}
-	assigned := o.assigned(d.Items)
-	for _, c := range []world.Condition{assigned, a.ready(o, assigned, d.Items), forced(assigned, d)} {
+	assigned, lacks := o.assigned(d.Items), fallback(o.e, d.Items)
+	for _, c := range []world.Condition{assigned, a.ready(o, assigned, d.Items), forced(o.e, assigned, d), lacks} {
 		d.Conditions = append(d.Conditions, dated(o.e, c))
 	}
-	d.Events = o.events(a, d.Items)
+	d.Events = append(o.events(a, d.Items), fallsBack(o.e, lacks)...)
 	return d
 }
 
@@ -118,14 +129,16 @@ func (a *assigner) waitingFor(name string, i world.Assignment) string {
 }
 
 // forced is InForce for people.
-func forced(assigned world.Condition, d Decision) world.Condition {
+func forced(e *world.EgressIP, assigned world.Condition, d Decision) world.Condition {
 	switch {
 	case d.InForce != [2]bool{}:
 		return world.Condition{Type: ConditionInForce, Status: "True", Reason: ReasonHeld, Message: "selected pods leave with an egress IP or not at all"}
+	case len(d.Items) > 0 && e.DropWhenUnassigned:
+		return world.Condition{Type: ConditionInForce, Status: "False", Reason: ReasonNotHeld, Message: "no node holds an address yet: what selected pods send outside is dropped until one does"}
 	case len(d.Items) > 0:
-		return world.Condition{Type: ConditionInForce, Status: "False", Reason: ReasonNotHeld, Message: "no node holds an address yet"}
+		return world.Condition{Type: ConditionInForce, Status: "False", Reason: ReasonNotHeld, Message: "no node holds an address yet: selected pods leave with their node's address until one does"}
 	}
-	return world.Condition{Type: ConditionInForce, Status: "False", Reason: assigned.Reason, Message: "no node can host an address of it"}
+	return world.Condition{Type: ConditionInForce, Status: "False", Reason: assigned.Reason, Message: "no node can host an address of it; condition Fallback says what selected pods leave with"}
 }
 
 // dated is c with the generation that it speaks of, and the time when its status last changed, if that was before now.

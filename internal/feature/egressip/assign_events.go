@@ -13,6 +13,8 @@ type Event struct {
 	Warning bool
 	Reason  string
 	Message string
+	// IP is the address that Assigned, Moved and Released are about.
+	IP netip.Addr
 	// Cause, of Moved and Released, is why the former node does not host the address any more.
 	Cause string
 }
@@ -28,7 +30,7 @@ func (o *object) events(a *assigner, items []world.Assignment) []Event {
 	for _, old := range o.e.Items {
 		if !slices.ContainsFunc(items, func(i world.Assignment) bool { return i.IP == old.IP }) {
 			cause := a.cause(o.e, old)
-			out = append(out, Event{Reason: EventReleased, Cause: cause, Message: old.IP.String() + " is no longer on " + old.Node + " (" + a.inWords(cause, old) + ")"})
+			out = append(out, Event{Reason: EventReleased, IP: old.IP, Cause: cause, Message: old.IP.String() + " is no longer on " + old.Node + " (" + a.inWords(cause, old) + ")"})
 		}
 	}
 	return append(out, o.refusals(len(items) > 0)...)
@@ -37,14 +39,14 @@ func (o *object) events(a *assigner, items []world.Assignment) []Event {
 func (a *assigner) placed(e *world.EgressIP, now world.Assignment) (Event, bool) {
 	i := slices.IndexFunc(e.Items, func(old world.Assignment) bool { return old.IP == now.IP })
 	if i < 0 {
-		return Event{Reason: EventAssigned, Message: now.IP.String() + " is assigned to " + now.Node}, true
+		return Event{Reason: EventAssigned, IP: now.IP, Message: now.IP.String() + " is assigned to " + now.Node}, true
 	}
 	old := e.Items[i]
 	if old.Node == now.Node {
 		return Event{}, false
 	}
 	cause := a.cause(e, old)
-	return Event{Reason: EventMoved, Cause: cause, Message: now.IP.String() + " moves from " + old.Node + " (" + a.inWords(cause, old) + ") to " + now.Node}, true
+	return Event{Reason: EventMoved, IP: now.IP, Cause: cause, Message: now.IP.String() + " moves from " + old.Node + " (" + a.inWords(cause, old) + ") to " + now.Node}, true
 }
 
 // inWords is a cause, with what the node says of its link.

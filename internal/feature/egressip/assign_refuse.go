@@ -21,6 +21,11 @@ const (
 	ReasonWaitingForNode    = "WaitingForNode"
 	ReasonHeld              = "Held"
 	ReasonNotHeld           = "NotHeld"
+	ReasonHosted            = "Hosted"
+	ReasonNodeIP            = "NodeIP"
+	ReasonDrop              = "Drop"
+	ReasonServedByOther     = "ServedByOther"
+	ReasonNoOverlap         = "NoOverlap"
 
 	EventAssigned    = "Assigned"
 	EventMoved       = "Moved"
@@ -30,6 +35,8 @@ const (
 	EventInvalid     = "InvalidEgressIP"
 	EventNoNode      = "NoMatchingNodeFound"
 	EventUnassigned  = "UnassignedRequest"
+	EventOverlap     = "UndefinedRequest"
+	EventFallback    = "FellBack"
 )
 
 // refusal says why an address is not placed: the Event's reason, the condition's, and what is wrong and what to do.

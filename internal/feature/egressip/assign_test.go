@@ -147,7 +147,8 @@ func TestInForceEndsWhenNoNodeCanHost(t *testing.T) {
 	if c := conditionOf(d, "Assigned"); !strings.Contains(c.Message, "n1 NodeNotReady") || c.Reason != egressip.ReasonNoAssignableNode {
 		t.Errorf("Assigned: %+v", c)
 	}
-	if e := d.Events; len(e) != 2 || e[0].Reason != egressip.EventReleased || e[0].Cause != egressip.CauseNotReady || e[1].Reason != egressip.EventNoNode {
+	if e := d.Events; len(e) != 3 || e[0].Reason != egressip.EventReleased || e[0].Cause != egressip.CauseNotReady ||
+		e[1].Reason != egressip.EventNoNode || e[2].Reason != egressip.EventFallback {
 		t.Errorf("events: %+v", e)
 	}
 }

@@ -110,19 +110,35 @@ func (c *cluster) label(args []string) (string, error) {
 func (c *cluster) assign([]string) (string, error) {
 	w := c.controller()
 	decided := egressip.Assign(w)
+	for name, d := range decided {
+		e := *w.EgressIP(name)
+		e.Items, e.InForce = d.Items, d.InForce
+		w.SetEgressIP(&e)
+	}
+	overlaps := egressip.NewOverlaps()
+	overlaps.Update(w)
 	var said []string
 	for _, name := range slices.Sorted(maps.Keys(decided)) {
-		d, old := decided[name], w.EgressIP(name)
-		e := *old
-		e.Items, e.InForce, e.Conditions = d.Items, d.InForce, d.Conditions
+		e := *w.EgressIP(name)
+		overlapped, _ := overlaps.Condition(&e)
+		e.Conditions = append(decided[name].Conditions, overlapped)
 		o := c.objects[id{"EgressIP", name}].DeepCopyObject().(*v1.EgressIP)
 		o.Status = kube.EgressIPStatus(&e)
 		c.put(o)
-		for _, k := range d.Conditions {
-			said = append(said, fmt.Sprintf("%s %s=%s %s: %s", name, k.Type, k.Status, k.Reason, k.Message))
-		}
+		said = append(said, worthSaying(&e)...)
 	}
 	return lines(said), nil
+}
+
+// worthSaying leaves out that nothing is substituted and nobody stands by, which is so of nearly all.
+func worthSaying(e *world.EgressIP) []string {
+	var said []string
+	for _, k := range e.Conditions {
+		if k.Status == "True" || k.Type != egressip.ConditionFallback && k.Type != egressip.ConditionOverlapped {
+			said = append(said, fmt.Sprintf("%s %s=%s %s: %s", e.Name, k.Type, k.Status, k.Reason, k.Message))
+		}
+	}
+	return said
 }
 
 func (c *cluster) report(names []string) (string, error) {

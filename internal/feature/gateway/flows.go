@@ -76,17 +76,39 @@ func (b flows) neighbours() {
 // family is seed egress-ip.md, "Pod to node IP traffic" and "Dealing with non SNATed traffic": 105 asks for the node's address, 103 drops
 // what should have been translated and was not, 100 remembers whose the connection is. There is no bypass (109) for local pods.
 func (b flows) family(f world.Family, node netip.Addr, cluster []netip.Prefix) {
-	ip, src := protocol(f), sourceField(f)
+	ip := protocol(f)
 	b.add(0, 105, fmt.Sprintf("%s,in_port=%s,pkt_mark=%#x", ip, ovn, plan.MarkNodeIP),
 		"ct(commit,zone=64000,nat(src="+node.String()+"),exec(set_field:0x1->ct_mark)),output:"+b.uplink)
 	for _, c := range cluster {
-		b.add(0, 103, ip+",in_port="+ovn+","+src+"="+c.String(), "drop")
-		b.add(0, 103, ip+",in_port=LOCAL,"+src+"="+c.String(), "drop")
+		for _, match := range untranslated(c) {
+			b.add(0, untranslatedPriority, match, "drop")
+		}
 	}
 	b.add(0, 100, ip+",in_port="+ovn, markOVN+",output:"+b.uplink)
 	b.add(0, 100, ip+",in_port=LOCAL", markHost+",output:"+b.uplink)
 	b.add(0, 50, ip+",in_port="+b.uplink, "ct(zone=64000,nat,table=1)")
 	b.replies(ip)
+}
+
+// untranslatedPriority is seed egress-ip.md's 104, below 105: what goes to nodes has been asked for with the node's address.
+const untranslatedPriority = 103
+
+// untranslated are the packets with a pod's address as source that OVN, or the host, would send out.
+func untranslated(cluster netip.Prefix) []string {
+	f := world.FamilyOf(cluster.Addr())
+	source := sourceField(f) + "=" + cluster.String()
+	return []string{protocol(f) + ",in_port=" + ovn + "," + source, protocol(f) + ",in_port=LOCAL," + source}
+}
+
+// Untranslated are the flows that drop them, for those who count.
+func Untranslated(c *world.Config) []plan.Flow {
+	var out []plan.Flow
+	for _, s := range c.ClusterSubnets {
+		for _, match := range untranslated(s.CIDR) {
+			out = append(out, plan.Flow{Bridge: c.Bridge, Priority: untranslatedPriority, Match: match})
+		}
+	}
+	return out
 }
 
 // inbound are new connections from outside: those to the host's addresses are for the host, and so is what it is to forward to pods. To all

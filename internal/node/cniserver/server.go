@@ -28,6 +28,9 @@ const (
 
 // Server attaches pods. It may be used by several goroutines.
 type Server struct {
+	// Answered is told of each call; it is set before Serve, and may be called concurrently.
+	Answered func(command string, took time.Duration, err error)
+
 	attachments Attachments
 	node        Node
 	log         *slog.Logger
@@ -40,7 +43,7 @@ type Server struct {
 
 // New makes a server; Serve starts it.
 func New(attachments Attachments, node Node, log *slog.Logger) *Server {
-	return &Server{attachments: attachments, node: node, log: log}
+	return &Server{Answered: func(string, time.Duration, error) {}, attachments: attachments, node: node, log: log}
 }
 
 // Listen opens the unix socket, readable by root only, in place of one that a former process left.
@@ -92,6 +95,7 @@ func (s *Server) serve(w http.ResponseWriter, h *http.Request) {
 	defer cancel()
 	start := time.Now()
 	result, err := s.Handle(ctx, r)
+	s.Answered(string(r.Command), time.Since(start), err)
 	log := s.log.With("command", r.Command, "container", r.ContainerID, "namespace", r.Pod.Namespace, "pod", r.Pod.Name, "took", time.Since(start))
 	if err != nil {
 		log.Warn("CNI call refused", "error", err)

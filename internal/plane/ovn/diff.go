@@ -67,6 +67,10 @@ type differ struct {
 	applied map[plan.RowID]*wanted
 	rows    plan.Table[plan.RowID, plan.Row]
 	elems   plan.Table[plan.SetElem, plan.None]
+	// state is what elems belong to; changed are all elements that can differ, if known.
+	state        *plan.State
+	changed      []plan.SetElem
+	changedKnown bool
 
 	found, foundElems int                 // wanted and there
 	byIndex           map[plan.RowID]bool // keys of wanted rows that have another key than their RowID
@@ -111,6 +115,28 @@ func (d *differ) count(c *change) {
 	if c.row != nil && !twice {
 		d.found++
 	}
+}
+
+// elemChanges are the addresses to add and to remove.
+func (d *differ) elemChanges() []change {
+	if !d.changedKnown {
+		return append(d.elemPuts(), d.elemDels()...)
+	}
+	var out []change
+	done := map[plan.SetElem]bool{}
+	for _, e := range d.changed {
+		if done[e] {
+			continue
+		}
+		done[e] = true
+		_, want := d.elems[e]
+		_, have := d.m.elems[e]
+		_, stays := d.rows[plan.RowID{Table: tableAddressSet, Name: e.Set}]
+		if want != have && (want || stays) {
+			out = append(out, change{elem: e, del: have, owner: d.elems.Owner(e)})
+		}
+	}
+	return out
 }
 
 // elemPuts are the addresses to add.

@@ -89,7 +89,7 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 		if p.db == dbSouth {
 			return append(cs, d.yielding(cs)...), bad
 		}
-		cs = append(append(cs, d.elemPuts()...), d.elemDels()...)
+		cs = append(cs, d.elemChanges()...)
 		return append(cs, d.dels()...), bad
 	})
 }
@@ -125,7 +125,7 @@ func (p *Plane) differ(want *plan.State) differ {
 	if p.db == dbSouth {
 		return differ{rows: want.SB}
 	}
-	return differ{rows: want.NB, elems: want.SetElems}
+	return differ{rows: want.NB, elems: want.SetElems, state: want}
 }
 
 func (p *Plane) sync(ctx context.Context, d differ, parts func(*differ) ([]change, []refusal)) error {

@@ -290,12 +290,10 @@ func BenchmarkOneElement(b *testing.B) {
 	}
 	e := plan.SetElem{Set: "set", Addr: "10.3.0.1"}
 	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if i%2 == 0 {
-			s.SetElems.Put("eip/e", e, plan.None{})
-		} else {
-			s.SetElems.Drop("eip/e", e)
-		}
+	old, now := &plan.Rows{}, &plan.Rows{SetElems: map[plan.SetElem]plan.None{e: {}}}
+	for b.Loop() {
+		s.Replace("eip/e", old, now)
+		old, now = now, old
 		if err := p.Grow(b.Context(), s); err != nil {
 			b.Fatal(err)
 		}

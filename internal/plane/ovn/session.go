@@ -27,6 +27,13 @@ type session struct {
 	writing bool                   // a Grow or Shrink is at it, and looks at what changed itself
 	pending map[plan.RowID]*wanted // rows that it writes, by key
 	dropped atomic.Bool            // ended by us
+	elems   moment                 // when the sets' members were last known to be as wanted
+}
+
+// moment is one in the life of a State; the zero moment is of none.
+type moment struct {
+	state *plan.State
+	mark  int
 }
 
 // open connects and reads the database.
@@ -104,6 +111,9 @@ func (s *session) onUpdate(u tableUpdates) {
 // strayed looks at the rows that have changed, forgets those that are no longer as they were applied, and says whether
 // there are any.
 func (s *session) strayed() bool {
+	if len(s.m.touchedElems) > 0 {
+		s.elems = moment{}
+	}
 	stray := len(s.m.touchedElems)+len(s.m.extra) > 0
 	for key := range s.m.touched {
 		w := s.applied[key]
@@ -142,6 +152,10 @@ func (s *session) diff(d differ, parts func(*differ) ([]change, []refusal)) ([]c
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d.m, d.applied = s.m, s.applied
+	if d.state != nil && s.elems.state == d.state {
+		d.changed, d.changedKnown = d.state.ElemsSince(s.elems.mark)
+	}
+	s.elems = moment{}
 	s.writing = true
 	s.clearTouched()
 	cs, bad := parts(&d)
@@ -170,6 +184,9 @@ func (s *session) settle(d differ, failed bool) {
 		stray = stray || want != have
 	}
 	clear(s.m.touchedElems)
+	if d.state != nil && !stray && !failed {
+		s.elems = moment{d.state, d.state.ElemMark()}
+	}
 	stray = s.strayed() || stray
 	s.writing, s.pending = false, nil
 	s.mu.Unlock()

@@ -1,4 +1,7 @@
-package controller
+// Package metrics serves what a program says of itself: /metrics for Prometheus, and /healthz.
+//
+// In: a registry, and a question whether the program lives. Out: HTTP, until a context ends.
+package metrics
 
 import (
 	"context"
@@ -21,7 +24,7 @@ func Serve(ctx context.Context, address string, registry *prometheus.Registry, a
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if !alive() {
-			http.Error(w, "the loop has not gone round for 10 s", http.StatusServiceUnavailable)
+			http.Error(w, "the loop does not go round: see the log for what it waits for", http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ok")

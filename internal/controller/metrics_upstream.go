@@ -1,0 +1,36 @@
+package controller
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/egret-net/egret/internal/feature/egressip"
+)
+
+// upstream are OVN-Kubernetes' metrics of the same things under their names (go-controller/pkg/metrics/cluster_manager.go), so that
+// dashboards and alerts that know them go on.
+type upstream struct {
+	addresses   prometheus.Gauge
+	unreachable prometheus.Counter
+	rebalanced  prometheus.Counter
+}
+
+func newUpstream() *upstream {
+	return &upstream{
+		addresses:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "ovnkube_clustermanager_num_egress_ips", Help: "The number of defined egress IP addresses."}),
+		unreachable: prometheus.NewCounter(prometheus.CounterOpts{Name: "ovnkube_clustermanager_egress_ips_node_unreachable_total", Help: "The total number of times assigned egress IP(s) were unreachable."}),
+		rebalanced:  prometheus.NewCounter(prometheus.CounterOpts{Name: "ovnkube_clustermanager_egress_ips_rebalance_total", Help: "The total number of times assigned egress IP(s) needed to be moved to a different node."}),
+	}
+}
+
+// causeUnreachable is that of a node that does not answer probes.
+const causeUnreachable = "NodeUnreachable"
+
+// moved counts an egress IP that left a node.
+func (u *upstream) moved(e egressip.Event) {
+	if e.Reason == egressip.EventMoved {
+		u.rebalanced.Inc()
+	}
+	if e.Cause == egressip.CauseNotReady || e.Cause == causeUnreachable {
+		u.unreachable.Inc()
+	}
+}

@@ -1,0 +1,154 @@
+package egressip
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Overlaps counts the pods that EgressIPs stand by for: those that they select and that another EgressIP serves, in a family that they
+// have addresses of. It is a memo of world.Serving: it keeps what each pod adds, so that a change costs what it touches, and a
+// property test holds it to a count from nothing.
+type Overlaps struct {
+	pods     map[string][]overlap // by pod; only those with any
+	standing map[string]*standby  // by EgressIP that stands by
+	stale    map[world.Touch]struct{}
+	known    bool // false: nothing was counted yet
+}
+
+// overlap is one pod's part: one EgressIP stands by for it while another serves it.
+type overlap struct{ by, server string }
+
+// standby is one EgressIP's sum.
+type standby struct {
+	pods    int
+	servers map[string]int // pods by the EgressIP that serves them
+}
+
+// NewOverlaps has counted nothing yet.
+func NewOverlaps() *Overlaps {
+	return &Overlaps{pods: map[string][]overlap{}, standing: map[string]*standby{}, stale: map[world.Touch]struct{}{}}
+}
+
+// Touch notes what has changed in the world.
+func (o *Overlaps) Touch(touched []world.Touch) {
+	if !o.known {
+		return
+	}
+	for _, t := range touched {
+		if t.Kind == world.KindPod || t.Kind == world.KindEgressIPsIn {
+			o.stale[t] = struct{}{}
+		}
+	}
+}
+
+// Update counts anew what was touched since it was last called; the first time, everything.
+func (o *Overlaps) Update(w *world.World) {
+	if !o.known {
+		o.known = true
+		for p := range w.EachPod() {
+			o.put(p.Key(), overlaps(w, p))
+		}
+	}
+	for t := range o.stale {
+		switch p := w.Pod(t.Key); {
+		case t.Kind == world.KindEgressIPsIn:
+			for p := range w.PodsIn(t.Key) {
+				o.put(p.Key(), overlaps(w, p))
+			}
+		case p == nil:
+			o.put(t.Key, nil)
+		default:
+			o.put(t.Key, overlaps(w, p))
+		}
+	}
+	clear(o.stale)
+}
+
+// overlaps are a pod's, each once, sorted.
+func overlaps(w *world.World, p *world.Pod) []overlap {
+	selecting := w.Selecting(p)
+	if len(selecting) < 2 {
+		return nil
+	}
+	var out []overlap
+	for _, f := range w.Config.Families() {
+		first := slices.IndexFunc(selecting, func(e *world.EgressIP) bool { return e.Active(f) })
+		if first < 0 {
+			continue
+		}
+		for i, e := range selecting {
+			if i != first && e.Asks(f) {
+				out = append(out, overlap{e.Name, selecting[first].Name})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b overlap) int { return cmp.Or(cmp.Compare(a.by, b.by), cmp.Compare(a.server, b.server)) })
+	return slices.Compact(out)
+}
+
+// put replaces what a pod adds.
+func (o *Overlaps) put(pod string, list []overlap) {
+	old := o.pods[pod]
+	if slices.Equal(old, list) {
+		return
+	}
+	o.add(old, -1)
+	o.add(list, 1)
+	if o.pods[pod] = list; len(list) == 0 {
+		delete(o.pods, pod)
+	}
+}
+
+func (o *Overlaps) add(list []overlap, n int) {
+	for i, l := range list {
+		s := o.standing[l.by]
+		if s == nil {
+			s = &standby{servers: map[string]int{}}
+			o.standing[l.by] = s
+		}
+		if i == 0 || list[i-1].by != l.by {
+			s.pods += n
+		}
+		if s.servers[l.server] += n; s.servers[l.server] == 0 {
+			delete(s.servers, l.server)
+		}
+		if s.pods == 0 {
+			delete(o.standing, l.by)
+		}
+	}
+}
+
+// Pods is the number of pods for which any EgressIP stands by.
+func (o *Overlaps) Pods() int { return len(o.pods) }
+
+// Condition is Overlapped of an EgressIP, and the Event when it begins.
+func (o *Overlaps) Condition(e *world.EgressIP) (world.Condition, []Event) {
+	s := o.standing[e.Name]
+	if s == nil {
+		return dated(e, world.Condition{Type: ConditionOverlapped, Status: "False", Reason: ReasonNoOverlap, Message: "no other EgressIP serves a pod that this one selects"}), nil
+	}
+	c := dated(e, world.Condition{Type: ConditionOverlapped, Status: "True", Reason: ReasonServedByOther, Message: s.String()})
+	if condition(e, ConditionOverlapped).Status == "True" {
+		return c, nil
+	}
+	return c, []Event{{Warning: true, Reason: EventOverlap, Message: s.String()}}
+}
+
+// String names the EgressIPs that serve the most pods first.
+func (s *standby) String() string {
+	names := slices.SortedFunc(maps.Keys(s.servers), func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.servers[b], s.servers[a]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s (%d)", name, s.servers[name])
+	}
+	pods := "pods"
+	if s.pods == 1 {
+		pods = "pod"
+	}
+	return fmt.Sprintf("stands by for %d %s that it selects, because others serve them: %s; the oldest EgressIP that has a node serves a pod", s.pods, pods, some(names))
+}

@@ -1,0 +1,102 @@
+package egressip_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// What selected pods leave with when no node can host is a condition, and an Event when it begins or becomes the other choice.
+func TestFallback(t *testing.T) {
+	w := newWorld()
+	w.SetNode(node("n1", 2, "172.18.0.2/24"))
+	w.SetEgressIP(object("e", 0, "172.18.0.33"))
+	if c := conditionOf(settle(w)["e"], egressip.ConditionFallback); c.Status != "False" || c.Reason != egressip.ReasonHosted {
+		t.Errorf("with a node: %+v", c)
+	}
+	w.DelNode("n1")
+	d := settle(w)["e"]
+	if c := conditionOf(d, egressip.ConditionFallback); c.Status != "True" || c.Reason != egressip.ReasonNodeIP || !strings.Contains(c.Message, "leave over IPv4 with their node's address") {
+		t.Errorf("without: %+v", c)
+	}
+	if e := d.Events[len(d.Events)-1]; e.Reason != egressip.EventFallback || !e.Warning {
+		t.Errorf("events: %+v", d.Events)
+	}
+	if d := settle(w)["e"]; len(d.Events) > 0 {
+		t.Errorf("told again: %+v", d.Events)
+	}
+	e := *w.EgressIP("e")
+	e.DropWhenUnassigned = true
+	w.SetEgressIP(&e)
+	d = settle(w)["e"]
+	if c := conditionOf(d, egressip.ConditionFallback); c.Status != "True" || c.Reason != egressip.ReasonDrop || !strings.Contains(c.Message, "dropped") {
+		t.Errorf("annotated: %+v", c)
+	}
+	if len(d.Events) != 1 || d.Events[0].Reason != egressip.EventFallback {
+		t.Errorf("events: %+v", d.Events)
+	}
+}
+
+// A family without a node falls back though the other has one.
+func TestFallbackOfOneFamily(t *testing.T) {
+	w := newWorld()
+	w.SetNode(node("n1", 2, "172.18.0.2/24"))
+	w.SetEgressIP(object("e", 0, "172.18.0.33", "fd00:18::33"))
+	c := conditionOf(settle(w)["e"], egressip.ConditionFallback)
+	if c.Status != "True" || !strings.HasPrefix(c.Message, "no IPv6 address of it has a node") {
+		t.Errorf("have %+v", c)
+	}
+}
+
+func TestFallbackWithoutAddress(t *testing.T) {
+	w := newWorld()
+	w.SetEgressIP(object("e", 0))
+	if c := conditionOf(settle(w)["e"], egressip.ConditionFallback); c.Status != "True" || c.Reason != egressip.ReasonNodeIP {
+		t.Errorf("have %+v", c)
+	}
+}
+
+// A dual-stack object prefers two nodes for its two families, whatever their load, and uses one where there is only one.
+func TestDualStackPrefersTwoNodes(t *testing.T) {
+	one := func(w *world.World) { w.SetNode(node("n1", 2, "172.18.0.2/24", "fd00:18::2/64")) }
+	for name, c := range map[string]struct {
+		nodes func(*world.World)
+		want  string
+	}{
+		"two":                      {func(w *world.World) { one(w); w.SetNode(node("n2", 3, "172.18.0.3/24", "fd00:18::3/64")) }, "n1=172.18.0.33 n2=fd00:18::33"},
+		"one":                      {one, "n1=172.18.0.33 n1=fd00:18::33"},
+		"the only one of a family": {func(w *world.World) { one(w); w.SetNode(node("n2", 3, "172.18.0.3/24")) }, "n2=172.18.0.33 n1=fd00:18::33"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			c.nodes(w)
+			w.SetEgressIP(object("e", 0, "172.18.0.33", "fd00:18::33"))
+			if have := items(settle(w)["e"]); have != c.want {
+				t.Errorf("have %s, want %s", have, c.want)
+			}
+		})
+	}
+}
+
+// The preference is stronger than balance, and moves nothing later: a second node that comes late gets nothing of what has a place.
+func TestDualStackPreferenceIsSticky(t *testing.T) {
+	w := newWorld()
+	w.SetNode(node("n1", 2, "172.18.0.2/24", "fd00:18::2/64"))
+	w.SetEgressIP(object("e", 0, "172.18.0.33", "fd00:18::33"))
+	settle(w)
+	w.SetNode(node("n2", 3, "172.18.0.3/24", "fd00:18::3/64"))
+	if have := items(settle(w)["e"]); have != "n1=172.18.0.33 n1=fd00:18::33" {
+		t.Errorf("have %s", have)
+	}
+	for i, ip := range []string{"172.18.0.34", "172.18.0.35", "172.18.0.36"} {
+		w.SetEgressIP(object(ip, -1-i, ip))
+	}
+	settle(w) // n2 has as many as n1 and more
+	w.SetEgressIP(object("f", -9, "172.18.0.37", "fd00:18::37"))
+	d := settle(w)["f"]
+	if len(d.Items) != 2 || d.Items[0].Node == d.Items[1].Node {
+		t.Errorf("have %s", items(d))
+	}
+}

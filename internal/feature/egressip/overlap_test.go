@@ -1,0 +1,225 @@
+package egressip_test
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"pgregory.net/rapid"
+
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/world"
+)
+
+func selector(s string) labels.Selector {
+	l, err := labels.Parse(s)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+func aPod(ns, name string, l labels.Set) *world.Pod {
+	return &world.Pod{Namespace: ns, Name: name, UID: ns + name, Labels: l, IPs: []netip.Addr{addr("10.244.0.3")}}
+}
+
+// overlapped is what every EgressIP's condition says, of those that stand by.
+func overlapped(w *world.World, o *egressip.Overlaps) map[string]string {
+	o.Update(w)
+	out := map[string]string{}
+	for e := range w.EachEgressIP() {
+		if c, _ := o.Condition(e); c.Status == "True" {
+			out[e.Name] = c.Message
+		}
+	}
+	return out
+}
+
+// Two select the same pods: the younger one stands by, says so once, and serves them when the older one is gone.
+func TestOverlapped(t *testing.T) {
+	w, o := newWorld(), egressip.NewOverlaps()
+	three(w)
+	w.SetNamespace(&world.Namespace{Name: "ns"})
+	for _, name := range []string{"a", "b", "c"} {
+		w.SetPod(aPod("ns", name, nil))
+	}
+	w.SetEgressIP(object("young", 1, "172.18.0.34"))
+	w.SetEgressIP(object("old", 2, "172.18.0.33"))
+	settle(w)
+	o.Update(w)
+	c, events := o.Condition(w.EgressIP("young"))
+	if c.Status != "True" || c.Reason != egressip.ReasonServedByOther || !strings.Contains(c.Message, "stands by for 3 pods") || !strings.Contains(c.Message, "old (3)") {
+		t.Errorf("young: %+v", c)
+	}
+	if len(events) != 1 || events[0].Reason != egressip.EventOverlap || !events[0].Warning {
+		t.Errorf("events: %+v", events)
+	}
+	said := *w.EgressIP("young")
+	said.Conditions = append(slices.Clone(said.Conditions), c)
+	if _, again := o.Condition(&said); len(again) > 0 {
+		t.Errorf("told again: %+v", again)
+	}
+	if c, events := o.Condition(w.EgressIP("old")); c.Status != "False" || len(events) > 0 {
+		t.Errorf("old: %+v %+v", c, events)
+	}
+	o.Touch(w.DelEgressIP("old"))
+	o.Update(w)
+	if c, _ := o.Condition(w.EgressIP("young")); c.Status != "False" || o.Pods() != 0 {
+		t.Errorf("young, alone: %+v, %d pods", c, o.Pods())
+	}
+}
+
+// An older EgressIP without a node serves nobody: the younger one that has a node does, and the older one stands by.
+func TestOverlappedWithoutNode(t *testing.T) {
+	w, o := newWorld(), egressip.NewOverlaps()
+	three(w)
+	w.SetNamespace(&world.Namespace{Name: "ns"})
+	w.SetPod(aPod("ns", "a", nil))
+	w.SetEgressIP(object("young", 1, "172.18.0.34"))
+	w.SetEgressIP(object("old", 2, "172.19.0.33"))
+	settle(w)
+	have := overlapped(w, o)
+	if len(have) != 1 || !strings.Contains(have["old"], "1 pod ") || !strings.Contains(have["old"], "young (1)") {
+		t.Errorf("have %v", have)
+	}
+}
+
+// Families are decided each for itself: one of IPv4 and one of IPv6 share a pod and do not overlap.
+func TestFamiliesDoNotOverlap(t *testing.T) {
+	w, o := newWorld(), egressip.NewOverlaps()
+	three(w)
+	w.SetNamespace(&world.Namespace{Name: "ns"})
+	w.SetPod(aPod("ns", "a", nil))
+	w.SetEgressIP(object("four", 1, "172.18.0.34"))
+	w.SetEgressIP(object("six", 2, "fd00:18::34"))
+	settle(w)
+	if have := overlapped(w, o); len(have) != 0 {
+		t.Errorf("have %v", have)
+	}
+	w.SetEgressIP(object("both", 3, "172.18.0.35", "fd00:18::35"))
+	settle(w)
+	if have := slices.Sorted(maps.Keys(overlapped(w, egressip.NewOverlaps()))); !slices.Equal(have, []string{"four", "six"}) {
+		t.Errorf("have %v", have)
+	}
+}
+
+var someSelectors = []string{"", "app=a", "app=b", "app in (a,c)", "app!=a", "app", "tier=x,app=a"}
+
+func someLabels(t *rapid.T) labels.Set {
+	l := labels.Set{}
+	for key, values := range map[string][]string{"app": {"", "a", "b", "c"}, "tier": {"", "x"}} {
+		if v := rapid.SampledFrom(values).Draw(t, key); v != "" {
+			l[key] = v
+		}
+	}
+	return l
+}
+
+// change is one random change of a world.
+func change(t *rapid.T, w *world.World) []world.Touch {
+	ns := rapid.SampledFrom([]string{"one", "two"}).Draw(t, "namespace")
+	name := fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "name"))
+	switch rapid.IntRange(0, 6).Draw(t, "what") {
+	case 0:
+		return w.SetNamespace(&world.Namespace{Name: ns, Labels: someLabels(t)})
+	case 1:
+		return w.DelNamespace(ns)
+	case 2:
+		return w.DelPod(ns + "/" + name)
+	case 3:
+		return w.DelEgressIP(name)
+	case 4:
+		p := aPod(ns, name, someLabels(t))
+		p.Completed = rapid.IntRange(0, 4).Draw(t, "completed") == 0
+		return w.SetPod(p)
+	}
+	e := object(name, rapid.IntRange(0, 2).Draw(t, "age"), rapid.SampledFrom([][]string{{"172.18.0.33"}, {"fd00:18::33"}, {"172.18.0.34", "fd00:18::34"}}).Draw(t, "ips")...)
+	e.Namespaces, e.Pods = selector(rapid.SampledFrom(someSelectors).Draw(t, "namespaces")), selector(rapid.SampledFrom(someSelectors).Draw(t, "pods"))
+	for _, ip := range e.IPs {
+		if rapid.Bool().Draw(t, "assigned") {
+			e.Items = append(e.Items, world.Assignment{Node: "n1", IP: ip})
+		}
+	}
+	e.DropWhenUnassigned = rapid.IntRange(0, 4).Draw(t, "drop") == 0
+	return w.SetEgressIP(e)
+}
+
+// The memo says what a count from nothing says, and that is what World.Serving says.
+func TestOverlapsAreWhatServingSays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, o := newWorld(), egressip.NewOverlaps()
+		o.Update(w)
+		for range rapid.IntRange(1, 30).Draw(t, "changes") {
+			o.Touch(change(t, w))
+			if rapid.Bool().Draw(t, "look") {
+				o.Update(w)
+			}
+		}
+		have, anew := overlapped(w, o), overlapped(w, egressip.NewOverlaps())
+		if !reflect.DeepEqual(have, anew) {
+			t.Fatalf("memo %v\nanew %v", have, anew)
+		}
+		for e := range w.EachEgressIP() {
+			if n := standsBy(w, e); (n > 0) != (have[e.Name] != "") || n > 0 && !strings.Contains(have[e.Name], fmt.Sprintf("for %d pod", n)) {
+				t.Fatalf("%s stands by for %d: %q", e.Name, n, have[e.Name])
+			}
+		}
+	})
+}
+
+// standsBy counts as the definition has it.
+func standsBy(w *world.World, e *world.EgressIP) int {
+	n := 0
+	for _, p := range w.SelectedPods(e) {
+		if slices.ContainsFunc(w.Config.Families(), func(f world.Family) bool { s := w.Serving(p, f); return e.Asks(f) && s != nil && s.Name != e.Name }) {
+			n++
+		}
+	}
+	return n
+}
+
+// crowd is 10,000 pods and 1,000 EgressIPs, each pod selected by two, in so many namespaces.
+func crowd(namespaces int) *world.World {
+	w := newWorld()
+	for i := range namespaces {
+		w.SetNamespace(&world.Namespace{Name: fmt.Sprint("ns-", i), Labels: labels.Set{"name": fmt.Sprint("ns-", i)}})
+	}
+	for i := range 1000 {
+		e := object(fmt.Sprint("e-", i), i, "172.18.0.33")
+		e.Namespaces, e.Pods = selector(fmt.Sprint("name=ns-", i%namespaces)), selector(fmt.Sprintf("app=app-%d", i/2/namespaces*namespaces+i%namespaces))
+		e.Items = []world.Assignment{{Node: "n1", IP: addr("172.18.0.33")}}
+		w.SetEgressIP(e)
+	}
+	for i := range 10000 {
+		w.SetPod(aPod(fmt.Sprint("ns-", i%namespaces), fmt.Sprint("p-", i), labels.Set{"app": fmt.Sprint("app-", i%500)}))
+	}
+	return w
+}
+
+// BenchmarkOverlaps is the cost of a decision: from nothing, after one pod's change, and after one EgressIP came to its namespace.
+func BenchmarkOverlaps(b *testing.B) {
+	for _, namespaces := range []int{1, 200} {
+		w := crowd(namespaces)
+		b.Run(fmt.Sprintf("namespaces=%d/all", namespaces), func(b *testing.B) {
+			for b.Loop() {
+				o := egressip.NewOverlaps()
+				o.Update(w)
+			}
+		})
+		for name, touch := range map[string]world.Touch{"pod": {Kind: world.KindPod, Key: "ns-0/p-0"}, "egressip": {Kind: world.KindEgressIPsIn, Key: "ns-0"}} {
+			b.Run(fmt.Sprintf("namespaces=%d/%s", namespaces, name), func(b *testing.B) {
+				o := egressip.NewOverlaps()
+				o.Update(w)
+				for b.Loop() {
+					o.Touch([]world.Touch{touch})
+					o.Update(w)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package node
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/egret-net/egret/internal/plane"
+)
+
+// Metrics are the agent's, in a registry of their own. Their documentation is docs/metrics.md.
+type Metrics struct {
+	Registry *prometheus.Registry
+	held     prometheus.Gauge
+	heldBack prometheus.Gauge
+	problems prometheus.Gauge
+	rounds   *prometheus.CounterVec
+	round    prometheus.Histogram
+	apply    *prometheus.HistogramVec
+	refused  *prometheus.CounterVec
+	cni      *prometheus.HistogramVec
+}
+
+// NewMetrics registers all metrics of the agent's own doings; what is read from targets is registered by countBlocked.
+func NewMetrics() *Metrics {
+	seconds := prometheus.ExponentialBuckets(0.001, 2, 15) // 1 ms to 16 s
+	m := &Metrics{
+		Registry: prometheus.NewRegistry(),
+		held:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_node_held_egress_ips", Help: "Egress IPs that this node translates to and answers for."}),
+		heldBack: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_node_held_back_pods", Help: "Pods that started with traffic to outside dropped, because no node was ready for their EgressIP."}),
+		problems: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_node_problems", Help: "Problems that this node's EgressNode tells of."}),
+		rounds:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_node_rounds_total", Help: "Rounds of the agent, by result: ok, refused (single rows), failed."}, []string{"result"}),
+		round:    prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_node_round_seconds", Help: "Time of one round: all planes that a change concerns.", Buckets: seconds}),
+		apply:    prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "egret_node_plane_apply_seconds", Help: "Time of one plane's part of a round, by plane and step (grow, shrink).", Buckets: seconds}, []string{"plane", "step"}),
+		refused:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_node_refused_rows_total", Help: "Rows that a target refused, counted each time they were tried."}, []string{"plane"}),
+		cni:      prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "egret_node_cni_seconds", Help: "Time of one call of the CNI plugin, by command and result (ok, error).", Buckets: seconds}, []string{"command", "result"}),
+	}
+	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		m.held, m.heldBack, m.problems, m.rounds, m.round, m.apply, m.refused, m.cni)
+	return m
+}
+
+// ran counts one round.
+func (m *Metrics) ran(o Outcome) {
+	result := "ok"
+	switch {
+	case o.Err != nil:
+		result = "failed"
+	case len(o.Refused) > 0:
+		result = "refused"
+	}
+	m.rounds.WithLabelValues(result).Inc()
+	m.round.Observe(o.Duration.Seconds())
+}
+
+// applied is a plane.Took.
+func (m *Metrics) applied(name, step string, took time.Duration, err error) {
+	m.apply.WithLabelValues(name, step).Observe(took.Seconds())
+	for range plane.Refusals(err) {
+		m.refused.WithLabelValues(name).Inc()
+	}
+}
+
+// answered counts one call of the CNI plugin.
+func (m *Metrics) answered(command string, took time.Duration, err error) {
+	result := "ok"
+	if err != nil {
+		result = "error"
+	}
+	m.cni.WithLabelValues(command, result).Observe(took.Seconds())
+}
+
+func (m *Metrics) told(r Report) {
+	m.held.Set(float64(len(r.Holding)))
+	m.problems.Set(float64(len(r.Problems)))
+}

@@ -1,0 +1,83 @@
+package world
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Selecting are the EgressIPs that select a pod, in order of precedence, whether they serve it or not.
+func (w *World) Selecting(p *Pod) []*EgressIP {
+	if p.HostNetwork || p.Completed {
+		return nil
+	}
+	w.saw(KindEgressIPsIn, p.Namespace)
+	list := w.selecting[p.Namespace]
+	if len(list) == 0 {
+		return nil
+	}
+	d := w.demands[p.Namespace]
+	if d == nil {
+		d = newDemands(list)
+		w.demands[p.Namespace] = d
+	}
+	var out []*EgressIP
+	for _, i := range d.candidates(p) {
+		if list[i].Pods.Matches(labels.Set(p.Labels)) {
+			out = append(out, list[i])
+		}
+	}
+	return out
+}
+
+// demands find, in a namespace's list of EgressIPs, those that may select a pod, by one label that the pod must have: a thousand
+// EgressIPs for as many applications of one namespace cost each pod one look.
+type demands struct {
+	by   map[string]map[string][]int // by key and value of that label: indices in the list
+	none []int                       // of those that demand no value
+}
+
+func newDemands(list []*EgressIP) *demands {
+	d := &demands{by: map[string]map[string][]int{}}
+	for i, e := range list {
+		key, values := demanded(e.Pods)
+		if key == "" {
+			d.none = append(d.none, i)
+			continue
+		}
+		if d.by[key] == nil {
+			d.by[key] = map[string][]int{}
+		}
+		for _, v := range values {
+			d.by[key][v] = append(d.by[key][v], i)
+		}
+	}
+	return d
+}
+
+// demanded is a label that a selector demands, with the values that do; or no key.
+func demanded(s labels.Selector) (key string, values []string) {
+	requirements, selectable := s.Requirements()
+	if !selectable {
+		return "", nil
+	}
+	for _, r := range requirements {
+		switch r.Operator() { // as package labels spells In, Equals and DoubleEquals
+		case "in", "=", "==":
+			return r.Key(), r.ValuesUnsorted()
+		}
+	}
+	return "", nil
+}
+
+// candidates are indices in the list, in its order.
+func (d *demands) candidates(p *Pod) []int {
+	found := d.none
+	for key, byValue := range d.by {
+		if value, has := p.Labels[key]; has && len(byValue[value]) > 0 {
+			found = append(slices.Clip(found), byValue[value]...)
+		}
+	}
+	slices.Sort(found) // a no-op on none alone, which is in order
+	return found
+}

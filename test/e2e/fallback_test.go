@@ -1,0 +1,72 @@
+package e2e
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/egret-net/egret/api/v1"
+)
+
+// TestFallback: when no node can host, selected pods leave with their node's address, or not at all where the annotation asks for that.
+// The choice is a condition.
+func TestFallback(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes[1])
+	n.runs(pod{name: "a", node: c.nodes[0]}, pod{name: "b", node: c.nodes[1]})
+	pods := []string{"a", "b"}
+	e := c.egressIP(t, "fallback", c.number(52), n.itself(), metav1.LabelSelector{})
+	e.ready()
+	e.until(v1.ConditionFallback, metav1.ConditionFalse, v1.ReasonHosted)
+	for _, p := range pods {
+		n.from(p).to(c.outside(0)).soonArrivesAs(c.number(52)...)
+	}
+
+	c.unlabelEgress(t, c.nodes[1])
+	e.until(v1.ConditionFallback, metav1.ConditionTrue, v1.ReasonNodeIP)
+	e.tells(v1.EventFallback, "their node's address")
+	for i, p := range pods {
+		n.from(p).to(c.outside(0)).soonArrivesAs(c.nodes[i].IPs...)
+	}
+
+	e.annotate(`{"metadata":{"annotations":{"` + v1.AnnotationWhenUnassigned + `":"` + v1.WhenUnassignedDrop + `"}}}`)
+	e.until(v1.ConditionFallback, metav1.ConditionTrue, v1.ReasonDrop)
+	e.tells(v1.EventFallback, "dropped")
+	for i, p := range pods {
+		n.from(p).to(c.outside(0)).soonReachesNothing()
+		n.from(p).to(n.pod(pods[1-i])).arrivesAs(n.ips[p]...)
+	}
+
+	c.labelEgress(t, c.nodes[2])
+	e.until(v1.ConditionFallback, metav1.ConditionFalse, v1.ReasonHosted)
+	for _, p := range pods {
+		n.from(p).to(c.outside(0)).soonArrivesAs(c.number(52)...)
+	}
+}
+
+func (e egressIP) annotate(patch string) {
+	e.t.Helper()
+	err := e.c.kube.EgressIP.Patch(types.MergePatchType).Resource("egressips").Name(e.name).Body([]byte(patch)).Do(e.t.Context()).Error()
+	if err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// soonReachesNothing says that no connection comes through any more, to any address there.
+func (f fromTo) soonReachesNothing() {
+	f.t.Helper()
+	within(f.t, soon, func() error {
+		for _, ip := range f.to.ips {
+			one := f
+			one.to.ips = []netip.Addr{ip}
+			if seen, err := one.sources(1); err == nil {
+				return fmt.Errorf("%s to %s arrives as %v, want nothing to arrive", f.from.from.name, ip, seen)
+			}
+		}
+		return nil
+	})
+}
