@@ -18,10 +18,12 @@ import (
 const (
 	chainMark      = "egress-ip-mark"
 	chainTranslate = "OVN-KUBE-EGRESS-IP-MULTI-NIC"
-	chainGuard     = "egress-ip-guard"
 	chainInput     = "egress-ip-input"
 	setNodeIPs     = "egress-node-ips."
 )
+
+// GuardChain is the chain whose rules drop and count what would leave by a link, or past it, with another source than an egress IP of its.
+const GuardChain = "egress-ip-guard"
 
 // Priorities of policy routing rules: the seed's, and one before the kernel's own rule for VRFs (1000).
 const (

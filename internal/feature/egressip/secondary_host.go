@@ -80,7 +80,7 @@ func (k kernel) guard(ip netip.Addr) {
 	set := linkIPs(k.link, k.family)
 	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{Key: addrType(k.family)})
 	plan.Claim(&k.out.NFTElems, plan.NFTElem{Set: set, Key: ip.String()}, "")
-	c := k.chain(chainGuard, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "101"})
+	c := k.chain(GuardChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "101"})
 	name := fmt.Sprintf("%s %s", k.link.Name, k.family)
 	k.rule(c, name+" elsewhere", "meta mark %#x ct direction original %s oifname != %q counter drop", linkMark(k.link), k.isFamily(), k.link.Name)
 	k.rule(c, name+" source", "meta mark %#x ct direction original %s saddr != @%s counter drop", linkMark(k.link), k.ip(), set)
