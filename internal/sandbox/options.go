@@ -53,7 +53,8 @@ type Options struct {
 	IPFamily      IPFamily    `json:"ipFamily"`
 	CNI           CNI         `json:"cni"`
 	// SecondaryNetworks are fabrics beside the primary one: every node and external host has a link into each (eth1, eth2, ...).
-	SecondaryNetworks int `json:"secondaryNetworks"`
+	SecondaryNetworks int  `json:"secondaryNetworks"`
+	NoKubernetes      bool `json:"noKubernetes"` // no control plane and no kubelets: who starts it gives the agents their API server
 
 	StateDir string `json:"-"` // of all sandboxes; on a file system that overlayfs takes as upper folder, such as ext4
 	CacheDir string `json:"-"` // root folder and images
