@@ -17,6 +17,7 @@ import (
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/plane/listen"
 	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -40,6 +41,12 @@ type Agent struct {
 	last        Report   // of the loop alone
 	forwards    []Held   // of the loop alone: what the last plan translates to
 	ours        []string // what was last seen of ours on this host
+
+	// guard keeps what this node holds to one holder; ear tells it of others.
+	guard *guard
+	ear   listen.Ear
+
+	uncordoning atomic.Bool
 
 	started   atomic.Bool
 	subnets   atomic.Pointer[[]netip.Prefix]
@@ -70,6 +77,7 @@ func (a *Agent) askWatchers(w *world.World) {
 
 // grown tells the others what this node holds as soon as it does: they steer packets here then.
 func (a *Agent) grown(_ context.Context, w *world.World, o Outcome) {
+	a.ear.Watch(a.guard.holds(o.State))
 	if n, h := w.Node(a.self), w.Host(); n != nil && h != nil {
 		a.tell(w, n, h, o)
 	}
@@ -87,6 +95,9 @@ func (a *Agent) after(ctx context.Context, w *world.World, o Outcome) {
 	if o.Err == nil && n != nil && n.ID != 0 && h != nil {
 		a.started.Store(true)
 	}
+	if n != nil && n.CordonBoot != "" && n.CordonBoot != a.api.BootID {
+		a.uncordon(ctx, n.Version)
+	}
 	a.tidy(ctx, w)
 	a.askWatchers(w)
 }
@@ -101,6 +112,7 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	}
 	a.last = report(n.UID, a.last, o, a.confirmed())
 	a.last.Problems = append(a.last.Problems, faultsOf(h)...)
+	a.last.Conflicts = a.guard.conflicts()
 	if w.Holding(a.self) == nil {
 		a.reports.forget()
 	}
@@ -177,6 +189,7 @@ func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
 	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics()}
 	a.subnets.Store(&[]netip.Prefix{})
 	a.loop = NewLoop(world.New(self, c), all.Features(), log)
+	a.guard = newGuard(self, a.loop.Do, log)
 	a.loop.Settle, a.loop.Grown, a.loop.After, a.loop.Ran = a.settle, a.grown, a.after, a.metrics.ran
 	return a
 }

@@ -118,6 +118,8 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		"-1 external hosts":     func(o *Options) { o.ExternalHosts = -1 },
 		"10 secondary networks": func(o *Options) { o.SecondaryNetworks = 10 },
 		`gateway mode "both"`:   func(o *Options) { o.GatewayMode = "both" },
+		"port 70000":            func(o *Options) { o.HealthcheckPort = 70000 },
+		"timeout of -1 s":       func(o *Options) { o.ReachabilityTimeout = -1 },
 		`IP family "6"`:         func(o *Options) { o.IPFamily = "6" },
 		`pod network "x"`:       func(o *Options) { o.CNI = "x" },
 		"absolute paths":        func(o *Options) { o.StateDir = "here" },

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"net/netip"
+	"strings"
 	"testing"
 	"time"
+
+	v1 "github.com/egret-net/egret/api/v1"
 )
 
 func TestQuantiles(t *testing.T) {
@@ -45,5 +49,71 @@ func TestLastChange(t *testing.T) {
 	written, ready, ok := lastChange(events, at(20))
 	if !ok || written != at(10) || ready != at(40) {
 		t.Errorf("written %v, ready %v, %v; want %v, %v", written, ready, ok, at(10), at(40))
+	}
+}
+
+// TestConnections: lines of the pod's part become attempts, and what is asked of them is told by when they started.
+func TestConnections(t *testing.T) {
+	c := &ties{held: map[int]netip.Addr{}, broken: map[int]time.Time{}}
+	for _, line := range []string{
+		"held 0 5 172.18.0.33", "held 1 5 172.18.0.44", "new 10 12 172.18.0.33", "new 40 42 172.18.0.44", "new 20 320 -", "new 30 330 -", "broken 1 400", "new 50 51 172.18.0.33",
+	} {
+		c.note(strings.Fields(line))
+	}
+	all := c.since(time.Unix(0, 0))
+	if failed(all) != 2 || len(all) != 5 {
+		t.Errorf("%d of %d failed, want 2 of 5", failed(all), len(all))
+	}
+	if at, ok := firstAgain(all); !ok || at != time.Unix(0, 42) {
+		t.Errorf("first again at %v, %v, want 42", at.UnixNano(), ok)
+	}
+	if at := noneFails(all, time.Unix(0, 0)); at != time.Unix(0, 40) {
+		t.Errorf("none fails from %v, want 40", at.UnixNano())
+	}
+	if have := c.brokenOf([]int{0, 1}, time.Unix(0, 399)); have != 1 {
+		t.Errorf("%d broken, want 1", have)
+	}
+	if have := c.brokenOf([]int{1}, time.Unix(0, 400)); have != 0 {
+		t.Errorf("%d broken afterwards, want 0", have)
+	}
+}
+
+// TestGoals: each number that a figure promises is compared by itself.
+func TestGoals(t *testing.T) {
+	r := result{runs: sample{1, 2, 3, 4, 5, 6, 7, 8, 9, 20}, p90: 9, max: 10}
+	if have, want := r.goal(), "p90<=9 met, max<=10 MISSED"; have != want {
+		t.Errorf("goal %q, want %q", have, want)
+	}
+	r = result{runs: sample{0, 0, 1}, none: true}
+	if have, want := r.goal(), "max<=0 MISSED"; have != want {
+		t.Errorf("goal %q, want %q", have, want)
+	}
+	r = result{runs: sample{30}, base: 10, ratio: 3}
+	if have, want := r.goal(), "ratio<=3 met"; have != want {
+		t.Errorf("goal %q, want %q", have, want)
+	}
+}
+
+// TestWentDown: a session's number of changes counts ups as well as downs.
+func TestWentDown(t *testing.T) {
+	before := map[string]int{"a": 1, "b": 1, "c": 3, "d": 1}
+	after := map[string]int{"a": 1, "b": 3, "c": 7}
+	if have, want := wentDown(before, after), 0+1+2+1; have != want {
+		t.Errorf("%d went down, want %d", have, want)
+	}
+}
+
+// TestMoveCount: what is first heard of an address is no move; losing a node is one, and so is getting one.
+func TestMoveCount(t *testing.T) {
+	m := &moveCount{where: map[string]string{}}
+	for _, node := range []string{"n1", "n1", "", "n2"} {
+		e := &v1.EgressIP{Spec: v1.EgressIPSpec{EgressIPs: []string{"172.18.0.33"}}}
+		if node != "" {
+			e.Status.Items = []v1.EgressIPStatusItem{{Node: node, EgressIP: "172.18.0.33"}}
+		}
+		m.see(e, time.Now())
+	}
+	if have, want := m.number(), 2; have != want {
+		t.Errorf("%d moves, want %d", have, want)
 	}
 }

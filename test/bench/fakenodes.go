@@ -24,6 +24,8 @@ const (
 	// renewal leaves room for two rounds in the 8 s that the sandbox's node lifecycle controller waits.
 	renewal    = 3 * time.Second
 	fakeBootID = "bench"
+	// dead is the label of fake nodes that are to stay NotReady.
+	dead = "bench-dead"
 	// parallel bounds requests to the API server at one time.
 	parallel = 16
 )
@@ -58,7 +60,7 @@ func (c *cluster) ensureFakeNodes(ctx context.Context, nodes []*fakeNode) error 
 // repair posts the status of nodes again that a busy machine was too slow to keep alive, as a kubelet does: a Lease alone does not make a
 // node Ready again.
 func (c *cluster) repair(ctx context.Context) error {
-	list, err := c.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "bench=fake", ResourceVersion: "0"})
+	list, err := c.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "bench=fake,!" + dead, ResourceVersion: "0"})
 	if err != nil {
 		return err
 	}
@@ -145,6 +147,29 @@ func (c *cluster) readSubnets(ctx context.Context, nodes []*fakeNode) error {
 		}
 	}
 	return nil
+}
+
+// die makes a fake node NotReady, just after asked, and keeps it so until it is revived.
+func (c *cluster) die(ctx context.Context, node string) (asked time.Time, err error) {
+	if err := c.labelNode(ctx, node, dead, ""); err != nil { // or it would be repaired
+		return asked, err
+	}
+	asked = time.Now()
+	return asked, c.setReady(ctx, node, corev1.ConditionFalse)
+}
+
+func (c *cluster) revive(ctx context.Context, node string) error {
+	if err := c.setReady(ctx, node, corev1.ConditionTrue); err != nil {
+		return err
+	}
+	return c.unlabelNode(ctx, node, dead)
+}
+
+func (c *cluster) setReady(ctx context.Context, node string, ready corev1.ConditionStatus) error {
+	now := time.Now().UTC().Format(time.RFC3339)
+	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q,"lastHeartbeatTime":%q}]}}`, ready, now, now)
+	_, err := c.core.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	return err
 }
 
 // removeFakeNodes removes them all.

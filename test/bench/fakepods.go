@@ -15,12 +15,13 @@ import (
 // fakePod is the i-th pod of a fake node: an object with the addresses that the node's agent would have written.
 func fakePod(space string, n *fakeNode, i int, labels map[string]string) *corev1.Pod {
 	p := bare(fmt.Sprintf("%s-%d", n.name, i), n.name, "localhost/pause:1")
-	base := n.subnet.Addr().As4()
-	ip := netip.AddrFrom4([4]byte{base[0], base[1], base[2], byte(10 + i)})
-	gateway := netip.AddrFrom4([4]byte{base[0], base[1], base[2], 1})
-	mac := fmt.Sprintf("0a:58:%02x:%02x:%02x:%02x", base[0], base[1], base[2], 10+i)
+	number := n.subnet.Addr().AsSlice()
+	last := len(number) - 1
+	number[last] = byte(10 + i)
+	ip, _ := netip.AddrFromSlice(number)
+	mac := fmt.Sprintf("0a:58:%02x:%02x:%02x:%02x", number[0], number[last-8%len(number)], number[last-1], number[last])
 	p.Namespace, p.Labels = space, labels
-	p.Annotations = kube.PodAnnotations([]netip.Prefix{netip.PrefixFrom(ip, n.subnet.Bits())}, mac, []netip.Addr{gateway})
+	p.Annotations = kube.PodAnnotations([]netip.Prefix{netip.PrefixFrom(ip, n.subnet.Bits())}, mac, []netip.Addr{n.subnet.Addr().Next()})
 	return p
 }
 

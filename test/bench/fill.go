@@ -30,7 +30,7 @@ func (c *cluster) fill(ctx context.Context) error {
 	if err := each(ctx, numbers[:memorySpaces], func(ctx context.Context, i int) error { return c.ensureNamespace(ctx, space(i)) }); err != nil {
 		return err
 	}
-	if err := c.labelNode(ctx, c.Nodes()[0].Name, v1.LabelEgressAssignable, "true"); err != nil {
+	if err := c.labelEgress(ctx, c.Nodes()[0].Name, true); err != nil {
 		return err
 	}
 	return each(ctx, numbers, func(ctx context.Context, i int) error {
@@ -86,13 +86,13 @@ func memoryNode(i int) *fakeNode {
 	return &fakeNode{name: name, annotations: kube.HostAnnotations(facts), labels: map[string]string{v1.LabelEgressAssignable: "true"}}
 }
 
-// hold has every fake node say that it holds what it was assigned; all EgressIPs must be assigned by then.
+// hold has every node that is not real say that it holds what it was assigned; all EgressIPs must be assigned by then.
 func (c *cluster) hold(ctx context.Context) error {
 	list := &v1.EgressIPList{}
 	if err := c.egret.EgressIP.Get().Resource("egressips").Do(ctx).Into(list); err != nil {
 		return err
 	}
-	real, holds := c.Nodes()[0].Name, map[string]map[string][]netip.Addr{}
+	holds := map[string]map[string][]netip.Addr{}
 	for _, e := range list.Items {
 		if len(e.Status.Items) == 0 {
 			return fmt.Errorf("EgressIP %s is not assigned yet", e.Name)
@@ -103,7 +103,9 @@ func (c *cluster) hold(ctx context.Context) error {
 		}
 		holds[node][e.Name] = []netip.Addr{netip.MustParseAddr(e.Status.Items[0].EgressIP)}
 	}
-	delete(holds, real)
+	for _, n := range c.Nodes() {
+		delete(holds, n.Name)
+	}
 	var all []*world.Holding
 	for node, h := range holds {
 		all = append(all, &world.Holding{Node: node, BootID: fakeBootID, Holds: h})

@@ -61,7 +61,7 @@ func (l *lab) scene(ctx context.Context, podNode int) (*scene, error) {
 	}
 	nodes, outside := c.Nodes(), c.ExternalHosts()[0]
 	s := &scene{cluster: c, podNode: nodes[podNode].Name, podNodeIP: nodes[podNode].IPs[0], host: nodes[1].Name, moments: newMoments(), zones: map[string]*zone{}}
-	if err := c.labelNode(ctx, s.host, v1.LabelEgressAssignable, "true"); err != nil {
+	if err := c.egressNodes(ctx, s.host); err != nil {
 		return nil, err
 	}
 	s.pod = fmt.Sprint("sender-", podNode)
@@ -199,8 +199,23 @@ func (c *cluster) deleteEgressIP(ctx context.Context, name string) error {
 	return err
 }
 
+// labelEgress makes a node an egress node, or none.
+func (c *cluster) labelEgress(ctx context.Context, name string, is bool) error {
+	if is {
+		return c.labelNode(ctx, name, v1.LabelEgressAssignable, "")
+	}
+	return c.unlabelNode(ctx, name, v1.LabelEgressAssignable)
+}
+
 func (c *cluster) labelNode(ctx context.Context, name, key, value string) error {
-	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value)
+	return c.patchNode(ctx, name, fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value))
+}
+
+func (c *cluster) unlabelNode(ctx context.Context, name, key string) error {
+	return c.patchNode(ctx, name, fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, key))
+}
+
+func (c *cluster) patchNode(ctx context.Context, name, patch string) error {
 	_, err := c.core.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	return err
 }

@@ -19,6 +19,7 @@ import (
 type lab struct {
 	name     string
 	runs     int
+	busy     time.Duration // of full load
 	keep     bool
 	out, log io.Writer
 	up       map[string]*cluster
@@ -36,9 +37,12 @@ func (l *lab) say(format string, args ...any) { fmt.Fprintf(l.log, "# "+format+"
 func (l *lab) report(r result) { r.print(l.out) }
 
 // sandbox brings up a sandbox, or takes the one that is.
-func (l *lab) sandbox(ctx context.Context, suffix string, nodes int, cni sandbox.CNI) (*cluster, error) {
+func (l *lab) sandbox(ctx context.Context, suffix string, nodes int, cni sandbox.CNI, more ...func(*sandbox.Options)) (*cluster, error) {
 	o := sandbox.Defaults()
 	o.Name, o.Nodes, o.CNI = l.name+suffix, nodes, cni
+	for _, set := range more {
+		set(&o)
+	}
 	if c := l.up[o.Name]; c != nil {
 		return c, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // figure is a group of figures that are measured together.
@@ -18,28 +19,50 @@ type figure struct {
 }
 
 func figures() []figure {
-	return []figure{
+	list := []figure{
 		{"compile", compiles},
 		{"first-packet", firstPackets},
 		{"join", joins},
 		{"add", adds},
 		{"memory", memory},
+		{"probes", probes},
 		{"statuses", statuses},
+		{"reprogram", reprogram},
+		{"planned-move", plannedMoves},
+		{"false-alarms", falseAlarms},
+		{"failover/one-ip", outage{name: "one-ip", addresses: 1, max: 1500}.measure},
+		{"failover/one-ip-leader", outage{name: "one-ip-leader", addresses: 1, onLeader: true, max: 1500}.measure},
+		{"failover/two-ips", outage{name: "two-ips", addresses: 2, p90: 500, max: 900}.measure},
+		{"failover/two-ips-no-api", outage{name: "two-ips-no-api", addresses: 2, noAPI: true, p90: 500, max: 900}.measure},
+		{"leaks/pod-starts", leaksAtStart},
 	}
+	for _, u := range upsets() {
+		list = append(list, figure{"leaks/" + u.name, u.measure})
+	}
+	return list
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "send" { // in a pod's network namespace
-		exit(send(os.Args[2:]))
+	if len(os.Args) > 1 { // in a pod's network namespace
+		switch os.Args[1] {
+		case "send":
+			exit(send(os.Args[2:]))
+		case "connect":
+			exit(makeConnections(os.Args[2:]))
+		}
+	}
+	if len(os.Args) > 1 && os.Args[1] == "answer" { // as the agents of nodes that are probed
+		exit(answer())
 	}
 	run := flag.String("run", "*", "figures to measure, by shell patterns: first-packet,join")
 	runs := flag.Int("runs", 30, "`times` that a figure is measured")
+	busy := flag.Duration("busy", 10*time.Minute, "`time` of full load in which false alarms are counted")
 	keep := flag.Bool("keep", false, "leave the sandboxes up, for the next time")
 	name := flag.String("name", "bench", "start of the sandboxes' names")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	l := &lab{name: *name, runs: *runs, keep: *keep, out: os.Stdout, log: os.Stderr}
+	l := &lab{name: *name, runs: *runs, busy: *busy, keep: *keep, out: os.Stdout, log: os.Stderr}
 	exit(measure(ctx, l, strings.Split(*run, ",")))
 }
 
@@ -75,9 +98,13 @@ func measure(ctx context.Context, l *lab, patterns []string) (err error) {
 	return err
 }
 
+// matches says whether a pattern is for a figure, GROUP or GROUP/NAME, or for its group.
 func matches(name string, patterns []string) bool {
 	for _, p := range patterns {
-		if ok, _ := path.Match(p, name); ok {
+		group, _, _ := strings.Cut(name, "/")
+		whole, _ := path.Match(p, name)
+		part, _ := path.Match(p, group)
+		if whole || part {
 			return true
 		}
 	}

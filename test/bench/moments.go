@@ -46,15 +46,20 @@ func (m *moments) at(ctx context.Context, what string) (time.Time, error) {
 	})
 }
 
-// assigned and held name the moments of an EgressIP.
-func assigned(name string) string { return "assigned " + name }
-func held(name string) string     { return "held " + name }
+// assigned and held name the moments of an EgressIP, assignedTo and heldBy those of it and a node.
+func assigned(name string) string         { return "assigned " + name }
+func held(name string) string             { return "held " + name }
+func assignedTo(name, node string) string { return "assigned " + name + " " + node }
+func heldBy(name, node string) string     { return "held " + name + " " + node }
 
 // watchEgressIPs notes when statuses name a node, and when nodes say that they hold.
 func (c *cluster) watchEgressIPs(ctx context.Context, m *moments) error {
 	err := watchAll(ctx, c.egret.EgressIP, "egressips", func(o *v1.EgressIP, now time.Time) {
 		if len(o.Status.Items) > 0 {
 			m.note(assigned(o.Name), now)
+		}
+		for _, i := range o.Status.Items {
+			m.note(assignedTo(o.Name, i.Node), now)
 		}
 	})
 	if err != nil {
@@ -63,6 +68,7 @@ func (c *cluster) watchEgressIPs(ctx context.Context, m *moments) error {
 	return watchAll(ctx, c.egret.Egret, "egressnodes", func(o *egretv1.EgressNode, now time.Time) {
 		for _, h := range o.Status.Holding {
 			m.note(held(h.EgressIP), now)
+			m.note(heldBy(h.EgressIP, o.Name), now)
 		}
 	})
 }

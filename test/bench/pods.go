@@ -76,10 +76,14 @@ const netnsOf = `for n in /run/netns/*; do nsenter --net="$n" ip -o addr show | 
 
 // sendFrom has a pod send to an external host, until the job is stopped.
 func (c *cluster) sendFrom(ctx context.Context, p *corev1.Pod, to netip.Addr) (*job, error) {
+	return c.inPod(ctx, p, "send", netip.AddrPortFrom(to, traffic.Port).String())
+}
+
+// inPod runs a part of this program in a pod's network namespace, until the job is stopped.
+func (c *cluster) inPod(ctx context.Context, p *corev1.Pod, part ...string) (*job, error) {
 	ns, err := c.ExecIn(ctx, p.Spec.NodeName, "bash", "-c", netnsOf, "bash", p.Status.PodIP)
 	if err != nil {
 		return nil, fmt.Errorf("network namespace of pod %s: %w", p.Name, err)
 	}
-	return c.start(p.Spec.NodeName, "nsenter", "--net="+strings.TrimSpace(string(ns)), "/opt/egret/bin/egret-bench", "send",
-		netip.AddrPortFrom(to, traffic.Port).String())
+	return c.start(p.Spec.NodeName, append([]string{"nsenter", "--net=" + strings.TrimSpace(string(ns)), "/opt/egret/bin/egret-bench"}, part...)...)
 }

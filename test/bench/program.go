@@ -18,20 +18,25 @@ type program struct {
 
 // widen stops a node's program and runs it again with room for more nodes: the sandbox's own subnets have room for 256.
 func (c *cluster) widen(ctx context.Context, node, name string) (*program, error) {
-	pid, err := c.PidOf(ctx, node, name)
+	return c.rerun(ctx, node, name, func(args []string) ([]string, error) {
+		i := slices.Index(args, "--cluster-subnets")
+		if i < 0 {
+			return nil, fmt.Errorf("%s has no --cluster-subnets: %q", name, args)
+		}
+		args[i+1] = widerSubnets
+		return args, nil
+	})
+}
+
+// rerun stops a node's program and runs it again with other arguments.
+func (c *cluster) rerun(ctx context.Context, node, name string, change func([]string) ([]string, error)) (*program, error) {
+	args, err := c.argsOf(ctx, node, name)
 	if err != nil {
 		return nil, err
 	}
-	out, err := c.ExecIn(ctx, node, "cat", fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil {
+	if args, err = change(args); err != nil {
 		return nil, err
 	}
-	args := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
-	i := slices.Index(args, "--cluster-subnets")
-	if i < 0 {
-		return nil, fmt.Errorf("%s has no --cluster-subnets: %q", name, args)
-	}
-	args[i+1] = widerSubnets
 	if err := c.StopProcess(ctx, node, name); err != nil {
 		return nil, err
 	}
@@ -46,6 +51,16 @@ func (c *cluster) widen(ctx context.Context, node, name string) (*program, error
 	p := &program{job: j, name: name}
 	p.pid, err = strconv.Atoi(strings.TrimSpace(line))
 	return p, err
+}
+
+// argsOf is the command line of a node's program.
+func (c *cluster) argsOf(ctx context.Context, node, name string) ([]string, error) {
+	pid, err := c.PidOf(ctx, node, name)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.ExecIn(ctx, node, "cat", fmt.Sprintf("/proc/%d/cmdline", pid))
+	return strings.Split(strings.TrimRight(string(out), "\x00"), "\x00"), err
 }
 
 // resident are VmRSS and VmHWM of a process, in MiB.

@@ -19,6 +19,8 @@ type receiver struct {
 	mu     sync.Mutex
 	source netip.Addr
 	since  map[netip.Addr]time.Time // when a source was first seen after the one before
+	last   time.Time                // of all sources
+	gap    time.Duration            // the longest between two datagrams since longestGap began
 	change chan struct{}
 }
 
@@ -51,6 +53,7 @@ func (r *receiver) run() {
 func (r *receiver) note(source netip.Addr, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.gap, r.last = max(r.gap, now.Sub(r.last)), now
 	if source == r.source {
 		return
 	}
@@ -78,6 +81,17 @@ func (r *receiver) from(ctx context.Context, source netip.Addr) (time.Time, erro
 			return time.Time{}, fmt.Errorf("the external host sees traffic from %s, not from %s", now, source)
 		}
 	}
+}
+
+// longestGap looks at the traffic for a time: how long was there none?
+func (r *receiver) longestGap(ctx context.Context, during time.Duration) (time.Duration, error) {
+	r.mu.Lock()
+	r.gap, r.last = 0, time.Now()
+	r.mu.Unlock()
+	err := sleepUntil(ctx, time.Now().Add(during))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(r.gap, time.Since(r.last)), err
 }
 
 func (r *receiver) close() { _ = r.conn.Close() }

@@ -8,13 +8,14 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/internal/world"
 )
 
 const (
@@ -67,9 +68,7 @@ type statusScene struct {
 }
 
 func (s *statusScene) prepare(ctx context.Context) error {
-	if err := watchAll(ctx, s.egret.EgressIP, "egressips", s.see); err != nil {
-		return err
-	}
+	s.follow(ctx)
 	if err := s.ensureNamespace(ctx, namespace); err != nil {
 		return err
 	}
@@ -120,11 +119,36 @@ func (s *statusScene) ready(ctx context.Context) error {
 	})
 }
 
-func (s *statusScene) see(e *v1.EgressIP, _ time.Time) {
+// follow watches the statuses as the product's programs do: a busy API server closes the watch of a slow reader, which then lists anew.
+func (s *statusScene) follow(ctx context.Context) {
+	source := kube.NewSource(s.egret, kube.EgressIPs)
+	go source.Run(ctx)
+	go func() {
+		w := world.New("", &world.Config{})
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case change := <-source.Changes():
+				for _, t := range change(w) {
+					if e := w.EgressIP(t.Key); t.Kind == world.KindEgressIP && e != nil {
+						s.see(e)
+					}
+				}
+			}
+		}
+	}()
+}
+
+func (s *statusScene) see(e *world.EgressIP) {
+	node := ""
+	if len(e.Items) > 0 {
+		node = e.Items[0].Node
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.where[e.Name] != e.Status.AssignedNodes {
-		s.where[e.Name] = e.Status.AssignedNodes
+	if old, is := s.where[e.Name]; !is || old != node {
+		s.where[e.Name] = node
 		close(s.changed)
 		s.changed = make(chan struct{})
 	}
@@ -150,11 +174,8 @@ func (s *statusScene) lose(ctx context.Context) (took time.Duration, moved int, 
 			victim = n.name
 		}
 	}
-	if err := s.labelNode(ctx, victim, "bench", "dead"); err != nil { // or it would be repaired
-		return 0, 0, err
-	}
-	start := time.Now()
-	if err := s.setReady(ctx, victim, corev1.ConditionFalse); err != nil {
+	start, err := s.die(ctx, victim)
+	if err != nil {
 		return 0, 0, err
 	}
 	for {
@@ -171,20 +192,10 @@ func (s *statusScene) lose(ctx context.Context) (took time.Duration, moved int, 
 		}
 	}
 	took = time.Since(start)
-	if err := s.setReady(ctx, victim, corev1.ConditionTrue); err != nil {
-		return 0, 0, err
-	}
-	if err := s.labelNode(ctx, victim, "bench", "fake"); err != nil {
+	if err := s.revive(ctx, victim); err != nil {
 		return 0, 0, err
 	}
 	return took, count[victim], s.ready(ctx)
-}
-
-func (s *statusScene) setReady(ctx context.Context, node string, ready corev1.ConditionStatus) error {
-	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q,"lastHeartbeatTime":%q}]}}`,
-		ready, time.Now().UTC().Format(time.RFC3339), time.Now().UTC().Format(time.RFC3339))
-	_, err := s.core.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
-	return err
 }
 
 // floor patches a tenth of the statuses, with a condition of our own: the controller lets that be.

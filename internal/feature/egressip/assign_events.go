@@ -67,8 +67,8 @@ func (a *assigner) cause(e *world.EgressIP, old world.Assignment) string {
 		return ReasonConflict
 	case n == nil:
 		return CauseDeleted
-	case unfit(n) != "":
-		return unfit(n)
+	case a.unfit(n) != "":
+		return a.unfit(n)
 	case a.faultFor(n, old.IP) != "":
 		return CauseLink
 	case !a.inNetwork(n, old.IP):

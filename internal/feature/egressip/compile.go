@@ -84,7 +84,7 @@ func translatePod(w *world.World, e *world.EgressIP, f world.Family, p *world.Po
 	if len(held) == 0 {
 		return
 	}
-	primary, link := home(w, held[0])
+	primary, link := homeOf(w, held[0])
 	if link != nil {
 		podOnLink(w, e, f, p, ip, held[0], out)
 	}

@@ -65,8 +65,8 @@ func short(name string) string {
 	return name[:kept] + "-" + hex.EncodeToString(sum[:8])
 }
 
-// home is where an address is on this host: on the primary network, on a link, or nowhere.
-func home(w *world.World, ip netip.Addr) (primary bool, link *world.Link) {
+// homeOf is where an address is on this host: on the primary network, on a link, or nowhere.
+func homeOf(w *world.World, ip netip.Addr) (primary bool, link *world.Link) {
 	h := w.Host()
 	if h == nil {
 		return false, nil
@@ -78,7 +78,7 @@ func home(w *world.World, ip netip.Addr) (primary bool, link *world.Link) {
 // address that is nowhere here must not be steered to: the gateway router would give the pod the node's address.
 func ownHop(w *world.World, e *world.EgressIP, n *world.Node, f world.Family) (hop netip.Addr, ok bool) {
 	for _, ip := range hosted(w, e, f) {
-		primary, link := home(w, ip)
+		primary, link := homeOf(w, ip)
 		if link != nil {
 			return management(n, f)
 		}
@@ -98,10 +98,10 @@ func management(n *world.Node, f world.Family) (netip.Addr, bool) {
 	return world.Nth(s, 2), true
 }
 
-// hostOnLink is all that a node has for an address on a link. A former holder that only lingers does not have the address any more: it translates
-// what is still on its way.
-func hostOnLink(w *world.World, n *world.Node, e *world.EgressIP, f world.Family, ip netip.Addr, l *world.Link, lingers bool, out *plan.Rows) {
-	if !lingers {
+// hostOnLink is all that a node has for an address on a link. Where another node answers for it by now (muted) it is no address here any more:
+// what is still on its way is translated.
+func hostOnLink(w *world.World, n *world.Node, e *world.EgressIP, f world.Family, ip netip.Addr, l *world.Link, muted bool, out *plan.Rows) {
+	if !muted {
 		plan.Claim(&out.Addrs, plan.Addr{Dev: l.Name, Prefix: world.Single(ip)}, plan.AddrSpec{Deprecated: true, NoDAD: f == world.V6})
 		plan.Claim(&out.Announcements, plan.Announcement{Dev: l.Name, IP: ip, MAC: l.MAC}, plan.None{})
 		mute(w.Config, f, ip, out) // the host would answer for it on its other links too (Linux' arp_ignore 0)

@@ -3,7 +3,6 @@ package egressip
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -104,9 +103,4 @@ func (k kernel) chain(name string, spec plan.NFTChainSpec) plan.NFTChain {
 
 func (k kernel) rule(c plan.NFTChain, name, format string, args ...any) {
 	plan.Claim(&k.out.NFTRules, plan.NFTRule{Chain: c, Name: name}, fmt.Sprintf(format, args...))
-}
-
-// lingersOnly says whether this node is no longer named for an address, and only forwards.
-func lingersOnly(w *world.World, e *world.EgressIP, ip netip.Addr) bool {
-	return w.Lingers(e.Name, ip) && !slices.Contains(e.Items, world.Assignment{Node: w.Self, IP: ip})
 }

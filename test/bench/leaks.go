@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	// selectedPods use the EgressIP while something happens to it: real ones that send, the rest on nodes that exist in the API only.
+	selectedPods = 500
+	sendingPods  = 10
+)
+
+// upset is something that happens to a cluster whose selected pods send all the time, and must not get out with another source.
+type upset struct {
+	name string
+	// do makes it happen, the n-th time, and returns when all is as before, as far as it knows.
+	do func(ctx context.Context, w *watchman, n int) error
+}
+
+// upsets are what leaks are looked for in. A process that is killed is started again after 0.3 s.
+func upsets() []upset {
+	list := []upset{{"failovers", failover}, {"planned-moves", moveAway}}
+	for _, process := range []string{"egret-node", "ovs-vswitchd", "ovsdb-server", "ovn-controller"} {
+		list = append(list, upset{"restarts-of-" + process, func(ctx context.Context, w *watchman, n int) error {
+			if err := w.KillProcess(ctx, w.Nodes()[n%len(w.Nodes())].Name, process); err != nil {
+				return err
+			}
+			return sleepUntil(ctx, time.Now().Add(2*time.Second))
+		}})
+	}
+	return list
+}
+
+// measure upsets the cluster again and again, and counts for each time the datagrams with a source other than an egress IP.
+func (u upset) measure(ctx context.Context, l *lab) (err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	w, err := l.watchman(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.leave(ctx)) }()
+	l.say("leaks/%s: %d runs", u.name, l.runs)
+	pods, err := w.populate(ctx)
+	if err != nil {
+		return err
+	}
+	var leaked sample
+	defer func() { l.reportLeaks(u.name, leaked) }()
+	for i := range l.runs {
+		if err := u.run(ctx, l, w, pods, i, &leaked); err != nil {
+			return fmt.Errorf("run %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// run is one upset, until the traffic of all pods flows again.
+func (u upset) run(ctx context.Context, l *lab, w *watchman, pods []*corev1.Pod, n int, leaked *sample) error {
+	if err := u.do(ctx, w, n); err != nil {
+		return err
+	}
+	if err := w.arrived(ctx, pods, time.Now()); err != nil {
+		return err
+	}
+	wrong, err := w.wrong(l, fmt.Sprintf("leaks/%s run %d", u.name, n))
+	total := 0
+	for _, n := range wrong {
+		total += n
+	}
+	leaked.add(float64(total))
+	return err
+}
+
+// populate has pods of all nodes send, and makes the rest of the selected pods.
+func (w *watchman) populate(ctx context.Context) (sending []*corev1.Pod, err error) {
+	nodes := []*fakeNode{{name: "fake-0"}, {name: "fake-1"}, {name: "fake-2"}}
+	if err := w.ensureFakeNodes(ctx, nodes); err != nil {
+		return nil, err
+	}
+	var fakes []*corev1.Pod
+	for i := range selectedPods - sendingPods {
+		fakes = append(fakes, fakePod(namespace, nodes[i%len(nodes)], i/len(nodes), map[string]string{joinLabel: ""}))
+	}
+	for i := range sendingPods {
+		sending = append(sending, w.sender(fmt.Sprint("sender-", i), w.Nodes()[i%len(w.Nodes())].Name))
+	}
+	begin := time.Now()
+	if err := w.createPods(ctx, append(fakes, sending...)); err != nil {
+		return nil, err
+	}
+	if err := w.arrived(ctx, sending, begin); err != nil {
+		return nil, err
+	}
+	where, err := w.held(ctx, time.Minute)
+	for _, node := range where {
+		err = errors.Join(err, until(ctx, time.Minute, 200*time.Millisecond, func() error { return w.selected(ctx, node, siteName, selectedPods) }))
+	}
+	w.seen.Forget()
+	return sending, err
+}
+
+// failover cuts the power of one egress node after the other, and gives it back when the traffic of the others' pods flows again.
+func failover(ctx context.Context, w *watchman, n int) error {
+	victim := w.Nodes()[n%2].Name
+	if err := w.PowerOff(victim); err != nil {
+		return err
+	}
+	if err := sleepUntil(ctx, time.Now().Add(10*time.Second)); err != nil { // Kubernetes calls it NotReady after 8 s
+		return err
+	}
+	if err := w.PowerOn(ctx, victim); err != nil {
+		return err
+	}
+	return w.whole(ctx)
+}
+
+// moveAway takes the label from one egress node after the other, in favour of the third node.
+func moveAway(ctx context.Context, w *watchman, n int) error {
+	nodes := w.Nodes()
+	if err := w.egressNodes(ctx, nodes[(n+1)%3].Name, nodes[(n+2)%3].Name); err != nil {
+		return err
+	}
+	if _, err := w.held(ctx, time.Minute); err != nil {
+		return err
+	}
+	return sleepUntil(ctx, time.Now().Add(3*time.Second)) // the former node lets go after 2 s
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// watched is how long the traffic is looked at from the beginning of a planned move: the former node goes on translating for 2 s after it.
+const watched = 5 * time.Second
+
+// plannedMoves takes the label from the node that hosts an address, alternately of two, while a pod of a third opens a connection every
+// 10 ms and sends a datagram every 2 ms over one flow. The floor is the longest gap of the flow in the same time with nothing going on.
+func plannedMoves(ctx context.Context, l *lab) (err error) {
+	s, err := l.site(ctx, 1)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx))) }()
+	probe, err := s.probe(ctx)
+	if err != nil {
+		return err
+	}
+	l.say("planned-move: %d runs", l.runs)
+	m, err := s.plannedMoves(ctx, l.runs)
+	name := "planned-move/" + probe
+	for _, r := range []result{
+		{name: name + "/failed-connections", runs: m.failed, none: true},
+		{name: name + "/gap-of-an-open-flow", unit: "ms", runs: m.gap, base: m.quiet.median(), max: 100},
+		{name: name + "/gap-with-nothing-going-on", unit: "ms", runs: m.quiet},
+		{name: name + "/until-the-other-node-is-ready", unit: "ms", runs: m.ready},
+		{name: name + "/failed-connections-with-nothing-going-on", runs: m.quietFailed},
+	} {
+		if len(r.runs) > 0 {
+			l.report(r)
+		}
+	}
+	return err
+}
+
+// moves are what planned moves cost: connections, and milliseconds.
+type moves struct{ failed, quietFailed, gap, quiet, ready sample }
+
+func (s *site) plannedMoves(ctx context.Context, runs int) (moves, error) {
+	var m moves
+	traffic, err := receive(s.outside.Name)
+	if err != nil {
+		return m, err
+	}
+	defer traffic.close()
+	stream, err := s.sendFrom(ctx, s.pod, s.outside.IPs[0])
+	if err != nil {
+		return m, err
+	}
+	defer stream.stop()
+	connections, err := s.connectFrom(ctx, s.pod, s.outside.IPs[0], 0)
+	if err != nil {
+		return m, err
+	}
+	defer connections.stop()
+	for i := range runs {
+		if err := s.plannedMove(ctx, traffic, connections, &m); err != nil {
+			return m, fmt.Errorf("run %d: %w", i, err)
+		}
+	}
+	return m, nil
+}
+
+// plannedMove is one, after a time of quiet as long.
+func (s *site) plannedMove(ctx context.Context, traffic *receiver, connections *ties, m *moves) error {
+	if err := errors.Join(s.egressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name), connections.steady(ctx, time.Now(), s.ips...)); err != nil {
+		return err
+	}
+	where, err := s.held(ctx, time.Minute)
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	gap, err := traffic.longestGap(ctx, watched)
+	if err != nil {
+		return err
+	}
+	m.quiet.addTime(gap)
+	begin, quiet := time.Now(), begin
+	if err := s.labelEgress(ctx, where[s.ips[0]], false); err != nil {
+		return err
+	}
+	ready := make(chan error, 1)
+	go func() { ready <- s.leaves(ctx, where, begin, m) }()
+	gap, err = traffic.longestGap(ctx, watched)
+	if err := errors.Join(err, <-ready); err != nil {
+		return err
+	}
+	m.gap.addTime(gap)
+	time.Sleep(patience) // the last attempts have their answer
+	all := connections.since(quiet)
+	m.quietFailed.add(float64(failed(before(all, begin))))
+	m.failed.add(float64(failed(connections.since(begin))))
+	return nil
+}
+
+// leaves waits until the address is held elsewhere than it was.
+func (s *site) leaves(ctx context.Context, was map[netip.Addr]string, begin time.Time, m *moves) error {
+	err := until(ctx, time.Minute, 5*time.Millisecond, func() error {
+		now, err := s.held(ctx, time.Minute)
+		if err == nil && now[s.ips[0]] == was[s.ips[0]] {
+			err = fmt.Errorf("%s is still on %s", s.ips[0], now[s.ips[0]])
+		}
+		return err
+	})
+	m.ready.addTime(time.Since(begin))
+	return err
+}
+
+// before are the attempts that started before a time.
+func before(all []attempt, end time.Time) []attempt {
+	for i, a := range all {
+		if !a.start.Before(end) {
+			return all[:i]
+		}
+	}
+	return all
+}

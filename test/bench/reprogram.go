@@ -1,0 +1,308 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/internal/world"
+)
+
+const (
+	reprogramIPs   = 1000
+	reprogramNodes = 10
+)
+
+// reprogram measures what the death of a node costs the others' agents: 1,000 EgressIPs on ten nodes that exist in the API only and on a
+// real one, one of the ten dies. The real one is given a share of its addresses; another real node has a pod of each. IPv6, for there all
+// addresses fit into the network of the real nodes.
+func reprogram(ctx context.Context, l *lab) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	c, err := l.sandbox(ctx, "-many", 3, sandbox.Egret, func(o *sandbox.Options) { o.IPFamily = sandbox.IPv6 })
+	if err != nil {
+		return err
+	}
+	r := &reprogramming{cluster: c, target: c.Nodes()[1].Name, podNode: c.Nodes()[2].Name, zones: map[string]*zone{}}
+	err = r.fill(ctx, l)
+	if err == nil {
+		err = r.measure(ctx, l)
+	}
+	return errors.Join(err, r.close(), l.down(c.Options().Name))
+}
+
+type reprogramming struct {
+	*cluster
+	target, podNode string // the real node that hosts, and the one whose pods use
+	fakes           []*fakeNode
+	programs        []*program
+	zones           map[string]*zone
+
+	atTarget, said, atPods sample // milliseconds
+	moved                  sample // addresses that the target was given
+}
+
+// close ends what runs beside the cluster.
+func (r *reprogramming) close() error {
+	for _, p := range r.programs {
+		p.stop()
+	}
+	for _, z := range r.zones {
+		z.stop()
+	}
+	return nil
+}
+
+// fill makes nodes, EgressIPs, and the pods of those that the first node to die hosts.
+func (r *reprogramming) fill(ctx context.Context, l *lab) error {
+	if err := r.assumeReachable(ctx); err != nil {
+		return err
+	}
+	for i := range reprogramNodes {
+		r.fakes = append(r.fakes, reprogramNode(i))
+	}
+	if err := errors.Join(r.ensureFakeNodes(ctx, r.fakes), r.egressNodes(ctx, r.target), r.ensureNamespace(ctx, namespace)); err != nil {
+		return err
+	}
+	l.say("reprogram: %d EgressIPs", reprogramIPs)
+	var numbers []int
+	for i := range reprogramIPs {
+		numbers = append(numbers, i)
+	}
+	if err := each(ctx, numbers, r.createNumber); err != nil {
+		return err
+	}
+	if err := until(ctx, 2*time.Minute, time.Second, func() error { return r.hold(ctx) }); err != nil {
+		return err
+	}
+	for _, node := range []string{r.target, r.podNode} {
+		z, err := r.watchZone(node)
+		if err != nil {
+			return err
+		}
+		r.zones[node] = z
+	}
+	return r.fillPods(ctx)
+}
+
+// assumeReachable runs agents and controllers without probes and sessions: nobody answers in the place of fake nodes.
+func (r *reprogramming) assumeReachable(ctx context.Context) error {
+	for _, at := range []struct{ node, name string }{
+		{r.Nodes()[0].Name, controllerProgram}, {r.Nodes()[1].Name, controllerProgram}, {r.target, "egret-node"}, {r.podNode, "egret-node"},
+	} {
+		p, err := r.rerun(ctx, at.node, at.name, func(args []string) ([]string, error) {
+			return append(args, "--egressip-reachability-total-timeout=0"), nil
+		})
+		if err != nil {
+			return err
+		}
+		r.programs = append(r.programs, p)
+	}
+	return nil
+}
+
+// reprogramNode publishes what a node's agent would.
+func reprogramNode(i int) *fakeNode {
+	name := fmt.Sprint("fake-", i)
+	primary := netip.MustParsePrefix(fmt.Sprintf("fc00:f853:ccd:e793::f:%x/64", i+1))
+	facts := kube.HostFacts{
+		Zone: name, ChassisID: name, Mode: world.SharedGateway, Bridge: "breth0", UplinkMAC: fmt.Sprintf("02:00:ac:13:00:%02x", i),
+		ManagementMAC: "0a:58:0a:f4:00:02", Primary: []netip.Prefix{primary}, HostCIDRs: []netip.Prefix{primary},
+		Gateways: []netip.Addr{netip.MustParseAddr("fc00:f853:ccd:e793::1")},
+	}
+	return &fakeNode{name: name, annotations: kube.HostAnnotations(facts), labels: map[string]string{v1.LabelEgressAssignable: ""}}
+}
+
+func (r *reprogramming) createNumber(ctx context.Context, i int) error {
+	e := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("bench-", i)}}
+	e.Spec.EgressIPs = []string{fmt.Sprintf("fc00:f853:ccd:e793::e:%x", i+1)}
+	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
+	e.Spec.PodSelector.MatchLabels = app(i)
+	return r.createEgressIP(ctx, e)
+}
+
+// fillPods makes a pod on the real node for each EgressIP of the first fake node. Its kubelet is stopped, for it would start them.
+func (r *reprogramming) fillPods(ctx context.Context) error {
+	if err := r.StopProcess(ctx, r.podNode, "kubelet"); err != nil {
+		return err
+	}
+	node := &fakeNode{name: r.podNode}
+	go r.renewLeases(ctx, []*fakeNode{node})
+	n, err := r.core.CoreV1().Nodes().Get(ctx, r.podNode, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	node.subnet = kube.Node(n).Subnets[0]
+	where, err := r.where(ctx)
+	if err != nil {
+		return err
+	}
+	var pods []*corev1.Pod
+	for name, at := range where {
+		var i int
+		if _, err := fmt.Sscanf(name, "bench-%d", &i); err != nil || at != r.fakes[0].name {
+			continue
+		}
+		pods = append(pods, fakePod(namespace, node, len(pods), app(i)))
+	}
+	return r.createPods(ctx, pods)
+}
+
+// where says which node each EgressIP's address is assigned to.
+func (r *reprogramming) where(ctx context.Context) (map[string]string, error) {
+	list := &v1.EgressIPList{}
+	err := r.egret.EgressIP.Get().Resource("egressips").Do(ctx).Into(list)
+	out := map[string]string{}
+	for _, e := range list.Items {
+		for _, i := range e.Status.Items {
+			out[e.Name] = i.Node
+		}
+	}
+	return out, err
+}
+
+func (r *reprogramming) measure(ctx context.Context, l *lab) error {
+	targetFloor, err := r.floor(ctx, r.target, 30)
+	if err != nil {
+		return err
+	}
+	podFloor, err := r.floor(ctx, r.podNode, 30)
+	if err != nil {
+		return err
+	}
+	l.say("reprogram: %d runs", l.runs)
+	for i := range l.runs {
+		if err = r.run(ctx); err != nil {
+			err = fmt.Errorf("run %d: %w", i, err)
+			break
+		}
+	}
+	for _, res := range []result{
+		{name: "reprogram/target-has-it", unit: "ms", runs: r.atTarget, base: targetFloor, ratio: 10},
+		{name: "reprogram/target-says-so", unit: "ms", runs: r.said, base: targetFloor},
+		{name: "reprogram/addresses-moved-to-target", runs: r.moved},
+		{name: "reprogram/pod-node-has-it", unit: "ms", runs: r.atPods, base: podFloor, ratio: 10},
+	} {
+		if len(res.runs) > 0 {
+			l.report(res)
+		}
+	}
+	return err
+}
+
+// run has the first fake node die, and puts all back as it was.
+func (r *reprogramming) run(ctx context.Context) error {
+	before, err := r.where(ctx)
+	if err != nil {
+		return err
+	}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	f := &follower{target: r.target, assigned: map[string]time.Time{}, held: map[string]time.Time{}}
+	if err := f.watch(watching, r.cluster); err != nil {
+		return err
+	}
+	victim := r.fakes[0].name
+	if _, err := r.die(ctx, victim); err != nil {
+		return err
+	}
+	given, err := r.left(ctx, victim, before)
+	if err != nil {
+		return err
+	}
+	if err := r.timeTarget(ctx, f, given); err != nil {
+		return err
+	}
+	if err := r.hold(ctx); err != nil {
+		return err
+	}
+	if err := r.timePods(ctx, time.Now()); err != nil {
+		return err
+	}
+	return r.putBack(ctx, victim, before)
+}
+
+// left waits until all that a node hosted is assigned to others, and lists what the target was given.
+func (r *reprogramming) left(ctx context.Context, victim string, before map[string]string) (given []string, err error) {
+	return given, until(ctx, time.Minute, 50*time.Millisecond, func() error {
+		given = nil
+		now, err := r.where(ctx)
+		if err != nil {
+			return err
+		}
+		for name, was := range before {
+			switch {
+			case was == victim && (now[name] == victim || now[name] == ""):
+				return fmt.Errorf("EgressIP %s is on %q", name, now[name])
+			case was == victim && now[name] == r.target:
+				given = append(given, name)
+			}
+		}
+		return nil
+	})
+}
+
+// timeTarget: from the last status that gives the target an address of the dead node, until its hypervisor has what it wrote last before it said
+// that it holds all of them; and until it said so.
+func (r *reprogramming) timeTarget(ctx context.Context, f *follower, given []string) error {
+	var assigned, held time.Time
+	err := until(ctx, time.Minute, 20*time.Millisecond, func() (err error) {
+		assigned, held, err = f.times(given)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, ready, err := r.zones[r.target].last(ctx, held)
+	r.atTarget.addTime(ready.Sub(assigned))
+	r.said.addTime(held.Sub(assigned))
+	r.moved.add(float64(len(given)))
+	return err
+}
+
+// timePods: from the last report of the new holders, until the hypervisor of the pods' node has what it wrote then.
+func (r *reprogramming) timePods(ctx context.Context, reported time.Time) error {
+	if err := sleepUntil(ctx, reported.Add(time.Second)); err != nil {
+		return err
+	}
+	_, ready, err := r.zones[r.podNode].last(ctx, reported.Add(time.Second))
+	if err == nil && ready.Before(reported) {
+		err = fmt.Errorf("the pods' node wrote nothing after the new holders were ready")
+	}
+	r.atPods.addTime(ready.Sub(reported))
+	return err
+}
+
+// putBack has the dead node return, and the EgressIPs that it hosted made anew: it is the one that hosts least, so that all go to it.
+func (r *reprogramming) putBack(ctx context.Context, victim string, before map[string]string) error {
+	if err := r.revive(ctx, victim); err != nil {
+		return err
+	}
+	var moved []int
+	for name, was := range before {
+		var i int
+		if _, err := fmt.Sscanf(name, "bench-%d", &i); err == nil && was == victim {
+			moved = append(moved, i)
+		}
+	}
+	slices.Sort(moved)
+	if err := each(ctx, moved, func(ctx context.Context, i int) error { return r.deleteEgressIP(ctx, fmt.Sprint("bench-", i)) }); err != nil {
+		return err
+	}
+	if err := each(ctx, moved, r.createNumber); err != nil {
+		return err
+	}
+	if err := until(ctx, time.Minute, 200*time.Millisecond, func() error { return r.hold(ctx) }); err != nil {
+		return err
+	}
+	return sleepUntil(ctx, time.Now().Add(4*time.Second)) // former holders let go after 2 s
+}

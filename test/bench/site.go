@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/sandbox"
+)
+
+const siteName = "bench-site"
+
+// site is a sandbox whose first two nodes, which run the controllers, are its egress nodes, and an EgressIP of the pods of one namespace.
+type site struct {
+	*cluster
+	ips     []netip.Addr
+	pod     *corev1.Pod // on the third node
+	outside sandbox.Member
+	close   func()
+}
+
+// site sets one up with an EgressIP of so many addresses. Whoever gets one clears it.
+func (l *lab) site(ctx context.Context, ips int) (*site, error) {
+	c, err := l.sandbox(ctx, "", 3, sandbox.Egret)
+	if err != nil {
+		return nil, err
+	}
+	s := &site{cluster: c, outside: c.ExternalHosts()[0], ips: []netip.Addr{netip.MustParseAddr("172.18.0.33"), netip.MustParseAddr("172.18.0.44")}[:ips]}
+	if err := s.begin(ctx); err != nil {
+		return nil, errors.Join(err, s.clear(context.WithoutCancel(ctx)))
+	}
+	return s, nil
+}
+
+func (s *site) begin(ctx context.Context) (err error) {
+	if err := s.egressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name); err != nil {
+		return err
+	}
+	if s.pod, err = s.runningPod(ctx, "connector", s.Nodes()[2].Name); err != nil {
+		return err
+	}
+	if err := s.createEgressIP(ctx, s.object()); err != nil {
+		return err
+	}
+	if s.close, err = serveEcho(s.outside.Name); err != nil {
+		return err
+	}
+	return s.whole(ctx)
+}
+
+func (s *site) object() *v1.EgressIP {
+	e := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: siteName}}
+	for _, ip := range s.ips {
+		e.Spec.EgressIPs = append(e.Spec.EgressIPs, ip.String())
+	}
+	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
+	return e
+}
+
+// clear has everything run that a failed measurement may have left down, and takes the EgressIP and the labels away.
+func (s *site) clear(ctx context.Context) error {
+	if s.close != nil {
+		s.close()
+	}
+	if _, err := sandbox.Up(ctx, s.Options(), io.Discard); err != nil {
+		return err
+	}
+	for _, n := range s.Nodes()[:2] {
+		if err := s.StartProcess(ctx, n.Name, controllerProgram); err != nil {
+			return err
+		}
+	}
+	if err := s.deleteEgressIP(ctx, siteName); err != nil {
+		return err
+	}
+	return s.egressNodes(ctx)
+}
+
+// egressNodes labels these real nodes, and no others.
+func (c *cluster) egressNodes(ctx context.Context, names ...string) error {
+	for _, n := range c.Nodes() {
+		if err := c.labelEgress(ctx, n.Name, slices.Contains(names, n.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// held waits until every address of the site is held, and says by which node.
+func (s *site) held(ctx context.Context, limit time.Duration) (map[netip.Addr]string, error) {
+	where := map[netip.Addr]string{}
+	return where, until(ctx, limit, 50*time.Millisecond, func() error {
+		clear(where)
+		e := &v1.EgressIP{}
+		if err := s.egret.EgressIP.Get().Resource("egressips").Name(siteName).Do(ctx).Into(e); err != nil {
+			return err
+		}
+		for _, i := range e.Status.Items {
+			ip, _ := netip.ParseAddr(i.EgressIP)
+			where[ip] = i.Node
+		}
+		ready := meta.FindStatusCondition(e.Status.Conditions, v1.ConditionReady)
+		if len(where) != len(s.ips) || ready == nil || ready.Status != metav1.ConditionTrue {
+			return fmt.Errorf("EgressIP %s is on %v, Ready %+v", siteName, where, ready)
+		}
+		return nil
+	})
+}
+
+// moveTo has a node host the site's one address, by taking the label from the other for a while.
+func (s *site) moveTo(ctx context.Context, node string) error {
+	where, err := s.held(ctx, time.Minute)
+	if err != nil || where[s.ips[0]] == node {
+		return err
+	}
+	if err := s.egressNodes(ctx, node); err != nil {
+		return err
+	}
+	err = until(ctx, time.Minute, 50*time.Millisecond, func() error {
+		where, err := s.held(ctx, time.Minute)
+		if err == nil && where[s.ips[0]] != node {
+			err = fmt.Errorf("%s is on %s, not on %s", s.ips[0], where[s.ips[0]], node)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.egressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name)
+}
+
+// whole waits until all nodes are Ready with an agent that has reported in this boot, and every address is held.
+func (s *site) whole(ctx context.Context) error {
+	const limit = 2 * time.Minute
+	for _, n := range s.Nodes() {
+		if err := until(ctx, limit, 200*time.Millisecond, func() error { return s.nodeWhole(ctx, n.Name) }); err != nil {
+			return err
+		}
+	}
+	_, err := s.held(ctx, limit)
+	return err
+}
+
+func (c *cluster) nodeWhole(ctx context.Context, name string) error {
+	n, err := c.core.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	e := &egretv1.EgressNode{}
+	if err := c.egret.Egret.Get().Resource("egressnodes").Name(name).Do(ctx).Into(e); err != nil {
+		return err
+	}
+	if !kube.Node(n).Ready || e.Status.BootID != n.Status.NodeInfo.BootID || len(n.Spec.Taints) > 0 {
+		return fmt.Errorf("node %s: Ready %v, taints %v, booted as %s, its agent reports of %s",
+			name, kube.Node(n).Ready, n.Spec.Taints, n.Status.NodeInfo.BootID, e.Status.BootID)
+	}
+	return nil
+}
+
+// leader is the node whose controller leads.
+func (c *cluster) leader(ctx context.Context) (node string, err error) {
+	return node, until(ctx, time.Minute, 100*time.Millisecond, func() error {
+		l, err := c.core.CoordinationV1().Leases("egret-system").Get(ctx, "egret-controller", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" || time.Since(l.Spec.RenewTime.Time) > time.Second {
+			return fmt.Errorf("no controller leads")
+		}
+		node = *l.Spec.HolderIdentity
+		return nil
+	})
+}
+
+// probe names how the controller finds out whether a node is reachable: port-9, or grpc-PORT.
+func (c *cluster) probe(ctx context.Context) (string, error) {
+	args, err := c.argsOf(ctx, c.Nodes()[0].Name, "egret-controller")
+	if err != nil {
+		return "", err
+	}
+	for i, a := range args {
+		value, ok := strings.CutPrefix(strings.TrimPrefix(a, "-"), "-egressip-node-healthcheck-port")
+		if !ok {
+			continue
+		}
+		if value = strings.TrimPrefix(value, "="); value == "" && i+1 < len(args) {
+			value = args[i+1]
+		}
+		if value != "0" {
+			return "grpc-" + value, nil
+		}
+	}
+	return "port-9", nil
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/egret-net/egret/test/traffic"
+)
+
+// watchman is a site whose pods all leave with its egress IPs, and a capture of what they get out to the first host outside.
+type watchman struct {
+	*site
+	seen  *traffic.Capture
+	close []func()
+}
+
+// watchman sets one up. Whoever gets one has it leave.
+func (l *lab) watchman(ctx context.Context) (*watchman, error) {
+	s, err := l.site(ctx, 2)
+	if err != nil {
+		return nil, err
+	}
+	w := &watchman{site: s}
+	if err := w.begin(ctx); err != nil {
+		return nil, errors.Join(err, w.leave(ctx))
+	}
+	return w, nil
+}
+
+func (w *watchman) begin(ctx context.Context) error {
+	if err := traffic.Install(ctx, w.Cluster); err != nil {
+		return err
+	}
+	swallowed, err := traffic.Swallow(w.outside.Name)
+	if err != nil {
+		return err
+	}
+	w.close = append(w.close, swallowed)
+	if w.seen, err = traffic.Listen(w.Cluster); err != nil {
+		return err
+	}
+	w.close = append(w.close, w.seen.Close)
+	return nil
+}
+
+// leave removes the watchman's pods and the site.
+func (w *watchman) leave(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	for _, c := range w.close {
+		c()
+	}
+	return errors.Join(w.removePods(ctx, namespace, senders), w.removePods(ctx, namespace, joinLabel), w.removeFakeNodes(ctx), w.site.clear(ctx))
+}
+
+// senders is the label of pods that send.
+const senders = "bench-sender"
+
+// sender is a pod whose only program sends from its first instruction on, to the first host outside.
+func (w *watchman) sender(name, node string) *corev1.Pod {
+	p := bare(name, node, "localhost/pause:1")
+	p.Labels = map[string]string{senders: ""}
+	p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} // stays when its node is away
+	c := &p.Spec.Containers[0]
+	c.Command = []string{traffic.Sender, name, netip.AddrPortFrom(w.outside.IPs[0], traffic.Port).String()}
+	c.VolumeMounts = []corev1.VolumeMount{{Name: "tools", MountPath: traffic.Dir, ReadOnly: true}}
+	p.Spec.Volumes = []corev1.Volume{{Name: "tools", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: traffic.Dir}}}}
+	return p
+}
+
+// arrived waits until datagrams of all these pods were seen after a time.
+func (w *watchman) arrived(ctx context.Context, pods []*corev1.Pod, after time.Time) error {
+	const enough = 5
+	return until(ctx, 2*time.Minute, 100*time.Millisecond, func() error {
+		seen := map[string]int{}
+		for _, s := range w.seen.Since(after) {
+			if s.Kind == "new" {
+				seen[s.Pod]++
+			}
+		}
+		for _, p := range pods {
+			if seen[p.Name] < enough {
+				return fmt.Errorf("%d datagrams of pod %s on %s", seen[p.Name], p.Name, p.Spec.NodeName)
+			}
+		}
+		return nil
+	})
+}
+
+// wrong counts the datagrams since the last time that had another source than the site's addresses, by pod. The capture forgets them.
+func (w *watchman) wrong(l *lab, of string) (map[string]int, error) {
+	out := map[string]int{}
+	for who, n := range traffic.Wrong(w.seen.Since(time.Time{}), "", w.ips) {
+		l.say("%s: %d datagrams of %s", of, n, who)
+		var pod string
+		if _, err := fmt.Sscan(who, &pod); err != nil {
+			return nil, err
+		}
+		out[pod] += n
+	}
+	w.seen.Forget()
+	return out, w.seen.Complete()
+}
+
+// gone waits until the watchman's senders have gone.
+func (w *watchman) gone(ctx context.Context) error {
+	return until(ctx, 2*time.Minute, 200*time.Millisecond, func() error {
+		list, err := w.core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: senders})
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("%d pods are still there", len(list.Items))
+		}
+		return err
+	})
+}
