@@ -80,8 +80,14 @@ e2e: ## real packets between real pods, in shared and in local gateway mode
 	EGRET_E2E=1 EGRET_E2E_MODE=shared go test -trimpath -count=1 -timeout 20m -v ./test/e2e
 	EGRET_E2E=1 EGRET_E2E_MODE=local go test -trimpath -count=1 -timeout 20m -v ./test/e2e
 
+# Emulated, so many times slower than this machine: it shows behaviour, never time.
+.PHONY: test-kernel
+test-kernel: deps root-folder images ## tests with OVS' kernel datapath, VRF and cgroup v2 under qemu; KERNEL='-package vm -run TestVRF' chooses
+	@hack/step 'packages of test-kernel' hack/deps qemu-system-x86
+	go run -trimpath ./test/kernel $(KERNEL)
+
 .PHONY: test-all
-test-all: test ## the tests of the control plane too, and more runs of the property tests
+test-all: test test-kernel ## the tests of the control plane and of other kernels too, and more runs of the property tests
 	go test -C sandbox/controlplane -trimpath -vet=off ./...
 	go test -trimpath -count=1 ./internal/compile ./internal/feature/egressip -rapid.checks=5000
 

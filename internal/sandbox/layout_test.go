@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/egret-net/egret/internal/sandbox/image"
 	"github.com/egret-net/egret/internal/sandbox/nodeinit"
 )
 
@@ -123,6 +124,24 @@ func TestNodeSubnets(t *testing.T) {
 		have, err := l.pods[i].node(7)
 		if err != nil || have != netip.MustParsePrefix(want) {
 			t.Errorf("have %s, %v, want %s", have, err, want)
+		}
+	}
+}
+
+// Without Kubernetes a node has everything but the kubelet, and of the images the one that every pod is made with.
+func TestNodeWithoutKubernetes(t *testing.T) {
+	l := newLayout(options(func(o *Options) { o.NoKubernetes = true }))
+	images := imageFiles(l.options)
+	if len(images) != 1 || filepath.Base(images[0]) != image.Pause().File {
+		t.Errorf("images %v, want that of pause", images)
+	}
+	text := unitTexts(nodeUnits(l, l.nodes()[0], 1, "system", images, func(p string) bool { return p == "egret-node" }))
+	if strings.Contains(text, "kubelet:") {
+		t.Errorf("there is a kubelet:\n%s", text)
+	}
+	for _, want := range []string{"containerd", "import-pause", "ovs-vswitchd", "ovn-controller", "egret-node"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
 		}
 	}
 }

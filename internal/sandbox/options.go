@@ -51,6 +51,7 @@ type Options struct {
 	GatewayMode   GatewayMode `json:"gatewayMode"`
 	IPFamily      IPFamily    `json:"ipFamily"`
 	CNI           CNI         `json:"cni"`
+	NoKubernetes  bool        `json:"noKubernetes"` // no control plane and no kubelets: who starts it gives the agents their API server
 
 	StateDir string `json:"-"` // of all sandboxes; on a file system that overlayfs takes as upper folder, such as ext4
 	CacheDir string `json:"-"` // root folder and images

@@ -33,7 +33,10 @@ const controllerNodes = 2
 // nodeUnits lists what runs on the node with this number, from 1. have says whether a program of the product has been
 // built: what is not there is left out.
 func nodeUnits(l layout, e endpoint, number int, datapath string, images []string, have func(string) bool) []nodeinit.Unit {
-	units := []nodeinit.Unit{containerdUnit(), kubeletUnit(e)}
+	units := []nodeinit.Unit{containerdUnit()}
+	if !l.options.NoKubernetes {
+		units = append(units, kubeletUnit(e))
+	}
 	for _, file := range images {
 		units = append(units, importUnit(file))
 	}
@@ -169,7 +172,7 @@ func networkFlags(l layout) []string {
 func imageFiles(o Options) []string {
 	var files []string
 	for _, ref := range image.All() {
-		if ref == image.CoreDNS() && o.CNI == PTP {
+		if ref == image.CoreDNS() && o.CNI == PTP || ref != image.Pause() && o.NoKubernetes {
 			continue
 		}
 		files = append(files, filepath.Join(o.imageDir(), ref.File))

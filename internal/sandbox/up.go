@@ -46,7 +46,9 @@ func Up(ctx context.Context, o Options, out io.Writer) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.say("sandbox %s is up: egret-sandbox%s kubectl get nodes", o.Name, nameFlag(o))
+	if !o.NoKubernetes {
+		p.say("sandbox %s is up: egret-sandbox%s kubectl get nodes", o.Name, nameFlag(o))
+	}
 	return c, nil
 }
 
@@ -65,7 +67,11 @@ func checkMachine(o Options) error {
 	if os.Geteuid() != 0 {
 		return errors.New("a sandbox needs root, for its namespaces: run this command as root")
 	}
-	for _, program := range []string{"egret-sandbox", "egret-controlplane"} {
+	programs := []string{"egret-sandbox", "egret-controlplane"}
+	if o.NoKubernetes {
+		programs = programs[:1]
+	}
+	for _, program := range programs {
 		if _, err := os.Stat(o.bin(program)); err != nil {
 			return fmt.Errorf("program %s is missing: run make build: %w", program, err)
 		}
@@ -110,8 +116,8 @@ func adopt(l layout, p *progress) (state, error) {
 
 // wanted is the text of what a user can ask for.
 func (o Options) wanted() string {
-	return fmt.Sprintf("--nodes %d --external-hosts %d --gateway-mode %s --ip-family %s --cni %s",
-		o.Nodes, o.ExternalHosts, o.GatewayMode, o.IPFamily, o.CNI)
+	return fmt.Sprintf("--nodes %d --external-hosts %d --gateway-mode %s --ip-family %s --cni %s, without Kubernetes: %t",
+		o.Nodes, o.ExternalHosts, o.GatewayMode, o.IPFamily, o.CNI, o.NoKubernetes)
 }
 
 // datapath is OVS' on this machine: the kernel's where its module loads.
@@ -134,8 +140,10 @@ func (c *Cluster) converge(ctx context.Context, p *progress) error {
 	if err := c.startAll(ctx, p); err != nil {
 		return err
 	}
-	if err := c.configure(ctx, p); err != nil {
-		return err
+	if !c.layout.options.NoKubernetes {
+		if err := c.configure(ctx, p); err != nil {
+			return err
+		}
 	}
 	c.state.Complete = true
 	return c.state.write(c.layout)
@@ -145,7 +153,9 @@ func (c *Cluster) converge(ctx context.Context, p *progress) error {
 func (c *Cluster) startAll(ctx context.Context, p *progress) error {
 	c.sayMissing(p)
 	var g errgroup.Group // all of them end by themselves, and then one error is enough
-	g.Go(func() error { return c.startControlPlane(ctx, p) })
+	if !c.layout.options.NoKubernetes {
+		g.Go(func() error { return c.startControlPlane(ctx, p) })
+	}
 	for _, h := range c.layout.hosts() {
 		g.Go(func() error {
 			if err := ensureHost(c.layout, h); err != nil {
