@@ -48,6 +48,14 @@ const (
 	AnnotationZoneName = Prefix + "zone-name"
 )
 
+// AnnotationEgressCordon of a Node, with any value, keeps the node from hosting egress IPs: those that it has move to other egress nodes, each
+// when its successor is ready. People set it before maintenance and remove it afterwards. egret-node release sets it to
+// EgressCordonShutdown followed by the kernel's boot id; the agent removes that after the next boot.
+const (
+	AnnotationEgressCordon = EgretPrefix + "egress-cordon"
+	EgressCordonShutdown   = "shutdown/"
+)
+
 // AnnotationPodNetworks of a Pod, written by its node's agent before CNI ADD answers, holds its addresses by network, as
 // JSON: {"default":{"ip_addresses":["10.244.1.5/24"],"mac_address":"0a:58:0a:f4:01:05","gateway_ips":["10.244.1.1"],
 // "role":"primary"}}.

@@ -23,6 +23,10 @@ const (
 	// one with the oldest creationTimestamp serves a pod, then the first by name. The message has the number of pods that
 	// this one stands by for, and who serves them. When that one goes, this one serves them at once.
 	ConditionOverlapped = "Overlapped"
+
+	// ConditionAddressConflict is True while a node that holds one of the addresses hears another machine say that it has it; the message names
+	// that machine's hardware address. It is absent until there is a first conflict.
+	ConditionAddressConflict = "AddressConflict"
 )
 
 // Reasons of conditions of an EgressIP.
@@ -74,6 +78,12 @@ const (
 
 	// ReasonNoOverlap: no other EgressIP serves a pod that this one selects (Overlapped False).
 	ReasonNoOverlap = "NoOverlap"
+
+	// ReasonAddressInUse: a machine on the network answers for an address too (AddressConflict True).
+	ReasonAddressInUse = "AddressInUse"
+
+	// ReasonNoConflict: none was heard of for half a minute (AddressConflict False).
+	ReasonNoConflict = "NoConflict"
 )
 
 // Reasons of Events on an EgressIP. Those of type Warning are the ones OVN-Kubernetes emits.
@@ -97,6 +107,8 @@ const (
 	EventAssigned = "Assigned"
 	// EventMoved (Normal): an address went from one node to another.
 	EventMoved = "Moved"
+	// EventAddressInUse (Warning): a machine on the network answers for an address of a holder.
+	EventAddressInUse = "AddressInUse"
 	// EventReleased (Normal): a node gave an address up and no other took it.
 	EventReleased = "Released"
 )

@@ -17,6 +17,7 @@ import (
 	"github.com/egret-net/egret/internal/controller"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/metrics"
+	"github.com/egret-net/egret/internal/settings"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -27,6 +28,7 @@ type options struct {
 	kubeconfig, nodeName, metricsAddress string
 	verbosity                            int
 	config                               world.Config
+	reach                                *settings.Reachability
 }
 
 func main() {
@@ -41,7 +43,8 @@ func main() {
 }
 
 func parse(args []string) (*options, error) {
-	o := &options{config: world.Config{JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets()}}
+	o := &options{config: world.Config{JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
+		SlotSubnets: world.DefaultSlotSubnets(), ReachabilityTimeout: world.DefaultReachabilityTimeout}}
 	f := flag.NewFlagSet("egret-controller", flag.ExitOnError)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says how to reach the API server; without it, as a pod does")
 	f.StringVar(&o.nodeName, "node-name", os.Getenv("NODE_NAME"), "`name` of the node that this runs on: the identity in the election")
@@ -49,9 +52,14 @@ func parse(args []string) (*options, error) {
 	serviceSubnets := f.String("service-subnets", "10.96.0.0/16", "`ranges` of cluster IPs: 10.96.0.0/16,fd00:10:96::/112")
 	f.StringVar(&o.metricsAddress, "metrics-address", "", "`host:port` for /metrics and /healthz; without it, neither is served")
 	f.IntVar(&o.verbosity, "v", 0, "`level` of detail in the log: 0, or 1 and more for debugging")
+	o.reach = settings.Flags(f)
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
+	if err := o.reach.Read(); err != nil {
+		return nil, err
+	}
+	o.config.ReachabilityTimeout = o.reach.Timeout
 	if o.nodeName == "" {
 		return nil, fmt.Errorf("no node name: give --node-name, or NODE_NAME in the environment")
 	}
@@ -78,11 +86,13 @@ func run(o *options) error {
 	source := kube.NewSource(clients, kube.Nodes, kube.Namespaces, kube.Pods, kube.Services, kube.EgressIPs, kube.EgressNodes)
 	own := controller.NewMetrics()
 	c := controller.New(&o.config, source, controller.APIWriter{Clients: clients, Node: o.nodeName}, own, log)
+	prober := c.Probe(o.nodeName, o.reach.Port, o.reach.TLS)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { source.Run(ctx); return nil })
 	group.Go(func() error { c.Run(ctx); return nil })
-	group.Go(func() error { return controller.Elect(ctx, config, o.nodeName, c.Lead) })
+	group.Go(func() error { return prober.Run(ctx) })
+	group.Go(func() error { return controller.Elect(ctx, config, o.nodeName, prober, c) })
 	group.Go(func() error { return metrics.Serve(ctx, o.metricsAddress, own.Registry, c.Alive) })
 	return group.Wait()
 }

@@ -1,4 +1,5 @@
-// Command egret-node is the agent of one node: it carries out on its own node what EgressIPs, pods and Services ask for.
+// Command egret-node is the agent of one node: it carries out on its own node what EgressIPs, pods and Services ask for. egret-node release makes
+// the node give up its egress IPs before it is shut down.
 package main
 
 import (
@@ -15,11 +16,16 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/egret-net/egret/internal/node"
+	"github.com/egret-net/egret/internal/settings"
 	"github.com/egret-net/egret/internal/world"
 )
 
 func main() {
-	if err := run(); err != nil {
+	start := run
+	if len(os.Args) > 1 && os.Args[1] == "release" {
+		start = release
+	}
+	if err := start(); err != nil {
 		fmt.Fprintln(os.Stderr, "egret-node:", err)
 		os.Exit(1)
 	}
@@ -42,23 +48,27 @@ func run() error {
 	datapath := f.String("datapath", "system", "of Open vSwitch: system is the kernel's, netdev is in userspace")
 	cluster := f.String("cluster-subnets", "10.244.0.0/16/24", "pod subnets, each with the length of a node's share")
 	services := f.String("service-subnets", "10.96.0.0/16", "subnets of ClusterIPs")
+	reach := settings.Flags(f)
 	verbose := f.Bool("v", false, "log more")
 	if err := f.Parse(os.Args[1:]); err != nil {
+		return err
+	}
+	if err := reach.Read(); err != nil {
 		return err
 	}
 	var err error
 	if o.Config, err = config(*mode, *cluster, *services); err != nil {
 		return err
 	}
+	o.Config.ReachabilityTimeout, o.Health = reach.Timeout, node.Health{Port: reach.Port, TLS: reach.TLS}
 	o.Config.UplinkInterface, o.Config.Bridge, o.Config.UserspaceOVS = *uplink, "br"+*uplink, *datapath == "netdev"
 	if o.Node == "" {
 		return fmt.Errorf("this node's name is not known: give --node-name")
 	}
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return fmt.Errorf("read the boot id: %w", err)
+	if o.BootID, err = bootID(); err != nil {
+		return err
 	}
-	o.BootID, o.Version = strings.TrimSpace(string(boot)), version()
+	o.Version = version()
 	// The agent's heap is one world and one plan, nearly all of it live: collecting at half the growth costs little time and a fifth of the memory less.
 	debug.SetGCPercent(50)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
@@ -66,8 +76,17 @@ func run() error {
 	return node.Run(ctx, o, logger(*verbose))
 }
 
+func bootID() (string, error) {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("read the boot id: %w", err)
+	}
+	return strings.TrimSpace(string(boot)), nil
+}
+
 func config(mode, cluster, services string) (world.Config, error) {
-	c := world.Config{GatewayMode: world.GatewayMode(mode), JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets()}
+	c := world.Config{GatewayMode: world.GatewayMode(mode), JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
+		SlotSubnets: world.DefaultSlotSubnets(), ReachabilityTimeout: world.DefaultReachabilityTimeout}
 	if c.GatewayMode != world.SharedGateway && c.GatewayMode != world.LocalGateway {
 		return c, fmt.Errorf("gateway mode %q: give shared or local", mode)
 	}

@@ -1,5 +1,5 @@
 // Command egret-sandbox runs a Kubernetes cluster with Egret on this machine: up, down, status, kubectl, exec,
-// power-off, power-on, process and demo.
+// power-off, power-on, shut-down, partition, heal, process and demo.
 package main
 
 import (
@@ -31,7 +31,7 @@ func root() *cobra.Command {
 	cmd.PersistentFlags().StringVar(&o.Name, "name", o.Name, "name of the sandbox; several can run side by side")
 	cmd.PersistentFlags().StringVar(&o.StateDir, "state-dir", o.StateDir, "folder of all sandboxes' state and disks; on ext4 or the like")
 	cmd.AddCommand(upCommand(&o), downCommand(&o), statusCommand(&o), kubectlCommand(&o), execCommand(&o),
-		powerOffCommand(&o), powerOnCommand(&o), processCommand(&o), demoCommand(&o), initCommand(), serveCommand())
+		powerOffCommand(&o), powerOnCommand(&o), shutDownCommand(&o), partitionCommand(&o), healCommand(&o), processCommand(&o), demoCommand(&o), initCommand(), serveCommand())
 	return cmd
 }
 
@@ -51,6 +51,8 @@ func upCommand(o *sandbox.Options) *cobra.Command {
 	f.IntVar(&o.ExternalHosts, "external-hosts", o.ExternalHosts, "number of hosts outside the cluster")
 	f.StringVar((*string)(&o.GatewayMode), "gateway-mode", string(o.GatewayMode), "shared or local")
 	f.StringVar((*string)(&o.IPFamily), "ip-family", string(o.IPFamily), "ipv4, ipv6 or dual")
+	f.IntVar(&o.HealthcheckPort, "egressip-node-healthcheck-port", o.HealthcheckPort, "port of the agents' health service (gRPC); 0: egress nodes are probed at TCP port 9")
+	f.IntVar(&o.ReachabilityTimeout, "egressip-reachability-total-timeout", o.ReachabilityTimeout, "seconds of silence after which an egress node is dead; 0: no probes")
 	f.StringVar((*string)(&o.CNI), "cni", string(o.CNI), "pod network: egret, or ptp as the plain reference")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/feature/zone"
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/probe"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -34,8 +35,15 @@ type Controller struct {
 	terms   chan context.Context
 	results chan result
 	events  chan kube.Event
+	found   chan probe.Change
+	leaders chan string
 
-	outbox    *outbox // nil while another leads
+	prober    Prober         // nil: nodes are not probed
+	self      string         // the node that this runs on; for the prober
+	leader    string         // the one of the controller that leads
+	followed  []probe.Target // what the prober was told last
+	strayed   bool           // that may be out of date
+	outbox    *outbox        // nil while another leads
 	egressIPs *egressIPs
 	nodes     *nodes
 	synced    bool
@@ -55,6 +63,7 @@ func New(c *world.Config, source Source, writer Writer, metrics *Metrics, log *s
 	return &Controller{
 		log: log, metrics: metrics, writer: writer, world: world.New("", c), source: source,
 		terms: make(chan context.Context), results: make(chan result), events: make(chan kube.Event, eventBacklog),
+		found: make(chan probe.Change), leaders: make(chan string),
 		egressIPs: newEgressIPs(), nodes: newNodes(),
 	}
 }
@@ -89,6 +98,10 @@ func (c *Controller) Run(ctx context.Context) {
 			c.apply(change)
 			c.drain()
 			c.catchUp()
+		case change := <-c.found:
+			c.reached(change)
+		case c.leader = <-c.leaders:
+			c.strayed = true
 		case r := <-c.results:
 			c.ended(r)
 		case <-timer.C:
@@ -97,6 +110,7 @@ func (c *Controller) Run(ctx context.Context) {
 				c.decideBy(time.Now())
 			}
 		}
+		c.follow()
 		if wait := c.decideWhenDue(time.Now()); wait > 0 {
 			timer.Reset(wait)
 		}
@@ -129,6 +143,8 @@ func (c *Controller) end() {
 	c.metrics.leader.Set(0)
 	c.metrics.forget(nil)
 	c.outbox = nil
+	c.nodes.see(c.world) // what came and touched nothing would be lost, and every later write be of an old version
+	c.egressIPs.see(c.world)
 	for _, e := range c.egressIPs.says {
 		c.world.SetEgressIP(e)
 	}
@@ -168,6 +184,7 @@ func (c *Controller) apply(change kube.Change) {
 	touched := change(c.world)
 	c.egressIPs.overlaps.Touch(touched)
 	for _, t := range touched {
+		c.strayed = c.strayed || t.Kind == world.KindNode
 		switch t.Kind {
 		case world.KindPod, world.KindPods, world.KindNamespace, world.KindEgressIPsIn:
 			c.decideBy(now.Add(lazily))
@@ -233,6 +250,7 @@ func (c *Controller) decide(now time.Time) {
 		}
 		c.settle(target{kube.Nodes, name})
 	}
+	c.strayed = true // a node that got its subnets has management addresses
 	all := egressip.Assign(c.world)
 	c.egressIPs.place(c.world, all)
 	for e := range c.world.EachEgressIP() { // the oldest is written first
@@ -293,6 +311,7 @@ func (c *Controller) ended(r result) {
 			if e := c.world.EgressIP(r.target.name); e != nil {
 				c.metrics.wrote(e, time.Now())
 			}
+			c.metrics.told(c.egressIPs.events[r.target.name])
 			for _, e := range c.egressIPs.takeEvents(r.target.name) {
 				c.post(e)
 			}

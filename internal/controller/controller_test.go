@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/controller"
+	"github.com/egret-net/egret/internal/probe"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -30,8 +32,14 @@ func config() *world.Config {
 // start runs a controller that leads; stop ends its term.
 func start(t *testing.T, a *api) (m *controller.Metrics, stop func()) {
 	t.Helper()
+	_, m, stop = startOne(t, a)
+	return m, stop
+}
+
+func startOne(t *testing.T, a *api) (c *controller.Controller, m *controller.Metrics, stop func()) {
+	t.Helper()
 	m = controller.NewMetrics()
-	c := controller.New(config(), a, a, m, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	c = controller.New(config(), a, a, m, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	go a.run(ctx)
@@ -39,7 +47,7 @@ func start(t *testing.T, a *api) (m *controller.Metrics, stop func()) {
 	term, stop := context.WithCancel(ctx)
 	t.Cleanup(stop)
 	c.Lead(term)
-	return m, stop
+	return c, m, stop
 }
 
 func TestFromNothingToReady(t *testing.T) {
@@ -86,6 +94,63 @@ egret_controller_moves_total{cause="NodeDeleted"} 1
 	if err := testutil.GatherAndCompare(m.Registry, strings.NewReader(want), "egret_controller_moves_total"); err != nil {
 		t.Error(err)
 	}
+}
+
+// A node that is Ready and does not answer hosts nothing; when it answers again, nothing moves back.
+func TestUnreachableNode(t *testing.T) {
+	a := newAPI(time.Millisecond)
+	a.putNode(aNode("n1", 2))
+	a.putNode(aNode("n2", 3))
+	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
+	c, m, _ := startOne(t, a)
+	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	c.Found(t.Context(), probe.Change{Node: "n1", Why: world.NodeUnreachable})
+	eventually(t, "assignment", "n2=172.18.0.33", func() string { return a.assigned("e") })
+	c.Found(t.Context(), probe.Change{Node: "n1"})
+	c.Found(t.Context(), probe.Change{Node: "n1", Why: world.AgentAway})
+	eventually(t, "events", "Assigned Moved", func() string { return a.reasons("e") })
+	want := `# HELP egret_controller_moves_total Egress IPs that left a node, by cause.
+# TYPE egret_controller_moves_total counter
+egret_controller_moves_total{cause="NodeUnreachable"} 1
+# HELP egret_controller_node_unreachable 1 for each node that is unreachable, by reason.
+# TYPE egret_controller_node_unreachable gauge
+egret_controller_node_unreachable{node="n1",reason="AgentAway"} 1
+# HELP ovnkube_clustermanager_egress_ips_node_unreachable_total The total number of times assigned egress IP(s) were unreachable.
+# TYPE ovnkube_clustermanager_egress_ips_node_unreachable_total counter
+ovnkube_clustermanager_egress_ips_node_unreachable_total 1
+`
+	names := []string{"egret_controller_moves_total", "egret_controller_node_unreachable", "ovnkube_clustermanager_egress_ips_node_unreachable_total"}
+	if err := testutil.GatherAndCompare(m.Registry, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+	if have := a.assigned("e"); have != "n2=172.18.0.33" {
+		t.Errorf("moved back: %s", have)
+	}
+}
+
+// Nodes of the world are probed: their management addresses are on loopback here, where nobody listens on port 9, and that is an answer.
+func TestProbesNodes(t *testing.T) {
+	a := newAPI(0)
+	a.putNode(aNode("n1", 2))
+	a.putNode(aNode("n2", 3))
+	conf := config()
+	conf.ClusterSubnets[0].CIDR, conf.ReachabilityTimeout = netip.MustParsePrefix("127.8.0.0/16"), time.Second
+	m := controller.NewMetrics()
+	c := controller.New(conf, a, a, m, slog.New(slog.DiscardHandler))
+	p := c.Probe("n1", 0, probe.Files{})
+	go a.run(t.Context())
+	go c.Run(t.Context())
+	go p.Run(t.Context())
+	c.Lead(t.Context())
+	eventually(t, "answers", "some", func() string {
+		families, _ := m.Registry.Gather()
+		for _, f := range families {
+			if f.GetName() == "egret_controller_probe_rtt_seconds" && f.GetMetric()[0].GetHistogram().GetSampleCount() > 2 {
+				return "some"
+			}
+		}
+		return "none"
+	})
 }
 
 func TestRefusalIsTold(t *testing.T) {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,18 +13,39 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// The lease is short, because a failover waits for it. A leader that could not renew for renewDeadline stops before another can start.
+// A leader that could not renew for renewDeadline stops before another can start. The lease need not be shorter: who stands by does not wait for
+// its end when the leader's node is dead.
 const (
 	leaseName     = "egret-controller"
 	leaseSpace    = "egret-system"
 	leaseDuration = 2 * time.Second
 	renewDeadline = 1500 * time.Millisecond
 	retryPeriod   = 300 * time.Millisecond
+	// yieldPause is how long a leader that is cut off leaves the lease to others.
+	yieldPause = time.Second
 )
 
-// Elect calls lead with a context that lasts as long as this process, under its identity, has the lease; again and again until ctx
-// is done, and then it gives the lease back. It has clients of its own, so that a burst of other requests does not delay a renewal.
-func Elect(ctx context.Context, config *rest.Config, identity string, lead func(context.Context)) error {
+// Reach is what is known of nodes. Identities in the election are nodes' names.
+type Reach interface {
+	// Silent says whether a node is dead; CutOff, whether it is this one that hears nobody.
+	Silent(node string) bool
+	CutOff() bool
+	// Changed tells of new answers.
+	Changed() <-chan struct{}
+}
+
+// Candidate is who wants to lead.
+type Candidate interface {
+	// Lead leads until ctx is done.
+	Lead(ctx context.Context)
+	// Led is told on which node the one is that leads.
+	Led(ctx context.Context, node string)
+}
+
+// Elect has the candidate lead while this process, under its identity, has the lease; again and again until ctx is done, and then it gives
+// the lease back. It takes the lease at once from a leader whose node is dead, and it gives it up when this node is cut off, for another may
+// see more. It has clients of its own, so that a burst of other requests does not delay a renewal.
+func Elect(ctx context.Context, config *rest.Config, identity string, reach Reach, who Candidate) error {
 	own := rest.CopyConfig(config)
 	own.QPS, own.Burst, own.RateLimiter = 20, 40, nil
 	own.Timeout = renewDeadline / 2
@@ -31,19 +53,84 @@ func Elect(ctx context.Context, config *rest.Config, identity string, lead func(
 	if err != nil {
 		return fmt.Errorf("client for leases: %w", err)
 	}
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta: metav1.ObjectMeta{Namespace: leaseSpace, Name: leaseName}, Client: client,
-			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
-		},
-		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true, Name: leaseName,
-		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: lead, OnStoppedLeading: func() {}},
-	})
-	if err != nil {
-		return fmt.Errorf("leader election: %w", err)
-	}
+	e := election{reach: reach, who: who, lock: lock{dead: reach.Silent, Interface: &resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: leaseSpace, Name: leaseName}, Client: client,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+	}}}
 	for ctx.Err() == nil {
-		elector.Run(ctx)
+		if err := e.stand(ctx); err != nil {
+			return fmt.Errorf("leader election: %w", err)
+		}
 	}
 	return nil
+}
+
+// lock shows the lease of a leader whose node is dead as one that nobody holds. Of several who take it then the API server lets one.
+type lock struct {
+	resourcelock.Interface
+	dead func(node string) bool
+}
+
+func (l lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	r, raw, err := l.Interface.Get(ctx)
+	if err == nil && r.HolderIdentity != l.Identity() && l.dead(r.HolderIdentity) {
+		r.HolderIdentity = ""
+	}
+	return r, raw, err
+}
+
+type election struct {
+	lock  lock
+	reach Reach
+	who   Candidate
+}
+
+// stand is one candidacy: until the lease is lost or given up, or there is a reason to ask for it at once.
+func (e *election) stand(ctx context.Context) error {
+	standing, stop := context.WithCancel(ctx)
+	defer stop()
+	var leads atomic.Bool
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: e.lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true, Name: leaseName,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) { leads.Store(true); e.who.Lead(ctx) },
+			OnStoppedLeading: func() {},
+			OnNewLeader: func(node string) {
+				if leads.Load() && node != e.lock.Identity() {
+					stop() // somebody took the lease, because this node is dead to him
+				}
+				e.who.Led(ctx, node)
+			},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	yields := make(chan bool, 1)
+	go func() { yields <- e.watch(standing, stop, elector) }()
+	elector.Run(standing)
+	stop()
+	if <-yields {
+		select {
+		case <-ctx.Done():
+		case <-time.After(yieldPause):
+		}
+	}
+	return nil
+}
+
+// watch ends a candidacy for reasons of reachability. It says whether others should have the lease first.
+func (e *election) watch(ctx context.Context, stop func(), elector *leaderelection.LeaderElector) (yields bool) {
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-e.reach.Changed():
+		}
+		leads := elector.IsLeader()
+		if leads && e.reach.CutOff() || !leads && e.reach.Silent(elector.GetLeader()) {
+			stop()
+			return leads
+		}
+	}
 }

@@ -16,10 +16,12 @@ type Metrics struct {
 	assignments *prometheus.GaugeVec
 	unassigned  prometheus.Gauge
 	standingBy  prometheus.Gauge
+	conflicts   prometheus.Gauge
 	moves       *prometheus.CounterVec
 	writes      *prometheus.CounterVec
 	writeErrors *prometheus.CounterVec
 	eventErrors prometheus.Counter
+	probes      probeMetrics
 	*latencies
 	*upstream
 }
@@ -33,36 +35,38 @@ func NewMetrics() *Metrics {
 		assignments: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "egret_controller_assigned_egress_ips", Help: "Egress IPs assigned to a node."}, []string{"node"}),
 		unassigned:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_unassigned_egressips", Help: "EgressIP objects that lack a node for an address."}),
 		standingBy:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_overlapped_pods", Help: "Pods that more than one EgressIP selects: one serves them, the others stand by."}),
+		conflicts:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_address_conflicts", Help: "EgressIP objects with an address that another machine says it has."}),
 		moves:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_moves_total", Help: "Egress IPs that left a node, by cause."}, []string{"cause"}),
 		writes:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_writes_total", Help: "Writes to the API server that it took."}, []string{"resource"}),
 		writeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_write_errors_total", Help: "Writes to the API server that failed; they are tried again."}, []string{"resource"}),
 		eventErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "egret_controller_event_errors_total", Help: "Events that were not posted."}),
+		probes:      newProbeMetrics(),
 		latencies:   newLatencies(),
 		upstream:    newUpstream(),
 	}
 	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.leader, m.decisions, m.assignments, m.unassigned, m.standingBy, m.moves, m.writes, m.writeErrors, m.eventErrors,
-		m.failover, m.programming, m.addresses, m.unreachable, m.rebalanced)
+		m.failover, m.programming, m.addresses, m.unreachable, m.rebalanced, m.conflicts)
+	m.Registry.MustRegister(m.probes.rtt, m.probes.unreachable)
 	return m
 }
 
 // decided counts what a decision says.
 func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision, overlaps *egressip.Overlaps) {
 	m.standingBy.Set(float64(overlaps.Pods()))
-	load, lacking, addresses := map[string]int{}, 0, 0
+	load, lacking, addresses, conflicts := map[string]int{}, 0, 0, 0
 	for name, d := range all {
 		addresses += len(w.EgressIP(name).IPs)
 		for _, i := range d.Items {
 			load[i.Node]++
 		}
-		for _, e := range d.Events {
-			if e.Cause != "" {
-				m.moves.WithLabelValues(e.Cause).Inc()
-				m.moved(e)
-			}
-		}
 		if len(d.Conditions) > 0 && d.Conditions[0].Status != "True" {
 			lacking++
+		}
+		for _, c := range d.Conditions {
+			if c.Type == egressip.ConditionAddressConflict && c.Status == "True" {
+				conflicts++
+			}
 		}
 	}
 	m.assignments.Reset()
@@ -73,4 +77,15 @@ func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision, over
 	}
 	m.unassigned.Set(float64(lacking))
 	m.addresses.Set(float64(addresses))
+	m.conflicts.Set(float64(conflicts))
+}
+
+// told counts what a status that was just written made different. What another controller takes over before is its own to count.
+func (m *Metrics) told(events []egressip.Event) {
+	for _, e := range events {
+		if e.Cause != "" {
+			m.moves.WithLabelValues(e.Cause).Inc()
+			m.moved(e)
+		}
+	}
 }

@@ -22,15 +22,12 @@ func newUpstream() *upstream {
 	}
 }
 
-// causeUnreachable is that of a node that does not answer probes.
-const causeUnreachable = "NodeUnreachable"
-
 // moved counts an egress IP that left a node.
 func (u *upstream) moved(e egressip.Event) {
 	if e.Reason == egressip.EventMoved {
 		u.rebalanced.Inc()
 	}
-	if e.Cause == egressip.CauseNotReady || e.Cause == causeUnreachable {
+	if e.Cause == egressip.CauseNotReady || e.Cause == egressip.CauseUnreachable {
 		u.unreachable.Inc()
 	}
 }

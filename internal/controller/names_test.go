@@ -21,6 +21,8 @@ func TestNamesAreTheAPIs(t *testing.T) {
 		egressip.ConditionFallback: v1.ConditionFallback, egressip.ConditionOverlapped: v1.ConditionOverlapped,
 		egressip.ReasonHosted: v1.ReasonHosted, egressip.ReasonNodeIP: v1.ReasonNodeIP, egressip.ReasonDrop: v1.ReasonDrop,
 		egressip.ReasonServedByOther: v1.ReasonServedByOther, egressip.ReasonNoOverlap: v1.ReasonNoOverlap,
+		egressip.ConditionAddressConflict: v1.ConditionAddressConflict,
+		egressip.ReasonAddressInUse:       v1.ReasonAddressInUse, egressip.ReasonNoConflict: v1.ReasonNoConflict,
 	} {
 		if have != want {
 			t.Errorf("have %q, the API says %q", have, want)

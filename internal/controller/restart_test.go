@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/controller"
 )
@@ -48,4 +50,34 @@ func TestStandingProblemIsToldOnce(t *testing.T) {
 	a.mu.Unlock()
 	a.putNode(mended)
 	eventually(t, "annotation", "", said)
+}
+
+// Somebody writes a condition of his own just before the term ends: the next term must not write at the version before that for ever.
+func TestTermEndsWithWhatTouchedNothing(t *testing.T) {
+	a := newAPI(0)
+	a.putNode(aNode("n1", 2))
+	a.putNode(aNode("n2", 3))
+	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
+	c := controller.New(config(), a, a, controller.NewMetrics(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	go a.run(t.Context())
+	go c.Run(t.Context())
+	one, stop := context.WithCancel(t.Context())
+	c.Lead(one)
+	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	eventually(t, "events", "Assigned", func() string { return a.reasons("e") })
+	time.Sleep(1100 * time.Millisecond) // a beat has passed: the next is a second away
+	a.mu.Lock()
+	o := a.eips["e"].DeepCopy()
+	o.Status.Conditions = append(o.Status.Conditions, metav1.Condition{Type: "Foreign", Status: "True", Reason: "R", LastTransitionTime: metav1.Unix(5, 0)})
+	a.showEgressIP(o)
+	a.mu.Unlock()
+	for len(a.watch) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(10 * time.Millisecond)
+	stop()
+	time.Sleep(20 * time.Millisecond)
+	c.Lead(t.Context())
+	a.deleteNode("n1")
+	eventually(t, "moved", "n2=172.18.0.33", func() string { return a.assigned("e") })
 }

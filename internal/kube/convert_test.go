@@ -123,12 +123,23 @@ func TestAllocationAnnotationsComeBack(t *testing.T) {
 	}
 }
 
+func TestCordon(t *testing.T) {
+	for text, boot := range map[string]string{"": "", "maintenance": "", v1.EgressCordonShutdown + "b1": "b1"} {
+		if n := Node(annotated(map[string]string{v1.AnnotationEgressCordon: text})); !n.Cordoned || n.CordonBoot != boot || len(n.Problems) > 0 {
+			t.Errorf("%q: have %+v", text, n)
+		}
+	}
+	if Node(annotated(nil)).Cordoned {
+		t.Error("cordoned without the annotation")
+	}
+}
+
 func TestHostAnnotationsComeBack(t *testing.T) {
 	h := HostFacts{Zone: "n1", ChassisID: "c", Mode: world.LocalGateway, Bridge: "breth0", UplinkMAC: "0a:58:ac:12:00:02", ManagementMAC: "0a:58:0a:f4:01:02",
 		Primary: mustPrefixes("172.18.0.2/24"), HostCIDRs: mustPrefixes("192.168.0.2/24", "172.18.0.2/24"), Gateways: []netip.Addr{netip.MustParseAddr("172.18.0.1")}}
 	a := HostAnnotations(h)
 	n := Node(annotated(a))
-	if n.ChassisID != "c" || !reflect.DeepEqual(n.Primary, h.Primary) || fmt.Sprint(n.HostAddrs) != "[172.18.0.2 192.168.0.2]" || fmt.Sprint(n.Gateways) != "[172.18.0.1]" || len(n.Problems) > 0 {
+	if n.ChassisID != "c" || n.UplinkMAC != h.UplinkMAC || !reflect.DeepEqual(n.Primary, h.Primary) || fmt.Sprint(n.HostAddrs) != "[172.18.0.2 192.168.0.2]" || fmt.Sprint(n.Gateways) != "[172.18.0.1]" || len(n.Problems) > 0 {
 		t.Errorf("have %+v", n)
 	}
 	if a[v1.AnnotationZoneName] != "n1" || !strings.Contains(a[v1.AnnotationL3GatewayConfig], `"interface-id":"breth0_n1"`) {

@@ -27,10 +27,22 @@ func Holding(o *egretv1.EgressNode) *world.Holding {
 	for _, p := range o.Status.Problems {
 		noteProblem(h, p)
 	}
+	for _, c := range o.Status.Conflicts {
+		if a, err := parseAddr(c.IP); err == nil {
+			noteConflict(h, c.EgressIP, world.Conflict{IP: a, MAC: c.MAC})
+		}
+	}
 	for _, ips := range h.Holds {
 		slices.SortFunc(ips, netip.Addr.Compare)
 	}
 	return h
+}
+
+func noteConflict(h *world.Holding, egressIP string, c world.Conflict) {
+	if h.Conflicts == nil {
+		h.Conflicts = map[string][]world.Conflict{}
+	}
+	h.Conflicts[egressIP] = append(h.Conflicts[egressIP], c)
 }
 
 // noteProblem files a problem under the EgressIP that it starts with ("egressip/NAME: text"), or under the node.
@@ -66,6 +78,11 @@ func EgressNode(h *world.Holding, nodeUID, agentVersion string, problems []strin
 		}
 	}
 	o.Status.HeldIPs = strings.Join(ips, ",")
+	for _, name := range slices.Sorted(maps.Keys(h.Conflicts)) {
+		for _, c := range h.Conflicts[name] {
+			o.Status.Conflicts = append(o.Status.Conflicts, egretv1.Conflict{EgressIP: name, IP: c.IP.String(), MAC: c.MAC})
+		}
+	}
 	o.Status.HoldingCount = int32(len(o.Status.Holding))
 	return o
 }

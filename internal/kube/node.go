@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -54,6 +55,15 @@ var nodeReaders = []nodeReader{
 	{v1.AnnotationL3GatewayConfig, readGateway},
 	{v1.AnnotationNodeGatewayRouterLRPIfaddrs, readJoin},
 	{v1.AnnotationNodeTransitSwitchPortIfaddr, readTransit},
+	{v1.AnnotationEgressCordon, readCordon},
+}
+
+func readCordon(n *world.Node, text string) error {
+	n.Cordoned = true
+	if boot, own := strings.CutPrefix(text, v1.EgressCordonShutdown); own {
+		n.CordonBoot = boot
+	}
+	return nil
 }
 
 func readID(n *world.Node, text string) error {
@@ -115,6 +125,7 @@ func readGateway(n *world.Node, text string) error {
 		return err
 	}
 	var err error
+	n.UplinkMAC = byNetwork[defaultNetwork].MACAddress
 	n.Gateways, err = addrs(byNetwork[defaultNetwork].NextHops)
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/plane/listen"
 	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -39,6 +40,12 @@ type Agent struct {
 	annotations *mailbox[map[string]string]
 	last        Report // of the loop alone
 	forwards    []Held // of the loop alone: what the last plan translates to
+
+	// guard keeps what this node holds to one holder; ear tells it of others.
+	guard *guard
+	ear   listen.Ear
+
+	uncordoning atomic.Bool
 
 	started   atomic.Bool
 	subnets   atomic.Pointer[[]netip.Prefix]
@@ -69,6 +76,7 @@ func (a *Agent) askWatchers(w *world.World) {
 
 // grown tells the others what this node holds as soon as it does: they steer packets here then.
 func (a *Agent) grown(_ context.Context, w *world.World, o Outcome) {
+	a.ear.Watch(a.guard.holds(o.State))
 	if n, h := w.Node(a.self), w.Host(); n != nil && h != nil {
 		a.tell(w, n, h, o)
 	}
@@ -86,6 +94,9 @@ func (a *Agent) after(ctx context.Context, w *world.World, o Outcome) {
 	if o.Err == nil && n != nil && n.ID != 0 && h != nil {
 		a.started.Store(true)
 	}
+	if n != nil && n.CordonBoot != "" && n.CordonBoot != a.api.BootID {
+		a.uncordon(ctx, n.Version)
+	}
 	a.tidy(ctx, w)
 	a.askWatchers(w)
 }
@@ -97,6 +108,7 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	}
 	a.annotations.put(published(a.self, h, n, a.config))
 	a.last = report(n.UID, a.last, o, a.confirmed())
+	a.last.Conflicts = a.guard.conflicts()
 	if w.Holding(a.self) == nil {
 		a.reports.forget()
 	}
@@ -173,6 +185,7 @@ func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
 	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics()}
 	a.subnets.Store(&[]netip.Prefix{})
 	a.loop = NewLoop(world.New(self, c), all.Features(), log)
+	a.guard = newGuard(self, a.loop.Do, log)
 	a.loop.Settle, a.loop.Grown, a.loop.After, a.loop.Ran = a.settle, a.grown, a.after, a.metrics.ran
 	return a
 }

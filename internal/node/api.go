@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	apiv1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -28,12 +29,28 @@ const fieldManager = "egret-node"
 
 // AnnotateNode sets annotations of this node.
 func (a *API) AnnotateNode(ctx context.Context, annotations map[string]string) error {
-	n := &corev1.Node{}
 	patch, err := annotationPatch(annotations, "")
-	if err == nil {
-		err = a.Clients.Core.Patch(types.MergePatchType).Resource("nodes").Name(a.Node).
-			VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager}, metav1.ParameterCodec).Body(patch).Do(ctx).Into(n)
+	if err != nil {
+		return err
 	}
+	return a.patchNode(ctx, patch)
+}
+
+// Uncordon removes the annotation egress-cordon of this node, if the Node is still as it was at that version.
+func (a *API) Uncordon(ctx context.Context, version string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": version, "annotations": map[string]any{apiv1.AnnotationEgressCordon: nil},
+	}})
+	if err != nil {
+		return err
+	}
+	return a.patchNode(ctx, patch)
+}
+
+func (a *API) patchNode(ctx context.Context, patch []byte) error {
+	n := &corev1.Node{}
+	err := a.Clients.Core.Patch(types.MergePatchType).Resource("nodes").Name(a.Node).
+		VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager}, metav1.ParameterCodec).Body(patch).Do(ctx).Into(n)
 	if err != nil {
 		return fmt.Errorf("annotate node %s: %w", a.Node, err)
 	}
@@ -61,6 +78,19 @@ func (a *API) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, err
 	return p, err
 }
 
+// EgressIP asks the API server for an EgressIP and has the world take it in; nil without an error if there is none.
+func (a *API) EgressIP(ctx context.Context, name string) (*world.EgressIP, error) {
+	o := &apiv1.EgressIP{}
+	err := a.Clients.EgressIP.Get().Resource("egressips").Name(name).Do(ctx).Into(o)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read EgressIP %s: %w", name, err)
+	}
+	return kube.EgressIP(o), a.Observe(o)
+}
+
 // annotationPatch names the UID, if any: the API server refuses to change the UID of another object of that name.
 func annotationPatch[V any](annotations map[string]V, uid string) ([]byte, error) {
 	meta := map[string]any{"annotations": annotations}
@@ -73,7 +103,10 @@ func annotationPatch[V any](annotations map[string]V, uid string) ([]byte, error
 // Report writes this node's EgressNode, whole, in one request: a merge patch, which costs the API server less than an apply, or the first time
 // a create. The Node, by its UID, owns it, so that it goes with the Node.
 func (a *API) Report(ctx context.Context, r Report) error {
-	h := &world.Holding{Node: a.Node, BootID: a.BootID, Holds: map[string][]netip.Addr{}}
+	h := &world.Holding{Node: a.Node, BootID: a.BootID, Holds: map[string][]netip.Addr{}, Conflicts: map[string][]world.Conflict{}}
+	for _, c := range r.Conflicts {
+		h.Conflicts[c.EgressIP] = append(h.Conflicts[c.EgressIP], world.Conflict{IP: c.IP, MAC: c.MAC})
+	}
 	for _, held := range r.Holding {
 		h.Holds[held.EgressIP] = append(h.Holds[held.EgressIP], held.IP)
 	}
@@ -101,6 +134,7 @@ func wholePatch(o *egretv1.EgressNode) ([]byte, error) {
 		"status": map[string]any{
 			"formatVersion": o.Status.FormatVersion, "bootID": o.Status.BootID, "agentVersion": o.Status.AgentVersion,
 			"holding": o.Status.Holding, "holdingCount": o.Status.HoldingCount, "heldIPs": o.Status.HeldIPs, "problems": o.Status.Problems,
+			"conflicts": o.Status.Conflicts,
 		},
 	})
 }

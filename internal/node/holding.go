@@ -22,11 +22,19 @@ type Report struct {
 	Owner    string // the Node's UID
 	Holding  []Held
 	Problems []string
+	// Conflicts are sorted like Holding.
+	Conflicts []Conflict
+}
+
+// Conflict is a held address that another machine says it has.
+type Conflict struct {
+	Held
+	MAC string
 }
 
 // Equal compares two reports.
 func (r Report) Equal(o Report) bool {
-	return r.Owner == o.Owner && slices.Equal(r.Holding, o.Holding) && slices.Equal(r.Problems, o.Problems)
+	return r.Owner == o.Owner && slices.Equal(r.Holding, o.Holding) && slices.Equal(r.Problems, o.Problems) && slices.Equal(r.Conflicts, o.Conflicts)
 }
 
 // translates lists the egress IPs that a plan translates to: its NAT rows whose owner is an EgressIP.
@@ -42,9 +50,12 @@ func translates(s *plan.State) []Held {
 			found[Held{name, ip}] = struct{}{}
 		}
 	}
-	return slices.SortedFunc(maps.Keys(found), func(a, b Held) int {
-		return cmp.Or(cmp.Compare(a.EgressIP, b.EgressIP), a.IP.Compare(b.IP))
-	})
+	return slices.SortedFunc(maps.Keys(found), Held.compare)
+}
+
+// compare orders by EgressIP, then by address.
+func (h Held) compare(o Held) int {
+	return cmp.Or(cmp.Compare(h.EgressIP, o.EgressIP), h.IP.Compare(o.IP))
 }
 
 // report says what is held after a round. An egress IP is held once the flows that translate to it are in OVS (confirmed); until then

@@ -22,6 +22,7 @@ import (
 	"github.com/egret-net/egret/internal/plane/conntrack"
 	"github.com/egret-net/egret/internal/plane/flow"
 	"github.com/egret-net/egret/internal/plane/forward"
+	"github.com/egret-net/egret/internal/plane/listen"
 	"github.com/egret-net/egret/internal/plane/nft"
 	"github.com/egret-net/egret/internal/plane/ovn"
 	"github.com/egret-net/egret/internal/plane/ovs"
@@ -38,6 +39,7 @@ type Options struct {
 	CNISocket                         string // /run/egret/cni.sock
 	CNIConfDir                        string // /etc/cni/net.d
 	BootMarker                        string // /run/egret/booted: a file that a boot removes
+	Health                            Health
 	MetricsAddress                    string // host:port of /metrics and /healthz; empty: neither is served
 }
 
@@ -48,6 +50,8 @@ type targets struct {
 	nft  *nft.Plane
 	nb   *ovn.Plane
 	sb   *ovn.Plane
+	link *announce.Plane
+	ear  *listen.Link
 	all  []plane.Plane
 }
 
@@ -76,6 +80,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	}
 	a.follow(ctx, o, t, host)
 	go a.serveCNI(ctx, o)
+	go a.serveHealth(ctx, o.Health)
 	go a.serveMetrics(ctx, o, t)
 	a.loop.Run(ctx)
 	return nil
@@ -99,6 +104,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	t := &targets{
 		ovs: db, nft: rules, flow: flow.New("ovs-ofctl", o.OVSRunDir, db, log),
 		nb: ovn.NewNB(o.Northbound, ovn.Options{Log: log}), sb: ovn.NewSB(o.Southbound, ovn.Options{Log: log}),
+		link: announce.New(ctx, announce.Links{}, log), ear: listen.New(ctx, o.Config.UplinkInterface, log),
 	}
 	own := func() map[string]conntrack.Own { return ownSources(ctx, o) }
 	t.all = []plane.Plane{
@@ -109,7 +115,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 		plane.For(plan.InFlows, t.flow),
 		plane.For(plan.InSB, t.sb),
 		plane.For(plan.InNB|plan.InSetElems, t.nb),
-		plane.For(plan.InAnnouncements, announce.New(ctx, announce.Links{}, log)),
+		plane.For(plan.InAnnouncements, t.link),
 		plane.For(plan.InSources|plan.InSourceExempt, conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)),
 	}
 	return t, nil
@@ -158,6 +164,11 @@ func bringUp(ctx context.Context, o Options, t *targets) error {
 	if err := t.ovs.EnsureBridge(ctx, ovs.Bridge{Name: world.IntegrationBridge, DatapathType: datapath, FailMode: "secure"}); err != nil {
 		return err
 	}
+	if o.Config.ReachabilityTimeout > 0 {
+		if err := t.ovs.EnsureBridge(ctx, ovs.Bridge{Name: world.LivenessBridge, DatapathType: datapath, FailMode: "secure"}); err != nil {
+			return err
+		}
+	}
 	uplink := ovs.Uplink{Bridge: o.Config.Bridge, Device: o.Config.UplinkInterface, DatapathType: datapath}
 	return t.ovs.MoveUplink(ctx, uplink, func(ctx context.Context) error { return baseFlows(ctx, o, t) })
 }
@@ -188,6 +199,7 @@ func (a *Agent) connect(o Options, t *targets) error {
 	if err != nil {
 		return err
 	}
+	contact := kube.NewContact(config)
 	clients, err := kube.NewClients(config)
 	if err != nil {
 		return err
@@ -196,6 +208,7 @@ func (a *Agent) connect(o Options, t *targets) error {
 	a.api = &API{Node: o.Node, BootID: o.BootID, Version: o.Version, Clients: clients, Observe: a.source.Observe}
 	a.reports = newMailbox("what this node holds", Report.Equal, a.api.Report, a.log)
 	a.annotations = newMailbox("this node's addresses", maps.Equal[map[string]string], a.api.AnnotateNode, a.log)
+	a.ear, a.guard.silence, a.guard.defend, a.guard.probe, a.guard.ask = t.ear, contact.Silence, t.link.Defend, t.link.Probe, a.api.EgressIP
 	a.ovs, a.confirmed = t.ovs, t.nb.Confirmed
 	a.loop.Planes, a.loop.Early = plane.Timed(t.all, a.metrics.applied), []plane.Plane{t.all[0], t.nft, t.flow}
 	a.cni = cniserver.New(cniserver.FromOVS(t.ovs), a, a.log)
@@ -238,6 +251,8 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 	go a.changes(ctx)
 	go a.reports.run(ctx)
 	go a.annotations.run(ctx)
+	go a.guard.run(ctx, t.ear.Claims())
+	go a.listen(ctx, t.ovs)
 	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
 	go each(ctx, host, func() { a.readHost(ctx) })
 	go each(ctx, restarts, a.loop.Reread)

@@ -10,10 +10,12 @@ type Port struct{ Bridge, Name string }
 
 // PortSpec says what a Port is. ExternalIDs hold `iface-id`, which binds a logical switch port.
 type PortSpec struct {
-	Type        string // OVSDB interface type: "internal", or "" for a system device
+	Type        string // OVSDB interface type: "internal", "geneve", or "" for a system device
 	MAC         string // of an internal port; "" leaves OVS' own
 	MTU         int    // 0 leaves the default
 	ExternalIDs string // "k=v,k=v", sorted: comparable
+	Options     string // of a tunnel, in the same form: key, remote_ip, local_ip
+	BFD         string // of a tunnel, in the same form; "" runs no BFD (RFC 5880) on it
 }
 
 // Addr is one address of a link.

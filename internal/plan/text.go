@@ -110,7 +110,7 @@ func valueText(v any) string {
 }
 
 func (p PortSpec) String() string {
-	return pairs("type", p.Type, "mac", p.MAC, "mtu", number(p.MTU), "ids", p.ExternalIDs)
+	return pairs("type", p.Type, "mac", p.MAC, "mtu", number(p.MTU), "ids", p.ExternalIDs, "options", p.Options, "bfd", p.BFD)
 }
 
 func (a AddrSpec) String() string {

@@ -51,7 +51,7 @@ func (patched) PatchTo(bridge, other string) (string, bool) { return bridge + "-
 func newTargets() *targets {
 	n := nft.NewFake()
 	return &targets{
-		nb: ovn.NewFake(), sb: ovn.NewFakeSB(), ovs: ovs.NewFake("br-int", "breth0"), flow: flow.NewFake(patched{}),
+		nb: ovn.NewFake(), sb: ovn.NewFakeSB(), ovs: ovs.NewFake("br-int", "breth0", "br-egret-bfd"), flow: flow.NewFake(patched{}),
 		host: route.NewFake().FakeHost, inet: n.INet, netdev: n.NetDev, tables: &forward.Fake{}, link: &announce.Fake{},
 		connections: &tracked{conntrack.NewFake(map[string]int{router + "_snat": zone})},
 	}

@@ -108,6 +108,8 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		"91 nodes":            func(o *Options) { o.Nodes = 91 },
 		"-1 external hosts":   func(o *Options) { o.ExternalHosts = -1 },
 		`gateway mode "both"`: func(o *Options) { o.GatewayMode = "both" },
+		"port 70000":          func(o *Options) { o.HealthcheckPort = 70000 },
+		"timeout of -1 s":     func(o *Options) { o.ReachabilityTimeout = -1 },
 		`IP family "6"`:       func(o *Options) { o.IPFamily = "6" },
 		`pod network "x"`:     func(o *Options) { o.CNI = "x" },
 		"absolute paths":      func(o *Options) { o.StateDir = "here" },

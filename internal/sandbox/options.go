@@ -51,7 +51,11 @@ type Options struct {
 	GatewayMode   GatewayMode `json:"gatewayMode"`
 	IPFamily      IPFamily    `json:"ipFamily"`
 	CNI           CNI         `json:"cni"`
-	NoKubernetes  bool        `json:"noKubernetes"` // no control plane and no kubelets: who starts it gives the agents their API server
+	// HealthcheckPort and ReachabilityTimeout, in seconds, are agents' and controllers' flags --egressip-node-healthcheck-port and
+	// --egressip-reachability-total-timeout.
+	HealthcheckPort     int  `json:"healthcheckPort"`
+	ReachabilityTimeout int  `json:"reachabilityTimeout"`
+	NoKubernetes        bool `json:"noKubernetes"` // no control plane and no kubelets: who starts it gives the agents their API server
 
 	StateDir string `json:"-"` // of all sandboxes; on a file system that overlayfs takes as upper folder, such as ext4
 	CacheDir string `json:"-"` // root folder and images
@@ -61,7 +65,7 @@ type Options struct {
 // Defaults are the options of `egret-sandbox up` without flags.
 func Defaults() Options {
 	return Options{
-		Name: "egret", Nodes: 3, ExternalHosts: 2, GatewayMode: Shared, IPFamily: IPv4, CNI: Egret,
+		Name: "egret", Nodes: 3, ExternalHosts: 2, GatewayMode: Shared, IPFamily: IPv4, CNI: Egret, ReachabilityTimeout: 1,
 		StateDir: "/var/lib/egret/sandbox", CacheDir: rootfs.CacheDir(), BinDir: binDir(),
 	}
 }
@@ -92,6 +96,10 @@ func (o Options) Validate() error {
 		return fmt.Errorf("IP family %q: want %s, %s or %s", o.IPFamily, IPv4, IPv6, Dual)
 	case o.CNI != Egret && o.CNI != PTP:
 		return fmt.Errorf("pod network %q: want %s or %s", o.CNI, Egret, PTP)
+	case o.HealthcheckPort < 0 || o.HealthcheckPort > 65535:
+		return fmt.Errorf("port %d of the health service: want a TCP port, or 0 for port 9", o.HealthcheckPort)
+	case o.ReachabilityTimeout < 0:
+		return fmt.Errorf("reachability timeout of %d s: want a number of seconds, or 0 for no probes", o.ReachabilityTimeout)
 	case !filepath.IsAbs(o.StateDir) || !filepath.IsAbs(o.CacheDir) || !filepath.IsAbs(o.BinDir):
 		return errors.New("state, cache and binary folder: want absolute paths")
 	}

@@ -24,6 +24,13 @@ func (c *Cluster) PowerOff(name string) error {
 	return n.powerOff()
 }
 
+// ShutDown has a node give up its egress IPs before it takes its power, as a shutdown unit with egret-node release would. The power goes in
+// any case; the error says what was still held.
+func (c *Cluster) ShutDown(ctx context.Context, name string) error {
+	_, released := c.ExecIn(ctx, name, nodeBin+"/egret-node", "release", "--node-name", name, "--kubeconfig", nodeEtc+"/node.kubeconfig")
+	return errors.Join(released, c.PowerOff(name))
+}
+
 // PowerOn boots a node with the disk it had, fresh links and another boot id. It returns when the node's processes are
 // being started and its agents have credentials for the present Node object, which a test may have deleted meanwhile.
 func (c *Cluster) PowerOn(ctx context.Context, name string) error {

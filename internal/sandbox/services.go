@@ -147,7 +147,7 @@ func agentUnit(l layout, e endpoint, datapath string) nodeinit.Unit {
 			"--gateway-interface", uplink,
 			"--datapath", datapath,
 			"--metrics-address", ":" + strconv.Itoa(AgentMetricsPort),
-		}, networkFlags(l)...),
+		}, append(networkFlags(l), probeFlags(l.options)...)...),
 		Needs: []string{nodeEtc + "/node.kubeconfig", ovsSocket, nbSocket, sbSocket},
 	}
 }
@@ -159,13 +159,18 @@ func controllerUnit(l layout, e endpoint) nodeinit.Unit {
 			"--node-name", e.name,
 			"--kubeconfig", nodeEtc + "/controller.kubeconfig",
 			"--metrics-address", ":" + strconv.Itoa(ControllerMetricsPort),
-		}, networkFlags(l)...),
+		}, append(networkFlags(l), probeFlags(l.options)...)...),
 		Needs: []string{nodeEtc + "/controller.kubeconfig"},
 	}
 }
 
 func networkFlags(l layout) []string {
 	return []string{"--cluster-subnets", joined(l.pods), "--service-subnets", joined(l.service)}
+}
+
+func probeFlags(o Options) []string {
+	return []string{"--egressip-node-healthcheck-port", strconv.Itoa(o.HealthcheckPort),
+		"--egressip-reachability-total-timeout", strconv.Itoa(o.ReachabilityTimeout)}
 }
 
 // imageFiles are the images that are loaded on every node.

@@ -106,6 +106,22 @@ func (a *agreement) start(t *testing.T, node string) {
 	if err := e.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	bindings(e, a.plans[node])
+}
+
+// bindings makes learnt ones of the static ones: ovn-controller asks both, and ovn-trace 25.03 only the former.
+func bindings(e *ovntest.Env, p *plan.State) {
+	router := strings.TrimSpace(e.SBCtl("--bare", "--columns=_uuid", "find", "Datapath_Binding", "external_ids:name="+plan.ClusterRouter))
+	var args []string
+	for id, row := range p.NB.Rows() {
+		if id.Table == "Static_MAC_Binding" {
+			args = append(args, "--", "create", "MAC_Binding", "datapath="+router)
+			for _, col := range []string{"logical_port", "ip", "mac"} {
+				args = append(args, fmt.Sprintf("%s=%q", col, row.Cols[col]))
+			}
+		}
+	}
+	e.SBCtl(args[1:]...)
 }
 
 // quiet: ovn-northd had nothing to complain of.

@@ -158,7 +158,7 @@ func (w walker) forward(r *router, via netip.Addr) []End {
 	w = w.step("%s forwards to %s", r.name, via)
 	if gr := plan.GatewayRouter(w.node); r.name == gr {
 		return w.forwardFromGateway(r, via)
-	} else if g := w.zone().routers[gr]; g != nil && g.has(via) {
+	} else if g := w.zone().routers[gr]; g != nil && (g.has(via) || w.bound(via, w.node, "rtoj-"+gr)) {
 		w = w.step("gateway router")
 		return w.route(gr, "rtoj-"+gr)
 	}
@@ -166,12 +166,18 @@ func (w walker) forward(r *router, via netip.Addr) []End {
 		return w.deliver(port)
 	}
 	for name, z := range w.net {
-		if c := z.routers[plan.ClusterRouter]; name != w.node && c != nil && c.has(via) && w.knows(name) {
+		if c := z.routers[plan.ClusterRouter]; name != w.node && c != nil && (c.has(via) || w.bound(via, name, "rtots-"+name)) && w.knows(name) {
 			w.node, w.mark = name, 0 // Geneve carries no packet mark between zones
 			return w.route(plan.ClusterRouter, "rtots-"+name)
 		}
 	}
 	return w.end(Dropped, "nobody has %s", via)
+}
+
+// bound says whether this zone binds a next hop to the hardware address of another router's port; whether that port has the address does not matter.
+func (w walker) bound(via netip.Addr, node, port string) bool {
+	mac := w.zone().bound[via]
+	return mac != "" && w.net[node].macs[port] == mac
 }
 
 // knows says whether this zone has a port on the transit switch for another one.

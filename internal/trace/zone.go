@@ -16,6 +16,8 @@ type zone struct {
 	ports   map[string]switchPort // by switch port's name
 	flows   []flow
 	local   map[netip.Addr]string // addresses of the host, with the device
+	macs    map[string]string     // hardware addresses of router ports
+	bound   map[netip.Addr]string // next hops that are bound to a hardware address
 }
 
 type router struct {
@@ -55,7 +57,8 @@ type switchPort struct {
 }
 
 func newZone(s *plan.State) *zone {
-	z := &zone{state: s, sets: map[string]map[string]bool{}, routers: map[string]*router{}, ports: map[string]switchPort{}, local: map[netip.Addr]string{}}
+	z := &zone{state: s, sets: map[string]map[string]bool{}, routers: map[string]*router{}, ports: map[string]switchPort{}, local: map[netip.Addr]string{},
+		macs: map[string]string{}, bound: map[netip.Addr]string{}}
 	for id, row := range s.NB.Rows() {
 		z.index(id, row)
 	}
@@ -80,6 +83,11 @@ func (z *zone) index(id plan.RowID, row plan.Row) {
 		z.ports[text("name")] = switchPort{text("name"), row.Parent.Name, addresses(row.Cols["addresses"])}
 	case "Logical_Router_Port":
 		z.router(row.Parent).connect(text("name"), row.Cols["networks"])
+		z.macs[text("name")] = text("mac")
+	case "Static_MAC_Binding":
+		if ip, err := netip.ParseAddr(text("ip")); err == nil {
+			z.bound[ip] = text("mac")
+		}
 	case "Logical_Router_Policy":
 		z.router(row.Parent).addPolicy(id, row)
 	case "Logical_Router_Static_Route":

@@ -1,6 +1,9 @@
 package world
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 // GatewayMode says which way a pod's packets to the outside take when no egress IP serves it.
 type GatewayMode string
@@ -27,7 +30,10 @@ type Config struct {
 	TransitSubnets  []netip.Prefix // zones meet here: node id is the host part
 	UplinkInterface string         // "eth0"
 	Bridge          string         // "breth0"
+	SlotSubnets     []netip.Prefix // the Slots ways to every node, see Slot: a /13 of IPv4, a /29 of IPv6
 	UserspaceOVS    bool           // OVS' netdev datapath: the kernel sees the uplink's packets too
+	// ReachabilityTimeout is the time of silence after which an egress node is dead; 0: egress nodes are assumed to be reachable.
+	ReachabilityTimeout time.Duration
 }
 
 // ManagementPort is the host's interface into its node switch.
@@ -45,6 +51,12 @@ func DefaultJoinSubnets() []netip.Prefix {
 func DefaultTransitSubnets() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("100.88.0.0/16"), netip.MustParsePrefix("fd97::/64")}
 }
+
+// DefaultReachabilityTimeout is OVN-Kubernetes' default.
+const DefaultReachabilityTimeout = time.Second
+
+// LivenessBridge is the bridge of the tunnels that only tell whether other nodes answer.
+const LivenessBridge = "br-egret-bfd"
 
 // Families are the address families of the cluster subnets, IPv4 first.
 func (c *Config) Families() []Family {

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 )
@@ -23,12 +24,6 @@ func (w *World) Holders(egressIP string, ip netip.Addr) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// Alive says whether packets sent to a node have a chance: it exists and Kubernetes hears of it.
-func (w *World) Alive(node string) bool {
-	n := w.Node(node)
-	return n != nil && n.Ready
 }
 
 // Lingers says whether this node goes on translating to an address that it has just given up.
@@ -61,18 +56,55 @@ func (w *World) SetLingering(egressIP string, ip netip.Addr, lingers bool) []Tou
 	return []Touch{{KindHolders, egressIP}}
 }
 
+// Claim is an address of one EgressIP.
+type Claim struct {
+	EgressIP string
+	IP       netip.Addr
+}
+
+// Compare orders by EgressIP, then by address.
+func (c Claim) Compare(o Claim) int {
+	return cmp.Or(cmp.Compare(c.EgressIP, o.EgressIP), c.IP.Compare(o.IP))
+}
+
+// Yielded says whether this node has given way to another machine that answers for an address which it held, and to which node; "" if it is no
+// node of the cluster.
+func (w *World) Yielded(egressIP string, ip netip.Addr) (to string, yielded bool) {
+	w.saw(KindHolders, egressIP)
+	to, yielded = w.yielded[Claim{egressIP, ip}]
+	return to, yielded
+}
+
+// SetYielded notes that this node gives way for an address.
+func (w *World) SetYielded(c Claim, to string) []Touch {
+	if old, is := w.yielded[c]; is && old == to {
+		return nil
+	}
+	w.yielded[c] = to
+	return []Touch{{KindHolders, c.EgressIP}}
+}
+
+// DelYielded ends that.
+func (w *World) DelYielded(c Claim) []Touch {
+	if _, is := w.yielded[c]; !is {
+		return nil
+	}
+	delete(w.yielded, c)
+	return []Touch{{KindHolders, c.EgressIP}}
+}
+
 // SetHolding replaces what a node says it holds.
 func (w *World) SetHolding(h *Holding) []Touch {
 	old := w.holdings[h.Node]
 	w.holdings[h.Node] = h
-	return holdersTouched(old, h)
+	return append(holdersTouched(old, h), w.hostsTouched(h.Node, old, h)...)
 }
 
 // DelHolding removes what a node said.
 func (w *World) DelHolding(node string) []Touch {
 	old := w.holdings[node]
 	delete(w.holdings, node)
-	return holdersTouched(old, nil)
+	return append(holdersTouched(old, nil), w.hostsTouched(node, old, nil)...)
 }
 
 // Holding is what a node says it holds, or nil. It does not record.
@@ -91,6 +123,16 @@ func (w *World) Problem(node, egressIP string) string {
 	return h.Problems[""]
 }
 
+// Conflicts are the addresses of an EgressIP that a node holds and another machine says it has, by that node's word.
+func (w *World) Conflicts(node, egressIP string) []Conflict {
+	w.saw(KindHolders, egressIP)
+	h, n := w.holdings[node], w.nodes[node]
+	if h == nil || n == nil || h.BootID != n.BootID {
+		return nil
+	}
+	return h.Conflicts[egressIP]
+}
+
 // touchHolder touches every EgressIP that a node says it holds: whether that counts depends on the node.
 func (w *World) touchHolder(node string) []Touch { return holdersTouched(w.holdings[node], nil) }
 
@@ -107,6 +149,9 @@ func holdersTouched(old, new *Holding) []Touch {
 		for name := range h.Problems {
 			names[name] = true
 		}
+		for name := range h.Conflicts {
+			names[name] = true
+		}
 	}
 	var t []Touch
 	for name := range names {
@@ -118,5 +163,6 @@ func holdersTouched(old, new *Holding) []Touch {
 }
 
 func (h *Holding) saysAlike(o *Holding, egressIP string) bool {
-	return h.BootID == o.BootID && slices.Equal(h.Holds[egressIP], o.Holds[egressIP]) && h.Problems[egressIP] == o.Problems[egressIP]
+	return h.BootID == o.BootID && slices.Equal(h.Holds[egressIP], o.Holds[egressIP]) && h.Problems[egressIP] == o.Problems[egressIP] &&
+		slices.Equal(h.Conflicts[egressIP], o.Conflicts[egressIP])
 }

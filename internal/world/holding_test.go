@@ -15,7 +15,7 @@ func TestRebootedNodeHoldsNothing(t *testing.T) {
 	w.SetNode(&world.Node{Name: "n2", BootID: "one"})
 	said := &world.Holding{Node: "n2", BootID: "one", Holds: map[string][]netip.Addr{"prod": {ip}}}
 	touched := []world.Touch{{Kind: world.KindHolders, Key: "prod"}}
-	if got := w.SetHolding(said); !slices.Equal(got, touched) || !w.Holds("n2", "prod", ip) {
+	if got := w.SetHolding(said); !slices.Contains(got, touched[0]) || !w.Holds("n2", "prod", ip) {
 		t.Errorf("touched %v and holds %v after it said so", got, w.Holds("n2", "prod", ip))
 	}
 	if got := w.SetHolding(said); got != nil {

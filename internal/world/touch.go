@@ -26,6 +26,8 @@ const (
 	KindEgressIP
 	KindEgressIPsIn // the EgressIPs that select one namespace, in order of precedence
 	KindHolders     // the nodes that hold addresses of one EgressIP
+	KindHosts       // whether one node hosts egress IPs
+	KindTunnel      // what is heard from one node
 	KindAttachments
 	KindAttachment
 	KindServices

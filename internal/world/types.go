@@ -28,6 +28,12 @@ type Node struct {
 	BootID string
 	// Deleting: the object is going away, or the node is excluded; it takes no new egress IP.
 	Deleting bool
+	// Cordoned: it takes no egress IP and gives up what it has (egret.k8s.ovn.org/egress-cordon). CordonBoot is the boot that ended with that, if
+	// the node set it itself when it was shut down.
+	Cordoned   bool
+	CordonBoot string
+	// UplinkMAC is the hardware address that the host and its gateway router share (k8s.ovn.org/l3-gateway-config).
+	UplinkMAC string
 	// Join and Transit are the addresses that the annotations name. Only the controller reads them, to correct them: others
 	// take Config.Join and Config.Transit of ID.
 	Join, Transit []netip.Prefix
@@ -151,4 +157,12 @@ type Holding struct {
 	Holds map[string][]netip.Addr
 	// Problems, by EgressIP name, are what keeps it from holding what it should; under "" is what concerns them all.
 	Problems map[string]string
+	// Conflicts, by EgressIP name, are addresses that it holds and another machine says it has, in order of address.
+	Conflicts map[string][]Conflict
+}
+
+// Conflict is a held address, and the hardware address that another machine names for it.
+type Conflict struct {
+	IP  netip.Addr
+	MAC string
 }

@@ -23,8 +23,11 @@ type World struct {
 	demands     map[string]*demands     // by namespace, of those that somebody asked about
 	holdings    map[string]*Holding     // by node
 	lingering   map[string][]netip.Addr // by EgressIP
+	yielded     map[Claim]string        // to which node
+	tunnels     map[string]Tunnel       // by node
 	attachments map[string]*Attachment
 	services    map[string]*Service
+	unreachable map[string]Unreachability // by node
 
 	read func(Touch) // nil when nobody records
 }
@@ -35,6 +38,7 @@ func New(self string, c *Config) *World {
 		Self: self, Config: c, nodes: map[string]*Node{}, namespaces: map[string]*Namespace{}, pods: map[string]*Pod{},
 		podsIn: map[string]map[string]*Pod{}, egressIPs: map[string]*EgressIP{}, selecting: map[string][]*EgressIP{}, demands: map[string]*demands{},
 		holdings: map[string]*Holding{}, lingering: map[string][]netip.Addr{}, attachments: map[string]*Attachment{}, services: map[string]*Service{},
+		unreachable: map[string]Unreachability{}, yielded: map[Claim]string{}, tunnels: map[string]Tunnel{},
 	}
 }
 
@@ -101,7 +105,8 @@ func (w *World) DelNode(name string) []Touch {
 
 // same compares nodes: a kubelet writes its status every few seconds, and most of it concerns nobody here.
 func (n *Node) same(o *Node) bool {
-	return n.UID == o.UID && n.ID == o.ID && n.Ready == o.Ready && n.BootID == o.BootID && n.Deleting == o.Deleting && n.ChassisID == o.ChassisID &&
+	return n.UID == o.UID && n.ID == o.ID && n.Ready == o.Ready && n.BootID == o.BootID && n.Deleting == o.Deleting && n.Cordoned == o.Cordoned &&
+		n.CordonBoot == o.CordonBoot && n.UplinkMAC == o.UplinkMAC && n.ChassisID == o.ChassisID &&
 		maps.Equal(n.Labels, o.Labels) && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Primary, o.Primary) &&
 		slices.Equal(n.HostAddrs, o.HostAddrs) && slices.Equal(n.Gateways, o.Gateways) && slices.Equal(n.Problems, o.Problems) &&
 		slices.Equal(n.Join, o.Join) && slices.Equal(n.Transit, o.Transit)

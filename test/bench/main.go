@@ -25,6 +25,7 @@ func figures() []figure {
 		{"join", joins},
 		{"add", adds},
 		{"memory", memory},
+		{"probes", probes},
 		{"statuses", statuses},
 		{"reprogram", reprogram},
 		{"planned-move", plannedMoves},
@@ -49,6 +50,9 @@ func main() {
 		case "connect":
 			exit(makeConnections(os.Args[2:]))
 		}
+	}
+	if len(os.Args) > 1 && os.Args[1] == "answer" { // as the agents of nodes that are probed
+		exit(answer())
 	}
 	run := flag.String("run", "*", "figures to measure, by shell patterns: first-packet,join")
 	runs := flag.Int("runs", 30, "`times` that a figure is measured")

@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/internal/world"
 )
 
 const (
@@ -66,9 +68,7 @@ type statusScene struct {
 }
 
 func (s *statusScene) prepare(ctx context.Context) error {
-	if err := watchAll(ctx, s.egret.EgressIP, "egressips", s.see); err != nil {
-		return err
-	}
+	s.follow(ctx)
 	if err := s.ensureNamespace(ctx, namespace); err != nil {
 		return err
 	}
@@ -119,11 +119,36 @@ func (s *statusScene) ready(ctx context.Context) error {
 	})
 }
 
-func (s *statusScene) see(e *v1.EgressIP, _ time.Time) {
+// follow watches the statuses as the product's programs do: a busy API server closes the watch of a slow reader, which then lists anew.
+func (s *statusScene) follow(ctx context.Context) {
+	source := kube.NewSource(s.egret, kube.EgressIPs)
+	go source.Run(ctx)
+	go func() {
+		w := world.New("", &world.Config{})
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case change := <-source.Changes():
+				for _, t := range change(w) {
+					if e := w.EgressIP(t.Key); t.Kind == world.KindEgressIP && e != nil {
+						s.see(e)
+					}
+				}
+			}
+		}
+	}()
+}
+
+func (s *statusScene) see(e *world.EgressIP) {
+	node := ""
+	if len(e.Items) > 0 {
+		node = e.Items[0].Node
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.where[e.Name] != e.Status.AssignedNodes {
-		s.where[e.Name] = e.Status.AssignedNodes
+	if old, is := s.where[e.Name]; !is || old != node {
+		s.where[e.Name] = node
 		close(s.changed)
 		s.changed = make(chan struct{})
 	}

@@ -32,6 +32,8 @@ type cluster struct {
 	kube   *kube.Clients
 	nodes  []sandbox.Member
 	hosts  []sandbox.Member
+	// healthPort is that of the agents' health service; 0: nodes are probed at TCP port 9.
+	healthPort int
 }
 
 func start(ctx context.Context, o sandbox.Options) (*cluster, error) {
@@ -39,7 +41,7 @@ func start(ctx context.Context, o sandbox.Options) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{Cluster: s, nodes: s.Nodes(), hosts: s.ExternalHosts()}
+	c := &cluster{Cluster: s, nodes: s.Nodes(), hosts: s.ExternalHosts(), healthPort: o.HealthcheckPort}
 	if c.config, err = clientcmd.BuildConfigFromFlags("", s.Kubeconfig()); err != nil {
 		return nil, err
 	}

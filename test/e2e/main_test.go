@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/egret-net/egret/internal/sandbox"
@@ -64,6 +65,11 @@ func options() (sandbox.Options, error) {
 	o.GatewayMode = sandbox.GatewayMode(orElse(os.Getenv("EGRET_E2E_MODE"), "shared"))
 	o.IPFamily = sandbox.IPFamily(orElse(os.Getenv("EGRET_E2E_FAMILY"), "dual"))
 	o.Name = orElse(os.Getenv("EGRET_E2E_NAME"), "e2e-"+string(o.GatewayMode))
+	port, err := strconv.Atoi(orElse(os.Getenv("EGRET_E2E_HEALTHCHECK_PORT"), "0"))
+	if err != nil {
+		return o, fmt.Errorf("EGRET_E2E_HEALTHCHECK_PORT: %w", err)
+	}
+	o.HealthcheckPort = port
 	bin, err := filepath.Abs(orElse(os.Getenv("EGRET_E2E_BIN"), "../../bin"))
 	if err != nil {
 		return o, err

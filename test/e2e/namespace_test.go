@@ -25,6 +25,7 @@ import (
 const (
 	mergePatch  = types.MergePatchType
 	podPort     = 8080
+	keepPort    = 9998 // of the first host outside, for connections that are kept
 	podsTimeout = 60 * time.Second
 )
 
@@ -43,6 +44,7 @@ type pod struct {
 	node     sandbox.Member
 	labels   map[string]string
 	sends    bool // to all hosts outside, all the time
+	keeps    int  // TCP connections to the first host outside
 	hostPort int32
 }
 
@@ -81,6 +83,9 @@ func (n *namespace) object(p pod) *corev1.Pod {
 	command := fmt.Sprintf("mkdir /uploads; exec /agnhost netexec --http-port=%d", podPort)
 	if p.sends {
 		command = traffic.Sender + " " + n.name + "/" + p.name + " " + strings.Join(traffic.Sinks(n.c.Cluster), " ") + " & " + command
+	}
+	if p.keeps > 0 {
+		command = fmt.Sprintf("%s keep %d %s & %s", traffic.Sender, p.keeps, netip.AddrPortFrom(n.c.hosts[0].IPs[0], keepPort), command)
 	}
 	var none int64
 	container := corev1.Container{

@@ -14,6 +14,7 @@ const FormatVersion = 1
 // +kubebuilder:printcolumn:name="Holding",type=integer,JSONPath=`.status.holdingCount`
 // +kubebuilder:printcolumn:name="Egress IPs",type=string,JSONPath=`.status.heldIPs`
 // +kubebuilder:printcolumn:name="BootID",type=string,JSONPath=`.status.bootID`,priority=1
+// +kubebuilder:printcolumn:name="Conflicts",type=string,JSONPath=`.status.conflicts[*].ip`,priority=1
 // +kubebuilder:printcolumn:name="Problems",type=string,JSONPath=`.status.problems`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type EgressNode struct {
@@ -78,6 +79,32 @@ type EgressNodeStatus struct {
 	// +optional
 	// +listType=atomic
 	Problems []string `json:"problems,omitempty"`
+
+	// Conflicts are held addresses that another machine on the network says it has, as long as it was heard lately.
+	//
+	// +optional
+	// +listType=atomic
+	Conflicts []Conflict `json:"conflicts,omitempty"`
+}
+
+// Conflict is one held address that another machine says it has.
+type Conflict struct {
+	// EgressIP is the name of the EgressIP object.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	EgressIP string `json:"egressIP"`
+	// IP is the address in its canonical form.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=45
+	IP string `json:"ip"`
+	// MAC is the hardware address that the other machine names for it.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	MAC string `json:"mac"`
 }
 
 // Held is one egress IP that the node holds.

@@ -22,6 +22,7 @@ func Config(mode world.GatewayMode) *world.Config {
 		},
 		ServiceSubnets: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:10:96::/112")},
 		JoinSubnets:    world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
+		SlotSubnets: world.DefaultSlotSubnets(), ReachabilityTimeout: world.DefaultReachabilityTimeout,
 		UplinkInterface: "eth0", Bridge: "breth0", UserspaceOVS: true,
 	}
 }
@@ -46,6 +47,7 @@ func Node(i int) *world.Node {
 		Primary:   []netip.Prefix{netip.PrefixFrom(Primary(i), 24), netip.PrefixFrom(primary6(i), 64)},
 		HostAddrs: []netip.Addr{Primary(i), primary6(i)},
 		Gateways:  gateways(),
+		UplinkMAC: fmt.Sprintf("02:00:00:00:00:%02x", i),
 	}
 }
 
@@ -124,7 +126,7 @@ func Change(t *rapid.T, w *world.World) []world.Touch { return Draw(t, w)(w) }
 func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	i := rapid.IntRange(0, 5).Draw(t, "i")
 	node := fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "node"))
-	switch rapid.IntRange(0, 12).Draw(t, "change") {
+	switch rapid.IntRange(0, 15).Draw(t, "change") {
 	case 0:
 		n := changedNode(t, node)
 		return func(w *world.World) []world.Touch { return w.SetNode(n) }
@@ -154,6 +156,11 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	case 11:
 		h := randomHolding(t, node)
 		return func(w *world.World) []world.Touch { return w.SetHolding(h) }
+	case 12:
+		return randomYield(t, world.Claim{EgressIP: fmt.Sprint("e", i%4), IP: EgressAddr(2 * (i % 4))[0]})
+	case 14:
+		heard := world.Tunnel(rapid.IntRange(0, 2).Draw(t, "heard"))
+		return func(w *world.World) []world.Touch { return w.SetTunnel(node, heard) }
 	}
 	s := &world.Service{Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{V4(10, 96, 0, 1)},
 		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []netip.AddrPort{netip.AddrPortFrom(V4(172, 18, 0, 250+i%2), 6443)}}}}
@@ -187,6 +194,16 @@ func randomEgressIP(t *rapid.T, i int) *world.EgressIP {
 	}
 	e.InForce = [2]bool{rapid.Bool().Draw(t, "v4 in force"), rapid.Bool().Draw(t, "v6 in force")}
 	return e
+}
+
+func randomYield(t *rapid.T, c world.Claim) func(*world.World) []world.Touch {
+	to := rapid.SampledFrom([]string{"", "n2", "ends"}).Draw(t, "yields to")
+	return func(w *world.World) []world.Touch {
+		if to == "ends" {
+			return w.DelYielded(c)
+		}
+		return w.SetYielded(c, to)
+	}
 }
 
 func randomHolding(t *rapid.T, node string) *world.Holding {

@@ -5,6 +5,7 @@ import (
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/feature/gateway"
+	"github.com/egret-net/egret/internal/feature/liveness"
 	"github.com/egret-net/egret/internal/feature/pod"
 	"github.com/egret-net/egret/internal/feature/service"
 	"github.com/egret-net/egret/internal/feature/zone"
@@ -14,7 +15,7 @@ import (
 func Features() []compile.Feature {
 	return []compile.Feature{
 		gateway.Settings{}, gateway.Bridge{}, gateway.Management{}, gateway.Router{}, gateway.Firewall{},
-		zone.Own{}, zone.Remote{},
+		zone.Own{}, zone.Remote{}, liveness.Sessions{},
 		pod.Ports{},
 		service.ClusterIPs{},
 		egressip.Allow{}, egressip.NodeAddresses{}, egressip.APIServer{}, egressip.Hosts{}, egressip.Pods{},

@@ -9,7 +9,7 @@ import (
 )
 
 // AssignableLabel on a node, with any value, lets it host egress IPs.
-const AssignableLabel = "k8s.ovn.org/egress-assignable"
+const AssignableLabel = world.AssignableLabel
 
 // Decision is what the controller says about one EgressIP.
 type Decision struct {
@@ -95,7 +95,7 @@ func newAssigner(w *world.World) *assigner {
 	for _, name := range w.Nodes() {
 		n := w.Node(name)
 		a.addHolder(n)
-		if unfit(n) == "" {
+		if a.unfit(n) == "" {
 			a.addHost(n)
 		}
 	}
@@ -132,29 +132,34 @@ func (a *assigner) addHost(n *world.Node) {
 
 // Why a node does not host an address, or does so no longer.
 const (
-	CauseUnlabelled = "NodeUnlabelled"
-	CauseDeleting   = "NodeDeleting"
-	CauseDeleted    = "NodeDeleted"
-	CauseNotReady   = "NodeNotReady"
-	CauseNotSetUp   = "NodeNotSetUp"
-	CauseNetwork    = "NotInNetwork"
-	CauseSpec       = "SpecChanged"
+	CauseUnlabelled  = "NodeUnlabelled"
+	CauseDeleting    = "NodeDeleting"
+	CauseDeleted     = "NodeDeleted"
+	CauseNotReady    = "NodeNotReady"
+	CauseNotSetUp    = "NodeNotSetUp"
+	CauseUnreachable = string(world.NodeUnreachable)
+	CauseAgentAway   = string(world.AgentAway)
+	CauseNetwork     = "NotInNetwork"
+	CauseSpec        = "SpecChanged"
+	CauseCordoned    = "NodeCordoned"
 )
 
 // unfit says why a node takes no egress IP now, or "".
-func unfit(n *world.Node) string {
+func (a *assigner) unfit(n *world.Node) string {
 	_, labelled := n.Labels[AssignableLabel]
 	switch {
 	case !labelled:
 		return CauseUnlabelled
 	case n.Deleting:
 		return CauseDeleting
+	case n.Cordoned:
+		return CauseCordoned
 	case !n.Ready:
 		return CauseNotReady
 	case n.ID == 0 || n.ChassisID == "" || len(n.Primary) == 0:
 		return CauseNotSetUp
 	}
-	return ""
+	return string(a.w.Unreachable(n.Name))
 }
 
 // keep refuses what cannot be placed, and leaves the other addresses where the status says they are, where that still works.

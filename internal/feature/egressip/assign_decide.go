@@ -20,7 +20,7 @@ const (
 // Decides says whether a condition is one that the controller decides; others' stay as they are.
 func Decides(kind string) bool {
 	switch kind {
-	case ConditionAssigned, ConditionReady, ConditionInForce, ConditionFallback, ConditionOverlapped:
+	case ConditionAssigned, ConditionReady, ConditionInForce, ConditionFallback, ConditionOverlapped, ConditionAddressConflict:
 		return true
 	}
 	return false
@@ -42,6 +42,10 @@ func (a *assigner) decide(o *object) Decision {
 		d.Conditions = append(d.Conditions, dated(o.e, c))
 	}
 	d.Events = append(o.events(a, d.Items), fallsBack(o.e, lacks)...)
+	if c, is := a.addressConflict(o, d.Items); is {
+		d.Conditions = append(d.Conditions, dated(o.e, c))
+		d.Events = append(d.Events, conflictEvents(o.e, c)...)
+	}
 	return d
 }
 

@@ -59,8 +59,8 @@ func (a *assigner) cause(e *world.EgressIP, old world.Assignment) string {
 		return ReasonConflict
 	case n == nil:
 		return CauseDeleted
-	case unfit(n) != "":
-		return unfit(n)
+	case a.unfit(n) != "":
+		return a.unfit(n)
 	case !inNetwork(n, old.IP):
 		return CauseNetwork
 	}

@@ -138,7 +138,7 @@ func (a *assigner) reserved(ip netip.Addr) (refusal, bool) {
 		name    string
 		subnets []netip.Prefix
 	}{
-		{"pod", c.Cluster(world.FamilyOf(ip))}, {"service", c.ServiceSubnets}, {"join", c.JoinSubnets}, {"transit", c.TransitSubnets},
+		{"pod", c.Cluster(world.FamilyOf(ip))}, {"service", c.ServiceSubnets}, {"join", c.JoinSubnets}, {"transit", c.TransitSubnets}, {"slot", c.SlotSubnets},
 	} {
 		for _, p := range r.subnets {
 			if p.Contains(ip) {
@@ -174,7 +174,7 @@ func (a *assigner) unfitFor(ip netip.Addr) (labelled int, not []string) {
 			continue
 		}
 		labelled++
-		if why := unfit(n); why != "" && (inNetwork(n, ip) || len(n.Primary) == 0) {
+		if why := a.unfit(n); why != "" && (inNetwork(n, ip) || len(n.Primary) == 0) {
 			not = append(not, name+" "+why)
 		}
 	}

@@ -167,11 +167,14 @@ func TestHeldButNotAssignableIsNotInForce(t *testing.T) {
 
 func TestMoves(t *testing.T) {
 	for cause, change := range map[string]func(w *world.World, n *world.Node){
-		egressip.CauseUnlabelled: func(w *world.World, n *world.Node) { n.Labels = nil; w.SetNode(n) },
-		egressip.CauseNotReady:   func(w *world.World, n *world.Node) { n.Ready = false; w.SetNode(n) },
-		egressip.CauseDeleting:   func(w *world.World, n *world.Node) { n.Deleting = true; w.SetNode(n) },
-		egressip.CauseDeleted:    func(w *world.World, n *world.Node) { w.DelNode(n.Name) },
-		egressip.CauseNotSetUp:   func(w *world.World, n *world.Node) { n.ChassisID = ""; w.SetNode(n) },
+		egressip.CauseUnlabelled:  func(w *world.World, n *world.Node) { n.Labels = nil; w.SetNode(n) },
+		egressip.CauseNotReady:    func(w *world.World, n *world.Node) { n.Ready = false; w.SetNode(n) },
+		egressip.CauseDeleting:    func(w *world.World, n *world.Node) { n.Deleting = true; w.SetNode(n) },
+		egressip.CauseDeleted:     func(w *world.World, n *world.Node) { w.DelNode(n.Name) },
+		egressip.CauseNotSetUp:    func(w *world.World, n *world.Node) { n.ChassisID = ""; w.SetNode(n) },
+		egressip.CauseUnreachable: func(w *world.World, n *world.Node) { w.SetUnreachable(n.Name, world.NodeUnreachable) },
+		egressip.CauseAgentAway:   func(w *world.World, n *world.Node) { w.SetUnreachable(n.Name, world.AgentAway) },
+		egressip.CauseCordoned:    func(w *world.World, n *world.Node) { n.Cordoned = true; w.SetNode(n) },
 		egressip.CauseNetwork: func(w *world.World, n *world.Node) {
 			n.Primary = []netip.Prefix{netip.MustParsePrefix("172.19.0.2/24")}
 			w.SetNode(n)
@@ -191,6 +194,22 @@ func TestMoves(t *testing.T) {
 				t.Errorf("events: %+v", e)
 			}
 		})
+	}
+}
+
+// Reachable again: what moved stays where it is.
+func TestReachableAgainMovesNothing(t *testing.T) {
+	w := newWorld()
+	three(w)
+	w.SetEgressIP(object("e", 0, "172.18.0.33"))
+	settle(w)
+	w.SetUnreachable("n1", world.NodeUnreachable)
+	if have, want := items(settle(w)["e"]), "n2=172.18.0.33"; have != want {
+		t.Fatalf("have %s, want %s", have, want)
+	}
+	w.SetUnreachable("n1", "")
+	if d := settle(w)["e"]; items(d) != "n2=172.18.0.33" || len(d.Events) != 0 {
+		t.Errorf("have %s, events %+v", items(d), d.Events)
 	}
 }
 
@@ -378,5 +397,42 @@ func BenchmarkAssignSettled(b *testing.B) {
 	settle(w)
 	for b.Loop() {
 		egressip.Assign(w)
+	}
+}
+
+// TestAddressConflict: what a holder hears is a condition and one Event, until it is heard no longer; what it said before a reboot is nothing.
+func TestAddressConflict(t *testing.T) {
+	w := newWorld()
+	three(w)
+	w.SetEgressIP(object("e", 0, "172.18.0.33"))
+	settle(w)
+	says := func(boot string, mac ...string) egressip.Decision {
+		h := &world.Holding{Node: "n1", BootID: boot, Holds: map[string][]netip.Addr{"e": {addr("172.18.0.33")}}, Conflicts: map[string][]world.Conflict{}}
+		for _, m := range mac {
+			h.Conflicts["e"] = append(h.Conflicts["e"], world.Conflict{IP: addr("172.18.0.33"), MAC: m})
+		}
+		w.SetHolding(h)
+		return settle(w)["e"]
+	}
+	conflicts := func(c world.Condition) bool { return c.Type == "AddressConflict" }
+	if d := says("boot"); slices.ContainsFunc(d.Conditions, conflicts) {
+		t.Errorf("without a conflict: %+v", d.Conditions)
+	}
+	d := says("boot", "02:00:00:00:00:09")
+	if c := conditionOf(d, "AddressConflict"); c.Status != "True" || !strings.Contains(c.Message, "172.18.0.33 on n1 is also answered for by 02:00:00:00:00:09") {
+		t.Errorf("condition: %+v", c)
+	}
+	if len(d.Events) != 1 || !d.Events[0].Warning || d.Events[0].Reason != egressip.EventAddressInUse {
+		t.Errorf("events: %+v", d.Events)
+	}
+	if d = says("boot", "02:00:00:00:00:09"); len(d.Events) != 0 {
+		t.Errorf("told again: %+v", d.Events)
+	}
+	if c := conditionOf(says("before", "02:00:00:00:00:09"), "AddressConflict"); c.Status != "False" {
+		t.Errorf("after a reboot: %+v", c)
+	}
+	says("boot", "02:00:00:00:00:09")
+	if d = says("boot"); conditionOf(d, "AddressConflict").Status != "False" || len(d.Events) != 0 {
+		t.Errorf("after the conflict: %+v", d)
 	}
 }

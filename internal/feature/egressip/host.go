@@ -28,11 +28,12 @@ func (Hosts) Compile(w *world.World, key string, out *plan.Rows) {
 		}
 		for _, ip := range held {
 			translate(w, e, f, ip, out)
-			if w.Lingers(e.Name, ip) && !slices.Contains(e.Items, world.Assignment{Node: w.Self, IP: ip}) {
+			if muted(w, e, f, ip) {
 				mute(w.Config, f, ip, out)
-			} else {
-				plan.Claim(&out.Announcements, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, plan.None{})
+				continue
 			}
+			plan.Claim(&out.Announcements, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, plan.None{})
+			passOn(w, e, f, ip, h.UplinkMAC, out)
 		}
 	}
 }
@@ -55,6 +56,14 @@ const natPriority = 10
 // natRow is the start of the ids of the rows that translate to an address.
 func natRow(egressIP string, ip netip.Addr) string { return "egressip/" + egressIP + "/" + ip.String() }
 
+// muted says whether another node answers for an address by now: this one has given way to it, or lets go of what the successor holds.
+func muted(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr) bool {
+	if _, yielded := w.Yielded(e.Name, ip); yielded {
+		return true
+	}
+	return w.Lingers(e.Name, ip) && !slices.Contains(e.Items, world.Assignment{Node: w.Self, IP: ip}) && !stillHeld(w, e, f, ip)
+}
+
 // mute keeps a former holder's gateway router from answering for an address that another node answers for by now. It only translates what
 // is still on its way here.
 func mute(c *world.Config, f world.Family, ip netip.Addr, out *plan.Rows) {
@@ -63,5 +72,21 @@ func mute(c *world.Config, f world.Family, ip netip.Addr, out *plan.Rows) {
 		{"icmp6,icmp_type=135,in_port={" + c.UplinkInterface + "},nd_target=", "icmp6,icmp_type=136,in_port={patch},nd_target="},
 	}[f] {
 		out.AddFlow(c.Bridge, 0, 120, m+ip.String(), "drop")
+	}
+}
+
+// passOn sends to the former holder of an address, as long as it says that it still translates to it, what comes here for none of this node's
+// connections: answers to its own, from hosts that have heard the successor announce the address before all pods' nodes have rerouted. The frame
+// has this node's source address, or switches would look for its sender here. The time to live bounds what two nodes do that each take the other for the
+// former one.
+func passOn(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
+	match := [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}[f] + ip.String() + ",in_port={" + w.Config.UplinkInterface + "},dl_dst=" + own
+	for _, name := range w.Holders(e.Name, ip) {
+		n := w.Node(name)
+		if name == w.Self || !w.Alive(name) || n.UplinkMAC == "" {
+			continue
+		}
+		out.AddFlow(w.Config.Bridge, 1, 20, match, "mod_dl_src:"+own+",mod_dl_dst:"+n.UplinkMAC+",dec_ttl,in_port")
+		return
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestNoWrongSource: an EgressIP is in force. Its addresses move at random, nodes come to be heard of or not, reboot, and learn of
+// TestNoWrongSource: an EgressIP is in force. Its addresses move at random, nodes come to be heard of or not, by Kubernetes and by each other, reboot, and learn of
 // everything late and in any order; each applies its plan row by row, and says what it holds only once it does. After every single row,
 // on any node, no selected pod's packet leaves with another source: it arrives as one of the EgressIP's addresses or is dropped.
 func TestNoWrongSource(t *testing.T) {
@@ -92,7 +92,7 @@ func (s *simulation) happens(f func(*world.World)) { s.history = append(s.histor
 func (s *simulation) step(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(t, "node")
 	n := s.nodes[name]
-	switch rapid.IntRange(0, 9).Draw(t, "what") {
+	switch rapid.IntRange(0, 11).Draw(t, "what") {
 	case 0:
 		s.assign(t)
 	case 1:
@@ -109,6 +109,21 @@ func (s *simulation) step(t *rapid.T) {
 		n.apply(rapid.IntRange(1, 4).Draw(t, "rows"))
 	case 9:
 		n.tell(s, name)
+	case 10:
+		n.hear(t)
+	case 11:
+		other := rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(t, "other")
+		n.world.SetTunnel(other, world.Tunnel(rapid.IntRange(0, 2).Draw(t, "heard")))
+	}
+}
+
+// hear is another machine that says it has an address, or is heard no longer.
+func (n *agent) hear(t *rapid.T) {
+	c := world.Claim{EgressIP: "e0", IP: rapid.SampledFrom(addresses).Draw(t, "address")}
+	if to := rapid.SampledFrom([]string{"", "n1", "n2", "n3", "nobody"}).Draw(t, "heard"); to == "nobody" || to == n.world.Self {
+		n.world.DelYielded(c)
+	} else {
+		n.world.SetYielded(c, to)
 	}
 }
 

@@ -31,6 +31,7 @@ func newConfig(mode, family string) (*world.Config, error) {
 		GatewayMode: world.GatewayMode(mode), ClusterSubnets: subnets[family],
 		ServiceSubnets: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:10:96::/112")},
 		JoinSubnets:    world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
+		SlotSubnets: world.DefaultSlotSubnets(), ReachabilityTimeout: world.DefaultReachabilityTimeout,
 		UplinkInterface: "eth0", Bridge: "breth0", UserspaceOVS: true,
 	}
 	if c.GatewayMode != world.SharedGateway && c.GatewayMode != world.LocalGateway || len(c.ClusterSubnets) == 0 {

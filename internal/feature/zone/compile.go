@@ -75,7 +75,12 @@ func address(mac string, ips []string) string {
 func join(w *world.World, n *world.Node, out *plan.Rows) {
 	out.AddNB(plan.Switch(plan.JoinSwitch), plan.RowID{}, plan.Cols{"name": plan.JoinSwitch})
 	out.AddPeers(plan.ClusterRouter, "rtoj-"+plan.ClusterRouter, plan.JoinSwitch, "jtor-"+plan.ClusterRouter,
-		world.MAC(w.Config.Join(1, w.Config.Families()[0]).Addr()), joins(w, 1), nil, nil)
+		joinMAC(w, 1), append(joins(w, 1), slots(w, 1, w.Config.SlotJoin)...), nil, nil)
+	bind(w, "rtoj-"+plan.ClusterRouter, n.ID, w.Config.SlotJoin, joinMAC(w, n.ID), out)
+}
+
+func joinMAC(w *world.World, id int) string {
+	return world.MAC(w.Config.Join(id, w.Config.Families()[0]).Addr())
 }
 
 func joins(w *world.World, id int) []string {
@@ -91,7 +96,7 @@ func gatewayRouter(w *world.World, n *world.Node, h *world.Host, out *plan.Rows)
 	out.AddNB(plan.Router(gr), plan.RowID{}, plan.Cols{"name": gr, "options": map[string]string{
 		"chassis": n.Name, "lb_force_snat_ip": "router_ip", "dynamic_neigh_routers": "true", "always_learn_from_arp_request": "false",
 	}})
-	out.AddPeers(gr, "rtoj-"+gr, plan.JoinSwitch, "jtor-"+gr, world.MAC(w.Config.Join(n.ID, w.Config.Families()[0]).Addr()), joins(w, n.ID), nil, nil)
+	out.AddPeers(gr, "rtoj-"+gr, plan.JoinSwitch, "jtor-"+gr, joinMAC(w, n.ID), joins(w, n.ID), nil, nil)
 	out.AddNB(plan.Switch(ext), plan.RowID{}, plan.Cols{"name": ext})
 	var networks []string
 	for _, p := range h.Primary {
@@ -124,7 +129,8 @@ func transit(w *world.World, n *world.Node, out *plan.Rows) {
 		"name": plan.TransitSwitch, "other_config": map[string]string{"requested-tnl-key": plan.Itoa(transitKey)},
 	})
 	key := map[string]string{"requested-tnl-key": plan.Itoa(n.ID)}
-	out.AddPeers(plan.ClusterRouter, "rtots-"+n.Name, plan.TransitSwitch, "tstor-"+n.Name, transitMAC(w, n.ID), transits(w, n.ID), key, key)
+	out.AddPeers(plan.ClusterRouter, "rtots-"+n.Name, plan.TransitSwitch, "tstor-"+n.Name, transitMAC(w, n.ID),
+		append(transits(w, n.ID), slots(w, n.ID, w.Config.SlotTransit)...), key, key)
 }
 
 func transits(w *world.World, id int) []string {

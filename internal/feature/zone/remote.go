@@ -25,6 +25,9 @@ func (Remote) Compile(w *world.World, key string, out *plan.Rows) {
 		"name": port, "type": "remote", "addresses": []string{address(transitMAC(w, n.ID), transits(w, n.ID))},
 		"options": map[string]string{"requested-tnl-key": plan.Itoa(n.ID), "requested-chassis": n.ChassisID},
 	})
+	if w.Hosts(key) {
+		bind(w, "rtots-"+w.Self, n.ID, w.Config.SlotTransit, transitMAC(w, n.ID), out)
+	}
 	for _, s := range n.Subnets {
 		via := w.Config.Transit(n.ID, world.FamilyOf(s.Addr())).Addr().String()
 		out.AddRoute(plan.ClusterRouter, "dst-ip", s.String(), via, "")

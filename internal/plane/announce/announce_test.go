@@ -50,6 +50,34 @@ func TestARPFrames(t *testing.T) {
 	}
 }
 
+func TestProbeFrames(t *testing.T) {
+	mac := net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2}
+	v4, err := probes(netip.MustParseAddr("172.18.0.50"), mac)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "ffffffffffff" + "0a58ac120002" + "0806" + "0001080006040001" + "0a58ac120002" + "00000000" + "000000000000" + "ac120032"
+	if got := hex.EncodeToString(v4[0]); got != want {
+		t.Errorf("have\n%s, want\n%s", got, want)
+	}
+	ip := netip.MustParseAddr("fc00::1:2350")
+	v6, err := probes(ip, mac)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := v6[0]
+	if got, want := hex.EncodeToString(b[:22]), "3333ff012350"+"0a58ac120002"+"86dd"+"60000000"+"0018"+"3aff"; got != want {
+		t.Errorf("headers %s, want %s", got, want)
+	}
+	if sum := checksum(b[22:54], b[54:]); sum != 0xffff || b[22] != 0 {
+		t.Errorf("checksum over pseudo header and message is %#x, want 0xffff; source begins with %x", sum, b[22])
+	}
+	m, err := ndp.ParseMessage(b[54:])
+	if ns, ok := m.(*ndp.NeighborSolicitation); err != nil || !ok || ns.TargetAddress != ip || len(ns.Options) > 0 {
+		t.Errorf("message %+v, %v", m, err)
+	}
+}
+
 func TestAdvertisementFrame(t *testing.T) {
 	ip := netip.MustParseAddr("fc00::50")
 	f, err := frames(ip, net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2})
@@ -92,7 +120,7 @@ func TestSchedule(t *testing.T) {
 		for _, c := range []struct {
 			after time.Duration
 			want  int
-		}{{0, 1}, {99 * time.Millisecond, 1}, {2 * time.Millisecond, 2}, {900 * time.Millisecond, 3}, {2 * time.Second, 4}, {59 * time.Second, 4}, {time.Second, 5}, {time.Minute, 6}} {
+		}{{0, 1}, {99 * time.Millisecond, 1}, {2 * time.Millisecond, 2}, {900 * time.Millisecond, 3}, {time.Second, 4}, {3 * time.Second, 5}, {59 * time.Second, 5}, {time.Second, 6}, {time.Minute, 7}} {
 			time.Sleep(c.after)
 			synctest.Wait()
 			if got := len(f.Sent()); got != c.want {
@@ -101,17 +129,23 @@ func TestSchedule(t *testing.T) {
 		}
 		apply(t, p, state("172.18.0.50"))
 		synctest.Wait()
-		if got := len(f.Sent()); got != 6 {
+		if got := len(f.Sent()); got != 7 {
 			t.Errorf("applying the same again announced: %d", got)
 		}
 		apply(t, p, plan.New())
 		time.Sleep(time.Hour)
-		if got := len(f.Sent()); got != 6 {
+		if got := len(f.Sent()); got != 7 {
 			t.Errorf("still repeated after Shrink: %d", got)
 		}
 		apply(t, p, state("172.18.0.50"))
-		if got := len(f.Sent()); got != 7 {
-			t.Errorf("%d after it came back, want 7", got)
+		if got := len(f.Sent()); got != 8 {
+			t.Errorf("%d after it came back, want 8", got)
+		}
+		p.Defend(netip.MustParseAddr("172.18.0.50"))
+		p.Defend(netip.MustParseAddr("172.18.0.51"))
+		p.Probe(netip.MustParseAddr("172.18.0.50"))
+		if sent, probed := len(f.Sent()), len(f.Probed()); sent != 9 || probed != 10 {
+			t.Errorf("%d announcements and %d probes, want 9 and 10", sent, probed)
 		}
 	})
 }
@@ -175,8 +209,13 @@ func TestLink(t *testing.T) {
 		if err := (Links{}).Send(announcement(ip)); err != nil {
 			t.Fatal(err)
 		}
-		want, _ := frames(netip.MustParseAddr(ip), net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2})
-		for _, f := range want {
+		if err := (Links{}).Probe(announcement(ip)); err != nil {
+			t.Fatal(err)
+		}
+		mac := net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2}
+		told, _ := frames(netip.MustParseAddr(ip), mac)
+		asked, _ := probes(netip.MustParseAddr(ip), mac)
+		for _, f := range append(told, asked...) {
 			receive(t, conn, string(f))
 		}
 	}

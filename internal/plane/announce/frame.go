@@ -22,7 +22,7 @@ func frames(ip netip.Addr, mac net.HardwareAddr) ([][]byte, error) {
 		return nil, fmt.Errorf("announce %s: %q is no Ethernet address", ip, mac)
 	}
 	if ip.Is4() {
-		return [][]byte{arp(1, ip, mac), arp(2, ip, mac)}, nil
+		return [][]byte{arp(1, ip, ip, mac), arp(2, ip, ip, mac)}, nil
 	}
 	na, err := advertisement(ip, mac)
 	return [][]byte{na}, err
@@ -31,39 +31,59 @@ func frames(ip netip.Addr, mac net.HardwareAddr) ([][]byte, error) {
 var (
 	broadcast = net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 	allNodes  = netip.MustParseAddr("ff02::1")
-	// allNodesMAC is allNodes on Ethernet (RFC 2464 7).
-	allNodesMAC = net.HardwareAddr{0x33, 0x33, 0, 0, 0, 1}
 )
 
-// arp is an ARP packet (RFC 826) in which sender and target address are both ip. A request leaves the target's hardware
-// address zero (RFC 5227 2.3), a reply repeats the sender's.
-func arp(operation uint16, ip netip.Addr, mac net.HardwareAddr) []byte {
+// probes are the frames that ask who has ip: an ARP request from nobody (RFC 5227 2.1.1), or the neighbor solicitation of duplicate address
+// detection (RFC 4862 5.4.2).
+func probes(ip netip.Addr, mac net.HardwareAddr) ([][]byte, error) {
+	if len(mac) != 6 {
+		return nil, fmt.Errorf("ask for %s: %q is no Ethernet address", ip, mac)
+	}
+	if ip.Is4() {
+		return [][]byte{arp(1, netip.IPv4Unspecified(), ip, mac)}, nil
+	}
+	group, err := ndp.SolicitedNodeMulticast(ip)
+	if err != nil {
+		return nil, fmt.Errorf("ask for %s: %w", ip, err)
+	}
+	ns, err := icmp(&ndp.NeighborSolicitation{TargetAddress: ip}, netip.IPv6Unspecified(), group, mac)
+	return [][]byte{ns}, err
+}
+
+// arp is an ARP packet (RFC 826) of sender about target. A request leaves the target's hardware address zero (RFC 5227 2.3), a reply repeats the
+// sender's.
+func arp(operation uint16, sender, about netip.Addr, mac net.HardwareAddr) []byte {
 	b := append([]byte{}, broadcast...)
 	b = append(b, mac...)
 	b = binary.BigEndian.AppendUint16(b, etherARP)
 	b = append(b, 0, 1, 8, 0, 6, 4) // Ethernet, IPv4, lengths of their addresses
 	b = binary.BigEndian.AppendUint16(b, operation)
-	b = append(append(b, mac...), ip.AsSlice()...)
+	b = append(append(b, mac...), sender.AsSlice()...)
 	target := make(net.HardwareAddr, 6)
 	if operation == 2 {
 		target = mac
 	}
-	return append(append(b, target...), ip.AsSlice()...)
+	return append(append(b, target...), about.AsSlice()...)
 }
 
-// advertisement is an unsolicited NA with the override flag, from ip to all nodes (RFC 4861 4.4). Hop limit 255 is what
-// receivers insist on.
+// advertisement is an unsolicited NA with the override flag, from ip to all nodes (RFC 4861 4.4).
 func advertisement(ip netip.Addr, mac net.HardwareAddr) ([]byte, error) {
-	icmp, err := ndp.MarshalMessageChecksum(&ndp.NeighborAdvertisement{Override: true, TargetAddress: ip,
-		Options: []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Target, Addr: mac}}}, ip, allNodes)
+	return icmp(&ndp.NeighborAdvertisement{Override: true, TargetAddress: ip,
+		Options: []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Target, Addr: mac}}}, ip, allNodes, mac)
+}
+
+// icmp is a frame with a message of neighbor discovery to a multicast address (RFC 2464 7). Hop limit 255 is what receivers insist on.
+func icmp(m ndp.Message, src, group netip.Addr, mac net.HardwareAddr) ([]byte, error) {
+	body, err := ndp.MarshalMessageChecksum(m, src, group)
 	if err != nil {
-		return nil, fmt.Errorf("announce %s: %w", ip, err)
+		return nil, fmt.Errorf("neighbor discovery from %s: %w", src, err)
 	}
-	b := append(append([]byte{}, allNodesMAC...), mac...)
+	to := group.As16()
+	b := append(append([]byte{0x33, 0x33}, to[12:]...), mac...)
 	b = binary.BigEndian.AppendUint16(b, etherIPv6)
 	b = append(b, 0x60, 0, 0, 0)
-	b = binary.BigEndian.AppendUint16(b, uint16(len(icmp)))
+	b = binary.BigEndian.AppendUint16(b, uint16(len(body)))
 	b = append(b, protoICMP, 255)
-	b = append(append(b, ip.AsSlice()...), allNodes.AsSlice()...)
-	return append(b, icmp...), nil
+	b = append(append(b, src.AsSlice()...), group.AsSlice()...)
+	return append(b, body...), nil
 }

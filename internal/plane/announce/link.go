@@ -3,22 +3,32 @@ package announce
 import (
 	"fmt"
 	"net"
+	"net/netip"
 
 	"github.com/mdlayher/packet"
 
 	"github.com/egret-net/egret/internal/plan"
 )
 
-// Sender puts one announcement on its link.
+// Sender puts frames on the link of an announcement.
 type Sender interface {
+	// Send says that the address is here.
 	Send(a plan.Announcement) error
+	// Probe asks who has it, without saying so.
+	Probe(a plan.Announcement) error
 }
 
 // Links sends on the devices of this network namespace.
 type Links struct{}
 
-// Send opens a packet socket for each announcement: a device may be a new one of the old name.
-func (Links) Send(a plan.Announcement) error {
+// Send announces.
+func (Links) Send(a plan.Announcement) error { return put(a, frames) }
+
+// Probe asks.
+func (Links) Probe(a plan.Announcement) error { return put(a, probes) }
+
+// put opens a packet socket for each announcement: a device may be a new one of the old name.
+func put(a plan.Announcement, frames func(netip.Addr, net.HardwareAddr) ([][]byte, error)) error {
 	mac, err := net.ParseMAC(a.MAC)
 	if err != nil {
 		return fmt.Errorf("announce %s: %w", a.IP, err)

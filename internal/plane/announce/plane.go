@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +15,7 @@ import (
 )
 
 // repeats are the times after the first announcement; every is how often it is repeated after the last of them.
-var repeats = []time.Duration{100 * time.Millisecond, time.Second, 3 * time.Second}
+var repeats = []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second}
 
 const every = time.Minute
 
@@ -63,7 +64,7 @@ func (p *Plane) Grow(_ context.Context, want *plan.State) error {
 		s, ok := p.held[a]
 		if !ok {
 			s = &schedule{first: time.Now(), sent: 1}
-			s.err = p.sender.Send(a)
+			s.err = p.send(a)
 			p.held[a] = s
 		}
 		if s.err != nil {
@@ -126,12 +127,36 @@ func (p *Plane) sendDue(now time.Time) time.Duration {
 }
 
 func (p *Plane) again(a plan.Announcement, s *schedule) {
-	err := p.sender.Send(a)
+	err := p.send(a)
 	if err != nil && s.err == nil {
 		p.log.Warn("cannot announce", "ip", a.IP, "dev", a.Dev, "err", err)
 	}
 	s.sent++
 	s.err = err
+}
+
+// send asks before it tells, for the answer to come.
+func (p *Plane) send(a plan.Announcement) error {
+	return errors.Join(p.sender.Probe(a), p.sender.Send(a))
+}
+
+// Defend announces an address now, out of turn (RFC 5227 2.4), and asks who else has it. One that is not announced is left alone.
+func (p *Plane) Defend(ip netip.Addr) { p.each(ip, p.send) }
+
+// Probe asks who else has an address that is announced here.
+func (p *Plane) Probe(ip netip.Addr) { p.each(ip, p.sender.Probe) }
+
+func (p *Plane) each(ip netip.Addr, do func(plan.Announcement) error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for a := range p.held {
+		if a.IP != ip {
+			continue
+		}
+		if err := do(a); err != nil {
+			p.log.Warn("cannot announce", "ip", a.IP, "dev", a.Dev, "err", err)
+		}
+	}
 }
 
 func sorted(t plan.Table[plan.Announcement, plan.None]) []plan.Announcement {

@@ -11,12 +11,29 @@ import (
 
 // watch wakes those who wait on every event, and tells Changed of those that matter.
 func (d *DB) watch() cache.EventHandler {
-	row := func(string, model.Model) { d.signal(true) }
+	row := func(_ string, row model.Model) {
+		d.signal(true)
+		if i, is := row.(*iface); is && i.ExternalIDs[nodeKey] != "" {
+			poke(d.tunnels)
+		}
+	}
 	return &cache.EventHandlerFuncs{AddFunc: row, DeleteFunc: row,
-		UpdateFunc: func(_ string, old, now model.Model) { d.signal(matters(old, now)) }}
+		UpdateFunc: func(_ string, old, now model.Model) {
+			d.signal(matters(old, now))
+			if i, is := now.(*iface); is && !maps.Equal(i.BFDStatus, old.(*iface).BFDStatus) {
+				poke(d.tunnels)
+			}
+		}}
 }
 
-// matters is false for counters that follow our own writes: ovn-controller notes the Northbound configuration's number on br-int
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// matters is false for what concerns no plane: the state of BFD sessions, and counters that follow our own writes: ovn-controller notes the Northbound configuration's number on br-int
 // (ovn-nb-cfg, ovn-nb-cfg-ts), and ovs-vswitchd its own in cur_cfg. A loop that acted on them would never rest.
 func matters(old, now model.Model) bool {
 	return !reflect.DeepEqual(withoutCounters(old), withoutCounters(now))
@@ -33,6 +50,10 @@ func withoutCounters(row model.Model) any {
 		c.ExternalIDs = map[string]string{} // not nil for one and empty for the other
 		maps.Copy(c.ExternalIDs, r.ExternalIDs)
 		maps.DeleteFunc(c.ExternalIDs, func(k, _ string) bool { return strings.HasPrefix(k, "ovn-nb-cfg") })
+		return c
+	case *iface:
+		c := *r
+		c.BFDStatus = nil
 		return c
 	}
 	return row

@@ -27,6 +27,7 @@ type DB struct {
 	client  client.Client
 	log     *slog.Logger
 	changed chan struct{}
+	tunnels chan struct{}
 	writes  sync.Mutex // one read-modify-write at a time
 
 	mu   sync.Mutex
@@ -45,7 +46,7 @@ func Connect(ctx context.Context, endpoint string, log *slog.Logger) (*DB, error
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the OVS database: %w", err)
 	}
-	d := &DB{client: c, log: log, changed: make(chan struct{}, 1), wake: make(chan struct{})}
+	d := &DB{client: c, log: log, changed: make(chan struct{}, 1), tunnels: make(chan struct{}, 1), wake: make(chan struct{})}
 	connect := func() error { return c.Connect(ctx) }
 	if err := backoff.Retry(connect, backoff.WithContext(backoff.NewConstantBackOff(reconnectEvery), ctx)); err != nil {
 		return nil, fmt.Errorf("connect to the OVS database at %s, is ovsdb-server running? %w", endpoint, err)
@@ -70,7 +71,7 @@ func (d *DB) monitor(ctx context.Context) error {
 		client.WithTable(o, &o.Bridges, &o.CurCfg, &o.ExternalIDs, &o.NextCfg),
 		client.WithTable(b, &b.DatapathType, &b.ExternalIDs, &b.FailMode, &b.Name, &b.OtherConfig, &b.Ports),
 		client.WithTable(p, &p.Interfaces, &p.Name),
-		client.WithTable(i, &i.ExternalIDs, &i.MAC, &i.MTURequest, &i.Name, &i.OFPort, &i.Type)))
+		client.WithTable(i, &i.BFD, &i.BFDStatus, &i.ExternalIDs, &i.MAC, &i.MTURequest, &i.Name, &i.OFPort, &i.Options, &i.Type)))
 	if err != nil {
 		return fmt.Errorf("monitor the OVS database: %w", err)
 	}
@@ -86,10 +87,7 @@ func (d *DB) signal(matters bool) {
 	if !matters {
 		return
 	}
-	select {
-	case d.changed <- struct{}{}:
-	default:
-	}
+	poke(d.changed)
 }
 
 func (d *DB) next() <-chan struct{} {

@@ -30,11 +30,14 @@ type port struct {
 
 type iface struct {
 	UUID        string            `ovsdb:"_uuid"`
+	BFD         map[string]string `ovsdb:"bfd"`
+	BFDStatus   map[string]string `ovsdb:"bfd_status"`
 	ExternalIDs map[string]string `ovsdb:"external_ids"`
 	MAC         *string           `ovsdb:"mac"`
 	MTURequest  *int              `ovsdb:"mtu_request"`
 	Name        string            `ovsdb:"name"`
 	OFPort      *int              `ovsdb:"ofport"`
+	Options     map[string]string `ovsdb:"options"`
 	Type        string            `ovsdb:"type"`
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +44,7 @@ func stateA() *plan.State {
 	s.OVSIDs.Put("a", "ovn-encap-ip", "10.0.0.1")
 	s.OVSIDs.Put("a", "ovn-remote", "unix:/run/ovn/sb.sock")
 	s.Ports.Put("a", plan.Port{Bridge: "br-int", Name: "mp0"}, plan.PortSpec{Type: "internal", MAC: "0a:58:0a:f4:01:02", MTU: 1400, ExternalIDs: "iface-id=k8s-n1"})
+	s.Ports.Put("a", plan.Port{Bridge: "br-int", Name: "bfd-3"}, tunnelSpec("100"))
 	s.Ports.Put("a", plan.Port{Bridge: "br-int", Name: "old0"}, plan.PortSpec{Type: "internal"})
 	return s
 }
@@ -54,8 +54,14 @@ func stateB() *plan.State {
 	s.OVSIDs.Put("a", "ovn-encap-ip", "10.0.0.2")
 	s.OVSIDs.Put("a", "ovn-encap-type", "geneve")
 	s.Ports.Put("a", plan.Port{Bridge: "br-int", Name: "mp0"}, plan.PortSpec{Type: "internal", MAC: "0a:58:0a:f4:01:03", ExternalIDs: "iface-id=k8s-n2"})
+	s.Ports.Put("a", plan.Port{Bridge: "br-int", Name: "bfd-3"}, tunnelSpec("200"))
 	s.Ports.Put("a", plan.Port{Bridge: "br-int", Name: "new0"}, plan.PortSpec{Type: "internal"})
 	return s
+}
+
+func tunnelSpec(interval string) plan.PortSpec {
+	return plan.PortSpec{Type: "geneve", ExternalIDs: plan.Pairs("egret-node", "n2"), Options: plan.Pairs("key", "7", "remote_ip", "10.0.0.2"),
+		BFD: plan.Pairs("enable", "true", "min_tx", interval)}
 }
 
 func bad() *plan.State {
@@ -91,14 +97,19 @@ func specOf(i iface) plan.PortSpec {
 	if i.MTURequest != nil {
 		spec.MTU = *i.MTURequest
 	}
-	var ids []string
-	for _, k := range slices.Sorted(maps.Keys(i.ExternalIDs)) {
-		if k != ownerKey && k != keysKey {
-			ids = append(ids, k+"="+i.ExternalIDs[k])
-		}
-	}
-	spec.ExternalIDs = strings.Join(ids, ",")
+	ids := maps.Clone(i.ExternalIDs)
+	delete(ids, ownerKey)
+	delete(ids, keysKey)
+	spec.ExternalIDs, spec.Options, spec.BFD = text(ids), text(i.Options), text(i.BFD)
 	return spec
+}
+
+func text(m map[string]string) string {
+	var kv []string
+	for k, v := range m {
+		kv = append(kv, k, v)
+	}
+	return plan.Pairs(kv...)
 }
 
 func TestConformance(t *testing.T) {

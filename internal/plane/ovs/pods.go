@@ -113,7 +113,7 @@ func (d *DB) podPortOps(t topology, p PodPort) ([]ovsdb.Operation, error) {
 	case at.bridge != p.Bridge || at.iface.ExternalIDs[sandboxKey] != p.SandboxID:
 		return d.insertOps(b, want, &removal{t.bridges[at.bridge], at.port})
 	}
-	want.MTURequest = at.iface.MTURequest
+	want.MTURequest, want.Options, want.BFD = at.iface.MTURequest, at.iface.Options, at.iface.BFD
 	return d.updateIface(at.iface, want)
 }
 

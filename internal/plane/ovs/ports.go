@@ -32,13 +32,21 @@ func wantIface(k plan.Port, spec plan.PortSpec) iface {
 	if spec.MTU != 0 {
 		i.MTURequest = &spec.MTU
 	}
-	for kv := range strings.SplitSeq(spec.ExternalIDs, ",") {
-		if key, value, ok := strings.Cut(kv, "="); ok {
-			i.ExternalIDs[key] = value
-		}
-	}
+	i.Options, i.BFD = pairs(spec.Options), pairs(spec.BFD)
+	maps.Copy(i.ExternalIDs, pairs(spec.ExternalIDs))
 	i.ExternalIDs[keysKey] = strings.Join(slices.Sorted(maps.Keys(i.ExternalIDs)), " ")
 	return i
+}
+
+// pairs reads "k=v,k=v".
+func pairs(text string) map[string]string {
+	m := map[string]string{}
+	for kv := range strings.SplitSeq(text, ",") {
+		if key, value, ok := strings.Cut(kv, "="); ok {
+			m[key] = value
+		}
+	}
+	return m
 }
 
 // putPort brings port k to spec; at is what t has of that name.
@@ -69,11 +77,11 @@ func (d *DB) putPort(ctx context.Context, t topology, k plan.Port, spec plan.Por
 func (d *DB) updateIface(have, want iface) ([]ovsdb.Operation, error) {
 	want.ExternalIDs = mergeKeys(have.ExternalIDs, want.ExternalIDs)
 	if have.Type == want.Type && equalPtr(have.MAC, want.MAC) && equalPtr(have.MTURequest, want.MTURequest) &&
-		maps.Equal(have.ExternalIDs, want.ExternalIDs) {
+		maps.Equal(have.ExternalIDs, want.ExternalIDs) && maps.Equal(have.Options, want.Options) && maps.Equal(have.BFD, want.BFD) {
 		return nil, nil
 	}
 	want.UUID = have.UUID
-	return d.client.Where(&have).Update(&want, &want.Type, &want.MAC, &want.MTURequest, &want.ExternalIDs)
+	return d.client.Where(&have).Update(&want, &want.Type, &want.MAC, &want.MTURequest, &want.ExternalIDs, &want.Options, &want.BFD)
 }
 
 // mergeKeys is have with our former keys (those its `egret-keys` lists) replaced by want.

@@ -1,7 +1,9 @@
 // Command sender is the traffic of a test's pod: every 10 ms a UDP datagram to each address, whose payload names the pod.
 //
 //	sender NAME ADDRESS:PORT...
+//	sender keep COUNT ADDRESS:PORT
 //
+// The second form keeps TCP connections instead.
 // A payload is "egret-e2e NAME KIND NUMBER". Of kind new are those from a source port that is changed every 20 datagrams, of kind old those
 // from one that stays, which are sent every 50 ms: connections that outlive what happens meanwhile. Numbers count the datagrams of a kind to an address.
 package main
@@ -10,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"time"
 )
 
@@ -23,6 +26,10 @@ func main() {
 	if len(os.Args) < 3 {
 		fmt.Fprintln(os.Stderr, "usage: sender NAME ADDRESS:PORT...")
 		os.Exit(2)
+	}
+	if count, err := strconv.Atoi(os.Args[2]); os.Args[1] == "keep" && err == nil {
+		keep(count, os.Args[3])
+		select {}
 	}
 	for _, to := range os.Args[2:] {
 		go send(to, "egret-e2e "+os.Args[1])

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/node"
+)
+
+// release is for a shutdown unit or a drain: it returns when this node holds no egress IP any more.
+func release() error {
+	f := flag.NewFlagSet("egret-node release", flag.ExitOnError)
+	name := f.String("node-name", os.Getenv("NODE_NAME"), "this node's name in Kubernetes")
+	kubeconfig := f.String("kubeconfig", "", "way to the API server; empty: the pod's own")
+	timeout := f.Duration("timeout", 10*time.Second, "how long to wait for other nodes to take over")
+	if err := f.Parse(os.Args[2:]); err != nil {
+		return err
+	}
+	if *name == "" {
+		return fmt.Errorf("this node's name is not known: give --node-name")
+	}
+	boot, err := bootID()
+	if err != nil {
+		return err
+	}
+	config, err := kube.Config(*kubeconfig, 50, "egret-node/"+version())
+	if err != nil {
+		return err
+	}
+	clients, err := kube.NewClients(config)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), *timeout)
+	defer cancel()
+	return node.Release(ctx, clients, *name, boot)
+}

@@ -1,0 +1,155 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// nodesSeen are what a test says of nodes, and who leads.
+type nodesSeen struct {
+	mu      sync.Mutex
+	silent  string
+	cutOff  bool
+	changed chan struct{}
+	terms   chan context.Context
+	leaders chan string
+}
+
+func newNodesSeen() *nodesSeen {
+	return &nodesSeen{changed: make(chan struct{}, 1), terms: make(chan context.Context, 10), leaders: make(chan string, 10)}
+}
+
+func (n *nodesSeen) set(silent string, cutOff bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.silent, n.cutOff = silent, cutOff
+	n.changed <- struct{}{}
+}
+
+func (n *nodesSeen) Silent(node string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.silent == node
+}
+func (n *nodesSeen) CutOff() bool             { n.mu.Lock(); defer n.mu.Unlock(); return n.cutOff }
+func (n *nodesSeen) Changed() <-chan struct{} { return n.changed }
+func (n *nodesSeen) Lead(ctx context.Context) { n.terms <- ctx; <-ctx.Done() }
+func (n *nodesSeen) Led(_ context.Context, node string) {
+	n.leaders <- node
+}
+
+// heldBy is an API server where a node has the lease for an hour.
+func heldBy(node string) *fake.Clientset {
+	now, seconds := metav1.NewMicroTime(time.Now()), int32(3600)
+	api := fake.NewClientset(&coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: leaseSpace, Name: leaseName, ResourceVersion: "0"},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &node, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now},
+	})
+	version := 0
+	api.PrependReactor("update", "leases", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		l := a.(clienttesting.UpdateAction).GetObject().(*coordinationv1.Lease)
+		if l.ResourceVersion != strconv.Itoa(version) {
+			return true, nil, apierrors.NewConflict(coordinationv1.Resource("leases"), l.Name, errors.New("it was written meanwhile"))
+		}
+		version++
+		l.ResourceVersion = strconv.Itoa(version)
+		return false, nil, nil
+	})
+	return api
+}
+
+func stands(t *testing.T, api *fake.Clientset, identity string) *nodesSeen {
+	seen := newNodesSeen()
+	e := election{reach: seen, who: seen, lock: lock{dead: seen.Silent, Interface: &resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: leaseSpace, Name: leaseName}, Client: api.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+	}}}
+	var done sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() { cancel(); done.Wait() })
+	done.Go(func() {
+		for ctx.Err() == nil {
+			if err := e.stand(ctx); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	return seen
+}
+
+func within[T any](t *testing.T, what string, c <-chan T) T {
+	t.Helper()
+	select {
+	case x := <-c:
+		return x
+	case <-time.After(20 * time.Second):
+		t.Fatal(what)
+		panic("unreachable")
+	}
+}
+
+func holder(t *testing.T, api *fake.Clientset) string {
+	t.Helper()
+	l, err := api.CoordinationV1().Leases(leaseSpace).Get(t.Context(), leaseName, metav1.GetOptions{})
+	if err != nil || l.Spec.HolderIdentity == nil {
+		t.Fatalf("lease: %v, %v", l, err)
+	}
+	return *l.Spec.HolderIdentity
+}
+
+// TestTheLeaseOfADeadNodeIsTaken: long before it ends; not from a node that lives.
+func TestTheLeaseOfADeadNodeIsTaken(t *testing.T) {
+	api := heldBy("n1")
+	b := stands(t, api, "n2")
+	if leader := within(t, "told who leads", b.leaders); leader != "n1" {
+		t.Errorf("told that %q leads", leader)
+	}
+	b.set("n3", false)
+	select {
+	case <-b.terms:
+		t.Fatal("leads in place of a leader whose node lives")
+	case <-time.After(2 * time.Second):
+	}
+	b.set("n1", false)
+	within(t, "takes the lease of a dead node", b.terms)
+	if h := holder(t, api); h != "n2" {
+		t.Errorf("held by %q", h)
+	}
+}
+
+// TestTakenLeaseEndsTheTerm: the one that it was taken from stops as soon as it sees that.
+func TestTakenLeaseEndsTheTerm(t *testing.T) {
+	api := heldBy("nobody")
+	a := stands(t, api, "n1")
+	a.set("nobody", false)
+	term := within(t, "n1 leads", a.terms)
+	b := stands(t, api, "n2")
+	b.set("n1", false)
+	within(t, "n2 leads", b.terms)
+	within(t, "n1 leads no more", term.Done())
+}
+
+// TestCutOffLeaderYields: another gets the lease at once.
+func TestCutOffLeaderYields(t *testing.T) {
+	api := heldBy("nobody")
+	a := stands(t, api, "n1")
+	a.set("nobody", false)
+	term := within(t, "n1 leads", a.terms)
+	b := stands(t, api, "n2")
+	a.set("", true)
+	within(t, "n1 leads no more", term.Done())
+	within(t, "n2 leads", b.terms)
+}

@@ -1,0 +1,126 @@
+package controller
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/feature/zone"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/probe"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// witnesses is how many nodes besides its own a controller probes at least, so that it can tell a dead node from being cut off itself.
+const witnesses = 3
+
+// Prober is told which nodes to probe.
+type Prober interface{ Follow([]probe.Target) }
+
+// Probe makes the prober of this controller, which runs on a node. It is called before Run. All controllers probe, so that one that begins to
+// lead knows at once.
+func (c *Controller) Probe(self string, port int, tls probe.Files) *probe.Prober {
+	p := probe.New(probe.Options{
+		Self: self, Total: c.world.Config.ReachabilityTimeout, Grace: probe.DefaultGrace, Port: port, TLS: tls, Log: c.log,
+		RTT: func(d time.Duration) { c.metrics.probes.rtt.Observe(d.Seconds()) }, Tell: c.Found,
+	})
+	c.prober, c.self = p, self
+	return p
+}
+
+// Found takes in what has become of a node that is probed.
+func (c *Controller) Found(ctx context.Context, change probe.Change) {
+	select {
+	case c.found <- change:
+	case <-ctx.Done():
+	}
+}
+
+// Led takes in on which node the controller is that leads.
+func (c *Controller) Led(ctx context.Context, node string) {
+	select {
+	case c.leaders <- node:
+	case <-ctx.Done():
+	}
+}
+
+func (c *Controller) reached(change probe.Change) {
+	c.metrics.probes.reached(change)
+	c.log.Info("reachability of a node", "node", change.Node, "unreachable", change.Why, "silent", change.Silent.Round(time.Millisecond))
+	c.apply(kube.Change(func(w *world.World) []world.Touch { return w.SetUnreachable(change.Node, change.Why) }))
+}
+
+// follow tells the prober which nodes to probe, when they have become others.
+func (c *Controller) follow() {
+	if c.prober == nil || !c.strayed {
+		return
+	}
+	c.strayed = false
+	t := targets(c.world, c.self, c.leader)
+	if !slices.EqualFunc(t, c.followed, sameTarget) {
+		c.followed = t
+		c.prober.Follow(t)
+	}
+}
+
+func sameTarget(a, b probe.Target) bool { return a.Node == b.Node && slices.Equal(a.Addrs, b.Addrs) }
+
+// targets are the nodes to probe: egress nodes, the leader's for those that stand by, and others until there are enough witnesses.
+func targets(w *world.World, self, leader string) []probe.Target {
+	var out, rest []probe.Target
+	others := 0
+	for _, name := range w.Nodes() {
+		n := w.Node(name)
+		if len(n.Subnets) == 0 || n.ChassisID == "" {
+			continue // its agent has not set it up yet
+		}
+		t := probe.Target{Node: name, Addrs: managementAddrs(n)}
+		if _, labelled := n.Labels[egressip.AssignableLabel]; !labelled && name != leader {
+			rest = append(rest, t)
+			continue
+		}
+		out = append(out, t)
+		if name != self {
+			others++
+		}
+	}
+	for _, t := range rest {
+		if others < witnesses && t.Node != self && w.Node(t.Node).Ready {
+			out = append(out, t)
+			others++
+		}
+	}
+	return out
+}
+
+func managementAddrs(n *world.Node) []netip.Addr {
+	var out []netip.Addr
+	for _, s := range n.Subnets {
+		out = append(out, zone.ManagementAddr(s))
+	}
+	return out
+}
+
+// probeMetrics are those of the probes.
+type probeMetrics struct {
+	rtt         prometheus.Histogram
+	unreachable *prometheus.GaugeVec
+}
+
+func newProbeMetrics() probeMetrics {
+	return probeMetrics{
+		rtt:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_controller_probe_rtt_seconds", Help: "Time between a probe of a node and its answer.", Buckets: prometheus.ExponentialBuckets(0.0001, 3, 10)}),
+		unreachable: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "egret_controller_node_unreachable", Help: "1 for each node that is unreachable, by reason."}, []string{"node", "reason"}),
+	}
+}
+
+func (m *probeMetrics) reached(c probe.Change) {
+	m.unreachable.DeletePartialMatch(prometheus.Labels{"node": c.Node})
+	if c.Why != "" {
+		m.unreachable.WithLabelValues(c.Node, string(c.Why)).Set(1)
+	}
+}

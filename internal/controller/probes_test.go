@@ -1,0 +1,69 @@
+package controller
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/world"
+)
+
+func cluster(t *testing.T, nodes ...*world.Node) *world.World {
+	t.Helper()
+	subnets, err := world.ParseClusterSubnets("10.244.0.0/16/24,fd00:10:244::/48/64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := world.New("", &world.Config{ClusterSubnets: subnets, ReachabilityTimeout: time.Second})
+	for i, n := range nodes {
+		n.Subnets = []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 244, byte(i + 1)}), 24)}
+		if n.ChassisID == "" {
+			n.ChassisID = "c"
+		}
+		n.Ready = true
+		w.SetNode(n)
+	}
+	return w
+}
+
+func egressNode(name string) *world.Node {
+	return &world.Node{Name: name, Labels: map[string]string{egressip.AssignableLabel: ""}}
+}
+
+// TestTargets: egress nodes, the leader's, and witnesses up to three besides the own node.
+func TestTargets(t *testing.T) {
+	w := cluster(t, egressNode("a"), &world.Node{Name: "b"}, &world.Node{Name: "c"}, &world.Node{Name: "d"}, &world.Node{Name: "e"})
+	for _, c := range []struct{ self, leader, want string }{
+		{"a", "", "a b c d"},
+		{"a", "e", "a e b c"},
+		{"b", "a", "a c d"},
+		{"e", "e", "a e b c"},
+	} {
+		var names []string
+		for _, x := range targets(w, c.self, c.leader) {
+			names = append(names, x.Node)
+		}
+		if have := strings.Join(names, " "); have != c.want {
+			t.Errorf("on %s with leader %s: have %s, want %s", c.self, c.leader, have, c.want)
+		}
+	}
+	many := cluster(t, egressNode("a"), egressNode("b"), egressNode("c"), egressNode("d"), egressNode("e"), &world.Node{Name: "f"})
+	new := egressNode("g")
+	many.SetNode(new) // without subnets
+	if have := targets(many, "a", "b"); len(have) != 5 {
+		t.Errorf("have %v", have)
+	}
+}
+
+// TestManagementAddresses: the second address of each pod subnet.
+func TestManagementAddresses(t *testing.T) {
+	n := egressNode("a")
+	w := cluster(t, n)
+	n.Subnets = append(n.Subnets, netip.MustParsePrefix("fd00:10:244:1::/64"))
+	have := targets(w, "", "")[0].Addrs
+	if len(have) != 2 || have[0] != netip.MustParseAddr("10.244.1.2") || have[1] != netip.MustParseAddr("fd00:10:244:1::2") {
+		t.Errorf("have %v", have)
+	}
+}

@@ -1,0 +1,122 @@
+package egressip_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// handover is a cluster in which one address goes from n1 to n2, seen from a node; the pod ns0/p0 runs on n1.
+type handover struct {
+	*world.World
+	t  *testing.T
+	ip netip.Addr
+}
+
+func newHandover(t *testing.T, self, named string, holders ...string) handover {
+	h := handover{compiletest.Small(self, world.SharedGateway), t, compiletest.EgressAddr(0)[0]}
+	h.SetNamespace(&world.Namespace{Name: "ns0"})
+	p := compiletest.Pod(0, "n1")
+	h.SetPod(p)
+	if self == "n1" {
+		h.SetAttachment(compiletest.Attachment(p))
+	}
+	h.names(named)
+	for _, n := range holders {
+		h.reports(n, true)
+	}
+	return h
+}
+
+func (h handover) names(node string) {
+	e := compiletest.EgressIP(0, "", h.ip)
+	e.Items, e.InForce[world.V4] = []world.Assignment{{Node: node, IP: h.ip}}, true
+	h.SetEgressIP(e)
+}
+
+func (h handover) reports(node string, holds bool) {
+	held := &world.Holding{Node: node, BootID: "boot-" + node, Holds: map[string][]netip.Addr{}}
+	if holds {
+		held.Holds["e0"] = []netip.Addr{h.ip}
+	}
+	h.SetHolding(held)
+}
+
+// is compares what the node does about the address: translates, announces, is muted, passes answers on, steers its pod.
+func (h handover) is(want string) {
+	h.t.Helper()
+	s := compile.Full(h.World, all.Features())
+	var have []string
+	for _, l := range s.Lines() {
+		switch {
+		case strings.HasPrefix(l, "nb NAT/egressip/e0/"):
+			have = append(have, "translates")
+		case strings.HasPrefix(l, "announce "):
+			have = append(have, "announces")
+		case strings.Contains(l, "mod_dl_dst:"):
+			_, rest, _ := strings.Cut(l, "mod_dl_dst:02:00:00:00:00:0")
+			have = append(have, "passes on to n"+rest[:1])
+		}
+	}
+	if _, muted := s.Flows.Get(plan.Flow{Bridge: "breth0", Priority: 120, Match: "arp,in_port={eth0},arp_tpa=" + h.ip.String()}); muted {
+		have = append(have, "muted")
+	}
+	if row, steers := s.NB.Get(plan.RowID{Table: "Logical_Router_Policy", Name: "egressip/e0/v4"}); steers {
+		have = append(have, fmt.Sprint(row.Cols["action"], row.Cols["nexthops"]))
+	}
+	slices.Sort(have)
+	if got := strings.Join(slices.Compact(have), ", "); got != want {
+		h.t.Errorf("have %q, want %q", got, want)
+	}
+}
+
+const toSelf, toN2 = "reroute[100.64.0.2]", "reroute[100.88.0.3]"
+
+// TestFormerHolder: it answers until the successor is ready; then it translates in silence, and ends. If it is needed again meanwhile, it answers.
+func TestFormerHolder(t *testing.T) {
+	h := newHandover(t, "n1", "n2", "n1")
+	h.is("announces, " + toSelf + ", translates")
+	h.reports("n2", true)
+	h.SetLingering("e0", h.ip, true)
+	h.is("muted, " + toN2 + ", translates")
+	dead := compiletest.Node(2)
+	dead.Ready = false
+	h.SetNode(dead)
+	h.is("announces, " + toSelf + ", translates")
+	h.SetNode(compiletest.Node(2))
+	h.SetLingering("e0", h.ip, false)
+	h.is(toN2)
+}
+
+// TestSuccessorPassesOn: as long as the former holder says that it translates, it gets the answers to its connections.
+func TestSuccessorPassesOn(t *testing.T) {
+	h := newHandover(t, "n2", "n2", "n1")
+	h.is("announces, passes on to n1, translates")
+	h.reports("n2", true)
+	h.is("announces, passes on to n1, translates")
+	h.reports("n1", false)
+	h.is("announces, translates")
+}
+
+// TestGivesWay: a holder that Kubernetes names gives way to a machine that it hears, and its own pods with it.
+func TestGivesWay(t *testing.T) {
+	h := newHandover(t, "n1", "n1", "n1")
+	c := world.Claim{EgressIP: "e0", IP: h.ip}
+	h.SetYielded(c, "n2")
+	h.SetLingering("e0", h.ip, true)
+	h.is("muted, " + toN2 + ", translates")
+	h.SetLingering("e0", h.ip, false)
+	h.is(toN2)
+	h.SetYielded(c, "")
+	h.is("drop[]")
+	h.DelYielded(c)
+	h.is("announces, " + toSelf + ", translates")
+}

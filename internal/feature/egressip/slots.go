@@ -1,0 +1,88 @@
+package egressip
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// slotted are the next hops of an EgressIP with several addresses, one a slot: the i-th address of the spec has the i-th slot. Number and order are
+// the same whoever is alive, so that OVN, whose choice among next hops has no memory, goes on with every connection as it was, but for those of a
+// slot whose address has lost its node, or got it back. Such a slot leads to one of the others.
+func slotted(w *world.World, e *world.EgressIP, f world.Family) []string {
+	ips := f.OfAddrs(e.IPs)
+	homes := homesOf(ips, func(ip netip.Addr) string { return home(w, e, ip) })
+	if len(homes.left) == 0 {
+		homes = homesOf(ips, func(ip netip.Addr) string { return named(w, e, ip, false) })
+	}
+	if len(homes.left) == 0 {
+		return nil
+	}
+	var hops []string
+	for slot := range ips {
+		hops = append(hops, slotHop(w, slot, homes.of(slot), f))
+	}
+	return hops
+}
+
+// homes are the nodes that the addresses lead to.
+type homes struct {
+	at   []string // by slot; "" where an address has none
+	left []string // those that there are, each once
+}
+
+func homesOf(ips []netip.Addr, where func(netip.Addr) string) homes {
+	var h homes
+	for _, ip := range ips {
+		node := where(ip)
+		h.at = append(h.at, node)
+		if node != "" && !slices.Contains(h.left, node) {
+			h.left = append(h.left, node)
+		}
+	}
+	return h
+}
+
+func (h homes) of(slot int) string {
+	if h.at[slot] != "" {
+		return h.at[slot]
+	}
+	return h.left[slot%len(h.left)]
+}
+
+// home is the live node that an address leads to, or "".
+func home(w *world.World, e *world.EgressIP, ip netip.Addr) string {
+	if node := named(w, e, ip, true); node != "" {
+		return node
+	}
+	for _, node := range w.Holders(e.Name, ip) {
+		if to := instead(w, e, node, ip); w.Alive(node) && numbered(w, to) {
+			return to
+		}
+	}
+	return ""
+}
+
+// named is the node that status names for an address, if it holds it and is alive, or is not; else "".
+func named(w *world.World, e *world.EgressIP, ip netip.Addr, alive bool) string {
+	for _, a := range e.Items {
+		if to := instead(w, e, a.Node, ip); a.IP == ip && w.Holds(a.Node, e.Name, ip) && w.Alive(a.Node) == alive && numbered(w, to) {
+			return to
+		}
+	}
+	return ""
+}
+
+func numbered(w *world.World, node string) bool {
+	n := w.Node(node)
+	return n != nil && n.ID != 0
+}
+
+// slotHop is a node's address in a slot: beyond the own gateway router, or another zone's.
+func slotHop(w *world.World, slot int, node string, f world.Family) string {
+	if node == w.Self {
+		return w.Config.SlotJoin(slot, w.Node(node).ID, f).Addr().String()
+	}
+	return w.Config.SlotTransit(slot, w.Node(node).ID, f).Addr().String()
+}

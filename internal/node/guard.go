@@ -1,0 +1,288 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane/listen"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Times of the guard.
+const (
+	// newsWait is how long the watch may take to bring what another node of the cluster knows already.
+	newsWait = 200 * time.Millisecond
+	// askWait is how long the API server may take to answer.
+	askWait = time.Second
+	// defendEvery is RFC 5227's DEFEND_INTERVAL: a conflict that lasts is not fought over more often.
+	defendEvery = 10 * time.Second
+	// conflictFor is how long a claim counts after it was last heard.
+	conflictFor = 30 * time.Second
+	// handover is how long another node of the cluster may go on answering before that is a conflict to tell people of.
+	handover = 4 * time.Second
+	// guardTick is how often the guard looks round.
+	guardTick = time.Second
+	// probesATick bounds what is asked of the link while the API server is silent.
+	probesATick = 100
+)
+
+// guard sees to it that an address has one holder. It hears other machines claim what this node holds. If Kubernetes does not name this node for it
+// any more, or cannot be reached, this node gives way: the address goes on being translated for the time of linger, and nobody is answered.
+// Otherwise it is defended, and the conflict reported.
+//
+// All fields belong to the loop; other goroutines only ask, and tell the loop.
+type guard struct {
+	self    string
+	do      func(Change)
+	ask     func(ctx context.Context, egressIP string) (*world.EgressIP, error) // the API server, and puts the answer into the world
+	silence func() time.Duration                                                // of the API server
+	defend  func(netip.Addr)
+	probe   func(netip.Addr)
+	log     *slog.Logger
+
+	held      map[netip.Addr]string // announced here; to EgressIP
+	asking    bool
+	waiting   []listen.Claim // for the answer
+	contested map[netip.Addr]*contest
+	yielded   map[world.Claim]bool // for lack of the API server
+	next      netip.Addr           // the first to be probed
+}
+
+// contest is a conflict about one address.
+type contest struct {
+	mac, node             string // node: of the cluster, or ""
+	first, last, defended time.Time
+}
+
+func newGuard(self string, do func(Change), log *slog.Logger) *guard {
+	return &guard{
+		self: self, do: do, log: log, held: map[netip.Addr]string{}, contested: map[netip.Addr]*contest{}, yielded: map[world.Claim]bool{},
+	}
+}
+
+// run hears claims until ctx is done.
+func (g *guard) run(ctx context.Context, claims <-chan listen.Claim) {
+	tick := time.NewTicker(guardTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case c := <-claims:
+			g.do(func(w *world.World) []world.Touch { return g.heard(ctx, w, c) })
+		case <-tick.C:
+			g.do(func(w *world.World) []world.Touch { return g.look(ctx, w) })
+		}
+	}
+}
+
+// holds takes in what a plan announces, and returns it as the ear wants it.
+func (g *guard) holds(s *plan.State) map[netip.Addr]string {
+	own := map[netip.Addr]string{}
+	clear(g.held)
+	for a := range s.Announcements.Rows() {
+		if name, is := strings.CutPrefix(s.Announcements.Owner(a), "egressip/"); is {
+			own[a.IP], g.held[a.IP] = a.MAC, name
+		}
+	}
+	for ip := range g.contested {
+		if _, held := g.held[ip]; !held {
+			delete(g.contested, ip)
+		}
+	}
+	return own
+}
+
+// conflicts are those to report, in the order of what is held.
+func (g *guard) conflicts() []Conflict {
+	var out []Conflict
+	for ip, c := range g.contested {
+		if c.node == "" || c.last.Sub(c.first) > handover {
+			out = append(out, Conflict{Held{g.held[ip], ip}, c.mac})
+		}
+	}
+	slices.SortFunc(out, func(a, b Conflict) int { return a.compare(b.Held) })
+	return out
+}
+
+// heard decides about a claim, or asks the API server first.
+func (g *guard) heard(ctx context.Context, w *world.World, c listen.Claim) []world.Touch {
+	name, held := g.held[c.IP]
+	if !held {
+		return nil
+	}
+	if x := g.contested[c.IP]; x != nil && x.mac == c.MAC && g.silence() < kube.Silent && named(w, g.self, name, c.IP) {
+		return g.contend(w, c) // asked already
+	}
+	if !named(w, g.self, name, c.IP) || g.silence() >= kube.Silent {
+		return g.yield(w, c)
+	}
+	if g.waiting = append(g.waiting, c); !g.asking {
+		g.asking = true
+		go g.inquire(ctx, name, nodeAt(w, c.MAC) != "")
+	}
+	return nil
+}
+
+// inquire asks the API server, for all claims that wait: it need not say more than that it is there, for then the watch brings the news.
+func (g *guard) inquire(ctx context.Context, name string, wait bool) {
+	if wait {
+		select {
+		case <-ctx.Done():
+		case <-time.After(newsWait):
+		}
+	}
+	timed, cancel := context.WithTimeout(ctx, askWait)
+	defer cancel()
+	_, err := g.ask(timed, name)
+	g.do(func(w *world.World) []world.Touch { return g.answered(w, err) })
+}
+
+func (g *guard) answered(w *world.World, err error) []world.Touch {
+	claims := g.waiting
+	g.asking, g.waiting = false, nil
+	var touched []world.Touch
+	for _, c := range claims {
+		name, held := g.held[c.IP]
+		switch {
+		case !held:
+		case err != nil || !named(w, g.self, name, c.IP):
+			touched = append(touched, g.yield(w, c)...)
+		default:
+			touched = append(touched, g.contend(w, c)...)
+		}
+	}
+	return touched
+}
+
+// yield gives way. Where Kubernetes names another node that is only until the successor's report can be here: if none comes, the address is
+// answered for again. Where Kubernetes is out of reach it is until it says again whose the address is.
+func (g *guard) yield(w *world.World, c listen.Claim) []world.Touch {
+	claim := world.Claim{EgressIP: g.held[c.IP], IP: c.IP}
+	to := nodeAt(w, c.MAC)
+	delete(g.contested, c.IP)
+	if named(w, g.self, claim.EgressIP, c.IP) {
+		g.log.Warn("gives way for an egress IP: another machine announces it, and the API server cannot be reached",
+			"egressIP", claim.EgressIP, "ip", c.IP, "mac", c.MAC, "node", to)
+		g.yielded[claim] = true
+	} else {
+		time.AfterFunc(linger, func() {
+			g.do(func(w *world.World) []world.Touch {
+				if g.yielded[claim] {
+					return nil
+				}
+				return w.DelYielded(claim)
+			})
+		})
+	}
+	return w.SetYielded(claim, to)
+}
+
+// contend keeps the address and says so.
+func (g *guard) contend(w *world.World, c listen.Claim) []world.Touch {
+	now := time.Now()
+	x := g.contested[c.IP]
+	if x == nil || x.mac != c.MAC {
+		x = &contest{mac: c.MAC, node: nodeAt(w, c.MAC), first: now}
+		g.contested[c.IP] = x
+		g.log.Warn("another machine says that it has an egress IP of this node", "egressIP", g.held[c.IP], "ip", c.IP, "mac", c.MAC, "node", x.node)
+	}
+	x.last = now
+	g.stand(c.IP, x, now)
+	return nil
+}
+
+// stand announces the address again, not more often than is fair, and asks who else has it.
+func (g *guard) stand(ip netip.Addr, x *contest, now time.Time) {
+	if now.Sub(x.defended) < defendEvery {
+		return
+	}
+	x.defended = now
+	go g.defend(ip)
+}
+
+// look ends conflicts that were not heard of for long, and looks for others while the API server is silent: then nobody tells this node that an
+// address is another's by now. What it has given way for it takes back when the API server says so.
+func (g *guard) look(ctx context.Context, w *world.World) []world.Touch {
+	now := time.Now()
+	for ip, x := range g.contested {
+		if now.Sub(x.last) > conflictFor {
+			delete(g.contested, ip)
+			continue
+		}
+		g.stand(ip, x, now)
+	}
+	if g.silence() >= kube.Silent {
+		g.probeSome()
+	}
+	if len(g.yielded) > 0 && !g.asking {
+		g.asking = true
+		go g.takeBack(ctx, slices.SortedFunc(maps.Keys(g.yielded), world.Claim.Compare))
+	}
+	return nil
+}
+
+// probeSome asks for some of what is held, in turn.
+func (g *guard) probeSome() {
+	ips := slices.SortedFunc(maps.Keys(g.held), netip.Addr.Compare)
+	from, _ := slices.BinarySearchFunc(ips, g.next, netip.Addr.Compare)
+	ips = slices.Concat(ips[from:], ips[:from])
+	if len(ips) > probesATick {
+		g.next = ips[probesATick]
+		ips = ips[:probesATick]
+	}
+	go func() {
+		for _, ip := range ips {
+			g.probe(ip)
+		}
+	}()
+}
+
+// takeBack ends what was given way for, one EgressIP after the other, once the world says what the API server says of it.
+func (g *guard) takeBack(ctx context.Context, claims []world.Claim) {
+	var err error
+	for _, c := range claims {
+		var e *world.EgressIP
+		timed, cancel := context.WithTimeout(ctx, askWait)
+		e, err = g.ask(timed, c.EgressIP)
+		cancel()
+		if err != nil {
+			break
+		}
+		g.do(func(w *world.World) []world.Touch { return g.resume(w, c, e) })
+	}
+	g.do(func(w *world.World) []world.Touch { return g.answered(w, err) })
+}
+
+// resume takes e, nil if there is none, for what the API server says.
+func (g *guard) resume(w *world.World, c world.Claim, e *world.EgressIP) []world.Touch {
+	have := w.EgressIP(c.EgressIP)
+	if e != nil && (have == nil || !slices.Equal(have.Items, e.Items)) {
+		return nil // the next look finds that it has come
+	}
+	delete(g.yielded, c)
+	return w.DelYielded(c)
+}
+
+// named says whether Kubernetes names a node for an address.
+func named(w *world.World, self, egressIP string, ip netip.Addr) bool {
+	e := w.EgressIP(egressIP)
+	return e != nil && slices.Contains(e.Items, world.Assignment{Node: self, IP: ip})
+}
+
+// nodeAt is the node of the cluster whose gateway router has a hardware address, or "".
+func nodeAt(w *world.World, mac string) string {
+	for _, name := range w.Nodes() {
+		if n := w.Node(name); n.UplinkMAC == mac {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,210 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane/listen"
+	"github.com/egret-net/egret/internal/world"
+)
+
+const stranger, successor = "02:00:00:00:00:99", "02:00:00:00:00:02"
+
+var contestedIP = compiletest.EgressAddr(0)[0]
+
+// watched is a guard of n1 with a world of its own, in which n1 holds one address.
+type watched struct {
+	*guard
+	t        *testing.T
+	world    *world.World
+	ear      *listen.Fake
+	changes  chan Change
+	silent   bool
+	answer   error                // of the API server
+	brings   func(w *world.World) // by the watch, before it answers
+	asked    int
+	defended []time.Time
+	probed   int
+}
+
+func startGuard(t *testing.T) *watched {
+	w := compiletest.Small("n1", world.SharedGateway)
+	e := compiletest.EgressIP(0, "", contestedIP)
+	e.Items = []world.Assignment{{Node: "n1", IP: contestedIP}}
+	w.SetEgressIP(e)
+	x := &watched{t: t, world: w, ear: listen.NewFake(), changes: make(chan Change, 100)}
+	x.guard = newGuard("n1", func(c Change) { x.changes <- c }, slog.New(slog.DiscardHandler))
+	x.silence = func() time.Duration {
+		if x.silent {
+			return kube.Silent
+		}
+		return 0
+	}
+	x.defend = func(netip.Addr) { x.defended = append(x.defended, time.Now()) }
+	x.probe = func(netip.Addr) { x.probed++ }
+	x.ask = func(context.Context, string) (*world.EgressIP, error) {
+		x.asked++
+		if x.answer != nil {
+			return nil, x.answer
+		}
+		if x.brings != nil {
+			x.brings(w)
+		}
+		return w.EgressIP("e0"), nil
+	}
+	x.round()
+	go x.run(t.Context(), x.ear.Claims())
+	go func() {
+		for {
+			select {
+			case <-t.Context().Done():
+				return
+			case c := <-x.changes:
+				c(w)
+				x.round()
+			}
+		}
+	}()
+	return x
+}
+
+// round is what the loop does with the guard.
+func (x *watched) round() { x.ear.Watch(x.holds(x.plan())) }
+
+func (x *watched) plan() *plan.State { return compile.Full(x.world, all.Features()) }
+
+func (x *watched) says(mac string) {
+	x.ear.Say(listen.Claim{IP: contestedIP, MAC: mac})
+	synctest.Wait()
+}
+
+func (x *watched) answers() bool { return len(x.plan().Announcements) > 0 }
+
+func after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func moves(w *world.World) {
+	e := *w.EgressIP("e0")
+	e.Items = []world.Assignment{{Node: "n2", IP: contestedIP}}
+	w.SetEgressIP(&e)
+}
+
+func TestGuardDefendsAgainstStrangers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := startGuard(t)
+		x.says(stranger)
+		if c := x.conflicts(); len(c) != 1 || c[0].MAC != stranger || c[0].EgressIP != "e0" || !x.answers() || x.asked != 1 {
+			t.Fatalf("conflicts %v, answers %v, asked %d", c, x.answers(), x.asked)
+		}
+		for range 20 { // a second apart
+			x.says(stranger)
+			after(time.Second)
+		}
+		if n := len(x.defended); n < 2 || n > 3 || x.defended[1].Sub(x.defended[0]) < defendEvery || x.asked != 1 {
+			t.Errorf("defended at %v, asked %d times", x.defended, x.asked)
+		}
+		after(conflictFor + 2*guardTick)
+		if c := x.conflicts(); len(c) != 0 {
+			t.Errorf("still %v", c)
+		}
+	})
+}
+
+func TestGuardGivesWayWithoutKubernetes(t *testing.T) {
+	for name, cut := range map[string]func(*watched){
+		"silent":    func(x *watched) { x.silent = true },
+		"no answer": func(*watched) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := startGuard(t)
+				cut(x)
+				x.answer = errors.New("timeout")
+				x.says(successor)
+				after(newsWait)
+				if to, yielded := x.world.Yielded("e0", contestedIP); !yielded || to != "n2" || x.answers() {
+					t.Fatalf("yields to %q %v; answers %v", to, yielded, x.answers())
+				}
+				after(time.Minute)
+				if x.answers() {
+					t.Fatal("answers while the API server is away")
+				}
+				x.silent, x.answer = false, nil
+				after(2 * guardTick)
+				if _, yielded := x.world.Yielded("e0", contestedIP); yielded || !x.answers() {
+					t.Error("does not take back what the API server says is its own")
+				}
+			})
+		})
+	}
+}
+
+// TestGuardWaitsForTheWatch: the successor of a planned move is heard before the watch tells of it.
+func TestGuardWaitsForTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := startGuard(t)
+		x.world.SetHolding(&world.Holding{Node: "n1", BootID: "boot-n1", Holds: map[string][]netip.Addr{"e0": {contestedIP}}})
+		x.brings = moves
+		x.says(successor)
+		if !x.answers() || x.asked != 0 {
+			t.Fatalf("answers %v, asked %d", x.answers(), x.asked)
+		}
+		after(newsWait)
+		if x.answers() || len(x.defended) != 0 || len(x.conflicts()) != 0 {
+			t.Errorf("answers %v, defended %v, conflicts %v", x.answers(), x.defended, x.conflicts())
+		}
+		if got := translates(x.plan()); len(got) != 1 {
+			t.Errorf("translates %v: packets are still on their way here", got)
+		}
+		after(linger) // and the successor has not reported: it may have died
+		if !x.answers() {
+			t.Error("is needed again and does not answer")
+		}
+	})
+}
+
+// TestGuardToleratesAHandover: a former holder that answers a moment longer is no conflict; one that goes on is.
+func TestGuardToleratesAHandover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := startGuard(t)
+		for range 5 {
+			x.says(successor)
+			after(newsWait)
+			if c := x.conflicts(); len(c) != 0 {
+				t.Fatalf("conflicts %v", c)
+			}
+			after(time.Second - newsWait)
+		}
+		x.says(successor)
+		if c := x.conflicts(); len(c) != 1 || len(x.defended) != 1 || !x.answers() {
+			t.Errorf("conflicts %v, defended %v", c, x.defended)
+		}
+	})
+}
+
+func TestGuardProbesWhileSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := startGuard(t)
+		after(3 * guardTick)
+		if x.probed != 0 {
+			t.Fatalf("%d probes though all is well", x.probed)
+		}
+		x.silent = true
+		after(3 * guardTick)
+		if x.probed != 3 {
+			t.Errorf("%d probes in 3 s", x.probed)
+		}
+	})
+}

@@ -1,0 +1,122 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/egret-net/egret/internal/plane/ovs"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// settled is how long a session must be up after it was down before the node counts again. Each change of mind moves connections, and a link that
+// comes and goes would move them again and again.
+const settled = time.Second
+
+// ears turn what BFD says into facts of the world: a node that falls silent is down at once, and up again when it has been heard for a while.
+type ears struct {
+	tell  func(node string, t world.Tunnel)
+	after func(time.Duration, func()) (stop func() bool)
+	log   *slog.Logger
+	heard map[string]*heard // by node
+}
+
+type heard struct {
+	told world.Tunnel
+	stop func() bool // of the time that a returned node has to wait; nil if it does not
+}
+
+// listen feeds the loop with the state of the tunnels, until ctx ends.
+func (a *Agent) listen(ctx context.Context, db *ovs.DB) {
+	expired := make(chan func())
+	e := &ears{
+		tell: func(node string, t world.Tunnel) {
+			a.loop.Do(func(w *world.World) []world.Touch { return w.SetTunnel(node, t) })
+		},
+		after: func(d time.Duration, f func()) func() bool {
+			return time.AfterFunc(d, func() {
+				select {
+				case expired <- f:
+				case <-ctx.Done():
+				}
+			}).Stop
+		},
+		log: a.log, heard: map[string]*heard{},
+	}
+	for {
+		if tunnels, err := db.Tunnels(ctx); err == nil { // else what was heard last stands until the database is back, which is a change
+			e.hear(tunnels)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-db.TunnelsChanged():
+		case f := <-expired:
+			f()
+		}
+	}
+}
+
+// hear takes in the state of all tunnels.
+func (e *ears) hear(all []ovs.Tunnel) {
+	there := map[string]bool{}
+	for _, t := range all {
+		there[t.Node] = true
+		if e.heard[t.Node] == nil {
+			e.heard[t.Node] = &heard{}
+		}
+		e.one(t.Node, e.heard[t.Node], stateOf(t))
+	}
+	for node, h := range e.heard {
+		if !there[node] {
+			e.one(node, h, world.TunnelUnknown)
+			delete(e.heard, node)
+		}
+	}
+}
+
+// stateOf: a session that never came up may have no other end, for that node's agent is of a version without. So it is when our own ovs-vswitchd
+// has been restarted: all sessions are down then, and nothing is wrong with the others.
+func stateOf(t ovs.Tunnel) world.Tunnel {
+	switch {
+	case t.Up:
+		return world.TunnelUp
+	case t.WasUp:
+		return world.TunnelDown
+	}
+	return world.TunnelUnknown
+}
+
+func (e *ears) one(node string, h *heard, now world.Tunnel) {
+	if h.stop != nil && now == world.TunnelUp {
+		return // it waits
+	}
+	if h.stop != nil {
+		h.stop()
+		h.stop = nil
+	}
+	switch {
+	case now == h.told:
+	case now == world.TunnelUp && h.told == world.TunnelDown:
+		e.wait(node, h)
+	default:
+		e.say(node, h, now)
+	}
+}
+
+func (e *ears) wait(node string, h *heard) {
+	var over bool
+	stop := e.after(settled, func() {
+		if !over && e.heard[node] == h {
+			h.stop = nil
+			e.say(node, h, world.TunnelUp)
+		}
+	})
+	h.stop = func() bool { over = true; return stop() }
+}
+
+func (e *ears) say(node string, h *heard, now world.Tunnel) {
+	e.log.Info("tunnel to another node", "node", node, "state", now, "was", h.told)
+	h.told = now
+	e.tell(node, now)
+}

@@ -1,0 +1,181 @@
+package listen
+
+import (
+	"encoding/hex"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/mdlayher/packet"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Frames as other machines send them.
+const (
+	announcement = "ffffffffffff" + "020000000009" + "0806" + "0001080006040001" + "020000000009" + "ac120032" + "000000000000" + "ac120032"
+	probe        = "ffffffffffff" + "020000000009" + "0806" + "0001080006040001" + "020000000009" + "00000000" + "000000000000" + "ac120032"
+	reply        = "020000000001" + "020000000009" + "0806" + "0001080006040002" + "020000000009" + "ac120032" + "020000000001" + "ac120064"
+	// An advertisement of fc00::50 at 02:00:00:00:00:09, override, to all nodes.
+	advertised = "333300000001" + "020000000009" + "86dd" + "60000000" + "0020" + "3aff" + "fc000000000000000000000000000050" +
+		"ff020000000000000000000000000001" + "88000000" + "20000000" + "fc000000000000000000000000000050" + "0201" + "020000000009"
+	// The same, forwarded by a router.
+	routed = "333300000001" + "020000000009" + "86dd" + "60000000" + "0020" + "3afe" + "fc000000000000000000000000000050" +
+		"ff020000000000000000000000000001" + "88000000" + "20000000" + "fc000000000000000000000000000050" + "0201" + "020000000009"
+)
+
+func TestParse(t *testing.T) {
+	v4 := Claim{netip.MustParseAddr("172.18.0.50"), "02:00:00:00:00:09"}
+	v6 := Claim{netip.MustParseAddr("fc00::50"), "02:00:00:00:00:09"}
+	for name, x := range map[string]struct {
+		frame string
+		want  Claim
+		ok    bool
+	}{
+		"announcement": {announcement, v4, true}, "reply": {reply, v4, true}, "probe": {probe, Claim{}, false},
+		"padded": {announcement + "0000000000000000", v4, true}, "advertisement": {advertised, v6, true}, "routed": {routed, Claim{}, false},
+		"short": {announcement[:60], Claim{}, false}, "other": {"ffffffffffff" + "020000000009" + "0800" + "4500", Claim{}, false},
+	} {
+		if have, ok := parse(bytesOf(t, x.frame)); ok != x.ok || ok && have != x.want {
+			t.Errorf("%s: have %+v %v", name, have, ok)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{announcement, probe, reply, advertised, routed} {
+		b, _ := hex.DecodeString(s)
+		f.Add(b)
+	}
+	f.Fuzz(func(_ *testing.T, frame []byte) { parse(frame) })
+}
+
+func bytesOf(t *testing.T, text string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestWatchedOnly(t *testing.T) {
+	f := NewFake()
+	ip := netip.MustParseAddr("172.18.0.50")
+	f.Say(Claim{ip, "02:00:00:00:00:09"})
+	f.Watch(map[netip.Addr]string{ip: "02:00:00:00:00:01"})
+	f.Say(Claim{ip, "02:00:00:00:00:01"})
+	f.Say(Claim{netip.MustParseAddr("172.18.0.51"), "02:00:00:00:00:09"})
+	if n := len(f.Claims()); n != 0 {
+		t.Fatalf("%d claims that are no news", n)
+	}
+	f.Say(Claim{ip, "02:00:00:00:00:09"})
+	if c := <-f.Claims(); c.MAC != "02:00:00:00:00:09" {
+		t.Errorf("have %+v", c)
+	}
+}
+
+// TestLink: what comes in from the link is heard, and what the host sends itself is not; after the device was made anew it is heard again.
+func TestLink(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to make a network namespace")
+	}
+	runtime.LockOSThread() // never unlocked: the thread ends with the test, and its namespace with it
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Fatal(err)
+	}
+	pairUp(t)
+	l := &Link{ears: ears{claims: make(chan Claim, backlog)}, dev: "a0", log: slog.New(slog.DiscardHandler)}
+	l.Watch(map[netip.Addr]string{netip.MustParseAddr("172.18.0.50"): "02:00:00:00:00:01", netip.MustParseAddr("fc00::50"): "02:00:00:00:00:01"})
+	for range 2 {
+		conn, err := l.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- l.read(conn) }()
+		for _, frame := range []string{announcement, advertised} {
+			await(t, l, frame)
+		}
+		link, err := netlink.LinkByName("a0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := netlink.LinkDel(link); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err == nil {
+			t.Error("no error though the device is gone")
+		}
+		pairUp(t)
+	}
+}
+
+// await sends a frame at the other end until it is heard; the other frame, which this end sends, never is.
+func await(t *testing.T, l *Link, frame string) {
+	t.Helper()
+	want, _ := parse(bytesOf(t, frame))
+	own := map[string]string{announcement: advertised, advertised: announcement}[frame]
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		send(t, "a0", own)
+		send(t, "b0", frame)
+		select {
+		case c := <-l.Claims():
+			if c != want {
+				t.Errorf("heard %+v, want %+v", c, want)
+			}
+			drain(l)
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	t.Fatalf("%s was not heard", frame)
+}
+
+// drain takes what was sent before the first was heard.
+func drain(l *Link) {
+	for {
+		select {
+		case <-l.Claims():
+		case <-time.After(50 * time.Millisecond):
+			return
+		}
+	}
+}
+
+func send(t *testing.T, name, frame string) {
+	t.Helper()
+	dev, err := net.InterfaceByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := packet.Listen(dev, packet.Raw, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	b := bytesOf(t, frame)
+	if _, err := conn.WriteTo(b, &packet.Addr{HardwareAddr: b[:6]}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pairUp(t *testing.T) {
+	t.Helper()
+	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "a0"}, PeerName: "b0"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a0", "b0"} {
+		link, err := netlink.LinkByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := netlink.LinkSetUp(link); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

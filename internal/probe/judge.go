@@ -1,0 +1,135 @@
+package probe
+
+import (
+	"time"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Signs are when a node was last heard of, by a clock that starts with the probing.
+type Signs struct {
+	Host  time.Duration // its kernel answered, or its agent did
+	Agent time.Duration // its agent answered that it serves
+}
+
+// Judge says of each node whether it can be reached. It does no I/O and has no clock.
+//
+//   - A host that was silent for Total is dead at once. A refused connection is an answer.
+//   - An agent that was silent for Grace, while its host answers, is away; a restart and an exchange of certificates do not take so long.
+//   - A node that was dead is back when its host answers; if agents are asked, when its agent does.
+//   - As long as no other node was heard within half of Total, nobody is declared dead: then it is this host that is cut off, and to move
+//     addresses would take them from nodes that are well. What was declared before stands. This host's own addresses answer always, and
+//     therefore prove nothing.
+//   - For half of Total after that, or after a stall of this process, nobody is declared dead either: the answers come, or wait to be read.
+type Judge struct {
+	Total, Grace time.Duration
+	Agents       bool   // agents are asked
+	Self         string // the node that this runs on
+
+	verdicts map[string]verdict
+	last     time.Duration // when it looked
+	stalled  time.Duration // until when answers may wait to be read
+	amnesty  time.Duration // until when nobody is declared dead
+	cutOff   bool
+}
+
+// verdict is what holds of a node, and since when.
+type verdict struct {
+	why   world.Unreachability
+	since time.Duration
+}
+
+// Change is a new verdict.
+type Change struct {
+	Node string
+	Why  world.Unreachability
+	// Silent is how long the host had been silent then.
+	Silent time.Duration
+}
+
+// Look draws the conclusions at a time from the signs of all nodes that are probed, and returns what has become different. It must be called
+// several times in Total. A node that is not among them is forgotten; one that was unreachable is told of as reachable then.
+func (j *Judge) Look(now time.Duration, signs map[string]Signs) []Change {
+	var changes []Change
+	next := make(map[string]verdict, len(signs))
+	if now-j.last > j.Total/4 {
+		j.stalled = now + j.Total/2
+	}
+	if now < j.stalled || !j.hears(now, signs) {
+		j.amnesty = now + j.Total/2
+	}
+	j.last = now
+	for name, s := range signs {
+		old := j.verdicts[name]
+		v := j.next(old, s, now)
+		if v.why == world.NodeUnreachable && old.why != v.why && now < j.amnesty {
+			v = old
+		}
+		next[name] = v
+		if v.why != old.why {
+			changes = append(changes, Change{name, v.why, now - s.Host})
+		}
+	}
+	for name, old := range j.verdicts {
+		if _, probed := signs[name]; !probed && old.why != "" {
+			changes = append(changes, Change{Node: name})
+		}
+	}
+	j.verdicts, j.cutOff = next, j.isCutOff(now, signs)
+	return changes
+}
+
+// CutOff says whether nobody at all was heard at the last look, though somebody else is probed.
+func (j *Judge) CutOff() bool { return j.cutOff }
+
+// Silent lists the nodes that are dead.
+func (j *Judge) Silent() map[string]bool {
+	out := map[string]bool{}
+	for name, v := range j.verdicts {
+		if v.why == world.NodeUnreachable {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// next is what follows from one node's signs alone.
+func (j *Judge) next(old verdict, s Signs, now time.Duration) verdict {
+	silent := now-s.Host >= j.Total
+	switch {
+	case old.why == world.NodeUnreachable && silent, old.why == world.AgentAway && !silent && s.Agent <= old.since:
+		return old
+	case silent:
+		return verdict{world.NodeUnreachable, now}
+	case old.why == world.NodeUnreachable && j.Agents && s.Agent <= old.since:
+		return verdict{world.AgentAway, old.since} // the agent has not been heard since the node was lost
+	case old.why == "" && j.Agents && now-s.Agent >= j.Grace:
+		return verdict{world.AgentAway, now}
+	case old.why == "":
+		return old
+	}
+	return verdict{"", now}
+}
+
+// hears says whether any other node was heard lately.
+func (j *Judge) hears(now time.Duration, signs map[string]Signs) bool {
+	for name, s := range signs {
+		if name != j.Self && now-s.Host < j.Total/2 {
+			return true
+		}
+	}
+	return false
+}
+
+func (j *Judge) isCutOff(now time.Duration, signs map[string]Signs) bool {
+	others := 0
+	for name, s := range signs {
+		if name == j.Self {
+			continue
+		}
+		if others++; now-s.Host < j.Total {
+			return false
+		}
+	}
+	return others > 0 && now >= j.stalled
+}

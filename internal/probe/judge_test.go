@@ -1,0 +1,195 @@
+package probe_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/egret-net/egret/internal/probe"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// story is nodes that answer or do not, in a time that only the test makes pass.
+type story struct {
+	judge probe.Judge
+	now   time.Duration
+	signs map[string]probe.Signs
+	mute  map[string]string // "host": nothing answers; "agent": only the kernel does
+	said  []string          // "2.5 n1 NodeUnreachable"
+}
+
+const step = 25 * time.Millisecond
+
+func newStory(agents bool, nodes ...string) *story {
+	s := &story{signs: map[string]probe.Signs{}, mute: map[string]string{}}
+	s.judge = probe.Judge{Total: time.Second, Grace: 30 * time.Second, Agents: agents, Self: "self"}
+	for _, n := range nodes {
+		s.signs[n] = probe.Signs{}
+	}
+	return s
+}
+
+// pass lets time pass; nodes answer four times a second, each at its own moment.
+func (s *story) pass(d time.Duration) *story {
+	for end := s.now + d; s.now < end; {
+		s.now += step
+		for i, n := range slices.Sorted(maps.Keys(s.signs)) {
+			if s.now/step%10 == time.Duration(i) {
+				s.answer(n)
+			}
+		}
+		s.look()
+	}
+	return s
+}
+
+func (s *story) answer(node string) {
+	g := s.signs[node]
+	switch s.mute[node] {
+	case "":
+		g = probe.Signs{Host: s.now, Agent: s.now}
+	case "agent":
+		g.Host = s.now
+	}
+	s.signs[node] = g
+}
+
+func (s *story) look() {
+	for _, c := range s.judge.Look(s.now, s.signs) {
+		s.said = append(s.said, fmt.Sprintf("%.0f %s %s", s.now.Seconds(), c.Node, c.Why))
+	}
+}
+
+func (s *story) expect(t *testing.T, want ...string) {
+	t.Helper()
+	if have := strings.Join(s.said, ", "); have != strings.Join(want, ", ") {
+		t.Errorf("after %v: have %q, want %q", s.now, have, want)
+	}
+}
+
+// TestSilenceIsDeath: within the total timeout of the last possible answer, and not before a whole timeout of silence.
+func TestSilenceIsDeath(t *testing.T) {
+	s := newStory(false, "n1", "n2", "n3", "self")
+	s.pass(10 * time.Second).expect(t)
+	s.mute["n1"] = "host"
+	s.pass(740 * time.Millisecond).expect(t)
+	s.pass(260*time.Millisecond).expect(t, "11 n1 NodeUnreachable")
+	s.pass(time.Minute).expect(t, "11 n1 NodeUnreachable")
+	s.mute["n1"] = ""
+	s.pass(300*time.Millisecond).expect(t, "11 n1 NodeUnreachable", "71 n1 ")
+}
+
+// TestAgentAway: a restart of an agent is nobody's business, a long absence is.
+func TestAgentAway(t *testing.T) {
+	s := newStory(true, "n1", "n2")
+	s.pass(10 * time.Second)
+	s.mute["n1"] = "agent"
+	s.pass(29 * time.Second)
+	s.mute["n1"] = ""
+	s.pass(10 * time.Second).expect(t)
+	s.mute["n1"] = "agent"
+	s.pass(time.Minute).expect(t, "79 n1 AgentAway")
+	s.mute["n1"] = ""
+	s.pass(time.Second).expect(t, "79 n1 AgentAway", "109 n1 ")
+}
+
+// TestAgentsAreNotAsked: with TCP port 9 nothing is known of them.
+func TestAgentsAreNotAsked(t *testing.T) {
+	s := newStory(false, "n1", "n2")
+	s.mute["n1"], s.mute["n2"] = "agent", "agent"
+	s.pass(time.Hour / 10).expect(t)
+}
+
+// TestPowerCycle: a host that answers again does not host anything before its agent is there, however short it was away.
+func TestPowerCycle(t *testing.T) {
+	s := newStory(true, "n1", "n2")
+	s.pass(10 * time.Second)
+	s.mute["n1"] = "host"
+	s.pass(5 * time.Second)
+	s.mute["n1"] = "agent"
+	s.pass(5*time.Second).expect(t, "11 n1 NodeUnreachable", "15 n1 AgentAway")
+	s.mute["n1"] = "host"
+	s.pass(5*time.Second).expect(t, "11 n1 NodeUnreachable", "15 n1 AgentAway", "21 n1 NodeUnreachable")
+	s.mute["n1"] = ""
+	s.pass(5*time.Second).expect(t, "11 n1 NodeUnreachable", "15 n1 AgentAway", "21 n1 NodeUnreachable", "25 n1 ")
+}
+
+// TestNeverHeard: a node that never answered is dead after the timeout like any other.
+func TestNeverHeard(t *testing.T) {
+	s := newStory(true, "n1", "n2")
+	s.mute["n1"] = "host"
+	s.pass(5*time.Second).expect(t, "1 n1 NodeUnreachable")
+}
+
+// TestCutOff: who hears nobody is cut off itself, and moves nothing; its own addresses are no proof of the contrary.
+func TestCutOff(t *testing.T) {
+	for _, nodes := range [][]string{{"n1"}, {"n1", "self"}, {"n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "self"}} {
+		s := newStory(false, nodes...)
+		s.pass(10 * time.Second)
+		for _, n := range nodes {
+			if n != "self" {
+				s.mute[n] = "host"
+			}
+		}
+		s.pass(time.Hour / 10).expect(t)
+		if !s.judge.CutOff() {
+			t.Errorf("%v: not cut off", nodes)
+		}
+		clear(s.mute)
+		s.pass(time.Minute).expect(t)
+		if s.judge.CutOff() {
+			t.Errorf("%v: still cut off", nodes)
+		}
+	}
+}
+
+// TestCutOffKeepsVerdicts: the dead stay dead, and once another is heard, who stays silent is dead too.
+func TestCutOffKeepsVerdicts(t *testing.T) {
+	s := newStory(false, "n1", "n2", "n3")
+	s.pass(10 * time.Second)
+	s.mute["n1"] = "host"
+	s.pass(5 * time.Second)
+	s.mute["n2"], s.mute["n3"] = "host", "host"
+	s.pass(time.Minute).expect(t, "11 n1 NodeUnreachable")
+	delete(s.mute, "n3")
+	s.pass(time.Second).expect(t, "11 n1 NodeUnreachable", "76 n2 NodeUnreachable")
+}
+
+// TestStall: after this process has stood still, the answers that wait to be read come first.
+func TestStall(t *testing.T) {
+	s := newStory(false, "n1", "n2", "n3")
+	s.pass(10 * time.Second)
+	s.now += 3 * time.Second
+	s.answer("n1")
+	s.look()
+	s.pass(time.Minute).expect(t)
+}
+
+// TestForgotten: a node that is probed no longer does not stay unreachable.
+func TestForgotten(t *testing.T) {
+	s := newStory(false, "n1", "n2", "n3")
+	s.mute["n1"] = "host"
+	s.pass(5 * time.Second)
+	delete(s.signs, "n1")
+	s.pass(time.Second).expect(t, "1 n1 NodeUnreachable", "5 n1 ")
+}
+
+// TestUnreachabilityIsWorlds: what is told are the reasons that the world knows.
+func TestUnreachabilityIsWorlds(t *testing.T) {
+	j := probe.Judge{Total: time.Second, Grace: time.Minute}
+	signs := map[string]probe.Signs{"n1": {}, "n2": {}}
+	for now := time.Duration(0); now < 3*time.Second; now += 100 * time.Millisecond {
+		signs["n2"] = probe.Signs{Host: now}
+		for _, c := range j.Look(now, signs) {
+			if c.Why != world.NodeUnreachable || c.Node != "n1" || c.Silent < time.Second {
+				t.Errorf("%+v", c)
+			}
+		}
+	}
+	if s := j.Silent(); !s["n1"] || s["n2"] {
+		t.Errorf("silent: %v", s)
+	}
+}

@@ -1,0 +1,148 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// peer is a node that is probed. The Prober's loop owns all but the signs.
+type peer struct {
+	Target
+	p           *Prober
+	ctx         context.Context
+	stop        context.CancelFunc
+	host, agent atomic.Int64 // Signs
+
+	due       time.Duration // the next knock that is a matter of course
+	knocked   time.Duration // the last one
+	session   *session
+	failures  int
+	notBefore time.Duration // the next session
+	measured  time.Duration // when the agent was last asked for the sake of the answer's time
+	complaint string
+	turn      int // which address is next
+}
+
+// end is that of a session.
+type end struct {
+	s   *session
+	err error
+}
+
+const (
+	// checkEvery is how often the time to an agent and back is measured; beats tell nothing of it.
+	checkEvery = 10 * time.Second
+	// lastPause is the longest pause before a session after others that failed. A handshake costs more than a knock.
+	lastPause = 2 * time.Second
+)
+
+func newPeer(ctx context.Context, p *Prober, t Target) *peer {
+	x := &peer{Target: t, p: p, measured: p.now()}
+	x.ctx, x.stop = context.WithCancel(ctx)
+	x.heardAgent() // it is given the benefit of the doubt
+	return x
+}
+
+// ask does what is due at a time, and waits for nothing. Where agents have a health service it keeps a session with this one, and knocks at the
+// host's door when the session is silent; elsewhere it knocks as a matter of course. Knocks come fast while an answer is overdue: a
+// few packets may be lost and nobody is dead.
+func (x *peer) ask(now time.Duration) {
+	if len(x.Addrs) == 0 {
+		return
+	}
+	port, heard, late := x.p.door, x.host.Load(), x.p.interval()+x.p.o.Total/8
+	if x.p.o.Port != 0 {
+		port, heard, late = x.p.o.Port, x.agent.Load(), x.p.interval()*3/2
+	}
+	silence := now - time.Duration(heard)
+	hurry := silence > late && silence < 2*x.p.o.Total && now-x.knocked >= x.p.o.Total/8
+	course := now >= x.due && (x.p.o.Port == 0 || silence > late)
+	if hurry || course {
+		x.knocked, x.due = now, now+x.p.interval()
+		x.p.knocker.knock(x, x.next(port))
+	}
+	if x.p.o.Port != 0 {
+		x.keepSession(now, silence, hurry)
+	}
+}
+
+// keepSession begins a session where there is none, and asks over the one that there is for an answer, or ends it, when it is silent.
+func (x *peer) keepSession(now, silence time.Duration, hurry bool) {
+	switch {
+	case x.session == nil && now >= x.notBefore:
+		x.session = newSession(x, x.next(x.p.o.Port))
+		go x.hold(x.session)
+	case x.session == nil:
+	case silence >= x.p.o.Total && now-x.session.began >= x.p.o.Total:
+		x.session.stop() // it may hang for long in a connection of which the other side knows nothing any more
+	case hurry || now-x.measured >= checkEvery:
+		x.measured = now
+		x.session.check()
+	}
+}
+
+// hold runs a session, and hands its end to the loop.
+func (x *peer) hold(s *session) {
+	err := s.run()
+	select {
+	case x.p.ends <- end{s, err}:
+	case <-x.ctx.Done():
+	}
+}
+
+// sessionEnded lets another begin at once if it was a good one; those that fail come in growing distance.
+func (x *peer) sessionEnded(e end) {
+	x.session = nil
+	if e.s.good.Load() {
+		x.failures, x.complaint = 0, ""
+		return
+	}
+	x.notBefore = x.p.now() + min(x.p.interval()<<min(x.failures, 8), lastPause)
+	x.failures++
+	if e.err != nil && e.err.Error() != x.complaint {
+		x.complaint = e.err.Error()
+		x.p.o.Log.Warn("no session with the agent's health service", "node", x.Node, "address", e.s.to, "error", e.err)
+	}
+}
+
+// next is the address to try: each in its turn, for one family may fail alone.
+func (x *peer) next(port int) netip.AddrPort {
+	x.turn++
+	return netip.AddrPortFrom(x.Addrs[x.turn%len(x.Addrs)], uint16(port))
+}
+
+func (x *peer) heardHost() { x.host.Store(int64(x.p.now())) }
+
+func (x *peer) heardAgent() {
+	now := int64(x.p.now())
+	x.host.Store(now)
+	x.agent.Store(now)
+}
+
+// dial connects to the agent, for as long as that is of use. A refusal is a sign of the host too.
+func (x *peer) dial(ctx context.Context, to netip.AddrPort) net.Conn {
+	d := net.Dialer{Timeout: x.p.o.Total, KeepAliveConfig: net.KeepAliveConfig{Enable: false}, Control: abrupt}
+	c, err := d.DialContext(ctx, "tcp", to.String())
+	if isAnswer(err) {
+		x.heardHost()
+	}
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+// abrupt has a connection reset when it is closed; see knock.
+func abrupt(_, _ string, c syscall.RawConn) (err error) {
+	e := c.Control(func(fd uintptr) {
+		err = unix.SetsockoptLinger(int(fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	})
+	return errors.Join(err, e)
+}

@@ -1,0 +1,179 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// DefaultGrace is how long an agent may be away: its pod is replaced in this time.
+const DefaultGrace = 30 * time.Second
+
+// Discard is the port that is tried where agents have no health service: nobody listens there, and a host that lives says so.
+const Discard = 9
+
+// Target is a node to probe, with its management addresses.
+type Target struct {
+	Node  string
+	Addrs []netip.Addr
+}
+
+// Options of a Prober.
+type Options struct {
+	Self         string        // the node that this runs on
+	Total, Grace time.Duration // see Judge
+	Port         int           // of the agents' health service; 0: none, and TCP port 9 is tried
+	TLS          Files
+	Log          *slog.Logger
+	// RTT is told the time between a question and its answer.
+	RTT func(time.Duration)
+	// Tell is told what has become of a node. It may wait, but not for the Prober, and not when the context is done.
+	Tell func(context.Context, Change)
+}
+
+// Prober probes nodes, each beside all others.
+type Prober struct {
+	o        Options
+	door     int // the port that is tried where agents have no health service
+	material *material
+	start    time.Time
+	judge    Judge
+	peers    map[string]*peer // of Run alone
+	knocker  *knocker
+	ends     chan end
+	targets  chan []Target
+	view     atomic.Pointer[view]
+	changed  chan struct{}
+}
+
+// view is what others may ask for.
+type view struct {
+	silent map[string]bool
+	cutOff bool
+}
+
+// New makes a Prober that probes nothing yet.
+func New(o Options) *Prober {
+	p := &Prober{
+		o: o, door: Discard, material: &material{files: o.TLS}, start: time.Now(), peers: map[string]*peer{},
+		ends: make(chan end), targets: make(chan []Target, 1), changed: make(chan struct{}, 1),
+		judge: Judge{Total: o.Total, Grace: o.Grace, Agents: o.Port != 0, Self: o.Self},
+	}
+	p.view.Store(&view{})
+	return p
+}
+
+// Follow says which nodes to probe from now on. It never waits; one goroutine calls it.
+func (p *Prober) Follow(targets []Target) {
+	select {
+	case <-p.targets: // not taken yet, and out of date
+	default:
+	}
+	p.targets <- targets
+}
+
+// Silent says whether a node is dead.
+func (p *Prober) Silent(node string) bool { return p.view.Load().silent[node] }
+
+// CutOff says whether it is this host that hears nobody.
+func (p *Prober) CutOff() bool { return p.view.Load().cutOff }
+
+// Changed tells one listener when an answer of Silent or CutOff has become another.
+func (p *Prober) Changed() <-chan struct{} { return p.changed }
+
+// Run probes until ctx is done. One loop asks all nodes, a part of them at each tick; it waits for none. With a Total of 0 it probes nothing.
+func (p *Prober) Run(ctx context.Context) error {
+	if p.o.Total == 0 {
+		<-ctx.Done()
+		return nil
+	}
+	var err error
+	if p.knocker, err = newKnocker(p.answered); err != nil {
+		return fmt.Errorf("probe nodes: %w", err)
+	}
+	go p.knocker.run(ctx)
+	tick := time.NewTicker(p.tick())
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case t := <-p.targets:
+			p.follow(ctx, t)
+		case e := <-p.ends:
+			e.s.x.sessionEnded(e)
+		case <-tick.C:
+			p.ask()
+			p.look(ctx)
+		}
+	}
+}
+
+func (p *Prober) ask() {
+	now := p.now()
+	for _, x := range p.peers {
+		x.ask(now)
+	}
+	p.knocker.forget(time.Now().Add(-p.o.Total))
+}
+
+// answered is told of a knock's answer.
+func (p *Prober) answered(x *peer, after time.Duration) {
+	x.heardHost()
+	if p.o.Port == 0 {
+		p.o.RTT(after)
+	}
+}
+
+func (p *Prober) now() time.Duration { return time.Since(p.start) }
+
+func (p *Prober) tick() time.Duration { return p.o.Total / 40 }
+
+// interval is the distance of knocks, or of the beats that agents are asked for.
+func (p *Prober) interval() time.Duration { return p.o.Total / 3 }
+
+// follow starts and ends the probes of nodes. A node with other addresses than before is another one.
+func (p *Prober) follow(ctx context.Context, targets []Target) {
+	wanted := map[string]bool{}
+	for i, t := range targets {
+		wanted[t.Node] = true
+		if old := p.peers[t.Node]; old != nil && slices.Equal(old.Addrs, t.Addrs) {
+			continue
+		} else if old != nil {
+			old.stop()
+		}
+		x := newPeer(ctx, p, t)
+		x.due = p.now() + p.tick()*time.Duration(i%int(p.interval()/p.tick())) // nodes take turns within the interval
+		x.notBefore = x.due
+		p.peers[t.Node] = x
+	}
+	maps.DeleteFunc(p.peers, func(name string, old *peer) bool {
+		if !wanted[name] {
+			old.stop()
+		}
+		return !wanted[name]
+	})
+}
+
+func (p *Prober) look(ctx context.Context) {
+	signs := make(map[string]Signs, len(p.peers))
+	for name, x := range p.peers {
+		signs[name] = Signs{Host: time.Duration(x.host.Load()), Agent: time.Duration(x.agent.Load())}
+	}
+	changes := p.judge.Look(p.now(), signs)
+	if len(changes) > 0 || p.judge.CutOff() != p.CutOff() {
+		p.view.Store(&view{p.judge.Silent(), p.judge.CutOff()})
+		select {
+		case p.changed <- struct{}{}:
+		default:
+		}
+	}
+	for _, c := range changes {
+		p.o.Tell(ctx, c)
+	}
+}

@@ -1,0 +1,55 @@
+package settings
+
+import (
+	"flag"
+	"fmt"
+	"time"
+
+	"github.com/egret-net/egret/internal/probe"
+)
+
+// Reachability is how the controllers see that egress nodes live, and how the nodes let them.
+type Reachability struct {
+	// Timeout of silence after which a node is dead; 0: nobody looks.
+	Timeout time.Duration
+	// Port of the agents' health service on the management addresses; 0: there is none, and TCP port 9 is knocked at.
+	Port int
+	// TLS of the health service.
+	TLS probe.Files
+
+	flags   *flag.FlagSet
+	file    string
+	seconds int
+}
+
+// Flags registers the flags. Read is to be called when they are parsed.
+func Flags(f *flag.FlagSet) *Reachability {
+	r := &Reachability{flags: f}
+	f.StringVar(&r.file, "config-file", "", "INI `file` with settings; flags that are given beat it")
+	f.IntVar(&r.seconds, "egressip-reachability-total-timeout", 1, "`seconds` of silence after which an egress node is dead; 0: egress nodes are assumed to be reachable")
+	f.IntVar(&r.Port, "egressip-node-healthcheck-port", 0, "`port` of the health service (gRPC) of agents, the same for agents and controllers; 0: TCP port 9 is tried")
+	f.StringVar(&r.TLS.Key, "nb-client-privkey", "", "private key `file` for the health service; without any of these it has no TLS")
+	f.StringVar(&r.TLS.Cert, "nb-client-cert", "", "certificate `file` for the health service")
+	f.StringVar(&r.TLS.CA, "nb-client-cacert", "", "`file` of the authority that the other side's certificate must be of")
+	f.StringVar(&r.TLS.Name, "nb-cert-common-name", "", "`name` that an agent's certificate must have; without it, any of the authority will do")
+	return r
+}
+
+// Read completes the values with those of the file, and checks them.
+func (r *Reachability) Read() error {
+	if r.file != "" {
+		if err := fromFile(r.flags, r.file); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.seconds < 0:
+		return fmt.Errorf("--egressip-reachability-total-timeout %d: give a number of seconds, or 0 for no probes", r.seconds)
+	case r.Port < 0 || r.Port > 65535:
+		return fmt.Errorf("--egressip-node-healthcheck-port %d: give a TCP port, or 0 for port 9", r.Port)
+	case (r.TLS.Cert == "") != (r.TLS.Key == ""):
+		return fmt.Errorf("--nb-client-cert and --nb-client-privkey belong together: give both or neither")
+	}
+	r.Timeout = time.Duration(r.seconds) * time.Second
+	return nil
+}

@@ -1,0 +1,82 @@
+package settings_test
+
+import (
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/egret-net/egret/internal/settings"
+)
+
+func read(t *testing.T, file string, args ...string) (*settings.Reachability, error) {
+	t.Helper()
+	if file != "" {
+		path := filepath.Join(t.TempDir(), "ovnkube.conf")
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--config-file", path)
+	}
+	f := flag.NewFlagSet("egret", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	r := settings.Flags(f)
+	if err := f.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return r, r.Read()
+}
+
+// TestFile: the seed's own examples, in a file that says other things too.
+func TestFile(t *testing.T) {
+	const file = `# of OVN-Kubernetes
+[default]
+mtu=1400
+cluster-subnets="10.244.0.0/16/24"
+
+[OVNKubernetesFeature]
+enable-egress-ip
+egressip-reachability-total-timeout=123
+EgressIP-Node-Healthcheck-Port = 9107
+
+[ovnnorth]
+client-privkey=/certs/tls.key
+client-cert=/certs/tls.crt
+client-cacert="/certs/ca.crt"
+cert-common-name=ovn
+`
+	r, err := read(t, file)
+	if err != nil || r.Timeout != 123*time.Second || r.Port != 9107 {
+		t.Errorf("have %v, port %d, %v", r.Timeout, r.Port, err)
+	}
+	if r.TLS.Key != "/certs/tls.key" || r.TLS.Cert != "/certs/tls.crt" || r.TLS.CA != "/certs/ca.crt" || r.TLS.Name != "ovn" {
+		t.Errorf("TLS: %+v", r.TLS)
+	}
+	r, err = read(t, file, "--egressip-reachability-total-timeout=0", "--egressip-node-healthcheck-port", "9200")
+	if err != nil || r.Timeout != 0 || r.Port != 9200 {
+		t.Errorf("the command line beats the file; have %v, port %d, %v", r.Timeout, r.Port, err)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	if r, err := read(t, ""); err != nil || r.Timeout != time.Second || r.Port != 0 {
+		t.Errorf("have %v, port %d, %v", r.Timeout, r.Port, err)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct{ file, args, want string }{
+		{"[ovnkubernetesfeature]\negressip-reachability-total-timeout=soon\n", "", "egressip-reachability-total-timeout in [ovnkubernetesfeature]"},
+		{"", "--egressip-reachability-total-timeout=-1", "give a number of seconds"},
+		{"", "--egressip-node-healthcheck-port=70000", "give a TCP port"},
+		{"", "--nb-client-cert=/certs/tls.crt", "give both or neither"},
+		{"", "--config-file=/nowhere", "--config-file"},
+	} {
+		if _, err := read(t, c.file, strings.Fields(c.args)...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q %s: have %v, want %q", c.file, c.args, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package world
+
+// Unreachability is why a node does not count as reachable, as the controller's probes see it; "" if it does.
+type Unreachability string
+
+const (
+	// NodeUnreachable: the host was silent for the whole of Config.ReachabilityTimeout.
+	NodeUnreachable Unreachability = "NodeUnreachable"
+	// AgentAway: the host answers, and its agent has not done so for longer than a restart takes.
+	AgentAway Unreachability = "AgentAway"
+)
+
+// Unreachable is why a node does not count as reachable. Only the controller knows of any.
+func (w *World) Unreachable(node string) Unreachability {
+	w.saw(KindNode, node)
+	return w.unreachable[node]
+}
+
+// SetUnreachable says why a node does not count as reachable, or "" that it does.
+func (w *World) SetUnreachable(node string, why Unreachability) []Touch {
+	if w.unreachable[node] == why {
+		return nil
+	}
+	w.unreachable[node] = why
+	if why == "" {
+		delete(w.unreachable, node)
+	}
+	return []Touch{{KindNode, node}}
+}

@@ -1,0 +1,86 @@
+package world
+
+// Tunnel is what is heard from another node over a tunnel of the kind that pods' packets take.
+type Tunnel uint8
+
+const (
+	// TunnelUnknown: nothing has been heard since there is a session, or there is none. It says nothing about the node.
+	TunnelUnknown Tunnel = iota
+	// TunnelUp: the node's switch answers.
+	TunnelUp
+	// TunnelDown: the node's switch has fallen silent.
+	TunnelDown
+)
+
+// String is "unknown", "up" or "down".
+func (t Tunnel) String() string { return [...]string{"unknown", "up", "down"}[t] }
+
+// Tunnel is what is heard from a node.
+func (w *World) Tunnel(node string) Tunnel {
+	w.saw(KindTunnel, node)
+	return w.tunnels[node]
+}
+
+// SetTunnel replaces what is heard from a node.
+func (w *World) SetTunnel(node string, t Tunnel) []Touch {
+	if w.tunnels[node] == t {
+		return nil
+	}
+	if w.tunnels[node] = t; t == TunnelUnknown {
+		delete(w.tunnels, node)
+	}
+	return []Touch{{KindTunnel, node}}
+}
+
+// Alive says whether packets sent to a node have a chance. What is heard of it over the tunnel decides, in both directions: a node that Kubernetes
+// does not hear of forwards all the same. Where the tunnel says nothing, Kubernetes does. A node hears itself.
+func (w *World) Alive(node string) bool {
+	n := w.Node(node)
+	if n == nil {
+		return false
+	}
+	switch t := w.Tunnel(node); {
+	case node == w.Self || t == TunnelUp:
+		return true
+	case t == TunnelDown:
+		return false
+	}
+	return n.Ready
+}
+
+// AssignableLabel on a node, with any value, lets it host egress IPs.
+const AssignableLabel = "k8s.ovn.org/egress-assignable"
+
+// Hosts says whether packets of other nodes' pods may go to a node to leave there: it is an egress node, or it still holds an egress IP.
+func (w *World) Hosts(node string) bool {
+	n := w.Node(node)
+	if n == nil {
+		return false
+	}
+	if _, labelled := n.Labels[AssignableLabel]; labelled {
+		return true
+	}
+	w.saw(KindHosts, node)
+	return w.holdings[node].holdsAny(n.BootID)
+}
+
+func (h *Holding) holdsAny(boot string) bool {
+	if h == nil || h.BootID != boot {
+		return false
+	}
+	for _, ips := range h.Holds {
+		if len(ips) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// hostsTouched follows a change of what a node says it holds.
+func (w *World) hostsTouched(node string, old, new *Holding) []Touch {
+	n := w.nodes[node]
+	if n == nil || old.holdsAny(n.BootID) == new.holdsAny(n.BootID) {
+		return nil
+	}
+	return []Touch{{KindHosts, node}}
+}

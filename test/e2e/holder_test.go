@@ -1,0 +1,229 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/sandbox"
+)
+
+// holding is an EgressIP on the third node, with senders on all nodes, and everything that is looked at: the second node may take over.
+type holding struct {
+	*namespace
+	e        egressIP
+	ips      []netip.Addr
+	from, to sandbox.Member
+	seen     *capture
+	asked    *answers
+}
+
+func (c *cluster) holding(t *testing.T, name string, number int) *holding {
+	t.Helper()
+	h := &holding{namespace: c.namespace(t, nil), ips: c.number(number), from: c.nodes[2], to: c.nodes[1]}
+	c.labelEgress(t, h.from)
+	h.e = c.egressIP(t, name, h.ips, h.itself(), metav1.LabelSelector{})
+	h.e.readyOn(h.from)
+	h.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: h.to, sends: true}, pod{name: "c", node: h.from, sends: true})
+	c.labelEgress(t, h.to)
+	h.asked, h.seen = c.asks(t, c.hosts[1], h.ips), c.capture(t)
+	h.asked.onlyHolders(h.e)
+	return h
+}
+
+// arrive says that pods' connections arrive with the egress IP, soon.
+func (h *holding) arrive(pods ...string) {
+	h.t.Helper()
+	for _, p := range pods {
+		h.namespace.from(p).to(h.c.outside(0)).soonArrivesAs(h.ips...)
+	}
+}
+
+// connecting opens connections from a pod all the time until end; none may fail.
+func (h *holding) connecting(pod string) (end func()) {
+	ctx, cancel := context.WithCancel(h.t.Context())
+	done := make(chan struct{})
+	opened := 0
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			seen, err := h.namespace.from(pod).to(h.c.outside(0)).sources(25)
+			opened += len(seen)
+			if err != nil {
+				h.t.Error(err)
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-done; h.t.Logf("%d connections of pod %s", opened, pod) }
+}
+
+// TestCordon: an annotation makes a node give its addresses up. No connection fails on the way, and the address has one holder.
+func TestCordon(t *testing.T) {
+	c := theCluster(t)
+	h := c.holding(t, "cordon", 80)
+	ends := []func(){h.connecting("a"), h.connecting("b"), h.connecting("c")}
+	time.Sleep(time.Second) // so that connections are on their way
+	begin := time.Now()
+	c.cordon(t, h.from.Name, `"maintenance"`)
+	h.e.readyOn(h.to)
+	h.e.tells(v1.EventMoved, "NodeCordoned")
+	h.asked.onlyHolders(h.e)
+	for _, end := range ends {
+		end()
+	}
+	t.Log(h.seen.lost(begin.Add(-100 * time.Millisecond)))
+	h.arrive("a", "b", "c")
+	c.cordon(t, h.from.Name, "null")
+	c.cordon(t, h.to.Name, `""`)
+	t.Cleanup(func() { c.cordon(t, h.to.Name, "null") })
+	h.e.readyOn(h.from)
+	h.asked.onlyHolders(h.e)
+	h.arrive("a", "b", "c")
+	h.asked.neverTwo()
+	h.seen.onlyFrom(h.namespace, h.ips)
+}
+
+func (c *cluster) cordon(t *testing.T, node, value string) {
+	t.Helper()
+	c.patchNode(t, node, fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, v1.AnnotationEgressCordon, value))
+}
+
+// TestShutDown: a node that is shut down in order gives its addresses up first, and may host again after its boot.
+func TestShutDown(t *testing.T) {
+	c := theCluster(t)
+	h := c.holding(t, "shutdown", 82)
+	ends := []func(){h.connecting("a"), h.connecting("b")}
+	time.Sleep(time.Second) // so that connections are on their way
+	if err := c.ShutDown(t.Context(), h.from.Name); err != nil {
+		t.Error(err)
+	}
+	t.Cleanup(func() { _ = c.PowerOn(context.Background(), h.from.Name) })
+	h.e.readyOn(h.to)
+	for _, end := range ends {
+		end()
+	}
+	h.asked.onlyHolders(h.e)
+	h.arrive("a", "b")
+	if err := c.PowerOn(t.Context(), h.from.Name); err != nil {
+		t.Fatal(err)
+	}
+	within(t, podsTimeout, func() error {
+		if value, cordoned := c.node(t, h.from.Name).Annotations[v1.AnnotationEgressCordon]; cordoned {
+			return fmt.Errorf("node %s is still cordoned: %q", h.from.Name, value)
+		}
+		return c.isReady(h.from.Name)
+	})
+	c.unlabelEgress(t, h.to)
+	h.e.readyOn(h.from)
+	h.asked.onlyHolders(h.e)
+	h.arrive("a", "b")
+	h.asked.neverTwo()
+	h.seen.onlyFrom(h.namespace, h.ips)
+}
+
+// TestPartition cuts the hosting node off from the API server, from all the rest of the network, and from both.
+func TestPartition(t *testing.T) {
+	c := theCluster(t)
+	for i, from := range []sandbox.Side{sandbox.FromAPI, sandbox.FromFabric, sandbox.FromBoth} {
+		t.Run(string(from), func(t *testing.T) {
+			h := c.holding(t, "partition-"+string(from), 84+i)
+			if err := c.Partition(t.Context(), h.from.Name, from); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { h.heal() })
+			h.partitioned(from)
+			h.heal()
+			within(t, podsTimeout, func() error { return c.isReady(h.from.Name) })
+			h.e.ready()
+			h.asked.onlyHolders(h.e)
+			h.arrive("a", "b", "c")
+			h.asked.neverTwo()
+			h.seen.onlyFrom(h.namespace, h.ips)
+		})
+	}
+}
+
+// partitioned waits for what becomes of it: Kubernetes moves what it does not hear of; the link alone is a matter of reachability.
+func (h *holding) partitioned(from sandbox.Side) {
+	h.t.Helper()
+	if from == sandbox.FromFabric {
+		within(h.t, soon, func() error {
+			for _, ip := range h.ips {
+				if by := h.asked.lately(ip); len(by) == 1 && by[0] == kube.Node(h.c.node(h.t, h.from.Name)).UplinkMAC {
+					return fmt.Errorf("%s still answers for %s", h.from.Name, ip)
+				}
+			}
+			return nil
+		})
+		return
+	}
+	h.e.readyOn(h.to)
+	h.asked.onlyHolders(h.e)
+	h.arrive("a", "b")
+}
+
+func (h *holding) heal() {
+	h.t.Helper()
+	if err := h.c.Heal(context.Background(), h.from.Name); err != nil {
+		h.t.Error(err)
+	}
+}
+
+// TestPowerCycle: the hosting node loses its power, and when it is back with the databases that it had, it does not answer for what is
+// another's by now.
+func TestPowerCycle(t *testing.T) {
+	c := theCluster(t)
+	h := c.holding(t, "powercycle", 88)
+	if err := c.PowerOff(h.from.Name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.PowerOn(context.Background(), h.from.Name) })
+	h.e.readyOn(h.to)
+	h.asked.onlyHolders(h.e)
+	if err := c.PowerOn(t.Context(), h.from.Name); err != nil {
+		t.Fatal(err)
+	}
+	within(t, podsTimeout, func() error { return c.isReady(h.from.Name) })
+	h.e.readyOn(h.to)
+	h.asked.onlyHolders(h.e)
+	h.arrive("a", "b")
+	h.asked.neverTwo()
+	h.seen.onlyFrom(h.namespace, h.ips)
+}
+
+// TestAddressInUse: a machine outside has an egress IP already. That is said and told of, and ends when the machine gives it up.
+func TestAddressInUse(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes[1])
+	for _, ip := range c.number(90) {
+		t.Run(ip.String(), func(t *testing.T) {
+			c.on(t, c.hosts[1].Name, "ip", "addr", "add", netip.PrefixFrom(ip, ip.BitLen()).String(), "dev", "eth0", "nodad")
+			remove := func() {
+				_, _ = c.feed(context.Background(), c.hosts[1].Name, nil, "ip", "addr", "del", netip.PrefixFrom(ip, ip.BitLen()).String(), "dev", "eth0")
+			}
+			t.Cleanup(remove)
+			e := c.egressIP(t, "in-use", []netip.Addr{ip}, n.itself(), metav1.LabelSelector{})
+			o := e.until(v1.ConditionAddressConflict, metav1.ConditionTrue, v1.ReasonAddressInUse)
+			e.tells(v1.EventAddressInUse, "02:e6:ac:12:00:65")
+			t.Log(o.Status.Conditions)
+			remove()
+			within(t, podsTimeout, func() error {
+				o, err := e.get()
+				if err != nil || meta.IsStatusConditionFalse(o.Status.Conditions, v1.ConditionAddressConflict) {
+					return err
+				}
+				return fmt.Errorf("conditions are %+v", o.Status.Conditions)
+			})
+			e.ready()
+		})
+	}
+}

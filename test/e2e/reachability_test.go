@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/egret-net/egret/api/v1"
+)
+
+// agentAwayTimeout is for the grace that an agent has, and what it takes to move then.
+const agentAwayTimeout = 2 * notReadyTimeout
+
+// TestSilentNode: a node without power loses its addresses because it is silent, while Kubernetes still calls it Ready; each node in its
+// turn, so that the leading controller's is among them. Nothing moves back.
+func TestSilentNode(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes...)
+	ips := c.number(48)[:1]
+	e := c.egressIP(t, "silent", ips, n.itself(), metav1.LabelSelector{})
+	e.ready()
+	n.runs(pod{name: "a", node: c.nodes[0]}, pod{name: "b", node: c.nodes[1]}, pod{name: "c", node: c.nodes[2]})
+	for range 3 {
+		hosting := e.ready()[ips[0].String()]
+		if err := c.PowerOff(hosting); err != nil {
+			t.Fatal(err)
+		}
+		e.tells(v1.EventMoved, "from "+hosting+" (NodeUnreachable)")
+		survivor := "a"
+		if n.at[survivor] == hosting {
+			survivor = "b"
+		}
+		n.from(survivor).to(family4or6(c.outside(0), ips[0])).soonArrivesAs(ips...)
+		moved := e.ready()
+		if err := c.PowerOn(t.Context(), hosting); err != nil {
+			t.Fatal(err)
+		}
+		within(t, podsTimeout, func() error { return c.isReady(hosting) })
+		if after := e.ready(); !maps.Equal(moved, after) {
+			t.Errorf("moved from %v to %v when %s came back", moved, after, hosting)
+		}
+	}
+}
+
+// TestAgentStops: an agent that is restarted, or gone for a while, moves nothing. With a health service it is missed after its grace, and found again.
+func TestAgentStops(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes[1], c.nodes[2])
+	ips := c.number(49)[:1]
+	e := c.egressIP(t, "agent", ips, n.itself(), metav1.LabelSelector{})
+	before := e.ready()
+	hosting := before[ips[0].String()]
+	n.runs(pod{name: "a", node: c.nodes[0]})
+	for range 3 {
+		if err := c.KillProcess(t.Context(), hosting, "egret-node"); err != nil {
+			t.Fatal(err)
+		}
+		n.from("a").to(family4or6(c.outside(0), ips[0])).arrivesAs(ips...)
+	}
+	t.Cleanup(func() { c.startAgent(t, hosting) })
+	if err := c.StopProcess(t.Context(), hosting, "egret-node"); err != nil {
+		t.Fatal(err)
+	}
+	n.from("a").to(family4or6(c.outside(0), ips[0])).arrivesAs(ips...)
+	if after := e.ready(); !maps.Equal(before, after) {
+		t.Errorf("moved from %v to %v when the agent stopped", before, after)
+	}
+	if c.healthPort != 0 {
+		e.missed(hosting)
+		n.from("a").to(family4or6(c.outside(0), ips[0])).soonArrivesAs(ips...)
+	}
+	c.startAgent(t, hosting)
+}
+
+func (c *cluster) startAgent(t *testing.T, node string) {
+	t.Helper()
+	if err := c.StartProcess(context.Background(), node, "egret-node"); err != nil {
+		t.Error(err)
+	}
+}
+
+// missed waits until an address has left a node because its agent is away.
+func (e egressIP) missed(node string) {
+	e.t.Helper()
+	within(e.t, agentAwayTimeout, func() error {
+		o, err := e.get()
+		if err != nil {
+			return err
+		}
+		for _, event := range e.c.eventsOf(o.UID) {
+			if strings.Contains(event, "from "+node+" (AgentAway)") {
+				return nil
+			}
+		}
+		return fmt.Errorf("nothing was moved because the agent of %s is away", node)
+	})
+}
