@@ -251,7 +251,7 @@ func (s second) nothingLeft(node int) error {
 	return nil
 }
 
-// TestSecondaryMoves: without its label a node hands over; each pod leaves with the egress IPs all the time.
+// TestSecondaryMoves: without its label a node hands over; before and after, every pod leaves with the egress IPs. What is on the wire meanwhile it does not see.
 func TestSecondaryMoves(t *testing.T) {
 	s := newSecond(t, 51, 0)
 	s.e.readyOn(s.c.nodes[0])
