@@ -51,6 +51,7 @@ func upCommand(o *sandbox.Options) *cobra.Command {
 	f.IntVar(&o.ExternalHosts, "external-hosts", o.ExternalHosts, "number of hosts outside the cluster")
 	f.StringVar((*string)(&o.GatewayMode), "gateway-mode", string(o.GatewayMode), "shared or local")
 	f.StringVar((*string)(&o.IPFamily), "ip-family", string(o.IPFamily), "ipv4, ipv6 or dual")
+	f.IntVar(&o.SecondaryNetworks, "secondary-networks", o.SecondaryNetworks, "number of networks beside the primary one, with a link of every node and host each")
 	f.IntVar(&o.HealthcheckPort, "egressip-node-healthcheck-port", o.HealthcheckPort, "port of the agents' health service (gRPC); 0: egress nodes are probed at TCP port 9")
 	f.IntVar(&o.ReachabilityTimeout, "egressip-reachability-total-timeout", o.ReachabilityTimeout, "seconds of silence after which an egress node is dead; 0: no probes")
 	f.StringVar((*string)(&o.CNI), "cni", string(o.CNI), "pod network: egret, or ptp as the plain reference")

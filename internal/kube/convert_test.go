@@ -48,6 +48,7 @@ func TestNode(t *testing.T) {
 		Name: "n1", Labels: o.Labels, ID: 2, ChassisID: "c1", Ready: true, BootID: "boot", Version: "7",
 		Subnets: mustPrefixes("10.244.1.0/24", "fd00:10:244:1::/64"), Primary: mustPrefixes("172.18.0.2/24", "fd00:18::2/64"),
 		HostAddrs: []netip.Addr{netip.MustParseAddr("172.18.0.2"), netip.MustParseAddr("192.168.1.2")},
+		CIDRs:     mustPrefixes("172.18.0.2/24", "192.168.1.2/24"),
 		Gateways:  []netip.Addr{netip.MustParseAddr("172.18.0.1")},
 		Join:      mustPrefixes("100.64.0.2/16"), Transit: mustPrefixes("100.88.0.2/16"),
 	}

@@ -45,8 +45,16 @@ func noteConflict(h *world.Holding, egressIP string, c world.Conflict) {
 	h.Conflicts[egressIP] = append(h.Conflicts[egressIP], c)
 }
 
-// noteProblem files a problem under the EgressIP that it starts with ("egressip/NAME: text"), or under the node.
+// noteProblem files a problem under the EgressIP that it starts with ("egressip/NAME: text"), under a subnet ("network/CIDR: text"), or under
+// the node.
 func noteProblem(h *world.Holding, problem string) {
+	if network, text, ok := readFault(problem); ok {
+		if h.Faults == nil {
+			h.Faults = map[netip.Prefix]string{}
+		}
+		h.Faults[network] = text
+		return
+	}
 	name, text := "", problem
 	if rest, ok := strings.CutPrefix(problem, "egressip/"); ok {
 		if n, t, ok := strings.Cut(rest, ": "); ok {
@@ -59,6 +67,18 @@ func noteProblem(h *world.Holding, problem string) {
 	if h.Problems[name] == "" {
 		h.Problems[name] = text
 	}
+}
+
+// Fault is the problem that says why a subnet can host nothing.
+func Fault(network netip.Prefix, why string) string {
+	return "network/" + network.String() + ": " + why
+}
+
+func readFault(problem string) (network netip.Prefix, why string, ok bool) {
+	rest, _ := strings.CutPrefix(problem, "network/")
+	cidr, why, _ := strings.Cut(rest, ": ")
+	network, err := netip.ParsePrefix(cidr)
+	return network, why, err == nil && rest != problem
 }
 
 // EgressNode is the object that says what h says, owned by its Node, so that it goes with it.

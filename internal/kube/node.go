@@ -102,7 +102,7 @@ func readHostCIDRs(n *world.Node, text string) error {
 	}
 	ps, err := prefixes(list)
 	for _, p := range ps {
-		n.HostAddrs = append(n.HostAddrs, p.Addr())
+		n.HostAddrs, n.CIDRs = append(n.HostAddrs, p.Addr()), append(n.CIDRs, p)
 	}
 	return err
 }

@@ -38,8 +38,9 @@ type Agent struct {
 
 	reports     *mailbox[Report]
 	annotations *mailbox[map[string]string]
-	last        Report // of the loop alone
-	forwards    []Held // of the loop alone: what the last plan translates to
+	last        Report   // of the loop alone
+	forwards    []Held   // of the loop alone: what the last plan translates to
+	ours        []string // what was last seen of ours on this host
 
 	// guard keeps what this node holds to one holder; ear tells it of others.
 	guard *guard
@@ -106,8 +107,11 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	if n.ChassisID == "" {
 		a.annotations.forget()
 	}
-	a.annotations.put(published(a.self, h, n, a.config))
+	if faultsKnown(w.Holding(a.self), h) {
+		a.annotations.put(published(a.self, h, n, a.config))
+	}
 	a.last = report(n.UID, a.last, o, a.confirmed())
+	a.last.Problems = append(a.last.Problems, faultsOf(h)...)
 	a.last.Conflicts = a.guard.conflicts()
 	if w.Holding(a.self) == nil {
 		a.reports.forget()

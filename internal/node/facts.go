@@ -19,8 +19,9 @@ func hostFacts(h route.Host, c *world.Config) *world.Host {
 	}
 	gateway := func(dev string) bool { return dev == c.Bridge || dev == c.UplinkInterface }
 	out := &world.Host{UplinkMAC: link.MAC, MTU: link.MTU}
+	out.Links = secondaryLinks(h, gateway)
 	for _, a := range h.Addrs {
-		if !countsAsHost(a) {
+		if !countsAsHost(h, a) {
 			continue
 		}
 		ip := a.Prefix.Addr()
@@ -42,19 +43,19 @@ func hostFacts(h route.Host, c *world.Config) *world.Host {
 	return out
 }
 
-// countsAsHost leaves out what is not the host's own: the management port, what we added, what is valid on its link only.
-func countsAsHost(a route.Address) bool {
+// countsAsHost leaves out what is not the host's own: the management port, OVS' bridges, what we added, what is valid on its link only.
+func countsAsHost(h route.Host, a route.Address) bool {
 	ip := a.Prefix.Addr()
-	return !a.Ours && a.Dev != world.ManagementPort && !strings.HasPrefix(a.Dev, "br-") && ip.IsGlobalUnicast() && !ip.IsLinkLocalUnicast()
+	l, _ := h.Link(a.Dev)
+	ovs := strings.HasPrefix(a.Dev, "br-") && l.Kind != "bridge"
+	return !a.Ours && a.Dev != world.ManagementPort && !ovs && ip.IsGlobalUnicast() && !ip.IsLinkLocalUnicast()
 }
 
 // published is what the others must know of this host.
 func published(self string, h *world.Host, n *world.Node, c *world.Config) map[string]string {
 	f := kube.HostFacts{
 		Zone: self, ChassisID: self, Mode: c.GatewayMode, Bridge: c.Bridge, UplinkMAC: h.UplinkMAC, Primary: h.Primary, Gateways: h.Gateways,
-	}
-	for _, a := range h.Addrs {
-		f.HostCIDRs = append(f.HostCIDRs, world.Single(a))
+		HostCIDRs: h.CIDRs(),
 	}
 	if n != nil && len(n.Subnets) > 0 {
 		f.ManagementMAC = world.MAC(world.Nth(n.Subnets[0], 2))

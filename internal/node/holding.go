@@ -2,11 +2,10 @@ package node
 
 import (
 	"cmp"
-	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
+	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 )
@@ -37,20 +36,14 @@ func (r Report) Equal(o Report) bool {
 	return r.Owner == o.Owner && slices.Equal(r.Holding, o.Holding) && slices.Equal(r.Problems, o.Problems) && slices.Equal(r.Conflicts, o.Conflicts)
 }
 
-// translates lists the egress IPs that a plan translates to: its NAT rows whose owner is an EgressIP.
+// translates lists the egress IPs that a plan translates to.
 func translates(s *plan.State) []Held {
-	found := map[Held]struct{}{}
-	for id, row := range s.NB.Rows() {
-		name, ok := strings.CutPrefix(s.NB.Owner(id), "egressip/")
-		if id.Table != "NAT" || !ok {
-			continue
-		}
-		external, _ := row.Cols["external_ip"].(string)
-		if ip, err := netip.ParseAddr(external); err == nil {
-			found[Held{name, ip}] = struct{}{}
-		}
+	var found []Held
+	for t := range egressip.Translations(s) {
+		found = append(found, Held(t))
 	}
-	return slices.SortedFunc(maps.Keys(found), Held.compare)
+	slices.SortFunc(found, Held.compare)
+	return found
 }
 
 // compare orders by EgressIP, then by address.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/feature/gateway"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/nft"
@@ -45,7 +46,7 @@ const patience = 3 * time.Second
 func newBlocked(read []reading, log *slog.Logger) *blocked {
 	return &blocked{log: log, read: read, sums: map[string]sum{},
 		total: prometheus.NewDesc("egret_node_blocked_packets_total",
-			"Packets of the cluster network that were not translated and were dropped on their way out, by where: bridge (the gateway bridge's flows), host (the host's forwarding).",
+			"Packets of the cluster network that were not translated and were dropped on their way out, by where: bridge (the gateway bridge's flows), host (the host's forwarding), link (links that egress IPs are on; nothing is counted while there is none).",
 			[]string{"path"}, nil)}
 }
 
@@ -71,7 +72,8 @@ func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, pl
 		}
 		return rules, err
 	}
-	m.Registry.MustRegister(newBlocked([]reading{{"bridge", bridge}, {"host", host}}, log))
+	link := func(ctx context.Context) (map[string]uint64, error) { return nft.Packets(ctx, egressip.GuardChain) }
+	m.Registry.MustRegister(newBlocked([]reading{{"bridge", bridge}, {"host", host}, {"link", link}}, log))
 }
 
 // Describe is part of prometheus.Collector.

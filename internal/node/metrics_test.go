@@ -32,7 +32,7 @@ func TestBlockedNeverFalls(t *testing.T) {
 		want string
 	}{{5, nil, "6"}, {7, nil, "8"}, {7, errors.New("away"), "8"}, {2, nil, "10"}, {3, nil, "11"}} {
 		counts["a"], err = step.a, step.err
-		want := `# HELP egret_node_blocked_packets_total Packets of the cluster network that were not translated and were dropped on their way out, by where: bridge (the gateway bridge's flows), host (the host's forwarding).
+		want := `# HELP egret_node_blocked_packets_total Packets of the cluster network that were not translated and were dropped on their way out, by where: bridge (the gateway bridge's flows), host (the host's forwarding), link (links that egress IPs are on; nothing is counted while there is none).
 # TYPE egret_node_blocked_packets_total counter
 egret_node_blocked_packets_total{path="bridge"} ` + step.want + `
 egret_node_blocked_packets_total{path="host"} 0

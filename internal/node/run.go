@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/egret-net/egret/internal/cni"
@@ -117,6 +118,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 		plane.For(plan.InNB|plan.InSetElems, t.nb),
 		plane.For(plan.InAnnouncements, t.link),
 		plane.For(plan.InSources|plan.InSourceExempt, conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)),
+		plane.For(plan.InSources|plan.InSourceExempt, conntrack.New(conntrack.Kernel{}, conntrack.Kernel{}, func() map[string]conntrack.Own { return hostSources(o) }, log)),
 	}
 	return t, nil
 }
@@ -133,6 +135,15 @@ func ownSources(ctx context.Context, o Options) map[string]conntrack.Own {
 		own.Pods = append(own.Pods, s.CIDR)
 	}
 	return map[string]conntrack.Own{plan.GatewayRouter(o.Node): own}
+}
+
+// hostSources say how to tell connections through the host's kernel that were given an egress IP: by their mark. Others are not ours to judge.
+func hostSources(o Options) map[string]conntrack.Own {
+	own := conntrack.Own{Mark: plan.MarkEgressLink, Mask: plan.MarkEgressLinkMask}
+	for _, s := range o.Config.ClusterSubnets {
+		own.Pods = append(own.Pods, s.CIDR)
+	}
+	return map[string]conntrack.Own{plan.HostKernel: own}
 }
 
 // afterBoot empties the logical network when the agent first starts after a boot. The databases are on disk and still say what this node held
@@ -242,6 +253,10 @@ func (a *Agent) readHost(ctx context.Context) {
 	}
 	if facts := hostFacts(h, a.config); facts != nil {
 		a.loop.Do(func(w *world.World) []world.Touch { return w.SetHost(facts) })
+	}
+	if !slices.Equal(h.Ours, a.ours) { // by us, or by somebody who took of it
+		a.ours = h.Ours
+		a.loop.Wake()
 	}
 }
 

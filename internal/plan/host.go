@@ -91,7 +91,7 @@ type Announcement struct {
 
 // Source is a pod whose connections a gateway router of this node translates.
 type Source struct {
-	Router string // logical router's name
+	Router string // logical router's name, or HostKernel
 	Pod    netip.Addr
 }
 

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -36,6 +37,8 @@ func (c *Cluster) Datapath() string { return c.state.Datapath }
 type Member struct {
 	Name string       `json:"name"`
 	IPs  []netip.Addr `json:"ips"` // on the primary network, IPv4 first
+	// Secondary are the addresses on the secondary networks, in their order: those of eth1 first.
+	Secondary [][]netip.Addr `json:"secondary,omitempty"`
 }
 
 // Nodes lists the nodes in their order: the first ones run the controllers.
@@ -47,7 +50,15 @@ func (c *Cluster) ExternalHosts() []Member { return members(c.layout.hosts()) }
 func members(endpoints []endpoint) []Member {
 	list := []Member{}
 	for _, e := range endpoints {
-		list = append(list, Member{e.name, e.ips})
+		m := Member{Name: e.name, IPs: e.ips}
+		for _, link := range e.secondary {
+			var ips []netip.Addr
+			for _, p := range link.ips {
+				ips = append(ips, p.Addr())
+			}
+			m.Secondary = append(m.Secondary, ips)
+		}
+		list = append(list, m)
 	}
 	return list
 }
@@ -57,6 +68,9 @@ func (c *Cluster) FabricNetns() string { return c.layout.fabricNetns() }
 
 // FabricBridge is the bridge inside FabricNetns.
 func (c *Cluster) FabricBridge() string { return bridge }
+
+// SecondaryBridge is the bridge inside FabricNetns of the network of eth<i>, from 1.
+func (c *Cluster) SecondaryBridge(i int) string { return secondaryBridge(i) }
 
 // FabricPort is the interface inside FabricNetns that a node or host is plugged into; empty if there is none of the name.
 func (c *Cluster) FabricPort(name string) string {
@@ -81,7 +95,7 @@ type Status struct {
 	Kubeconfig    string       `json:"kubeconfig"`
 	Nodes         []NodeStatus `json:"nodes"`
 	ExternalHosts []Member     `json:"externalHosts"`
-	Networks      []Network    `json:"networks"` // the primary one first
+	Networks      []Network    `json:"networks"` // the primary one first, then those of eth1, eth2, ...
 }
 
 // NodeStatus is a node and whether Kubernetes says it is Ready.
@@ -103,12 +117,19 @@ func (c *Cluster) Status(ctx context.Context) Status {
 	for _, m := range c.Nodes() {
 		s.Nodes = append(s.Nodes, NodeStatus{m, ready[m.Name]})
 	}
-	primary := Network{Name: "primary"}
-	for _, p := range c.layout.primary {
-		primary.Subnets = append(primary.Subnets, p.prefix)
+	s.Networks = []Network{network("primary", c.layout.primary)}
+	for i, subnets := range c.layout.secondary {
+		s.Networks = append(s.Networks, network(fmt.Sprint("secondary-", i+1), subnets))
 	}
-	s.Networks = []Network{primary}
 	return s
+}
+
+func network(name string, subnets []subnet) Network {
+	n := Network{Name: name}
+	for _, s := range subnets {
+		n.Subnets = append(n.Subnets, s.prefix)
+	}
+	return n
 }
 
 func (c *Cluster) readyNodes(ctx context.Context) map[string]bool {

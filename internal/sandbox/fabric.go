@@ -12,45 +12,61 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ensureFabric makes the bridge that everything is plugged into, in a network namespace of its own, with the primary
-// network's gateway addresses on it.
+// ensureFabric makes the bridges that everything is plugged into, in a network namespace of their own. The primary network's gateway
+// addresses are on the first; secondary networks lead nowhere else.
 func ensureFabric(l layout) error {
 	if _, err := ensureNetns(l.fabricNetns()); err != nil {
 		return err
 	}
 	return InNetns(l.fabricNetns(), func() error {
-		if _, err := netlink.LinkByName(bridge); err == nil {
-			return nil
+		if err := ensureBridge(bridge, 0, l.prefixedAll(l.gateways())); err != nil {
+			return err
 		}
-		quietIPv6()
-		// Snooping would hold back IPv6 neighbour discovery until a querier shows up.
-		snooping := false
-		// Without an address of its own, a bridge takes the lowest of its ports' and changes it as they come and go.
-		attrs := netlink.LinkAttrs{Name: bridge, HardwareAddr: hardwareAddr(gatewayNumber)}
-		b := &netlink.Bridge{LinkAttrs: attrs, MulticastSnooping: &snooping}
-		if err := netlink.LinkAdd(b); err != nil {
-			return fmt.Errorf("make bridge %s: %w", bridge, err)
+		for i := range l.secondary {
+			if err := ensureBridge(secondaryBridge(i+1), i+1, nil); err != nil {
+				return err
+			}
 		}
-		// Filters of the machine's br_netfilter have no business here.
-		for _, table := range []string{"iptables", "ip6tables", "arptables"} {
-			_ = writeSysctl("net/bridge/bridge-nf-call-"+table, "0") // absent without br_netfilter
-		}
-		return setUp(bridge, l, l.gateways())
+		return nil
 	})
 }
 
-// plug connects an endpoint to the fabric with a fresh pair of links and gives it its addresses and default routes.
+// ensureBridge makes the bridge of the network of eth<i>.
+func ensureBridge(name string, i int, ips []netip.Prefix) error {
+	if _, err := netlink.LinkByName(name); err == nil {
+		return nil
+	}
+	quietIPv6()
+	// Snooping would hold back IPv6 neighbour discovery until a querier shows up.
+	snooping := false
+	// Without an address of its own, a bridge takes the lowest of its ports' and changes it as they come and go.
+	attrs := netlink.LinkAttrs{Name: name, HardwareAddr: hardwareAddr(i, gatewayNumber)}
+	b := &netlink.Bridge{LinkAttrs: attrs, MulticastSnooping: &snooping}
+	if err := netlink.LinkAdd(b); err != nil {
+		return fmt.Errorf("make bridge %s: %w", name, err)
+	}
+	// Filters of the machine's br_netfilter have no business here.
+	for _, table := range []string{"iptables", "ip6tables", "arptables"} {
+		_ = writeSysctl("net/bridge/bridge-nf-call-"+table, "0") // absent without br_netfilter
+	}
+	return setUp(name, ips)
+}
+
+// plug connects an endpoint to the fabric with a fresh pair of links for each network and gives it its addresses and default routes.
 func plug(l layout, e endpoint) error {
 	if _, err := ensureNetns(e.netns); err != nil {
 		return err
 	}
-	if err := InNetns(l.fabricNetns(), func() error { return addPair(e) }); err != nil {
+	links := append([]fabricLink{{bridge, e.port, uplink, e.mac, l.prefixedAll(e.ips)}}, e.secondary...)
+	if err := InNetns(l.fabricNetns(), func() error { return addPairs(e, links) }); err != nil {
 		return fmt.Errorf("connect %s to the fabric: %w", e.name, err)
 	}
 	err := InNetns(e.netns, func() error {
 		quietIPv6()
-		if err := setUp(uplink, l, e.ips); err != nil {
-			return err
+		for _, link := range links {
+			if err := setUp(link.name, link.ips); err != nil {
+				return err
+			}
 		}
 		return addDefaultRoutes(l.gateways())
 	})
@@ -68,36 +84,54 @@ func plugged(l layout, e endpoint) bool {
 	}) == nil
 }
 
-// unplug takes an endpoint's link away, at once and from both sides.
+// unplug takes an endpoint's links away, at once and from both sides.
 func unplug(l layout, e endpoint) error {
 	if !isNetns(l.fabricNetns()) {
 		return nil
 	}
 	return InNetns(l.fabricNetns(), func() error {
-		link, err := netlink.LinkByName(e.port)
-		if errors.As(err, &netlink.LinkNotFoundError{}) {
-			return nil
+		gone := deletePort(e.port)
+		for _, link := range e.secondary {
+			gone = errors.Join(gone, deletePort(link.port))
 		}
-		if err != nil {
-			return err
-		}
-		return netlink.LinkDel(link)
+		return gone
 	})
 }
 
-// addPair makes the two links; it runs in the fabric's namespace.
-func addPair(e endpoint) error {
+// deletePort takes a link and its peer away; no error if there is none.
+func deletePort(name string) error {
+	link, err := netlink.LinkByName(name)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return netlink.LinkDel(link)
+}
+
+// addPairs makes two links for each network; it runs in the fabric's namespace.
+func addPairs(e endpoint, links []fabricLink) error {
 	ns, err := os.Open(netnsPath(e.netns))
 	if err != nil {
 		return err
 	}
 	defer ns.Close()
-	master, err := netlink.LinkByName(bridge)
+	for _, link := range links {
+		if err := addPair(ns, link); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addPair(ns *os.File, link fabricLink) error {
+	master, err := netlink.LinkByName(link.bridge)
 	if err != nil {
 		return err
 	}
-	pair := netlink.NewVeth(netlink.LinkAttrs{Name: e.port, MasterIndex: master.Attrs().Index})
-	pair.PeerName, pair.PeerNamespace, pair.PeerHardwareAddr = uplink, netlink.NsFd(int(ns.Fd())), e.mac
+	pair := netlink.NewVeth(netlink.LinkAttrs{Name: link.port, MasterIndex: master.Attrs().Index})
+	pair.PeerName, pair.PeerNamespace, pair.PeerHardwareAddr = link.name, netlink.NsFd(int(ns.Fd())), link.mac
 	if err := netlink.LinkAdd(pair); err != nil {
 		return err
 	}
@@ -105,7 +139,7 @@ func addPair(e endpoint) error {
 }
 
 // setUp brings lo and the named link up and gives the latter the addresses; it runs in their namespace.
-func setUp(name string, l layout, ips []netip.Addr) error {
+func setUp(name string, ips []netip.Prefix) error {
 	for _, n := range []string{"lo", name} {
 		link, err := netlink.LinkByName(n)
 		if err != nil {
@@ -120,10 +154,9 @@ func setUp(name string, l layout, ips []netip.Addr) error {
 		if err := txChecksumOff(n); err != nil {
 			return err
 		}
-		for _, ip := range ips {
-			p := l.prefixed(ip)
-			a := &netlink.Addr{IPNet: &net.IPNet{IP: ip.AsSlice(), Mask: net.CIDRMask(p.Bits(), ip.BitLen())}}
-			if ip.Is6() {
+		for _, p := range ips {
+			a := &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}}
+			if p.Addr().Is6() {
 				a.Flags = unix.IFA_F_NODAD
 			}
 			if err := netlink.AddrReplace(link, a); err != nil {

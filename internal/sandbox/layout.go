@@ -12,7 +12,7 @@ const (
 	APIPort      = 6443
 	ClientIPPort = 8080      // of external hosts: http://IP:8080/clientip
 	uplink       = "eth0"    // of nodes, external hosts and the control plane
-	bridge       = "fabric0" // in the fabric's network namespace
+	bridge       = "fabric0" // of the primary network, in the fabric's network namespace
 )
 
 // subnet is one network of the sandbox and the families' numbers in it.
@@ -23,10 +23,11 @@ type subnet struct {
 
 // layout is the plan of a sandbox: names and addresses, nothing that exists.
 type layout struct {
-	options Options
-	primary []subnet
-	pods    []podRange
-	service []netip.Prefix
+	options   Options
+	primary   []subnet
+	secondary [][]subnet // by network, from the one of eth1 on
+	pods      []podRange
+	service   []netip.Prefix
 }
 
 // podRange is the pods' network: a subnet of bits length for each node.
@@ -64,6 +65,15 @@ type endpoint struct {
 	port  string // its interface on the fabric bridge
 	mac   net.HardwareAddr
 	ips   []netip.Addr
+	// secondary are its links into the secondary networks.
+	secondary []fabricLink
+}
+
+// fabricLink is an endpoint's link into one network.
+type fabricLink struct {
+	bridge, port, name string // in the fabric, in the fabric, in the endpoint
+	mac                net.HardwareAddr
+	ips                []netip.Prefix
 }
 
 func newLayout(o Options) layout {
@@ -78,7 +88,22 @@ func newLayout(o Options) layout {
 		l.pods = append(l.pods, podRange{netip.MustParsePrefix("fd00:10:244::/48"), 64})
 		l.service = append(l.service, netip.MustParsePrefix("fd00:10:96::/112"))
 	}
+	for i := 1; i <= o.SecondaryNetworks; i++ {
+		l.secondary = append(l.secondary, secondarySubnets(o.IPFamily, i))
+	}
 	return l
+}
+
+// secondarySubnets are those of the network of eth<i>.
+func secondarySubnets(family IPFamily, i int) []subnet {
+	var out []subnet
+	if family != IPv6 {
+		out = append(out, subnet{netip.MustParsePrefix(fmt.Sprintf("172.19.%d.0/24", i)), fmt.Sprintf("172.19.%d.", i) + "%d"})
+	}
+	if family != IPv4 {
+		out = append(out, subnet{netip.MustParsePrefix(fmt.Sprintf("fc00:f853:cce:%d::/64", i)), fmt.Sprintf("fc00:f853:cce:%d::", i) + "%d"})
+	}
+	return out
 }
 
 // numbers in the primary network.
@@ -92,19 +117,39 @@ const (
 func (l layout) addresses(number int) []netip.Addr {
 	var ips []netip.Addr
 	for _, s := range l.primary {
-		ips = append(ips, netip.MustParseAddr(fmt.Sprintf(s.pattern, number)))
+		ips = append(ips, s.address(number))
 	}
 	return ips
 }
 
-func (l layout) endpoint(short string, number int) endpoint {
-	full := l.options.Name + "-" + short
-	return endpoint{name: full, netns: full, port: short, mac: hardwareAddr(number), ips: l.addresses(number)}
+func (s subnet) address(number int) netip.Addr {
+	return netip.MustParseAddr(fmt.Sprintf(s.pattern, number))
 }
 
-// hardwareAddr is a locally administered address. A network card keeps its own over a reboot, and neighbours remember it.
-func hardwareAddr(number int) net.HardwareAddr {
-	return net.HardwareAddr{0x02, 0xe6, 0xac, 0x12, 0x00, byte(number)}
+func (l layout) endpoint(short string, number int) endpoint {
+	full := l.options.Name + "-" + short
+	return endpoint{name: full, netns: full, port: short, mac: hardwareAddr(0, number), ips: l.addresses(number)}
+}
+
+// everywhere is an endpoint with a link into each secondary network.
+func (l layout) everywhere(short string, number int) endpoint {
+	e := l.endpoint(short, number)
+	for i, subnets := range l.secondary {
+		link := fabricLink{secondaryBridge(i + 1), fmt.Sprintf("%s-%d", short, i+1), fmt.Sprintf("eth%d", i+1), hardwareAddr(i+1, number), nil}
+		for _, s := range subnets {
+			link.ips = append(link.ips, netip.PrefixFrom(s.address(number), s.prefix.Bits()))
+		}
+		e.secondary = append(e.secondary, link)
+	}
+	return e
+}
+
+// secondaryBridge is the bridge of the network of eth<i>, in the fabric's network namespace.
+func secondaryBridge(i int) string { return fmt.Sprintf("fabric%d", i) }
+
+// hardwareAddr is a locally administered address, in the network of eth<i>. A network card keeps its own over a reboot, and neighbours remember it.
+func hardwareAddr(i, number int) net.HardwareAddr {
+	return net.HardwareAddr{0x02, 0xe6, 0xac, 0x12, byte(i), byte(number)}
 }
 
 func (l layout) fabricNetns() string { return l.options.Name + "-fabric" }
@@ -117,7 +162,7 @@ func (l layout) controlPlane() endpoint { return l.endpoint("cp", controlPlaneNu
 func (l layout) nodes() []endpoint {
 	var nodes []endpoint
 	for i := range l.options.Nodes {
-		nodes = append(nodes, l.endpoint(fmt.Sprintf("n%d", i+1), firstNodeNumber+i))
+		nodes = append(nodes, l.everywhere(fmt.Sprintf("n%d", i+1), firstNodeNumber+i))
 	}
 	return nodes
 }
@@ -125,7 +170,7 @@ func (l layout) nodes() []endpoint {
 func (l layout) hosts() []endpoint {
 	var hosts []endpoint
 	for i := range l.options.ExternalHosts {
-		hosts = append(hosts, l.endpoint(fmt.Sprintf("ext%d", i+1), firstHostNumber+i))
+		hosts = append(hosts, l.everywhere(fmt.Sprintf("ext%d", i+1), firstHostNumber+i))
 	}
 	return hosts
 }
@@ -138,6 +183,14 @@ func (l layout) prefixed(a netip.Addr) netip.Prefix {
 		}
 	}
 	return netip.PrefixFrom(a, a.BitLen())
+}
+
+func (l layout) prefixedAll(as []netip.Addr) []netip.Prefix {
+	var out []netip.Prefix
+	for _, a := range as {
+		out = append(out, l.prefixed(a))
+	}
+	return out
 }
 
 // apiURL is the API server as nodes and pods reach it.

@@ -55,7 +55,9 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestEveryMemberIsItsOwn(t *testing.T) {
-	o := options(func(o *Options) { o.Nodes, o.ExternalHosts, o.IPFamily = maxNodes, maxHosts, Dual })
+	o := options(func(o *Options) {
+		o.Nodes, o.ExternalHosts, o.IPFamily, o.SecondaryNetworks = maxNodes, maxHosts, Dual, maxSecondary
+	})
 	if err := o.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,11 +72,18 @@ func TestEveryMemberIsItsOwn(t *testing.T) {
 	for _, gw := range l.gateways() {
 		take(gw.String(), "the gateway")
 	}
-	take(hardwareAddr(gatewayNumber).String(), "the gateway")
+	take(hardwareAddr(0, gatewayNumber).String(), "the gateway")
 	for _, e := range append(append(l.nodes(), l.hosts()...), l.controlPlane()) {
 		take(e.netns, e.name)
 		take("port "+e.port, e.name)
 		take(e.mac.String(), e.name)
+		for _, link := range e.secondary {
+			take("port "+link.port, e.name)
+			take(link.mac.String(), e.name)
+			for _, p := range link.ips {
+				take(p.String(), e.name)
+			}
+		}
 		for _, ip := range e.ips {
 			take(ip.String(), e.name)
 			if !l.prefixed(ip).Contains(l.gateways()[0]) && !l.prefixed(ip).Contains(l.gateways()[1]) {
@@ -102,17 +111,18 @@ func TestNamesOfOneSandboxAreNotAnothers(t *testing.T) {
 
 func TestOptionsThatCannotWork(t *testing.T) {
 	for text, change := range map[string]func(*Options){
-		`name "a/b"`:          func(o *Options) { o.Name = "a/b" },
-		`name ""`:             func(o *Options) { o.Name = "" },
-		"0 nodes":             func(o *Options) { o.Nodes = 0 },
-		"91 nodes":            func(o *Options) { o.Nodes = 91 },
-		"-1 external hosts":   func(o *Options) { o.ExternalHosts = -1 },
-		`gateway mode "both"`: func(o *Options) { o.GatewayMode = "both" },
-		"port 70000":          func(o *Options) { o.HealthcheckPort = 70000 },
-		"timeout of -1 s":     func(o *Options) { o.ReachabilityTimeout = -1 },
-		`IP family "6"`:       func(o *Options) { o.IPFamily = "6" },
-		`pod network "x"`:     func(o *Options) { o.CNI = "x" },
-		"absolute paths":      func(o *Options) { o.StateDir = "here" },
+		`name "a/b"`:            func(o *Options) { o.Name = "a/b" },
+		`name ""`:               func(o *Options) { o.Name = "" },
+		"0 nodes":               func(o *Options) { o.Nodes = 0 },
+		"91 nodes":              func(o *Options) { o.Nodes = 91 },
+		"-1 external hosts":     func(o *Options) { o.ExternalHosts = -1 },
+		"10 secondary networks": func(o *Options) { o.SecondaryNetworks = 10 },
+		`gateway mode "both"`:   func(o *Options) { o.GatewayMode = "both" },
+		"port 70000":            func(o *Options) { o.HealthcheckPort = 70000 },
+		"timeout of -1 s":       func(o *Options) { o.ReachabilityTimeout = -1 },
+		`IP family "6"`:         func(o *Options) { o.IPFamily = "6" },
+		`pod network "x"`:       func(o *Options) { o.CNI = "x" },
+		"absolute paths":        func(o *Options) { o.StateDir = "here" },
 	} {
 		if err := options(change).Validate(); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("want an error with %q, have %v", text, err)

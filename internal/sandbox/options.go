@@ -39,8 +39,9 @@ const (
 )
 
 const (
-	maxNodes = 90
-	maxHosts = 90
+	maxNodes     = 90
+	maxHosts     = 90
+	maxSecondary = 9
 )
 
 // Options describe a sandbox. Defaults fills what is left out.
@@ -51,6 +52,8 @@ type Options struct {
 	GatewayMode   GatewayMode `json:"gatewayMode"`
 	IPFamily      IPFamily    `json:"ipFamily"`
 	CNI           CNI         `json:"cni"`
+	// SecondaryNetworks are fabrics beside the primary one: every node and external host has a link into each (eth1, eth2, ...).
+	SecondaryNetworks int `json:"secondaryNetworks"`
 	// HealthcheckPort and ReachabilityTimeout, in seconds, are agents' and controllers' flags --egressip-node-healthcheck-port and
 	// --egressip-reachability-total-timeout.
 	HealthcheckPort     int  `json:"healthcheckPort"`
@@ -90,6 +93,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("%d nodes: want 1 to %d", o.Nodes, maxNodes)
 	case o.ExternalHosts < 0 || o.ExternalHosts > maxHosts:
 		return fmt.Errorf("%d external hosts: want 0 to %d", o.ExternalHosts, maxHosts)
+	case o.SecondaryNetworks < 0 || o.SecondaryNetworks > maxSecondary:
+		return fmt.Errorf("%d secondary networks: want 0 to %d", o.SecondaryNetworks, maxSecondary)
 	case o.GatewayMode != Shared && o.GatewayMode != Local:
 		return fmt.Errorf("gateway mode %q: want %s or %s", o.GatewayMode, Shared, Local)
 	case o.IPFamily != IPv4 && o.IPFamily != IPv6 && o.IPFamily != Dual:

@@ -116,8 +116,8 @@ func adopt(l layout, p *progress) (state, error) {
 
 // wanted is the text of what a user can ask for.
 func (o Options) wanted() string {
-	return fmt.Sprintf("--nodes %d --external-hosts %d --gateway-mode %s --ip-family %s --cni %s, without Kubernetes: %t",
-		o.Nodes, o.ExternalHosts, o.GatewayMode, o.IPFamily, o.CNI, o.NoKubernetes)
+	return fmt.Sprintf("--nodes %d --external-hosts %d --gateway-mode %s --ip-family %s --cni %s --secondary-networks %d, without Kubernetes: %t",
+		o.Nodes, o.ExternalHosts, o.GatewayMode, o.IPFamily, o.CNI, o.SecondaryNetworks, o.NoKubernetes)
 }
 
 // datapath is OVS' on this machine: the kernel's where its module loads.

@@ -3,29 +3,113 @@ package trace
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
 )
+
+// uplink is the link by which packets leave that no rule of ours routes elsewhere.
+const uplink = "uplink"
 
 // host is the kernel of a node, for packets that come out of its management port.
 func (w walker) host() []End {
 	if w.zone().local[w.p.Dst] != "" {
 		return w.end(ToHost, "")
 	}
-	for _, rule := range w.rules("forward") {
-		if verdict, ok := w.applies(rule); ok && verdict == "drop" {
-			return w.end(Dropped, "host rule %s", rule)
-		}
+	w.mark, w.oif = 0, ""
+	w = w.marked().routed()
+	if rule, ok := w.dropping("forward"); ok {
+		return w.end(Dropped, "host rule %s", rule)
 	}
-	for _, rule := range w.rules("postrouting") {
-		if verdict, ok := w.applies(rule); ok && verdict == "masquerade" {
-			w.p.Src = w.uplinkAddress()
+	w, dropped := w.translated("OVN-KUBE-EGRESS-IP-MULTI-NIC", "postrouting")
+	if dropped != "" {
+		return w.end(Dropped, "host rule %s", dropped)
+	}
+	if rule, ok := w.dropping("egress-ip-guard"); ok {
+		return w.end(Dropped, "host rule %s", rule)
+	}
+	if w.oif == uplink {
+		return w.bridge("LOCAL")
+	}
+	return w.arrive()
+}
+
+// marked is what the prerouting chain makes of the packet.
+func (w walker) marked() walker {
+	for _, rule := range w.rules("egress-ip-mark") {
+		if verdict, ok := w.applies(rule); ok && strings.HasPrefix(verdict, "meta mark set 0x") {
+			n, _ := strconv.ParseUint(strings.Fields(verdict)[3], 0, 32)
+			w.mark = int(n)
 			w = w.step("host rule %s", rule)
-			break
 		}
 	}
-	return w.bridge("LOCAL")
+	return w
+}
+
+// routed finds the link by the policy routing rules of ours.
+func (w walker) routed() walker {
+	var rules []plan.Rule
+	for r := range w.zone().state.Rules.Rows() {
+		if r.V6 == w.p.Src.Is6() && uint32(w.mark)&r.Mask == r.Mark && in(r.Src, w.p.Src) && in(r.Dst, w.p.Dst) {
+			rules = append(rules, r)
+		}
+	}
+	slices.SortFunc(rules, func(a, b plan.Rule) int { return a.Priority - b.Priority })
+	w.oif = uplink
+	for _, r := range rules {
+		if dev, ok := w.lookup(r.Table); ok {
+			w.oif = dev
+			return w.step("rule %s, by %s", r, dev)
+		}
+	}
+	return w
+}
+
+// lookup is the longest route of a table.
+func (w walker) lookup(table int) (dev string, ok bool) {
+	longest := -1
+	for k, r := range w.zone().state.Routes.Rows() {
+		if k.Table == table && k.Dst.Contains(w.p.Dst) && k.Dst.Bits() > longest {
+			longest, dev = k.Dst.Bits(), r.Dev
+		}
+	}
+	return dev, longest >= 0
+}
+
+// in takes a zero prefix for all.
+func in(p netip.Prefix, a netip.Addr) bool { return !p.IsValid() || p.Contains(a) }
+
+// dropping is the rule of a filter chain that drops the packet.
+func (w walker) dropping(chain string) (rule string, ok bool) {
+	for _, rule := range w.rules(chain) {
+		if verdict, ok := w.applies(rule); ok && verdict == "drop" {
+			return rule, true
+		}
+	}
+	return "", false
+}
+
+// translated is what the first rule of the chains that translates makes of the packet.
+func (w walker) translated(chains ...string) (out walker, dropped string) {
+	for _, chain := range chains {
+		for _, rule := range w.rules(chain) {
+			verdict, ok := w.applies(rule)
+			words := strings.Fields(verdict)
+			switch {
+			case !ok || len(words) == 0:
+				continue
+			case words[0] == "drop":
+				return w, rule
+			case words[0] == "snat":
+				w.p.Src, _ = netip.ParseAddr(words[len(words)-1])
+			default:
+				w.p.Src = w.linkAddress()
+			}
+			return w.step("host rule %s", rule), ""
+		}
+	}
+	return w, ""
 }
 
 // rules are a chain's rules in order.
@@ -45,41 +129,72 @@ func (w walker) rules(chain string) []string {
 	return out
 }
 
-// uplinkAddress is the address that masquerading over the uplink gives.
-func (w walker) uplinkAddress() netip.Addr {
-	for a, dev := range w.zone().local {
-		if dev == "uplink" && a.Is4() == w.p.Src.Is4() {
-			return a
+// linkAddress is the address that masquerading gives: the uplink's, which the gateway router shares. That of other links no plan tells.
+func (w walker) linkAddress() netip.Addr {
+	r := w.zone().routers[plan.GatewayRouter(w.node)]
+	if w.oif != uplink || r == nil {
+		return netip.Addr{}
+	}
+	for _, p := range r.networks["rtoe-"+r.name] {
+		if p.Addr().Is4() == w.p.Src.Is4() {
+			return p.Addr()
 		}
 	}
 	return netip.Addr{}
 }
 
-// applies reads a rule of ours: comparisons, "counter", and a verdict.
+// applies reads a rule of ours: comparisons, "counter", and what is left, a statement or a verdict.
 func (w walker) applies(rule string) (verdict string, ok bool) {
 	words := strings.Fields(rule)
 	for len(words) > 0 {
-		switch words[0] {
-		case "counter":
-			words = words[1:]
-		case "iifname", "oifname":
-			n, holds := compare(words[1:], func(v string) bool { return w.interfaceIs(words[0], strings.Trim(v, `"`)) })
-			if words = words[1+n:]; !holds {
-				return "", false
-			}
-		case "ip", "ip6":
-			if (words[0] == "ip") != w.p.Src.Is4() {
-				return "", false
-			}
-			n, holds := compare(words[2:], func(v string) bool { return within(v, w.field(words[1])) })
-			if words = words[2+n:]; !holds {
-				return "", false
-			}
-		default:
-			return words[0], true
+		n, holds := w.condition(words)
+		if n == 0 {
+			return strings.Join(words, " "), true
 		}
+		if !holds {
+			return "", false
+		}
+		words = words[n:]
 	}
 	return "", true
+}
+
+// condition reads one, and says how many words that were; 0 for a statement.
+func (w walker) condition(words []string) (n int, holds bool) {
+	switch words[0] {
+	case "counter":
+		return 1, true
+	case "iifname", "oifname":
+		n, holds := compare(words[1:], func(v string) bool { return w.interfaceIs(words[0], strings.Trim(v, `"`)) })
+		return n + 1, holds
+	case "ip", "ip6":
+		n, holds := compare(words[2:], func(v string) bool { return w.within(v, w.field(words[1])) })
+		return n + 2, holds && (words[0] == "ip") == w.p.Src.Is4()
+	case "ct":
+		if words[1] == "direction" {
+			return 3, (words[2] == "reply") == w.p.Reply
+		}
+		return 4, false // ct mark VALUE ...: of replies that come back, which are not walked
+	case "meta":
+		return w.metaCondition(words[1:])
+	}
+	return 0, false
+}
+
+// metaCondition reads `mark [& MASK] [!=] VALUE` and `nfproto NAME`, after meta.
+func (w walker) metaCondition(words []string) (n int, holds bool) {
+	number := func(s string) int { v, _ := strconv.ParseUint(s, 0, 32); return int(v) }
+	switch {
+	case words[0] == "nfproto":
+		return 3, (words[1] == "ipv4") == w.p.Src.Is4()
+	case words[1] == "set":
+		return 0, false
+	case words[1] == "&":
+		n, holds := compare(words[3:], func(v string) bool { return w.mark&number(words[2]) == number(v) })
+		return n + 4, holds
+	}
+	n, holds = compare(words[1:], func(v string) bool { return w.mark == number(v) })
+	return n + 2, holds
 }
 
 func (w walker) field(name string) netip.Addr {
@@ -89,9 +204,21 @@ func (w walker) field(name string) netip.Addr {
 	return w.p.Dst
 }
 
-// interfaceIs knows that the packet came from the management port and leaves by the uplink.
+// within is for a prefix, an address, or @SET.
+func (w walker) within(text string, a netip.Addr) bool {
+	if set, ok := strings.CutPrefix(text, "@"); ok {
+		_, has := w.zone().state.NFTElems[plan.NFTElem{Set: set, Key: a.String()}]
+		return has
+	}
+	return within(text, a)
+}
+
+// interfaceIs knows that the packet came from the management port.
 func (w walker) interfaceIs(direction, name string) bool {
-	return (direction == "iifname") == (name == "ovn-k8s-mp0")
+	if direction == "iifname" {
+		return name == "ovn-k8s-mp0"
+	}
+	return name == w.oif
 }
 
 // compare reads `[!=] value` and says how many words that were.

@@ -59,6 +59,7 @@ type walker struct {
 	p     Packet
 	node  string
 	mark  int
+	oif   string // of the host, once it is routed there
 	hops  int
 	steps []string
 }

@@ -19,6 +19,8 @@ type Node struct {
 	Primary []netip.Prefix
 	// HostAddrs are all addresses of the host, egress IPs left out (k8s.ovn.org/host-cidrs).
 	HostAddrs []netip.Addr
+	// CIDRs are the same, with the length of their subnets where egress IPs can be.
+	CIDRs []netip.Prefix
 	// Gateways are the next hops of the host's default routes (k8s.ovn.org/l3-gateway-config).
 	Gateways []netip.Addr
 	// ChassisID is the OVN system-id (k8s.ovn.org/node-chassis-id); "" until the agent has published it.
@@ -131,6 +133,8 @@ type Host struct {
 	// Gateways are the next hops of the default routes, one a family.
 	Gateways []netip.Addr
 	MTU      int
+	// Links are those beside the primary network that have global addresses, by name.
+	Links []Link
 }
 
 // Service is a ClusterIP Service with the endpoints of its slices merged.
@@ -157,6 +161,8 @@ type Holding struct {
 	Holds map[string][]netip.Addr
 	// Problems, by EgressIP name, are what keeps it from holding what it should; under "" is what concerns them all.
 	Problems map[string]string
+	// Faults are the node's subnets that can host no egress IP now, with the reason and what to do.
+	Faults map[netip.Prefix]string
 	// Conflicts, by EgressIP name, are addresses that it holds and another machine says it has, in order of address.
 	Conflicts map[string][]Conflict
 }

@@ -59,7 +59,7 @@ func (w *World) SetHost(h *Host) []Touch {
 
 func (h *Host) equal(o *Host) bool {
 	return h.UplinkMAC == o.UplinkMAC && h.MTU == o.MTU && slices.Equal(h.Primary, o.Primary) &&
-		slices.Equal(h.Addrs, o.Addrs) && slices.Equal(h.Gateways, o.Gateways)
+		slices.Equal(h.Addrs, o.Addrs) && slices.Equal(h.Gateways, o.Gateways) && slices.EqualFunc(h.Links, o.Links, Link.equal)
 }
 
 // Zone is this node and its host, once both are known well enough to have a logical network: an id, pod subnets, and an uplink. Nothing that
@@ -108,7 +108,7 @@ func (n *Node) same(o *Node) bool {
 	return n.UID == o.UID && n.ID == o.ID && n.Ready == o.Ready && n.BootID == o.BootID && n.Deleting == o.Deleting && n.Cordoned == o.Cordoned &&
 		n.CordonBoot == o.CordonBoot && n.UplinkMAC == o.UplinkMAC && n.ChassisID == o.ChassisID &&
 		maps.Equal(n.Labels, o.Labels) && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Primary, o.Primary) &&
-		slices.Equal(n.HostAddrs, o.HostAddrs) && slices.Equal(n.Gateways, o.Gateways) && slices.Equal(n.Problems, o.Problems) &&
+		slices.Equal(n.HostAddrs, o.HostAddrs) && slices.Equal(n.CIDRs, o.CIDRs) && slices.Equal(n.Gateways, o.Gateways) && slices.Equal(n.Problems, o.Problems) &&
 		slices.Equal(n.Join, o.Join) && slices.Equal(n.Transit, o.Transit)
 }
 

@@ -24,16 +24,12 @@ func falseAlarms(ctx context.Context, l *lab) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx))) }()
-	probe, err := s.probe(ctx)
-	if err != nil {
-		return err
-	}
 	l.say("false-alarms: %s of %d busy loops", l.busy, busyLoops*runtime.NumCPU())
 	downs, moves, err := s.underLoad(ctx, l.busy)
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("false-alarms/%s/%s", probe, l.busy)
+	name := fmt.Sprintf("false-alarms/%s/%s", s.probe(), l.busy)
 	l.report(result{name: name + "/sessions-down", runs: sample{float64(downs)}, none: true})
 	l.report(result{name: name + "/moves", runs: sample{float64(moves)}, none: true})
 	return nil

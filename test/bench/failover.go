@@ -36,15 +36,11 @@ func (o outage) measure(ctx context.Context, l *lab) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx))) }()
-	probe, err := s.probe(ctx)
-	if err != nil {
-		return err
-	}
 	floor, err := s.floor(ctx, s.pod.Spec.NodeName, 30)
 	if err != nil {
 		return err
 	}
-	name := "failover/" + o.name + "/" + probe
+	name := "failover/" + o.name + "/" + s.probe()
 	l.say("%s: %d runs", name, l.runs)
 	t := &toll{}
 	defer func() { t.report(l, o, name, floor) }()

@@ -20,6 +20,7 @@ type lab struct {
 	name     string
 	runs     int
 	busy     time.Duration // of full load
+	health   int           // port of the agents' health service
 	keep     bool
 	out, log io.Writer
 	up       map[string]*cluster
@@ -39,7 +40,7 @@ func (l *lab) report(r result) { r.print(l.out) }
 // sandbox brings up a sandbox, or takes the one that is.
 func (l *lab) sandbox(ctx context.Context, suffix string, nodes int, cni sandbox.CNI, more ...func(*sandbox.Options)) (*cluster, error) {
 	o := sandbox.Defaults()
-	o.Name, o.Nodes, o.CNI = l.name+suffix, nodes, cni
+	o.Name, o.Nodes, o.CNI, o.HealthcheckPort = l.name+suffix, nodes, cni, l.health
 	for _, set := range more {
 		set(&o)
 	}
@@ -59,6 +60,9 @@ func (l *lab) sandbox(ctx context.Context, suffix string, nodes int, cni sandbox
 	l.up[o.Name] = c
 	return c, err
 }
+
+// unprobed is for nodes that exist in the API only: nobody answers in their place.
+func unprobed(o *sandbox.Options) { o.ReachabilityTimeout = 0 }
 
 func connect(s *sandbox.Cluster) (*cluster, error) {
 	core, err := s.Client()

@@ -51,7 +51,7 @@ func (u upset) measure(ctx context.Context, l *lab) (err error) {
 		return err
 	}
 	var leaked sample
-	defer func() { l.reportLeaks(u.name, leaked) }()
+	defer func() { l.reportLeaks(u.name+"/"+w.probe(), leaked) }()
 	for i := range l.runs {
 		if err := u.run(ctx, l, w, pods, i, &leaked); err != nil {
 			return fmt.Errorf("run %d: %w", i, err)

@@ -22,7 +22,7 @@ func leaksAtStart(ctx context.Context, l *lab) (err error) {
 	defer func() { err = errors.Join(err, w.leave(ctx)) }()
 	l.say("leaks/pod-starts: %d pods", l.runs*together)
 	var leaked sample
-	defer func() { l.reportLeaks("pod-starts", leaked) }()
+	defer func() { l.reportLeaks("pod-starts/"+w.probe(), leaked) }()
 	for i := range l.runs {
 		if err := w.startPods(ctx, l, i, &leaked); err != nil {
 			return fmt.Errorf("run %d: %w", i, err)

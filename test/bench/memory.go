@@ -25,7 +25,7 @@ const widerSubnets = "10.244.0.0/14/24"
 func memory(ctx context.Context, l *lab) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	c, err := l.sandbox(ctx, "-memory", 1, sandbox.Egret)
+	c, err := l.sandbox(ctx, "-memory", 1, sandbox.Egret, unprobed)
 	if err != nil {
 		return err
 	}

@@ -19,13 +19,9 @@ func plannedMoves(ctx context.Context, l *lab) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx))) }()
-	probe, err := s.probe(ctx)
-	if err != nil {
-		return err
-	}
 	l.say("planned-move: %d runs", l.runs)
 	m, err := s.plannedMoves(ctx, l.runs)
-	name := "planned-move/" + probe
+	name := "planned-move/" + s.probe()
 	for _, r := range []result{
 		{name: name + "/failed-connections", runs: m.failed, none: true},
 		{name: name + "/gap-of-an-open-flow", unit: "ms", runs: m.gap, base: m.quiet.median(), max: 100},

@@ -28,7 +28,7 @@ const (
 func reprogram(ctx context.Context, l *lab) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	c, err := l.sandbox(ctx, "-many", 3, sandbox.Egret, func(o *sandbox.Options) { o.IPFamily = sandbox.IPv6 })
+	c, err := l.sandbox(ctx, "-many", 3, sandbox.Egret, unprobed, func(o *sandbox.Options) { o.IPFamily = sandbox.IPv6 })
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,6 @@ type reprogramming struct {
 	*cluster
 	target, podNode string // the real node that hosts, and the one whose pods use
 	fakes           []*fakeNode
-	programs        []*program
 	zones           map[string]*zone
 
 	atTarget, said, atPods sample // milliseconds
@@ -53,9 +52,6 @@ type reprogramming struct {
 
 // close ends what runs beside the cluster.
 func (r *reprogramming) close() error {
-	for _, p := range r.programs {
-		p.stop()
-	}
 	for _, z := range r.zones {
 		z.stop()
 	}
@@ -64,9 +60,6 @@ func (r *reprogramming) close() error {
 
 // fill makes nodes, EgressIPs, and the pods of those that the first node to die hosts.
 func (r *reprogramming) fill(ctx context.Context, l *lab) error {
-	if err := r.assumeReachable(ctx); err != nil {
-		return err
-	}
 	for i := range reprogramNodes {
 		r.fakes = append(r.fakes, reprogramNode(i))
 	}
@@ -92,22 +85,6 @@ func (r *reprogramming) fill(ctx context.Context, l *lab) error {
 		r.zones[node] = z
 	}
 	return r.fillPods(ctx)
-}
-
-// assumeReachable runs agents and controllers without probes and sessions: nobody answers in the place of fake nodes.
-func (r *reprogramming) assumeReachable(ctx context.Context) error {
-	for _, at := range []struct{ node, name string }{
-		{r.Nodes()[0].Name, controllerProgram}, {r.Nodes()[1].Name, controllerProgram}, {r.target, "egret-node"}, {r.podNode, "egret-node"},
-	} {
-		p, err := r.rerun(ctx, at.node, at.name, func(args []string) ([]string, error) {
-			return append(args, "--egressip-reachability-total-timeout=0"), nil
-		})
-		if err != nil {
-			return err
-		}
-		r.programs = append(r.programs, p)
-	}
-	return nil
 }
 
 // reprogramNode publishes what a node's agent would.

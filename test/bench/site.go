@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -185,22 +184,9 @@ func (c *cluster) leader(ctx context.Context) (node string, err error) {
 }
 
 // probe names how the controller finds out whether a node is reachable: port-9, or grpc-PORT.
-func (c *cluster) probe(ctx context.Context) (string, error) {
-	args, err := c.argsOf(ctx, c.Nodes()[0].Name, "egret-controller")
-	if err != nil {
-		return "", err
+func (c *cluster) probe() string {
+	if port := c.Options().HealthcheckPort; port != 0 {
+		return fmt.Sprint("grpc-", port)
 	}
-	for i, a := range args {
-		value, ok := strings.CutPrefix(strings.TrimPrefix(a, "-"), "-egressip-node-healthcheck-port")
-		if !ok {
-			continue
-		}
-		if value = strings.TrimPrefix(value, "="); value == "" && i+1 < len(args) {
-			value = args[i+1]
-		}
-		if value != "0" {
-			return "grpc-" + value, nil
-		}
-	}
-	return "port-9", nil
+	return "port-9"
 }

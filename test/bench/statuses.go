@@ -29,7 +29,7 @@ const (
 func statuses(ctx context.Context, l *lab) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	c, err := l.sandbox(ctx, "-statuses", 1, sandbox.Egret)
+	c, err := l.sandbox(ctx, "-statuses", 1, sandbox.Egret, unprobed)
 	if err != nil {
 		return err
 	}

@@ -65,6 +65,7 @@ func options() (sandbox.Options, error) {
 	o.GatewayMode = sandbox.GatewayMode(orElse(os.Getenv("EGRET_E2E_MODE"), "shared"))
 	o.IPFamily = sandbox.IPFamily(orElse(os.Getenv("EGRET_E2E_FAMILY"), "dual"))
 	o.Name = orElse(os.Getenv("EGRET_E2E_NAME"), "e2e-"+string(o.GatewayMode))
+	o.SecondaryNetworks = 1
 	port, err := strconv.Atoi(orElse(os.Getenv("EGRET_E2E_HEALTHCHECK_PORT"), "0"))
 	if err != nil {
 		return o, fmt.Errorf("EGRET_E2E_HEALTHCHECK_PORT: %w", err)

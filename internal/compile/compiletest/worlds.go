@@ -45,7 +45,8 @@ func Node(i int) *world.Node {
 		Labels:    map[string]string{"k8s.ovn.org/egress-assignable": ""},
 		Subnets:   []netip.Prefix{netip.PrefixFrom(V4(10, 244, i, 0), 24), netip.PrefixFrom(v6("fd00:10:244::", i, 0), 64)},
 		Primary:   []netip.Prefix{netip.PrefixFrom(Primary(i), 24), netip.PrefixFrom(primary6(i), 64)},
-		HostAddrs: []netip.Addr{Primary(i), primary6(i)},
+		HostAddrs: []netip.Addr{Primary(i), primary6(i), secondary(i)[0].Addr(), secondary(i)[1].Addr()},
+		CIDRs:     append([]netip.Prefix{netip.PrefixFrom(Primary(i), 24), netip.PrefixFrom(primary6(i), 64)}, secondary(i)...),
 		Gateways:  gateways(),
 		UplinkMAC: fmt.Sprintf("02:00:00:00:00:%02x", i),
 	}
@@ -57,7 +58,16 @@ func Host(self string) *world.Host {
 	fmt.Sscanf(self, "n%d", &i)
 	return &world.Host{
 		UplinkMAC: fmt.Sprintf("02:00:00:00:00:%02x", i), MTU: 1500, Primary: Node(i).Primary, Addrs: Node(i).HostAddrs, Gateways: gateways(),
+		Links: []world.Link{{
+			Name: "eth1", Index: 3, MAC: fmt.Sprintf("02:00:00:00:01:%02x", i), Addrs: secondary(i),
+			Routes: []world.LinkRoute{{Dst: secondary(i)[0].Masked()}, {Dst: secondary(i)[1].Masked()}},
+		}},
 	}
+}
+
+// secondary are node n<i>'s addresses on its link eth1.
+func secondary(i int) []netip.Prefix {
+	return []netip.Prefix{netip.PrefixFrom(V4(172, 19, 1, i+1), 24), netip.PrefixFrom(v6("fc00:f853:cce:1::", 0, i+1), 64)}
 }
 
 // Primary is node n<i>'s IPv4 address.
@@ -119,6 +129,14 @@ func EgressAddr(i int) []netip.Addr {
 	return []netip.Addr{V4(172, 18, 0, 50+i), world.Nth(netip.MustParsePrefix("fc00:f853:ccd:e793::/64"), 0x50+i)}
 }
 
+// SecondaryAddr is the i-th address for egress IPs on the network of the nodes' eth1, of each family.
+func SecondaryAddr(i int) []netip.Addr {
+	return []netip.Addr{V4(172, 19, 1, 50+i), world.Nth(secondary(0)[1].Masked(), 0x50+i)}
+}
+
+// egressAddrs are the addresses of EgressIP e<i>: two of each family, one of them on the secondary network.
+func egressAddrs(i int) []netip.Addr { return append(EgressAddr(i), SecondaryAddr(i)...) }
+
 // Change makes one random change of a Small world.
 func Change(t *rapid.T, w *world.World) []world.Touch { return Draw(t, w)(w) }
 
@@ -134,7 +152,8 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		if node != w.Self {
 			return func(w *world.World) []world.Touch { return w.DelNode(node) }
 		}
-		return func(w *world.World) []world.Touch { return w.SetHost(Host(w.Self)) }
+		h := changedHost(t, w.Self)
+		return func(w *world.World) []world.Touch { return w.SetHost(h) }
 	case 2, 3:
 		p := Pod(i, node)
 		return func(w *world.World) []world.Touch { return append(w.SetPod(p), attach(w, p)...) }
@@ -174,6 +193,23 @@ func attach(w *world.World, p *world.Pod) []world.Touch {
 	return w.SetAttachment(Attachment(p))
 }
 
+// changedHost has its second link, or lost it, or cannot use it; its index is another one each time that it comes anew.
+func changedHost(t *rapid.T, self string) *world.Host {
+	h := Host(self)
+	switch rapid.IntRange(0, 4).Draw(t, "link") {
+	case 0:
+		h.Links = nil
+	case 1:
+		h.Links[0].Fault = [2]string{"down", "down"}
+	case 2:
+		h.Links[0].Index++
+		h.Links[0].VRF = "blue"
+	case 3:
+		h.Links[0].Routes = append(h.Links[0].Routes, world.LinkRoute{Dst: netip.PrefixFrom(V4(10, 9, 0, 0), 16), Via: V4(172, 19, 1, 254)})
+	}
+	return h
+}
+
 func changedNode(t *rapid.T, name string) *world.Node {
 	var i int
 	fmt.Sscanf(name, "n%d", &i)
@@ -186,7 +222,7 @@ func changedNode(t *rapid.T, name string) *world.Node {
 }
 
 func randomEgressIP(t *rapid.T, i int) *world.EgressIP {
-	e := EgressIP(i, rapid.SampledFrom([]string{"", "app=web", "app!=web", "!app"}).Draw(t, "selector"), append(EgressAddr(2*i), EgressAddr(2*i+1)...)...)
+	e := EgressIP(i, rapid.SampledFrom([]string{"", "app=web", "app!=web", "!app"}).Draw(t, "selector"), egressAddrs(i)...)
 	for _, ip := range e.IPs {
 		if n := rapid.IntRange(0, 3).Draw(t, "assigned to"); n > 0 {
 			e.Items = append(e.Items, world.Assignment{Node: fmt.Sprint("n", n), IP: ip})
@@ -212,7 +248,7 @@ func randomHolding(t *rapid.T, node string) *world.Holding {
 		h.BootID = "before"
 	}
 	for i := range 4 {
-		for _, ip := range append(EgressAddr(2*i), EgressAddr(2*i+1)...) {
+		for _, ip := range egressAddrs(i) {
 			if rapid.Bool().Draw(t, "holds") {
 				h.Holds[fmt.Sprint("e", i)] = append(h.Holds[fmt.Sprint("e", i)], ip)
 			}

@@ -81,6 +81,6 @@ func (NodeAddresses) Compile(w *world.World, key string, out *plan.Rows) {
 		return
 	}
 	for _, ip := range n.HostAddrs {
-		insideNodes(ip, out)
+		insideNodes(w, ip, out)
 	}
 }

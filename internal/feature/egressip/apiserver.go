@@ -27,7 +27,7 @@ func (APIServer) Compile(w *world.World, key string, out *plan.Rows) {
 	for _, p := range s.Ports {
 		for _, e := range p.Endpoints {
 			if !inCluster(w, e.Addr()) {
-				insideNodes(e.Addr(), out)
+				insideNodes(w, e.Addr(), out)
 			}
 		}
 	}
@@ -37,7 +37,8 @@ func inCluster(w *world.World, ip netip.Addr) bool {
 	return slices.ContainsFunc(w.Config.Cluster(world.FamilyOf(ip)), func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-func insideNodes(ip netip.Addr, out *plan.Rows) {
+func insideNodes(w *world.World, ip netip.Addr, out *plan.Rows) {
 	out.AddElem(nodeIPs(world.FamilyOf(ip)), ip.String())
 	plan.Claim(&out.SourceExempt, ip, plan.None{})
+	nodeIPOnHost(w, ip, out)
 }

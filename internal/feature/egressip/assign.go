@@ -41,7 +41,9 @@ type assigner struct {
 	w       *world.World
 	objects []*object
 	hosts   []host
-	nets    [2][]network // of hosts, by family
+	nets    [2][]network       // of hosts, by family
+	subnets map[string]subnets // by node
+	longest longest
 	owner   map[netip.Addr]*world.EgressIP
 	refused map[netip.Addr]refusal // addresses that are somebody else's
 	holders map[claim][]string
@@ -81,7 +83,7 @@ type place struct {
 const nowhere = -1
 
 func newAssigner(w *world.World) *assigner {
-	a := &assigner{w: w, owner: map[netip.Addr]*world.EgressIP{}, refused: map[netip.Addr]refusal{}, holders: map[claim][]string{}}
+	a := &assigner{w: w, owner: map[netip.Addr]*world.EgressIP{}, refused: map[netip.Addr]refusal{}, holders: map[claim][]string{}, subnets: map[string]subnets{}}
 	for e := range w.EachEgressIP() {
 		o := &object{e: e, places: make([]place, len(e.IPs))}
 		for i, ip := range e.IPs {
@@ -95,6 +97,7 @@ func newAssigner(w *world.World) *assigner {
 	for _, name := range w.Nodes() {
 		n := w.Node(name)
 		a.addHolder(n)
+		a.addSubnets(n)
 		if a.unfit(n) == "" {
 			a.addHost(n)
 		}
@@ -117,12 +120,12 @@ func (a *assigner) addHolder(n *world.Node) {
 
 func (a *assigner) addHost(n *world.Node) {
 	a.hosts = append(a.hosts, host{node: n})
-	for _, p := range n.Primary {
+	for _, p := range a.subnets[n.Name].all {
 		nets := &a.nets[world.FamilyOf(p.Addr())]
-		at := slices.IndexFunc(*nets, func(o network) bool { return o.cidr == p.Masked() })
+		at := slices.IndexFunc(*nets, func(o network) bool { return o.cidr == p })
 		if at < 0 {
 			at = len(*nets)
-			*nets = append(*nets, network{cidr: p.Masked()})
+			*nets = append(*nets, network{cidr: p})
 		}
 		if h := len(a.hosts) - 1; !slices.Contains((*nets)[at].hosts, h) {
 			(*nets)[at].hosts = append((*nets)[at].hosts, h)
@@ -140,6 +143,7 @@ const (
 	CauseUnreachable = string(world.NodeUnreachable)
 	CauseAgentAway   = string(world.AgentAway)
 	CauseNetwork     = "NotInNetwork"
+	CauseLink        = "LinkFault"
 	CauseSpec        = "SpecChanged"
 	CauseCordoned    = "NodeCordoned"
 )
@@ -174,7 +178,7 @@ func (a *assigner) keep(o *object) {
 			p.why = claimedBy(p.ip, first)
 			continue
 		}
-		if h := a.former(o.e, p.ip); h != nowhere && inNetwork(a.hosts[h].node, p.ip) {
+		if h := a.former(o.e, p.ip); h != nowhere && a.inNetwork(a.hosts[h].node, p.ip) {
 			if same, _ := o.has(h, world.FamilyOf(p.ip)); !same {
 				a.put(p, h)
 			}
@@ -222,14 +226,10 @@ func (a *assigner) put(p *place, h int) {
 	a.hosts[h].load++
 }
 
-// possible counts the hosts whose network contains an address.
+// possible counts the hosts with a link into the subnet of an address.
 func (a *assigner) possible(ip netip.Addr) int {
 	n := 0
-	for _, net := range a.nets[world.FamilyOf(ip)] {
-		if net.cidr.Contains(ip) {
-			n += len(net.hosts)
-		}
-	}
+	a.candidates(ip, func(int) { n++ })
 	return n
 }
 
@@ -238,18 +238,11 @@ func (a *assigner) possible(ip netip.Addr) int {
 func (a *assigner) best(o *object, ip netip.Addr) int {
 	f := world.FamilyOf(ip)
 	best, bestShared := nowhere, false
-	for _, net := range a.nets[f] {
-		if !net.cidr.Contains(ip) {
-			continue
-		}
-		for _, h := range net.hosts {
-			same, other := o.has(h, f)
-			if same || best != nowhere && !a.better(h, other, best, bestShared) {
-				continue
-			}
+	a.candidates(ip, func(h int) {
+		if same, other := o.has(h, f); !same && (best == nowhere || a.better(h, other, best, bestShared)) {
 			best, bestShared = h, other
 		}
-	}
+	})
 	return best
 }
 
@@ -275,8 +268,4 @@ func (o *object) has(h int, f world.Family) (same, other bool) {
 		}
 	}
 	return same, other
-}
-
-func inNetwork(n *world.Node, ip netip.Addr) bool {
-	return slices.ContainsFunc(n.Primary, func(p netip.Prefix) bool { return p.Masked().Contains(ip) })
 }

@@ -30,7 +30,7 @@ func (o *object) events(a *assigner, items []world.Assignment) []Event {
 	for _, old := range o.e.Items {
 		if !slices.ContainsFunc(items, func(i world.Assignment) bool { return i.IP == old.IP }) {
 			cause := a.cause(o.e, old)
-			out = append(out, Event{Reason: EventReleased, IP: old.IP, Cause: cause, Message: old.IP.String() + " is no longer on " + old.Node + " (" + cause + ")"})
+			out = append(out, Event{Reason: EventReleased, IP: old.IP, Cause: cause, Message: old.IP.String() + " is no longer on " + old.Node + " (" + a.inWords(cause, old) + ")"})
 		}
 	}
 	return append(out, o.refusals(len(items) > 0)...)
@@ -46,7 +46,15 @@ func (a *assigner) placed(e *world.EgressIP, now world.Assignment) (Event, bool)
 		return Event{}, false
 	}
 	cause := a.cause(e, old)
-	return Event{Reason: EventMoved, IP: now.IP, Cause: cause, Message: now.IP.String() + " moves from " + old.Node + " (" + cause + ") to " + now.Node}, true
+	return Event{Reason: EventMoved, IP: now.IP, Cause: cause, Message: now.IP.String() + " moves from " + old.Node + " (" + a.inWords(cause, old) + ") to " + now.Node}, true
+}
+
+// inWords is a cause, with what the node says of its link.
+func (a *assigner) inWords(cause string, old world.Assignment) string {
+	if n := a.w.Node(old.Node); n != nil && cause == CauseLink {
+		return cause + ": " + a.faultFor(n, old.IP)
+	}
+	return cause
 }
 
 // cause is why an address is not where it was.
@@ -61,7 +69,9 @@ func (a *assigner) cause(e *world.EgressIP, old world.Assignment) string {
 		return CauseDeleted
 	case a.unfit(n) != "":
 		return a.unfit(n)
-	case !inNetwork(n, old.IP):
+	case a.faultFor(n, old.IP) != "":
+		return CauseLink
+	case !a.inNetwork(n, old.IP):
 		return CauseNetwork
 	}
 	return ReasonConflict // with another address of the same object on that node

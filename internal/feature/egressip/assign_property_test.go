@@ -44,6 +44,9 @@ func drawNode(t *rapid.T, i int) *world.Node {
 	n := node(fmt.Sprintf("n%d", i), i+2,
 		fmt.Sprintf("172.18.%d.%d/%d", rapid.IntRange(0, 1).Draw(t, "third"), 200+i, rapid.SampledFrom([]int{16, 24}).Draw(t, "length")),
 		fmt.Sprintf("fd00:18::%d/64", 200+i))
+	if rapid.IntRange(0, 2).Draw(t, "secondary link") == 0 {
+		n.CIDRs = append(n.CIDRs, netip.MustParsePrefix(fmt.Sprintf("172.20.0.%d/24", 2+i)))
+	}
 	n.Ready = rapid.IntRange(0, 4).Draw(t, "ready") > 0
 	n.Deleting = rapid.IntRange(0, 9).Draw(t, "deleting") == 0
 	if rapid.IntRange(0, 4).Draw(t, "unlabelled") == 0 {
@@ -52,7 +55,7 @@ func drawNode(t *rapid.T, i int) *world.Node {
 	return n
 }
 
-var someAddresses = []string{"172.18.0.31", "172.18.0.32", "172.18.0.33", "172.18.1.31", "172.18.1.32", "172.18.5.31", "fd00:18::31", "fd00:18::32", "fd00:18::33", "172.18.0.201", "10.244.0.3"}
+var someAddresses = []string{"172.18.0.31", "172.18.0.32", "172.18.0.33", "172.18.1.31", "172.18.1.32", "172.18.5.31", "172.20.0.31", "172.20.0.32", "fd00:18::31", "fd00:18::32", "fd00:18::33", "172.18.0.201", "10.244.0.3"}
 
 func drawEgressIP(t *rapid.T, i int) *world.EgressIP {
 	ips := rapid.SliceOfNDistinct(rapid.SampledFrom(someAddresses), 1, 4, rapid.ID[string]).Draw(t, "ips")
@@ -105,7 +108,7 @@ func checkRules(t *rapid.T, w *world.World, all map[string]egressip.Decision) {
 			}
 			n := w.Node(i.Node)
 			if n == nil || !n.Ready || n.Deleting || n.Labels == nil ||
-				!slices.ContainsFunc(n.Primary, func(p netip.Prefix) bool { return p.Masked().Contains(i.IP) }) {
+				!slices.ContainsFunc(n.CIDRs, func(p netip.Prefix) bool { return p.Masked().Contains(i.IP) }) {
 				t.Fatalf("%s is on %s, which cannot host it", i.IP, i.Node)
 			}
 			if !slices.Contains(w.EgressIP(name).IPs, i.IP) {

@@ -174,8 +174,10 @@ func (a *assigner) unfitFor(ip netip.Addr) (labelled int, not []string) {
 			continue
 		}
 		labelled++
-		if why := a.unfit(n); why != "" && (inNetwork(n, ip) || len(n.Primary) == 0) {
+		if why := a.unfit(n); why != "" && (a.inNetwork(n, ip) || len(n.Primary) == 0) {
 			not = append(not, name+" "+why)
+		} else if fault := a.faultFor(n, ip); fault != "" {
+			not = append(not, name+": "+fault)
 		}
 	}
 	return labelled, not

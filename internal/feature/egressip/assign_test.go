@@ -34,6 +34,7 @@ func node(name string, id int, primary ...string) *world.Node {
 	for _, p := range primary {
 		n.Primary = append(n.Primary, netip.MustParsePrefix(p))
 		n.HostAddrs = append(n.HostAddrs, netip.MustParsePrefix(p).Addr())
+		n.CIDRs = append(n.CIDRs, netip.MustParsePrefix(p))
 	}
 	return n
 }
@@ -165,6 +166,39 @@ func TestHeldButNotAssignableIsNotInForce(t *testing.T) {
 	}
 }
 
+// TestSecondaryNetworks: the longest subnet of all egress nodes decides, and what nodes say of their links.
+func TestSecondaryNetworks(t *testing.T) {
+	w := newWorld()
+	for i, more := range []string{"", "172.18.5.2/24", "172.18.5.3/24"} {
+		n := node(fmt.Sprint("n", i+1), i+2, fmt.Sprintf("172.18.0.%d/16", i+2))
+		if more != "" {
+			n.CIDRs = append(n.CIDRs, netip.MustParsePrefix(more))
+		}
+		w.SetNode(n)
+	}
+	w.SetEgressIP(object("e", 0, "172.18.5.50", "172.18.6.50"))
+	fault := func(node, why string) {
+		w.SetHolding(&world.Holding{Node: node, BootID: "boot", Faults: map[netip.Prefix]string{netip.MustParsePrefix("172.18.5.0/24"): why}})
+	}
+	for _, x := range []struct {
+		change func()
+		items  string
+		event  string
+	}{
+		{func() {}, "n2=172.18.5.50 n1=172.18.6.50", "172.18.5.50 is assigned to n2"},
+		{func() { fault("n2", "link eth1 is down: set it up") }, "n3=172.18.5.50 n1=172.18.6.50", "172.18.5.50 moves from n2 (LinkFault: link eth1 is down: set it up) to n3"},
+		{func() { fault("n3", "no carrier") }, "n1=172.18.6.50",
+			"no node can host 172.18.5.50 now (n2: link eth1 is down: set it up, n3: no carrier): mend one of these, or label another node of its network " + egressip.AssignableLabel},
+		{func() { w.DelHolding("n3") }, "n3=172.18.5.50 n1=172.18.6.50", "172.18.5.50 is assigned to n3"},
+	} {
+		x.change()
+		d := settle(w)["e"]
+		if have := items(d); have != x.items || !slices.ContainsFunc(d.Events, func(e egressip.Event) bool { return e.Message == x.event }) {
+			t.Errorf("have %s, want %s; events %+v, want %q", have, x.items, d.Events, x.event)
+		}
+	}
+}
+
 func TestMoves(t *testing.T) {
 	for cause, change := range map[string]func(w *world.World, n *world.Node){
 		egressip.CauseUnlabelled:  func(w *world.World, n *world.Node) { n.Labels = nil; w.SetNode(n) },
@@ -177,6 +211,7 @@ func TestMoves(t *testing.T) {
 		egressip.CauseCordoned:    func(w *world.World, n *world.Node) { n.Cordoned = true; w.SetNode(n) },
 		egressip.CauseNetwork: func(w *world.World, n *world.Node) {
 			n.Primary = []netip.Prefix{netip.MustParsePrefix("172.19.0.2/24")}
+			n.CIDRs = n.Primary
 			w.SetNode(n)
 		},
 	} {

@@ -45,7 +45,7 @@ func (Pods) Compile(w *world.World, key string, out *plan.Rows) {
 			if p.Node == w.Self {
 				steerPod(w, e, f, p, ip, out)
 			}
-			translatePod(w, e, f, ip, out)
+			translatePod(w, e, f, p, ip, out)
 		}
 	}
 }
@@ -79,9 +79,16 @@ func steerPod(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, i
 }
 
 // translatePod puts a pod, of any node, among those that a holder translates.
-func translatePod(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
+func translatePod(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
 	held := hosted(w, e, f)
 	if len(held) == 0 {
+		return
+	}
+	primary, link := homeOf(w, held[0])
+	if link != nil {
+		podOnLink(w, e, f, p, ip, held[0], out)
+	}
+	if !primary {
 		return
 	}
 	out.AddElem(allPods(e, f), ip.String())

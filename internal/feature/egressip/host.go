@@ -16,17 +16,21 @@ func (Hosts) Per() world.Kind { return world.KindEgressIP }
 
 // Compile adds the translation to every address that this node hosts.
 func (Hosts) Compile(w *world.World, key string, out *plan.Rows) {
-	_, h, ok := w.Zone()
+	n, h, ok := w.Zone()
 	e := w.EgressIP(key)
 	if !ok || e == nil {
 		return
 	}
 	for _, f := range w.Config.Families() {
-		held := hosted(w, e, f)
-		if len(held) > 0 {
+		for _, ip := range hosted(w, e, f) {
+			primary, link := h.Home(ip)
+			if link != nil {
+				hostOnLink(w, n, e, f, ip, link, muted(w, e, f, ip), out)
+			}
+			if !primary {
+				continue
+			}
 			out.AddSet(allPods(e, f))
-		}
-		for _, ip := range held {
 			translate(w, e, f, ip, out)
 			if muted(w, e, f, ip) {
 				mute(w.Config, f, ip, out)

@@ -21,7 +21,9 @@ func slotted(w *world.World, e *world.EgressIP, f world.Family) []string {
 	}
 	var hops []string
 	for slot := range ips {
-		hops = append(hops, slotHop(w, slot, homes.of(slot), f))
+		if hop := slotHop(w, e, slot, homes.of(slot), f); hop != "" && !slices.Contains(hops, hop) {
+			hops = append(hops, hop)
+		}
 	}
 	return hops
 }
@@ -79,9 +81,17 @@ func numbered(w *world.World, node string) bool {
 	return n != nil && n.ID != 0
 }
 
-// slotHop is a node's address in a slot: beyond the own gateway router, or another zone's.
-func slotHop(w *world.World, slot int, node string, f world.Family) string {
+// slotHop is a node's address in a slot: beyond the own gateway router, or another zone's. For what this node's own host translates there is one
+// address only, the management port's, whatever the slot; "" for what is nowhere here.
+func slotHop(w *world.World, e *world.EgressIP, slot int, node string, f world.Family) string {
 	if node == w.Self {
+		hop, ok := ownHop(w, e, w.Node(node), f)
+		if !ok {
+			return ""
+		}
+		if hop != w.Config.Join(w.Node(node).ID, f).Addr() {
+			return hop.String()
+		}
 		return w.Config.SlotJoin(slot, w.Node(node).ID, f).Addr().String()
 	}
 	return w.Config.SlotTransit(slot, w.Node(node).ID, f).Addr().String()

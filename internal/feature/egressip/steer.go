@@ -69,15 +69,15 @@ func ways(w *world.World, e *world.EgressIP, f world.Family) []string {
 		return slotted(w, e, f)
 	}
 	for _, nodes := range [][]string{namedHolders(w, e, f, true), formerHolders(w, e, f), namedHolders(w, e, f, false)} {
-		if hops := nexthopsOf(w, nodes, f); len(hops) > 0 {
+		if hops := nexthopsOf(w, e, nodes, f); len(hops) > 0 {
 			return hops
 		}
 	}
 	return nil
 }
 
-// nexthopsOf are addresses on the cluster router's side: this node's own gateway router, or the other zones' transit ports.
-func nexthopsOf(w *world.World, nodes []string, f world.Family) []string {
+// nexthopsOf are addresses on the cluster router's side: this node's own gateway router or host, or the other zones' transit ports.
+func nexthopsOf(w *world.World, e *world.EgressIP, nodes []string, f world.Family) []string {
 	seen := map[netip.Addr]bool{}
 	var hops []string
 	for _, name := range nodes {
@@ -85,11 +85,11 @@ func nexthopsOf(w *world.World, nodes []string, f world.Family) []string {
 		if n == nil || n.ID == 0 {
 			continue
 		}
-		hop := w.Config.Transit(n.ID, f).Addr()
+		hop, ok := w.Config.Transit(n.ID, f).Addr(), true
 		if name == w.Self {
-			hop = w.Config.Join(n.ID, f).Addr()
+			hop, ok = ownHop(w, e, n, f)
 		}
-		if !seen[hop] {
+		if ok && !seen[hop] {
 			seen[hop] = true
 			hops = append(hops, hop.String())
 		}

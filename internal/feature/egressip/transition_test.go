@@ -11,6 +11,7 @@ import (
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
@@ -28,6 +29,8 @@ func TestNoWrongSource(t *testing.T) {
 		}
 	})
 }
+
+var multiNIC = plan.NFTChain{Family: "inet", Name: "OVN-KUBE-EGRESS-IP-MULTI-NIC"}
 
 // simulation is three nodes that learn of one history of objects, each at its own pace.
 type simulation struct {
@@ -47,7 +50,8 @@ type agent struct {
 	boot  int
 }
 
-var addresses = []netip.Addr{compiletest.EgressAddr(0)[0], compiletest.EgressAddr(1)[0]}
+// addresses are one on the primary network and one on a link.
+var addresses = []netip.Addr{compiletest.EgressAddr(0)[0], compiletest.SecondaryAddr(0)[0]}
 
 func newSimulation(t *rapid.T) *simulation {
 	mode := rapid.SampledFrom([]world.GatewayMode{world.SharedGateway, world.LocalGateway}).Draw(t, "gateway mode")
@@ -170,7 +174,8 @@ func (n *agent) reboot(s *simulation, name string) {
 	n.boot++
 	n.todo, n.ready = nil, map[string]bool{}
 	n.have.Flows = plan.Table[plan.Flow, string]{}
-	n.have.NFTRules = plan.Table[plan.NFTRule, string]{}
+	n.have.NFTRules, n.have.NFTElems = plan.Table[plan.NFTRule, string]{}, plan.Table[plan.NFTElem, string]{}
+	n.have.Rules, n.have.Routes = plan.Table[plan.Rule, plan.None]{}, plan.Table[plan.RouteKey, plan.Route]{}
 	fresh := *compiletest.Node(int(name[1] - '0'))
 	fresh.BootID = n.bootID(name)
 	s.happens(func(w *world.World) { w.SetNode(&fresh) })
@@ -191,20 +196,49 @@ func (n *agent) begin(t *rapid.T) {
 		want = compile.Full(n.world, all.Features())
 	}
 	grow, shrink := flowSteps(n.have, want)
-	rules := plan.Diff(rows(n.have.NFTRules), want.NFTRules, plan.Same)
-	for k, v := range rules.Put {
-		grow = append(grow, func() { n.have.NFTRules.Put("", k, v) })
-	}
+	growHost, shrinkHost := hostSteps(n.have, want)
 	grow, shrink = rapid.Permutation(grow).Draw(t, "grow"), rapid.Permutation(shrink).Draw(t, "shrink")
 	attached := n.world.Attachments() // in this plan; who comes later waits for the next round
-	n.todo = append(grow, rapid.Permutation(n.northbound(want)).Draw(t, "northbound")...)
+	n.todo = append(append(growHost, grow...), rapid.Permutation(n.northbound(want)).Draw(t, "northbound")...)
 	n.todo = append(n.todo, func() {
 		n.have.NB, n.have.SetElems = want.NB, want.SetElems
 		for _, key := range attached {
 			n.ready[key] = true
 		}
 	})
-	n.todo = append(n.todo, shrink...)
+	n.todo = append(append(n.todo, shrink...), shrinkHost...)
+}
+
+// hostSteps are, in order, routes one by one, rules one by one, and nftables, which is one transaction; back in the opposite order.
+func hostSteps(have, want *plan.State) (grow, shrink []func()) {
+	routes, rules := plan.Diff(rows(have.Routes), want.Routes, plan.Same), plan.Diff(rows(have.Rules), want.Rules, plan.Same)
+	nft, elems := plan.Diff(rows(have.NFTRules), want.NFTRules, plan.Same), plan.Diff(rows(have.NFTElems), want.NFTElems, plan.Same)
+	shrink = append(shrink, func() { dropAll(have.NFTRules, nft.Del); dropAll(have.NFTElems, elems.Del) })
+	for k, v := range routes.Put {
+		grow = append(grow, func() { have.Routes.Put("", k, v) })
+	}
+	for k := range rules.Put {
+		grow = append(grow, func() { have.Rules.Put("", k, plan.None{}) })
+	}
+	for k := range rules.Del {
+		shrink = append(shrink, func() { have.Rules.Drop("", k) })
+	}
+	for k := range routes.Del {
+		shrink = append(shrink, func() { have.Routes.Drop("", k) })
+	}
+	return append(grow, func() { putAll(have.NFTRules, nft.Put); putAll(have.NFTElems, elems.Put) }), shrink
+}
+
+func putAll[K comparable, V any](t plan.Table[K, V], put map[K]V) {
+	for k, v := range put {
+		t.Put("", k, v)
+	}
+}
+
+func dropAll[K comparable, V any](t plan.Table[K, V], del map[K]V) {
+	for k := range del {
+		t.Drop("", k)
+	}
 }
 
 // northbound are the changes of single rows; of sets that stay, their members.
@@ -249,10 +283,8 @@ func (n *agent) linger(want *plan.State) bool {
 	if changed {
 		want = compile.Full(n.world, all.Features())
 	}
-	for id, row := range want.NB.Rows() {
-		if id.Table == "NAT" {
-			now[fmt.Sprint(row.Cols["external_ip"])] = true
-		}
+	for x := range egressip.Translations(want) {
+		now[x.IP.String()] = true
 	}
 	for _, ip := range addresses {
 		if n.held[ip.String()] && !now[ip.String()] && !changed {
@@ -303,6 +335,9 @@ func (n *agent) tell(s *simulation, name string) {
 		if ip, err := netip.ParseAddr(fmt.Sprint(row.Cols["external_ip"])); err == nil && id.Table == "NAT" && slices.Contains(addresses, ip) {
 			h.Holds["e0"] = append(h.Holds["e0"], ip)
 		}
+	}
+	if _, translated := n.have.NFTRules[plan.NFTRule{Chain: multiNIC, Name: "egressip/e0/" + addresses[1].String()}]; translated && len(n.todo) == 0 {
+		h.Holds["e0"] = append(h.Holds["e0"], addresses[1])
 	}
 	s.happens(func(w *world.World) { w.SetHolding(h) })
 }

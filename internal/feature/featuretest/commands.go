@@ -168,12 +168,8 @@ func (c *cluster) report(names []string) (string, error) {
 // translates are the egress IPs that a plan has a translation to.
 func translates(p *plan.State) map[string][]netip.Addr {
 	out := map[string][]netip.Addr{}
-	for row, cols := range p.NB.Rows() {
-		name, ok := strings.CutPrefix(p.NB.Owner(row), "egressip/")
-		ip, err := netip.ParseAddr(fmt.Sprint(cols.Cols["external_ip"]))
-		if ok && err == nil && row.Table == "NAT" && !slices.Contains(out[name], ip) {
-			out[name] = append(out[name], ip)
-		}
+	for t := range egressip.Translations(p) {
+		out[t.EgressIP] = append(out[t.EgressIP], t.IP)
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package featuretest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -102,7 +103,23 @@ func setNode(w *world.World, o *corev1.Node) []world.Touch {
 	}
 	return append(t, w.SetHost(&world.Host{
 		UplinkMAC: gateway["default"].MAC, MTU: 1500, Primary: n.Primary, Addrs: n.HostAddrs, Gateways: n.Gateways,
+		Links: links(n),
 	})...)
+}
+
+// links is one, eth1, with all published addresses that are not the primary network's.
+func links(n *world.Node) []world.Link {
+	l := world.Link{Name: "eth1", Index: 3, MAC: "02:00:00:00:01:00"}
+	for _, p := range n.CIDRs {
+		if !slices.Contains(n.Primary, p) {
+			l.Addrs = append(l.Addrs, p)
+			l.Routes = append(l.Routes, world.LinkRoute{Dst: p.Masked()})
+		}
+	}
+	if len(l.Addrs) == 0 {
+		return nil
+	}
+	return []world.Link{l}
 }
 
 // setPod attaches the pod where it is its own node's and has addresses.

@@ -52,11 +52,12 @@ func chain(out *plan.Rows, name string, spec plan.NFTChainSpec) plan.NFTChain {
 }
 
 // foreignPods drops and counts what comes from the management port with another node's pod as source: it was steered here to be
-// translated and was not. Masquerading would give it this node's address.
+// translated and was not. Masquerading would give it this node's address. What is marked is for an egress IP on a link, and translated
+// further on, or dropped there.
 func foreignPods(c plan.NFTChain, own, cluster netip.Prefix, out *plan.Rows) {
 	ip := family(own)
-	rule(c, ForwardUntranslated+cluster.String(), fmt.Sprintf("iifname %q %s saddr %s %s saddr != %s %s daddr != %s counter drop",
-		world.ManagementPort, ip, cluster, ip, own, ip, cluster), out)
+	rule(c, ForwardUntranslated+cluster.String(), fmt.Sprintf("iifname %q meta mark & %#x != %#x %s saddr %s %s saddr != %s %s daddr != %s counter drop",
+		world.ManagementPort, plan.MarkEgressLinkMask, plan.MarkEgressLink, ip, cluster, ip, own, ip, cluster), out)
 }
 
 // masquerade gives this node's pods the address of the interface they leave by.

@@ -14,6 +14,7 @@ type Entry struct {
 	Orig  Tuple
 	Reply Tuple
 	Zone  int
+	Mark  uint32 // of the kernel's; 0 for those of a switch
 }
 
 // Tuple is one direction. Ports are 0 for ICMP, ICMP's fields are 0 for everything else.

@@ -53,11 +53,11 @@ func (f *Fake) Dump(_ context.Context, zone int) ([]Entry, error) {
 	return slices.DeleteFunc(slices.Clone(f.entries), func(e Entry) bool { return e.Zone != zone }), nil
 }
 
-func (f *Fake) Flush(_ context.Context, e Entry) error {
+func (f *Fake) Flush(_ context.Context, entries ...Entry) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.entries = slices.DeleteFunc(f.entries, func(have Entry) bool {
-		return have.Zone == e.Zone && have.Proto == e.Proto && have.Orig == e.Orig
+		return slices.ContainsFunc(entries, func(e Entry) bool { return have.Zone == e.Zone && have.Proto == e.Proto && have.Orig == e.Orig })
 	})
 	return nil
 }

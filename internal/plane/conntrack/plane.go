@@ -82,23 +82,19 @@ func (p *Plane) Forget() {
 func (p *Plane) enforce(ctx context.Context, router string, zone int, right policy) error {
 	for range rounds {
 		entries, err := p.target.Dump(ctx, zone)
-		flushed := 0
-		for _, e := range entries {
-			if !right.stale(e) {
-				continue
-			}
-			if err := p.target.Flush(ctx, e); err != nil {
+		stale := slices.DeleteFunc(entries, func(e Entry) bool { return !right.stale(e) })
+		if len(stale) > 0 {
+			if err := p.target.Flush(ctx, stale...); err != nil {
 				return fmt.Errorf("end connections of %s: %w", router, err)
 			}
-			flushed++
 		}
 		if err != nil {
 			return fmt.Errorf("look at connections of %s: %w", router, err)
 		}
-		if flushed == 0 {
+		if len(stale) == 0 {
 			return nil
 		}
-		p.log.Info("connections with a former source ended", "router", router, "zone", zone, "count", flushed)
+		p.log.Info("connections with a former source ended", "router", router, "zone", zone, "count", len(stale))
 	}
 	return fmt.Errorf("connections of %s keep coming back with a wrong source: are its NAT rows in place?", router)
 }

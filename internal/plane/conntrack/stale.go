@@ -12,6 +12,8 @@ import (
 type Own struct {
 	Addrs []netip.Addr   // sources that a pod without an entry in State.Sources may have: the node's, the router's join address
 	Pods  []netip.Prefix // the cluster's pod subnets: connections from elsewhere are none of ours
+	// Mark is on connections that were given an egress IP, under Mask; Mask 0 where they have none. With it, the others may have any source.
+	Mark, Mask uint32
 }
 
 // policy is what is right for the connections of one router.
@@ -23,7 +25,7 @@ type policy struct {
 
 func (p policy) equal(o policy) bool {
 	return maps.Equal(p.sources, o.sources) && maps.Equal(p.exempt, o.exempt) &&
-		slices.Equal(p.own.Addrs, o.own.Addrs) && slices.Equal(p.own.Pods, o.own.Pods)
+		p.own.Mark == o.own.Mark && p.own.Mask == o.own.Mask && slices.Equal(p.own.Addrs, o.own.Addrs) && slices.Equal(p.own.Pods, o.own.Pods)
 }
 
 // stale says whether a connection has another source than it must have. Connections that are not translated, or do not come
@@ -38,6 +40,9 @@ func (p policy) stale(e Entry) bool {
 	}
 	if _, exempt := p.exempt[e.Orig.Dst]; selected && !exempt {
 		return e.Source() != want
+	}
+	if p.own.Mask != 0 {
+		return e.Mark&p.own.Mask == p.own.Mark
 	}
 	return !slices.Contains(p.own.Addrs, e.Source())
 }

@@ -13,8 +13,8 @@ import (
 type Target interface {
 	// Dump lists the entries of a zone. Entries that cannot be read are an error beside those that can.
 	Dump(ctx context.Context, zone int) ([]Entry, error)
-	// Flush ends exactly one connection; one that is gone already is no error.
-	Flush(ctx context.Context, e Entry) error
+	// Flush ends exactly these connections; one that is gone already is no error.
+	Flush(ctx context.Context, entries ...Entry) error
 }
 
 // Switch is the conntrack of ovs-vswitchd, asked over its control socket in RunDir (/run/openvswitch). With bridges of both
@@ -43,18 +43,27 @@ func (s Switch) Dump(ctx context.Context, zone int) ([]Entry, error) {
 	return entries, errors.Join(append(errs, err)...)
 }
 
-// Flush ends e in every datapath.
-func (s Switch) Flush(ctx context.Context, e Entry) error {
+// Flush ends the entries in every datapath.
+func (s Switch) Flush(ctx context.Context, entries ...Entry) error {
 	return s.each(ctx, func(c *unixctl.Conn, datapath string) error {
-		_, err := c.Call(ctx, "dpctl/flush-conntrack", datapath, fmt.Sprintf("zone=%d", e.Zone), e.flushTuple())
-		if refused := (*unixctl.CommandError)(nil); errors.As(err, &refused) && strings.Contains(refused.Text, "No such file") {
-			return nil // ENOENT: it ended meanwhile
-		}
-		if err != nil {
-			return fmt.Errorf("flush conntrack zone %d, %s: %w", e.Zone, e.flushTuple(), err)
+		for _, e := range entries {
+			if err := flushOne(ctx, c, datapath, e); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
+}
+
+func flushOne(ctx context.Context, c *unixctl.Conn, datapath string, e Entry) error {
+	_, err := c.Call(ctx, "dpctl/flush-conntrack", datapath, fmt.Sprintf("zone=%d", e.Zone), e.flushTuple())
+	if refused := (*unixctl.CommandError)(nil); errors.As(err, &refused) && strings.Contains(refused.Text, "No such file") {
+		return nil // ENOENT: it ended meanwhile
+	}
+	if err != nil {
+		return fmt.Errorf("flush conntrack zone %d, %s: %w", e.Zone, e.flushTuple(), err)
+	}
+	return nil
 }
 
 func (s Switch) each(ctx context.Context, do func(c *unixctl.Conn, datapath string) error) error {

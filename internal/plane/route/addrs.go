@@ -35,11 +35,14 @@ func (p *Plane) growAddrs(want *plan.State, r *refusals) error {
 	return nil
 }
 
-// raise sets the links up that have wanted addresses: a link that is down has no routes, and resolves nothing.
+// raise sets the links up that have wanted addresses: a link that is down has no routes, and resolves nothing. A link whose only wanted addresses
+// are deprecated is somebody else's, and left as it is.
 func (p *Plane) raise(want *plan.State, links links) error {
 	devs := map[string]bool{}
-	for k := range want.Addrs {
-		devs[k.Dev] = true
+	for k, spec := range want.Addrs.Rows() {
+		if !spec.Deprecated {
+			devs[k.Dev] = true
+		}
 	}
 	for _, dev := range slices.Sorted(maps.Keys(devs)) {
 		if up, exists := links(dev); up || !exists {

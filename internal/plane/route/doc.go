@@ -2,7 +2,7 @@
 // sysctls; and reads the host's links, addresses and routes as facts.
 //
 // In: State.Addrs, Routes, Rules and Sysctls. Out: the current network namespace has them. Links that have wanted
-// addresses are set up.
+// addresses are set up, unless these are all deprecated.
 //
 // What is ours is marked in the kernel: addresses by protocol AddrProtocol (IFA_PROTO, Linux 5.18), routes and rules by
 // protocol Protocol, in any table. What is not marked is never changed: a wanted row that is there unmarked counts as held

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -16,7 +18,9 @@ import (
 type Host struct {
 	Links  []Link    // by name
 	Addrs  []Address // by link and prefix
-	Routes []Main    // by destination and metric
+	Routes []Route   // by table, destination and metric; none of table local
+	// Ours is what carries a mark of ours, as text: it changes when somebody takes some of it away.
+	Ours []string
 }
 
 // Link is a network interface. Kind is the kernel's ("veth", "bridge", "vrf"; "device" for hardware), Master the name of the bridge,
@@ -29,6 +33,12 @@ type Link struct {
 	MTU    int
 	Kind   string
 	Master string
+	// Carrier: what is at the other end is up as well.
+	Carrier bool
+	// Table is the routing table that packets of the link are looked up in: a VRF's, or main's (254).
+	Table int
+	// Forwards: IPv4 packets that come in are passed on. IPv6 has one such setting for all links (net.ipv6.conf.all.forwarding).
+	Forwards bool
 }
 
 // Address is an address of a link, with the prefix length it is configured with.
@@ -40,24 +50,26 @@ type Address struct {
 	Ours       bool // carries AddrProtocol
 }
 
-// Main is a unicast route of the main table. Of a route with several nexthops there is one for each.
-type Main struct {
+// Route is a unicast route. Of a route with several nexthops there is one for each.
+type Route struct {
+	Table  int
 	Dst    netip.Prefix
 	Via    netip.Addr // zero: on link
 	Dev    string
 	Src    netip.Addr
 	Metric int
+	MTU    int  // 0: the link's
 	Ours   bool // carries Protocol
 }
 
-// Default is the default route of that family with the least metric.
-func (h Host) Default(v6 bool) (Main, bool) {
+// Default is the main table's default route of that family with the least metric.
+func (h Host) Default(v6 bool) (Route, bool) {
 	for _, r := range h.Routes {
-		if r.Dst.Bits() == 0 && r.Dst.Addr().Is6() == v6 {
+		if r.Table == unix.RT_TABLE_MAIN && r.Dst.Bits() == 0 && r.Dst.Addr().Is6() == v6 {
 			return r, true
 		}
 	}
-	return Main{}, false
+	return Route{}, false
 }
 
 // Link is the link of that name.
@@ -84,26 +96,69 @@ func ReadHost(ctx context.Context) (Host, error) {
 	if err != nil {
 		return Host{}, fmt.Errorf("list addresses: %w", err)
 	}
-	var routes []netlink.Route
-	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		list, err := n.RouteList(nil, family)
-		if err != nil {
-			return Host{}, fmt.Errorf("list routes: %w", err)
-		}
-		routes = append(routes, list...)
+	routes, rules, err := listRoutes(n)
+	if err != nil {
+		return Host{}, err
 	}
 	name := map[int]string{}
 	for _, l := range links {
 		name[l.Attrs().Index] = l.Attrs().Name
 	}
-	return Host{hostLinks(links, name), hostAddrs(addrs, name), hostRoutes(routes, name)}, ctx.Err()
+	h := Host{Links: hostLinks(links, name), Addrs: hostAddrs(addrs, name), Routes: hostRoutes(routes, name)}
+	h.Ours = h.ours(rules)
+	return h, ctx.Err()
+}
+
+func listRoutes(n *netlink.Handle) (routes []netlink.Route, rules []netlink.Rule, err error) {
+	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+		r, err := n.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+		if err != nil {
+			return nil, nil, fmt.Errorf("list routes: %w", err)
+		}
+		u, err := n.RuleList(family)
+		if err != nil {
+			return nil, nil, fmt.Errorf("list rules: %w", err)
+		}
+		routes, rules = append(routes, r...), append(rules, u...)
+	}
+	return routes, rules, nil
+}
+
+func (h Host) ours(rules []netlink.Rule) []string {
+	var out []string
+	for _, a := range h.Addrs {
+		if a.Ours {
+			out = append(out, fmt.Sprint("addr ", a.Dev, " ", a.Prefix))
+		}
+	}
+	for _, r := range h.Routes {
+		if r.Ours {
+			out = append(out, fmt.Sprint("route ", r.Table, " ", r.Dst, " ", r.Dev, " ", r.Via))
+		}
+	}
+	for _, r := range rules {
+		if r.Protocol == Protocol {
+			out = append(out, fmt.Sprint("rule ", r.Family, " ", r))
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func hostLinks(links []netlink.Link, name map[int]string) []Link {
+	vrfs := map[int]int{} // table by index
+	for _, l := range links {
+		if v, ok := l.(*netlink.Vrf); ok {
+			vrfs[v.Index] = int(v.Table)
+		}
+	}
 	var all []Link
 	for _, l := range links {
 		a := l.Attrs()
-		all = append(all, Link{a.Name, a.Index, a.HardwareAddr.String(), a.Flags&net.FlagUp != 0, a.MTU, l.Type(), name[a.MasterIndex]})
+		all = append(all, Link{
+			Name: a.Name, Index: a.Index, MAC: a.HardwareAddr.String(), Up: a.Flags&net.FlagUp != 0, MTU: a.MTU, Kind: l.Type(), Master: name[a.MasterIndex],
+			Carrier: a.RawFlags&unix.IFF_LOWER_UP != 0, Table: cmp.Or(vrfs[a.Index], vrfs[a.MasterIndex], unix.RT_TABLE_MAIN), Forwards: forwards(a.Name),
+		})
 	}
 	slices.SortFunc(all, func(a, b Link) int { return cmp.Compare(a.Name, b.Name) })
 	return all
@@ -122,17 +177,23 @@ func hostAddrs(addrs []netlink.Addr, name map[int]string) []Address {
 	return all
 }
 
-func hostRoutes(routes []netlink.Route, name map[int]string) []Main {
-	var all []Main
+// forwards reads the setting of a link that may be gone by now.
+func forwards(link string) bool {
+	b, err := os.ReadFile("/proc/sys/net/ipv4/conf/" + link + "/forwarding")
+	return err == nil && strings.TrimSpace(string(b)) == "1"
+}
+
+func hostRoutes(routes []netlink.Route, name map[int]string) []Route {
+	var all []Route
 	for _, r := range routes {
-		if r.Type != unix.RTN_UNICAST {
+		if r.Type != unix.RTN_UNICAST || r.Table == unix.RT_TABLE_LOCAL {
 			continue
 		}
 		dst, ok := fromIPNet(r.Dst)
 		if !ok {
 			dst = defaultPrefix(r.Family)
 		}
-		m := Main{dst, fromIP(r.Gw), name[r.LinkIndex], fromIP(r.Src), r.Priority, int(r.Protocol) == Protocol}
+		m := Route{r.Table, dst, fromIP(r.Gw), name[r.LinkIndex], fromIP(r.Src), r.Priority, r.MTU, int(r.Protocol) == Protocol}
 		if len(r.MultiPath) == 0 {
 			all = append(all, m)
 		}
@@ -141,8 +202,8 @@ func hostRoutes(routes []netlink.Route, name map[int]string) []Main {
 			all = append(all, m)
 		}
 	}
-	slices.SortFunc(all, func(a, b Main) int {
-		return cmp.Or(a.Dst.Addr().Compare(b.Dst.Addr()), cmp.Compare(a.Dst.Bits(), b.Dst.Bits()), cmp.Compare(a.Metric, b.Metric),
+	slices.SortFunc(all, func(a, b Route) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), a.Dst.Addr().Compare(b.Dst.Addr()), cmp.Compare(a.Dst.Bits(), b.Dst.Bits()), cmp.Compare(a.Metric, b.Metric),
 			cmp.Compare(a.Dev, b.Dev), a.Via.Compare(b.Via))
 	})
 	return all

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -218,15 +219,16 @@ func TestReadHost(t *testing.T) {
 	ip(t, "route add default via 10.1.0.254 metric 100 proto dhcp")
 	ip(t, "route add default via 10.1.0.253 metric 50 proto dhcp")
 	ip(t, "addr add 10.3.0.1/24 dev br0")
+	fatal(t, os.WriteFile("/proc/sys/net/ipv4/conf/br0/forwarding", []byte("1"), 0o644))
 	h, err := ReadHost(t.Context())
 	fatal(t, err)
 	br, _ := h.Link("br0")
 	v0, _ := h.Link("v0")
 	v1, _ := h.Link("v1")
 	for i, want := range []Link{
-		{Name: "br0", MTU: 1400, Up: true, Kind: "bridge"},
-		{Name: "v0", MTU: 1400, Up: true, Kind: "veth", Master: "br0"},
-		{Name: "v1", MTU: 1500, Kind: "veth", MAC: "0a:58:0a:f4:00:01"},
+		{Name: "br0", MTU: 1400, Up: true, Kind: "bridge", Table: 254, Forwards: true},
+		{Name: "v0", MTU: 1400, Up: true, Kind: "veth", Master: "br0", Table: 254},
+		{Name: "v1", MTU: 1500, Kind: "veth", MAC: "0a:58:0a:f4:00:01", Table: 254},
 	} {
 		have := []Link{br, v0, v1}[i]
 		if have.Index == 0 || have.MAC == "" {
@@ -254,6 +256,42 @@ func TestReadHost(t *testing.T) {
 	notGlobal := cmpopts.IgnoreSliceElements(func(a Address) bool { return a.Dev != "br0" || a.Prefix.Addr().IsLinkLocalUnicast() })
 	if d := cmp.Diff(wantAddr, h.Addrs, notGlobal, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); d != "" {
 		t.Errorf("addresses (-want +have):\n%s", d)
+	}
+}
+
+// A user's link that is down stays down: its addresses of ours are for others to use.
+func TestDeprecatedAddressesRaiseNoLink(t *testing.T) {
+	newHost(t)
+	fatal(t, apply(t, open(t), state(map[string]*plan.Rows{"o": {Addrs: map[plan.Addr]plan.AddrSpec{addr("192.0.2.77/32"): {Deprecated: true}}}})))
+	wantIP(t, "addr show dev br0", "192.0.2.77/32", "state DOWN")
+}
+
+// What is ours and is taken away by hand shows in Ours, and Watch tells of it and of links' settings.
+func TestHostTellsOfWhatIsOurs(t *testing.T) {
+	newHost(t)
+	fatal(t, apply(t, open(t), stateA()))
+	before, err := ReadHost(t.Context())
+	fatal(t, err)
+	changed, err := Watch(t.Context())
+	fatal(t, err)
+	for _, meddle := range []string{"addr del 192.0.2.77/32 dev br0", "route del 198.51.100.0/24", "-6 rule del pref 6000"} {
+		ip(t, meddle)
+		<-changed
+		after, err := ReadHost(t.Context())
+		fatal(t, err)
+		if slices.Equal(before.Ours, after.Ours) {
+			t.Errorf("after %s it still says %q", meddle, after.Ours)
+		}
+		before = after
+	}
+	for len(changed) > 0 {
+		<-changed
+	}
+	fatal(t, os.WriteFile("/proc/sys/net/ipv4/conf/br0/forwarding", []byte("1"), 0o644))
+	select {
+	case <-changed:
+	case <-time.After(10 * time.Second):
+		t.Error("nothing is told of a link that forwards now")
 	}
 }
 

@@ -1,0 +1,91 @@
+package egressip
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// subnets are those that a node has addresses in.
+type subnets struct {
+	all     []netip.Prefix
+	primary []netip.Prefix
+	faults  map[netip.Prefix]string // of links that can host nothing now, by the node's own words
+}
+
+// longest are the subnets of egress nodes, whether or not they can host now, on primary networks and on secondary links.
+type longest struct{ primary, secondary map[netip.Prefix]bool }
+
+// addSubnets notes a node's.
+func (a *assigner) addSubnets(n *world.Node) {
+	s := subnets{all: n.Networks()}
+	for _, p := range n.Primary {
+		s.primary = append(s.primary, p.Masked())
+	}
+	if h := a.w.Holding(n.Name); h != nil {
+		s.faults = h.Faults
+	}
+	a.subnets[n.Name] = s
+	if _, labelled := n.Labels[AssignableLabel]; !labelled {
+		return
+	}
+	if a.longest.primary == nil {
+		a.longest = longest{map[netip.Prefix]bool{}, map[netip.Prefix]bool{}}
+	}
+	for _, p := range slices.Concat(s.all, slices.Collect(maps.Keys(s.faults))) {
+		if slices.Contains(s.primary, p) {
+			a.longest.primary[p] = true
+		} else {
+			a.longest.secondary[p] = true
+		}
+	}
+}
+
+// of is the subnet of a node that an address belongs to there, the longest, and what keeps the node from hosting it; zero if there is none.
+func (s subnets) of(ip netip.Addr) (cidr netip.Prefix, fault string) {
+	cidr = longestOf(slices.Values(s.all), ip)
+	if f := longestOf(maps.Keys(s.faults), ip); f.Bits() >= cidr.Bits() && f.IsValid() {
+		cidr = f
+	}
+	return cidr, s.faults[cidr]
+}
+
+func longestOf(all func(func(netip.Prefix) bool), ip netip.Addr) netip.Prefix {
+	var out netip.Prefix
+	for p := range all {
+		if p.Contains(ip) && p.Bits() > out.Bits() {
+			out = p
+		}
+	}
+	return out
+}
+
+// inNetwork says whether a node has a usable link into the subnet of an address.
+func (a *assigner) inNetwork(n *world.Node, ip netip.Addr) bool {
+	cidr, fault := a.subnets[n.Name].of(ip)
+	return cidr.IsValid() && fault == ""
+}
+
+// faultFor is what a node says of its link into the subnet of an address, or "".
+func (a *assigner) faultFor(n *world.Node, ip netip.Addr) string {
+	_, fault := a.subnets[n.Name].of(ip)
+	return fault
+}
+
+// candidates yields the hosts that an address can go to: those with a link into its subnet. Where egress nodes have it in a secondary
+// network longer than in any primary one, it belongs to that network and to no other.
+func (a *assigner) candidates(ip netip.Addr, found func(host int)) {
+	secondary, primary := longestOf(maps.Keys(a.longest.secondary), ip), longestOf(maps.Keys(a.longest.primary), ip)
+	for _, net := range a.nets[world.FamilyOf(ip)] {
+		if !net.cidr.Contains(ip) || secondary.Bits() > primary.Bits() && net.cidr != secondary {
+			continue
+		}
+		for _, h := range net.hosts {
+			if cidr, fault := a.subnets[a.hosts[h].node.Name].of(ip); cidr == net.cidr && fault == "" {
+				found(h)
+			}
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package egressip
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// An egress IP on a secondary host interface (seed egress-ip.md) is translated by the host's kernel: the cluster router hands packets to the
+// management port, one nftables rule an EgressIP marks them, one rule and one table a link route them, and one rule an address translates them.
+
+// Names in the host's kernel. The chain of translations has the seed's name.
+const (
+	chainMark      = "egress-ip-mark"
+	chainTranslate = "OVN-KUBE-EGRESS-IP-MULTI-NIC"
+	chainInput     = "egress-ip-input"
+	setNodeIPs     = "egress-node-ips."
+)
+
+// GuardChain is the chain whose rules drop and count what would leave by a link, or past it, with another source than an egress IP of its.
+const GuardChain = "egress-ip-guard"
+
+// Priorities of policy routing rules: the seed's, and one before the kernel's own rule for VRFs (1000).
+const (
+	ruleEgressIP = 6000
+	ruleNodeIP   = 5999
+	ruleVRF      = 999
+	mainTable    = 254
+	everyBit     = 0xffffffff
+)
+
+// routingTable is the table of a link's routes, by the link's index.
+func routingTable(l *world.Link) int { return 1000 + l.Index }
+
+func linkMark(l *world.Link) uint32 { return plan.MarkEgressLink | uint32(l.Index) }
+
+// remotePods is the set of pods of other nodes, in OVN. Two policies of one priority and one match act in an undefined order: it has nothing in
+// common with localPods.
+func remotePods(e *world.EgressIP, f world.Family) string {
+	return "egressip/" + e.Name + "/remote." + f.String()
+}
+
+// hostPods is the set of all pods, in nftables.
+func hostPods(e *world.EgressIP, f world.Family) string {
+	return "egressip/" + short(e.Name) + "/pods." + f.String()
+}
+
+// linkIPs is the set of egress IPs of a link, in nftables.
+func linkIPs(l *world.Link, f world.Family) string {
+	return fmt.Sprintf("egress-ips/%d.%s", l.Index, f)
+}
+
+// short keeps names within what nftables allows; a hash tells long ones apart.
+func short(name string) string {
+	const limit, kept = 80, 60
+	if len(name) <= limit {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:kept] + "-" + hex.EncodeToString(sum[:8])
+}
+
+// homeOf is where an address is on this host: on the primary network, on a link, or nowhere.
+func homeOf(w *world.World, ip netip.Addr) (primary bool, link *world.Link) {
+	h := w.Host()
+	if h == nil {
+		return false, nil
+	}
+	return h.Home(ip)
+}
+
+// ownHop is where this node sends its own pods' packets for addresses that it hosts itself: to its gateway router, or to the host. An
+// address that is nowhere here must not be steered to: the gateway router would give the pod the node's address.
+func ownHop(w *world.World, e *world.EgressIP, n *world.Node, f world.Family) (hop netip.Addr, ok bool) {
+	for _, ip := range hosted(w, e, f) {
+		primary, link := homeOf(w, ip)
+		if link != nil {
+			return management(n, f)
+		}
+		if !primary {
+			return netip.Addr{}, false
+		}
+	}
+	return w.Config.Join(n.ID, f).Addr(), true
+}
+
+// management is the management port's address.
+func management(n *world.Node, f world.Family) (netip.Addr, bool) {
+	s, ok := f.Of(n.Subnets)
+	if !ok {
+		return netip.Addr{}, false
+	}
+	return world.Nth(s, 2), true
+}
+
+// hostOnLink is all that a node has for an address on a link. Where another node answers for it by now (muted) it is no address here any more:
+// what is still on its way is translated.
+func hostOnLink(w *world.World, n *world.Node, e *world.EgressIP, f world.Family, ip netip.Addr, l *world.Link, muted bool, out *plan.Rows) {
+	if !muted {
+		plan.Claim(&out.Addrs, plan.Addr{Dev: l.Name, Prefix: world.Single(ip)}, plan.AddrSpec{Deprecated: true, NoDAD: f == world.V6})
+		plan.Claim(&out.Announcements, plan.Announcement{Dev: l.Name, IP: ip, MAC: l.MAC}, plan.None{})
+		mute(w.Config, f, ip, out) // the host would answer for it on its other links too (Linux' arp_ignore 0)
+	}
+	toHost(n, e, f, out)
+	k := kernel{config: w.Config, family: f, link: l, out: out}
+	k.route()
+	k.mark(e)
+	k.translate(e, ip)
+	k.guard(ip)
+}
+
+// toHost sends packets of other nodes' pods, which those nodes steered here, to the host.
+func toHost(n *world.Node, e *world.EgressIP, f world.Family, out *plan.Rows) {
+	hop, ok := management(n, f)
+	if !ok {
+		return
+	}
+	set := remotePods(e, f)
+	out.AddSet(set)
+	out.AddPolicy(set, plan.PriorityEgressIP, fmt.Sprintf("inport == %q && %s.src == %s", "rtots-"+n.Name, f.Match(), plan.InSet(set)),
+		"reroute", []string{hop.String()}, nil)
+}
+
+// podOnLink makes a pod, of any node, one whose packets the host translates.
+func podOnLink(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, ip, egress netip.Addr, out *plan.Rows) {
+	if p.Node != w.Self {
+		out.AddElem(remotePods(e, f), ip.String())
+	}
+	plan.Claim(&out.NFTElems, plan.NFTElem{Set: hostPods(e, f), Key: ip.String()}, "")
+	plan.Claim(&out.Sources, plan.Source{Router: plan.HostKernel, Pod: ip}, egress)
+}
+
+// nodeIPOnHost is a node's address as the host's kernel knows it, on nodes that have links to host egress IPs on.
+func nodeIPOnHost(w *world.World, ip netip.Addr, out *plan.Rows) {
+	if h := w.Host(); h == nil || len(h.Links) == 0 {
+		return
+	}
+	f := world.FamilyOf(ip)
+	nodeIPSet(f, out)
+	plan.Claim(&out.NFTElems, plan.NFTElem{Set: setNodeIPs + f.String(), Key: ip.String()}, "")
+}
+
+func nodeIPSet(f world.Family, out *plan.Rows) {
+	plan.Claim(&out.NFTSets, plan.NFTSet{Name: setNodeIPs + f.String()}, plan.NFTSetSpec{Key: addrType(f)})
+}
+
+func addrType(f world.Family) string { return [...]string{"ipv4_addr", "ipv6_addr"}[f] }
+
+// Translation is an egress IP that a plan translates to.
+type Translation struct {
+	EgressIP string
+	IP       netip.Addr
+}
+
+// Translations are all of a plan's, on the primary network and on links, in no order.
+func Translations(s *plan.State) map[Translation]struct{} {
+	found := map[Translation]struct{}{}
+	note := func(owner, address string) {
+		name, ours := strings.CutPrefix(owner, "egressip/")
+		if ip, err := netip.ParseAddr(address); ours && err == nil {
+			found[Translation{name, ip}] = struct{}{}
+		}
+	}
+	for id, row := range s.NB.Rows() {
+		if external, _ := row.Cols["external_ip"].(string); id.Table == "NAT" {
+			note(s.NB.Owner(id), external)
+		}
+	}
+	for k := range s.NFTRules.Rows() {
+		if k.Chain.Name == chainTranslate {
+			note(s.NFTRules.Owner(k), k.Name[strings.LastIndexByte(k.Name, '/')+1:])
+		}
+	}
+	return found
+}

@@ -1,0 +1,106 @@
+package egressip
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// kernel writes the rows of one link and family in the host's kernel. What is the link's, and not an EgressIP's, every EgressIP on it claims.
+type kernel struct {
+	config *world.Config
+	family world.Family
+	link   *world.Link
+	out    *plan.Rows
+}
+
+// route copies the link's routes into a table of its own, and sends marked packets of pods there. `from` the cluster subnets: replies carry
+// the mark too, and must find the pods by the main table. The rule for node addresses is the seed's.
+func (k kernel) route() {
+	v6, table := k.family == world.V6, routingTable(k.link)
+	rule := func(r plan.Rule) {
+		r.V6, r.Mask = v6, everyBit
+		plan.Claim(&k.out.Rules, r, plan.None{})
+	}
+	for _, c := range k.config.Cluster(k.family) {
+		rule(plan.Rule{Priority: ruleEgressIP, Table: table, Mark: linkMark(k.link), Src: c})
+		if k.link.VRF != "" { // the VRF's own rule would look for the pod in the VRF's table
+			rule(plan.Rule{Priority: ruleVRF, Table: mainTable, Mark: linkMark(k.link), Dst: c})
+		}
+	}
+	rule(plan.Rule{Priority: ruleNodeIP, Table: mainTable, Mark: plan.MarkNodeIP})
+	everywhere := k.anywhere()
+	plan.Claim(&k.out.Routes, plan.RouteKey{Table: table, Dst: everywhere}, plan.Route{Dev: k.link.Name})
+	for _, r := range k.link.Routes {
+		if world.FamilyOf(r.Dst.Addr()) == k.family {
+			plan.Claim(&k.out.Routes, plan.RouteKey{Table: table, Dst: r.Dst}, plan.Route{Dev: k.link.Name, Via: r.Via, MTU: r.MTU})
+		}
+	}
+	if k.family == world.V4 {
+		// The check of a reply's source looks up the way back with the connection's mark: strict rp_filter finds the link, too.
+		plan.Claim(&k.out.Sysctls, plan.Sysctl{Key: "net.ipv4.conf.all.src_valid_mark"}, "1")
+	}
+}
+
+func (k kernel) anywhere() netip.Prefix {
+	if k.family == world.V4 {
+		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	}
+	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+}
+
+// mark gives packets that pods send by the management port the link's mark, whatever they had before, and replies that of their connection. To
+// nodes and pods nothing is marked, nor what answers a connection from outside.
+func (k kernel) mark(e *world.EgressIP) {
+	c := k.chain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "mangle"})
+	nodeIPSet(k.family, k.out)
+	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: hostPods(e, k.family)}, plan.NFTSetSpec{Key: addrType(k.family)})
+	var inside strings.Builder
+	for _, p := range k.config.Cluster(k.family) {
+		fmt.Fprintf(&inside, " %s daddr != %s", k.ip(), p)
+	}
+	k.rule(c, "egressip/"+short(e.Name)+"/"+k.family.String(), "iifname %q ct direction original %s saddr @%s %s daddr != @%s%s meta mark set %#x ct mark set meta mark",
+		world.ManagementPort, k.ip(), hostPods(e, k.family), k.ip(), setNodeIPs+k.family.String(), inside.String(), linkMark(k.link))
+	k.rule(c, "reply "+k.link.Name, "iifname %q ct direction reply ct mark %#x meta mark set ct mark", k.link.Name, linkMark(k.link))
+}
+
+// translate is one rule an address.
+func (k kernel) translate(e *world.EgressIP, ip netip.Addr) {
+	c := k.chain(chainTranslate, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "99"})
+	k.rule(c, natRow(short(e.Name), ip), "meta mark %#x oifname %q %s saddr @%s snat %s to %s", linkMark(k.link), k.link.Name, k.ip(), hostPods(e, k.family), k.ip(), ip)
+}
+
+// guard drops what carries the mark and would leave by another link or with another source: the masquerading of local gateway mode comes between, and
+// a connection keeps the source that it began with. Nobody listens at an egress IP: the host would end connections that moved here with RST.
+func (k kernel) guard(ip netip.Addr) {
+	set := linkIPs(k.link, k.family)
+	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{Key: addrType(k.family)})
+	plan.Claim(&k.out.NFTElems, plan.NFTElem{Set: set, Key: ip.String()}, "")
+	c := k.chain(GuardChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "101"})
+	name := fmt.Sprintf("%s %s", k.link.Name, k.family)
+	k.rule(c, name+" elsewhere", "meta mark %#x ct direction original %s oifname != %q counter drop", linkMark(k.link), k.isFamily(), k.link.Name)
+	k.rule(c, name+" source", "meta mark %#x ct direction original %s saddr != @%s counter drop", linkMark(k.link), k.ip(), set)
+	for _, p := range k.config.Cluster(k.family) {
+		k.rule(c, name+" untranslated "+p.String(), "oifname %q %s saddr %s counter drop", k.link.Name, k.ip(), p)
+	}
+	in := k.chain(chainInput, plan.NFTChainSpec{Type: "filter", Hook: "input", Priority: "filter"})
+	k.rule(in, name, "%s daddr @%s meta l4proto != %s counter drop", k.ip(), set, [...]string{"icmp", "ipv6-icmp"}[k.family])
+}
+
+// isFamily keeps the rules of the two families apart in a table of both.
+func (k kernel) isFamily() string { return "meta nfproto " + [...]string{"ipv4", "ipv6"}[k.family] }
+
+func (k kernel) ip() string { return [...]string{"ip", "ip6"}[k.family] }
+
+func (k kernel) chain(name string, spec plan.NFTChainSpec) plan.NFTChain {
+	c := plan.NFTChain{Family: "inet", Name: name}
+	plan.Claim(&k.out.NFTChains, c, spec)
+	return c
+}
+
+func (k kernel) rule(c plan.NFTChain, name, format string, args ...any) {
+	plan.Claim(&k.out.NFTRules, plan.NFTRule{Chain: c, Name: name}, fmt.Sprintf(format, args...))
+}

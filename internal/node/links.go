@@ -1,0 +1,101 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/plane/route"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// secondaryLinks are the links that egress IPs can be on beside the primary network: ordinary ones with a global address of their own. Ports of
+// OVS, VRF devices, and ports of bridges and bonds are none.
+func secondaryLinks(h route.Host, gateway func(dev string) bool) []world.Link {
+	var out []world.Link
+	for _, l := range h.Links {
+		master, enslaved := h.Link(l.Master)
+		switch {
+		case gateway(l.Name) || l.Name == "lo" || l.Name == world.ManagementPort || l.MAC == "":
+			continue
+		case l.Kind == "vrf" || l.Kind == "openvswitch" || l.Kind == "tun":
+			continue
+		case enslaved && master.Kind != "vrf":
+			continue
+		}
+		link := world.Link{Name: l.Name, Index: l.Index, MAC: l.MAC, VRF: l.Master, Addrs: ownAddrs(h, l.Name), Fault: faults(l, master, enslaved)}
+		if len(link.Addrs) > 0 {
+			link.Routes = routesBy(h, l)
+			out = append(out, link)
+		}
+	}
+	return out
+}
+
+func ownAddrs(h route.Host, dev string) []netip.Prefix {
+	var out []netip.Prefix
+	for _, a := range h.Addrs {
+		if a.Dev == dev && countsAsHost(h, a) && !a.Tentative {
+			out = append(out, a.Prefix)
+		}
+	}
+	return out
+}
+
+// faults are what seed egress-ip.md asks of a link and this one does not have.
+func faults(l, vrf route.Link, enslaved bool) [2]string {
+	var both string
+	switch {
+	case !l.Up:
+		both = fmt.Sprintf("link %[1]s is down: ip link set %[1]s up", l.Name)
+	case !l.Carrier:
+		both = fmt.Sprintf("link %s has no carrier: look at its cable, or at what it is plugged into", l.Name)
+	case enslaved && !vrf.Up:
+		both = fmt.Sprintf("VRF %[1]s of link %[2]s is down: ip link set %[1]s up", vrf.Name, l.Name)
+	}
+	out := [2]string{both, both}
+	if both == "" && !l.Forwards {
+		out[world.V4] = fmt.Sprintf("link %[1]s does not forward IPv4, so that no reply would reach a pod: sysctl -w net.ipv4.conf.%[1]s.forwarding=1", l.Name)
+	}
+	return out
+}
+
+// routesBy are the routes by a link, the best one for each destination. Those that come with our own addresses are left out, and link-local ones.
+func routesBy(h route.Host, l route.Link) []world.LinkRoute {
+	var out []world.LinkRoute
+	for _, r := range h.Routes { // by destination and metric
+		if r.Table != l.Table || r.Dev != l.Name || r.Ours || r.Dst.Addr().IsLinkLocalUnicast() || isOurs(h, r.Dst) {
+			continue
+		}
+		if n := len(out); n == 0 || out[n-1].Dst != r.Dst {
+			out = append(out, world.LinkRoute{Dst: r.Dst, Via: r.Via, MTU: r.MTU})
+		}
+	}
+	return out
+}
+
+func isOurs(h route.Host, dst netip.Prefix) bool {
+	return slices.ContainsFunc(h.Addrs, func(a route.Address) bool { return a.Ours && a.Prefix == dst })
+}
+
+// faultsKnown says whether the others can know by now why networks of this host are about to go.
+func faultsKnown(said *world.Holding, h *world.Host) bool {
+	for network := range h.Faults() {
+		if said == nil || said.Faults[network] == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// faultsOf are a host's networks that can host nothing, as problems of its node.
+func faultsOf(h *world.Host) []string {
+	var out []string
+	for network, why := range maps.All(h.Faults()) {
+		out = append(out, kube.Fault(network, why))
+	}
+	slices.Sort(out)
+	return out
+}
