@@ -58,9 +58,7 @@ func TestAgentStops(t *testing.T) {
 	hosting := before[ips[0].String()]
 	n.runs(pod{name: "a", node: c.nodes[0]})
 	for range 3 {
-		if err := c.KillProcess(t.Context(), hosting, "egret-node"); err != nil {
-			t.Fatal(err)
-		}
+		within(t, soon, func() error { return c.KillProcess(t.Context(), hosting, "egret-node") }) // once it is there again
 		n.from("a").to(family4or6(c.outside(0), ips[0])).arrivesAs(ips...)
 	}
 	t.Cleanup(func() { c.startAgent(t, hosting) })
