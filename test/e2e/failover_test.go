@@ -25,6 +25,8 @@ func TestEstablishedSurvive(t *testing.T) {
 	stays, moves := c.number(62)[0], c.number(63)[0]
 	e := c.egressIP(t, "established", []netip.Addr{stays, moves}, n.itself(), metav1.LabelSelector{})
 	where := e.ready()
+	n.runs(pod{name: "first", node: c.nodes[0]})
+	n.from("first").to(family4or6(c.outside(0), stays)).spreadsOver(stays, moves)
 	n.runs(pod{name: "a", node: c.nodes[0], keeps: count})
 	connections := k.from(count, stays, moves)
 	t.Logf("%d of %d connections by %s", len(connections), count, stays)
