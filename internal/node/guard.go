@@ -115,7 +115,7 @@ func (g *guard) conflicts() []Conflict {
 // heard decides about a claim, or asks the API server first.
 func (g *guard) heard(ctx context.Context, w *world.World, c listen.Claim) []world.Touch {
 	name, held := g.held[c.IP]
-	if !held {
+	if !held || isThisHost(w.Host(), c.MAC) {
 		return nil
 	}
 	if x := g.contested[c.IP]; x != nil && x.mac == c.MAC && g.silence() < kube.Silent && named(w, g.self, name, c.IP) {
@@ -275,6 +275,12 @@ func (g *guard) resume(w *world.World, c world.Claim, e *world.EgressIP) []world
 func named(w *world.World, self, egressIP string, ip netip.Addr) bool {
 	e := w.EgressIP(egressIP)
 	return e != nil && slices.Contains(e.Items, world.Assignment{Node: self, IP: ip})
+}
+
+// isThisHost says whether a hardware address is this host's own. Linux asks for neighbours with any of its addresses on any link (arp_announce 0), so
+// that an egress IP of one link is heard from another.
+func isThisHost(h *world.Host, mac string) bool {
+	return h != nil && (h.UplinkMAC == mac || slices.ContainsFunc(h.Links, func(l world.Link) bool { return l.MAC == mac }))
 }
 
 // nodeAt is the node of the cluster whose gateway router has a hardware address, or "".

@@ -101,6 +101,22 @@ func moves(w *world.World) {
 	w.SetEgressIP(&e)
 }
 
+// TestGuardKnowsItsOwnHost: the kernel asks for neighbours with an egress IP of another link.
+func TestGuardKnowsItsOwnHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := startGuard(t)
+		h := *x.world.Host()
+		h.Links = []world.Link{{Name: "eth1", MAC: stranger}}
+		x.world.SetHost(&h)
+		x.answer = errors.New("away")
+		x.says(stranger)
+		after(5 * time.Second)
+		if _, yielded := x.world.Yielded("e0", contestedIP); yielded || x.asked > 0 || len(x.conflicts()) > 0 {
+			t.Errorf("took a packet of its own host for another machine's: gave way %t, asked %d times, conflicts %v", yielded, x.asked, x.conflicts())
+		}
+	})
+}
+
 func TestGuardDefendsAgainstStrangers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := startGuard(t)
