@@ -17,6 +17,7 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/containernetworking/plugins/pkg/testutils"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plane/ovs"
@@ -162,7 +163,12 @@ func (l *lab) wantNothingLeft() {
 
 func hostVeths(t *testing.T) []string {
 	t.Helper()
-	links, err := netlink.LinkList()
+	h, err := netlink.NewHandleWithOptions(netlink.HandleOptions{RetryInterrupted: true}, unix.NETLINK_ROUTE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	links, err := h.LinkList()
 	if err != nil {
 		t.Fatal(err)
 	}
