@@ -54,7 +54,7 @@ func (h *holding) connecting(pod string) (end func()) {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			seen, err := h.namespace.from(pod).to(h.c.outside(0)).sources(5)
+			seen, err := h.namespace.from(pod).to(h.c.outside(0)).sources(2)
 			opened += len(seen)
 			if err != nil {
 				h.t.Error(err)
