@@ -81,9 +81,12 @@ func (c *cluster) on(t *testing.T, who string, command ...string) string {
 }
 
 // number gives the addresses with this number in the primary network, in each family of the cluster: 33 is 172.18.0.33.
-func (c *cluster) number(n int) []netip.Addr {
+func (c *cluster) number(n int) []netip.Addr { return numbered(c.nodes[0].IPs, n) }
+
+// numbered gives the addresses with this number in the networks of these.
+func numbered(ips []netip.Addr, n int) []netip.Addr {
 	var out []netip.Addr
-	for _, ip := range c.nodes[0].IPs {
+	for _, ip := range ips {
 		if ip.Is4() {
 			b := ip.As4()
 			b[3] = byte(n)

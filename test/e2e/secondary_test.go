@@ -18,20 +18,7 @@ import (
 const link = "eth1"
 
 // secondaryNumber gives the addresses with this number in the secondary network, in each family of the cluster.
-func (c *cluster) secondaryNumber(n int) []netip.Addr {
-	var out []netip.Addr
-	for _, ip := range c.nodes[0].Secondary[0] {
-		if ip.Is4() {
-			b := ip.As4()
-			b[3] = byte(n)
-			out = append(out, netip.AddrFrom4(b))
-			continue
-		}
-		network, _ := ip.Prefix(64)
-		out = append(out, netip.MustParseAddr(fmt.Sprintf("%s%d", network.Addr(), n)))
-	}
-	return out
-}
+func (c *cluster) secondaryNumber(n int) []netip.Addr { return numbered(c.nodes[0].Secondary[0], n) }
 
 // beside is a host outside, at its addresses on the secondary network.
 func (c *cluster) beside(i int) endpoint {
