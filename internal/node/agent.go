@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -39,6 +40,7 @@ type Agent struct {
 	reports     *mailbox[Report]
 	annotations *mailbox[map[string]string]
 	last        Report   // of the loop alone
+	known       []Held   // of the loop alone: what the world has been told that this node holds; nil at first
 	forwards    []Held   // of the loop alone: what the last plan translates to
 	ours        []string // what was last seen of ours on this host
 
@@ -118,6 +120,17 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	}
 	a.reports.put(a.last)
 	a.metrics.told(a.last)
+	a.knows(a.last)
+}
+
+// knows has this node's own pods led to what it holds without waiting for Kubernetes to tell of it.
+func (a *Agent) knows(r Report) {
+	if a.known != nil && slices.Equal(a.known, r.Holding) {
+		return
+	}
+	a.known = append([]Held{}, r.Holding...)
+	own := r.of(a.self, a.api.BootID)
+	a.loop.Do(func(w *world.World) []world.Touch { return w.SetOwn(own) })
 }
 
 // tidy lets pods go on that were held back, and takes the addresses of those that have ended.

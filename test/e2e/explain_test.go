@@ -46,12 +46,16 @@ func (n *namespace) questions(pod string, to endpoint) []string {
 
 // trace follows a SYN of the pod.
 func (n *namespace) trace(pod string, from, to netip.Addr, port int) string {
-	protocol, source, destination, bits := "tcp", "nw_src", "nw_dst", 24
+	protocol, source, destination := "tcp", "nw_src", "nw_dst"
 	if from.Is6() {
-		protocol, source, destination, bits = "tcp6", "ipv6_src", "ipv6_dst", 64
+		protocol, source, destination = "tcp6", "ipv6_src", "ipv6_dst"
 	}
-	router := world.MAC(world.Nth(netip.PrefixFrom(n.ips[pod][0], bits), 1))
+	first, bits := n.ips[pod][0], 24
+	if first.Is6() {
+		bits = 64
+	}
+	router := world.MAC(world.Nth(netip.PrefixFrom(first, bits), 1))
 	return fmt.Sprintf("ovs-appctl ofproto/trace br-int in_port=$(ovs-vsctl --bare --columns=ofport find Interface external_ids:iface-id=%s_%s),"+
 		"%s,dl_src=%s,dl_dst=%s,%s=%s,%s=%s,nw_ttl=64,tcp_src=40000,tcp_dst=%d,tcp_flags=syn",
-		n.name, pod, protocol, world.MAC(n.ips[pod][0]), router, source, from, destination, to, port)
+		n.name, pod, protocol, world.MAC(first), router, source, from, destination, to, port)
 }
