@@ -44,6 +44,8 @@ type Agent struct {
 	forwards    []Held   // of the loop alone: what the last plan translates to
 	ours        []string // what was last seen of ours on this host
 
+	stranded stranded // of the loop alone
+
 	// guard keeps what this node holds to one holder; ear tells it of others.
 	guard *guard
 	ear   listen.Ear
@@ -114,6 +116,7 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	}
 	a.last = report(n.UID, a.last, o, a.confirmed())
 	a.last.Problems = append(a.last.Problems, faultsOf(h)...)
+	a.last.Problems = append(a.last.Problems, a.stranded.problems()...)
 	a.last.Conflicts = a.guard.conflicts()
 	if w.Holding(a.self) == nil {
 		a.reports.forget()
@@ -199,7 +202,7 @@ func podNetworksValue(nets cniserver.PodNetworks) (map[string]any, error) {
 
 // newAgent is an agent without its targets; Run gives it those.
 func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
-	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics()}
+	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics(), stranded: stranded{log: log}}
 	a.subnets.Store(&[]netip.Prefix{})
 	a.loop = NewLoop(world.New(self, c), all.Features(), log)
 	a.guard = newGuard(self, a.loop.Do, log)
