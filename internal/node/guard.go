@@ -29,8 +29,11 @@ const (
 	handover = 4 * time.Second
 	// guardTick is how often the guard looks round.
 	guardTick = time.Second
-	// probesATick bounds what is asked of the link while the API server is silent.
+	// probesATick bounds what is asked of the link while this node cannot be sure of what it holds.
 	probesATick = 100
+	// unsureFor is how long a node that was cut off from all others is not sure: the API server's news come over connections that were cut off as
+	// well, and TCP tries those again at growing distances.
+	unsureFor = 15 * time.Second
 )
 
 // guard sees to it that an address has one holder. It hears other machines claim what this node holds. If Kubernetes does not name this node for it
@@ -53,6 +56,8 @@ type guard struct {
 	contested map[netip.Addr]*contest
 	yielded   map[world.Claim]bool // for lack of the API server
 	next      netip.Addr           // the first to be probed
+	cutOff    bool                 // no other node is heard
+	rejoined  time.Time            // when one was heard again; zero if that never was
 }
 
 // contest is a conflict about one address.
@@ -121,7 +126,7 @@ func (g *guard) heard(ctx context.Context, w *world.World, c listen.Claim) []wor
 	if x := g.contested[c.IP]; x != nil && x.mac == c.MAC && g.silence() < kube.Silent && named(w, g.self, name, c.IP) {
 		return g.contend(w, c) // asked already
 	}
-	if !named(w, g.self, name, c.IP) || g.silence() >= kube.Silent {
+	if !named(w, g.self, name, c.IP) || g.silence() >= kube.Silent || g.wasCutOff() && nodeAt(w, c.MAC) != "" {
 		return g.yield(w, c)
 	}
 	if g.waiting = append(g.waiting, c); !g.asking {
@@ -129,6 +134,20 @@ func (g *guard) heard(ctx context.Context, w *world.World, c listen.Claim) []wor
 		go g.inquire(ctx, name, nodeAt(w, c.MAC) != "")
 	}
 	return nil
+}
+
+// alone is told whether no other node is heard, which is known as soon as the link is gone, and as soon as it is back: others may have been given
+// what this node holds, so it asks the link at once.
+func (g *guard) alone(is bool) {
+	if g.cutOff && !is {
+		g.rejoined = time.Now()
+		g.probeSome()
+	}
+	g.cutOff = is
+}
+
+func (g *guard) wasCutOff() bool {
+	return g.cutOff || !g.rejoined.IsZero() && time.Since(g.rejoined) < unsureFor
 }
 
 // inquire asks the API server, for all claims that wait: it need not say more than that it is there, for then the watch brings the news.
@@ -208,8 +227,8 @@ func (g *guard) stand(ip netip.Addr, x *contest, now time.Time) {
 	go g.defend(ip)
 }
 
-// look ends conflicts that were not heard of for long, and looks for others while the API server is silent: then nobody tells this node that an
-// address is another's by now. What it has given way for it takes back when the API server says so.
+// look ends conflicts that were not heard of for long, and looks for others while the API server is silent, or this node was cut off: then nobody tells
+// it that an address is another's by now. What it has given way for it takes back when the API server says so.
 func (g *guard) look(ctx context.Context, w *world.World) []world.Touch {
 	now := time.Now()
 	for ip, x := range g.contested {
@@ -219,7 +238,7 @@ func (g *guard) look(ctx context.Context, w *world.World) []world.Touch {
 		}
 		g.stand(ip, x, now)
 	}
-	if g.silence() >= kube.Silent {
+	if g.silence() >= kube.Silent || g.wasCutOff() {
 		g.probeSome()
 	}
 	if len(g.yielded) > 0 && !g.asking {

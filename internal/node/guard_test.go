@@ -224,3 +224,39 @@ func TestGuardProbesWhileSilent(t *testing.T) {
 		}
 	})
 }
+
+// TestGuardWasCutOff: a node that hears of others again asks the link at once who has what it holds, and gives way to a node that has been given it
+// meanwhile without waiting for the API server's news. A stranger is no such node.
+func TestGuardWasCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := startGuard(t)
+		alone := func(is bool) {
+			x.changes <- func(*world.World) []world.Touch { x.alone(is); return nil }
+			synctest.Wait()
+		}
+		if alone(false); x.probed > 0 {
+			t.Error("asks the link though it never was cut off")
+		}
+		alone(true)
+		after(time.Minute)
+		before := x.probed
+		if alone(false); x.probed == before {
+			t.Error("does not ask the link who has what it holds")
+		}
+		x.says(stranger)
+		if _, yielded := x.world.Yielded("e0", contestedIP); yielded {
+			t.Error("gives way to a stranger")
+		}
+		x.answer = errors.New("the connection hangs")
+		asked := x.asked
+		x.says(successor)
+		if to, yielded := x.world.Yielded("e0", contestedIP); !yielded || to != "n2" || x.asked != asked {
+			t.Errorf("gave way: %t, to %q, asked %d times", yielded, to, x.asked-asked)
+		}
+		x.answer, x.brings = nil, moves
+		after(5 * time.Second)
+		if _, yielded := x.world.Yielded("e0", contestedIP); yielded || x.answers() {
+			t.Errorf("after the API server has told: still gives way %t, answers %t", yielded, x.answers())
+		}
+	})
+}
