@@ -384,7 +384,7 @@ func (n *agent) apply(steps int) {
 	}
 }
 
-// tell publishes what the node's Northbound holds, with its boot id.
+// tell publishes what the node's Northbound holds, with its boot id. The node itself knows it at once.
 func (n *agent) tell(s *simulation, name string) {
 	h := &world.Holding{Node: name, BootID: n.bootID(name), Holds: map[string][]netip.Addr{}}
 	for id, row := range n.have.NB.Rows() {
@@ -395,6 +395,7 @@ func (n *agent) tell(s *simulation, name string) {
 	if _, translated := n.have.NFTRules[plan.NFTRule{Chain: multiNIC, Name: "egressip/e0/" + addresses[1].String()}]; translated && len(n.todo) == 0 {
 		h.Holds["e0"] = append(h.Holds["e0"], addresses[1])
 	}
+	n.world.SetOwn(h)
 	s.happens(func(w *world.World) { w.SetHolding(h) })
 }
 
