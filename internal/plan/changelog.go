@@ -7,7 +7,8 @@ type changeLog[K comparable] struct {
 	dropped int // how many older ones are no longer in recent
 }
 
-// maxChangeLog bounds the log: what is longer ago costs a whole comparison.
+// maxChangeLog bounds the log: what is longer ago costs a whole comparison. At twice that the older half goes, so that a full log costs no
+// copy a change.
 const maxChangeLog = 4096
 
 func note[K, V comparable](l *changeLog[K], old, new map[K]V) {
@@ -21,7 +22,7 @@ func note[K, V comparable](l *changeLog[K], old, new map[K]V) {
 			l.recent = append(l.recent, k)
 		}
 	}
-	if over := len(l.recent) - maxChangeLog; over > 0 {
+	if over := len(l.recent) - maxChangeLog; over > maxChangeLog {
 		l.recent = append([]K(nil), l.recent[over:]...)
 		l.dropped += over
 	}
