@@ -35,6 +35,8 @@ func figures() []figure {
 		{"failover/two-ips", outage{name: "two-ips", addresses: 2, p90: 500, max: 900}.measure},
 		{"failover/two-ips-no-api", outage{name: "two-ips-no-api", addresses: 2, noAPI: true, p90: 500, max: 900}.measure},
 		{"leaks/pod-starts", leaksAtStart},
+		{"services/many", manyServices},
+		{"services/connections", rates},
 	}
 	for _, u := range upsets() {
 		list = append(list, figure{"leaks/" + u.name, u.measure})
@@ -49,7 +51,14 @@ func main() {
 			exit(send(os.Args[2:]))
 		case "connect":
 			exit(makeConnections(os.Args[2:]))
+		case "greet":
+			exit(greet(os.Args[2:]))
+		case "open":
+			exit(openConnections(os.Args[2:]))
 		}
+	}
+	if len(os.Args) > 1 && os.Args[1] == "balancers" { // in a node
+		exit(balancers(os.Args[2:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "answer" { // as the agents of nodes that are probed
 		exit(answer())
