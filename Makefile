@@ -71,6 +71,10 @@ demo: build ## bring up a cluster and show EgressIP with real packets; MODE=shar
 bin/e2e.test: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/agnhost
 	@hack/step 'Kubernetes $(K8S) end-to-end suite (5 minutes when cold)' go test -C sandbox/controlplane -c -vet=off $(FLAGS) -ldflags '$(STRIP) $(strip $(K8S_FLAGS))' -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e
 
+# A server that sends invalid TCP segments, for the spec about them.
+bin/regression-issue-74839: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/agnhost
+	@hack/step 'server of a spec' go build -C sandbox/controlplane $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ k8s.io/kubernetes/test/images/regression-issue-74839
+
 bin/ginkgo: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/agnhost
 	@hack/step 'test runner' go build -C sandbox/controlplane $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ github.com/onsi/ginkgo/v2/ginkgo
 
@@ -79,7 +83,7 @@ bin/kube-proxy: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/ag
 
 # docs/conformance.md has the result and what cannot run here.
 .PHONY: test-conformance
-test-conformance: build bin/e2e.test bin/ginkgo ## run Kubernetes' own end-to-end tests of sig-network; CONFORMANCE='-focus Services -gateway-mode local' chooses
+test-conformance: build bin/e2e.test bin/ginkgo bin/regression-issue-74839 ## run Kubernetes' own end-to-end tests of sig-network; CONFORMANCE='-focus Services -gateway-mode local' chooses
 	go run -trimpath ./test/conformance $(CONFORMANCE)
 
 .PHONY: test

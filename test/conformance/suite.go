@@ -23,11 +23,14 @@ type suite struct {
 
 // run prepares the cluster and runs the suite. A spec that failed is no error.
 func (s suite) run(ctx context.Context) ([]spec, error) {
-	if err := s.nameImages(ctx); err != nil {
+	if err := s.provideImages(ctx); err != nil {
 		return nil, fmt.Errorf("images of the suite: %w", err)
 	}
 	if err := s.spreadZones(ctx); err != nil {
 		return nil, fmt.Errorf("zones of the nodes: %w", err)
+	}
+	if err := s.connectControlPlane(ctx); err != nil {
+		return nil, fmt.Errorf("the API server's way to pods: %w", err)
 	}
 	stop, err := s.balance(ctx)
 	if err != nil {
