@@ -12,12 +12,12 @@ import (
 
 func manyName(i int) string { return fmt.Sprint("svc-", i) }
 
-// fillServices makes the Services, selectorless, and their EndpointSlices.
-func (c *cluster) fillServices(ctx context.Context, nodes []*fakeNode) error {
+// fillServices makes so many Services, selectorless, and their EndpointSlices.
+func (c *cluster) fillServices(ctx context.Context, number int, nodes []*fakeNode) error {
 	if err := c.ensureNamespace(ctx, manySpace); err != nil {
 		return err
 	}
-	numbers := make([]int, manyNumber)
+	numbers := make([]int, number)
 	for i := range numbers {
 		numbers[i] = i
 	}

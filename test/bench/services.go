@@ -15,7 +15,6 @@ import (
 )
 
 const (
-	manyNumber        = 5000
 	endpointsAService = 10
 	manyNodes         = 25 // that exist in the API only, and have the endpoints
 	manySpace         = "bench-services"
@@ -38,11 +37,11 @@ func manyServices(ctx context.Context, l *lab) error {
 	if err := c.ensureFakeNodes(ctx, nodes); err != nil {
 		return err
 	}
-	l.say("services: %d of %d endpoints", manyNumber, endpointsAService)
-	if err := c.fillServices(ctx, nodes); err != nil {
+	l.say("services: %d of %d endpoints", l.services, endpointsAService)
+	if err := c.fillServices(ctx, l.services, nodes); err != nil {
 		return err
 	}
-	m := &manyTimes{cluster: c, node: c.Nodes()[0].Name, nodes: nodes}
+	m := &manyTimes{cluster: c, number: l.services, node: c.Nodes()[0].Name, nodes: nodes}
 	err = m.measure(ctx, l)
 	if m.agent != nil {
 		m.agent.stop()
@@ -53,10 +52,11 @@ func manyServices(ctx context.Context, l *lab) error {
 // manyTimes is the measurement and what it has found, in milliseconds.
 type manyTimes struct {
 	*cluster
-	node  string // the real one
-	nodes []*fakeNode
-	args  []string // of the agent
-	agent *program
+	number int    // of Services
+	node   string // the real one
+	nodes  []*fakeNode
+	args   []string // of the agent
+	agent  *program
 
 	written, inForce         sample // after the agent's start: in the Northbound, in the hypervisor
 	baseWritten, baseInForce sample // of the one transaction
@@ -135,7 +135,7 @@ func (m *manyTimes) start(ctx context.Context) (err error) {
 
 // await waits until the node has the load balancers of all Services.
 func (m *manyTimes) await(ctx context.Context) (written, inForce time.Time, err error) {
-	out, err := m.balancers(ctx, "await", fmt.Sprint(manyNumber))
+	out, err := m.balancers(ctx, "await", fmt.Sprint(m.number))
 	if err != nil {
 		return written, inForce, err
 	}

@@ -3,70 +3,82 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/netip"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// The link between the control plane and the first node, in networks for documentation (RFC 5737, RFC 3849).
-const (
-	controlPlaneLink, nodeLink   = "pods0", "cp0"
-	controlPlane4, controlPlane6 = "192.0.2.1/30", "2001:db8:2::1/126"
-	firstNode4, firstNode6       = "192.0.2.2/30", "2001:db8:2::2/126"
-)
-
-// connectControlPlane gives the API server, which proxies to pods, a way to them: a link to the first node, whose host forwards. In a sandbox the control
-// plane is no node.
+// connectControlPlane gives the API server, which proxies to pods, a way to them: a link to each node, whose host forwards to its own pods. In a
+// sandbox the control plane is no node.
 func (s suite) connectControlPlane(ctx context.Context) error {
-	node := s.cluster.Nodes()[0].Name
-	if _, err := s.cluster.ExecIn(ctx, "cp", "ip", "link", "show", controlPlaneLink); err == nil {
-		return nil
-	}
-	for _, step := range []struct {
-		who     string
-		command []string
-	}{
-		{"cp", []string{"link", "add", controlPlaneLink, "type", "veth", "peer", "name", nodeLink, "netns", node}},
-		{"cp", []string{"link", "set", controlPlaneLink, "up"}},
-		{"cp", []string{"address", "add", controlPlane4, "dev", controlPlaneLink}},
-		{"cp", []string{"address", "add", controlPlane6, "dev", controlPlaneLink, "nodad"}},
-		{node, []string{"link", "set", nodeLink, "up"}},
-		{node, []string{"address", "add", firstNode4, "dev", nodeLink}},
-		{node, []string{"address", "add", firstNode6, "dev", nodeLink, "nodad"}},
-	} {
-		if _, err := s.cluster.ExecIn(ctx, step.who, append([]string{"ip"}, step.command...)...); err != nil {
-			return err
-		}
-	}
-	// A link with its checksums left to hardware that is not there would lose what OVS' userspace datapath takes from it.
-	if _, err := s.cluster.ExecIn(ctx, "cp", "ethtool", "-K", controlPlaneLink, "tx", "off"); err != nil {
-		return err
-	}
-	return s.routePods(ctx)
-}
-
-// routePods sends the control plane's packets to pods over that link.
-func (s suite) routePods(ctx context.Context) error {
 	client, err := s.cluster.Client()
 	if err != nil {
 		return err
 	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for i := range nodes.Items {
-		for _, subnet := range kube.Node(&nodes.Items[i]).Subnets {
-			via := netip.MustParsePrefix(firstNode4)
-			if subnet.Addr().Is6() {
-				via = netip.MustParsePrefix(firstNode6)
-			}
-			if _, err := s.cluster.ExecIn(ctx, "cp", "ip", "route", "replace", subnet.String(), "via", via.Addr().String()); err != nil {
-				return fmt.Errorf("route of the control plane: %w", err)
+	for i, n := range s.cluster.Nodes() {
+		if err := s.connectNode(ctx, i, n); err != nil {
+			return err
+		}
+		object, err := client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, subnet := range kube.Node(object).Subnets {
+			via := linkAddress(i, 2, subnet.Addr().Is4())
+			if err := s.ip(ctx, "cp", "route replace %s via %s", subnet, via); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// connectNode makes the link to the i-th node, unless an earlier run has.
+func (s suite) connectNode(ctx context.Context, i int, n sandbox.Member) error {
+	link := fmt.Sprint("pods", i)
+	if s.ip(ctx, "cp", "link show %s", link) == nil {
+		return nil
+	}
+	if err := s.ip(ctx, "cp", "link add %s type veth peer name cp0 netns %s", link, n.Name); err != nil {
+		return err
+	}
+	// Checksums left to hardware that is not there would be lost in OVS' userspace datapath.
+	if _, err := s.cluster.ExecIn(ctx, "cp", "ethtool", "-K", link, "tx", "off"); err != nil {
+		return err
+	}
+	for number, end := range []struct{ who, link string }{{"cp", link}, {n.Name, "cp0"}} {
+		for _, v4 := range []bool{true, false} {
+			if err := s.ip(ctx, end.who, "address add %s/%d dev %s", linkAddress(i, number+1, v4), linkBits(v4), end.link); err != nil {
+				return err
+			}
+		}
+		if err := s.ip(ctx, end.who, "link set %s up", end.link); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// linkAddress is an end of the i-th link: 1 is the control plane's, 2 the node's. The networks are for documentation (RFC 5737, RFC 3849).
+func linkAddress(i, end int, v4 bool) string {
+	if v4 {
+		return fmt.Sprintf("192.0.2.%d", 4*i+end)
+	}
+	return fmt.Sprintf("2001:db8:2:%d::%d", i, end)
+}
+
+func linkBits(v4 bool) int {
+	if v4 {
+		return 30
+	}
+	return 64
+}
+
+// ip runs ip(8) on a node or in the network of a host or the control plane.
+func (s suite) ip(ctx context.Context, who, format string, args ...any) error {
+	_, err := s.cluster.ExecIn(ctx, who, append([]string{"ip"}, strings.Fields(fmt.Sprintf(format, args...))...)...)
+	return err
 }
