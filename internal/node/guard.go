@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/listen"
@@ -23,6 +24,8 @@ const (
 	askWait = time.Second
 	// defendEvery is RFC 5227's DEFEND_INTERVAL: a conflict that lasts is not fought over more often.
 	defendEvery = 10 * time.Second
+	// correctEvery is the same towards a node of the cluster, which gives way: what counts is that hosts outside hear the right one last.
+	correctEvery = time.Second
 	// conflictFor is how long a claim counts after it was last heard.
 	conflictFor = 30 * time.Second
 	// handover is how long another node of the cluster may go on answering before that is a conflict to tell people of.
@@ -51,6 +54,7 @@ type guard struct {
 	log     *slog.Logger
 
 	held      map[netip.Addr]string // announced here; to EgressIP
+	shared    map[netip.Addr]bool   // another node says that it holds it, too
 	asking    bool
 	waiting   []listen.Claim // for the answer
 	contested map[netip.Addr]*contest
@@ -102,7 +106,18 @@ func (g *guard) holds(s *plan.State) map[netip.Addr]string {
 			delete(g.contested, ip)
 		}
 	}
+	g.left(egressip.PassedOn(s))
 	return own
+}
+
+// left announces the addresses again that another node has let go of: some host outside may have heard it last.
+func (g *guard) left(shared map[netip.Addr]bool) {
+	for ip := range g.shared {
+		if _, held := g.held[ip]; held && !shared[ip] {
+			go g.defend(ip)
+		}
+	}
+	g.shared = shared
 }
 
 // conflicts are those to report, in the order of what is held.
@@ -218,9 +233,13 @@ func (g *guard) contend(w *world.World, c listen.Claim) []world.Touch {
 	return nil
 }
 
-// stand announces the address again, not more often than is fair, and asks who else has it.
+// stand announces the address again, not more often than is fair, and asks who else has it; towards a node of the cluster, once after the last claim.
 func (g *guard) stand(ip netip.Addr, x *contest, now time.Time) {
-	if now.Sub(x.defended) < defendEvery {
+	pause := defendEvery
+	if x.node != "" {
+		pause = correctEvery
+	}
+	if now.Sub(x.defended) < pause || x.node != "" && x.defended.After(x.last) {
 		return
 	}
 	x.defended = now

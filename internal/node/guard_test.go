@@ -204,8 +204,39 @@ func TestGuardToleratesAHandover(t *testing.T) {
 			after(time.Second - newsWait)
 		}
 		x.says(successor)
-		if c := x.conflicts(); len(c) != 1 || len(x.defended) != 1 || !x.answers() {
-			t.Errorf("conflicts %v, defended %v", c, x.defended)
+		if c := x.conflicts(); len(c) != 1 || !x.answers() {
+			t.Errorf("conflicts %v", c)
+		}
+	})
+}
+
+// TestGuardIsHeardLast: what a former holder says of an address is put right soon after each time, and once more when it has let go.
+func TestGuardIsHeardLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := startGuard(t)
+		n2 := func(holds bool) {
+			h := &world.Holding{Node: "n2", BootID: "boot-n2", Holds: map[string][]netip.Addr{}}
+			if holds {
+				h.Holds["e0"] = []netip.Addr{contestedIP}
+			}
+			x.changes <- func(w *world.World) []world.Touch { return w.SetHolding(h) }
+			synctest.Wait()
+		}
+		n2(true)
+		for range 3 {
+			x.says(successor)
+			last := time.Now()
+			after(newsWait + 2*correctEvery)
+			if n := len(x.defended); n == 0 || !x.defended[n-1].After(last) {
+				t.Fatalf("heard at %v, put right at %v", last, x.defended)
+			}
+		}
+		n := len(x.defended)
+		if after(5 * time.Second); len(x.defended) != n {
+			t.Errorf("announces on, %d times", len(x.defended)-n)
+		}
+		if n2(false); len(x.defended) != n+1 {
+			t.Errorf("announced %d times after the other had let go, want once", len(x.defended)-n)
 		}
 	})
 }

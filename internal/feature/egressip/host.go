@@ -3,6 +3,7 @@ package egressip
 import (
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -89,9 +90,31 @@ func passOn(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr, ow
 	if other == nil || other.UplinkMAC == "" {
 		return
 	}
-	match := [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}[f] + ip.String() + ",in_port={" + w.Config.UplinkInterface + "},dl_dst=" + own
-	out.AddFlow(w.Config.Bridge, 1, 20, match, "mod_dl_src:"+own+",mod_dl_dst:"+other.UplinkMAC+",dec_ttl,in_port")
-	out.AddFlow(w.Config.Bridge, 1, 21, match+",dl_src="+other.UplinkMAC, "drop")
+	match := passOnMatch[f] + ip.String() + ",in_port={" + w.Config.UplinkInterface + "},dl_dst=" + own
+	out.AddFlow(w.Config.Bridge, 1, passOnPriority, match, "mod_dl_src:"+own+",mod_dl_dst:"+other.UplinkMAC+",dec_ttl,in_port")
+	out.AddFlow(w.Config.Bridge, 1, passOnPriority+1, match+",dl_src="+other.UplinkMAC, "drop")
+}
+
+const passOnPriority = 20
+
+var passOnMatch = [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}
+
+// PassedOn are the addresses of a plan that another node says it holds, too.
+func PassedOn(s *plan.State) map[netip.Addr]bool {
+	out := map[netip.Addr]bool{}
+	for f := range s.Flows.Rows() {
+		if f.Table != 1 || f.Priority != passOnPriority {
+			continue
+		}
+		for _, start := range passOnMatch {
+			rest, _ := strings.CutPrefix(f.Match, start)
+			text, _, _ := strings.Cut(rest, ",")
+			if ip, err := netip.ParseAddr(text); err == nil {
+				out[ip] = true
+			}
+		}
+	}
+	return out
 }
 
 // otherHolder is the other node that says it holds an address, or nil: of several the one that status names, else one that is heard.
