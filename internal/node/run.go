@@ -267,6 +267,7 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 	go a.reports.run(ctx)
 	go a.annotations.run(ctx)
 	go a.guard.run(ctx, t.ear.Claims())
+	go a.watchStranded(ctx)
 	go a.listen(ctx, t.ovs)
 	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
 	go each(ctx, host, func() { a.readHost(ctx) })
