@@ -123,7 +123,7 @@ func (n node) write() error {
 }
 
 // installPlugins fills dir, the node's /opt/cni/bin: Debian's plugins as links, Egret's as a copy, as its installer would
-// leave it.
+// leave it. Without a pod network of the sandbox's, who installs one brings its plugin.
 func (n node) installPlugins(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -138,6 +138,9 @@ func (n node) installPlugins(dir string) error {
 		if err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
+	}
+	if n.layout.options.CNI == None {
+		return nil
 	}
 	own, err := os.ReadFile(n.layout.options.bin("egret-cni"))
 	if errors.Is(err, os.ErrNotExist) {

@@ -40,7 +40,7 @@ func nodeUnits(l layout, e endpoint, number int, datapath string, images []strin
 	for _, file := range images {
 		units = append(units, importUnit(file))
 	}
-	if l.options.CNI == PTP {
+	if l.options.CNI != Egret {
 		return units
 	}
 	units = append(units, ovsUnits(e, datapath)...)
@@ -177,7 +177,7 @@ func probeFlags(o Options) []string {
 func imageFiles(o Options) []string {
 	var files []string
 	for _, ref := range image.All() {
-		if ref == image.CoreDNS() && o.CNI == PTP || ref != image.Pause() && o.NoKubernetes {
+		if ref == image.CoreDNS() && o.CNI != Egret || ref != image.Pause() && o.NoKubernetes {
 			continue
 		}
 		files = append(files, filepath.Join(o.imageDir(), ref.File))
