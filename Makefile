@@ -19,7 +19,7 @@ K8S_FLAGS := $(foreach p,k8s.io/component-base/version k8s.io/client-go/pkg/vers
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: deps
 deps: ## install the Debian packages that building and running need, if any is missing
@@ -86,8 +86,16 @@ test-kernel: deps root-folder images ## tests with OVS' kernel datapath, VRF and
 	@hack/step 'packages of test-kernel' hack/deps qemu-system-x86
 	go run -trimpath ./test/kernel $(KERNEL)
 
+.PHONY: image
+image: root-folder product ## bin/egret-image.tar: the container image that deploy/cluster runs, with OVS and OVN
+	@hack/step 'container image of the product' go run -trimpath ./hack/prepare egret bin
+
+.PHONY: test-manifests
+test-manifests: build image ## deploy/ and deploy/cluster installed with kubectl on a cluster of its own
+	EGRET_MANIFESTS=1 go test -trimpath -count=1 -timeout 30m -v ./test/manifests
+
 .PHONY: test-all
-test-all: test test-kernel ## the tests of the control plane and of other kernels too, and more runs of the property tests
+test-all: test test-manifests test-kernel ## the tests of manifests, of the control plane and of other kernels too, and more runs of the property tests
 	go test -C sandbox/controlplane -trimpath -vet=off ./...
 	go test -trimpath -count=1 ./internal/compile ./internal/feature/egressip -rapid.checks=5000
 

@@ -324,6 +324,7 @@ func TestSecondaryLinkDeleted(t *testing.T) {
 	defer s.reboot(name)
 	s.on(2, "ip link del "+link)
 	s.e.readyOn(s.c.nodes[1])
+	s.e.tells(v1.EventMoved, "from "+name+" (NotInNetwork")
 	s.leave()
 }
 

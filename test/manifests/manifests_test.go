@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,8 +24,8 @@ const patience = 5 * time.Minute
 
 var egressIP = netip.MustParseAddr("172.18.0.77")
 
-// TestManifests applies them in the order of docs/install.md, and asks for what a pod network and an EgressIP are for; then once more after every
-// pod of Egret has been replaced, as in an upgrade.
+// TestManifests applies them in the order of docs/install.md, and asks for what a pod network and an EgressIP are for; then once more after all but
+// Open vSwitch has been replaced, as in an upgrade.
 func TestManifests(t *testing.T) {
 	l := start(t)
 	l.kubectl("apply", "-f", "../../deploy")
@@ -37,8 +39,10 @@ func TestManifests(t *testing.T) {
 	l.kubectl("label", "node", l.nodes[1].Name, "k8s.ovn.org/egress-assignable=")
 	l.leaves()
 
+	end := l.asking()
 	l.kubectl("-n", "egret-system", "rollout", "restart", "daemonset/egret-node", "deployment/egret-controller")
 	l.rolledOut()
+	end()
 	l.network("after")
 	l.leaves()
 	l.noneRestarted()
@@ -153,15 +157,44 @@ func (l *lab) network(when string) {
 func (l *lab) leaves() {
 	l.t.Helper()
 	l.kubectl("wait", "--for=condition=Ready", "egressip/web", "--timeout", patience.String())
-	server := netip.AddrPortFrom(l.ExternalHosts()[0].IPs[0], sandbox.ClientIPPort)
 	for i := range l.nodes {
-		l.eventually(fmt.Sprintf("pod %d to %s", i, server), func() error {
-			out, err := l.fetch(i, "http://"+server.String()+"/clientip")
-			if err == nil && !strings.HasPrefix(out, egressIP.String()+":") {
+		l.eventually(fmt.Sprintf("pod %d to a host outside", i), func() error {
+			out, err := l.fetch(i, l.outside())
+			if err == nil && !isEgressIP(out) {
 				err = fmt.Errorf("seen as %q, want %s", out, egressIP)
 			}
 			return err
 		})
+	}
+}
+
+func (l *lab) outside() string {
+	return "http://" + netip.AddrPortFrom(l.ExternalHosts()[0].IPs[0], sandbox.ClientIPPort).String() + "/clientip"
+}
+
+func isEgressIP(client string) bool { return strings.HasPrefix(client, egressIP.String()+":") }
+
+// asking has the pods connect to a host outside all the time until end. None may be seen with another source, nor fail: what Egret has set up stays in
+// place while its pods are replaced.
+func (l *lab) asking() (end func()) {
+	const loop = "while [ ! -e /tmp/end ]; do curl -sS --max-time 5 %s && echo || echo failed; sleep 0.1; done 2>&1"
+	var all sync.WaitGroup
+	for i := range l.nodes {
+		all.Go(func() {
+			out, err := l.try("exec", fmt.Sprint("web-", i), "--", "sh", "-c", fmt.Sprintf(loop, l.outside()))
+			seen := strings.Fields(out)
+			others := slices.DeleteFunc(slices.Clone(seen), isEgressIP)
+			l.t.Logf("pod %d connected %d times", i, len(seen)-len(others))
+			if err != nil || len(seen) == 0 || len(others) > 0 {
+				l.t.Errorf("pod %d, while Egret's pods were replaced: %v, %q", i, err, others)
+			}
+		})
+	}
+	return func() {
+		for i := range l.nodes {
+			l.kubectl("exec", fmt.Sprint("web-", i), "--", "touch", "/tmp/end")
+		}
+		all.Wait()
 	}
 }
 
@@ -235,7 +268,7 @@ func (l *lab) look() {
 	}
 	for _, args := range [][]string{
 		{"get", "nodes,pods,egressips", "-A", "-o", "wide"}, {"-n", "egret-system", "describe", "pods"},
-		{"-n", "egret-system", "logs", "-l", "app in (egret-node,egret-controller)", "--all-containers", "--prefix", "--tail=20"},
+		{"-n", "egret-system", "logs", "-l", "app in (egret-ovs,egret-node,egret-controller)", "--all-containers", "--prefix", "--tail=20"},
 	} {
 		out, err := l.try(args...)
 		l.t.Logf("kubectl %s\n%s%v", strings.Join(args, " "), out, err)
