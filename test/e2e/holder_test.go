@@ -189,10 +189,7 @@ func TestPowerCycle(t *testing.T) {
 	t.Cleanup(func() { _ = c.PowerOn(context.Background(), h.from.Name) })
 	h.e.readyOn(h.to)
 	h.asked.onlyHolders(h.e)
-	if err := c.PowerOn(t.Context(), h.from.Name); err != nil {
-		t.Fatal(err)
-	}
-	within(t, podsTimeout, func() error { return c.isReady(h.from.Name) })
+	c.powerOn(t, h.from.Name)
 	h.e.readyOn(h.to)
 	h.asked.onlyHolders(h.e)
 	h.arrive("a", "b")
