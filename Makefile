@@ -101,7 +101,7 @@ e2e: ## real packets between real pods, in shared and in local gateway mode
 
 # Emulated, so many times slower than this machine: it shows behaviour, never time.
 .PHONY: test-kernel
-test-kernel: deps root-folder images ## tests with OVS' kernel datapath, VRF and cgroup v2 under qemu; KERNEL='-package vm -run TestVRF' chooses
+test-kernel: deps root-folder images ## tests with OVS' kernel datapath, VRF and cgroup v2 under qemu; KERNEL='-package vm -run TestKernelDatapath/VRF' chooses
 	@hack/step 'packages of test-kernel' hack/deps qemu-system-x86
 	go run -trimpath ./test/kernel $(KERNEL)
 
