@@ -29,13 +29,11 @@ func corednsImage(binDir string) Image {
 // agnhostImage is the Kubernetes test server in a small Debian: what its tests and a person run inside a Pod.
 func agnhostImage(rootDir, binDir string) (Image, error) {
 	c, err := newClosure(rootDir)
+	if err == nil {
+		err = c.addAll(tools())
+	}
 	if err != nil {
 		return Image{}, err
-	}
-	for _, name := range tools() {
-		if err := c.add(name); err != nil {
-			return Image{}, err
-		}
 	}
 	files := append(skeleton(), File{Path: "/agnhost", Mode: 0o755, Source: filepath.Join(binDir, "agnhost")})
 	return Image{

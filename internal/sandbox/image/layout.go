@@ -15,7 +15,7 @@ import (
 // Image is what one image consists of: a name, how to run it, and the files of its only layer.
 type Image struct {
 	Name       string   // full reference, such as localhost/pause:1
-	Entrypoint []string // first element is an absolute path
+	Entrypoint []string // first element is an absolute path; empty: who runs it says what
 	Env        []string // KEY=value
 	Files      []File
 }
@@ -61,7 +61,7 @@ type imageConfig struct {
 }
 
 type runConfig struct {
-	Entrypoint []string `json:"Entrypoint"`
+	Entrypoint []string `json:"Entrypoint,omitempty"`
 	Env        []string `json:"Env,omitempty"`
 }
 
