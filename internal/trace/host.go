@@ -12,7 +12,10 @@ import (
 // uplink is the link by which packets leave that no rule of ours routes elsewhere.
 const uplink = "uplink"
 
-// host is the kernel of a node, for packets that come out of its management port.
+// managementPort is the host's link into its node switch.
+const managementPort = "ovn-k8s-mp0"
+
+// host is the kernel of a node, for packets that come out of its management port, or from outside.
 func (w walker) host() []End {
 	if w.zone().local[w.p.Dst] != "" {
 		return w.end(ToHost, "")
@@ -213,10 +216,9 @@ func (w walker) within(text string, a netip.Addr) bool {
 	return within(text, a)
 }
 
-// interfaceIs knows that the packet came from the management port.
 func (w walker) interfaceIs(direction, name string) bool {
 	if direction == "iifname" {
-		return name == "ovn-k8s-mp0"
+		return name == w.iif
 	}
 	return name == w.oif
 }
