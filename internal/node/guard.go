@@ -240,10 +240,10 @@ func (g *guard) contend(w *world.World, c listen.Claim) []world.Touch {
 // stand announces the address again, not more often than is fair, and asks who else has it; towards a node of the cluster, once after the last claim.
 func (g *guard) stand(ip netip.Addr, x *contest, now time.Time) {
 	pause := defendEvery
-	if x.node != "" {
+	if x.ours {
 		pause = correctEvery
 	}
-	if now.Sub(x.defended) < pause || x.node != "" && x.defended.After(x.last) {
+	if now.Sub(x.defended) < pause || x.ours && x.defended.After(x.last) {
 		return
 	}
 	x.defended = now
