@@ -65,10 +65,11 @@ type NFTRule struct {
 // NFTSet is a named set or map of the inet table.
 type NFTSet struct{ Name string }
 
-// NFTSetSpec is a set's type, or a map's when Value is not "". Interval sets hold prefixes (disjoint ones: the kernel refuses overlaps).
+// NFTSetSpec is a set's type, or a map's when Value is not "". Interval sets hold prefixes and ranges "FIRST-LAST" (disjoint ones: the kernel
+// refuses overlaps). With TypeOf, Key and Value are expressions of those types, for types that have no name (nft(8), "typeof").
 type NFTSetSpec struct {
-	Key, Value string
-	Interval   bool
+	Key, Value       string
+	Interval, TypeOf bool
 }
 
 // NFTElem is one element of a set or map; Key joins concatenated parts by " . ".

@@ -148,7 +148,7 @@ func (c NFTChainSpec) String() string {
 }
 
 func (s NFTSetSpec) String() string {
-	return pairs("key", s.Key, "value", s.Value) + flag(s.Interval, " interval")
+	return pairs("key", s.Key, "value", s.Value) + flag(s.Interval, " interval") + flag(s.TypeOf, " typeof")
 }
 
 func (a Accept) String() string {
