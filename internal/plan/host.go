@@ -96,6 +96,18 @@ type Source struct {
 	Pod    netip.Addr
 }
 
+// Datagram is a UDP address and port that this host's kernel translates, and what it may translate it to.
+type Datagram struct{ From, To netip.AddrPort }
+
+// HealthCheck is a TCP port at which a Service's load balancer asks whether this node serves it (Service.spec.healthCheckNodePort).
+type HealthCheck struct{ Port uint16 }
+
+// HealthSpec is what it hears: how many ready endpoints the Service has on this node.
+type HealthSpec struct {
+	Namespace, Service string
+	Endpoints          int
+}
+
 // Sysctl is a kernel setting by its dotted path below /proc/sys; the plane writes it and never undoes it.
 type Sysctl struct{ Key string }
 
