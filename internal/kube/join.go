@@ -20,7 +20,7 @@ func newJoin() *join {
 }
 
 func (j *join) setService(w *world.World, p *servicePart) []world.Touch {
-	key := keyOf(p.namespace, p.name)
+	key := p.Key()
 	j.services[key] = p
 	return j.update(w, key)
 }

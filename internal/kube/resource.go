@@ -72,6 +72,12 @@ func (s *Source) labels(m map[string]string) map[string]string {
 	return s.strings.labels(m)
 }
 
+func (s *Source) intern(p *slicePart) {
+	s.stringsMu.Lock()
+	defer s.stringsMu.Unlock()
+	p.intern(s.strings.string)
+}
+
 // conversion says how an object of a resource comes into the world, and how it goes.
 func (s *Source) conversion(r Resource) (convert func(obj any) Change, remove func(key string) Change) {
 	switch r {
@@ -121,6 +127,7 @@ func (s *Source) serviceConversion(r Resource) (convert func(obj any) Change, re
 	return func(obj any) Change {
 		o := obj.(*discoveryv1.EndpointSlice)
 		key, p := keyOf(o.Namespace, o.Name), slicePartOf(o)
+		s.intern(p)
 		return func(w *world.World) []world.Touch { return s.join.setSlice(w, key, p) }
 	}, removal(s.join.delSlice)
 }

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Service is a Service with the endpoints of its slices, or nil if it has no cluster IP.
+// Service is a Service with the endpoints of its slices, or nil if it has no cluster IP or is another implementation's.
 func Service(o *corev1.Service, slices []*discoveryv1.EndpointSlice) *world.Service {
 	parts := make([]*slicePart, len(slices))
 	for i, s := range slices {
@@ -23,29 +24,17 @@ func Service(o *corev1.Service, slices []*discoveryv1.EndpointSlice) *world.Serv
 
 // servicePart is what is kept of a Service, to be joined with its slices.
 type servicePart struct {
-	namespace, name string
-	clusterIPs      []netip.Addr
-	ports           []namedPort
-	notReadyToo     bool
+	world.Service // its Ports without endpoints
+	notReadyToo   bool
+	// ignored: it has no cluster IP, or another proxy serves it.
+	ignored bool
 }
 
-// slicePart is what is kept of an EndpointSlice.
-type slicePart struct {
-	service   string // "namespace/name"
-	name      string
-	ports     []namedPort
-	endpoints []endpoint
-}
-
-type namedPort struct {
-	name, protocol string
-	port           uint16
-}
-
-type endpoint struct {
-	ip    netip.Addr
-	ready bool
-}
+// The labels of Services that a proxy leaves alone, as kube-proxy does.
+const (
+	labelProxyName = "service.kubernetes.io/service-proxy-name"
+	labelHeadless  = corev1.IsHeadlessService
+)
 
 func servicePartOf(o *corev1.Service) *servicePart {
 	list := o.Spec.ClusterIPs
@@ -53,39 +42,107 @@ func servicePartOf(o *corev1.Service) *servicePart {
 		list = []string{o.Spec.ClusterIP}
 	}
 	ips, _ := addrs(list) // "None" is no address
-	p := &servicePart{namespace: o.Namespace, name: o.Name, clusterIPs: ips, notReadyToo: o.Spec.PublishNotReadyAddresses}
-	for _, port := range o.Spec.Ports {
-		if n, ok := portOf(port.Name, port.Protocol, port.Port); ok {
-			p.ports = append(p.ports, n)
-		}
+	_, others := o.Labels[labelProxyName]
+	_, headless := o.Labels[labelHeadless]
+	p := &servicePart{notReadyToo: o.Spec.PublishNotReadyAddresses, Service: world.Service{
+		Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), Created: o.CreationTimestamp.Time, ClusterIPs: ips,
+		ExternalLocal: o.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
+		InternalLocal: deref(o.Spec.InternalTrafficPolicy) == corev1.ServiceInternalTrafficPolicyLocal,
+		Affinity:      affinity(&o.Spec),
+	}}
+	p.ignored = len(ips) == 0 || others || headless || o.Spec.Type == corev1.ServiceTypeExternalName
+	p.readExternal(o)
+	for i, port := range o.Spec.Ports {
+		p.addPort(i, port, o.Spec.Type)
+	}
+	slices.SortFunc(p.Ports, func(a, b world.ServicePort) int {
+		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Port, b.Port))
+	})
+	for _, c := range o.Status.Conditions {
+		p.Conditions = append(p.Conditions, world.Condition{
+			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message, Generation: c.ObservedGeneration, Since: c.LastTransitionTime.Time,
+		})
 	}
 	return p
 }
 
-func slicePartOf(o *discoveryv1.EndpointSlice) *slicePart {
-	p := &slicePart{service: o.Namespace + "/" + o.Labels[discoveryv1.LabelServiceName], name: o.Name}
-	for _, port := range o.Ports {
-		if n, ok := portOf(deref(port.Name), deref(port.Protocol), deref(port.Port)); ok {
-			p.ports = append(p.ports, n)
-		}
+// affinity is the time for which a client keeps its endpoint, in seconds; the API's default is three hours.
+func affinity(s *corev1.ServiceSpec) int {
+	if s.SessionAffinity != corev1.ServiceAffinityClientIP {
+		return 0
 	}
-	for _, e := range o.Endpoints {
-		// Not told is ready (discovery/v1, EndpointConditions).
-		ready := (e.Conditions.Ready == nil || *e.Conditions.Ready) && !deref(e.Conditions.Terminating)
-		ips, _ := addrs(e.Addresses)
-		for _, ip := range ips {
-			p.endpoints = append(p.endpoints, endpoint{ip, ready})
-		}
+	if c := s.SessionAffinityConfig; c != nil && c.ClientIP != nil && deref(c.ClientIP.TimeoutSeconds) > 0 {
+		return int(*c.ClientIP.TimeoutSeconds)
 	}
-	return p
+	return int(corev1.DefaultClientIPServiceAffinitySeconds)
 }
 
-func portOf(name string, protocol corev1.Protocol, port int32) (namedPort, bool) {
+// readExternal is what the outside may use. A load balancer whose packets have another destination (ipMode Proxy) has no address here.
+func (p *servicePart) readExternal(o *corev1.Service) {
+	p.ExternalIPs = p.addrs("spec.externalIPs", o.Spec.ExternalIPs)
+	if o.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return
+	}
+	var ingress []string
+	for _, i := range o.Status.LoadBalancer.Ingress {
+		if i.IPMode == nil || *i.IPMode == corev1.LoadBalancerIPModeVIP {
+			ingress = append(ingress, i.IP)
+		}
+	}
+	p.LoadBalancerIPs = p.addrs("status.loadBalancer.ingress", ingress)
+	if p.ExternalLocal && o.Spec.HealthCheckNodePort > 0 && o.Spec.HealthCheckNodePort < 1<<16 {
+		p.HealthCheckPort = uint16(o.Spec.HealthCheckNodePort)
+	}
+	ranges, err := prefixes(trimmed(o.Spec.LoadBalancerSourceRanges))
+	if err != nil {
+		p.Problems = append(p.Problems, fmt.Sprintf("spec.loadBalancerSourceRanges: %v: write ranges such as 192.0.2.0/24; this one lets nobody in", err))
+	}
+	if p.SourceRanges = ranges; err != nil && len(ranges) == 0 {
+		p.SourceRanges = []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 32)} // no list would let everybody in
+	}
+}
+
+func trimmed(list []string) []string {
+	var out []string
+	for _, s := range list {
+		out = append(out, strings.TrimSpace(s))
+	}
+	return out
+}
+
+// addrs are those of a field that can be the destination of a connection.
+func (p *servicePart) addrs(field string, list []string) []netip.Addr {
+	var out []netip.Addr
+	for _, s := range list {
+		a, err := parseAddr(s)
+		switch {
+		case s == "" || slices.Contains(out, a):
+		case err != nil || a.IsUnspecified() || a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast():
+			p.Problems = append(p.Problems, fmt.Sprintf("%s: %q is no address that a connection can have as destination: write a unicast IP address of the network", field, s))
+		default:
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (p *servicePart) addPort(i int, port corev1.ServicePort, t corev1.ServiceType) {
+	protocol := port.Protocol
 	if protocol == "" {
 		protocol = corev1.ProtocolTCP
 	}
-	return namedPort{name, strings.ToLower(string(protocol)), uint16(port)}, port > 0 && port < 1<<16
+	if !isPort(port.Port) || port.NodePort != 0 && !isPort(port.NodePort) {
+		p.Problems = append(p.Problems, fmt.Sprintf("spec.ports[%d]: port %d, node port %d: a port is between 1 and 65535", i, port.Port, port.NodePort))
+		return
+	}
+	n := world.ServicePort{Name: port.Name, Protocol: strings.ToLower(string(protocol)), Port: uint16(port.Port)}
+	if t == corev1.ServiceTypeNodePort || t == corev1.ServiceTypeLoadBalancer {
+		n.NodePort = uint16(port.NodePort)
+	}
+	p.Ports = append(p.Ports, n)
 }
+
+func isPort(n int32) bool { return n > 0 && n < 1<<16 }
 
 func deref[T any](p *T) T {
 	if p == nil {
@@ -97,36 +154,32 @@ func deref[T any](p *T) T {
 
 // joined puts a Service and its slices together.
 func joined(s *servicePart, parts []*slicePart) *world.Service {
-	if len(s.clusterIPs) == 0 {
+	if s.ignored {
 		return nil
 	}
-	out := &world.Service{Namespace: s.namespace, Name: s.name, ClusterIPs: s.clusterIPs}
-	for _, port := range s.ports {
-		p := world.ServicePort{Protocol: port.protocol, Port: port.port}
+	out := s.Service
+	out.Ports = slices.Clone(s.Ports)
+	for i := range out.Ports {
+		p := &out.Ports[i]
 		for _, part := range parts {
-			p.Endpoints = append(p.Endpoints, part.behind(port, s.notReadyToo)...)
+			p.Endpoints = append(p.Endpoints, part.behind(p, s.notReadyToo)...)
 		}
-		slices.SortFunc(p.Endpoints, netip.AddrPort.Compare)
-		p.Endpoints = slices.Compact(p.Endpoints)
-		out.Ports = append(out.Ports, p)
+		p.Endpoints = distinct(p.Endpoints)
 	}
-	slices.SortFunc(out.Ports, func(a, b world.ServicePort) int {
-		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Port, b.Port))
-	})
-	return out
+	return &out
 }
 
-// behind are a slice's endpoints of one port of the Service.
-func (p *slicePart) behind(port namedPort, notReadyToo bool) []netip.AddrPort {
-	i := slices.IndexFunc(p.ports, func(n namedPort) bool { return n.name == port.name && n.protocol == port.protocol })
-	if i < 0 {
-		return nil
-	}
-	var out []netip.AddrPort
-	for _, e := range p.endpoints {
-		if e.ready || notReadyToo {
-			out = append(out, netip.AddrPortFrom(e.ip, p.ports[i].port))
+// distinct sorts, and keeps the best of what slices say of one address while an endpoint moves from one to another.
+func distinct(all []world.Endpoint) []world.Endpoint {
+	rank := func(e world.Endpoint) int {
+		switch {
+		case e.Ready:
+			return 0
+		case e.Serving:
+			return 1
 		}
+		return 2
 	}
-	return out
+	slices.SortStableFunc(all, func(a, b world.Endpoint) int { return cmp.Or(a.AddrPort.Compare(b.AddrPort), rank(a)-rank(b)) })
+	return slices.CompactFunc(all, func(a, b world.Endpoint) bool { return a.AddrPort == b.AddrPort })
 }

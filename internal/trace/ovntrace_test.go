@@ -78,7 +78,7 @@ func webService() *world.Service {
 	s := &world.Service{Namespace: "ns1", Name: "web", Ports: []world.ServicePort{{Protocol: "tcp", Port: 80}}}
 	for f, ip := range compiletest.PodIPs(1, 2) {
 		s.ClusterIPs = append(s.ClusterIPs, webVIP[f])
-		s.Ports[0].Endpoints = append(s.Ports[0].Endpoints, netip.AddrPortFrom(ip, 8080))
+		s.Ports[0].Endpoints = append(s.Ports[0].Endpoints, world.Endpoint{AddrPort: netip.AddrPortFrom(ip, 8080), Ready: true, Serving: true})
 	}
 	return s
 }

@@ -25,7 +25,7 @@ func newCluster(mode world.GatewayMode) cluster {
 		w.SetNamespace(&world.Namespace{Name: "ns1"})
 		w.SetNamespace(&world.Namespace{Name: "ns2"})
 		w.SetService(&world.Service{Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{netip.MustParseAddr("10.96.0.1")},
-			Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []netip.AddrPort{netip.MustParseAddrPort("172.18.0.250:6443")}}}})
+			Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []world.Endpoint{{AddrPort: netip.MustParseAddrPort("172.18.0.250:6443"), Ready: true}}}}})
 		w.SetService(&world.Service{Namespace: "ns0", Name: "empty", ClusterIPs: []netip.Addr{netip.MustParseAddr("10.96.0.2")},
 			Ports: []world.ServicePort{{Protocol: "tcp", Port: 80}}})
 	})

@@ -32,6 +32,8 @@ const (
 	KindAttachment
 	KindServices
 	KindService
+	KindFrontend    // the Services that ask for one address and port
+	KindNodeAddress // the nodes that have one address
 )
 
 // Recording is the same world, telling read of everything that is looked at through it.

@@ -137,23 +137,6 @@ type Host struct {
 	Links []Link
 }
 
-// Service is a ClusterIP Service with the endpoints of its slices merged.
-type Service struct {
-	Namespace, Name string
-	ClusterIPs      []netip.Addr
-	Ports           []ServicePort
-}
-
-// Key is "namespace/name".
-func (s *Service) Key() string { return s.Namespace + "/" + s.Name }
-
-// ServicePort is one port with the ready endpoints behind it, sorted.
-type ServicePort struct {
-	Protocol  string // "tcp", "udp", "sctp"
-	Port      uint16
-	Endpoints []netip.AddrPort
-}
-
 // Holding is what one node says of itself: the egress IPs that its targets hold and answer for.
 type Holding struct {
 	Node, BootID string

@@ -27,6 +27,8 @@ type World struct {
 	tunnels     map[string]Tunnel       // by node
 	attachments map[string]*Attachment
 	services    map[string]*Service
+	claims      map[Frontend][]string     // by address and port: the Services that ask for it
+	nodesAt     map[netip.Addr][]string   // the nodes that have an address
 	unreachable map[string]Unreachability // by node
 
 	read func(Touch) // nil when nobody records
@@ -38,7 +40,7 @@ func New(self string, c *Config) *World {
 		Self: self, Config: c, nodes: map[string]*Node{}, namespaces: map[string]*Namespace{}, pods: map[string]*Pod{},
 		podsIn: map[string]map[string]*Pod{}, egressIPs: map[string]*EgressIP{}, selecting: map[string][]*EgressIP{}, demands: map[string]*demands{},
 		holdings: map[string]*Holding{}, lingering: map[string][]netip.Addr{}, attachments: map[string]*Attachment{}, services: map[string]*Service{},
-		unreachable: map[string]Unreachability{}, yielded: map[Claim]string{}, tunnels: map[string]Tunnel{},
+		unreachable: map[string]Unreachability{}, yielded: map[Claim]string{}, tunnels: map[string]Tunnel{}, claims: map[Frontend][]string{}, nodesAt: map[netip.Addr][]string{},
 	}
 }
 
@@ -86,21 +88,22 @@ func (w *World) SetNode(n *Node) []Touch {
 	old := w.nodes[n.Name]
 	w.nodes[n.Name] = n
 	if old == nil {
-		return append(w.touchHolder(n.Name), Touch{KindNode, n.Name}, Touch{KindNodes, ""})
+		return append(append(w.touchHolder(n.Name), w.relocate(n.Name, nil, n)...), Touch{KindNode, n.Name}, Touch{KindNodes, ""})
 	}
 	if old.same(n) {
 		return nil
 	}
-	return append(w.touchHolder(n.Name), Touch{KindNode, n.Name})
+	return append(append(w.touchHolder(n.Name), w.relocate(n.Name, old, n)...), Touch{KindNode, n.Name})
 }
 
 // DelNode removes a node.
 func (w *World) DelNode(name string) []Touch {
-	if w.nodes[name] == nil {
+	old := w.nodes[name]
+	if old == nil {
 		return nil
 	}
 	delete(w.nodes, name)
-	return append(w.touchHolder(name), Touch{KindNode, name}, Touch{KindNodes, ""})
+	return append(append(w.touchHolder(name), w.relocate(name, old, nil)...), Touch{KindNode, name}, Touch{KindNodes, ""})
 }
 
 // same compares nodes: a kubelet writes its status every few seconds, and most of it concerns nobody here.
@@ -141,37 +144,6 @@ func (w *World) DelAttachment(key, hostIface string) []Touch {
 	}
 	delete(w.attachments, key)
 	return []Touch{{KindAttachment, key}, {KindAttachments, ""}}
-}
-
-// Services lists all Services, "namespace/name".
-func (w *World) Services() []string {
-	w.saw(KindServices, "")
-	return slices.Collect(maps.Keys(w.services))
-}
-
-// Service is a Service, or nil.
-func (w *World) Service(key string) *Service {
-	w.saw(KindService, key)
-	return w.services[key]
-}
-
-// SetService adds or replaces a Service.
-func (w *World) SetService(s *Service) []Touch {
-	old := w.services[s.Key()]
-	w.services[s.Key()] = s
-	if old != nil {
-		return []Touch{{KindService, s.Key()}}
-	}
-	return []Touch{{KindService, s.Key()}, {KindServices, ""}}
-}
-
-// DelService removes a Service.
-func (w *World) DelService(key string) []Touch {
-	if w.services[key] == nil {
-		return nil
-	}
-	delete(w.services, key)
-	return []Touch{{KindService, key}, {KindServices, ""}}
 }
 
 // byPrecedence is the one order of precedence: creation, then name.

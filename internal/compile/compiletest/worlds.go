@@ -182,7 +182,7 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		return func(w *world.World) []world.Touch { return w.SetTunnel(node, heard) }
 	}
 	s := &world.Service{Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{V4(10, 96, 0, 1)},
-		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []netip.AddrPort{netip.AddrPortFrom(V4(172, 18, 0, 250+i%2), 6443)}}}}
+		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []world.Endpoint{{AddrPort: netip.AddrPortFrom(V4(172, 18, 0, 250+i%2), 6443), Ready: true}}}}}
 	return func(w *world.World) []world.Touch { return w.SetService(s) }
 }
 

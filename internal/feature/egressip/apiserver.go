@@ -26,7 +26,7 @@ func (APIServer) Compile(w *world.World, key string, out *plan.Rows) {
 	}
 	for _, p := range s.Ports {
 		for _, e := range p.Endpoints {
-			if !inCluster(w, e.Addr()) {
+			if e.Ready && !inCluster(w, e.Addr()) {
 				insideNodes(w, e.Addr(), out)
 			}
 		}

@@ -6,7 +6,6 @@ package service
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -31,7 +30,9 @@ func (ClusterIPs) Compile(w *world.World, key string, out *plan.Rows) {
 			vips[p.Protocol] = map[string]string{}
 		}
 		for _, ip := range s.ClusterIPs {
-			vips[p.Protocol][netip.AddrPortFrom(ip, p.Port).String()] = backends(p.Endpoints, world.FamilyOf(ip))
+			if Gets(w, s, world.Frontend{IP: ip, Protocol: p.Protocol, Port: p.Port}) {
+				vips[p.Protocol][netip.AddrPortFrom(ip, p.Port).String()] = backends(BackendsOf(w, s, p, world.FamilyOf(ip)).Internal)
+			}
 		}
 	}
 	for protocol, v := range vips {
@@ -52,13 +53,11 @@ func balancer(s *world.Service, protocol string, vips map[string]string, out *pl
 	})
 }
 
-func backends(all []netip.AddrPort, f world.Family) string {
+// backends are in order of address, as the column holds them.
+func backends(all []world.Endpoint) string {
 	var out []string
 	for _, e := range all {
-		if world.FamilyOf(e.Addr()) == f {
-			out = append(out, e.String())
-		}
+		out = append(out, e.String())
 	}
-	slices.Sort(out)
 	return strings.Join(out, ",")
 }

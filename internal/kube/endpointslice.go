@@ -1,0 +1,93 @@
+package kube
+
+import (
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// slicePart is what is kept of an EndpointSlice.
+type slicePart struct {
+	service   string // "namespace/name"
+	name      string
+	ports     []namedPort
+	endpoints []world.Endpoint // without their ports
+}
+
+type namedPort struct {
+	name, protocol string
+	port           uint16
+}
+
+func slicePartOf(o *discoveryv1.EndpointSlice) *slicePart {
+	p := &slicePart{service: o.Namespace + "/" + o.Labels[discoveryv1.LabelServiceName], name: o.Name}
+	for _, port := range o.Ports {
+		protocol := deref(port.Protocol)
+		if protocol == "" {
+			protocol = corev1.ProtocolTCP
+		}
+		if n := deref(port.Port); isPort(n) {
+			p.ports = append(p.ports, namedPort{deref(port.Name), strings.ToLower(string(protocol)), uint16(n)})
+		}
+	}
+	for _, e := range o.Endpoints {
+		ips, _ := addrs(e.Addresses) // names of hosts are no endpoints
+		for _, ip := range ips {
+			n := endpointOf(&e)
+			n.AddrPort = netip.AddrPortFrom(ip, 0)
+			p.endpoints = append(p.endpoints, n)
+		}
+	}
+	return p
+}
+
+// endpointOf reads the conditions. What is not told is ready, and as much serving as it is ready (discovery/v1, EndpointConditions).
+func endpointOf(e *discoveryv1.Endpoint) world.Endpoint {
+	c := e.Conditions
+	out := world.Endpoint{Node: deref(e.NodeName), Ready: c.Ready == nil || *c.Ready, Terminating: deref(c.Terminating)}
+	out.Serving = c.Serving != nil && *c.Serving || c.Serving == nil && out.Ready
+	if e.Hints != nil {
+		for _, n := range e.Hints.ForNodes {
+			out.ForNodes = append(out.ForNodes, n.Name)
+		}
+		for _, z := range e.Hints.ForZones {
+			out.ForZones = append(out.ForZones, z.Name)
+		}
+	}
+	return out
+}
+
+// behind are a slice's endpoints of one port of the Service.
+func (p *slicePart) behind(port *world.ServicePort, notReadyToo bool) []world.Endpoint {
+	for _, n := range p.ports {
+		if n.name != port.Name || n.protocol != port.Protocol {
+			continue
+		}
+		out := make([]world.Endpoint, len(p.endpoints))
+		for i, e := range p.endpoints {
+			out[i] = e
+			out[i].AddrPort = netip.AddrPortFrom(e.Addr(), n.port)
+			out[i].Ready = e.Ready || notReadyToo
+		}
+		return out
+	}
+	return nil
+}
+
+// intern makes names of nodes and zones that are equal the same string.
+func (p *slicePart) intern(string func(string) string) {
+	for i := range p.endpoints {
+		e := &p.endpoints[i]
+		e.Node = string(e.Node)
+		for j := range e.ForNodes {
+			e.ForNodes[j] = string(e.ForNodes[j])
+		}
+		for j := range e.ForZones {
+			e.ForZones[j] = string(e.ForZones[j])
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package world
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Service is a Service that has cluster IPs, with the endpoints of its slices merged.
+type Service struct {
+	Namespace, Name, UID string
+	Created              time.Time
+	ClusterIPs           []netip.Addr
+	// LoadBalancerIPs are those that the status names and that packets come with as destination; ExternalIPs are of the spec.
+	LoadBalancerIPs, ExternalIPs []netip.Addr
+	// SourceRanges are the clients outside that may use LoadBalancerIPs; none: all.
+	SourceRanges []netip.Prefix
+	// ExternalLocal and InternalLocal are the traffic policies Local: to endpoints on the node that the packet is on, or to none.
+	ExternalLocal, InternalLocal bool
+	// Affinity is for how long a client keeps its endpoint, in seconds; 0: not at all.
+	Affinity int
+	// HealthCheckPort is where a load balancer asks each node for endpoints of its own; 0: nowhere.
+	HealthCheckPort uint16
+	Ports           []ServicePort
+	// Conditions are those of the status, as they stand.
+	Conditions []Condition
+	// Problems say which address could not be read. What could be read stands.
+	Problems []string
+}
+
+// Key is "namespace/name".
+func (s *Service) Key() string { return s.Namespace + "/" + s.Name }
+
+// ServicePort is one port with all endpoints behind it, sorted by address and port, each once.
+type ServicePort struct {
+	Name      string
+	Protocol  string // "tcp", "udp", "sctp"
+	Port      uint16
+	NodePort  uint16 // 0: none
+	Endpoints []Endpoint
+}
+
+// Endpoint is an address and port behind a Service, with the conditions of discovery/v1 (EndpointConditions).
+type Endpoint struct {
+	netip.AddrPort
+	Node string // "" where its slice does not say
+	// Ready is what new connections may go to; with publishNotReadyAddresses every endpoint is. Serving is the same whether or
+	// not the pod is Terminating.
+	Ready, Serving, Terminating bool
+	// ForNodes and ForZones are hints: who should use the endpoint.
+	ForNodes, ForZones []string
+}
+
+// Frontend is what a connection to a Service has as destination. A node port's has no IP: it is every node's.
+type Frontend struct {
+	IP       netip.Addr
+	Protocol string
+	Port     uint16
+}
+
+// String is "172.18.0.100:80/tcp", or "node port 30080/tcp".
+func (f Frontend) String() string {
+	if !f.IP.IsValid() {
+		return fmt.Sprintf("node port %d/%s", f.Port, f.Protocol)
+	}
+	return netip.AddrPortFrom(f.IP, f.Port).String() + "/" + f.Protocol
+}
+
+// Services lists all Services, "namespace/name".
+func (w *World) Services() []string {
+	w.saw(KindServices, "")
+	return slices.Collect(maps.Keys(w.services))
+}
+
+// Service is a Service, or nil.
+func (w *World) Service(key string) *Service {
+	w.saw(KindService, key)
+	return w.services[key]
+}
+
+// SetService adds or replaces a Service.
+func (w *World) SetService(s *Service) []Touch {
+	old := w.services[s.Key()]
+	w.services[s.Key()] = s
+	touched := append(w.reclaim(s.Key(), old, s), Touch{KindService, s.Key()})
+	if old != nil {
+		return touched
+	}
+	return append(touched, Touch{KindServices, ""})
+}
+
+// DelService removes a Service.
+func (w *World) DelService(key string) []Touch {
+	old := w.services[key]
+	if old == nil {
+		return nil
+	}
+	delete(w.services, key)
+	return append(w.reclaim(key, old, nil), Touch{KindService, key}, Touch{KindServices, ""})
+}
