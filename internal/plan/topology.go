@@ -7,6 +7,8 @@ const (
 	TransitSwitch = "transit_switch"
 	// ServiceLBGroup holds the load balancers of ClusterIP Services; every node switch refers to it.
 	ServiceLBGroup = "egret-services"
+	// PostroutingChain is the chain of table inet in which the host translates sources; several features have rules there.
+	PostroutingChain = "postrouting"
 	// PhysicalNetwork is the name that OVN's localnet ports and ovn-bridge-mappings share.
 	PhysicalNetwork = "physnet"
 )

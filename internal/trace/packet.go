@@ -59,7 +59,9 @@ type walker struct {
 	p     Packet
 	node  string
 	mark  int
-	oif   string // of the host, once it is routed there
+	oif   string         // of the host, once it is routed there
+	iif   string         // by which it came to the host; "" for its own processes
+	asked netip.AddrPort // its destination when it came to the host
 	hops  int
 	steps []string
 }

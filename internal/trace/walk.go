@@ -9,10 +9,7 @@ import (
 
 // Walk sends a packet from the pod that has its source address. Every end it may come to is listed.
 func Walk(net Network, p Packet) []End {
-	w := walker{net: map[string]*zone{}, p: p}
-	for name, s := range net {
-		w.net[name] = newZone(s)
-	}
+	w := newWalker(net, "", p)
 	for name, z := range w.net {
 		if port, ok := z.podPort(p.Src); ok {
 			w.node = name
