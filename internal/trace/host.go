@@ -15,12 +15,9 @@ const uplink = "uplink"
 // managementPort is the host's link into its node switch.
 const managementPort = "ovn-k8s-mp0"
 
-// host is the kernel of a node, for packets that come out of its management port.
-func (w walker) host() []End { return w.intoHost(managementPort) }
-
-// intoHost is the kernel of a node, for packets that come in by a link.
-func (w walker) intoHost(iif string) []End {
-	w.mark, w.oif, w.iif = 0, "", iif
+// host is the kernel of a node, for packets that come out of its management port, or from outside.
+func (w walker) host() []End {
+	w.mark, w.oif = 0, ""
 	w.asked = netip.AddrPortFrom(w.p.Dst, w.p.DstPort)
 	w = w.marked()
 	if rule, ok := w.dropping("services-guard"); ok {

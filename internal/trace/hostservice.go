@@ -11,7 +11,8 @@ import (
 
 // WalkFromHost sends a packet from a process of a node's host. Without a source it gets that of the link by which the host routes it.
 func WalkFromHost(net Network, node string, p Packet) []End {
-	w := newWalker(net, node, p)
+	w := start(net, p)
+	w.node = node
 	if !p.Src.IsValid() {
 		w.p.Src = p.Dst // of its family
 		w = w.routed()
@@ -32,16 +33,9 @@ func WalkFromHost(net Network, node string, p Packet) []End {
 
 // WalkIntoHost sends a packet from outside to a node's host, by one of its links: "breth0" where the gateway bridge has given it to the host.
 func WalkIntoHost(net Network, node, link string, p Packet) []End {
-	return newWalker(net, node, p).step("in by %s", link).intoHost(link)
-}
-
-// newWalker is at a node of the network.
-func newWalker(net Network, node string, p Packet) walker {
-	w := walker{net: map[string]*zone{}, p: p, node: node}
-	for name, s := range net {
-		w.net[name] = newZone(s)
-	}
-	return w
+	w := start(net, p)
+	w.node, w.iif = node, link
+	return w.step("in by %s", link).host()
 }
 
 // destined is the packet with each destination that the rules of a chain may give it; with its own if none does.

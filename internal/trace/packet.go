@@ -12,7 +12,7 @@ import (
 // Packet is what is sent.
 type Packet struct {
 	Src, Dst         netip.Addr
-	Proto            string // "tcp", "udp", "icmp"
+	Proto            string // "tcp", "udp", "sctp", "icmp"
 	SrcPort, DstPort uint16
 	Reply            bool // of a connection that came from outside
 }
@@ -55,19 +55,23 @@ type Network map[string]*plan.State
 
 // walker is one packet under way. It is copied where the way forks.
 type walker struct {
-	net   map[string]*zone
-	p     Packet
-	node  string
-	mark  int
-	oif   string         // of the host, once it is routed there
-	iif   string         // by which it came to the host; "" for its own processes
-	asked netip.AddrPort // its destination when it came to the host
+	net  map[string]*zone
+	p    Packet
+	node string
+	mark int
+	iif  string // of the host, by which it came there; "" for its own processes
+	oif  string // once it is routed there
+	// asked is its destination when it came to the host.
+	asked netip.AddrPort
+	reg0  int // of the gateway bridge
 	hops  int
-	steps []string
+	// balancer gave the packet its destination; nil if none did.
+	balancer *balancer
+	steps    []string
 }
 
 // maxHops is more than any way through the zones has; a longer one is a loop.
-const maxHops = 16
+const maxHops = 32
 
 func (w walker) step(format string, args ...any) walker {
 	w.steps = append(w.steps[:len(w.steps):len(w.steps)], w.node+": "+fmt.Sprintf(format, args...))

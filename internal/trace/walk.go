@@ -9,7 +9,7 @@ import (
 
 // Walk sends a packet from the pod that has its source address. Every end it may come to is listed.
 func Walk(net Network, p Packet) []End {
-	w := newWalker(net, "", p)
+	w := start(net, p)
 	for name, z := range w.net {
 		if port, ok := z.podPort(p.Src); ok {
 			w.node = name
@@ -17,6 +17,23 @@ func Walk(net Network, p Packet) []End {
 		}
 	}
 	return w.end(Dropped, "no node has a pod with address %s", p.Src)
+}
+
+// Arrive sends a packet from outside to a node, over its uplink.
+func Arrive(net Network, node string, p Packet) []End {
+	w := start(net, p)
+	if w.node = node; w.zone() == nil {
+		return w.end(Dropped, "no node %s", node)
+	}
+	return w.step("from outside").enter()
+}
+
+func start(net Network, p Packet) walker {
+	w := walker{net: map[string]*zone{}, p: p}
+	for name, s := range net {
+		w.net[name] = newZone(s)
+	}
+	return w
 }
 
 // podPort is the switch port, on the node's own switch, that has an address.
@@ -35,11 +52,10 @@ func (w walker) zone() *zone { return w.net[w.node] }
 
 // nodeSwitch marks replies, balances Services, and hands over to the port or to the router.
 func (w walker) nodeSwitch() []End {
-	w = w.quality()
-	w, rejected := w.balance()
-	if rejected != "" {
-		return w.end(Dropped, "%s", rejected)
-	}
+	return w.quality().balanced(plan.ServiceLBGroup, walker.switched)
+}
+
+func (w walker) switched() []End {
 	if port, ok := w.zone().podPort(w.p.Dst); ok {
 		return w.deliver(port)
 	}
@@ -69,6 +85,7 @@ func (w walker) matches(match, inport string) (bool, error) {
 // deliver hands the packet to a pod, or to the host where the port is its management port.
 func (w walker) deliver(port switchPort) []End {
 	if port.name == "k8s-"+w.node {
+		w.iif = managementPort
 		return w.step("to the management port").host()
 	}
 	return w.end(ToPod, "%s", port.name)
@@ -80,12 +97,21 @@ func (w walker) route(name, inport string) []End {
 		return w.end(Dropped, "a loop")
 	}
 	r := w.zone().routers[name]
-	if r == nil {
+	switch {
+	case r == nil:
 		return w.end(Dropped, "no router %s", name)
+	case name == plan.GatewayRouter(w.node):
+		w.balancer = nil // what the switch did does not matter any more
+		return w.balanced(plan.GatewayLBGroup, func(w walker) []End { return w.decide(r, inport) })
 	}
+	return w.decide(r, inport)
+}
+
+// decide finds the next hop.
+func (w walker) decide(r *router, inport string) []End {
 	via, ok := r.lookup(w.p)
 	if !ok {
-		return w.end(Dropped, "%s has no route to %s from %s", name, w.p.Dst, w.p.Src)
+		return w.end(Dropped, "%s has no route to %s from %s", r.name, w.p.Dst, w.p.Src)
 	}
 	p, err := w.policy(r, inport)
 	switch {
@@ -197,7 +223,11 @@ func (r *router) has(a netip.Addr) bool {
 // forwardFromGateway goes back into the cluster, or out, translated.
 func (w walker) forwardFromGateway(r *router, via netip.Addr) []End {
 	if c := w.zone().routers[plan.ClusterRouter]; c != nil && c.has(via) {
+		w = w.forced(r, "rtoj-"+r.name)
 		return w.route(plan.ClusterRouter, "rtoj-"+plan.ClusterRouter)
+	}
+	if w.balancer != nil && !w.balancer.skipSNAT {
+		return w.forced(r, "rtoe-"+r.name).bridge(plan.PatchPort)
 	}
 	for _, n := range r.nat {
 		if !n.logical.Contains(w.p.Src) || w.p.Reply {
@@ -213,5 +243,19 @@ func (w walker) forwardFromGateway(r *router, via netip.Addr) []End {
 			break
 		}
 	}
-	return w.bridge("{patch}")
+	return w.bridge(plan.PatchPort)
+}
+
+// forced is lb_force_snat_ip=router_ip: what the gateway router balanced has the address of the port it leaves by.
+func (w walker) forced(r *router, port string) walker {
+	if w.balancer == nil || w.balancer.skipSNAT {
+		return w
+	}
+	for _, p := range r.networks[port] {
+		if p.Addr().Is4() == w.p.Src.Is4() {
+			w.p.Src = p.Addr()
+			return w.step("%s translates to %s", r.name, w.p.Src)
+		}
+	}
+	return w
 }

@@ -14,10 +14,14 @@ type zone struct {
 	sets    map[string]map[string]bool
 	routers map[string]*router
 	ports   map[string]switchPort // by switch port's name
-	flows   []flow
+	flows   map[int][]flow        // of the gateway bridge, by table
 	local   map[netip.Addr]string // addresses of the host, with the device
 	macs    map[string]string     // hardware addresses of router ports
 	bound   map[netip.Addr]string // next hops that are bound to a hardware address
+	// balancers by what they balance.
+	balancers map[frontend]*balancer
+	// bridge is the gateway bridge, and uplink its port to outside, in braces.
+	bridge, uplink string
 }
 
 type router struct {
@@ -58,7 +62,7 @@ type switchPort struct {
 
 func newZone(s *plan.State) *zone {
 	z := &zone{state: s, sets: map[string]map[string]bool{}, routers: map[string]*router{}, ports: map[string]switchPort{}, local: map[netip.Addr]string{},
-		macs: map[string]string{}, bound: map[netip.Addr]string{}}
+		macs: map[string]string{}, bound: map[netip.Addr]string{}, flows: map[int][]flow{}, balancers: map[frontend]*balancer{}}
 	for id, row := range s.NB.Rows() {
 		z.index(id, row)
 	}
@@ -97,6 +101,8 @@ func (z *zone) index(id plan.RowID, row plan.Row) {
 			r := z.router(row.Parent)
 			r.routes = append(r.routes, route{prefix: prefix, src: text("policy") == "src-ip", nexthop: via})
 		}
+	case "Load_Balancer":
+		z.addBalancer(id, row)
 	case "NAT":
 		z.router(row.Parent).addNAT(id, row)
 	}

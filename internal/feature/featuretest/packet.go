@@ -35,6 +35,9 @@ func (c *cluster) send(args []string) ([]trace.End, error) {
 	if err != nil {
 		return nil, err
 	}
+	if node, ok := strings.CutPrefix(args[0], "outside@"); ok {
+		return c.arrive(node, p)
+	}
 	o, ok := c.objects[id{"Pod", args[0]}].(*corev1.Pod)
 	if !ok {
 		return nil, fmt.Errorf("no pod %s", args[0])
@@ -52,6 +55,16 @@ func (c *cluster) send(args []string) ([]trace.End, error) {
 		return nil, err
 	}
 	return trace.Walk(net, p), nil
+}
+
+// arrive sends a packet of a client outside to a node.
+func (c *cluster) arrive(node string, p trace.Packet) ([]trace.End, error) {
+	p.Src = [...]netip.Addr{netip.MustParseAddr("172.18.0.100"), netip.MustParseAddr("fc00:f853:ccd:e793::100")}[world.FamilyOf(p.Dst)]
+	net, err := c.network()
+	if err != nil {
+		return nil, err
+	}
+	return trace.Arrive(net, node, p), nil
 }
 
 // parsePacket reads ADDR, or ADDR:PORT/PROTO.

@@ -21,9 +21,7 @@ func (Bridge) Name() string    { return "gateway-bridge" }
 func (Bridge) Per() world.Kind { return world.KindHost }
 
 const (
-	markOVN   = "ct(commit,zone=64000,exec(set_field:0x1->ct_mark))"
-	markHost  = "ct(commit,zone=64000,exec(set_field:0x2->ct_mark))"
-	ovn       = "{patch}" // the patch port to br-int; the plane puts the number in
+	ovn       = plan.PatchPort
 	bothSides = "LOCAL,resubmit(,2)"
 	// neighbours are ND's messages, RFC 4861: they belong to no connection.
 	neighbourFirst, neighbourLast = 133, 137
@@ -84,8 +82,8 @@ func (b flows) family(f world.Family, node netip.Addr, cluster []netip.Prefix) {
 			b.add(0, untranslatedPriority, match, "drop")
 		}
 	}
-	b.add(0, 100, ip+",in_port="+ovn, markOVN+",output:"+b.uplink)
-	b.add(0, 100, ip+",in_port=LOCAL", markHost+",output:"+b.uplink)
+	b.add(0, 100, ip+",in_port="+ovn, plan.CommitOVN+",output:"+b.uplink)
+	b.add(0, 100, ip+",in_port=LOCAL", plan.CommitHost+",output:"+b.uplink)
 	b.add(0, 50, ip+",in_port="+b.uplink, "ct(zone=64000,nat,table=1)")
 	b.replies(ip)
 }

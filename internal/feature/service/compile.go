@@ -1,63 +1,106 @@
-// Package service compiles Services into OVN load balancers.
+// Package service compiles Services: load balancers of OVN, and what the uplink's bridge does with connections to them from outside.
 //
-// In: Services with their ready endpoints. Out: one Load_Balancer a Service and protocol, in the group that every node switch
-// refers to. A Service without endpoints answers with a reject, not with silence.
+// In: Services with all their endpoints, and facts of this node. Out: Load_Balancer rows in two groups, one that the node switch refers to and
+// one that the gateway router does, and one flow an address and port. endpoints.go says which endpoints count, claims.go which Service has an
+// address; both are pure, and every plane takes its answers from there.
 package service
 
 import (
-	"net/netip"
-	"strings"
-
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// ClusterIPs is the feature.
-type ClusterIPs struct{}
+// Balancers is the feature that makes OVN's load balancers.
+type Balancers struct{}
 
-func (ClusterIPs) Name() string    { return "service" }
-func (ClusterIPs) Per() world.Kind { return world.KindService }
+func (Balancers) Name() string    { return "service" }
+func (Balancers) Per() world.Kind { return world.KindService }
 
-// Compile adds one Service's load balancers.
-func (ClusterIPs) Compile(w *world.World, key string, out *plan.Rows) {
+// Compile adds the load balancers of one Service.
+func (Balancers) Compile(w *world.World, key string, out *plan.Rows) {
 	s := w.Service(key)
-	if _, _, ok := w.Zone(); !ok || s == nil || len(s.ClusterIPs) == 0 {
+	_, h, ok := w.Zone()
+	if !ok || s == nil {
 		return
 	}
-	vips := map[string]map[string]string{}
+	rows := balancers{}
 	for _, p := range s.Ports {
-		if vips[p.Protocol] == nil {
-			vips[p.Protocol] = map[string]string{}
-		}
-		for _, ip := range s.ClusterIPs {
-			if Gets(w, s, world.Frontend{IP: ip, Protocol: p.Protocol, Port: p.Port}) {
-				vips[p.Protocol][netip.AddrPortFrom(ip, p.Port).String()] = backends(BackendsOf(w, s, p, world.FamilyOf(ip)).Internal)
+		for _, f := range w.Config.Families() {
+			onSwitch(w, s, p, f, h, rows)
+			if w.Config.GatewayMode == world.SharedGateway {
+				onGateway(w, s, p, f, h, rows)
 			}
 		}
 	}
-	for protocol, v := range vips {
-		balancer(s, protocol, v, out)
+	rows.write(w.Self, s, out)
+}
+
+// onSwitch is what pods of this node meet, and what the host sends in by its management port: in-cluster clients are served by all endpoints
+// whatever the external traffic policy is.
+func onSwitch(w *world.World, s *world.Service, p world.ServicePort, f world.Family, h *world.Host, rows balancers) {
+	b := BackendsOf(w, s, p, f)
+	internal := scopeCluster
+	if s.InternalLocal {
+		internal = scopeSwitch
+	}
+	for _, ip := range f.OfAddrs(s.ClusterIPs) {
+		if Gets(w, s, world.Frontend{IP: ip, Protocol: p.Protocol, Port: p.Port}) {
+			rows.add(internal, p.Protocol, ip, p.Port, b.Internal)
+		}
+	}
+	for _, ip := range f.OfAddrs(External(w, s, p)) {
+		rows.add(scopeCluster, p.Protocol, ip, p.Port, b.Cluster)
+	}
+	if !HasNodePort(w, s, p) {
+		return
+	}
+	for _, ip := range f.OfAddrs(h.Addrs) {
+		rows.add(scopeSwitch, p.Protocol, ip, p.NodePort, b.Cluster)
+	}
+	if s.ExternalLocal && w.Config.GatewayMode == world.LocalGateway {
+		rows.add(scopeSwitch, p.Protocol, LocalOnly(f), p.NodePort, b.LocalPods)
 	}
 }
 
-// balancer is named as OVN-Kubernetes names it.
-func balancer(s *world.Service, protocol string, vips map[string]string, out *plan.Rows) {
-	name := "Service_" + s.Key() + "_" + strings.ToUpper(protocol) + "_cluster"
-	out.AddNB(plan.RowID{Table: "Load_Balancer", Name: name}, plan.Group(plan.ServiceLBGroup), plan.Cols{
-		"name": name, "protocol": protocol, "vips": vips,
-		"options": map[string]string{
-			"event": "false", "reject": "true", "skip_snat": "false",
-			"neighbor_responder": "none", "hairpin_snat_ip": "169.254.169.5 fd69::5",
-		},
-		"external_ids": map[string]string{"k8s.ovn.org/kind": "Service", "k8s.ovn.org/owner": s.Key()},
-	})
+// onGateway is what comes in by the uplink in shared gateway mode. What this host itself listens to is not behind the gateway router, which has
+// the host's address: the bridge gives that to the host.
+func onGateway(w *world.World, s *world.Service, p world.ServicePort, f world.Family, h *world.Host, rows balancers) {
+	to, scope := FromOutside(w, s, p, f), scopeRouter
+	if s.ExternalLocal {
+		scope = scopeLocalRouter
+	}
+	for _, ip := range f.OfAddrs(External(w, s, p)) {
+		rows.add(scope, p.Protocol, ip, p.Port, to.Gateway)
+	}
+	if !HasNodePort(w, s, p) {
+		return
+	}
+	for _, ip := range f.OfAddrs(h.Addrs) {
+		rows.add(scope, p.Protocol, ip, p.NodePort, to.Gateway)
+	}
 }
 
-// backends are in order of address, as the column holds them.
-func backends(all []world.Endpoint) string {
-	var out []string
-	for _, e := range all {
-		out = append(out, e.String())
+// HasNodePort says whether a Service gets the node port that one of its ports asks for.
+func HasNodePort(w *world.World, s *world.Service, p world.ServicePort) bool {
+	return p.NodePort != 0 && Gets(w, s, world.Frontend{Protocol: p.Protocol, Port: p.NodePort})
+}
+
+// Inbound is how new connections from outside are shared between this host's own endpoints and those behind the gateway router.
+type Inbound struct{ Host, Gateway []world.Endpoint }
+
+// FromOutside are the endpoints of one family that connections from outside to a port of a Service go to, in shared gateway mode.
+func FromOutside(w *world.World, s *world.Service, p world.ServicePort, f world.Family) Inbound {
+	b := BackendsOf(w, s, p, f)
+	if s.ExternalLocal {
+		return Inbound{Host: b.LocalHost, Gateway: b.LocalPods}
 	}
-	return strings.Join(out, ",")
+	var in Inbound
+	for _, e := range b.Cluster {
+		if OnOwnHost(w, e.Addr()) {
+			in.Host = append(in.Host, e)
+		} else {
+			in.Gateway = append(in.Gateway, e)
+		}
+	}
+	return in
 }

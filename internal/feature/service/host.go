@@ -2,7 +2,6 @@ package service
 
 import (
 	"fmt"
-	"net/netip"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -38,12 +37,6 @@ func (Host) Compile(w *world.World, _ string, out *plan.Rows) {
 }
 
 const mainTable = 254
-
-// LocalOnly is the address at which a node's switch balances to its own pods only, by node port: the way that connections from outside
-// take, with their source, in local gateway mode (seed external-traffic-policy.md).
-func LocalOnly(f world.Family) netip.Addr {
-	return [...]netip.Addr{netip.AddrFrom4([4]byte{169, 254, 169, 3}), netip.AddrFrom16([16]byte{0: 0xfd, 1: 0x69, 15: 3})}[f]
-}
 
 // Who begins a connection: a process of this host, where that makes a difference, and all others. The names are in the order of look-ups.
 const (

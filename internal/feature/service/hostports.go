@@ -64,7 +64,7 @@ func (h hostPort) gets(f world.Frontend) bool { return Gets(h.w, h.s, f) }
 // external are the addresses and ports that packets from outside come with.
 func (h hostPort) external() []netip.AddrPort {
 	var out []netip.AddrPort
-	if h.p.NodePort != 0 && h.gets(world.Frontend{Protocol: h.p.Protocol, Port: h.p.NodePort}) {
+	if HasNodePort(h.w, h.s, h.p) {
 		for _, a := range h.family.OfAddrs(h.w.Host().Addrs) {
 			out = append(out, netip.AddrPortFrom(a, h.p.NodePort))
 		}

@@ -44,7 +44,9 @@ func global(n *world.Node, out *plan.Rows) {
 		"name": n.Name, "options": map[string]string{"name": n.Name},
 	})
 	out.AddNB(plan.Router(plan.ClusterRouter), plan.RowID{}, plan.Cols{"name": plan.ClusterRouter})
-	out.AddNB(plan.Group(plan.ServiceLBGroup), plan.RowID{}, plan.Cols{"name": plan.ServiceLBGroup})
+	for _, g := range []string{plan.ServiceLBGroup, plan.GatewayLBGroup} {
+		out.AddNB(plan.Group(g), plan.RowID{}, plan.Cols{"name": g})
+	}
 }
 
 func nodeSwitch(n *world.Node, out *plan.Rows) {
@@ -95,7 +97,7 @@ func gatewayRouter(w *world.World, n *world.Node, h *world.Host, out *plan.Rows)
 	gr, ext := plan.GatewayRouter(n.Name), plan.ExternalSwitch(n.Name)
 	out.AddNB(plan.Router(gr), plan.RowID{}, plan.Cols{"name": gr, "options": map[string]string{
 		"chassis": n.Name, "lb_force_snat_ip": "router_ip", "dynamic_neigh_routers": "true", "always_learn_from_arp_request": "false",
-	}})
+	}, "load_balancer_group": []plan.RowID{plan.Group(plan.GatewayLBGroup)}})
 	out.AddPeers(gr, "rtoj-"+gr, plan.JoinSwitch, "jtor-"+gr, joinMAC(w, n.ID), joins(w, n.ID), nil, nil)
 	out.AddNB(plan.Switch(ext), plan.RowID{}, plan.Cols{"name": ext})
 	var networks []string

@@ -56,12 +56,18 @@ func StartDatabases(t testing.TB) *Env {
 
 func (e *Env) path(name string) string { return filepath.Join(e.dir, name) }
 
+// quiet keeps what a daemon says of a slow machine out of its log, and patience is how many seconds a command has there.
+const (
+	quiet    = "-vtimeval:off"
+	patience = "--timeout=60"
+)
+
 // StartDatabase starts database "nb" or "sb" again, after Kill.
 func (e *Env) StartDatabase(db string) {
 	e.t.Helper()
 	_ = os.Remove(e.path(db + ".sock"))
 	e.start(db, "usr/sbin/ovsdb-server", e.path(db+".db"), "--remote=punix:"+e.path(db+".sock"),
-		"--unixctl="+e.path(db+".ctl"), "-vconsole:warn", "-vfile:off", "-vsyslog:off")
+		"--unixctl="+e.path(db+".ctl"), "-vconsole:warn", "-vfile:off", "-vsyslog:off", quiet)
 	e.waitFor(e.path(db + ".sock"))
 }
 
@@ -69,7 +75,7 @@ func (e *Env) StartDatabase(db string) {
 func (e *Env) StartNorthd() {
 	e.t.Helper()
 	e.start("northd", "usr/bin/ovn-northd", "--ovnnb-db="+e.NB, "--ovnsb-db="+e.SB,
-		"--unixctl="+e.path("northd.ctl"), "-vconsole:warn", "-vfile:off", "-vsyslog:off")
+		"--unixctl="+e.path("northd.ctl"), "-vconsole:warn", "-vfile:off", "-vsyslog:off", quiet)
 	e.waitFor(e.path("northd.ctl"))
 }
 
@@ -106,7 +112,7 @@ func (e *Env) start(name, program string, args ...string) {
 
 func (e *Env) waitFor(path string) {
 	e.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		// The file is there before the daemon listens.
 		if c, err := net.Dial("unix", path); err == nil {
 			_ = c.Close()
@@ -158,13 +164,13 @@ func (e *Env) must(program string, args ...string) string {
 // NBCtl runs ovn-nbctl, and SBCtl ovn-sbctl; the test fails when they do.
 func (e *Env) NBCtl(args ...string) string {
 	e.t.Helper()
-	return e.must("usr/bin/ovn-nbctl", append([]string{"--db=" + e.NB, "--timeout=10"}, args...)...)
+	return e.must("usr/bin/ovn-nbctl", append([]string{"--db=" + e.NB, patience}, args...)...)
 }
 
 // SBCtl runs ovn-sbctl.
 func (e *Env) SBCtl(args ...string) string {
 	e.t.Helper()
-	return e.must("usr/bin/ovn-sbctl", append([]string{"--db=" + e.SB, "--timeout=10"}, args...)...)
+	return e.must("usr/bin/ovn-sbctl", append([]string{"--db=" + e.SB, patience}, args...)...)
 }
 
 // Select prints all rows of a table as the JSON of RFC 7047, with the columns named, or all.
@@ -176,6 +182,6 @@ func (e *Env) Select(endpoint, db, table string) string {
 // Sync waits until ovn-northd has compiled what the Northbound now holds into the Southbound.
 func (e *Env) Sync(ctx context.Context) error {
 	e.stopTracer()
-	_, err := e.run(ctx, "usr/bin/ovn-nbctl", "--db="+e.NB, "--timeout=10", "--wait=sb", "sync")
+	_, err := e.run(ctx, "usr/bin/ovn-nbctl", "--db="+e.NB, patience, "--wait=sb", "sync")
 	return err
 }

@@ -56,7 +56,7 @@ func (e *Env) stopTracer() {
 // TraceOnce is Trace by an ovn-trace of its own, which takes every option, such as --ct=new and --select-id=1: the daemon of OVN
 // 25.03 knows --minimal and its like alone. Whatever ovn-trace warns of, a logical flow that it cannot parse above all, is an error.
 func (e *Env) TraceOnce(ctx context.Context, datapath, microflow string, options ...string) (string, error) {
-	args := append([]string{"--db=" + e.SB, "-vconsole:warn", "-vfile:off", "-vsyslog:off"}, options...)
+	args := append([]string{"--db=" + e.SB, "-vconsole:warn", "-vfile:off", "-vsyslog:off", quiet}, options...)
 	c := command(e.root, "usr/bin/ovn-trace", append(args, datapath, microflow)...)
 	var out, warnings bytes.Buffer
 	c.Stdout, c.Stderr = &out, &warnings

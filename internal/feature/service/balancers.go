@@ -1,0 +1,75 @@
+package service
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// scope is where a load balancer is, as OVN-Kubernetes names it.
+type scope string
+
+const (
+	scopeCluster     scope = "cluster"           // on every node switch, and the same there
+	scopeSwitch      scope = "node_switch"       // on one
+	scopeRouter      scope = "node_router"       // on one gateway router, which translates the source
+	scopeLocalRouter scope = "node_local_router" // on one gateway router, which keeps it
+)
+
+// balancers are the rows of one Service, under construction: their vips, by scope and protocol.
+type balancers map[balancer]map[string]string
+
+type balancer struct {
+	scope    scope
+	protocol string
+}
+
+// add is one address and port. Without endpoints it stays, and rejects.
+func (b balancers) add(at scope, protocol string, ip netip.Addr, port uint16, to []world.Endpoint) {
+	id := balancer{at, protocol}
+	if b[id] == nil {
+		b[id] = map[string]string{}
+	}
+	list := make([]string, len(to))
+	for i, e := range to {
+		list[i] = e.String()
+	}
+	b[id][netip.AddrPortFrom(ip, port).String()] = strings.Join(list, ",")
+}
+
+func (b balancers) write(node string, s *world.Service, out *plan.Rows) {
+	for id, vips := range b {
+		name := "Service_" + s.Key() + "_" + strings.ToUpper(id.protocol) + "_" + string(id.scope)
+		if id.scope != scopeCluster {
+			name += "_" + node
+		}
+		group := plan.Group(plan.ServiceLBGroup)
+		if id.scope == scopeRouter || id.scope == scopeLocalRouter {
+			group = plan.Group(plan.GatewayLBGroup)
+		}
+		out.AddNB(plan.RowID{Table: "Load_Balancer", Name: name}, group, plan.Cols{
+			"name": name, "protocol": id.protocol, "vips": vips, "options": options(s, id.scope),
+			"external_ids": map[string]string{"k8s.ovn.org/kind": "Service", "k8s.ovn.org/owner": s.Key()},
+		})
+	}
+}
+
+// maxAffinity is the longest affinity_timeout of OVN 25.03, in seconds; a Service may ask for a day.
+const maxAffinity = 1<<16 - 1
+
+func options(s *world.Service, at scope) map[string]string {
+	skip := "false"
+	if at == scopeLocalRouter {
+		skip = "true" // of the router's lb_force_snat_ip
+	}
+	o := map[string]string{
+		"event": "false", "reject": "true", "skip_snat": skip,
+		"neighbor_responder": "none", "hairpin_snat_ip": "169.254.169.5 fd69::5",
+	}
+	if s.Affinity > 0 {
+		o["affinity_timeout"] = plan.Itoa(min(s.Affinity, maxAffinity))
+	}
+	return o
+}

@@ -1,0 +1,134 @@
+package service
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Bridge is what the uplink's bridge does with new connections from outside to a Service: to the gateway router's load balancers in shared gateway
+// mode, to the host in local mode and where this very host is the endpoint. Those that are there already are told by their ct_mark.
+type Bridge struct{}
+
+func (Bridge) Name() string    { return "service-bridge" }
+func (Bridge) Per() world.Kind { return world.KindService }
+
+const (
+	// newTable is where feature gateway sends what comes in by the uplink and belongs to no connection: above its own flows there.
+	newTable, newPriority = 1, 50
+	// Below that: who is in none of spec.loadBalancerSourceRanges gets nowhere, also where the host has the address.
+	refusedPriority = 40
+	// drawnTable gives a connection to the endpoint that was drawn for it, by its number in reg0.
+	drawnTable = 3
+)
+
+// Compile adds a flow an address and port; a few more where only some clients may come in, or this host is one of several endpoints.
+func (Bridge) Compile(w *world.World, key string, out *plan.Rows) {
+	s, h := w.Service(key), w.Host()
+	if s == nil || h == nil || h.UplinkMAC == "" {
+		return
+	}
+	b := bridge{w: w, s: s, h: h, out: out}
+	for _, p := range s.Ports {
+		for _, f := range w.Config.Families() {
+			if w.Config.GatewayMode == world.SharedGateway {
+				b.shared(p, f)
+			} else {
+				b.local(p, f)
+			}
+		}
+	}
+}
+
+type bridge struct {
+	w   *world.World
+	s   *world.Service
+	h   *world.Host
+	out *plan.Rows
+}
+
+// shared is for exact addresses, never for a bare port, which a reply to an egress IP may carry.
+func (b bridge) shared(p world.ServicePort, f world.Family) {
+	to := FromOutside(b.w, b.s, p, f)
+	for _, ip := range f.OfAddrs(External(b.w, b.s, p)) {
+		b.give(f, destination{p.Protocol, ip, p.Port}, to)
+	}
+	if !HasNodePort(b.w, b.s, p) {
+		return
+	}
+	for _, ip := range f.OfAddrs(b.h.Addrs) {
+		b.give(f, destination{p.Protocol, ip, p.NodePort}, to)
+	}
+}
+
+// local has nothing to add for the host's own addresses: feature gateway gives the host what comes for them.
+func (b bridge) local(p world.ServicePort, f world.Family) {
+	for _, ip := range f.OfAddrs(External(b.w, b.s, p)) {
+		d := destination{p.Protocol, ip, p.Port}
+		for _, match := range b.admitted(f, d) {
+			b.add(newTable, newPriority, match, plan.ToHost)
+		}
+	}
+}
+
+type destination struct {
+	protocol string
+	ip       netip.Addr
+	port     uint16
+}
+
+func (b bridge) match(f world.Family, d destination) string {
+	return fmt.Sprintf("%s%s,dl_dst=%s,%s=%s,tp_dst=%d", d.protocol, [...]string{"", "6"}[f], b.h.UplinkMAC, [...]string{"nw_dst", "ipv6_dst"}[f], d.ip, d.port)
+}
+
+// admitted are the matches of those who may come in: all, but for a load balancer's address that is for some clients only.
+func (b bridge) admitted(f world.Family, d destination) []string {
+	match := b.match(f, d)
+	if len(b.s.SourceRanges) == 0 || !slices.Contains(b.s.LoadBalancerIPs, d.ip) {
+		return []string{match}
+	}
+	b.add(newTable, refusedPriority, match, "drop")
+	var out []string
+	for _, r := range b.s.SourceRanges {
+		if world.FamilyOf(r.Addr()) == f {
+			out = append(out, match+","+[...]string{"nw_src", "ipv6_src"}[f]+"="+r.Masked().String())
+		}
+	}
+	return out
+}
+
+// give sends connections to the host, to the gateway router, or to either by lot. The host can choose among all endpoints, but not send a client's
+// own address to a pod: the answer would leave by the gateway router.
+func (b bridge) give(f world.Family, d destination, to Inbound) {
+	actions := plan.ToOVN
+	switch {
+	case len(to.Host) > 0 && len(to.Gateway) > 0 && b.s.ExternalLocal:
+		actions = b.lots(b.match(f, d), to)
+	case len(to.Host) > 0:
+		actions = plan.ToHost
+	}
+	for _, match := range b.admitted(f, d) {
+		b.add(newTable, newPriority, match, actions)
+	}
+}
+
+// lots draws an endpoint's number by the connection, or with affinity by the client, so that each has the same share. The first numbers are this
+// host's own endpoints.
+func (b bridge) lots(match string, to Inbound) (draw string) {
+	for i := range to.Host {
+		b.add(drawnTable, newPriority, fmt.Sprintf("%s,reg0=%d", match, i), plan.ToHost)
+	}
+	b.add(drawnTable, refusedPriority, match, plan.ToOVN)
+	by := "symmetric_l3l4+udp"
+	if b.s.Affinity > 0 {
+		by = "nw_src"
+	}
+	return fmt.Sprintf("multipath(%s,0,modulo_n,%d,0,NXM_NX_REG0[0..15]),resubmit(,%d)", by, len(to.Host)+len(to.Gateway), drawnTable)
+}
+
+func (b bridge) add(table, priority int, match, actions string) {
+	b.out.AddFlow(b.w.Config.Bridge, table, priority, match, actions)
+}
