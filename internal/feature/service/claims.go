@@ -26,7 +26,7 @@ func External(w *world.World, s *world.Service, p world.ServicePort) []netip.Add
 func Refusals(w *world.World, s *world.Service) []string {
 	out := slices.Clone(s.Problems)
 	for _, f := range s.Frontends() {
-		if why := refusal(w, s, f); why != "" {
+		if why := refusal(w, s, f); why != "" && !slices.Contains(out, why) {
 			out = append(out, why)
 		}
 	}

@@ -1,0 +1,149 @@
+package service_test
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/trace"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Where the one endpoint of a Service is, seen from node n1, which the packet comes to.
+const (
+	localPod   = "local pod"
+	remotePod  = "remote pod"
+	localHost  = "local host"
+	remoteHost = "remote host"
+)
+
+// Who connects.
+const (
+	outside = "outside"
+	aPod    = "pod"
+)
+
+// By which address: a node port, a load balancer's, an external one.
+const (
+	nodePort = "node port"
+	ingress  = "LB IP"
+	external = "external IP"
+)
+
+// TestMatrix walks a packet for every way into a Service: policy, gateway mode, endpoint, client, address, family. What becomes of it does not
+// depend on the last two.
+func TestMatrix(t *testing.T) {
+	for _, x := range []struct {
+		client, endpoint string
+		local            bool // the external traffic policy
+		mode             world.GatewayMode
+		want             string // with {client}, {join}, {n1}: their addresses
+	}{
+		{outside, localPod, false, world.SharedGateway, "pod {local pod} at n1 as {join}"},
+		{outside, remotePod, false, world.SharedGateway, "pod {remote pod} at n2 as {join}"},
+		{outside, remoteHost, false, world.SharedGateway, "host {remote host} at n2 as {n1}"},
+		{outside, localPod, true, world.SharedGateway, "pod {local pod} at n1 as {client}"},
+		{outside, remotePod, true, world.SharedGateway, "dropped at n1: rejected: Service_shop/web_{PROTO}_node_local_router_n1 has no backends"},
+		{outside, remoteHost, true, world.SharedGateway, "dropped at n1: rejected: Service_shop/web_{PROTO}_node_local_router_n1 has no backends"},
+
+		{aPod, localPod, false, world.SharedGateway, "pod {local pod} at n1 as {client}"},
+		{aPod, remotePod, false, world.SharedGateway, "pod {remote pod} at n2 as {client}"},
+		{aPod, localHost, false, world.SharedGateway, "host {local host} at n1 as {client}"},
+		{aPod, remoteHost, false, world.SharedGateway, "host {remote host} at n2 as {n1}"},
+		{aPod, localPod, true, world.SharedGateway, "pod {local pod} at n1 as {client}"},
+		{aPod, remotePod, true, world.SharedGateway, "pod {remote pod} at n2 as {client}"},
+		{aPod, localHost, true, world.SharedGateway, "host {local host} at n1 as {client}"},
+		{aPod, remoteHost, true, world.SharedGateway, "host {remote host} at n2 as {n1}"},
+		{aPod, localPod, false, world.LocalGateway, "pod {local pod} at n1 as {client}"},
+		{aPod, remotePod, false, world.LocalGateway, "pod {remote pod} at n2 as {client}"},
+		{aPod, localHost, false, world.LocalGateway, "host {local host} at n1 as {client}"},
+		{aPod, remoteHost, false, world.LocalGateway, "host {remote host} at n2 as {n1}"},
+		{aPod, localPod, true, world.LocalGateway, "pod {local pod} at n1 as {client}"},
+		{aPod, remotePod, true, world.LocalGateway, "pod {remote pod} at n2 as {client}"},
+		{aPod, localHost, true, world.LocalGateway, "host {local host} at n1 as {client}"},
+		{aPod, remoteHost, true, world.LocalGateway, "host {remote host} at n2 as {n1}"},
+	} {
+		m := newMatrix(x.mode, x.endpoint, x.local)
+		for _, by := range []string{nodePort, ingress, external} {
+			for _, f := range []world.Family{world.V4, world.V6} {
+				for _, proto := range protocols {
+					t.Run(fmt.Sprintf("%s/%s/local=%t/%s/%s/%s/%s", x.client, x.endpoint, x.local, x.mode, by, f, proto), func(t *testing.T) {
+						if have, want := m.send(x.client, by, f, proto), sentence(x.want, x.client, f, proto); have != want {
+							t.Errorf("have %s\nwant %s", have, want)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+var protocols = []string{"tcp", "udp", "sctp"}
+
+// matrix is the plans of three nodes with one Service.
+type matrix struct{ net trace.Network }
+
+func newMatrix(mode world.GatewayMode, endpoint string, local bool) matrix {
+	m := matrix{trace.Network{}}
+	for i := 1; i <= 3; i++ {
+		w := compiletest.Small(fmt.Sprint("n", i), mode)
+		for number, node := range map[int]string{0: "n1", 1: "n2", 3: "n1"} {
+			p := compiletest.Pod(number, node)
+			if w.SetPod(p); w.Self == node {
+				w.SetAttachment(compiletest.Attachment(p))
+			}
+		}
+		w.SetService(matrixService(endpoint, local))
+		m.net[w.Self] = compile.Full(w, all.Features())
+	}
+	return m
+}
+
+// Pods 0 and 1 are endpoints, and pod 3 is a client.
+func address(what string, f world.Family) netip.Addr {
+	return map[string]netip.Addr{
+		localPod: compiletest.PodIPs(0, 1)[f], remotePod: compiletest.PodIPs(1, 2)[f],
+		localHost: compiletest.Node(1).HostAddrs[f], remoteHost: compiletest.Node(2).HostAddrs[f],
+		outside: compiletest.EgressAddr(60)[f], aPod: compiletest.PodIPs(3, 1)[f],
+		ingress: compiletest.EgressAddr(70)[f], external: compiletest.EgressAddr(71)[f], nodePort: compiletest.Node(1).HostAddrs[f],
+		"join": compiletest.Config(world.SharedGateway).Join(2, f).Addr(), "n1": compiletest.Node(1).HostAddrs[f],
+	}[what]
+}
+
+func matrixService(endpoint string, local bool) *world.Service {
+	node := map[string]string{localPod: "n1", localHost: "n1", remotePod: "n2", remoteHost: "n2"}[endpoint]
+	s := &world.Service{Namespace: "shop", Name: "web", ExternalLocal: local}
+	for _, proto := range protocols {
+		s.Ports = append(s.Ports, world.ServicePort{Protocol: proto, Port: 80, NodePort: 30080})
+	}
+	for _, f := range []world.Family{world.V4, world.V6} {
+		s.ClusterIPs = append(s.ClusterIPs, []netip.Addr{netip.MustParseAddr("10.96.0.10"), netip.MustParseAddr("fd00:10:96::10")}[f])
+		s.LoadBalancerIPs = append(s.LoadBalancerIPs, address(ingress, f))
+		s.ExternalIPs = append(s.ExternalIPs, address(external, f))
+		for i := range s.Ports {
+			s.Ports[i].Endpoints = append(s.Ports[i].Endpoints, world.Endpoint{AddrPort: netip.AddrPortFrom(address(endpoint, f), 8080), Node: node, Ready: true, Serving: true})
+		}
+	}
+	return s
+}
+
+func (m matrix) send(client, by string, f world.Family, proto string) string {
+	port := map[string]uint16{nodePort: 30080, ingress: 80, external: 80}[by]
+	p := trace.Packet{Src: address(client, f), Dst: address(by, f), Proto: proto, DstPort: port}
+	if client == outside {
+		return trace.Sentences(trace.Arrive(m.net, "n1", p))
+	}
+	return trace.Sentences(trace.Walk(m.net, p))
+}
+
+// sentence puts addresses and names in.
+func sentence(want, client string, f world.Family, proto string) string {
+	for _, what := range []string{localPod, remotePod, localHost, remoteHost, "join", "n1"} {
+		want = strings.ReplaceAll(want, "{"+what+"}", address(what, f).String())
+	}
+	return strings.NewReplacer("{client}", address(client, f).String(), "{PROTO}", strings.ToUpper(proto)).Replace(want)
+}

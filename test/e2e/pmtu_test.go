@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestPathMTU: a router outside says that a pod's packets are too big. That reaches the pod wherever it is, and whoever translated its
+// connection; else a transfer stalls.
+func TestPathMTU(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	far := c.farHost(t)
+	c.labelEgress(t, c.nodes[0])
+	n.runs(pod{name: "plain", node: c.nodes[1], labels: map[string]string{"role": "plain"}}, pod{name: "selected", node: c.nodes[2], labels: web},
+		pod{name: "home", node: c.nodes[0], labels: web})
+	c.egressIP(t, "pmtu", c.number(61), n.itself(), selects(web)).readyOn(c.nodes[0])
+	n.each(
+		part{"Upload", func(t *testing.T, n *namespace) { uploads(t, n, far) }},
+		part{"PolicyCluster", func(t *testing.T, n *namespace) {
+			port := n.nodePort("cluster", map[string]string{"role": "plain"}, corev1.ServiceExternalTrafficPolicyCluster)
+			n.downloads(far, c.nodes[0].IPs, port)
+			n.downloads(far, c.nodes[1].IPs, port)
+		}},
+		part{"PolicyLocal", func(t *testing.T, n *namespace) {
+			n.downloads(far, c.nodes[1].IPs, n.nodePort("local", map[string]string{"role": "plain"}, corev1.ServiceExternalTrafficPolicyLocal))
+		}},
+		part{"PolicyClusterOfSelected", func(t *testing.T, n *namespace) {
+			n.downloads(far, c.nodes[1].IPs, n.nodePort("selected", web, corev1.ServiceExternalTrafficPolicyCluster))
+		}},
+		part{"PolicyLocalOfSelected", func(t *testing.T, n *namespace) {
+			port := n.nodePort("selected-local", web, corev1.ServiceExternalTrafficPolicyLocal)
+			n.downloads(far, c.nodes[0].IPs, port)
+			n.downloads(far, c.nodes[2].IPs, port)
+		}},
+	)
+}
+
+// uploads are of connections that pods open: with their node's address, and with an egress IP that is on another node, or on the same.
+func uploads(t *testing.T, n *namespace, far far) {
+	const size, sink = 300_000, 7071
+	serveIn(t, far.netns, sink, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		count, _ := io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, count)
+	}))
+	for _, p := range []string{"plain", "selected", "home"} {
+		for _, ip := range far.ips {
+			out := n.in(p, fmt.Sprintf("head -c %d /dev/zero | curl -sS --max-time 20 --data-binary @- %s", size, url(ip, sink, "/")))
+			if out != fmt.Sprint(size) {
+				t.Errorf("pod %s to %s behind a narrow link: %q, want %d bytes", p, ip, out, size)
+			}
+		}
+	}
+}
+
+// downloads are of connections that come in by a node port.
+func (n *namespace) downloads(far far, nodes []netip.Addr, port int) {
+	n.t.Helper()
+	for _, ip := range nodes {
+		within(n.t, soon, func() error {
+			out, err := fetch(n.t.Context(), clientIn(far.netns), url(ip, port, "/shell?cmd=head%20-c%2060000%20/dev/zero"))
+			if err == nil && !strings.Contains(out, "output") {
+				err = fmt.Errorf("answer of %d bytes without output", len(out))
+			}
+			if err != nil {
+				return fmt.Errorf("from behind a narrow link to node port %s: %w", url(ip, port, ""), err)
+			}
+			return nil
+		})
+	}
+}
+
+// nodePort makes a Service of pods with these labels, and returns its node port.
+func (n *namespace) nodePort(name string, labels map[string]string, policy corev1.ServiceExternalTrafficPolicy) int {
+	n.t.Helper()
+	families := corev1.IPFamilyPolicyPreferDualStack
+	o, err := n.c.api.CoreV1().Services(n.name).Create(n.t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Selector: labels, IPFamilyPolicy: &families, ExternalTrafficPolicy: policy,
+			Ports: []corev1.ServicePort{{Port: 80, TargetPort: intOrString(podPort)}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return int(o.Spec.Ports[0].NodePort)
+}
