@@ -19,7 +19,7 @@ K8S_FLAGS := $(foreach p,k8s.io/component-base/version k8s.io/client-go/pkg/vers
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: deps
 deps: ## install the Debian packages that building and running need, if any is missing
@@ -67,6 +67,25 @@ sandbox: build ## bring up a cluster of three nodes on this machine
 demo: build ## bring up a cluster and show EgressIP with real packets; MODE=shared|local FAMILY=ipv4|ipv6|dual
 	@bin/egret-sandbox demo $(if $(MODE),--gateway-mode $(MODE)) $(if $(FAMILY),--ip-family $(FAMILY))
 
+# The suite of the version that the sandbox runs, from the same module.
+bin/e2e.test: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/agnhost
+	@hack/step 'Kubernetes $(K8S) end-to-end suite (5 minutes when cold)' go test -C sandbox/controlplane -c -vet=off $(FLAGS) -ldflags '$(STRIP) $(strip $(K8S_FLAGS))' -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e
+
+# A server that sends invalid TCP segments, for the spec about them.
+bin/regression-issue-74839: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/agnhost
+	@hack/step 'server of a spec' go build -C sandbox/controlplane $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ k8s.io/kubernetes/test/images/regression-issue-74839
+
+bin/ginkgo: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/agnhost
+	@hack/step 'test runner' go build -C sandbox/controlplane $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ github.com/onsi/ginkgo/v2/ginkgo
+
+bin/kube-proxy: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/agnhost
+	@hack/step kube-proxy go build -C sandbox/controlplane $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kube-proxy
+
+# docs/conformance.md has the result and what cannot run here.
+.PHONY: test-conformance
+test-conformance: build bin/e2e.test bin/ginkgo bin/regression-issue-74839 ## run Kubernetes' own end-to-end tests of sig-network; CONFORMANCE='-focus Services -gateway-mode local' chooses
+	go run -trimpath ./test/conformance $(CONFORMANCE)
+
 .PHONY: test
 test: build lint unit e2e ## pass everything: lint, unit and property tests, real packets in one sandbox a gateway mode
 
@@ -92,7 +111,7 @@ test-all: test test-kernel ## the tests of the control plane and of other kernel
 	go test -trimpath -count=1 ./internal/compile ./internal/feature/egressip -rapid.checks=5000
 
 .PHONY: bench
-bench: build ## measure speed and memory, one line a figure; BENCH='-run join -runs 10' chooses
+bench: build bin/kube-proxy ## measure speed and memory, one line a figure; BENCH='-run join -runs 10' chooses
 	@hack/step 'bench' go build $(FLAGS) -ldflags '$(STRIP)' -o bin/egret-bench ./test/bench
 	@bin/egret-bench $(BENCH)
 

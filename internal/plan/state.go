@@ -54,7 +54,8 @@ type State struct {
 	HealthChecks  Table[HealthCheck, HealthSpec]
 
 	changed Tables
-	elems   elemLog
+	elems   changeLog[SetElem]
+	sources changeLog[Source]
 }
 
 // New is an empty State.
@@ -74,7 +75,7 @@ func New() *State {
 func (s *State) Replace(owner string, old, new *Rows) {
 	s.changed |= replace(InNB, s.NB, owner, old.NB, new.NB)
 	s.changed |= replace(InSB, s.SB, owner, old.SB, new.SB)
-	s.elems.note(old.SetElems, new.SetElems)
+	note(&s.elems, old.SetElems, new.SetElems)
 	s.changed |= replace(InSetElems, s.SetElems, owner, old.SetElems, new.SetElems)
 	s.changed |= replace(InOVSIDs, s.OVSIDs, owner, old.OVSIDs, new.OVSIDs)
 	s.changed |= replace(InPorts, s.Ports, owner, old.Ports, new.Ports)
@@ -89,6 +90,7 @@ func (s *State) Replace(owner string, old, new *Rows) {
 	s.changed |= replace(InAccepts, s.Accepts, owner, old.Accepts, new.Accepts)
 	s.changed |= replace(InFlows, s.Flows, owner, old.Flows, new.Flows)
 	s.changed |= replace(InAnnouncements, s.Announcements, owner, old.Announcements, new.Announcements)
+	note(&s.sources, old.Sources, new.Sources)
 	s.changed |= replace(InSources, s.Sources, owner, old.Sources, new.Sources)
 	s.changed |= replace(InSourceExempt, s.SourceExempt, owner, old.SourceExempt, new.SourceExempt)
 	s.changed |= replace(InDatagrams, s.Datagrams, owner, old.Datagrams, new.Datagrams)

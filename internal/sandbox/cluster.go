@@ -30,6 +30,9 @@ func (c *Cluster) Options() Options { return c.layout.options }
 // Kubeconfig is the path of the cluster administrator's, for use on this machine.
 func (c *Cluster) Kubeconfig() string { return c.layout.kubeconfig() }
 
+// APIURL is the API server as everything on the fabric reaches it.
+func (c *Cluster) APIURL() string { return c.layout.apiURL() }
+
 // Datapath is OVS' on the nodes: netdev (userspace) or system (kernel).
 func (c *Cluster) Datapath() string { return c.state.Datapath }
 

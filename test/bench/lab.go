@@ -20,6 +20,7 @@ type lab struct {
 	name     string
 	runs     int
 	busy     time.Duration // of full load
+	services int           // in services/many
 	health   int           // port of the agents' health service
 	keep     bool
 	out, log io.Writer

@@ -35,6 +35,8 @@ func figures() []figure {
 		{"failover/two-ips", outage{name: "two-ips", addresses: 2, p90: 500, max: 900}.measure},
 		{"failover/two-ips-no-api", outage{name: "two-ips-no-api", addresses: 2, noAPI: true, p90: 500, max: 900}.measure},
 		{"leaks/pod-starts", leaksAtStart},
+		{"services/many", manyServices},
+		{"services/connections", rates},
 	}
 	for _, u := range upsets() {
 		list = append(list, figure{"leaks/" + u.name, u.measure})
@@ -49,7 +51,14 @@ func main() {
 			exit(send(os.Args[2:]))
 		case "connect":
 			exit(makeConnections(os.Args[2:]))
+		case "greet":
+			exit(greet(os.Args[2:]))
+		case "open":
+			exit(openConnections(os.Args[2:]))
 		}
+	}
+	if len(os.Args) > 1 && os.Args[1] == "balancers" { // in a node
+		exit(balancers(os.Args[2:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "answer" { // as the agents of nodes that are probed
 		exit(answer())
@@ -57,13 +66,14 @@ func main() {
 	run := flag.String("run", "*", "figures to measure, by shell patterns: first-packet,join")
 	runs := flag.Int("runs", 30, "`times` that a figure is measured")
 	busy := flag.Duration("busy", 10*time.Minute, "`time` of full load in which false alarms are counted")
+	services := flag.Int("services", 5000, "`number` of Services in services/many")
 	health := flag.Int("egressip-node-healthcheck-port", 0, "`port` of the agents' health service (gRPC); 0: egress nodes are probed at TCP port 9")
 	keep := flag.Bool("keep", false, "leave the sandboxes up, for the next time")
 	name := flag.String("name", "bench", "start of the sandboxes' names")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	l := &lab{name: *name, runs: *runs, busy: *busy, health: *health, keep: *keep, out: os.Stdout, log: os.Stderr}
+	l := &lab{name: *name, runs: *runs, busy: *busy, services: *services, health: *health, keep: *keep, out: os.Stdout, log: os.Stderr}
 	exit(measure(ctx, l, strings.Split(*run, ",")))
 }
 

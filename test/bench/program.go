@@ -40,6 +40,11 @@ func (c *cluster) rerun(ctx context.Context, node, name string, change func([]st
 	if err := c.StopProcess(ctx, node, name); err != nil {
 		return nil, err
 	}
+	return c.runProgram(node, name, args)
+}
+
+// runProgram runs a program of a node with these arguments, the program itself first.
+func (c *cluster) runProgram(node, name string, args []string) (*program, error) {
 	j, err := c.start(node, append([]string{"sh", "-c", `echo $$; log=$1; shift; exec "$@" >"$log" 2>&1`, "sh", "/var/log/egret/" + name + "-bench.log"}, args...)...)
 	if err != nil {
 		return nil, err

@@ -112,7 +112,7 @@ func seen(f *Fake) string {
 }
 
 func TestStale(t *testing.T) {
-	p := policies(sources("10.244.1.5", "172.18.0.50", "fd00:10:244::5", "fc00::50"), own())["GR_n1"]
+	p := policy{"GR_n1", sources("10.244.1.5", "172.18.0.50", "fd00:10:244::5", "fc00::50"), own()["GR_n1"]}
 	for _, c := range []struct {
 		why   string
 		e     Entry
@@ -224,5 +224,27 @@ func TestRealSwitch(t *testing.T) {
 		if err := target.Flush(t.Context(), e); err != nil {
 			t.Errorf("flush of a connection that is gone: %v", err)
 		}
+	}
+}
+
+// TestSourceReplaced is the agent's way: one state for its life, in which an owner's rows are replaced.
+func TestSourceReplaced(t *testing.T) {
+	f := NewFake(map[string]int{"GR_n1_snat": 5}, conn("10.244.1.5", "8.8.8.8", "172.18.0.50"))
+	p := newPlane(f)
+	rows := func(ip string) *plan.Rows {
+		r := &plan.Rows{}
+		plan.Claim(&r.Sources, plan.Source{Router: "GR_n1", Pod: addr("10.244.1.5")}, addr(ip))
+		return r
+	}
+	s := plan.New()
+	s.Replace("eip", &plan.Rows{}, rows("172.18.0.50"))
+	shrink(t, p, s)
+	if got := seen(f); got != "10.244.1.5>8.8.8.8 as 172.18.0.50" {
+		t.Fatalf("after the first round: %s", got)
+	}
+	s.Replace("eip", rows("172.18.0.50"), rows("172.18.0.51"))
+	shrink(t, p, s)
+	if got := seen(f); got != "" {
+		t.Fatalf("after the source changed: %s", got)
 	}
 }

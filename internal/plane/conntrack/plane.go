@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 
@@ -28,7 +29,20 @@ type Plane struct {
 	log    *slog.Logger
 
 	mu   sync.Mutex
-	done map[string]policy // by router: what its connections were last made to follow
+	done map[string]rest // by router whose connections follow the Sources of seen
+	seen moment
+}
+
+// rest is what else than Sources a router's connections follow.
+type rest struct {
+	own    Own
+	exempt map[netip.Addr]plan.None
+}
+
+// moment is a state as it was at a mark of its log.
+type moment struct {
+	state *plan.State
+	mark  int
 }
 
 var _ plane.Plane = (*Plane)(nil)
@@ -36,7 +50,7 @@ var _ plane.Plane = (*Plane)(nil)
 // New is a plane on target. own gives, by router, what connections look like without an egress IP; its routers are looked at
 // even when none of their pods has one, so that a pod that lost its egress IP while nobody looked loses its connections.
 func New(target Target, zones Zones, own func() map[string]Own, log *slog.Logger) *Plane {
-	return &Plane{target: target, zones: zones, own: own, log: log, done: map[string]policy{}}
+	return &Plane{target: target, zones: zones, own: own, log: log, done: map[string]rest{}}
 }
 
 func (p *Plane) Name() string { return "conntrack" }
@@ -49,52 +63,71 @@ func (p *Plane) Grow(context.Context, *plan.State) error { return nil }
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := policies(want, p.own())
-	for router := range p.done {
-		if _, ok := now[router]; !ok {
-			delete(p.done, router)
-		}
-	}
-	for _, router := range slices.Sorted(maps.Keys(now)) {
-		if done, ok := p.done[router]; ok && done.equal(now[router]) {
+	p.forgetChanged(want)
+	exempt := exempted(want)
+	own := p.own()
+	for _, router := range slices.Sorted(maps.Keys(own)) {
+		now := rest{own[router], exempt}
+		if done, ok := p.done[router]; ok && done.own.equal(now.own) && maps.Equal(done.exempt, now.exempt) {
 			continue
 		}
 		zone, ok := p.zones.CTZone(ctx, router+"_snat")
 		if !ok {
 			continue
 		}
-		if err := p.enforce(ctx, router, zone, now[router]); err != nil {
+		delete(p.done, router)
+		if err := p.enforce(ctx, zone, policy{router, want, now.own}); err != nil {
 			return err
 		}
-		p.done[router] = now[router]
+		p.done[router] = now
 	}
 	return nil
+}
+
+// forgetChanged takes the routers whose Sources have changed from those that are done. From then on what is not done need not be noted.
+func (p *Plane) forgetChanged(want *plan.State) {
+	changed, known := want.SourcesSince(p.seen.mark)
+	if p.seen.state != want || !known {
+		clear(p.done)
+	}
+	for _, s := range changed {
+		delete(p.done, s.Router)
+	}
+	p.seen = moment{want, want.SourceMark()}
+}
+
+func exempted(want *plan.State) map[netip.Addr]plan.None {
+	exempt := map[netip.Addr]plan.None{}
+	for a := range want.SourceExempt.Rows() {
+		exempt[a] = plan.None{}
+	}
+	return exempt
 }
 
 // Forget makes the next Shrink look at all connections.
 func (p *Plane) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done = map[string]policy{}
+	p.done = map[string]rest{}
 }
 
 // enforce flushes until a look finds nothing wrong.
-func (p *Plane) enforce(ctx context.Context, router string, zone int, right policy) error {
+func (p *Plane) enforce(ctx context.Context, zone int, right policy) error {
 	for range rounds {
 		entries, err := p.target.Dump(ctx, zone)
 		stale := slices.DeleteFunc(entries, func(e Entry) bool { return !right.stale(e) })
 		if len(stale) > 0 {
 			if err := p.target.Flush(ctx, stale...); err != nil {
-				return fmt.Errorf("end connections of %s: %w", router, err)
+				return fmt.Errorf("end connections of %s: %w", right.router, err)
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("look at connections of %s: %w", router, err)
+			return fmt.Errorf("look at connections of %s: %w", right.router, err)
 		}
 		if len(stale) == 0 {
 			return nil
 		}
-		p.log.Info("connections with a former source ended", "router", router, "zone", zone, "count", len(stale))
+		p.log.Info("connections with a former source ended", "router", right.router, "zone", zone, "count", len(stale))
 	}
-	return fmt.Errorf("connections of %s keep coming back with a wrong source: are its NAT rows in place?", router)
+	return fmt.Errorf("connections of %s keep coming back with a wrong source: are its NAT rows in place?", right.router)
 }

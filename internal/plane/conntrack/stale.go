@@ -1,7 +1,6 @@
 package conntrack
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 
@@ -18,14 +17,9 @@ type Own struct {
 
 // policy is what is right for the connections of one router.
 type policy struct {
-	sources map[netip.Addr]netip.Addr // by pod
-	exempt  map[netip.Addr]plan.None
-	own     Own
-}
-
-func (p policy) equal(o policy) bool {
-	return maps.Equal(p.sources, o.sources) && maps.Equal(p.exempt, o.exempt) &&
-		p.own.Mark == o.own.Mark && p.own.Mask == o.own.Mask && slices.Equal(p.own.Addrs, o.own.Addrs) && slices.Equal(p.own.Pods, o.own.Pods)
+	router string
+	want   *plan.State
+	own    Own
 }
 
 // stale says whether a connection has another source than it must have. Connections that are not translated, or do not come
@@ -34,11 +28,11 @@ func (p policy) stale(e Entry) bool {
 	if !e.Translated() {
 		return false
 	}
-	want, selected := p.sources[e.Orig.Src]
+	want, selected := p.want.Sources.Get(plan.Source{Router: p.router, Pod: e.Orig.Src})
 	if !selected && !slices.ContainsFunc(p.own.Pods, func(n netip.Prefix) bool { return n.Contains(e.Orig.Src) }) {
 		return false
 	}
-	if _, exempt := p.exempt[e.Orig.Dst]; selected && !exempt {
+	if _, exempt := p.want.SourceExempt[e.Orig.Dst]; selected && !exempt {
 		return e.Source() != want
 	}
 	if p.own.Mask != 0 {
@@ -47,23 +41,6 @@ func (p policy) stale(e Entry) bool {
 	return !slices.Contains(p.own.Addrs, e.Source())
 }
 
-// policies are one for each router that own names or that has sources.
-func policies(want *plan.State, own map[string]Own) map[string]policy {
-	out := map[string]policy{}
-	exempt := map[netip.Addr]plan.None{}
-	for a := range want.SourceExempt.Rows() {
-		exempt[a] = plan.None{}
-	}
-	for router, o := range own {
-		out[router] = policy{map[netip.Addr]netip.Addr{}, exempt, o}
-	}
-	for s, source := range want.Sources.Rows() {
-		p, ok := out[s.Router]
-		if !ok {
-			p = policy{map[netip.Addr]netip.Addr{}, exempt, Own{}}
-			out[s.Router] = p
-		}
-		p.sources[s.Pod] = source
-	}
-	return out
+func (o Own) equal(b Own) bool {
+	return o.Mark == b.Mark && o.Mask == b.Mask && slices.Equal(o.Addrs, b.Addrs) && slices.Equal(o.Pods, b.Pods)
 }
