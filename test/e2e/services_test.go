@@ -10,7 +10,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/egret-net/egret/api/v1"
 )
 
 // TestServices is seed external-traffic-policy.md, every row: connections from outside, from nodes and from pods, to Services of pods and of hosts,
@@ -23,7 +27,7 @@ func TestServices(t *testing.T) {
 	n.each(
 		part{"ClusterPods", clusterPods}, part{"LocalPods", localPods}, part{"ClusterHosts", clusterHosts}, part{"LocalHosts", localHosts},
 		part{"Mixed", mixed}, part{"Nobody", nobody}, part{"Affinity", affinity}, part{"WithoutNodePort", withoutNodePort},
-		part{"HealthCheck", healthCheck}, part{"Datagrams", datagrams}, part{"Egress", servedAndEgress}, part{"SamePort", samePort},
+		part{"HealthCheck", healthCheck}, part{"Datagrams", datagrams}, part{"Egress", servedAndEgress}, part{"SamePort", samePort}, part{"RefusedAddress", refusedAddress},
 	)
 }
 
@@ -299,4 +303,37 @@ func samePort(_ *testing.T, n *namespace) {
 	s := n.balances("same-port", 130, nil, "two")
 	n.c.from(n.t, n.c.hosts[0]).to(s.on(n.c.nodes[1])).answeredBy("two")
 	n.repliesTo("two", s.nodePort, n.c.nodes[1].IPs...)
+}
+
+// refusedAddress: of two Services with one external IP the older one has it; the younger one hears so, and all else of it works. A node's own address is no
+// Service's.
+func refusedAddress(t *testing.T, n *namespace) {
+	older := n.balances("older", 140, nil, "one")
+	younger := n.balances("younger", 145, func(s *corev1.ServiceSpec) { s.ExternalIPs = append(texts(older.external.ips), texts(n.c.nodes[1].IPs)...) }, "two")
+	want := []string{"Service " + n.name + "/older, which comes first", "an address of node " + n.c.nodes[1].Name}
+	var uid types.UID
+	within(t, soon, func() error {
+		o := n.c.service(t, n.name, "younger")
+		uid = o.UID
+		c := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionRefused)
+		if c == nil || c.Status != metav1.ConditionTrue || slices.ContainsFunc(want, func(s string) bool { return !strings.Contains(c.Message, s) }) {
+			return fmt.Errorf("condition of the younger: %+v, want %q", c, want)
+		}
+		return nil
+	})
+	within(t, soon, func() error {
+		if events := strings.Join(n.c.eventsOf(uid), "\n"); !strings.Contains(events, "Warning "+v1.ReasonRefused) {
+			return fmt.Errorf("Events of the younger: %s", events)
+		}
+		return nil
+	})
+	outside := n.c.from(t, n.c.hosts[0])
+	n.c.routed(t, n.c.hosts[0], n.c.nodes[0], older.external)
+	n.c.routed(t, n.c.hosts[0], n.c.nodes[0], younger.balancer)
+	outside.to(older.external).answeredBy("one")
+	outside.to(younger.balancer).answeredBy("two")
+	outside.to(younger.on(n.c.nodes[0])).answeredBy("two")
+	if c := n.c.service(t, n.name, "older").Status.Conditions; len(c) != 0 {
+		t.Errorf("conditions of the older: %v", c)
+	}
 }
