@@ -309,7 +309,9 @@ func samePort(_ *testing.T, n *namespace) {
 // Service's.
 func refusedAddress(t *testing.T, n *namespace) {
 	older := n.balances("older", 140, nil, "one")
-	younger := n.balances("younger", 145, func(s *corev1.ServiceSpec) { s.ExternalIPs = append(texts(older.external.ips), texts(n.c.nodes[1].IPs)...) }, "two")
+	younger := n.balances("younger", 145, func(s *corev1.ServiceSpec) {
+		s.ExternalIPs = append(texts(older.external.ips), texts(n.c.nodes[1].IPs)...)
+	}, "two")
 	want := []string{"Service " + n.name + "/older, which comes first", "an address of node " + n.c.nodes[1].Name}
 	var uid types.UID
 	within(t, soon, func() error {
