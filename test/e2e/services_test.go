@@ -170,7 +170,7 @@ func (f fromTo) stays() {
 	for _, ip := range f.to.ips {
 		one := f
 		one.to.ips = []netip.Addr{ip}
-		within(f.t, soon, func() error {
+		within(f.t, programmed, func() error {
 			answers, err := one.answers(12)
 			if err != nil || len(slices.Compact(answers)) != 1 {
 				return fmt.Errorf("%s to %s at %s: %v, %v answer in turn, want one", f.from.from.name, f.to.name, ip, err, answers)
@@ -207,7 +207,7 @@ func healthCheck(t *testing.T, n *namespace) {
 		count  string
 	}{{200, `"localEndpoints": 1`}, {503, `"localEndpoints": 0`}} {
 		for _, ip := range n.c.nodes[i].IPs {
-			within(t, soon, func() error {
+			within(t, programmed, func() error {
 				r, err := clientIn(n.c.hosts[0].Name).Get(url(ip, port, "/"))
 				if err != nil {
 					return err
@@ -224,7 +224,7 @@ func healthCheck(t *testing.T, n *namespace) {
 	if err := n.c.api.CoreV1().Services(n.name).Delete(t.Context(), s.name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	within(t, soon, func() error {
+	within(t, programmed, func() error {
 		if r, err := clientIn(n.c.hosts[0].Name).Get(url(n.c.nodes[0].IPs[0], port, "/")); err == nil {
 			r.Body.Close()
 			return fmt.Errorf("the health check of a deleted Service answers %s", http.StatusText(r.StatusCode))
@@ -244,7 +244,7 @@ func datagrams(t *testing.T, n *namespace) {
 			for j, ip := range n.c.nodes[0].IPs {
 				for _, who := range []string{n.c.hosts[0].Name, n.c.nodes[0].Name} {
 					from := netip.AddrPortFrom([]netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()}[map[bool]int{true: 0, false: 1}[ip.Is4()]], uint16(20000+10*i+j))
-					within(t, soon, func() error {
+					within(t, programmed, func() error {
 						answer, err := datagram(who, from, netip.AddrPortFrom(ip, uint16(udp)), "hostname")
 						if err != nil || answer != endpoint {
 							return fmt.Errorf("datagram of %s to node port %d at %s: %q, %v; want %s", who, udp, ip, answer, err, endpoint)
@@ -314,7 +314,7 @@ func refusedAddress(t *testing.T, n *namespace) {
 	}, "two")
 	want := []string{"Service " + n.name + "/older, which comes first", "an address of node " + n.c.nodes[1].Name}
 	var uid types.UID
-	within(t, soon, func() error {
+	within(t, programmed, func() error {
 		o := n.c.service(t, n.name, "younger")
 		uid = o.UID
 		c := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionRefused)
@@ -323,7 +323,7 @@ func refusedAddress(t *testing.T, n *namespace) {
 		}
 		return nil
 	})
-	within(t, soon, func() error {
+	within(t, programmed, func() error {
 		if events := strings.Join(n.c.eventsOf(uid), "\n"); !strings.Contains(events, "Warning "+v1.ReasonRefused) {
 			return fmt.Errorf("Events of the younger: %s", events)
 		}
