@@ -66,7 +66,8 @@ type guard struct {
 
 // contest is a conflict about one address.
 type contest struct {
-	mac, node             string // node: of the cluster, or ""
+	mac                   string
+	ours                  bool // it may be a node of the cluster
 	first, last, defended time.Time
 }
 
@@ -93,12 +94,15 @@ func (g *guard) run(ctx context.Context, claims <-chan listen.Claim) {
 }
 
 // holds takes in what a plan announces, and returns it as the ear wants it.
-func (g *guard) holds(s *plan.State) map[netip.Addr]string {
-	own := map[netip.Addr]string{}
+func (g *guard) holds(s *plan.State) (own map[netip.Addr]string, devices []string) {
+	own = map[netip.Addr]string{}
 	clear(g.held)
 	for a := range s.Announcements.Rows() {
 		if name, is := strings.CutPrefix(s.Announcements.Owner(a), "egressip/"); is {
 			own[a.IP], g.held[a.IP] = a.MAC, name
+			if !slices.Contains(devices, a.Dev) {
+				devices = append(devices, a.Dev)
+			}
 		}
 	}
 	for ip := range g.contested {
@@ -107,7 +111,7 @@ func (g *guard) holds(s *plan.State) map[netip.Addr]string {
 		}
 	}
 	g.left(egressip.PassedOn(s))
-	return own
+	return own, devices
 }
 
 // left announces the addresses again that another node has let go of: some host outside may have heard it last.
@@ -124,7 +128,7 @@ func (g *guard) left(shared map[netip.Addr]bool) {
 func (g *guard) conflicts() []Conflict {
 	var out []Conflict
 	for ip, c := range g.contested {
-		if c.node == "" || c.last.Sub(c.first) > handover {
+		if !c.ours || c.last.Sub(c.first) > handover {
 			out = append(out, Conflict{Held{g.held[ip], ip}, c.mac})
 		}
 	}
@@ -146,7 +150,7 @@ func (g *guard) heard(ctx context.Context, w *world.World, c listen.Claim) []wor
 	}
 	if g.waiting = append(g.waiting, c); !g.asking {
 		g.asking = true
-		go g.inquire(ctx, name, nodeAt(w, c.MAC) != "")
+		go g.inquire(ctx, name, mayBeOurs(w, c))
 	}
 	return nil
 }
@@ -224,9 +228,9 @@ func (g *guard) contend(w *world.World, c listen.Claim) []world.Touch {
 	now := time.Now()
 	x := g.contested[c.IP]
 	if x == nil || x.mac != c.MAC {
-		x = &contest{mac: c.MAC, node: nodeAt(w, c.MAC), first: now}
+		x = &contest{mac: c.MAC, ours: mayBeOurs(w, c), first: now}
 		g.contested[c.IP] = x
-		g.log.Warn("another machine says that it has an egress IP of this node", "egressIP", g.held[c.IP], "ip", c.IP, "mac", c.MAC, "node", x.node)
+		g.log.Warn("another machine says that it has an egress IP of this node", "egressIP", g.held[c.IP], "ip", c.IP, "mac", c.MAC, "node", nodeAt(w, c.MAC))
 	}
 	x.last = now
 	g.stand(c.IP, x, now)
@@ -236,10 +240,10 @@ func (g *guard) contend(w *world.World, c listen.Claim) []world.Touch {
 // stand announces the address again, not more often than is fair, and asks who else has it; towards a node of the cluster, once after the last claim.
 func (g *guard) stand(ip netip.Addr, x *contest, now time.Time) {
 	pause := defendEvery
-	if x.node != "" {
+	if x.ours {
 		pause = correctEvery
 	}
-	if now.Sub(x.defended) < pause || x.node != "" && x.defended.After(x.last) {
+	if now.Sub(x.defended) < pause || x.ours && x.defended.After(x.last) {
 		return
 	}
 	x.defended = now
@@ -319,6 +323,16 @@ func named(w *world.World, self, egressIP string, ip netip.Addr) bool {
 // that an egress IP of one link is heard from another.
 func isThisHost(h *world.Host, mac string) bool {
 	return h != nil && (h.UplinkMAC == mac || slices.ContainsFunc(h.Links, func(l world.Link) bool { return l.MAC == mac }))
+}
+
+// mayBeOurs says whether a claim may be a node's of the cluster. On secondary links nodes do not tell each other their hardware addresses.
+func mayBeOurs(w *world.World, c listen.Claim) bool {
+	if h := w.Host(); h != nil {
+		if _, link := h.Home(c.IP); link != nil {
+			return true
+		}
+	}
+	return nodeAt(w, c.MAC) != ""
 }
 
 // nodeAt is the node of the cluster whose gateway router has a hardware address, or "".

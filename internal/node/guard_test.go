@@ -241,6 +241,32 @@ func TestGuardIsHeardLast(t *testing.T) {
 	})
 }
 
+// TestGuardOnSecondaryLink: nodes do not know each other's hardware addresses there, so that any claim may be a former holder's for a moment.
+func TestGuardOnSecondaryLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := startGuard(t)
+		h := *x.world.Host()
+		h.Primary, h.Links = nil, []world.Link{{Name: "eth1", Index: 3, MAC: "02:00:00:00:00:31", Addrs: []netip.Prefix{netip.PrefixFrom(contestedIP.Prev(), 24)}}}
+		x.world.SetHost(&h)
+		x.round()
+		if _, devices := x.holds(x.plan()); len(devices) != 1 || devices[0] != "eth1" {
+			t.Fatalf("listens on %v", devices)
+		}
+		for range 5 {
+			x.says(stranger)
+			after(newsWait)
+			if c := x.conflicts(); len(c) != 0 || !x.answers() {
+				t.Fatalf("conflicts %v, answers %v", c, x.answers())
+			}
+			after(time.Second - newsWait)
+		}
+		x.says(stranger)
+		if c := x.conflicts(); len(c) != 1 || !x.answers() {
+			t.Errorf("conflicts %v, answers %v", c, x.answers())
+		}
+	})
+}
+
 func TestGuardProbesWhileSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := startGuard(t)
