@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/listen"
@@ -23,14 +24,19 @@ const (
 	askWait = time.Second
 	// defendEvery is RFC 5227's DEFEND_INTERVAL: a conflict that lasts is not fought over more often.
 	defendEvery = 10 * time.Second
+	// correctEvery is the same towards a node of the cluster, which gives way: what counts is that hosts outside hear the right one last.
+	correctEvery = time.Second
 	// conflictFor is how long a claim counts after it was last heard.
 	conflictFor = 30 * time.Second
 	// handover is how long another node of the cluster may go on answering before that is a conflict to tell people of.
 	handover = 4 * time.Second
 	// guardTick is how often the guard looks round.
 	guardTick = time.Second
-	// probesATick bounds what is asked of the link while the API server is silent.
+	// probesATick bounds what is asked of the link while this node cannot be sure of what it holds.
 	probesATick = 100
+	// unsureFor is how long a node that was cut off from all others is not sure: the API server's news come over connections that were cut off as
+	// well, and TCP tries those again at growing distances.
+	unsureFor = 15 * time.Second
 )
 
 // guard sees to it that an address has one holder. It hears other machines claim what this node holds. If Kubernetes does not name this node for it
@@ -48,11 +54,14 @@ type guard struct {
 	log     *slog.Logger
 
 	held      map[netip.Addr]string // announced here; to EgressIP
+	shared    map[netip.Addr]bool   // another node says that it holds it, too
 	asking    bool
 	waiting   []listen.Claim // for the answer
 	contested map[netip.Addr]*contest
 	yielded   map[world.Claim]bool // for lack of the API server
 	next      netip.Addr           // the first to be probed
+	cutOff    bool                 // no other node is heard
+	rejoined  time.Time            // when one was heard again; zero if that never was
 }
 
 // contest is a conflict about one address.
@@ -101,7 +110,18 @@ func (g *guard) holds(s *plan.State) (own map[netip.Addr]string, devices []strin
 			delete(g.contested, ip)
 		}
 	}
+	g.left(egressip.PassedOn(s))
 	return own, devices
+}
+
+// left announces the addresses again that another node has let go of: some host outside may have heard it last.
+func (g *guard) left(shared map[netip.Addr]bool) {
+	for ip := range g.shared {
+		if _, held := g.held[ip]; held && !shared[ip] {
+			go g.defend(ip)
+		}
+	}
+	g.shared = shared
 }
 
 // conflicts are those to report, in the order of what is held.
@@ -125,7 +145,7 @@ func (g *guard) heard(ctx context.Context, w *world.World, c listen.Claim) []wor
 	if x := g.contested[c.IP]; x != nil && x.mac == c.MAC && g.silence() < kube.Silent && named(w, g.self, name, c.IP) {
 		return g.contend(w, c) // asked already
 	}
-	if !named(w, g.self, name, c.IP) || g.silence() >= kube.Silent {
+	if !named(w, g.self, name, c.IP) || g.silence() >= kube.Silent || g.wasCutOff() && nodeAt(w, c.MAC) != "" {
 		return g.yield(w, c)
 	}
 	if g.waiting = append(g.waiting, c); !g.asking {
@@ -133,6 +153,20 @@ func (g *guard) heard(ctx context.Context, w *world.World, c listen.Claim) []wor
 		go g.inquire(ctx, name, mayBeOurs(w, c))
 	}
 	return nil
+}
+
+// alone is told whether no other node is heard, which is known as soon as the link is gone, and as soon as it is back: others may have been given
+// what this node holds, so it asks the link at once.
+func (g *guard) alone(is bool) {
+	if g.cutOff && !is {
+		g.rejoined = time.Now()
+		g.probeSome()
+	}
+	g.cutOff = is
+}
+
+func (g *guard) wasCutOff() bool {
+	return g.cutOff || !g.rejoined.IsZero() && time.Since(g.rejoined) < unsureFor
 }
 
 // inquire asks the API server, for all claims that wait: it need not say more than that it is there, for then the watch brings the news.
@@ -203,17 +237,21 @@ func (g *guard) contend(w *world.World, c listen.Claim) []world.Touch {
 	return nil
 }
 
-// stand announces the address again, not more often than is fair, and asks who else has it.
+// stand announces the address again, not more often than is fair, and asks who else has it; towards a node of the cluster, once after the last claim.
 func (g *guard) stand(ip netip.Addr, x *contest, now time.Time) {
-	if now.Sub(x.defended) < defendEvery {
+	pause := defendEvery
+	if x.ours {
+		pause = correctEvery
+	}
+	if now.Sub(x.defended) < pause || x.ours && x.defended.After(x.last) {
 		return
 	}
 	x.defended = now
 	go g.defend(ip)
 }
 
-// look ends conflicts that were not heard of for long, and looks for others while the API server is silent: then nobody tells this node that an
-// address is another's by now. What it has given way for it takes back when the API server says so.
+// look ends conflicts that were not heard of for long, and looks for others while the API server is silent, or this node was cut off: then nobody tells
+// it that an address is another's by now. What it has given way for it takes back when the API server says so.
 func (g *guard) look(ctx context.Context, w *world.World) []world.Touch {
 	now := time.Now()
 	for ip, x := range g.contested {
@@ -223,7 +261,7 @@ func (g *guard) look(ctx context.Context, w *world.World) []world.Touch {
 		}
 		g.stand(ip, x, now)
 	}
-	if g.silence() >= kube.Silent {
+	if g.silence() >= kube.Silent || g.wasCutOff() {
 		g.probeSome()
 	}
 	if len(g.yielded) > 0 && !g.asking {

@@ -25,6 +25,7 @@ import (
 	"github.com/egret-net/egret/internal/plane/conntrack"
 	"github.com/egret-net/egret/internal/plane/flow"
 	"github.com/egret-net/egret/internal/plane/forward"
+	"github.com/egret-net/egret/internal/plane/health"
 	"github.com/egret-net/egret/internal/plane/listen"
 	"github.com/egret-net/egret/internal/plane/nft"
 	"github.com/egret-net/egret/internal/plane/ovn"
@@ -114,6 +115,8 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	}
 	own := func() map[string]conntrack.Own { return ownSources(ctx, o) }
 	t.all = []plane.Plane{
+		// The first is shrunk last: when its rules have gone, no packet makes an entry by them.
+		plane.For(plan.InDatagrams, conntrack.NewDatagrams(conntrack.Kernel{}, log)),
 		plane.For(plan.InOVSIDs|plan.InPorts, ovs.NewPlane(db)),
 		plane.For(plan.InAddrs|plan.InRoutes|plan.InRules|plan.InSysctls, routes),
 		plane.For(plan.InNFTChains|plan.InNFTRules|plan.InNFTSets|plan.InNFTElems, rules),
@@ -124,6 +127,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 		plane.For(plan.InAnnouncements, t.link),
 		plane.For(plan.InSources|plan.InSourceExempt, conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)),
 		plane.For(plan.InSources|plan.InSourceExempt, conntrack.New(conntrack.Kernel{}, conntrack.Kernel{}, func() map[string]conntrack.Own { return hostSources(o) }, log)),
+		plane.For(plan.InHealthChecks, health.New(ctx, health.Sockets{})),
 	}
 	return t, nil
 }
@@ -272,6 +276,7 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 	go a.reports.run(ctx)
 	go a.annotations.run(ctx)
 	go a.guard.run(ctx, t.ear.Claims())
+	go a.watchStranded(ctx)
 	go a.listen(ctx, t.ovs)
 	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
 	go each(ctx, host, func() { a.readHost(ctx) })

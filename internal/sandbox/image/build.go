@@ -46,7 +46,7 @@ func BuildAll(ctx context.Context, rootDir, binDir, outDir string, progress func
 	if err := os.MkdirAll(outDir, 0o755); err != nil {
 		return fmt.Errorf("make the image folder: %w", err)
 	}
-	agnhost, err := agnhostImage(rootDir, binDir)
+	agnhost, err := AgnhostImage(rootDir, binDir)
 	if err != nil {
 		return fmt.Errorf("%s: %w", Agnhost().Name, err)
 	}

@@ -16,6 +16,7 @@ import (
 type Image struct {
 	Name       string   // full reference, such as localhost/pause:1
 	Entrypoint []string // first element is an absolute path; empty: who runs it says what
+	Cmd        []string // arguments where a Pod gives none
 	Env        []string // KEY=value
 	Files      []File
 }
@@ -62,6 +63,7 @@ type imageConfig struct {
 
 type runConfig struct {
 	Entrypoint []string `json:"Entrypoint,omitempty"`
+	Cmd        []string `json:"Cmd,omitempty"`
 	Env        []string `json:"Env,omitempty"`
 }
 
@@ -81,7 +83,7 @@ func Write(w io.Writer, img Image) error {
 	config, err := jsonBlob(typeConfig, imageConfig{
 		Architecture: runtime.GOARCH,
 		OS:           "linux",
-		Config:       runConfig{img.Entrypoint, img.Env},
+		Config:       runConfig{img.Entrypoint, img.Cmd, img.Env},
 		RootFS:       rootLayers{"layers", []string{layer.descriptor.Digest}},
 	})
 	if err != nil {
