@@ -112,3 +112,12 @@ const (
 	// EventReleased (Normal): a node gave an address up and no other took it.
 	EventReleased = "Released"
 )
+
+// What the controller says of a Service, in its status and as Events.
+const (
+	// ConditionRefused is True on a Service that asks for an address and port that it does not get; the message
+	// says which, why, and what to do. All else of the Service is served. It is absent where there is nothing to say.
+	ConditionRefused = "egret.k8s.ovn.org/Refused"
+	// ReasonRefused is its reason, and that of the Event (Warning).
+	ReasonRefused = "AddressRefused"
+)

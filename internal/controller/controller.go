@@ -46,6 +46,7 @@ type Controller struct {
 	outbox    *outbox        // nil while another leads
 	egressIPs *egressIPs
 	nodes     *nodes
+	services  *services
 	synced    bool
 	told      []kube.Event // to be posted when the writes are done
 	decided   time.Time    // when, last
@@ -65,7 +66,7 @@ func New(c *world.Config, source Source, writer Writer, metrics *Metrics, log *s
 		log: log, metrics: metrics, writer: writer, world: world.New("", c), source: source,
 		terms: make(chan context.Context), results: make(chan result), events: make(chan kube.Event, eventBacklog),
 		found: make(chan probe.Change), leaders: make(chan string),
-		egressIPs: newEgressIPs(), nodes: newNodes(),
+		egressIPs: newEgressIPs(), nodes: newNodes(), services: newServices(),
 	}
 }
 
@@ -189,6 +190,7 @@ func (c *Controller) apply(change kube.Change) {
 	touched := change(c.world)
 	c.egressIPs.overlaps.Touch(touched)
 	for _, t := range touched {
+		c.services.touch(t)
 		c.strayed = c.strayed || t.Kind == world.KindNode
 		switch t.Kind {
 		case world.KindPod, world.KindPods, world.KindNamespace, world.KindEgressIPsIn:
@@ -263,6 +265,9 @@ func (c *Controller) decide(now time.Time) {
 		c.egressIPs.decide(c.world, e.Name, all[e.Name], now)
 		c.settle(target{kube.EgressIPs, e.Name})
 	}
+	for _, key := range c.services.decide(c.world) {
+		c.settle(target{kube.Services, key})
+	}
 	for t := range c.outbox.letters { // also those of objects that are gone
 		c.settle(t)
 	}
@@ -293,6 +298,14 @@ func (c *Controller) letterTo(t target) (send func(context.Context) (string, err
 		if set := annotations(says, should); len(set) > 0 {
 			return func(ctx context.Context) (string, error) { return c.writer.PatchNode(ctx, t.name, says.Version, set) }, says.Version
 		}
+	case kube.Services:
+		s := c.world.Service(t.name)
+		if s == nil {
+			return nil, ""
+		}
+		if set := c.services.conditions(s); set != nil {
+			return func(ctx context.Context) (string, error) { return c.writer.ApplyServiceConditions(ctx, s, set) }, s.Version
+		}
 	case kube.EgressIPs:
 		says, should := c.egressIPs.says[t.name], c.egressIPs.should[t.name]
 		if says != nil && should != nil && !sameStatus(says, should) {
@@ -321,6 +334,11 @@ func (c *Controller) ended(r result) {
 				c.post(e)
 			}
 		}
+		if s := c.world.Service(r.target.name); r.target.resource == kube.Services && s != nil {
+			for _, e := range c.services.takeEvents(s) {
+				c.post(e)
+			}
+		}
 	case apierrors.IsConflict(r.err) || apierrors.IsNotFound(r.err):
 		c.log.Debug("the object changed while it was written; trying again with what it is now", "error", r.err)
 	default:
@@ -333,9 +351,10 @@ func (c *Controller) ended(r result) {
 
 // refresh takes in what the world shows of one object now.
 func (c *Controller) refresh(t target) {
-	if t.resource == kube.Nodes {
+	switch t.resource {
+	case kube.Nodes:
 		c.nodes.seeOne(c.world, t.name)
-		return
+	case kube.EgressIPs:
+		c.egressIPs.seeOne(c.world, t.name)
 	}
-	c.egressIPs.seeOne(c.world, t.name)
 }

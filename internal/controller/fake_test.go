@@ -26,13 +26,14 @@ import (
 
 // api is an API server in memory: objects with versions, and a watch that comes late.
 type api struct {
-	mu      sync.Mutex
-	version int
-	nodes   map[string]*corev1.Node
-	eips    map[string]*v1.EgressIP
-	writes  []string // "egressips/e"
-	events  []kube.Event
-	fail    func(object string) error // asked before each write
+	mu       sync.Mutex
+	version  int
+	nodes    map[string]*corev1.Node
+	eips     map[string]*v1.EgressIP
+	services map[string]*corev1.Service // "namespace/name"
+	writes   []string                   // "egressips/e"
+	events   []kube.Event
+	fail     func(object string) error // asked before each write
 
 	delay   time.Duration
 	watch   chan kube.Change
@@ -41,7 +42,7 @@ type api struct {
 }
 
 func newAPI(delay time.Duration) *api {
-	return &api{nodes: map[string]*corev1.Node{}, eips: map[string]*v1.EgressIP{}, delay: delay,
+	return &api{nodes: map[string]*corev1.Node{}, eips: map[string]*v1.EgressIP{}, services: map[string]*corev1.Service{}, delay: delay,
 		watch: make(chan kube.Change, 100000), changes: make(chan kube.Change, 4096), fail: func(string) error { return nil }}
 }
 
@@ -174,6 +175,40 @@ func (a *api) PatchEgressIPStatus(_ context.Context, e *world.EgressIP) (string,
 	o := a.eips[e.Name].DeepCopy()
 	o.Status = kube.EgressIPStatus(e)
 	a.showEgressIP(o)
+	return o.ResourceVersion, nil
+}
+
+func (a *api) putService(s *corev1.Service) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.showService(s.DeepCopy())
+}
+
+func (a *api) showService(s *corev1.Service) {
+	s.ResourceVersion = a.next()
+	a.services[s.Namespace+"/"+s.Name] = s
+	shown := kube.Service(s.DeepCopy(), nil)
+	a.watch <- func(w *world.World) []world.Touch { return w.SetService(shown) }
+}
+
+func (a *api) ApplyServiceConditions(_ context.Context, s *world.Service, conditions []world.Condition) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	have := ""
+	if o := a.services[s.Key()]; o != nil && string(o.UID) == s.UID {
+		have = o.ResourceVersion
+	}
+	if err := a.begin("services/"+s.Key(), have, have); err != nil {
+		return "", err
+	}
+	o := a.services[s.Key()].DeepCopy()
+	o.Status.Conditions = nil
+	for _, k := range conditions {
+		o.Status.Conditions = append(o.Status.Conditions, metav1.Condition{
+			Type: k.Type, Status: metav1.ConditionStatus(k.Status), Reason: k.Reason, Message: k.Message, LastTransitionTime: metav1.NewTime(k.Since),
+		})
+	}
+	a.showService(o)
 	return o.ResourceVersion, nil
 }
 

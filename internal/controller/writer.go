@@ -14,6 +14,8 @@ type Writer interface {
 	PatchNode(ctx context.Context, name, version string, annotations map[string]string) (string, error)
 	// PatchEgressIPStatus makes the status say what e says, if the object is still at e.Version.
 	PatchEgressIPStatus(ctx context.Context, e *world.EgressIP) (string, error)
+	// ApplyServiceConditions makes the conditions of a Service that are this controller's these, and no others.
+	ApplyServiceConditions(ctx context.Context, s *world.Service, conditions []world.Condition) (string, error)
 	// PostEvent creates an Event.
 	PostEvent(ctx context.Context, e kube.Event) error
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/egret-net/egret/api/v1"
@@ -58,6 +59,38 @@ func (c *Clients) PatchEgressIPStatus(ctx context.Context, e *world.EgressIP) (s
 	err := c.EgressIP.Patch(types.MergePatchType).Resource(string(EgressIPs)).Name(e.Name).SubResource("status").Body([]byte(encode(patch))).Do(ctx).Into(&out)
 	if err != nil {
 		return "", fmt.Errorf("status of EgressIP %s: %w", e.Name, err)
+	}
+	return out.ResourceVersion, nil
+}
+
+// serviceManager owns what the controller says in the status of Services (server-side apply).
+const serviceManager = "egret-controller"
+
+// serviceApply is what of a Service the controller decides: a condition that it applied before and leaves out now goes.
+type serviceApply struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   map[string]string `json:"metadata"`
+	Status     struct {
+		Conditions []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+// ApplyServiceConditions makes these conditions of a Service the only ones that are the controller's, unless another object has its name by
+// now. It returns the new version.
+func (c *Clients) ApplyServiceConditions(ctx context.Context, s *world.Service, conditions []world.Condition) (string, error) {
+	apply := serviceApply{APIVersion: "v1", Kind: "Service", Metadata: map[string]string{"namespace": s.Namespace, "name": s.Name, "uid": s.UID}}
+	apply.Status.Conditions = []metav1.Condition{}
+	for _, k := range conditions {
+		apply.Status.Conditions = append(apply.Status.Conditions, metav1.Condition{
+			Type: k.Type, Status: metav1.ConditionStatus(k.Status), Reason: k.Reason, Message: k.Message, LastTransitionTime: metav1.NewTime(k.Since),
+		})
+	}
+	var out corev1.Service
+	err := c.Core.Patch(types.ApplyYAMLPatchType).Namespace(s.Namespace).Resource(string(Services)).Name(s.Name).SubResource("status").
+		Param("fieldManager", serviceManager).Param("force", "true").Body([]byte(encode(apply))).Do(ctx).Into(&out)
+	if err != nil {
+		return "", fmt.Errorf("status of Service %s: %w", s.Key(), err)
 	}
 	return out.ResourceVersion, nil
 }

@@ -45,7 +45,7 @@ func servicePartOf(o *corev1.Service) *servicePart {
 	_, others := o.Labels[labelProxyName]
 	_, headless := o.Labels[labelHeadless]
 	p := &servicePart{notReadyToo: o.Spec.PublishNotReadyAddresses, Service: world.Service{
-		Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), Created: o.CreationTimestamp.Time, ClusterIPs: ips,
+		Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), Version: o.ResourceVersion, Created: o.CreationTimestamp.Time, ClusterIPs: ips,
 		ExternalLocal: o.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 		InternalLocal: deref(o.Spec.InternalTrafficPolicy) == corev1.ServiceInternalTrafficPolicyLocal,
 		Affinity:      affinity(&o.Spec),

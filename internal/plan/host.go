@@ -65,10 +65,11 @@ type NFTRule struct {
 // NFTSet is a named set or map of the inet table.
 type NFTSet struct{ Name string }
 
-// NFTSetSpec is a set's type, or a map's when Value is not "". Interval sets hold prefixes (disjoint ones: the kernel refuses overlaps).
+// NFTSetSpec is a set's type, or a map's when Value is not "". Interval sets hold prefixes and ranges "FIRST-LAST" (disjoint ones: the kernel
+// refuses overlaps). With TypeOf, Key and Value are expressions of those types, for types that have no name (nft(8), "typeof").
 type NFTSetSpec struct {
-	Key, Value string
-	Interval   bool
+	Key, Value       string
+	Interval, TypeOf bool
 }
 
 // NFTElem is one element of a set or map; Key joins concatenated parts by " . ".
@@ -93,6 +94,18 @@ type Announcement struct {
 type Source struct {
 	Router string // logical router's name, or HostKernel
 	Pod    netip.Addr
+}
+
+// Datagram is a UDP address and port that this host's kernel translates, and what it may translate it to.
+type Datagram struct{ From, To netip.AddrPort }
+
+// HealthCheck is a TCP port at which a Service's load balancer asks whether this node serves it (Service.spec.healthCheckNodePort).
+type HealthCheck struct{ Port uint16 }
+
+// HealthSpec is what it hears: how many ready endpoints the Service has on this node.
+type HealthSpec struct {
+	Namespace, Service string
+	Endpoints          int
 }
 
 // Sysctl is a kernel setting by its dotted path below /proc/sys; the plane writes it and never undoes it.

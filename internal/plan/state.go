@@ -24,6 +24,9 @@ type Rows struct {
 	// another one are flushed when this changes, but to SourceExempt, which keep the node's address.
 	Sources      map[Source]netip.Addr
 	SourceExempt map[netip.Addr]None
+	// Datagrams are all translations of their From: entries of the kernel with another one are flushed, since UDP does not end.
+	Datagrams    map[Datagram]None
+	HealthChecks map[HealthCheck]HealthSpec
 }
 
 // State is everything a node must hold: every owner's Rows, merged. What plans grow by comes in through Replace: planes may keep to what it
@@ -47,6 +50,8 @@ type State struct {
 	Announcements Table[Announcement, None]
 	Sources       Table[Source, netip.Addr]
 	SourceExempt  Table[netip.Addr, None]
+	Datagrams     Table[Datagram, None]
+	HealthChecks  Table[HealthCheck, HealthSpec]
 
 	changed Tables
 	elems   changeLog[SetElem]
@@ -62,6 +67,7 @@ func New() *State {
 		NFTChains: Table[NFTChain, NFTChainSpec]{}, NFTRules: Table[NFTRule, string]{}, NFTSets: Table[NFTSet, NFTSetSpec]{}, NFTElems: Table[NFTElem, string]{},
 		Accepts: Table[Accept, None]{}, Flows: Table[Flow, string]{}, Announcements: Table[Announcement, None]{},
 		Sources: Table[Source, netip.Addr]{}, SourceExempt: Table[netip.Addr, None]{},
+		Datagrams: Table[Datagram, None]{}, HealthChecks: Table[HealthCheck, HealthSpec]{},
 	}
 }
 
@@ -87,6 +93,8 @@ func (s *State) Replace(owner string, old, new *Rows) {
 	note(&s.sources, old.Sources, new.Sources)
 	s.changed |= replace(InSources, s.Sources, owner, old.Sources, new.Sources)
 	s.changed |= replace(InSourceExempt, s.SourceExempt, owner, old.SourceExempt, new.SourceExempt)
+	s.changed |= replace(InDatagrams, s.Datagrams, owner, old.Datagrams, new.Datagrams)
+	s.changed |= replace(InHealthChecks, s.HealthChecks, owner, old.HealthChecks, new.HealthChecks)
 }
 
 // replace answers with table if there was anything to do.

@@ -23,4 +23,6 @@ const (
 	InAnnouncements
 	InSources
 	InSourceExempt
+	InDatagrams
+	InHealthChecks
 )

@@ -8,6 +8,8 @@ const (
 	// ServiceLBGroup holds the load balancers that a node switch refers to, and GatewayLBGroup those of a gateway router.
 	ServiceLBGroup = "egret-services"
 	GatewayLBGroup = "egret-services-gateway"
+	// PostroutingChain is the chain of table inet in which the host translates sources; several features have rules there.
+	PostroutingChain = "postrouting"
 	// PhysicalNetwork is the name that OVN's localnet ports and ovn-bridge-mappings share.
 	PhysicalNetwork = "physnet"
 )

@@ -16,6 +16,7 @@ import (
 	"github.com/egret-net/egret/internal/plane/announce"
 	"github.com/egret-net/egret/internal/plane/conntrack"
 	"github.com/egret-net/egret/internal/plane/forward"
+	"github.com/egret-net/egret/internal/plane/health"
 	"github.com/egret-net/egret/internal/plane/nft"
 )
 
@@ -44,6 +45,7 @@ func (s *targets) start() *process {
 	for _, x := range []plane.Plane{
 		s.ovs, s.host.Process(), nft.New(s.inet, s.netdev, device), forward.New(s.tables), s.flow, s.sb, s.nb,
 		announce.New(ctx, s.link, quiet), conntrack.New(s.connections, s.connections, own, quiet),
+		conntrack.NewDatagrams(s.connections, quiet), health.New(ctx, s.health),
 	} {
 		p.planes = append(p.planes, &troubled{Plane: x, process: p})
 	}
@@ -143,6 +145,8 @@ func add(to, from *plan.State, chosen func(string) bool) {
 	pick(to.Announcements, from.Announcements, chosen)
 	pick(to.Sources, from.Sources, chosen)
 	pick(to.SourceExempt, from.SourceExempt, chosen)
+	pick(to.Datagrams, from.Datagrams, chosen)
+	pick(to.HealthChecks, from.HealthChecks, chosen)
 }
 
 func pick[K comparable, V any](to, from plan.Table[K, V], chosen func(string) bool) {

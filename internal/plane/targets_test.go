@@ -18,6 +18,7 @@ import (
 	"github.com/egret-net/egret/internal/plane/conntrack"
 	"github.com/egret-net/egret/internal/plane/flow"
 	"github.com/egret-net/egret/internal/plane/forward"
+	"github.com/egret-net/egret/internal/plane/health"
 	"github.com/egret-net/egret/internal/plane/nft"
 	"github.com/egret-net/egret/internal/plane/ovn"
 	"github.com/egret-net/egret/internal/plane/ovs"
@@ -34,6 +35,7 @@ type targets struct {
 	tables       *forward.Fake
 	link         *announce.Fake
 	connections  *tracked
+	health       *health.Fake
 	announced    int // before the last pass
 }
 
@@ -53,6 +55,7 @@ func newTargets() *targets {
 	return &targets{
 		nb: ovn.NewFake(), sb: ovn.NewFakeSB(), ovs: ovs.NewFake("br-int", "breth0", "br-egret-bfd"), flow: flow.NewFake(patched{}),
 		host: route.NewFake().FakeHost, inet: n.INet, netdev: n.NetDev, tables: &forward.Fake{}, link: &announce.Fake{},
+		health:      health.NewFake(),
 		connections: &tracked{conntrack.NewFake(map[string]int{router + "_snat": zone})},
 	}
 }
@@ -128,7 +131,10 @@ func (s *targets) check(t *rapid.T, want *plan.State) {
 	// These three are held in another spelling, and are compared below.
 	held.NFTChains, held.NFTRules, held.NFTSets, held.NFTElems = want.NFTChains, want.NFTRules, want.NFTSets, want.NFTElems
 	held.Flows, held.Accepts = want.Flows, want.Accepts
-	held.Sources, held.SourceExempt = want.Sources, want.SourceExempt
+	held.Sources, held.SourceExempt, held.Datagrams = want.Sources, want.SourceExempt, want.Datagrams
+	for port, spec := range s.health.Held() {
+		held.HealthChecks.Put("", port, spec)
+	}
 	if have := plan.DiffText(want, held); have != "" {
 		t.Fatalf("targets differ from the full compile (- missing, + too much):\n%s", have)
 	}

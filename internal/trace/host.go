@@ -17,23 +17,43 @@ const managementPort = "ovn-k8s-mp0"
 
 // host is the kernel of a node, for packets that come out of its management port, or from outside.
 func (w walker) host() []End {
-	if w.zone().local[w.p.Dst] != "" {
-		return w.end(ToHost, "")
-	}
 	w.mark, w.oif = 0, ""
-	w = w.marked().routed()
-	if rule, ok := w.dropping("forward"); ok {
+	w.asked = netip.AddrPortFrom(w.p.Dst, w.p.DstPort)
+	w = w.marked()
+	if rule, ok := w.dropping("services-guard"); ok {
+		return w.end(Dropped, "rejected: host rule %s", rule)
+	}
+	var ends []End
+	for _, to := range w.destined("services-prerouting") {
+		if to.local() {
+			ends = append(ends, to.end(ToHost, "")...)
+			continue
+		}
+		ends = append(ends, to.routed().outOfHost()...)
+	}
+	return ends
+}
+
+// local says whether the packet is for the host itself.
+func (w walker) local() bool { return w.zone().local[w.p.Dst] != "" }
+
+// outOfHost is the way of a packet that has been routed.
+func (w walker) outOfHost() []End {
+	if rule, ok := w.dropping("forward"); ok && w.iif != "" {
 		return w.end(Dropped, "host rule %s", rule)
 	}
-	w, dropped := w.translated("OVN-KUBE-EGRESS-IP-MULTI-NIC", "postrouting")
+	w, dropped := w.translated("OVN-KUBE-EGRESS-IP-MULTI-NIC", plan.PostroutingChain)
 	if dropped != "" {
 		return w.end(Dropped, "host rule %s", dropped)
 	}
 	if rule, ok := w.dropping("egress-ip-guard"); ok {
 		return w.end(Dropped, "host rule %s", rule)
 	}
-	if w.oif == uplink {
+	switch w.oif {
+	case uplink:
 		return w.bridge("LOCAL")
+	case managementPort:
+		return w.nodeSwitch()
 	}
 	return w.arrive()
 }
@@ -60,6 +80,9 @@ func (w walker) routed() walker {
 	}
 	slices.SortFunc(rules, func(a, b plan.Rule) int { return a.Priority - b.Priority })
 	w.oif = uplink
+	if dev, ok := w.lookup(mainTable); ok {
+		w.oif = dev
+	}
 	for _, r := range rules {
 		if dev, ok := w.lookup(r.Table); ok {
 			w.oif = dev
@@ -68,6 +91,9 @@ func (w walker) routed() walker {
 	}
 	return w
 }
+
+// mainTable is looked up for what no rule of ours routes.
+const mainTable = 254
 
 // lookup is the longest route of a table.
 func (w walker) lookup(table int) (dev string, ok bool) {
@@ -83,19 +109,20 @@ func (w walker) lookup(table int) (dev string, ok bool) {
 // in takes a zero prefix for all.
 func in(p netip.Prefix, a netip.Addr) bool { return !p.IsValid() || p.Contains(a) }
 
-// dropping is the rule of a filter chain that drops the packet.
+// dropping is the rule of a filter chain that drops the packet, or rejects it.
 func (w walker) dropping(chain string) (rule string, ok bool) {
 	for _, rule := range w.rules(chain) {
-		if verdict, ok := w.applies(rule); ok && verdict == "drop" {
+		if verdict, ok := w.applies(rule); ok && (verdict == "drop" || strings.HasPrefix(verdict, "reject")) {
 			return rule, true
 		}
 	}
 	return "", false
 }
 
-// translated is what the first rule of the chains that translates makes of the packet.
+// translated is what the first rule of the chains that translates makes of the packet. An accept ends its own chain.
 func (w walker) translated(chains ...string) (out walker, dropped string) {
 	for _, chain := range chains {
+	rules:
 		for _, rule := range w.rules(chain) {
 			verdict, ok := w.applies(rule)
 			words := strings.Fields(verdict)
@@ -104,6 +131,9 @@ func (w walker) translated(chains ...string) (out walker, dropped string) {
 				continue
 			case words[0] == "drop":
 				return w, rule
+			case words[0] == "accept":
+				w = w.step("host rule %s", rule)
+				break rules
 			case words[0] == "snat":
 				w.p.Src, _ = netip.ParseAddr(words[len(words)-1])
 			default:
@@ -132,8 +162,14 @@ func (w walker) rules(chain string) []string {
 	return out
 }
 
-// linkAddress is the address that masquerading gives: the uplink's, which the gateway router shares. That of other links no plan tells.
+// linkAddress is the address that masquerading gives: the uplink's, which the gateway router shares, or the management port's. That of other links
+// no plan tells.
 func (w walker) linkAddress() netip.Addr {
+	for a := range w.zone().state.Addrs.Rows() {
+		if a.Dev == managementPort && w.oif == managementPort && a.Prefix.Addr().Is4() == w.p.Src.Is4() {
+			return a.Prefix.Addr()
+		}
+	}
 	r := w.zone().routers[plan.GatewayRouter(w.node)]
 	if w.oif != uplink || r == nil {
 		return netip.Addr{}
@@ -170,12 +206,23 @@ func (w walker) condition(words []string) (n int, holds bool) {
 	case "iifname", "oifname":
 		n, holds := compare(words[1:], func(v string) bool { return w.interfaceIs(words[0], strings.Trim(v, `"`)) })
 		return n + 1, holds
+	case "fib":
+		n, holds := compare(words[3:], func(string) bool { return w.zone().local[w.p.Src] != "" }) // fib saddr type local
+		return n + 3, holds
 	case "ip", "ip6":
+		if words[2] == "." {
+			return w.joined(words)
+		}
 		n, holds := compare(words[2:], func(v string) bool { return w.within(v, w.field(words[1])) })
 		return n + 2, holds && (words[0] == "ip") == w.p.Src.Is4()
 	case "ct":
-		if words[1] == "direction" {
+		switch words[1] {
+		case "direction":
 			return 3, (words[2] == "reply") == w.p.Reply
+		case "state":
+			return 3, (words[2] == "new") != w.p.Reply
+		case "original":
+			return w.joined(words)
 		}
 		return 4, false // ct mark VALUE ...: of replies that come back, which are not walked
 	case "meta":
@@ -190,6 +237,8 @@ func (w walker) metaCondition(words []string) (n int, holds bool) {
 	switch {
 	case words[0] == "nfproto":
 		return 3, (words[1] == "ipv4") == w.p.Src.Is4()
+	case words[0] == "l4proto":
+		return w.protocolCondition(words[1:])
 	case words[1] == "set":
 		return 0, false
 	case words[1] == "&":
@@ -216,6 +265,7 @@ func (w walker) within(text string, a netip.Addr) bool {
 	return within(text, a)
 }
 
+// interfaceIs is for the link that the packet came in by, or goes out by.
 func (w walker) interfaceIs(direction, name string) bool {
 	if direction == "iifname" {
 		return name == w.iif

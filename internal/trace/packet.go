@@ -59,10 +59,12 @@ type walker struct {
 	p    Packet
 	node string
 	mark int
-	iif  string // of the host, by which it came there
+	iif  string // of the host, by which it came there; "" for its own processes
 	oif  string // once it is routed there
-	reg0 int    // of the gateway bridge
-	hops int
+	// asked is its destination when it came to the host.
+	asked netip.AddrPort
+	reg0  int // of the gateway bridge
+	hops  int
 	// balancer gave the packet its destination; nil if none did.
 	balancer *balancer
 	steps    []string

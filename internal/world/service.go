@@ -26,6 +26,8 @@ type Service struct {
 	Ports           []ServicePort
 	// Conditions are those of the status, as they stand.
 	Conditions []Condition
+	// Version is the object's resourceVersion, for those who write it.
+	Version string
 	// Problems say which address could not be read. What could be read stands.
 	Problems []string
 }

@@ -144,7 +144,7 @@ func Change(t *rapid.T, w *world.World) []world.Touch { return Draw(t, w)(w) }
 func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	i := rapid.IntRange(0, 5).Draw(t, "i")
 	node := fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "node"))
-	switch rapid.IntRange(0, 15).Draw(t, "change") {
+	switch rapid.IntRange(0, 16).Draw(t, "change") {
 	case 0:
 		n := changedNode(t, node)
 		return func(w *world.World) []world.Touch { return w.SetNode(n) }
@@ -174,9 +174,17 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		return func(w *world.World) []world.Touch { return w.DelEgressIP(fmt.Sprint("e", i%4)) }
 	case 11:
 		h := randomHolding(t, node)
+		if node == w.Self && rapid.Bool().Draw(t, "by itself") {
+			return func(w *world.World) []world.Touch { return w.SetOwn(h) }
+		}
 		return func(w *world.World) []world.Touch { return w.SetHolding(h) }
 	case 12:
 		return randomYield(t, world.Claim{EgressIP: fmt.Sprint("e", i%4), IP: EgressAddr(2 * (i % 4))[0]})
+	case 13:
+		s := RandomService(t, i)
+		return func(w *world.World) []world.Touch { return w.SetService(s) }
+	case 15:
+		return func(w *world.World) []world.Touch { return w.DelService(fmt.Sprint("default/s", i)) }
 	case 14:
 		heard := world.Tunnel(rapid.IntRange(0, 2).Draw(t, "heard"))
 		return func(w *world.World) []world.Touch { return w.SetTunnel(node, heard) }

@@ -17,7 +17,7 @@ func Features() []compile.Feature {
 		gateway.Settings{}, gateway.Bridge{}, gateway.Management{}, gateway.Router{}, gateway.Firewall{},
 		zone.Own{}, zone.Remote{}, liveness.Sessions{},
 		pod.Ports{},
-		service.Balancers{}, service.Bridge{},
+		service.Balancers{}, service.Bridge{}, service.Host{}, service.HostPorts{},
 		egressip.Allow{}, egressip.NodeAddresses{}, egressip.APIServer{}, egressip.Hosts{}, egressip.Pods{},
 	}
 }

@@ -28,12 +28,17 @@ func (Firewall) Compile(w *world.World, _ string, out *plan.Rows) {
 		return
 	}
 	forward := chain(out, ForwardChain, plan.NFTChainSpec{Type: "filter", Hook: "forward", Priority: "filter"})
-	nat := chain(out, "postrouting", plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "srcnat"})
+	nat := chain(out, plan.PostroutingChain, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "srcnat"})
 	for _, s := range n.Subnets {
 		for _, c := range w.Config.Cluster(world.FamilyOf(s.Addr())) {
 			foreignPods(forward, s, c, out)
 			masquerade(nat, s, c, out)
-			inboundToPods(nat, s, c, out)
+			inbound(nat, s, c, out)
+		}
+		for _, c := range w.Config.ServiceSubnets {
+			if world.FamilyOf(c.Addr()) == world.FamilyOf(s.Addr()) {
+				inbound(nat, s, c, out)
+			}
 		}
 	}
 }
@@ -53,10 +58,10 @@ func chain(out *plan.Rows, name string, spec plan.NFTChainSpec) plan.NFTChain {
 
 // foreignPods drops and counts what comes from the management port with another node's pod as source: it was steered here to be
 // translated and was not. Masquerading would give it this node's address. What is marked is for an egress IP on a link, and translated
-// further on, or dropped there.
+// further on, or dropped there. What answers a connection that the host sent to a pod is translated back.
 func foreignPods(c plan.NFTChain, own, cluster netip.Prefix, out *plan.Rows) {
 	ip := family(own)
-	rule(c, ForwardUntranslated+cluster.String(), fmt.Sprintf("iifname %q meta mark & %#x != %#x %s saddr %s %s saddr != %s %s daddr != %s counter drop",
+	rule(c, ForwardUntranslated+cluster.String(), fmt.Sprintf("iifname %q ct direction original meta mark & %#x != %#x %s saddr %s %s saddr != %s %s daddr != %s counter drop",
 		world.ManagementPort, plan.MarkEgressLinkMask, plan.MarkEgressLink, ip, cluster, ip, own, ip, cluster), out)
 }
 
@@ -67,12 +72,12 @@ func masquerade(c plan.NFTChain, own, cluster netip.Prefix, out *plan.Rows) {
 		world.ManagementPort, ip, own, ip, cluster), out)
 }
 
-// inboundToPods gives what the host sends on to pods (a hostPort's connections) the management port's address, or the pod's replies would
-// leave by the gateway router, translated as a new connection's.
-func inboundToPods(c plan.NFTChain, own, cluster netip.Prefix, out *plan.Rows) {
+// inbound gives what the host sends on to pods or Services (connections to a hostPort or a node port) the management port's address, or the
+// pod's replies would leave by the gateway router, translated as a new connection's.
+func inbound(c plan.NFTChain, own, inside netip.Prefix, out *plan.Rows) {
 	ip := family(own)
-	rule(c, "inbound "+cluster.String(), fmt.Sprintf("oifname %q %s saddr != %s %s daddr %s masquerade",
-		world.ManagementPort, ip, world.Nth(own, 2), ip, cluster), out)
+	rule(c, "inbound "+inside.String(), fmt.Sprintf("oifname %q %s saddr != %s %s daddr %s masquerade",
+		world.ManagementPort, ip, world.Nth(own, 2), ip, inside), out)
 }
 
 func rule(c plan.NFTChain, name, text string, out *plan.Rows) {

@@ -50,7 +50,7 @@ func (b balancers) write(node string, s *world.Service, out *plan.Rows) {
 			group = plan.Group(plan.GatewayLBGroup)
 		}
 		out.AddNB(plan.RowID{Table: "Load_Balancer", Name: name}, group, plan.Cols{
-			"name": name, "protocol": id.protocol, "vips": vips, "options": options(s, id.scope),
+			"name": name, "protocol": id.protocol, "vips": vips, "options": options(s, id),
 			"external_ids": map[string]string{"k8s.ovn.org/kind": "Service", "k8s.ovn.org/owner": s.Key()},
 		})
 	}
@@ -59,14 +59,17 @@ func (b balancers) write(node string, s *world.Service, out *plan.Rows) {
 // maxAffinity is the longest affinity_timeout of OVN 25.03, in seconds; a Service may ask for a day.
 const maxAffinity = 1<<16 - 1
 
-func options(s *world.Service, at scope) map[string]string {
+func options(s *world.Service, id balancer) map[string]string {
 	skip := "false"
-	if at == scopeLocalRouter {
+	if id.scope == scopeLocalRouter {
 		skip = "true" // of the router's lb_force_snat_ip
 	}
 	o := map[string]string{
 		"event": "false", "reject": "true", "skip_snat": skip,
 		"neighbor_responder": "none", "hairpin_snat_ip": "169.254.169.5 fd69::5",
+	}
+	if id.protocol == "udp" {
+		o["ct_flush"] = "true" // of connections to endpoints that have gone, which nothing else ends; a pod that ends finishes its TCP connections
 	}
 	if s.Affinity > 0 {
 		o["affinity_timeout"] = plan.Itoa(min(s.Affinity, maxAffinity))

@@ -6,6 +6,9 @@
 // kernel (Kernel), for egress IPs on its links; a plane has one. OVN's ct(commit,nat) keeps a connection's first translation for its life, so a
 // changed rule alone leaves old connections with the old address (law 3).
 //
+// Datagrams is a second plane, on the host's kernel: in, State.Datagrams, the translations of UDP addresses and ports that the host makes for
+// Services; out, no tracked UDP connection to an endpoint that is no more.
+//
 // The target holds connections, not rows of ours, so Grow has nothing to do. Shrink runs once the rules are new: an entry
 // flushed earlier could come back with the old address.
 package conntrack

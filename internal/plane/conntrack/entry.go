@@ -28,7 +28,7 @@ type Tuple struct {
 
 var protocols = map[string]uint8{"icmp": 1, "igmp": 2, "tcp": 6, "udp": 17, "dccp": 33, "icmpv6": 58, "sctp": 132, "udplite": 136}
 
-const protoICMP, protoICMPv6 = 1, 58
+const protoICMP, protoUDP, protoICMPv6 = 1, 17, 58
 
 // Source is the address that the connection's far end sees.
 func (e Entry) Source() netip.Addr { return e.Reply.Dst }

@@ -17,9 +17,12 @@ import (
 // in zone 0; the kernel's OVS datapath has others.
 type Kernel struct{}
 
-// CTZone is 0 for plan.HostKernel.
+// hostZone is that of the host's own connections.
+const hostZone = 0
+
+// CTZone is hostZone for plan.HostKernel.
 func (Kernel) CTZone(_ context.Context, name string) (int, bool) {
-	return 0, name == plan.HostKernel+"_snat"
+	return hostZone, name == plan.HostKernel+"_snat"
 }
 
 var families = []netlink.InetFamily{unix.AF_INET, unix.AF_INET6}

@@ -21,7 +21,7 @@ type held struct {
 	// stale is set when the kernel has given out handles that we have not read.
 	stale bool
 	elems map[string]map[string]string // by set or map: spelled key to spelled value
-	// unreadable sets hold what we would never have written (ranges): they are emptied before they are filled.
+	// unreadable sets hold what we would never have written: they are emptied before they are filled.
 	unreadable map[string]bool
 	// strays are records of objects that are no more.
 	strays []string
@@ -112,7 +112,7 @@ func (h *held) readElements(ctx context.Context, nft knftables.Interface) error 
 		h.elems[o.name] = map[string]string{}
 		h.unreadable[o.name] = err != nil
 		for _, e := range list {
-			// knftables v0.0.22 reads a range as an empty key.
+			// Ranges of addresses are read as empty keys.
 			if slices.Contains(e.Key, "") {
 				h.unreadable[o.name] = true
 				break

@@ -38,11 +38,11 @@ func New(inet, netdev knftables.Interface, device Device) *Plane {
 // Open is the plane on the nftables of the current thread's network namespace. It needs root and the nft command of
 // version 1.0.1 or later.
 func Open() (*Plane, error) {
-	inet, err := knftables.New(knftables.InetFamily, TableName)
+	inet, err := openTable(knftables.InetFamily)
 	if err != nil {
 		return nil, fmt.Errorf("open nftables (is nft installed, and is this root?): %w", err)
 	}
-	netdev, err := knftables.New(knftables.NetDevFamily, TableName)
+	netdev, err := openTable(knftables.NetDevFamily)
 	if err != nil {
 		return nil, fmt.Errorf("open nftables family netdev (does the kernel have CONFIG_NF_TABLES_NETDEV?): %w", err)
 	}

@@ -3,14 +3,11 @@ package nft
 import (
 	"context"
 	"errors"
-	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/vishvananda/netns"
 	"sigs.k8s.io/knftables"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -26,29 +23,13 @@ func TestFakeConforms(t *testing.T) {
 }
 
 func TestKernelConforms(t *testing.T) {
-	needRoot(t)
 	planetest.Run(t, func(t *testing.T) *planetest.Rig {
-		newNamespace(t)
-		return rig(t, open(t, knftables.InetFamily, TableName), open(t, knftables.NetDevFamily, TableName), linkIndex,
+		planetest.OwnNetns(t)
+		inet, err := openTable(knftables.InetFamily)
+		fatal(t, err)
+		return rig(t, inet, open(t, knftables.NetDevFamily, TableName), linkIndex,
 			open(t, knftables.InetFamily, "other"))
 	})
-}
-
-func needRoot(t testing.TB) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: makes network namespaces")
-	}
-}
-
-// newNamespace moves the test into a network namespace of its own. Its thread is never given back: it dies with the test.
-func newNamespace(t testing.TB) {
-	t.Helper()
-	runtime.LockOSThread()
-	ns, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ns.Close() })
 }
 
 func open(t testing.TB, family knftables.Family, table string) knftables.Interface {
@@ -126,11 +107,12 @@ func rowsA() *plan.Rows {
 			{Chain: ingress, Name: "drop"}:                        "ip saddr 192.0.2.9 drop",
 		},
 		NFTSets: map[plan.NFTSet]plan.NFTSetSpec{
-			{Name: "pods"}:  {Key: "ipv4_addr"},
-			{Name: "pods6"}: {Key: "ipv6_addr"},
-			{Name: "nets"}:  {Key: "ipv4_addr", Interval: true},
-			{Name: "pairs"}: {Key: "ipv4_addr . ifname"},
-			{Name: "marks"}: {Key: "ipv4_addr", Value: "mark"},
+			{Name: "pods"}:   {Key: "ipv4_addr"},
+			{Name: "pods6"}:  {Key: "ipv6_addr"},
+			{Name: "nets"}:   {Key: "ipv4_addr", Interval: true},
+			{Name: "pairs"}:  {Key: "ipv4_addr . ifname"},
+			{Name: "marks"}:  {Key: "ipv4_addr", Value: "mark"},
+			{Name: "shares"}: {Key: "ip daddr . meta l4proto . th dport . numgen random mod 65536", Value: "ip daddr . th dport", Interval: true, TypeOf: true},
 		},
 		NFTElems: map[plan.NFTElem]string{
 			{Set: "pods", Key: "10.0.0.1"}:             "",
@@ -141,6 +123,10 @@ func rowsA() *plan.Rows {
 			{Set: "pairs", Key: `10.0.0.1 . eth0.100`}: "",
 			{Set: "marks", Key: "10.0.0.1"}:            "0x0e000005",
 			{Set: "marks", Key: "10.0.0.2"}:            "0x0e000006",
+
+			{Set: "shares", Key: "192.0.2.1 . tcp . 80 . 0-32767"}:     "10.0.0.1 . 8080",
+			{Set: "shares", Key: "192.0.2.1 . tcp . 80 . 32768-65535"}: "10.0.0.2 . 8080",
+			{Set: "shares", Key: "192.0.2.1 . udp . 80 . 0-65535"}:     "10.0.0.2 . 8080",
 		},
 	}
 }
@@ -151,7 +137,7 @@ func stateA() *plan.State {
 	return s
 }
 
-// stateB puts a rule between two, changes one, changes a map's value and splits a prefix.
+// stateB puts a rule between two, changes one, changes a map's value, splits a prefix and divides shares anew.
 func stateB() *plan.State {
 	r := rowsA()
 	r.NFTRules[plan.NFTRule{Chain: inetChain("pre"), Name: "10-pods"}] = "ip saddr @pods jump marking"
@@ -165,6 +151,11 @@ func stateB() *plan.State {
 	r.NFTElems[plan.NFTElem{Set: "nets", Key: "192.0.2.0/25"}] = ""
 	r.NFTElems[plan.NFTElem{Set: "nets", Key: "192.0.2.128/25"}] = ""
 	r.NFTElems[plan.NFTElem{Set: "marks", Key: "10.0.0.1"}] = "0x0e000007"
+	delete(r.NFTElems, plan.NFTElem{Set: "shares", Key: "192.0.2.1 . tcp . 80 . 32768-65535"})
+	delete(r.NFTElems, plan.NFTElem{Set: "shares", Key: "192.0.2.1 . tcp . 80 . 0-32767"})
+	for key, value := range map[string]string{"0-21844": "10.0.0.1 . 8080", "21845-43689": "10.0.0.2 . 8080", "43690-65535": "10.0.0.3 . 8080"} {
+		r.NFTElems[plan.NFTElem{Set: "shares", Key: "192.0.2.1 . tcp . 80 . " + key}] = value
+	}
 	delete(r.NFTElems, plan.NFTElem{Set: "pods", Key: "10.0.0.2"})
 	r.NFTElems[plan.NFTElem{Set: "pods", Key: "10.0.0.3"}] = ""
 	s := plan.New()

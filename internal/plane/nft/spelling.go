@@ -122,10 +122,29 @@ func overlap(a, b string) bool {
 func overlapPart(a, b string) bool {
 	pa, okA := prefix(a)
 	pb, okB := prefix(b)
-	if !okA || !okB {
-		return a == b
+	if okA && okB {
+		return pa.Overlaps(pb)
 	}
-	return pa.Overlaps(pb)
+	firstA, lastA, okA := numbers(a)
+	firstB, lastB, okB := numbers(b)
+	if okA && okB {
+		return firstA <= lastB && firstB <= lastA
+	}
+	return a == b
+}
+
+// numbers are the first and the last of a range "FIRST-LAST", or of one number.
+func numbers(s string) (first, last uint64, ok bool) {
+	from, to, isRange := strings.Cut(s, "-")
+	if !isRange {
+		to = from
+	}
+	first, err := strconv.ParseUint(from, 10, 64)
+	if err != nil {
+		return 0, 0, false
+	}
+	last, err = strconv.ParseUint(to, 10, 64)
+	return first, last, err == nil
 }
 
 func prefix(s string) (netip.Prefix, bool) {

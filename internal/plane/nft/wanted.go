@@ -157,8 +157,15 @@ func setAdd(name string, s plan.NFTSetSpec) knftables.Object {
 	if s.Interval {
 		flags = []knftables.SetFlag{knftables.IntervalFlag}
 	}
+	kind, expression := s.Key, ""
 	if s.Value != "" {
-		return &knftables.Map{Name: name, Type: s.Key + " : " + s.Value, Flags: flags}
+		kind += " : " + s.Value
 	}
-	return &knftables.Set{Name: name, Type: s.Key, Flags: flags}
+	if s.TypeOf {
+		kind, expression = "", kind
+	}
+	if s.Value != "" {
+		return &knftables.Map{Name: name, Type: kind, TypeOf: expression, Flags: flags}
+	}
+	return &knftables.Set{Name: name, Type: kind, TypeOf: expression, Flags: flags}
 }

@@ -1,0 +1,88 @@
+package controller
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/feature/service"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// services are what is refused to Services, in words. Who gets an address needs no decision: all nodes know by the same function.
+type services struct {
+	refused map[string]string // by Service, of those that something is refused to
+	told    map[string]string // the words of the last Event
+	strayed bool              // refused may be out of date
+}
+
+func newServices() *services {
+	return &services{refused: map[string]string{}, told: map[string]string{}, strayed: true}
+}
+
+// touch hears of all that changes in the world.
+func (s *services) touch(t world.Touch) {
+	switch t.Kind {
+	case world.KindService, world.KindFrontend, world.KindNodeAddress:
+		s.strayed = true
+	}
+}
+
+// decide looks at all Services if it must. It returns those of which the status may have to be written.
+func (s *services) decide(w *world.World) []string {
+	if !s.strayed {
+		return nil
+	}
+	s.strayed, s.refused = false, map[string]string{}
+	var changed []string
+	for _, key := range w.Services() {
+		o := w.Service(key)
+		if words := strings.Join(service.Refusals(w, o), "; "); words != "" {
+			s.refused[key] = words
+		}
+		if s.conditions(o) != nil {
+			changed = append(changed, key)
+		}
+	}
+	for key := range s.told {
+		if s.refused[key] == "" {
+			delete(s.told, key)
+		}
+	}
+	return changed
+}
+
+// conditions are those that a Service should have of this controller, in place of what it has; nil where it has them.
+func (s *services) conditions(o *world.Service) []world.Condition {
+	i := slices.IndexFunc(o.Conditions, func(c world.Condition) bool { return c.Type == v1.ConditionRefused })
+	words := s.refused[o.Key()]
+	switch {
+	case words == "" && i < 0, i >= 0 && o.Conditions[i].Message == words && o.Conditions[i].Status == "True":
+		return nil
+	case words == "":
+		return []world.Condition{}
+	}
+	c := world.Condition{Type: v1.ConditionRefused, Status: "True", Reason: v1.ReasonRefused, Message: words, Since: time.Now().UTC().Truncate(time.Second)}
+	if i >= 0 && o.Conditions[i].Status == "True" {
+		c.Since = o.Conditions[i].Since
+	}
+	return []world.Condition{c}
+}
+
+// takeEvents are the Events to post now that the status is written.
+func (s *services) takeEvents(o *world.Service) []kube.Event {
+	words := s.refused[o.Key()]
+	if words == "" || words == s.told[o.Key()] {
+		return nil
+	}
+	s.told[o.Key()] = words
+	return []kube.Event{{
+		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: o.Namespace, Name: o.Name, UID: types.UID(o.UID)},
+		Warning:   true, Reason: v1.ReasonRefused, Action: "Serve", Note: words,
+	}}
+}

@@ -1,0 +1,226 @@
+package service
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// HostPorts is what the host's kernel translates for one Service: connections that come to the host, and those of its own processes. Where all
+// endpoints are pods that is one row an address and port, to the cluster IP, which OVN balances. OVN cannot bring a packet back to the host that
+// sent it: where an endpoint is no pod the host chooses among all of them itself.
+type HostPorts struct{}
+
+func (HostPorts) Name() string    { return "service-host-ports" }
+func (HostPorts) Per() world.Kind { return world.KindService }
+
+// Compile adds the elements of one Service, and its health check.
+func (HostPorts) Compile(w *world.World, key string, out *plan.Rows) {
+	s := w.Service(key)
+	if _, _, ok := w.Zone(); !ok || s == nil {
+		return
+	}
+	for _, p := range s.Ports {
+		for _, ip := range s.ClusterIPs {
+			h := hostPort{w: w, s: s, p: p, family: world.FamilyOf(ip), clusterIP: ip, out: out}
+			h.b = BackendsOf(w, s, p, h.family)
+			h.compile()
+		}
+	}
+	healthCheck(w, s, out)
+}
+
+// hostPort is one port of a Service in one family.
+type hostPort struct {
+	w         *world.World
+	s         *world.Service
+	p         world.ServicePort
+	family    world.Family
+	clusterIP netip.Addr
+	b         Backends
+	out       *plan.Rows
+}
+
+// compile adds the cluster IP, for processes of the host, and the addresses that the outside uses too.
+func (h hostPort) compile() {
+	if h.gets(world.Frontend{IP: h.clusterIP, Protocol: h.p.Protocol, Port: h.p.Port}) && !h.allPods(h.b.Internal) {
+		h.to(ownHost, netip.AddrPortFrom(h.clusterIP, h.p.Port), directly(h.b.Internal), h.s.Affinity > 0)
+	}
+	for _, at := range h.external() {
+		from, own := h.fromOutside(), h.anyOf(h.b.Cluster, false)
+		h.to(all, at, from, h.s.Affinity > 0)
+		if !slices.Equal(from, own) {
+			h.to(ownHost, at, own, h.s.Affinity > 0)
+		}
+		h.sources(at, from)
+	}
+}
+
+func (h hostPort) gets(f world.Frontend) bool { return Gets(h.w, h.s, f) }
+
+// external are the addresses and ports that packets from outside come with.
+func (h hostPort) external() []netip.AddrPort {
+	var out []netip.AddrPort
+	if HasNodePort(h.w, h.s, h.p) {
+		for _, a := range h.family.OfAddrs(h.w.Host().Addrs) {
+			out = append(out, netip.AddrPortFrom(a, h.p.NodePort))
+		}
+	}
+	for _, a := range h.family.OfAddrs(External(h.w, h.s, h.p)) {
+		out = append(out, netip.AddrPortFrom(a, h.p.Port))
+	}
+	return out
+}
+
+// share is one of those that new connections are divided among.
+type share struct {
+	to     netip.AddrPort
+	weight int
+}
+
+func directly(endpoints []world.Endpoint) []share {
+	var out []share
+	for _, e := range endpoints {
+		out = append(out, share{e.AddrPort, 1})
+	}
+	return out
+}
+
+// fromOutside is where connections from outside go; nowhere where the policy Local leaves no endpoint.
+func (h hostPort) fromOutside() []share {
+	local := h.w.Config.GatewayMode == world.LocalGateway
+	switch {
+	case !h.s.ExternalLocal:
+		return h.anyOf(h.b.Cluster, h.s.Affinity > 0)
+	case local && h.p.NodePort != 0:
+		return h.byManagementPort()
+	case local:
+		return directly(slices.Concat(h.b.LocalHost, h.b.LocalPods))
+	case len(h.b.LocalHost) > 0:
+		return directly(h.b.LocalHost) // the gateway bridge has sent the pods' share to OVN
+	}
+	// In shared gateway mode this comes by another link than the gateway bridge's. Pods would answer by the bridge: the client's address is lost.
+	return directly(h.b.LocalPods)
+}
+
+// byManagementPort is for the policy Local: own host's endpoints, and the pods' share to where OVN balances to own pods only, or rejects.
+func (h hostPort) byManagementPort() []share {
+	out := directly(h.b.LocalHost)
+	if pods := len(h.b.LocalPods); pods > 0 || len(out) == 0 {
+		out = append(out, share{netip.AddrPortFrom(LocalOnly(h.family), h.p.NodePort), max(pods, 1)})
+	}
+	return out
+}
+
+// anyOf leaves the choice to OVN if it can make it. It sees all clients that the host sends with the host's address: it cannot keep each with
+// its endpoint.
+func (h hostPort) anyOf(endpoints []world.Endpoint, keepClients bool) []share {
+	if len(endpoints) == 0 || h.allPods(endpoints) && !h.s.InternalLocal && !keepClients {
+		return []share{{netip.AddrPortFrom(h.clusterIP, h.p.Port), 1}}
+	}
+	return directly(endpoints)
+}
+
+// allPods says whether every endpoint is in the pod network.
+func (h hostPort) allPods(endpoints []world.Endpoint) bool {
+	pods := h.w.Config.Cluster(h.family)
+	return !slices.ContainsFunc(endpoints, func(e world.Endpoint) bool {
+		return !slices.ContainsFunc(pods, func(p netip.Prefix) bool { return p.Contains(e.Addr()) })
+	})
+}
+
+// to translates an address and port.
+func (h hostPort) to(who string, at netip.AddrPort, to []share, keepClients bool) {
+	choice := shares
+	switch {
+	case len(to) == 1:
+		choice = one
+	case keepClients:
+		choice = affine
+	}
+	for i, slot := range divided(to) {
+		key := h.key(at)
+		if choice != one {
+			key += " . " + slot
+		}
+		plan.Claim(&h.out.NFTElems, plan.NFTElem{Set: targets(who, choice, h.family), Key: key}, fmt.Sprintf("%s . %d", to[i].to.Addr(), to[i].to.Port()))
+		if h.p.Protocol == "udp" {
+			plan.Claim(&h.out.Datagrams, plan.Datagram{From: at, To: to[i].to}, plan.None{})
+		}
+	}
+}
+
+// divided are the shares' ranges of slots, which leave none out.
+func divided(among []share) []string {
+	total, before := 0, 0
+	for _, s := range among {
+		total += s.weight
+	}
+	var out []string
+	for _, s := range among {
+		first := before * slots / total
+		before += s.weight
+		out = append(out, fmt.Sprintf("%d-%d", first, before*slots/total-1))
+	}
+	return out
+}
+
+func (h hostPort) key(at netip.AddrPort) string {
+	return fmt.Sprintf("%s . %s . %d", at.Addr(), h.p.Protocol, at.Port())
+}
+
+// sources says what becomes of the addresses of clients outside, and of clients that find nobody or may not come.
+func (h hostPort) sources(at netip.AddrPort, to []share) {
+	byOVN := len(to) == 1 && to[0].to.Addr() == h.clusterIP
+	switch {
+	case len(to) == 0:
+		h.element(setRefused, h.key(at))
+	case !h.s.ExternalLocal && !byOVN:
+		h.element(setHidden, h.key(at))
+	case h.s.ExternalLocal && h.w.Config.GatewayMode == world.LocalGateway:
+		h.element(setKept, h.key(at))
+	}
+	clients := h.clients()
+	if len(clients) == 0 || !slices.Contains(h.s.LoadBalancerIPs, at.Addr()) {
+		return
+	}
+	h.element(setGuarded, h.key(at))
+	for _, c := range clients {
+		h.element(setClients, c.String()+" . "+h.key(at))
+	}
+}
+
+func (h hostPort) element(set, key string) {
+	plan.Claim(&h.out.NFTElems, plan.NFTElem{Set: frontendSet(set, h.family), Key: key}, "")
+}
+
+// clients are the ranges of a family; those within others are left out, for nftables refuses overlaps.
+func (h hostPort) clients() []netip.Prefix {
+	var out []netip.Prefix
+	ranges := slices.SortedFunc(slices.Values(h.s.SourceRanges), func(a, b netip.Prefix) int { return a.Bits() - b.Bits() })
+	for _, r := range ranges {
+		if world.FamilyOf(r.Addr()) == h.family && !slices.ContainsFunc(out, r.Overlaps) {
+			out = append(out, r.Masked())
+		}
+	}
+	return out
+}
+
+// healthCheck counts the ready endpoints of this node, each address once.
+func healthCheck(w *world.World, s *world.Service, out *plan.Rows) {
+	if s.HealthCheckPort == 0 || !s.ExternalLocal {
+		return
+	}
+	ready := map[netip.Addr]bool{}
+	for _, p := range s.Ports {
+		for _, e := range p.Endpoints {
+			if e.Ready && world.FamilyOf(e.Addr()) == world.FamilyOf(s.ClusterIPs[0]) && here(w, e) {
+				ready[e.Addr()] = true
+			}
+		}
+	}
+	plan.Claim(&out.HealthChecks, plan.HealthCheck{Port: s.HealthCheckPort}, plan.HealthSpec{Namespace: s.Namespace, Service: s.Name, Endpoints: len(ready)})
+}
