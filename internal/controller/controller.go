@@ -48,8 +48,9 @@ type Controller struct {
 	nodes     *nodes
 	services  *services
 	synced    bool
-	decided   time.Time // when, last
-	due       time.Time // when to decide next; zero: not
+	told      []kube.Event // to be posted when the writes are done
+	decided   time.Time    // when, last
+	due       time.Time    // when to decide next; zero: not
 	beat      atomic.Int64
 }
 
@@ -110,10 +111,14 @@ func (c *Controller) Run(ctx context.Context) {
 			if c.outbox != nil && c.egressIPs.unseen(c.world) {
 				c.decideBy(time.Now())
 			}
+			c.handEvents()
 		}
 		c.follow()
 		if wait := c.decideWhenDue(time.Now()); wait > 0 {
 			timer.Reset(wait)
+		}
+		if c.outbox == nil || c.outbox.writing == 0 {
+			c.handEvents()
 		}
 	}
 }

@@ -12,13 +12,20 @@ const (
 	eventPosters = 4
 )
 
-// post hands an Event to those who post them.
-func (c *Controller) post(e kube.Event) {
-	select {
-	case c.events <- e:
-	default:
-		c.metrics.eventErrors.Inc()
+// post has an Event posted when no status is being written any more, or at the next pulse: what acts on a status must not wait for what only
+// people read.
+func (c *Controller) post(e kube.Event) { c.told = append(c.told, e) }
+
+// handEvents gives what waits to those who post Events.
+func (c *Controller) handEvents() {
+	for _, e := range c.told {
+		select {
+		case c.events <- e:
+		default:
+			c.metrics.eventErrors.Inc()
+		}
 	}
+	c.told = nil
 }
 
 // startEvents posts Events beside the loop until ctx is done. A failed one is not tried again: the conditions say the same.

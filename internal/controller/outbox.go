@@ -30,6 +30,7 @@ type outbox struct {
 	slots   chan struct{}
 	results chan<- result
 	letters map[target]*letter
+	writing int // how many are busy
 }
 
 // letter is one object's part of an outbox.
@@ -87,6 +88,7 @@ func (o *outbox) write(t target, version string, now time.Time, send func(contex
 	}
 	l.busy, l.next = true, now.Add(backoff(l.attempts))
 	l.attempts++
+	o.writing++
 	go o.deliver(t, send)
 	return true
 }
@@ -129,6 +131,7 @@ func (o *outbox) ended(r result) bool {
 		return true
 	}
 	l.busy = false
+	o.writing--
 	if r.err == nil {
 		l.written = r.version
 	}

@@ -1,0 +1,59 @@
+package controller_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/egret-net/egret/internal/controller"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// slow is an API server that lets one EgressIP's status wait.
+type slow struct {
+	*api
+	name string
+	gate chan struct{}
+}
+
+func (s slow) PatchEgressIPStatus(ctx context.Context, e *world.EgressIP) (string, error) {
+	if e.Name == s.name {
+		<-s.gate
+	}
+	return s.api.PatchEgressIPStatus(ctx, e)
+}
+
+// What only people read does not compete with statuses that nodes wait for; at the next pulse it is posted all the same.
+func TestEventsComeAfterStatuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(0)
+		a.putNode(aNode("n1", 2))
+		w := slow{a, "b", make(chan struct{})}
+		c := controller.New(config(), a, w, controller.NewMetrics(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+		ctx, cancel := context.WithCancel(t.Context())
+		go a.run(ctx)
+		go c.Run(ctx)
+		c.Lead(ctx)
+		time.Sleep(1500 * time.Millisecond) // between two pulses
+		a.putEgressIP(anEgressIP("a", 1, "172.18.0.33"))
+		a.putEgressIP(anEgressIP("b", 0, "172.18.0.44"))
+		time.Sleep(100 * time.Millisecond)
+		if a.assigned("a") == "" || a.reasons("a") != "" {
+			t.Errorf("a is assigned to %q with events %q while b is being written", a.assigned("a"), a.reasons("a"))
+		}
+		time.Sleep(time.Second)
+		if a.reasons("a") == "" {
+			t.Error("no event after a pulse")
+		}
+		close(w.gate)
+		synctest.Wait()
+		if a.assigned("b") == "" || a.reasons("b") == "" {
+			t.Errorf("b is assigned to %q with events %q", a.assigned("b"), a.reasons("b"))
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
