@@ -10,7 +10,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/egret-net/egret/api/v1"
 )
 
 // TestServices is seed external-traffic-policy.md, every row: connections from outside, from nodes and from pods, to Services of pods and of hosts,
@@ -23,7 +27,7 @@ func TestServices(t *testing.T) {
 	n.each(
 		part{"ClusterPods", clusterPods}, part{"LocalPods", localPods}, part{"ClusterHosts", clusterHosts}, part{"LocalHosts", localHosts},
 		part{"Mixed", mixed}, part{"Nobody", nobody}, part{"Affinity", affinity}, part{"WithoutNodePort", withoutNodePort},
-		part{"HealthCheck", healthCheck}, part{"Datagrams", datagrams}, part{"Egress", servedAndEgress}, part{"SamePort", samePort},
+		part{"HealthCheck", healthCheck}, part{"Datagrams", datagrams}, part{"Egress", servedAndEgress}, part{"SamePort", samePort}, part{"RefusedAddress", refusedAddress},
 	)
 }
 
@@ -166,7 +170,7 @@ func (f fromTo) stays() {
 	for _, ip := range f.to.ips {
 		one := f
 		one.to.ips = []netip.Addr{ip}
-		within(f.t, soon, func() error {
+		within(f.t, programmed, func() error {
 			answers, err := one.answers(12)
 			if err != nil || len(slices.Compact(answers)) != 1 {
 				return fmt.Errorf("%s to %s at %s: %v, %v answer in turn, want one", f.from.from.name, f.to.name, ip, err, answers)
@@ -203,7 +207,7 @@ func healthCheck(t *testing.T, n *namespace) {
 		count  string
 	}{{200, `"localEndpoints": 1`}, {503, `"localEndpoints": 0`}} {
 		for _, ip := range n.c.nodes[i].IPs {
-			within(t, soon, func() error {
+			within(t, programmed, func() error {
 				r, err := clientIn(n.c.hosts[0].Name).Get(url(ip, port, "/"))
 				if err != nil {
 					return err
@@ -220,7 +224,7 @@ func healthCheck(t *testing.T, n *namespace) {
 	if err := n.c.api.CoreV1().Services(n.name).Delete(t.Context(), s.name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	within(t, soon, func() error {
+	within(t, programmed, func() error {
 		if r, err := clientIn(n.c.hosts[0].Name).Get(url(n.c.nodes[0].IPs[0], port, "/")); err == nil {
 			r.Body.Close()
 			return fmt.Errorf("the health check of a deleted Service answers %s", http.StatusText(r.StatusCode))
@@ -240,7 +244,7 @@ func datagrams(t *testing.T, n *namespace) {
 			for j, ip := range n.c.nodes[0].IPs {
 				for _, who := range []string{n.c.hosts[0].Name, n.c.nodes[0].Name} {
 					from := netip.AddrPortFrom([]netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()}[map[bool]int{true: 0, false: 1}[ip.Is4()]], uint16(20000+10*i+j))
-					within(t, soon, func() error {
+					within(t, programmed, func() error {
 						answer, err := datagram(who, from, netip.AddrPortFrom(ip, uint16(udp)), "hostname")
 						if err != nil || answer != endpoint {
 							return fmt.Errorf("datagram of %s to node port %d at %s: %q, %v; want %s", who, udp, ip, answer, err, endpoint)
@@ -274,19 +278,17 @@ func servedAndEgress(t *testing.T, n *namespace) {
 	s.inCluster(t, "one")
 	l.inCluster(t, "one")
 	n.from("one").to(family4or6(n.c.outside(0), ips[0])).arrivesAs(ips...)
-	n.repliesTo("one", s.nodePort, ips...)
+	n.repliesTo("one", []int{s.nodePort}, ips...)
 	e.delete()
 }
 
-// repliesTo: the answers to a pod's own connection come back to it although its port is some Service's node port.
-func (n *namespace) repliesTo(pod string, port int, as ...netip.Addr) {
+// repliesTo: the answers to a pod's own connection come back to it although its port is some Service's node port; one a family, for a port is not
+// used again at once.
+func (n *namespace) repliesTo(pod string, ports []int, as ...netip.Addr) {
 	n.t.Helper()
-	for _, ip := range n.c.hosts[0].IPs {
-		i := slices.IndexFunc(as, func(a netip.Addr) bool { return a.Is4() == ip.Is4() })
-		if i < 0 {
-			continue
-		}
-		want := netip.AddrPortFrom(as[i], uint16(port)).String()
+	for i, a := range as {
+		ip, port := numberedOf(n.c.hosts[0].IPs, a.Is4())[0], ports[i]
+		want := netip.AddrPortFrom(a, uint16(port)).String()
 		out, err := n.exec(n.t.Context(), pod, fmt.Sprintf("curl -sS --max-time 3 --local-port %d %s", port, url(ip, n.c.outside(0).port, "/clientip")))
 		if err != nil || out != want {
 			n.t.Errorf("pod %s from port %d to a host outside: seen as %q, %v; want %s", pod, port, out, err, want)
@@ -296,7 +298,44 @@ func (n *namespace) repliesTo(pod string, port int, as ...netip.Addr) {
 
 // samePort: the same for a pod that leaves with its node's address, on the very node whose node port that is.
 func samePort(_ *testing.T, n *namespace) {
-	s := n.balances("same-port", 130, nil, "two")
-	n.c.from(n.t, n.c.hosts[0]).to(s.on(n.c.nodes[1])).answeredBy("two")
-	n.repliesTo("two", s.nodePort, n.c.nodes[1].IPs...)
+	a, b := n.balances("same-port-a", 130, nil, "two"), n.balances("same-port-b", 135, nil, "two")
+	for _, s := range []balanced{a, b} {
+		n.c.from(n.t, n.c.hosts[0]).to(s.on(n.c.nodes[1])).answeredBy("two")
+	}
+	n.repliesTo("two", []int{a.nodePort, b.nodePort}, n.c.nodes[1].IPs...)
+}
+
+// refusedAddress: of two Services with one external IP the older one has it; the younger one hears so, and all else of it works. A node's own address is no
+// Service's.
+func refusedAddress(t *testing.T, n *namespace) {
+	older := n.balances("older", 140, nil, "one")
+	younger := n.balances("younger", 145, func(s *corev1.ServiceSpec) {
+		s.ExternalIPs = append(texts(older.external.ips), texts(n.c.nodes[1].IPs)...)
+	}, "two")
+	want := []string{"Service " + n.name + "/older, which comes first", "an address of node " + n.c.nodes[1].Name}
+	var uid types.UID
+	within(t, programmed, func() error {
+		o := n.c.service(t, n.name, "younger")
+		uid = o.UID
+		c := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionRefused)
+		if c == nil || c.Status != metav1.ConditionTrue || slices.ContainsFunc(want, func(s string) bool { return !strings.Contains(c.Message, s) }) {
+			return fmt.Errorf("condition of the younger: %+v, want %q", c, want)
+		}
+		return nil
+	})
+	within(t, programmed, func() error {
+		if events := strings.Join(n.c.eventsOf(uid), "\n"); !strings.Contains(events, "Warning "+v1.ReasonRefused) {
+			return fmt.Errorf("Events of the younger: %s", events)
+		}
+		return nil
+	})
+	outside := n.c.from(t, n.c.hosts[0])
+	n.c.routed(t, n.c.hosts[0], n.c.nodes[0], older.external)
+	n.c.routed(t, n.c.hosts[0], n.c.nodes[0], younger.balancer)
+	outside.to(older.external).answeredBy("one")
+	outside.to(younger.balancer).answeredBy("two")
+	outside.to(younger.on(n.c.nodes[0])).answeredBy("two")
+	if c := n.c.service(t, n.name, "older").Status.Conditions; len(c) != 0 {
+		t.Errorf("conditions of the older: %v", c)
+	}
 }
