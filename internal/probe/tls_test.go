@@ -31,7 +31,7 @@ func TestTLS(t *testing.T) {
 	l.agent(72, other.Write(t.TempDir(), "ovn"))
 	l.agent(73, good.Write(t.TempDir(), "web"))
 	l.agent(74, probe.Files{})
-	l.probe(probe.Options{Self: "n9", Port: l.port, Grace: 4 * time.Second, TLS: files}, 71, 72, 73, 74)
+	l.probe(probe.Options{Self: "n9", Port: l.port, Grace: 10 * time.Second, TLS: files}, 71, 72, 73, 74)
 	for _, n := range []string{"n72", "n73", "n74"} {
 		l.soon(n, "AgentAway")
 	}
@@ -53,14 +53,14 @@ func TestReload(t *testing.T) {
 	agent, another := first.Write(dirs[0], "ovn"), first.Write(dirs[1], "ovn")
 	stop := l.agent(81, agent)
 	l.agent(82, another)
-	l.probe(probe.Options{Self: "n9", Port: l.port, Grace: 8 * time.Second, TLS: first.Write(dirs[2], "ovn")}, 81, 82)
+	l.probe(probe.Options{Self: "n9", Port: l.port, Grace: 15 * time.Second, TLS: first.Write(dirs[2], "ovn")}, 81, 82)
 	l.quiet(2 * time.Second)
 	for _, dir := range dirs {
 		second.Write(dir, "ovn")
 	}
 	stop()
 	l.agent(81, agent) // the session bounces, and finds the new certificates; that of 82 goes on with the old ones
-	l.quiet(10 * time.Second)
+	l.quiet(17 * time.Second)
 
 	old := newLab(t)
 	old.port = l.port

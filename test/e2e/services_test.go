@@ -278,19 +278,17 @@ func servedAndEgress(t *testing.T, n *namespace) {
 	s.inCluster(t, "one")
 	l.inCluster(t, "one")
 	n.from("one").to(family4or6(n.c.outside(0), ips[0])).arrivesAs(ips...)
-	n.repliesTo("one", s.nodePort, ips...)
+	n.repliesTo("one", []int{s.nodePort}, ips...)
 	e.delete()
 }
 
-// repliesTo: the answers to a pod's own connection come back to it although its port is some Service's node port.
-func (n *namespace) repliesTo(pod string, port int, as ...netip.Addr) {
+// repliesTo: the answers to a pod's own connection come back to it although its port is some Service's node port; one a family, for a port is not
+// used again at once.
+func (n *namespace) repliesTo(pod string, ports []int, as ...netip.Addr) {
 	n.t.Helper()
-	for _, ip := range n.c.hosts[0].IPs {
-		i := slices.IndexFunc(as, func(a netip.Addr) bool { return a.Is4() == ip.Is4() })
-		if i < 0 {
-			continue
-		}
-		want := netip.AddrPortFrom(as[i], uint16(port)).String()
+	for i, a := range as {
+		ip, port := numberedOf(n.c.hosts[0].IPs, a.Is4())[0], ports[i]
+		want := netip.AddrPortFrom(a, uint16(port)).String()
 		out, err := n.exec(n.t.Context(), pod, fmt.Sprintf("curl -sS --max-time 3 --local-port %d %s", port, url(ip, n.c.outside(0).port, "/clientip")))
 		if err != nil || out != want {
 			n.t.Errorf("pod %s from port %d to a host outside: seen as %q, %v; want %s", pod, port, out, err, want)
@@ -300,9 +298,11 @@ func (n *namespace) repliesTo(pod string, port int, as ...netip.Addr) {
 
 // samePort: the same for a pod that leaves with its node's address, on the very node whose node port that is.
 func samePort(_ *testing.T, n *namespace) {
-	s := n.balances("same-port", 130, nil, "two")
-	n.c.from(n.t, n.c.hosts[0]).to(s.on(n.c.nodes[1])).answeredBy("two")
-	n.repliesTo("two", s.nodePort, n.c.nodes[1].IPs...)
+	a, b := n.balances("same-port-a", 130, nil, "two"), n.balances("same-port-b", 135, nil, "two")
+	for _, s := range []balanced{a, b} {
+		n.c.from(n.t, n.c.hosts[0]).to(s.on(n.c.nodes[1])).answeredBy("two")
+	}
+	n.repliesTo("two", []int{a.nodePort, b.nodePort}, n.c.nodes[1].IPs...)
 }
 
 // refusedAddress: of two Services with one external IP the older one has it; the younger one hears so, and all else of it works. A node's own address is no

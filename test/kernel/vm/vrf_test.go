@@ -28,6 +28,7 @@ var (
 // the VRF's table has a route to; the agent's copy of that table follows it. Without the agent's rule before the VRF's own there are no replies.
 func (l *kernelLab) vrf() {
 	node, host := l.nodes[1], l.ExternalHosts()[0]
+	defer l.look(node)
 	l.enslave(node)
 	l.egressIP("vrf", vrfEgress, node, vrfSelected)
 	far, near := l.pod("vrf-far", l.nodes[0], vrfSelected), l.pod("vrf-near", node, vrfSelected)
@@ -68,6 +69,19 @@ func (l *kernelLab) ownRules(node sandbox.Member) {
 			}
 		}
 	}
+}
+
+// look shows what the host has when the test has failed.
+func (l *kernelLab) look(node sandbox.Member) {
+	if !l.t.Failed() {
+		return
+	}
+	for _, command := range []string{"ip rule", "ip -6 rule", "ip -d addr show dev eth1", "ip route show table all", "ip -6 route show table all",
+		"nft list table inet egret", "ovn-nbctl lr-policy-list ovn_cluster_router", "ip neigh"} {
+		out, err := l.ExecIn(context.Background(), node.Name, "sh", "-c", command)
+		l.t.Logf("%s\n%s%v", command, out, err)
+	}
+	l.t.Log(l.api.recorded("/apis/egret.k8s.ovn.org/v1/egressnodes/" + node.Name))
 }
 
 func (l *kernelLab) linkIndex(node sandbox.Member) int {
