@@ -139,3 +139,34 @@ func TestConnectionsOfTheHost(t *testing.T) {
 		}
 	}
 }
+
+// TestPolicyLocalKeepsTheHostsAddress: a process of n1 that asks for a Service whose endpoints are all on another node asks for that node's port.
+func TestPolicyLocalKeepsTheHostsAddress(t *testing.T) {
+	onNode := func(name string) func(*world.Service) {
+		return func(s *world.Service) {
+			s.ExternalLocal = true
+			for i := range s.Ports[0].Endpoints {
+				s.Ports[0].Endpoints[i].Node = name
+			}
+		}
+	}
+	for _, c := range []struct {
+		name, node string
+		endpoint   []netip.Addr
+		want       string
+	}{
+		{"a pod elsewhere", "n2", otherPod, "pod OTHERPOD at n2 as OWNHOST"},
+		{"a pod here", "n1", ownPod, "pod OWNPOD at n1 as MANAGEMENT"},
+		{"a pod of a node that is not known", "n9", otherPod, "pod OTHERPOD at n2 as MANAGEMENT"},
+	} {
+		for _, mode := range []world.GatewayMode{world.LocalGateway, world.SharedGateway} {
+			net := webOf(mode, onNode(c.node), c.endpoint)
+			for f := range client {
+				ends := trace.WalkFromHost(net, "n1", trace.Packet{Dst: ownHost[f], Proto: "tcp", SrcPort: 40000, DstPort: 30080})
+				if have, want := rejectedOr(trace.Sentences(ends)), named(c.want, f); have != want {
+					t.Errorf("%s, %s gateway: %s, want %s\n%v", c.name, mode, have, want, ends)
+				}
+			}
+		}
+	}
+}

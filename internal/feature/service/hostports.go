@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -50,7 +51,7 @@ func (h hostPort) compile() {
 		h.to(ownHost, netip.AddrPortFrom(h.clusterIP, h.p.Port), directly(h.b.Internal), h.s.Affinity > 0)
 	}
 	for _, at := range h.external() {
-		from, own := h.fromOutside(), h.anyOf(h.b.Cluster, false)
+		from, own := h.fromOutside(), h.ofOwnHost()
 		h.to(all, at, from, h.s.Affinity > 0)
 		if !slices.Equal(from, own) {
 			h.to(ownHost, at, own, h.s.Affinity > 0)
@@ -104,6 +105,41 @@ func (h hostPort) fromOutside() []share {
 	}
 	// In shared gateway mode this comes by another link than the gateway bridge's. Pods would answer by the bridge: the client's address is lost.
 	return directly(h.b.LocalPods)
+}
+
+// ofOwnHost is where processes of the host go, for which the policy Local leaves none out.
+func (h hostPort) ofOwnHost() []share {
+	if h.s.ExternalLocal && len(h.b.LocalPods)+len(h.b.LocalHost) == 0 {
+		if nodes := h.nodePorts(); len(nodes) > 0 {
+			return nodes
+		}
+	}
+	return h.anyOf(h.b.Cluster, false)
+}
+
+// nodePorts are those of the nodes that have the endpoints. There a connection of this host comes from outside and keeps its address, as the policy
+// promises; by the management port it would lose it.
+func (h hostPort) nodePorts() []share {
+	if !HasNodePort(h.w, h.s, h.p) {
+		return nil
+	}
+	endpoints := map[string]int{}
+	for _, e := range h.b.Cluster {
+		endpoints[e.Node]++
+	}
+	var out []share
+	for _, name := range slices.Sorted(maps.Keys(endpoints)) {
+		n := h.w.Node(name)
+		if n == nil {
+			return nil
+		}
+		at, ok := h.family.Of(n.Primary)
+		if !ok {
+			return nil
+		}
+		out = append(out, share{netip.AddrPortFrom(at.Addr(), h.p.NodePort), endpoints[name]})
+	}
+	return out
 }
 
 // byManagementPort is for the policy Local: own host's endpoints, and the pods' share to where OVN balances to own pods only, or rejects.

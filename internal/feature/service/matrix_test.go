@@ -61,7 +61,7 @@ var cells = []cell{
 	{aNode, localHost, false, "host {local host} at n1 as {n1}", ""},
 	{aNode, remoteHost, false, "host {remote host} at n2 as {n1}", ""},
 	{aNode, localPod, true, "pod {local pod} at n1 as {mp0}", ""},
-	{aNode, remotePod, true, "pod {remote pod} at n2 as {mp0}", ""},
+	{aNode, remotePod, true, "pod {remote pod} at n2 as {n1}", ""},
 	{aNode, localHost, true, "host {local host} at n1 as {n1}", ""},
 	{aNode, remoteHost, true, "host {remote host} at n2 as {n1}", ""},
 
