@@ -101,12 +101,20 @@ e2e: ## real packets between real pods, in shared and in local gateway mode
 
 # Emulated, so many times slower than this machine: it shows behaviour, never time.
 .PHONY: test-kernel
-test-kernel: deps root-folder images ## tests with OVS' kernel datapath, VRF and cgroup v2 under qemu; KERNEL='-package vm -run TestVRF' chooses
+test-kernel: deps root-folder images ## tests with OVS' kernel datapath, VRF and cgroup v2 under qemu; KERNEL='-package vm -run TestKernelDatapath/VRF' chooses
 	@hack/step 'packages of test-kernel' hack/deps qemu-system-x86
 	go run -trimpath ./test/kernel $(KERNEL)
 
+.PHONY: image
+image: root-folder product ## bin/egret-image.tar: the container image that deploy/cluster runs, with OVS and OVN
+	@hack/step 'container image of the product' go run -trimpath ./hack/prepare egret bin
+
+.PHONY: test-manifests
+test-manifests: build image ## deploy/ and deploy/cluster installed with kubectl on a cluster of its own
+	EGRET_MANIFESTS=1 go test -trimpath -count=1 -timeout 30m -v ./test/manifests
+
 .PHONY: test-all
-test-all: test test-kernel ## the tests of the control plane and of other kernels too, and more runs of the property tests
+test-all: test test-manifests test-kernel ## the tests of manifests, of the control plane and of other kernels too, and more runs of the property tests
 	go test -C sandbox/controlplane -trimpath -vet=off ./...
 	go test -trimpath -count=1 ./internal/compile ./internal/feature/egressip -rapid.checks=5000
 

@@ -54,7 +54,7 @@ func upCommand(o *sandbox.Options) *cobra.Command {
 	f.IntVar(&o.SecondaryNetworks, "secondary-networks", o.SecondaryNetworks, "number of networks beside the primary one, with a link of every node and host each")
 	f.IntVar(&o.HealthcheckPort, "egressip-node-healthcheck-port", o.HealthcheckPort, "port of the agents' health service (gRPC); 0: egress nodes are probed at TCP port 9")
 	f.IntVar(&o.ReachabilityTimeout, "egressip-reachability-total-timeout", o.ReachabilityTimeout, "seconds of silence after which an egress node is dead; 0: no probes")
-	f.StringVar((*string)(&o.CNI), "cni", string(o.CNI), "pod network: egret, or ptp as the plain reference")
+	f.StringVar((*string)(&o.CNI), "cni", string(o.CNI), "pod network: egret, ptp as the plain reference, or none")
 	return cmd
 }
 

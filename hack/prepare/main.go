@@ -3,6 +3,7 @@
 //
 //	prepare root            the Debian root folder of the nodes
 //	prepare images FOLDER   the container images, from the root folder and the binaries in FOLDER
+//	prepare egret FOLDER    the product's image, from the same, into FOLDER
 package main
 
 import (
@@ -33,7 +34,9 @@ func prepare(ctx context.Context, args []string) error {
 		return rootfs.Ensure(ctx, rootfs.Dir(), progress)
 	case len(args) == 2 && args[0] == "images":
 		return image.BuildAll(ctx, rootfs.Dir(), args[1], image.Dir(), progress)
+	case len(args) == 2 && args[0] == "egret":
+		return image.BuildEgret(rootfs.Dir(), args[1], args[1], progress)
 	default:
-		return errors.New("usage: prepare root | prepare images FOLDER")
+		return errors.New("usage: prepare root | prepare images FOLDER | prepare egret FOLDER")
 	}
 }

@@ -50,6 +50,19 @@ func startOne(t *testing.T, a *api) (c *controller.Controller, m *controller.Met
 	return c, m, stop
 }
 
+// oneAssigned has a controller lead that has given EgressIP e with 172.18.0.33 to n1, of these nodes.
+func oneAssigned(t *testing.T, delay time.Duration, nodes ...string) (a *api, c *controller.Controller, m *controller.Metrics, stop func()) {
+	t.Helper()
+	a = newAPI(delay)
+	for i, n := range nodes {
+		a.putNode(aNode(n, 2+i))
+	}
+	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
+	c, m, stop = startOne(t, a)
+	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	return a, c, m, stop
+}
+
 func TestFromNothingToReady(t *testing.T) {
 	a := newAPI(5 * time.Millisecond)
 	a.putNode(aNode("n1", 2))
@@ -78,12 +91,7 @@ func TestFromNothingToReady(t *testing.T) {
 }
 
 func TestMoveAndMetrics(t *testing.T) {
-	a := newAPI(time.Millisecond)
-	a.putNode(aNode("n1", 2))
-	a.putNode(aNode("n2", 3))
-	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
-	m, _ := start(t, a)
-	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	a, _, m, _ := oneAssigned(t, time.Millisecond, "n1", "n2")
 	a.deleteNode("n1")
 	eventually(t, "assignment", "n2=172.18.0.33", func() string { return a.assigned("e") })
 	eventually(t, "events", "Assigned Moved", func() string { return a.reasons("e") })
@@ -290,11 +298,7 @@ func TestConflict(t *testing.T) {
 
 // Somebody else's hand in a status is undone, and his conditions stay.
 func TestForeignStatus(t *testing.T) {
-	a := newAPI(0)
-	a.putNode(aNode("n1", 2))
-	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
-	start(t, a)
-	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	a, _, _, _ := oneAssigned(t, 0, "n1")
 	a.mu.Lock()
 	o := a.eips["e"].DeepCopy()
 	o.Status.Items = nil
@@ -309,11 +313,7 @@ func TestForeignStatus(t *testing.T) {
 
 // Nothing but a condition differs, of which the world tells nobody.
 func TestForeignCondition(t *testing.T) {
-	a := newAPI(0)
-	a.putNode(aNode("n1", 2))
-	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
-	start(t, a)
-	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	a, _, _, _ := oneAssigned(t, 0, "n1")
 	a.mu.Lock()
 	o := a.eips["e"].DeepCopy()
 	o.Status.Conditions[0].Message = "mine"
@@ -338,16 +338,7 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 
 // A new leader finds the decisions of the old one in the objects, and has nothing to say.
 func TestTakeover(t *testing.T) {
-	a := newAPI(0)
-	a.putNode(aNode("n1", 2))
-	a.putNode(aNode("n2", 3))
-	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
-	c := controller.New(config(), a, a, controller.NewMetrics(), slog.New(slog.NewTextHandler(io.Discard, nil)))
-	go a.run(t.Context())
-	go c.Run(t.Context())
-	one, stop := context.WithCancel(t.Context())
-	c.Lead(one)
-	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	a, c, _, stop := oneAssigned(t, 0, "n1", "n2")
 	eventually(t, "events", "Assigned", func() string { return a.reasons("e") })
 	eventually(t, "id of n2", "3", func() string { return a.annotation("n2", v1.AnnotationNodeID) })
 	stop()
@@ -366,11 +357,7 @@ func TestTakeover(t *testing.T) {
 }
 
 func TestDeletedAndMadeAnew(t *testing.T) {
-	a := newAPI(time.Millisecond)
-	a.putNode(aNode("n1", 2))
-	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
-	start(t, a)
-	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	a, _, _, _ := oneAssigned(t, time.Millisecond, "n1")
 	a.deleteEgressIP("e")
 	other := anEgressIP("e", 0, "172.18.0.34")
 	other.UID = "other"

@@ -28,13 +28,8 @@ func observations(t *testing.T, m *controller.Metrics, name string) string {
 
 // A new address is programmed; one whose node is lost fails over, and is measured when the next node says that it holds it.
 func TestLatencies(t *testing.T) {
-	a := newAPI(time.Millisecond)
-	a.putNode(aNode("n1", 2))
-	a.putNode(aNode("n2", 3))
-	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
-	m, _ := start(t, a)
+	a, _, m, _ := oneAssigned(t, time.Millisecond, "n1", "n2")
 	count := func(name string) func() string { return func() string { return observations(t, m, name) } }
-	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
 	eventually(t, "events", "Assigned", func() string { return a.reasons("e") }) // it is written
 	a.hold("n1", map[string][]string{"e": {"172.18.0.33"}})
 	eventually(t, "programmed", "1", count("egret_controller_programming_seconds"))
@@ -51,11 +46,7 @@ func TestLatencies(t *testing.T) {
 
 // Nobody can host for a while: the failover is from the loss to the next holder.
 func TestFailoverThroughNowhere(t *testing.T) {
-	a := newAPI(time.Millisecond)
-	a.putNode(aNode("n1", 2))
-	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
-	m, _ := start(t, a)
-	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	a, _, m, _ := oneAssigned(t, time.Millisecond, "n1")
 	a.deleteNode("n1")
 	eventually(t, "assignment", "", func() string { return a.assigned("e") })
 	a.putNode(aNode("n2", 3))

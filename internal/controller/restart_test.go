@@ -54,16 +54,7 @@ func TestStandingProblemIsToldOnce(t *testing.T) {
 
 // Somebody writes a condition of his own just before the term ends: the next term must not write at the version before that for ever.
 func TestTermEndsWithWhatTouchedNothing(t *testing.T) {
-	a := newAPI(0)
-	a.putNode(aNode("n1", 2))
-	a.putNode(aNode("n2", 3))
-	a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
-	c := controller.New(config(), a, a, controller.NewMetrics(), slog.New(slog.NewTextHandler(io.Discard, nil)))
-	go a.run(t.Context())
-	go c.Run(t.Context())
-	one, stop := context.WithCancel(t.Context())
-	c.Lead(one)
-	eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
+	a, c, _, stop := oneAssigned(t, 0, "n1", "n2")
 	eventually(t, "events", "Assigned", func() string { return a.reasons("e") })
 	time.Sleep(1100 * time.Millisecond) // a beat has passed: the next is a second away
 	a.mu.Lock()

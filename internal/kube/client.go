@@ -26,7 +26,11 @@ type Clients struct {
 // Config reads a kubeconfig file, or, if path is empty, what a pod finds in itself. Up to qps requests a second are sent, up to
 // twice as many at once.
 func Config(path string, qps float32, userAgent string) (*rest.Config, error) {
-	c, err := clientcmd.BuildConfigFromFlags("", path)
+	read := func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", path) }
+	if path == "" {
+		read = rest.InClusterConfig
+	}
+	c, err := read()
 	if err != nil {
 		return nil, fmt.Errorf("no way to the API server: %w; give --kubeconfig, or run in a pod", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -39,8 +40,11 @@ type Agent struct {
 	reports     *mailbox[Report]
 	annotations *mailbox[map[string]string]
 	last        Report   // of the loop alone
+	known       []Held   // of the loop alone: what the world has been told that this node holds; nil at first
 	forwards    []Held   // of the loop alone: what the last plan translates to
 	ours        []string // what was last seen of ours on this host
+
+	stranded stranded // of the loop alone
 
 	// guard keeps what this node holds to one holder; ear tells it of others.
 	guard *guard
@@ -112,12 +116,24 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	}
 	a.last = report(n.UID, a.last, o, a.confirmed())
 	a.last.Problems = append(a.last.Problems, faultsOf(h)...)
+	a.last.Problems = append(a.last.Problems, a.stranded.problems()...)
 	a.last.Conflicts = a.guard.conflicts()
 	if w.Holding(a.self) == nil {
 		a.reports.forget()
 	}
 	a.reports.put(a.last)
 	a.metrics.told(a.last)
+	a.knows(a.last)
+}
+
+// knows has this node's own pods led to what it holds without waiting for Kubernetes to tell of it.
+func (a *Agent) knows(r Report) {
+	if a.known != nil && slices.Equal(a.known, r.Holding) {
+		return
+	}
+	a.known = append([]Held{}, r.Holding...)
+	own := r.of(a.self, a.api.BootID)
+	a.loop.Do(func(w *world.World) []world.Touch { return w.SetOwn(own) })
 }
 
 // tidy lets pods go on that were held back, and takes the addresses of those that have ended.
@@ -186,7 +202,7 @@ func podNetworksValue(nets cniserver.PodNetworks) (map[string]any, error) {
 
 // newAgent is an agent without its targets; Run gives it those.
 func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
-	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics()}
+	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics(), stranded: stranded{log: log}}
 	a.subnets.Store(&[]netip.Prefix{})
 	a.loop = NewLoop(world.New(self, c), all.Features(), log)
 	a.guard = newGuard(self, a.loop.Do, log)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -103,14 +102,7 @@ func annotationPatch[V any](annotations map[string]V, uid string) ([]byte, error
 // Report writes this node's EgressNode, whole, in one request: a merge patch, which costs the API server less than an apply, or the first time
 // a create. The Node, by its UID, owns it, so that it goes with the Node.
 func (a *API) Report(ctx context.Context, r Report) error {
-	h := &world.Holding{Node: a.Node, BootID: a.BootID, Holds: map[string][]netip.Addr{}, Conflicts: map[string][]world.Conflict{}}
-	for _, c := range r.Conflicts {
-		h.Conflicts[c.EgressIP] = append(h.Conflicts[c.EgressIP], world.Conflict{IP: c.IP, MAC: c.MAC})
-	}
-	for _, held := range r.Holding {
-		h.Holds[held.EgressIP] = append(h.Holds[held.EgressIP], held.IP)
-	}
-	o, stored := kube.EgressNode(h, r.Owner, a.Version, r.Problems), &egretv1.EgressNode{}
+	o, stored := kube.EgressNode(r.of(a.Node, a.BootID), r.Owner, a.Version, r.Problems), &egretv1.EgressNode{}
 	patch, err := wholePatch(o)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/listen"
@@ -23,14 +24,19 @@ const (
 	askWait = time.Second
 	// defendEvery is RFC 5227's DEFEND_INTERVAL: a conflict that lasts is not fought over more often.
 	defendEvery = 10 * time.Second
+	// correctEvery is the same towards a node of the cluster, which gives way: what counts is that hosts outside hear the right one last.
+	correctEvery = time.Second
 	// conflictFor is how long a claim counts after it was last heard.
 	conflictFor = 30 * time.Second
 	// handover is how long another node of the cluster may go on answering before that is a conflict to tell people of.
 	handover = 4 * time.Second
 	// guardTick is how often the guard looks round.
 	guardTick = time.Second
-	// probesATick bounds what is asked of the link while the API server is silent.
+	// probesATick bounds what is asked of the link while this node cannot be sure of what it holds.
 	probesATick = 100
+	// unsureFor is how long a node that was cut off from all others is not sure: the API server's news come over connections that were cut off as
+	// well, and TCP tries those again at growing distances.
+	unsureFor = 15 * time.Second
 )
 
 // guard sees to it that an address has one holder. It hears other machines claim what this node holds. If Kubernetes does not name this node for it
@@ -48,16 +54,20 @@ type guard struct {
 	log     *slog.Logger
 
 	held      map[netip.Addr]string // announced here; to EgressIP
+	shared    map[netip.Addr]bool   // another node says that it holds it, too
 	asking    bool
 	waiting   []listen.Claim // for the answer
 	contested map[netip.Addr]*contest
 	yielded   map[world.Claim]bool // for lack of the API server
 	next      netip.Addr           // the first to be probed
+	cutOff    bool                 // no other node is heard
+	rejoined  time.Time            // when one was heard again; zero if that never was
 }
 
 // contest is a conflict about one address.
 type contest struct {
-	mac, node             string // node: of the cluster, or ""
+	mac                   string
+	ours                  bool // it may be a node of the cluster
 	first, last, defended time.Time
 }
 
@@ -84,12 +94,15 @@ func (g *guard) run(ctx context.Context, claims <-chan listen.Claim) {
 }
 
 // holds takes in what a plan announces, and returns it as the ear wants it.
-func (g *guard) holds(s *plan.State) map[netip.Addr]string {
-	own := map[netip.Addr]string{}
+func (g *guard) holds(s *plan.State) (own map[netip.Addr]string, devices []string) {
+	own = map[netip.Addr]string{}
 	clear(g.held)
 	for a := range s.Announcements.Rows() {
 		if name, is := strings.CutPrefix(s.Announcements.Owner(a), "egressip/"); is {
 			own[a.IP], g.held[a.IP] = a.MAC, name
+			if !slices.Contains(devices, a.Dev) {
+				devices = append(devices, a.Dev)
+			}
 		}
 	}
 	for ip := range g.contested {
@@ -97,14 +110,25 @@ func (g *guard) holds(s *plan.State) map[netip.Addr]string {
 			delete(g.contested, ip)
 		}
 	}
-	return own
+	g.left(egressip.PassedOn(s))
+	return own, devices
+}
+
+// left announces the addresses again that another node has let go of: some host outside may have heard it last.
+func (g *guard) left(shared map[netip.Addr]bool) {
+	for ip := range g.shared {
+		if _, held := g.held[ip]; held && !shared[ip] {
+			go g.defend(ip)
+		}
+	}
+	g.shared = shared
 }
 
 // conflicts are those to report, in the order of what is held.
 func (g *guard) conflicts() []Conflict {
 	var out []Conflict
 	for ip, c := range g.contested {
-		if c.node == "" || c.last.Sub(c.first) > handover {
+		if !c.ours || c.last.Sub(c.first) > handover {
 			out = append(out, Conflict{Held{g.held[ip], ip}, c.mac})
 		}
 	}
@@ -121,14 +145,28 @@ func (g *guard) heard(ctx context.Context, w *world.World, c listen.Claim) []wor
 	if x := g.contested[c.IP]; x != nil && x.mac == c.MAC && g.silence() < kube.Silent && named(w, g.self, name, c.IP) {
 		return g.contend(w, c) // asked already
 	}
-	if !named(w, g.self, name, c.IP) || g.silence() >= kube.Silent {
+	if !named(w, g.self, name, c.IP) || g.silence() >= kube.Silent || g.wasCutOff() && nodeAt(w, c.MAC) != "" {
 		return g.yield(w, c)
 	}
 	if g.waiting = append(g.waiting, c); !g.asking {
 		g.asking = true
-		go g.inquire(ctx, name, nodeAt(w, c.MAC) != "")
+		go g.inquire(ctx, name, mayBeOurs(w, c))
 	}
 	return nil
+}
+
+// alone is told whether no other node is heard, which is known as soon as the link is gone, and as soon as it is back: others may have been given
+// what this node holds, so it asks the link at once.
+func (g *guard) alone(is bool) {
+	if g.cutOff && !is {
+		g.rejoined = time.Now()
+		g.probeSome()
+	}
+	g.cutOff = is
+}
+
+func (g *guard) wasCutOff() bool {
+	return g.cutOff || !g.rejoined.IsZero() && time.Since(g.rejoined) < unsureFor
 }
 
 // inquire asks the API server, for all claims that wait: it need not say more than that it is there, for then the watch brings the news.
@@ -190,26 +228,30 @@ func (g *guard) contend(w *world.World, c listen.Claim) []world.Touch {
 	now := time.Now()
 	x := g.contested[c.IP]
 	if x == nil || x.mac != c.MAC {
-		x = &contest{mac: c.MAC, node: nodeAt(w, c.MAC), first: now}
+		x = &contest{mac: c.MAC, ours: mayBeOurs(w, c), first: now}
 		g.contested[c.IP] = x
-		g.log.Warn("another machine says that it has an egress IP of this node", "egressIP", g.held[c.IP], "ip", c.IP, "mac", c.MAC, "node", x.node)
+		g.log.Warn("another machine says that it has an egress IP of this node", "egressIP", g.held[c.IP], "ip", c.IP, "mac", c.MAC, "node", nodeAt(w, c.MAC))
 	}
 	x.last = now
 	g.stand(c.IP, x, now)
 	return nil
 }
 
-// stand announces the address again, not more often than is fair, and asks who else has it.
+// stand announces the address again, not more often than is fair, and asks who else has it; towards a node of the cluster, once after the last claim.
 func (g *guard) stand(ip netip.Addr, x *contest, now time.Time) {
-	if now.Sub(x.defended) < defendEvery {
+	pause := defendEvery
+	if x.ours {
+		pause = correctEvery
+	}
+	if now.Sub(x.defended) < pause || x.ours && x.defended.After(x.last) {
 		return
 	}
 	x.defended = now
 	go g.defend(ip)
 }
 
-// look ends conflicts that were not heard of for long, and looks for others while the API server is silent: then nobody tells this node that an
-// address is another's by now. What it has given way for it takes back when the API server says so.
+// look ends conflicts that were not heard of for long, and looks for others while the API server is silent, or this node was cut off: then nobody tells
+// it that an address is another's by now. What it has given way for it takes back when the API server says so.
 func (g *guard) look(ctx context.Context, w *world.World) []world.Touch {
 	now := time.Now()
 	for ip, x := range g.contested {
@@ -219,7 +261,7 @@ func (g *guard) look(ctx context.Context, w *world.World) []world.Touch {
 		}
 		g.stand(ip, x, now)
 	}
-	if g.silence() >= kube.Silent {
+	if g.silence() >= kube.Silent || g.wasCutOff() {
 		g.probeSome()
 	}
 	if len(g.yielded) > 0 && !g.asking {
@@ -281,6 +323,16 @@ func named(w *world.World, self, egressIP string, ip netip.Addr) bool {
 // that an egress IP of one link is heard from another.
 func isThisHost(h *world.Host, mac string) bool {
 	return h != nil && (h.UplinkMAC == mac || slices.ContainsFunc(h.Links, func(l world.Link) bool { return l.MAC == mac }))
+}
+
+// mayBeOurs says whether a claim may be a node's of the cluster. On secondary links nodes do not tell each other their hardware addresses.
+func mayBeOurs(w *world.World, c listen.Claim) bool {
+	if h := w.Host(); h != nil {
+		if _, link := h.Home(c.IP); link != nil {
+			return true
+		}
+	}
+	return nodeAt(w, c.MAC) != ""
 }
 
 // nodeAt is the node of the cluster whose gateway router has a hardware address, or "".

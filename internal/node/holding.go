@@ -8,6 +8,7 @@ import (
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/world"
 )
 
 // Held is one egress IP that this node translates to and answers for.
@@ -34,6 +35,18 @@ type Conflict struct {
 // Equal compares two reports.
 func (r Report) Equal(o Report) bool {
 	return r.Owner == o.Owner && slices.Equal(r.Holding, o.Holding) && slices.Equal(r.Problems, o.Problems) && slices.Equal(r.Conflicts, o.Conflicts)
+}
+
+// of is what a report says of a node and a boot of it; its problems are said in words only.
+func (r Report) of(node, bootID string) *world.Holding {
+	h := &world.Holding{Node: node, BootID: bootID, Holds: map[string][]netip.Addr{}, Conflicts: map[string][]world.Conflict{}}
+	for _, c := range r.Conflicts {
+		h.Conflicts[c.EgressIP] = append(h.Conflicts[c.EgressIP], world.Conflict{IP: c.IP, MAC: c.MAC})
+	}
+	for _, held := range r.Holding {
+		h.Holds[held.EgressIP] = append(h.Holds[held.EgressIP], held.IP)
+	}
+	return h
 }
 
 // translates lists the egress IPs that a plan translates to.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
+
 	"github.com/egret-net/egret/internal/cni"
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/feature/all"
@@ -63,7 +65,10 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	if err := afterBoot(ctx, o, t, log); err != nil {
+	forget := func() error { return afterBoot(ctx, o, t, log) }
+	if err := backoff.RetryNotify(forget, backoff.WithContext(backoff.NewConstantBackOff(time.Second), ctx), func(err error, _ time.Duration) {
+		log.Warn("could not forget what was held before the boot; trying again", "error", err) // OVN's database may start after the agent
+	}); err != nil {
 		return fmt.Errorf("forget what was held before the boot: %w", err)
 	}
 	if err := bringUp(ctx, o, t); err != nil {
@@ -106,7 +111,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	t := &targets{
 		ovs: db, nft: rules, flow: flow.New("ovs-ofctl", o.OVSRunDir, db, log),
 		nb: ovn.NewNB(o.Northbound, ovn.Options{Log: log}), sb: ovn.NewSB(o.Southbound, ovn.Options{Log: log}),
-		link: announce.New(ctx, announce.Links{}, log), ear: listen.New(ctx, o.Config.UplinkInterface, log),
+		link: announce.New(ctx, announce.Links{}, log), ear: listen.New(ctx, map[string]string{o.Config.Bridge: o.Config.UplinkInterface}, log),
 	}
 	own := func() map[string]conntrack.Own { return ownSources(ctx, o) }
 	t.all = []plane.Plane{
@@ -272,6 +277,7 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 	go a.reports.run(ctx)
 	go a.annotations.run(ctx)
 	go a.guard.run(ctx, t.ear.Claims())
+	go a.watchStranded(ctx)
 	go a.listen(ctx, t.ovs)
 	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
 	go each(ctx, host, func() { a.readHost(ctx) })

@@ -15,10 +15,13 @@ const settled = time.Second
 
 // ears turn what BFD says into facts of the world: a node that falls silent is down at once, and up again when it has been heard for a while.
 type ears struct {
-	tell  func(node string, t world.Tunnel)
+	tell func(node string, t world.Tunnel)
+	// alone is told when all that were heard have fallen silent, and when the first of them is heard again.
+	alone func(bool)
 	after func(time.Duration, func()) (stop func() bool)
 	log   *slog.Logger
 	heard map[string]*heard // by node
+	quiet bool              // nobody is heard
 }
 
 type heard struct {
@@ -32,6 +35,9 @@ func (a *Agent) listen(ctx context.Context, db *ovs.DB) {
 	e := &ears{
 		tell: func(node string, t world.Tunnel) {
 			a.loop.Do(func(w *world.World) []world.Touch { return w.SetTunnel(node, t) })
+		},
+		alone: func(is bool) {
+			a.loop.Do(func(*world.World) []world.Touch { a.guard.alone(is); return nil })
 		},
 		after: func(d time.Duration, f func()) func() bool {
 			return time.AfterFunc(d, func() {
@@ -59,8 +65,14 @@ func (a *Agent) listen(ctx context.Context, db *ovs.DB) {
 
 // hear takes in the state of all tunnels.
 func (e *ears) hear(all []ovs.Tunnel) {
-	there := map[string]bool{}
+	there, up, down := map[string]bool{}, 0, 0
 	for _, t := range all {
+		switch stateOf(t) {
+		case world.TunnelUp:
+			up++
+		case world.TunnelDown:
+			down++
+		}
 		there[t.Node] = true
 		if e.heard[t.Node] == nil {
 			e.heard[t.Node] = &heard{}
@@ -72,6 +84,10 @@ func (e *ears) hear(all []ovs.Tunnel) {
 			e.one(node, h, world.TunnelUnknown)
 			delete(e.heard, node)
 		}
+	}
+	if quiet := up == 0 && (down > 0 || e.quiet); quiet != e.quiet {
+		e.quiet = quiet
+		e.alone(quiet)
 	}
 }
 

@@ -45,7 +45,7 @@ func (c *Cluster) configure(ctx context.Context, p *progress) error {
 
 // applyManifests applies Egret's own manifests and the cluster's DNS.
 func (c *Cluster) applyManifests(ctx context.Context, p *progress) error {
-	if c.layout.options.CNI == PTP {
+	if c.layout.options.CNI != Egret {
 		return nil
 	}
 	egret, err := egretManifests()
@@ -75,6 +75,9 @@ func (c *Cluster) completeNode(ctx context.Context, client kubernetes.Interface,
 		if err := c.await(ctx, "agents' tokens of "+n.name, issue); err != nil {
 			return err
 		}
+	}
+	if c.layout.options.CNI == None {
+		return c.await(ctx, "images of "+n.name, func(ctx context.Context) error { return imported(ctx, n) })
 	}
 	if err := c.await(ctx, "node "+n.name, func(ctx context.Context) error { return nodeReady(ctx, client, n) }); err != nil {
 		return fmt.Errorf("%w\n%s", err, c.diagnosis(n))
@@ -114,7 +117,7 @@ func (c *Cluster) waitForAPI(ctx context.Context, client kubernetes.Interface) e
 }
 
 func (c *Cluster) waitForDNS(ctx context.Context, client kubernetes.Interface, p *progress) error {
-	if c.layout.options.CNI == PTP {
+	if c.layout.options.CNI != Egret {
 		return nil
 	}
 	err := c.await(ctx, "cluster DNS", func(ctx context.Context) error {

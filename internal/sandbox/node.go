@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -99,6 +100,7 @@ func (n node) write() error {
 	files := map[string]string{
 		filepath.Join(n.etc(), "containerd.toml"):             containerdConfig(),
 		filepath.Join(n.etc(), "certs.d/_default/hosts.toml"): allRegistries,
+		filepath.Join(n.etc(), configFile):                    egretConfig(n.layout.options),
 		filepath.Join(n.etc(), "kubelet.yaml"):                kubeletConfig(n.name, n.layout.dnsIPs()),
 		filepath.Join(n.disk(), "upper/etc/hostname"):         n.name + "\n",
 		filepath.Join(n.disk(), "upper/etc/resolv.conf"):      "", // no network outside the fabric, so no name server
@@ -123,7 +125,7 @@ func (n node) write() error {
 }
 
 // installPlugins fills dir, the node's /opt/cni/bin: Debian's plugins as links, Egret's as a copy, as its installer would
-// leave it.
+// leave it. Without a pod network of the sandbox's, who installs one brings its plugin.
 func (n node) installPlugins(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -139,6 +141,9 @@ func (n node) installPlugins(dir string) error {
 			return err
 		}
 	}
+	if n.layout.options.CNI == None {
+		return nil
+	}
 	own, err := os.ReadFile(n.layout.options.bin("egret-cni"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // Up has said that it is missing
@@ -150,21 +155,29 @@ func (n node) installPlugins(dir string) error {
 }
 
 func (n node) writeSpec() error {
-	content, err := json.MarshalIndent(n.spec(), "", "  ")
+	spec, err := n.spec()
+	if err != nil {
+		return err
+	}
+	content, err := json.MarshalIndent(spec, "", "  ")
 	if err != nil {
 		return err
 	}
 	return replaceFile(n.specFile(), content, 0o644)
 }
 
-func (n node) spec() nodeinit.Spec {
+func (n node) spec() (nodeinit.Spec, error) {
 	o := n.layout.options
+	boot, err := n.bootID()
+	if err != nil {
+		return nodeinit.Spec{}, err
+	}
 	have := func(program string) bool { _, err := os.Stat(o.bin(program)); return err == nil }
 	return nodeinit.Spec{
 		Hostname: n.name,
 		Lower:    o.rootDir(),
 		Disk:     n.disk(),
-		BootID:   uuid.NewString(),
+		BootID:   boot,
 		Binds: []nodeinit.Bind{
 			{Source: n.etc(), Target: nodeEtc},
 			{Source: n.logs(), Target: "/var/log"},
@@ -178,7 +191,17 @@ func (n node) spec() nodeinit.Spec {
 		Units:   nodeUnits(n.layout, n.endpoint, n.number, n.datapath, imageFiles(o), have),
 		Env:     n.environment(),
 		Sysctls: nodeSysctls(),
+	}, nil
+}
+
+// bootID is another after each power-on. Containers see the machine's own: where a pod network runs in them it has to be the kubelet's as well, and
+// no boot of the node is told from another.
+func (n node) bootID() (string, error) {
+	if n.layout.options.CNI != None {
+		return uuid.NewString(), nil
 	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(boot)), err
 }
 
 func (n node) environment() []string {

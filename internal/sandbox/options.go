@@ -32,10 +32,12 @@ const (
 // CNI is the pod network.
 type CNI string
 
-// Pod networks. PTP is the plain reference for the time a pod takes to start: one veth a pod, no Services, no cluster DNS.
+// Pod networks. PTP is the plain reference for the time a pod takes to start: one veth a pod, no Services, no cluster DNS. None leaves nodes
+// NotReady, as other installers do: what is to be the pod network is installed by who asked for the sandbox.
 const (
 	Egret CNI = "egret"
 	PTP   CNI = "ptp"
+	None  CNI = "none"
 )
 
 const (
@@ -99,8 +101,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("gateway mode %q: want %s or %s", o.GatewayMode, Shared, Local)
 	case o.IPFamily != IPv4 && o.IPFamily != IPv6 && o.IPFamily != Dual:
 		return fmt.Errorf("IP family %q: want %s, %s or %s", o.IPFamily, IPv4, IPv6, Dual)
-	case o.CNI != Egret && o.CNI != PTP:
-		return fmt.Errorf("pod network %q: want %s or %s", o.CNI, Egret, PTP)
+	case o.CNI != Egret && o.CNI != PTP && o.CNI != None:
+		return fmt.Errorf("pod network %q: want %s, %s or %s", o.CNI, Egret, PTP, None)
 	case o.HealthcheckPort < 0 || o.HealthcheckPort > 65535:
 		return fmt.Errorf("port %d of the health service: want a TCP port, or 0 for port 9", o.HealthcheckPort)
 	case o.ReachabilityTimeout < 0:

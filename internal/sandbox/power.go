@@ -56,7 +56,7 @@ func (c *Cluster) PowerOn(ctx context.Context, name string) error {
 }
 
 func (c *Cluster) refreshAgents(ctx context.Context, n node) error {
-	if c.layout.options.CNI == PTP || c.layout.options.NoKubernetes {
+	if c.layout.options.CNI != Egret || c.layout.options.NoKubernetes {
 		return nil
 	}
 	client, err := c.Client()

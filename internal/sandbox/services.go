@@ -40,7 +40,7 @@ func nodeUnits(l layout, e endpoint, number int, datapath string, images []strin
 	for _, file := range images {
 		units = append(units, importUnit(file))
 	}
-	if l.options.CNI == PTP {
+	if l.options.CNI != Egret {
 		return units
 	}
 	units = append(units, ovsUnits(e, datapath)...)
@@ -147,7 +147,7 @@ func agentUnit(l layout, e endpoint, datapath string) nodeinit.Unit {
 			"--gateway-interface", uplink,
 			"--datapath", datapath,
 			"--metrics-address", ":" + strconv.Itoa(AgentMetricsPort),
-		}, append(networkFlags(l), probeFlags(l.options)...)...),
+		}, commonFlags(l)...),
 		Needs: []string{nodeEtc + "/node.kubeconfig", ovsSocket, nbSocket, sbSocket},
 	}
 }
@@ -159,25 +159,28 @@ func controllerUnit(l layout, e endpoint) nodeinit.Unit {
 			"--node-name", e.name,
 			"--kubeconfig", nodeEtc + "/controller.kubeconfig",
 			"--metrics-address", ":" + strconv.Itoa(ControllerMetricsPort),
-		}, append(networkFlags(l), probeFlags(l.options)...)...),
+		}, commonFlags(l)...),
 		Needs: []string{nodeEtc + "/controller.kubeconfig"},
 	}
 }
 
-func networkFlags(l layout) []string {
-	return []string{"--cluster-subnets", joined(l.pods), "--service-subnets", joined(l.service)}
+// commonFlags are those of agents and controllers.
+func commonFlags(l layout) []string {
+	return []string{"--cluster-subnets", joined(l.pods), "--service-subnets", joined(l.service), "--config-file", nodeEtc + "/" + configFile}
 }
 
-func probeFlags(o Options) []string {
-	return []string{"--egressip-node-healthcheck-port", strconv.Itoa(o.HealthcheckPort),
-		"--egressip-reachability-total-timeout", strconv.Itoa(o.ReachabilityTimeout)}
+// configFile is OVN-Kubernetes' kind of file, in nodeEtc.
+const configFile = "egret.conf"
+
+func egretConfig(o Options) string {
+	return fmt.Sprintf("[ovnkubernetesfeature]\negressip-node-healthcheck-port=%d\negressip-reachability-total-timeout=%d\n", o.HealthcheckPort, o.ReachabilityTimeout)
 }
 
 // imageFiles are the images that are loaded on every node.
 func imageFiles(o Options) []string {
 	var files []string
 	for _, ref := range image.All() {
-		if ref == image.CoreDNS() && o.CNI == PTP || ref != image.Pause() && o.NoKubernetes {
+		if ref == image.CoreDNS() && o.CNI != Egret || ref != image.Pause() && o.NoKubernetes {
 			continue
 		}
 		files = append(files, filepath.Join(o.imageDir(), ref.File))

@@ -172,7 +172,7 @@ func (c *Cluster) startAll(ctx context.Context, p *progress) error {
 }
 
 func (c *Cluster) sayMissing(p *progress) {
-	if c.layout.options.CNI == PTP {
+	if c.layout.options.CNI != Egret {
 		return
 	}
 	for _, program := range []string{"egret-node", "egret-controller", "egret-cni"} {

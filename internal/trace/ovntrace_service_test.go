@@ -17,6 +17,7 @@ import (
 var (
 	clusterIPs = []netip.Addr{netip.MustParseAddr("10.96.0.20"), netip.MustParseAddr("fd00:10:96::20")}
 	localVIPs  = []netip.Addr{netip.MustParseAddr("10.96.0.21"), netip.MustParseAddr("fd00:10:96::21")}
+	localOnly  = []netip.Addr{netip.MustParseAddr("169.254.169.3"), netip.MustParseAddr("fd69::3")}
 	emptyVIPs  = []netip.Addr{netip.MustParseAddr("10.96.0.22"), netip.MustParseAddr("fd00:10:96::22")}
 )
 
@@ -40,7 +41,17 @@ func external(name string, vips []netip.Addr, ingress int, local bool, first int
 // TestServicesAgreeWithOVN holds the load balancers of node switch and gateway router against ovn-trace, SCTP's too: for every endpoint, the port by
 // which a packet leaves node n1's zone, and whether the router's load balancer has it give the packet another source.
 func TestServicesAgreeWithOVN(t *testing.T) {
-	c := newCluster(world.SharedGateway)
+	a := servicesIn(t, world.SharedGateway)
+	neighbours(a.zones["n1"])
+	for f := range 2 {
+		a.checkServices(t, world.Family(f))
+	}
+	a.quiet(t)
+}
+
+// servicesIn is node n1's zone of a cluster with Services of every kind.
+func servicesIn(t *testing.T, mode world.GatewayMode) *agreement {
+	c := newCluster(mode)
 	c.each(func(w *world.World) {
 		w.SetService(external("cluster", clusterIPs, 70, false, 30080, compiletest.PodIPs(0, 1), compiletest.PodIPs(1, 2)))
 		w.SetService(external("local", localVIPs, 71, true, 30090, compiletest.PodIPs(0, 1), compiletest.PodIPs(1, 2)))
@@ -48,9 +59,21 @@ func TestServicesAgreeWithOVN(t *testing.T) {
 	})
 	a := &agreement{plans: c.plans(), zones: map[string]*ovntest.Env{}}
 	a.start(t, "n1")
-	neighbours(a.zones["n1"])
+	return a
+}
+
+// TestLocalOnlyAgreesWithOVN: in local gateway mode the host sends the clients of policy Local in by its management port.
+func TestLocalOnlyAgreesWithOVN(t *testing.T) {
+	a := servicesIn(t, world.LocalGateway)
 	for f := range 2 {
-		a.checkServices(t, world.Family(f))
+		client, node := compiletest.EgressAddr(60)[f], compiletest.Node(1).HostAddrs[f]
+		for i, proto := range transports {
+			for _, port := range []uint16{uint16(30090 + i), uint16(30100 + i)} {
+				ends := trace.Arrive(a.plans, "n1", trace.Packet{Src: client, Dst: node, Proto: proto, DstPort: port})
+				sent := trace.Packet{Src: client, Dst: localOnly[f], Proto: proto, DstPort: port}
+				a.compareFirst(t, sent, ends, hostEntrance())
+			}
+		}
 	}
 	a.quiet(t)
 }
@@ -95,6 +118,11 @@ type entrance struct{ datapath, port, from, to string }
 func podEntrance(p *world.Pod) entrance {
 	a := compiletest.Attachment(p)
 	return entrance{"n1", a.LSP(), a.MAC, world.MAC(world.Nth(compiletest.Node(1).Subnets[0], 1))}
+}
+
+func hostEntrance() entrance {
+	s := compiletest.Node(1).Subnets[0]
+	return entrance{"n1", "k8s-n1", world.MAC(world.Nth(s, 2)), world.MAC(world.Nth(s, 1))}
 }
 
 func uplinkEntrance() entrance {

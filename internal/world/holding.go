@@ -6,10 +6,13 @@ import (
 	"slices"
 )
 
-// Holds says whether a node holds an egress IP: it says so itself, and has not been rebooted since.
+// Holds says whether a node holds an egress IP: it says so itself, and has not been rebooted since. Of itself a node knows without asking.
 func (w *World) Holds(node, egressIP string, ip netip.Addr) bool {
 	w.saw(KindHolders, egressIP)
 	h, n := w.holdings[node], w.nodes[node]
+	if node == w.Self && w.own != nil {
+		h = w.own
+	}
 	return h != nil && n != nil && h.BootID == n.BootID && slices.Contains(h.Holds[egressIP], ip)
 }
 
@@ -18,9 +21,12 @@ func (w *World) Holders(egressIP string, ip netip.Addr) []string {
 	w.saw(KindHolders, egressIP)
 	var out []string
 	for node := range w.holdings {
-		if w.Holds(node, egressIP, ip) {
+		if node != w.Self && w.Holds(node, egressIP, ip) {
 			out = append(out, node)
 		}
+	}
+	if w.Holds(w.Self, egressIP, ip) {
+		out = append(out, w.Self)
 	}
 	slices.Sort(out)
 	return out
@@ -93,6 +99,20 @@ func (w *World) DelYielded(c Claim) []Touch {
 	return []Touch{{KindHolders, c.EgressIP}}
 }
 
+// SetOwn replaces what this node knows that it holds, before Kubernetes tells and whatever it tells: the way through the API server is long at times,
+// and this node's pods must not wait for it.
+func (w *World) SetOwn(h *Holding) []Touch {
+	old := w.own
+	if old == nil {
+		old = w.holdings[w.Self]
+	}
+	w.own = h
+	return holdersTouched(old, h)
+}
+
+// Own is what was last set; nil before. It does not record.
+func (w *World) Own() *Holding { return w.own }
+
 // SetHolding replaces what a node says it holds.
 func (w *World) SetHolding(h *Holding) []Touch {
 	old := w.holdings[h.Node]
@@ -134,7 +154,13 @@ func (w *World) Conflicts(node, egressIP string) []Conflict {
 }
 
 // touchHolder touches every EgressIP that a node says it holds: whether that counts depends on the node.
-func (w *World) touchHolder(node string) []Touch { return holdersTouched(w.holdings[node], nil) }
+func (w *World) touchHolder(node string) []Touch {
+	t := holdersTouched(w.holdings[node], nil)
+	if node == w.Self {
+		t = append(t, holdersTouched(w.own, nil)...)
+	}
+	return t
+}
 
 // holdersTouched are the EgressIPs about which a node says something else than before; with nil for either, all that it speaks of.
 func holdersTouched(old, new *Holding) []Touch {

@@ -29,3 +29,21 @@ func TestRebootedNodeHoldsNothing(t *testing.T) {
 		t.Errorf("touched %v, problem %q", got, w.Problem("n2", "prod"))
 	}
 }
+
+// TestOwnWordCounts: what this node knows of itself is true whatever Kubernetes says of it, but not after a reboot.
+func TestOwnWordCounts(t *testing.T) {
+	ip := netip.MustParseAddr("172.18.0.33")
+	w := world.New("n1", &world.Config{})
+	w.SetNode(&world.Node{Name: "n1", BootID: "one"})
+	holds := &world.Holding{Node: "n1", BootID: "one", Holds: map[string][]netip.Addr{"prod": {ip}}}
+	if got := w.SetOwn(holds); !slices.Contains(got, world.Touch{Kind: world.KindHolders, Key: "prod"}) || !slices.Equal(w.Holders("prod", ip), []string{"n1"}) {
+		t.Errorf("touched %v, holders are %v", got, w.Holders("prod", ip))
+	}
+	w.SetHolding(&world.Holding{Node: "n1", BootID: "one"}) // late news
+	if !w.Holds("n1", "prod", ip) || len(w.Holders("prod", ip)) != 1 {
+		t.Error("late news of itself counts for this node")
+	}
+	if got := w.SetNode(&world.Node{Name: "n1", BootID: "two"}); !slices.Contains(got, world.Touch{Kind: world.KindHolders, Key: "prod"}) || w.Holds("n1", "prod", ip) {
+		t.Errorf("touched %v and holds %v after a reboot", got, w.Holds("n1", "prod", ip))
+	}
+}

@@ -22,6 +22,7 @@ type World struct {
 	selecting   map[string][]*EgressIP  // by namespace, in order of precedence
 	demands     map[string]*demands     // by namespace, of those that somebody asked about
 	holdings    map[string]*Holding     // by node
+	own         *Holding                // this node's, by its own knowledge; nil until it has any
 	lingering   map[string][]netip.Addr // by EgressIP
 	yielded     map[Claim]string        // to which node
 	tunnels     map[string]Tunnel       // by node

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,8 +36,11 @@ func (c *cluster) createPods(ctx context.Context, pods []*corev1.Pod) error {
 	})
 }
 
-// removePods removes the pods with these labels at once.
+// removePods removes the pods with these labels at once. The API server gives a request up after a minute: what it has not removed by then needs
+// another.
 func (c *cluster) removePods(ctx context.Context, space, selector string) error {
 	now := int64(0)
-	return c.core.CoreV1().Pods(space).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: selector})
+	return until(ctx, 5*time.Minute, time.Second, func() error {
+		return c.core.CoreV1().Pods(space).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: selector})
+	})
 }

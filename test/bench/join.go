@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -9,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/egret-net/egret/api/v1"
 )
@@ -19,6 +21,9 @@ const (
 	joinLabel = "bench-join"
 )
 
+// joinSteps are how many pods are selected, one step after the other.
+var joinSteps = [...]int{10, 1000, 5000}
+
 // joinTimes are how long one more pod takes, by how many are selected already.
 type joinTimes struct {
 	podNode, hostWritten, host, packet sample
@@ -26,7 +31,8 @@ type joinTimes struct {
 }
 
 // joins times how long a pod takes to join an EgressIP that selects 10, 1,000 and 5,000 pods already: a running pod gets the label
-// that selects it, and its own node and the hosting one must have it, until its packets have the egress IP.
+// that selects it, and its own node and the hosting one must have it, until its packets have the egress IP. All pods are there from the start,
+// so that the API server and Kubernetes' controllers have the same to do at each step.
 func joins(ctx context.Context, l *lab) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -68,22 +74,25 @@ func (s *scene) joins(ctx context.Context, l *lab, nodes []*fakeNode) error {
 	var pods []*corev1.Pod
 	for _, n := range nodes {
 		for i := range podsANode {
-			pods = append(pods, fakePod(namespace, n, i, map[string]string{joinLabel: "yes"}))
+			pods = append(pods, fakePod(namespace, n, i, map[string]string{joinLabel: joinGroup(len(pods))}))
 		}
+	}
+	if err := s.createPods(ctx, pods); err != nil {
+		return err
 	}
 	ip := netip.MustParseAddr("172.18.0.240")
 	e := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: joinName}}
 	e.Spec.EgressIPs = []string{ip.String()}
 	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
-	e.Spec.PodSelector.MatchLabels = map[string]string{joinLabel: "yes"}
+	e.Spec.PodSelector = joiners(joinSteps[0])
 	if err := s.createEgressIP(ctx, e); err != nil {
 		return err
 	}
 	var all []*joinTimes
 	var before []count
-	for _, n := range []int{10, 1000, 5000} {
+	for _, n := range joinSteps {
 		l.say("join: %d pods", n)
-		if err := s.createPods(ctx, pods[:n]); err != nil {
+		if err := s.selectPods(ctx, joinName, joiners(n)); err != nil {
 			return err
 		}
 		t, err := s.joinAt(ctx, l, n, ip)
@@ -99,6 +108,36 @@ func (s *scene) joins(ctx context.Context, l *lab, nodes []*fakeNode) error {
 	}
 	reportJoins(l, all[0], all[2])
 	return nil
+}
+
+// joinGroup is the label of the i-th pod: the least step that selects it.
+func joinGroup(i int) string {
+	for _, n := range joinSteps {
+		if i < n {
+			return fmt.Sprint(n)
+		}
+	}
+	return ""
+}
+
+// joiners selects the first n pods, and the one that joins.
+func joiners(n int) metav1.LabelSelector {
+	values := []string{"yes"}
+	for _, step := range joinSteps {
+		if step <= n {
+			values = append(values, fmt.Sprint(step))
+		}
+	}
+	return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: joinLabel, Operator: metav1.LabelSelectorOpIn, Values: values}}}
+}
+
+// selectPods gives an EgressIP another pod selector.
+func (c *cluster) selectPods(ctx context.Context, name string, selector metav1.LabelSelector) error {
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"podSelector": selector}})
+	if err != nil {
+		return err
+	}
+	return c.egret.EgressIP.Patch(types.MergePatchType).Resource("egressips").Name(name).Body(patch).Do(ctx).Error()
 }
 
 // joinAt waits until n pods are in the hosting node's set, and measures one more.

@@ -20,7 +20,7 @@ func plannedMoves(ctx context.Context, l *lab) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx))) }()
 	l.say("planned-move: %d runs", l.runs)
-	m, err := s.plannedMoves(ctx, l.runs)
+	m, err := s.plannedMoves(ctx, l)
 	name := "planned-move/" + s.probe()
 	for _, r := range []result{
 		{name: name + "/failed-connections", runs: m.failed, none: true},
@@ -39,7 +39,7 @@ func plannedMoves(ctx context.Context, l *lab) (err error) {
 // moves are what planned moves cost: connections, and milliseconds.
 type moves struct{ failed, quietFailed, gap, quiet, ready sample }
 
-func (s *site) plannedMoves(ctx context.Context, runs int) (moves, error) {
+func (s *site) plannedMoves(ctx context.Context, l *lab) (moves, error) {
 	var m moves
 	traffic, err := receive(s.outside.Name)
 	if err != nil {
@@ -56,45 +56,58 @@ func (s *site) plannedMoves(ctx context.Context, runs int) (moves, error) {
 		return m, err
 	}
 	defer connections.stop()
-	for i := range runs {
-		if err := s.plannedMove(ctx, traffic, connections, &m); err != nil {
+	for i := range l.runs {
+		story, err := s.plannedMove(ctx, traffic, connections, &m)
+		if err != nil {
 			return m, fmt.Errorf("run %d: %w", i, err)
 		}
+		l.say("planned-move: %s", story)
 	}
 	return m, nil
 }
 
-// plannedMove is one, after a time of quiet as long.
-func (s *site) plannedMove(ctx context.Context, traffic *receiver, connections *ties, m *moves) error {
+// plannedMove is one, after a time of quiet as long; story is for the log.
+func (s *site) plannedMove(ctx context.Context, traffic *receiver, connections *ties, m *moves) (story string, err error) {
 	if err := errors.Join(s.egressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name), connections.steady(ctx, time.Now(), s.ips...)); err != nil {
-		return err
+		return "", err
 	}
 	where, err := s.held(ctx, time.Minute)
 	if err != nil {
-		return err
+		return "", err
 	}
 	begin := time.Now()
 	gap, err := traffic.longestGap(ctx, watched)
 	if err != nil {
-		return err
+		return "", err
 	}
 	m.quiet.addTime(gap)
 	begin, quiet := time.Now(), begin
 	if err := s.labelEgress(ctx, where[s.ips[0]], false); err != nil {
-		return err
+		return "", err
 	}
 	ready := make(chan error, 1)
 	go func() { ready <- s.leaves(ctx, where, begin, m) }()
 	gap, err = traffic.longestGap(ctx, watched)
 	if err := errors.Join(err, <-ready); err != nil {
-		return err
+		return "", err
 	}
 	m.gap.addTime(gap)
 	time.Sleep(patience) // the last attempts have their answer
 	all := connections.since(quiet)
 	m.quietFailed.add(float64(failed(before(all, begin))))
 	m.failed.add(float64(failed(connections.since(begin))))
-	return nil
+	return fmt.Sprintf("away from %s: longest gap %s, connections that failed started after %v", where[s.ips[0]], gap, failures(connections.since(begin), begin)), nil
+}
+
+// failures are when the attempts that failed started, since begin.
+func failures(all []attempt, begin time.Time) []time.Duration {
+	var out []time.Duration
+	for _, a := range all {
+		if !a.source.IsValid() {
+			out = append(out, a.start.Sub(begin).Round(time.Millisecond))
+		}
+	}
+	return out
 }
 
 // leaves waits until the address is held elsewhere than it was.

@@ -12,22 +12,33 @@ import (
 	"github.com/egret-net/egret/internal/sandbox/image"
 )
 
-// invalidSegments is a server that sends TCP segments with wrong sequence numbers; the spec about them has an image for it.
-const invalidSegments = "regression-issue-74839"
+const (
+	// invalidSegments is a server that sends TCP segments with wrong sequence numbers; the spec about them has an image for it.
+	invalidSegments = "regression-issue-74839"
+	testServer      = "conformance-agnhost"
+)
 
-// standIns are images of the nodes that can be had under a name of the suite's, by the last part of that name. The agnhost image is a small Debian
-// with glibc's resolver, dig and the usual tools beside the test server, so it serves for the others, too.
+// standIns are images of the nodes that can be had under a name of the suite's, by the last part of that name. The test server's is a small Debian
+// with glibc's resolver, dig and the usual tools beside it, so it serves for others, too.
 func standIns() map[string]string {
 	return map[string]string{
-		"agnhost": image.Agnhost().Name, "glibc-dns-testing": image.Agnhost().Name, "busybox": image.Agnhost().Name,
-		"pause": image.Pause().Name, invalidSegments: "localhost/" + invalidSegments + ":latest",
+		"agnhost": local(testServer), "glibc-dns-testing": local(testServer), "busybox": local(testServer),
+		"pause": image.Pause().Name, invalidSegments: local(invalidSegments),
 	}
 }
 
+func local(name string) string { return "localhost/" + name + ":latest" }
+
 // provideImages gives images of the sandbox the names that the suite knows them by, on every node.
 func (s suite) provideImages(ctx context.Context) error {
-	if err := s.importServer(ctx); err != nil {
+	images, err := s.ownImages(ctx)
+	if err != nil {
 		return err
+	}
+	for _, i := range images {
+		if err := s.importImage(ctx, i); err != nil {
+			return fmt.Errorf("%s: %w", i.Name, err)
+		}
 	}
 	list, err := exec.CommandContext(ctx, s.bin("e2e.test"), "--list-images").Output()
 	if err != nil {
@@ -51,19 +62,38 @@ func (s suite) provideImages(ctx context.Context) error {
 	return nil
 }
 
-// importServer makes the image of invalidSegments and loads it on every node, which see the folder of the binaries.
-func (s suite) importServer(ctx context.Context) error {
-	file, err := os.Create(s.bin(invalidSegments + ".tar"))
+// ownImages are those that only the suite needs: the test server with what its image has in Kubernetes' build and the sandbox does without, a DNS server and
+// a certificate, and the server of invalid segments.
+func (s suite) ownImages(ctx context.Context) ([]image.Image, error) {
+	module, err := exec.CommandContext(ctx, "go", "list", "-C", "sandbox/controlplane", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
+	if err != nil {
+		return nil, fmt.Errorf("find the module k8s.io/kubernetes (run this from the repository's top folder): %w", err)
+	}
+	certificates := filepath.Join(strings.TrimSpace(string(module)), "test/images/agnhost/porter")
+	server, err := image.AgnhostImage(filepath.Join(s.sandbox.CacheDir, "root"), s.sandbox.BinDir,
+		image.File{Path: "/coredns", Mode: 0o755, Source: s.bin("coredns")},
+		image.File{Path: "/localhost.crt", Mode: 0o644, Source: filepath.Join(certificates, "localhost.crt")},
+		image.File{Path: "/localhost.key", Mode: 0o644, Source: filepath.Join(certificates, "localhost.key")})
+	if err != nil {
+		return nil, err
+	}
+	server.Name = local(testServer)
+	program := "/" + invalidSegments
+	return []image.Image{server, {
+		Name: local(invalidSegments), Entrypoint: []string{program},
+		Files: []image.File{{Path: program, Mode: 0o755, Source: s.bin(invalidSegments)}},
+	}}, nil
+}
+
+// importImage loads an image on every node, which all see the folder of the binaries.
+func (s suite) importImage(ctx context.Context, i image.Image) error {
+	file, err := os.CreateTemp(s.sandbox.BinDir, "image-*.tar")
 	if err != nil {
 		return err
 	}
+	defer os.Remove(file.Name())
 	defer file.Close()
-	program := "/" + invalidSegments
-	err = image.Write(file, image.Image{
-		Name: standIns()[invalidSegments], Entrypoint: []string{program},
-		Files: []image.File{{Path: program, Mode: 0o755, Source: s.bin(invalidSegments)}},
-	})
-	if err != nil {
+	if err := image.Write(file, i); err != nil {
 		return err
 	}
 	return s.onNodes(ctx, "images", "import", filepath.Join("/opt/egret/bin", filepath.Base(file.Name())))

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -103,14 +102,11 @@ func (f *faults) power(e egressIP) {
 		f.t.Fatal(err)
 	}
 	f.t.Logf("%v before power-off of %s", f.sources(begin.Add(-time.Second)), hosting)
-	moved := within(f.t, notReadyTimeout, func() error { return f.away(e, hosting) })
+	moved := within(f.t, notReadyTimeout, func() error { return e.notOn(hosting) })
 	f.t.Logf("%v in %s until moved to %v", f.sources(begin), moved.Round(time.Millisecond), e.ready())
 	f.seen.flowing(f.c, f.n, others, time.Now(), notReadyTimeout)
 	f.note("power-off", f.seen.lost(begin.Add(-time.Second)))
-	if err := f.c.PowerOn(f.t.Context(), hosting); err != nil {
-		f.t.Fatal(err)
-	}
-	within(f.t, podsTimeout, func() error { return f.c.isReady(hosting) })
+	f.c.powerOn(f.t, hosting)
 	f.seen.flowing(f.c, f.n, f.pods, time.Now(), podsTimeout)
 }
 
@@ -132,18 +128,4 @@ func (f *faults) hosting(e egressIP) string {
 		name = max(name, node)
 	}
 	return name
-}
-
-// away is nil if a node hosts nothing of an EgressIP, and all its addresses are held.
-func (f *faults) away(e egressIP, node string) error {
-	o, err := e.get()
-	if err != nil {
-		return err
-	}
-	for ip, at := range nodesOf(o) {
-		if at == node {
-			return fmt.Errorf("%s is still on node %s", ip, node)
-		}
-	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -188,10 +189,7 @@ func TestPowerCycle(t *testing.T) {
 	t.Cleanup(func() { _ = c.PowerOn(context.Background(), h.from.Name) })
 	h.e.readyOn(h.to)
 	h.asked.onlyHolders(h.e)
-	if err := c.PowerOn(t.Context(), h.from.Name); err != nil {
-		t.Fatal(err)
-	}
-	within(t, podsTimeout, func() error { return c.isReady(h.from.Name) })
+	c.powerOn(t, h.from.Name)
 	h.e.readyOn(h.to)
 	h.asked.onlyHolders(h.e)
 	h.arrive("a", "b")
@@ -199,31 +197,40 @@ func TestPowerCycle(t *testing.T) {
 	h.seen.onlyFrom(h.namespace, h.ips)
 }
 
-// TestAddressInUse: a machine outside has an egress IP already. That is said and told of, and ends when the machine gives it up.
+// TestAddressInUse: a machine outside has an egress IP already, on the primary network or on a secondary one. That is said and told of, and ends when the
+// machine gives it up.
 func TestAddressInUse(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1])
-	for _, ip := range c.number(90) {
-		t.Run(ip.String(), func(t *testing.T) {
-			c.on(t, c.hosts[1].Name, "ip", "addr", "add", netip.PrefixFrom(ip, ip.BitLen()).String(), "dev", "eth0", "nodad")
-			remove := func() {
-				_, _ = c.feed(context.Background(), c.hosts[1].Name, nil, "ip", "addr", "del", netip.PrefixFrom(ip, ip.BitLen()).String(), "dev", "eth0")
-			}
-			t.Cleanup(remove)
-			e := c.egressIP(t, "in-use", []netip.Addr{ip}, n.itself(), metav1.LabelSelector{})
-			o := e.until(v1.ConditionAddressConflict, metav1.ConditionTrue, v1.ReasonAddressInUse)
-			e.tells(v1.EventAddressInUse, "02:e6:ac:12:00:65")
-			t.Log(o.Status.Conditions)
-			remove()
-			within(t, podsTimeout, func() error {
-				o, err := e.get()
-				if err != nil || meta.IsStatusConditionFalse(o.Status.Conditions, v1.ConditionAddressConflict) {
-					return err
+	for _, x := range []struct {
+		dev, mac string // of the machine
+		ips      []netip.Addr
+	}{{"eth0", "02:e6:ac:12:00:65", c.number(90)}, {link, "02:e6:ac:12:01:65", c.secondaryNumber(90)}} {
+		for _, ip := range x.ips {
+			t.Run(ip.String(), func(t *testing.T) {
+				t.Parallel()
+				c.on(t, c.hosts[1].Name, "ip", "addr", "add", netip.PrefixFrom(ip, ip.BitLen()).String(), "dev", x.dev, "nodad")
+				remove := func() {
+					_, _ = c.feed(context.Background(), c.hosts[1].Name, nil, "ip", "addr", "del", netip.PrefixFrom(ip, ip.BitLen()).String(), "dev", x.dev)
 				}
-				return fmt.Errorf("conditions are %+v", o.Status.Conditions)
+				t.Cleanup(remove)
+				e := c.egressIP(t, "in-use-"+strings.ReplaceAll(ip.String(), ":", "-"), []netip.Addr{ip}, n.itself(), metav1.LabelSelector{})
+				within(t, podsTimeout, func() error { return e.conflicted(metav1.ConditionTrue) })
+				e.tells(v1.EventAddressInUse, x.mac)
+				remove()
+				within(t, podsTimeout, func() error { return e.conflicted(metav1.ConditionFalse) })
+				e.ready()
 			})
-			e.ready()
-		})
+		}
 	}
+}
+
+// conflicted is nil if the condition AddressConflict has this status.
+func (e egressIP) conflicted(want metav1.ConditionStatus) error {
+	o, err := e.get()
+	if err != nil || meta.IsStatusConditionPresentAndEqual(o.Status.Conditions, v1.ConditionAddressConflict, want) {
+		return err
+	}
+	return fmt.Errorf("AddressConflict is not %s: conditions are %+v", want, o.Status.Conditions)
 }

@@ -23,8 +23,9 @@ const (
 
 // place is where connections come from.
 type place struct {
-	name string
-	get  func(ctx context.Context, urls []string) ([]string, error)
+	name    string
+	get     func(ctx context.Context, urls []string) ([]string, error)
+	explain func(endpoint) string // what decides about its packets
 }
 
 // endpoint is where connections go to: an HTTP server whose /clientip answers with the client's address:port.
@@ -47,7 +48,8 @@ type fromTo struct {
 
 func (n *namespace) from(pod string) from {
 	get := func(ctx context.Context, urls []string) ([]string, error) { return n.curl(ctx, pod, urls) }
-	return from{n.t, place{"pod " + n.name + "/" + pod + " on " + n.at[pod], get}}
+	explain := func(to endpoint) string { return n.explain(pod, to) }
+	return from{n.t, place{"pod " + n.name + "/" + pod + " on " + n.at[pod], get, explain}}
 }
 
 func (c *cluster) from(t *testing.T, m sandbox.Member) from {
@@ -62,7 +64,7 @@ func (c *cluster) from(t *testing.T, m sandbox.Member) from {
 		}
 		return answers, nil
 	}
-	return from{t, place{m.Name, get}}
+	return from{t, place{m.Name, get, func(endpoint) string { return "" }}}
 }
 
 func fetch(ctx context.Context, client *http.Client, url string) (string, error) {
@@ -159,7 +161,14 @@ func (f fromTo) arrivesAs(want ...netip.Addr) {
 // soonArrivesAs is for the first look after a change.
 func (f fromTo) soonArrivesAs(want ...netip.Addr) {
 	f.t.Helper()
+	ok := false
+	defer func() {
+		if !ok {
+			f.t.Log(f.from.from.explain(f.to))
+		}
+	}()
 	within(f.t, soon, func() error { return f.check(want) })
+	ok = true
 }
 
 // spreadsOver says that many connections arrive with these sources, all of them and no other.

@@ -5,11 +5,14 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/egret-net/egret/internal/sandbox"
 )
 
 // TestPathMTU: a router outside says that a pod's packets are too big. That reaches the pod wherever it is, and whoever translated its
@@ -26,14 +29,14 @@ func TestPathMTU(t *testing.T) {
 		part{"Upload", func(t *testing.T, n *namespace) { uploads(t, n, far) }},
 		part{"PolicyCluster", func(t *testing.T, n *namespace) {
 			port := n.nodePort("cluster", map[string]string{"role": "plain"}, corev1.ServiceExternalTrafficPolicyCluster)
-			n.downloads(far, c.nodes[0].IPs, port)
-			n.downloads(far, c.nodes[1].IPs, port)
+			n.downloads(far, c.translatesErrors(t, c.nodes[0].IPs), port)
+			n.downloads(far, c.translatesErrors(t, c.nodes[1].IPs), port)
 		}},
 		part{"PolicyLocal", func(t *testing.T, n *namespace) {
 			n.downloads(far, c.nodes[1].IPs, n.nodePort("local", map[string]string{"role": "plain"}, corev1.ServiceExternalTrafficPolicyLocal))
 		}},
 		part{"PolicyClusterOfSelected", func(t *testing.T, n *namespace) {
-			n.downloads(far, c.nodes[1].IPs, n.nodePort("selected", web, corev1.ServiceExternalTrafficPolicyCluster))
+			n.downloads(far, c.translatesErrors(t, c.nodes[1].IPs), n.nodePort("selected", web, corev1.ServiceExternalTrafficPolicyCluster))
 		}},
 		part{"PolicyLocalOfSelected", func(t *testing.T, n *namespace) {
 			port := n.nodePort("selected-local", web, corev1.ServiceExternalTrafficPolicyLocal)
@@ -41,6 +44,17 @@ func TestPathMTU(t *testing.T) {
 			n.downloads(far, c.nodes[2].IPs, port)
 		}},
 	)
+}
+
+// translatesErrors are the addresses where OVS brings errors back to who is behind a connection with a translated source. The userspace datapath of OVS 3.5
+// writes over the first bytes of the inner source address when it translates the source of an ICMPv6 error, in shared gateway mode the gateway
+// router's: the pod that gets the error does not know that connection.
+func (c *cluster) translatesErrors(t *testing.T, ips []netip.Addr) []netip.Addr {
+	if c.Datapath() != "netdev" || c.Options().GatewayMode != sandbox.Shared {
+		return ips
+	}
+	t.Log("IPv6 left out: OVS' userspace datapath")
+	return slices.DeleteFunc(slices.Clone(ips), netip.Addr.Is6)
 }
 
 // uploads are of connections that pods open: with their node's address, and with an egress IP that is on another node, or on the same.

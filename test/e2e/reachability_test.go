@@ -37,10 +37,7 @@ func TestSilentNode(t *testing.T) {
 		}
 		n.from(survivor).to(family4or6(c.outside(0), ips[0])).soonArrivesAs(ips...)
 		moved := e.ready()
-		if err := c.PowerOn(t.Context(), hosting); err != nil {
-			t.Fatal(err)
-		}
-		within(t, podsTimeout, func() error { return c.isReady(hosting) })
+		c.powerOn(t, hosting)
 		if after := e.ready(); !maps.Equal(moved, after) {
 			t.Errorf("moved from %v to %v when %s came back", moved, after, hosting)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,18 +74,23 @@ func (c *cluster) settledRules(t *testing.T, node string) rules {
 	return nil
 }
 
-// TestRulesDoNotGrow selects one pod, then twenty more: only members of sets are added.
+// TestRulesDoNotGrow selects a pod for an EgressIP on the primary network and one for another on a second link, then twenty more for each: only members of
+// sets are added.
 func TestRulesDoNotGrow(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1])
 	fake := c.fakeNode(t)
-	n.runs(pod{name: "a", node: c.nodes[0]}, pod{name: "b", node: c.nodes[1]})
-	n.pretend(fake, "first", 200)
-	c.egressIP(t, "rules", c.number(50), n.itself(), metav1.LabelSelector{}).ready()
+	second := map[string]string{"app": "second"}
+	n.runs(pod{name: "a", node: c.nodes[0], labels: web}, pod{name: "b", node: c.nodes[1], labels: web}, pod{name: "c", node: c.nodes[0], labels: second})
+	n.pretend(pod{name: "first", labels: web}, fake, 200)
+	n.pretend(pod{name: "first-second", labels: second}, fake, 100)
+	c.egressIP(t, "rules", c.number(50), n.itself(), selects(web)).ready()
+	c.egressIP(t, "rules-second", c.secondaryNumber(54), n.itself(), selects(second)).ready()
 	n.from("a").to(c.outside(0)).soonArrivesAs(c.number(50)...)
+	n.from("c").to(c.beside(0)).soonArrivesAs(c.secondaryNumber(54)...)
 	for _, node := range c.nodes[:2] {
-		within(t, soon, func() error { return c.member(node.Name, 200) })
+		within(t, soon, func() error { return c.members(node.Name, 100, 200) })
 	}
 	c.alone(t)
 	before := map[string]rules{}
@@ -92,13 +98,14 @@ func TestRulesDoNotGrow(t *testing.T) {
 		before[node.Name] = c.settledRules(t, node.Name)
 	}
 	for i := range 20 {
-		n.pretend(fake, fmt.Sprint("more-", i), 201+i)
+		n.pretend(pod{name: fmt.Sprint("more-", i), labels: web}, fake, 201+i)
+		n.pretend(pod{name: fmt.Sprint("more-second-", i), labels: second}, fake, 101+i)
 	}
-	within(t, soon, func() error { return c.member(c.nodes[1].Name, 220) })
+	within(t, soon, func() error { return c.members(c.nodes[1].Name, 120, 220) })
 	for _, node := range c.nodes[:2] {
 		after := c.rules(t, node.Name)
 		if !maps.Equal(before[node.Name], after) {
-			t.Errorf("node %s with 20 more pods selected: have %v, before %v", node.Name, after, before[node.Name])
+			t.Errorf("node %s with 20 more pods selected for each: have %v, before %v", node.Name, after, before[node.Name])
 		}
 	}
 	t.Logf("rules of the hosting node: %v", before[c.nodes[1].Name])
@@ -121,9 +128,9 @@ func (c *cluster) fakeNode(t *testing.T) string {
 }
 
 // pretend makes a pod whose annotation says that it runs with this number in a pod subnet that no node has.
-func (n *namespace) pretend(node, name string, number int) {
+func (n *namespace) pretend(p pod, node string, number int) {
 	n.t.Helper()
-	o := n.object(pod{name: name})
+	o := n.object(p)
 	o.Spec.NodeName = node
 	var ips []string
 	for _, ip := range n.c.nodes[0].IPs {
@@ -147,14 +154,20 @@ func pretended(v4 bool, number int) string {
 	return fmt.Sprint("fd00:10:244:99::", number)
 }
 
-// member is nil if the pretended pod with this number is in a set of the hosting node.
-func (c *cluster) member(node string, number int) error {
+// members is nil if the pretended pods with these numbers are in sets of the hosting node.
+func (c *cluster) members(node string, numbers ...int) error {
 	if node != c.nodes[1].Name {
 		return nil
 	}
 	out, err := c.feed(context.Background(), node, nil, "ovn-nbctl", "--bare", "--columns=addresses", "list", "Address_Set")
-	if ip := pretended(c.nodes[0].IPs[0].Is4(), number); err == nil && !strings.Contains(out, ip) {
-		err = fmt.Errorf("node %s has no set with %s", node, ip)
+	if err != nil {
+		return err
 	}
-	return err
+	have := strings.Fields(out)
+	for _, number := range numbers {
+		if ip := pretended(c.nodes[0].IPs[0].Is4(), number); !slices.Contains(have, ip) {
+			return fmt.Errorf("node %s has no set with %s", node, ip)
+		}
+	}
+	return nil
 }

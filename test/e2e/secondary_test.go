@@ -107,6 +107,7 @@ func TestSecondary(t *testing.T) {
 		part{"OneLinkAnswers", func(t *testing.T, n *namespace) { s.part(t, n).oneLinkAnswers() }},
 		part{"AddressTaken", func(t *testing.T, n *namespace) { s.part(t, n).addressTaken() }},
 		part{"StrictReversePath", func(t *testing.T, n *namespace) { s.part(t, n).strictReversePath() }},
+		part{"ForwardingOfAll", func(t *testing.T, n *namespace) { s.part(t, n).forwardingOfAll() }},
 		part{"RuleOfSomebodyElse", func(t *testing.T, n *namespace) { s.part(t, n).ruleOfSomebodyElse() }},
 		part{"RoutesFollow", func(t *testing.T, n *namespace) { s.part(t, n).routesFollow() }},
 	)
@@ -179,6 +180,22 @@ func (s second) strictReversePath() {
 			s.n.from(p).to(family4or6(s.c.outside(0), s.ips[0])).arrivesAs(s.ips...)
 		}
 	}
+}
+
+// forwardingOfAll is IPv6's one setting for all links, which the agent has made: it is put back at once, for it is ours.
+func (s second) forwardingOfAll() {
+	const file = "/proc/sys/net/ipv6/conf/all/forwarding"
+	if s.ips[len(s.ips)-1].Is4() {
+		return
+	}
+	s.on(1, "echo 0 > "+file)
+	within(s.T, soon, func() error {
+		if have := s.on(1, "cat "+file); strings.TrimSpace(have) != "1" {
+			return fmt.Errorf("%s is %s", file, have)
+		}
+		return nil
+	})
+	s.leave()
 }
 
 // ruleOfSomebodyElse stands where ours do, and stays.
@@ -267,7 +284,7 @@ func TestSecondaryFaults(t *testing.T) {
 			nowhere, ""},
 	} {
 		if f.name == "Forwarding" && !s.ips[0].Is4() {
-			continue // IPv6 has one setting for all links, and that is the agent's
+			continue // IPv6 has one setting for all links: see forwardingOfAll
 		}
 		if f.name == "Down" && !s.ips[0].Is4() {
 			f.says = nowhere // the kernel takes a link's IPv6 addresses away when it goes down
@@ -324,6 +341,7 @@ func TestSecondaryLinkDeleted(t *testing.T) {
 	defer s.reboot(name)
 	s.on(2, "ip link del "+link)
 	s.e.readyOn(s.c.nodes[1])
+	s.e.tells(v1.EventMoved, "from "+name+" (NotInNetwork")
 	s.leave()
 }
 

@@ -25,7 +25,7 @@ func suites() []suite {
 }
 
 func main() {
-	limit := flag.Duration("timeout", 30*time.Minute, "of the whole machine")
+	limit := flag.Duration("timeout", time.Hour, "of the whole machine")
 	only := flag.String("run", "", "in place of each package's own choice of tests, as go test -run")
 	packages := flag.String("package", "", "only packages with this in their path")
 	flag.Parse()

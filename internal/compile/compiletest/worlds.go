@@ -174,6 +174,9 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		return func(w *world.World) []world.Touch { return w.DelEgressIP(fmt.Sprint("e", i%4)) }
 	case 11:
 		h := randomHolding(t, node)
+		if node == w.Self && rapid.Bool().Draw(t, "by itself") {
+			return func(w *world.World) []world.Touch { return w.SetOwn(h) }
+		}
 		return func(w *world.World) []world.Touch { return w.SetHolding(h) }
 	case 12:
 		return randomYield(t, world.Claim{EgressIP: fmt.Sprint("e", i%4), IP: EgressAddr(2 * (i % 4))[0]})

@@ -3,6 +3,7 @@ package egressip
 import (
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -32,12 +33,12 @@ func (Hosts) Compile(w *world.World, key string, out *plan.Rows) {
 			}
 			out.AddSet(allPods(e, f))
 			translate(w, e, f, ip, out)
+			passOn(w, e, f, ip, h.UplinkMAC, out)
 			if muted(w, e, f, ip) {
 				mute(w.Config, f, ip, out)
 				continue
 			}
 			plan.Claim(&out.Announcements, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, plan.None{})
-			passOn(w, e, f, ip, h.UplinkMAC, out)
 		}
 	}
 }
@@ -79,18 +80,59 @@ func mute(c *world.Config, f world.Family, ip netip.Addr, out *plan.Rows) {
 	}
 }
 
-// passOn sends to the former holder of an address, as long as it says that it still translates to it, what comes here for none of this node's
-// connections: answers to its own, from hosts that have heard the successor announce the address before all pods' nodes have rerouted. The frame
-// has this node's source address, or switches would look for its sender here. The time to live bounds what two nodes do that each take the other for the
-// former one.
+// passOn sends to another node that says that it translates to an address, too, what comes here for none of this node's connections. To the former
+// holder that is what answers its own, from hosts that have heard the successor announce the address before all pods' nodes have rerouted; to the
+// successor, what comes from hosts that have not heard of it, or were answered by the former holder last. Whether this node hears the other is
+// all the same: pods' nodes may. The frame has this node's source address, or switches would look for its sender here. What comes from that very node it
+// had no use for itself; the time to live bounds what more than two nodes do with a packet that none of them knows.
 func passOn(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
-	match := [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}[f] + ip.String() + ",in_port={" + w.Config.UplinkInterface + "},dl_dst=" + own
-	for _, name := range w.Holders(e.Name, ip) {
-		n := w.Node(name)
-		if name == w.Self || !w.Alive(name) || n.UplinkMAC == "" {
-			continue
-		}
-		out.AddFlow(w.Config.Bridge, 1, 20, match, "mod_dl_src:"+own+",mod_dl_dst:"+n.UplinkMAC+",dec_ttl,in_port")
+	other := otherHolder(w, e, ip)
+	if other == nil || other.UplinkMAC == "" {
 		return
 	}
+	match := passOnMatch[f] + ip.String() + ",in_port={" + w.Config.UplinkInterface + "},dl_dst=" + own
+	out.AddFlow(w.Config.Bridge, 1, passOnPriority, match, "mod_dl_src:"+own+",mod_dl_dst:"+other.UplinkMAC+",dec_ttl,in_port")
+	out.AddFlow(w.Config.Bridge, 1, passOnPriority+1, match+",dl_src="+other.UplinkMAC, "drop")
+}
+
+const passOnPriority = 20
+
+var passOnMatch = [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}
+
+// PassedOn are the addresses of a plan that another node says it holds, too.
+func PassedOn(s *plan.State) map[netip.Addr]bool {
+	out := map[netip.Addr]bool{}
+	for f := range s.Flows.Rows() {
+		if f.Table != 1 || f.Priority != passOnPriority {
+			continue
+		}
+		for _, start := range passOnMatch {
+			rest, _ := strings.CutPrefix(f.Match, start)
+			text, _, _ := strings.Cut(rest, ",")
+			if ip, err := netip.ParseAddr(text); err == nil {
+				out[ip] = true
+			}
+		}
+	}
+	return out
+}
+
+// otherHolder is the other node that says it holds an address, or nil: of several the one that status names, else one that is heard.
+func otherHolder(w *world.World, e *world.EgressIP, ip netip.Addr) *world.Node {
+	rank := func(name string) int {
+		switch {
+		case slices.Contains(w.EgressIP(e.Name).Items, world.Assignment{Node: name, IP: ip}):
+			return 2
+		case w.Alive(name):
+			return 1
+		}
+		return 0
+	}
+	var best *world.Node
+	for _, name := range w.Holders(e.Name, ip) {
+		if n := w.Node(name); n != nil && name != w.Self && (best == nil || rank(name) > rank(best.Name)) {
+			best = n
+		}
+	}
+	return best
 }

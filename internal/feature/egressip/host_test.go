@@ -86,21 +86,23 @@ func TestFormerHolder(t *testing.T) {
 	h.is("announces, " + toSelf + ", translates")
 	h.reports("n2", true)
 	h.SetLingering("e0", h.ip, true)
-	h.is("muted, " + toN2 + ", translates")
+	h.is("muted, passes on to n2, " + toN2 + ", translates")
 	dead := compiletest.Node(2)
 	dead.Ready = false
 	h.SetNode(dead)
-	h.is("announces, " + toSelf + ", translates")
+	h.is("announces, passes on to n2, " + toSelf + ", translates")
 	h.SetNode(compiletest.Node(2))
 	h.SetLingering("e0", h.ip, false)
 	h.is(toN2)
 }
 
-// TestSuccessorPassesOn: as long as the former holder says that it translates, it gets the answers to its connections.
+// TestSuccessorPassesOn: as long as the former holder says that it translates, it gets the answers to its connections, whether it is heard or not.
 func TestSuccessorPassesOn(t *testing.T) {
 	h := newHandover(t, "n2", "n2", "n1")
 	h.is("announces, passes on to n1, translates")
 	h.reports("n2", true)
+	h.is("announces, passes on to n1, translates")
+	h.SetTunnel("n1", world.TunnelDown)
 	h.is("announces, passes on to n1, translates")
 	h.reports("n1", false)
 	h.is("announces, translates")

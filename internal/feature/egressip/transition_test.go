@@ -30,6 +30,19 @@ func TestNoWrongSource(t *testing.T) {
 	})
 }
 
+// TestServedInTheEnd: whatever has happened, once every node is well, each address has a node, and all have heard of it and had their
+// rounds, every selected pod gets through, also on the node that holds the address.
+func TestServedInTheEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSimulation(t)
+		for range rapid.IntRange(5, 60).Draw(t, "steps") {
+			s.step(t)
+		}
+		s.calm(t)
+		s.served(t)
+	})
+}
+
 var multiNIC = plan.NFTChain{Family: "inet", Name: "OVN-KUBE-EGRESS-IP-MULTI-NIC"}
 
 // simulation is three nodes that learn of one history of objects, each at its own pace.
@@ -83,6 +96,49 @@ func (s *simulation) settle(t *rapid.T) {
 			n.tell(s, name)
 		}
 	}
+}
+
+// calm ends everything that is under way, with an address on each of two nodes.
+func (s *simulation) calm(t *rapid.T) {
+	order := rapid.Permutation([]string{"n1", "n2", "n3"}).Draw(t, "order")
+	s.items = []world.Assignment{{Node: order[0], IP: addresses[0]}, {Node: order[1], IP: addresses[1]}}
+	e := s.egressIP()
+	s.happens(func(w *world.World) { w.SetEgressIP(e) })
+	for _, name := range order {
+		well := *compiletest.Node(int(name[1] - '0'))
+		well.BootID = s.nodes[name].bootID(name)
+		s.happens(func(w *world.World) { w.SetNode(&well) })
+		for _, other := range order {
+			s.nodes[name].world.SetTunnel(other, world.TunnelUp)
+		}
+		for _, ip := range addresses {
+			s.nodes[name].world.DelYielded(world.Claim{EgressIP: "e0", IP: ip})
+		}
+	}
+	for range 4 {
+		for _, name := range order {
+			n := s.nodes[name]
+			n.apply(len(n.todo))
+			n.learn(s, len(s.history))
+			n.begin(t)
+			n.apply(len(n.todo))
+			n.tell(s, name)
+		}
+	}
+}
+
+// served says that all pods' packets arrive with an egress IP, and with one each.
+func (s *simulation) served(t *rapid.T) {
+	for name, n := range s.nodes {
+		for _, key := range n.world.Attachments() {
+			for _, end := range s.walk(n.world.Attachment(key)) {
+				if end.Kind != trace.Outside {
+					t.Fatalf("pod %s on %s: %s\n%v", key, name, end, end.Steps)
+				}
+			}
+		}
+	}
+	s.check(t)
 }
 
 func (s *simulation) egressIP() *world.EgressIP {
@@ -328,7 +384,7 @@ func (n *agent) apply(steps int) {
 	}
 }
 
-// tell publishes what the node's Northbound holds, with its boot id.
+// tell publishes what the node's Northbound holds, with its boot id. The node itself knows it at once.
 func (n *agent) tell(s *simulation, name string) {
 	h := &world.Holding{Node: name, BootID: n.bootID(name), Holds: map[string][]netip.Addr{}}
 	for id, row := range n.have.NB.Rows() {
@@ -339,22 +395,26 @@ func (n *agent) tell(s *simulation, name string) {
 	if _, translated := n.have.NFTRules[plan.NFTRule{Chain: multiNIC, Name: "egressip/e0/" + addresses[1].String()}]; translated && len(n.todo) == 0 {
 		h.Holds["e0"] = append(h.Holds["e0"], addresses[1])
 	}
+	n.world.SetOwn(h)
 	s.happens(func(w *world.World) { w.SetHolding(h) })
 }
 
-func (s *simulation) check(t *rapid.T) {
+// walk follows a packet of a pod to outside.
+func (s *simulation) walk(a *world.Attachment) []trace.End {
 	net := trace.Network{}
 	for name, n := range s.nodes {
 		net[name] = n.have
 	}
+	return trace.Walk(net, trace.Packet{Src: a.IPs[0], Dst: netip.MustParseAddr("172.18.0.100"), Proto: "udp", DstPort: 9})
+}
+
+func (s *simulation) check(t *rapid.T) {
 	for name, n := range s.nodes {
 		for _, key := range n.world.Attachments() {
-			a := n.world.Attachment(key)
 			if !n.ready[key] {
 				continue
 			}
-			p := trace.Packet{Src: a.IPs[0], Dst: netip.MustParseAddr("172.18.0.100"), Proto: "udp", DstPort: 9}
-			for _, end := range trace.Walk(net, p) {
+			for _, end := range s.walk(n.world.Attachment(key)) {
 				if end.Kind != trace.Dropped && !(end.Kind == trace.Outside && slices.Contains(addresses, end.Src)) {
 					t.Fatalf("pod %s on %s: %s\n%v", key, name, end, end.Steps)
 				}

@@ -19,6 +19,9 @@ func (Bridge) Per() world.Kind { return world.KindService }
 const (
 	// newTable is where feature gateway sends what comes in by the uplink and belongs to no connection: above its own flows there.
 	newTable, newPriority = 1, 50
+	// Above what tells connections by ct_mark: a client of UDP that goes on sending from one port has the same connection for ever, and would stay with
+	// the host when the endpoints there are gone, or with the gateway router.
+	keptPriority = 110
 	// Below that: who is in none of spec.loadBalancerSourceRanges gets nowhere, also where the host has the address.
 	refusedPriority = 40
 	// drawnTable gives a connection to the endpoint that was drawn for it, by its number in reg0.
@@ -103,15 +106,18 @@ func (b bridge) admitted(f world.Family, d destination) []string {
 // give sends connections to the host, to the gateway router, or to either by lot. The host can choose among all endpoints, but not send a client's
 // own address to a pod: the answer would leave by the gateway router.
 func (b bridge) give(f world.Family, d destination, to Inbound) {
-	actions := plan.ToOVN
+	actions, drawn := plan.ToOVN, false
 	switch {
 	case len(to.Host) > 0 && len(to.Gateway) > 0 && b.s.ExternalLocal:
-		actions = b.lots(b.match(f, d), to)
+		actions, drawn = b.lots(b.match(f, d), to), true
 	case len(to.Host) > 0:
 		actions = plan.ToHost
 	}
 	for _, match := range b.admitted(f, d) {
 		b.add(newTable, newPriority, match, actions)
+		if d.protocol == "udp" && !drawn {
+			b.add(newTable, keptPriority, match+",ct_state=+trk+est-rpl", actions)
+		}
 	}
 }
 

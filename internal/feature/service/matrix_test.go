@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -24,6 +25,7 @@ const (
 // Who connects.
 const (
 	outside = "outside"
+	aNode   = "node" // a process of n1's host
 	aPod    = "pod"
 )
 
@@ -34,48 +36,65 @@ const (
 	external = "external IP"
 )
 
-// TestMatrix walks a packet for every way into a Service: policy, gateway mode, endpoint, client, address, family. What becomes of it does not
-// depend on the last two.
-func TestMatrix(t *testing.T) {
-	for _, x := range []struct {
-		client, endpoint string
-		local            bool // the external traffic policy
-		mode             world.GatewayMode
-		want             string // with {client}, {join}, {n1}: their addresses
-	}{
-		{outside, localPod, false, world.SharedGateway, "pod {local pod} at n1 as {join}"},
-		{outside, remotePod, false, world.SharedGateway, "pod {remote pod} at n2 as {join}"},
-		{outside, remoteHost, false, world.SharedGateway, "host {remote host} at n2 as {n1}"},
-		{outside, localPod, true, world.SharedGateway, "pod {local pod} at n1 as {client}"},
-		{outside, remotePod, true, world.SharedGateway, "dropped at n1: rejected: Service_shop/web_{PROTO}_node_local_router_n1 has no backends"},
-		{outside, remoteHost, true, world.SharedGateway, "dropped at n1: rejected: Service_shop/web_{PROTO}_node_local_router_n1 has no backends"},
+// cell is what becomes of a connection, in shared and in local gateway mode. {client}, {join} and {n1} and the endpoints' names stand for addresses; {mp0} is
+// the management port's.
+type cell struct {
+	client, endpoint string
+	local            bool // the external traffic policy
+	shared           string
+	localMode        string // "" if the same
+}
 
-		{aPod, localPod, false, world.SharedGateway, "pod {local pod} at n1 as {client}"},
-		{aPod, remotePod, false, world.SharedGateway, "pod {remote pod} at n2 as {client}"},
-		{aPod, localHost, false, world.SharedGateway, "host {local host} at n1 as {client}"},
-		{aPod, remoteHost, false, world.SharedGateway, "host {remote host} at n2 as {n1}"},
-		{aPod, localPod, true, world.SharedGateway, "pod {local pod} at n1 as {client}"},
-		{aPod, remotePod, true, world.SharedGateway, "pod {remote pod} at n2 as {client}"},
-		{aPod, localHost, true, world.SharedGateway, "host {local host} at n1 as {client}"},
-		{aPod, remoteHost, true, world.SharedGateway, "host {remote host} at n2 as {n1}"},
-		{aPod, localPod, false, world.LocalGateway, "pod {local pod} at n1 as {client}"},
-		{aPod, remotePod, false, world.LocalGateway, "pod {remote pod} at n2 as {client}"},
-		{aPod, localHost, false, world.LocalGateway, "host {local host} at n1 as {client}"},
-		{aPod, remoteHost, false, world.LocalGateway, "host {remote host} at n2 as {n1}"},
-		{aPod, localPod, true, world.LocalGateway, "pod {local pod} at n1 as {client}"},
-		{aPod, remotePod, true, world.LocalGateway, "pod {remote pod} at n2 as {client}"},
-		{aPod, localHost, true, world.LocalGateway, "host {local host} at n1 as {client}"},
-		{aPod, remoteHost, true, world.LocalGateway, "host {remote host} at n2 as {n1}"},
-	} {
-		m := newMatrix(x.mode, x.endpoint, x.local)
-		for _, by := range []string{nodePort, ingress, external} {
-			for _, f := range []world.Family{world.V4, world.V6} {
-				for _, proto := range protocols {
-					t.Run(fmt.Sprintf("%s/%s/local=%t/%s/%s/%s/%s", x.client, x.endpoint, x.local, x.mode, by, f, proto), func(t *testing.T) {
-						if have, want := m.send(x.client, by, f, proto), sentence(x.want, x.client, f, proto); have != want {
-							t.Errorf("have %s\nwant %s", have, want)
-						}
-					})
+// matrix of all ways into a Service. In the cluster the policy changes nothing; outside, Local keeps the client's address, or rejects.
+var cells = []cell{
+	{outside, localPod, false, "pod {local pod} at n1 as {join}", "pod {local pod} at n1 as {mp0}"},
+	{outside, remotePod, false, "pod {remote pod} at n2 as {join}", "pod {remote pod} at n2 as {mp0}"},
+	{outside, localHost, false, "host {local host} at n1 as {client}", ""},
+	{outside, remoteHost, false, "host {remote host} at n2 as {n1}", ""},
+	{outside, localPod, true, "pod {local pod} at n1 as {client}", ""},
+	{outside, remotePod, true, nobodyAtRouter, nobodyAtSwitch},
+	{outside, localHost, true, "host {local host} at n1 as {client}", ""},
+	{outside, remoteHost, true, nobodyAtRouter, nobodyAtSwitch},
+
+	{aNode, localPod, false, "pod {local pod} at n1 as {mp0}", ""},
+	{aNode, remotePod, false, "pod {remote pod} at n2 as {mp0}", ""},
+	{aNode, localHost, false, "host {local host} at n1 as {n1}", ""},
+	{aNode, remoteHost, false, "host {remote host} at n2 as {n1}", ""},
+	{aNode, localPod, true, "pod {local pod} at n1 as {mp0}", ""},
+	{aNode, remotePod, true, "pod {remote pod} at n2 as {mp0}", ""},
+	{aNode, localHost, true, "host {local host} at n1 as {n1}", ""},
+	{aNode, remoteHost, true, "host {remote host} at n2 as {n1}", ""},
+
+	{aPod, localPod, false, "pod {local pod} at n1 as {client}", ""},
+	{aPod, remotePod, false, "pod {remote pod} at n2 as {client}", ""},
+	{aPod, localHost, false, "host {local host} at n1 as {client}", ""},
+	{aPod, remoteHost, false, "host {remote host} at n2 as {n1}", ""},
+	{aPod, localPod, true, "pod {local pod} at n1 as {client}", ""},
+	{aPod, remotePod, true, "pod {remote pod} at n2 as {client}", ""},
+	{aPod, localHost, true, "host {local host} at n1 as {client}", ""},
+	{aPod, remoteHost, true, "host {remote host} at n2 as {n1}", ""},
+}
+
+const (
+	nobodyAtRouter = "dropped at n1: rejected: Service_shop/web_{PROTO}_node_local_router_n1 has no backends"
+	nobodyAtSwitch = "dropped at n1: rejected: Service_shop/web_{PROTO}_node_switch_n1 has no backends"
+)
+
+// TestMatrix walks a packet for every way into a Service: policy, gateway mode, endpoint, client, address, family, protocol. What becomes of it does not
+// depend on the last three.
+func TestMatrix(t *testing.T) {
+	for _, x := range cells {
+		for mode, want := range map[world.GatewayMode]string{world.SharedGateway: x.shared, world.LocalGateway: cmp.Or(x.localMode, x.shared)} {
+			m := newMatrix(mode, x.endpoint, x.local)
+			for _, by := range []string{nodePort, ingress, external} {
+				for _, f := range []world.Family{world.V4, world.V6} {
+					for _, proto := range protocols {
+						t.Run(fmt.Sprintf("%s/%s/local=%t/%s/%s/%s/%s", x.client, x.endpoint, x.local, mode, by, f, proto), func(t *testing.T) {
+							if have, want := m.send(x.client, by, f, proto), sentence(want, x.client, f, proto); have != want {
+								t.Errorf("have %s\nwant %s", have, want)
+							}
+						})
+					}
 				}
 			}
 		}
@@ -110,6 +129,7 @@ func address(what string, f world.Family) netip.Addr {
 		localHost: compiletest.Node(1).HostAddrs[f], remoteHost: compiletest.Node(2).HostAddrs[f],
 		outside: compiletest.EgressAddr(60)[f], aPod: compiletest.PodIPs(3, 1)[f],
 		ingress: compiletest.EgressAddr(70)[f], external: compiletest.EgressAddr(71)[f], nodePort: compiletest.Node(1).HostAddrs[f],
+		aNode: compiletest.Node(1).HostAddrs[f], "mp0": world.Nth(compiletest.Node(1).Subnets[f], 2),
 		"join": compiletest.Config(world.SharedGateway).Join(2, f).Addr(), "n1": compiletest.Node(1).HostAddrs[f],
 	}[what]
 }
@@ -134,15 +154,18 @@ func matrixService(endpoint string, local bool) *world.Service {
 func (m matrix) send(client, by string, f world.Family, proto string) string {
 	port := map[string]uint16{nodePort: 30080, ingress: 80, external: 80}[by]
 	p := trace.Packet{Src: address(client, f), Dst: address(by, f), Proto: proto, DstPort: port}
-	if client == outside {
+	switch client {
+	case outside:
 		return trace.Sentences(trace.Arrive(m.net, "n1", p))
+	case aNode:
+		return trace.Sentences(trace.WalkFromHost(m.net, "n1", p))
 	}
 	return trace.Sentences(trace.Walk(m.net, p))
 }
 
 // sentence puts addresses and names in.
 func sentence(want, client string, f world.Family, proto string) string {
-	for _, what := range []string{localPod, remotePod, localHost, remoteHost, "join", "n1"} {
+	for _, what := range []string{localPod, remotePod, localHost, remoteHost, "join", "n1", "mp0"} {
 		want = strings.ReplaceAll(want, "{"+what+"}", address(what, f).String())
 	}
 	return strings.NewReplacer("{client}", address(client, f).String(), "{PROTO}", strings.ToUpper(proto)).Replace(want)

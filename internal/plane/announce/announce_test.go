@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,11 +14,11 @@ import (
 
 	"github.com/mdlayher/ndp"
 	"github.com/mdlayher/packet"
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
 func announcement(ip string) plan.Announcement {
@@ -175,26 +173,8 @@ func TestFailureIsItsOwnersAndRetried(t *testing.T) {
 
 // TestLink sends on one end of a veth pair and receives at the other.
 func TestLink(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root to make a network namespace")
-	}
-	runtime.LockOSThread() // never unlocked: the thread ends with the test, and its namespace with it
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		t.Fatal(err)
-	}
-	pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "a0"}, PeerName: "b0"}
-	if err := netlink.LinkAdd(pair); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"a0", "b0"} {
-		l, err := netlink.LinkByName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := netlink.LinkSetUp(l); err != nil {
-			t.Fatal(err)
-		}
-	}
+	planetest.OwnNetns(t)
+	planetest.VethPair(t, "a0", "b0")
 	awaitRunning(t, "a0")
 	dev, err := net.InterfaceByName("b0")
 	if err != nil {

@@ -5,29 +5,18 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/vishvananda/netns"
-
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
 // TestKernelConnections: of a kernel's connections exactly those with a former source end.
 func TestKernelConnections(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: makes network namespaces")
-	}
-	runtime.LockOSThread() // the thread dies with the test
-	ns, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ns.Close()
+	planetest.OwnNetns(t)
 	run(t, "ip link set lo up")
 	run(t, "ip link add d0 type bridge")
 	run(t, "ip link set d0 up")

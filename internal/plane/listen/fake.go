@@ -1,5 +1,7 @@
 package listen
 
+import "net/netip"
+
 // Fake is an Ear that hears what it is told.
 type Fake struct{ ears }
 
@@ -10,6 +12,9 @@ var (
 
 // NewFake is a Fake that watches nothing yet.
 func NewFake() *Fake { return &Fake{ears{claims: make(chan Claim, backlog)}} }
+
+// Watch replaces what is watched; a Fake is on no device.
+func (f *Fake) Watch(own map[netip.Addr]string, _ []string) { f.own.Store(&own) }
 
 // Say is what the link would have heard: what is not watched, or claims the watched hardware address, is dropped.
 func (f *Fake) Say(c Claim) { f.hear(c) }

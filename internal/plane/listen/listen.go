@@ -1,11 +1,14 @@
 package listen
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,8 +25,8 @@ type Claim struct {
 
 // Ear hears claims to watched addresses.
 type Ear interface {
-	// Watch replaces what is watched: addresses, with the hardware address whose claims to them are no news.
-	Watch(own map[netip.Addr]string)
+	// Watch replaces what is watched: addresses, with the hardware address whose claims to them are no news; and the devices, each once.
+	Watch(own map[netip.Addr]string, devices []string)
 	// Claims are what was heard. When nobody takes them, further ones are dropped: they are repeated.
 	Claims() <-chan Claim
 }
@@ -36,9 +39,6 @@ type ears struct {
 	own    atomic.Pointer[map[netip.Addr]string]
 	claims chan Claim
 }
-
-// Watch replaces what is watched.
-func (e *ears) Watch(own map[netip.Addr]string) { e.own.Store(&own) }
 
 // Claims are what was heard.
 func (e *ears) Claims() <-chan Claim { return e.claims }
@@ -58,33 +58,57 @@ func (e *ears) hear(c Claim) {
 	}
 }
 
-// Link is the Ear on a device of this network namespace.
+// Link is the Ear on devices of this network namespace.
 type Link struct {
 	ears
-	dev string
-	log *slog.Logger
+	ctx     context.Context
+	instead map[string]string
+	log     *slog.Logger
+
+	mu   sync.Mutex
+	open map[string]context.CancelFunc // by device
 }
 
-// New listens on a device until ctx is done; one that is not there is waited for.
-func New(ctx context.Context, dev string, log *slog.Logger) *Link {
-	l := &Link{ears: ears{claims: make(chan Claim, backlog)}, dev: dev, log: log}
-	go l.run(ctx)
-	return l
+// New listens until ctx is done; devices that are not there are waited for. instead names, for a device, the one whose frames are to be heard in its
+// place: a bridge hands those of its ports to nobody.
+func New(ctx context.Context, instead map[string]string, log *slog.Logger) *Link {
+	return &Link{ears: ears{claims: make(chan Claim, backlog)}, ctx: ctx, instead: instead, log: log, open: map[string]context.CancelFunc{}}
+}
+
+// Watch replaces what is watched.
+func (l *Link) Watch(own map[netip.Addr]string, devices []string) {
+	l.own.Store(&own)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for dev, stop := range l.open {
+		if !slices.Contains(devices, dev) {
+			stop()
+			delete(l.open, dev)
+		}
+	}
+	for _, dev := range devices {
+		if l.open[dev] != nil {
+			continue
+		}
+		ctx, stop := context.WithCancel(l.ctx)
+		l.open[dev] = stop
+		go l.run(ctx, cmp.Or(l.instead[dev], dev))
+	}
 }
 
 // reopen is how long a device that failed is left alone.
 const reopen = time.Second
 
-func (l *Link) run(ctx context.Context) {
+func (l *Link) run(ctx context.Context, dev string) {
 	for ctx.Err() == nil {
-		conn, err := l.open()
+		conn, err := listenOn(dev)
 		if err == nil {
 			stop := context.AfterFunc(ctx, func() { conn.Close() })
 			err = l.read(conn)
 			stop()
 		}
 		if ctx.Err() == nil {
-			l.log.Warn("other machines' claims to egress IPs are not heard; will try again", "dev", l.dev, "error", err)
+			l.log.Warn("other machines' claims to egress IPs are not heard; will try again", "dev", dev, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -93,10 +117,10 @@ func (l *Link) run(ctx context.Context) {
 	}
 }
 
-// open makes a socket for all protocols: the kernel hands what a bridge port receives to those for a single one only after the bridge has taken
+// listenOn makes a socket for all protocols: the kernel hands what a bridge port receives to those for a single one only after the bridge has taken
 // it away.
-func (l *Link) open() (*packet.Conn, error) {
-	dev, err := net.InterfaceByName(l.dev)
+func listenOn(name string) (*packet.Conn, error) {
+	dev, err := net.InterfaceByName(name)
 	if err != nil {
 		return nil, err
 	}

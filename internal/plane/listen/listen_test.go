@@ -3,16 +3,17 @@ package listen
 import (
 	"encoding/hex"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
-	"os"
-	"runtime"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/mdlayher/packet"
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
+
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
 // Frames as other machines send them.
@@ -67,7 +68,7 @@ func TestWatchedOnly(t *testing.T) {
 	f := NewFake()
 	ip := netip.MustParseAddr("172.18.0.50")
 	f.Say(Claim{ip, "02:00:00:00:00:09"})
-	f.Watch(map[netip.Addr]string{ip: "02:00:00:00:00:01"})
+	f.Watch(map[netip.Addr]string{ip: "02:00:00:00:00:01"}, nil)
 	f.Say(Claim{ip, "02:00:00:00:00:01"})
 	f.Say(Claim{netip.MustParseAddr("172.18.0.51"), "02:00:00:00:00:09"})
 	if n := len(f.Claims()); n != 0 {
@@ -81,18 +82,12 @@ func TestWatchedOnly(t *testing.T) {
 
 // TestLink: what comes in from the link is heard, and what the host sends itself is not; after the device was made anew it is heard again.
 func TestLink(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root to make a network namespace")
-	}
-	runtime.LockOSThread() // never unlocked: the thread ends with the test, and its namespace with it
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		t.Fatal(err)
-	}
-	pairUp(t)
-	l := &Link{ears: ears{claims: make(chan Claim, backlog)}, dev: "a0", log: slog.New(slog.DiscardHandler)}
-	l.Watch(map[netip.Addr]string{netip.MustParseAddr("172.18.0.50"): "02:00:00:00:00:01", netip.MustParseAddr("fc00::50"): "02:00:00:00:00:01"})
+	planetest.OwnNetns(t)
+	planetest.VethPair(t, "a0", "b0")
+	l := New(t.Context(), nil, slog.New(slog.DiscardHandler))
+	l.Watch(map[netip.Addr]string{netip.MustParseAddr("172.18.0.50"): "02:00:00:00:00:01", netip.MustParseAddr("fc00::50"): "02:00:00:00:00:01"}, nil)
 	for range 2 {
-		conn, err := l.open()
+		conn, err := listenOn("a0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +106,18 @@ func TestLink(t *testing.T) {
 		if err := <-ended; err == nil {
 			t.Error("no error though the device is gone")
 		}
-		pairUp(t)
+		planetest.VethPair(t, "a0", "b0")
+	}
+}
+
+// TestDevices: each device that is named is listened on until it is named no more.
+func TestDevices(t *testing.T) {
+	l := New(t.Context(), nil, slog.New(slog.DiscardHandler))
+	for _, want := range [][]string{{"nowhere1"}, {"nowhere1", "nowhere2"}, {"nowhere2"}, nil} {
+		l.Watch(nil, want)
+		if have := slices.Sorted(maps.Keys(l.open)); !slices.Equal(have, want) {
+			t.Errorf("listens on %v, want %v", have, want)
+		}
 	}
 }
 
@@ -161,21 +167,5 @@ func send(t *testing.T, name, frame string) {
 	b := bytesOf(t, frame)
 	if _, err := conn.WriteTo(b, &packet.Addr{HardwareAddr: b[:6]}); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func pairUp(t *testing.T) {
-	t.Helper()
-	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "a0"}, PeerName: "b0"}); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"a0", "b0"} {
-		link, err := netlink.LinkByName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := netlink.LinkSetUp(link); err != nil {
-			t.Fatal(err)
-		}
 	}
 }

@@ -14,12 +14,12 @@ import (
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
 func openPlane(t testing.TB) *Plane {
 	t.Helper()
-	needRoot(t)
-	newNamespace(t)
+	planetest.OwnNetns(t)
 	p, err := Open()
 	if err != nil {
 		t.Fatal(err)

@@ -3,14 +3,11 @@ package nft
 import (
 	"context"
 	"errors"
-	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/vishvananda/netns"
 	"sigs.k8s.io/knftables"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -26,31 +23,13 @@ func TestFakeConforms(t *testing.T) {
 }
 
 func TestKernelConforms(t *testing.T) {
-	needRoot(t)
 	planetest.Run(t, func(t *testing.T) *planetest.Rig {
-		newNamespace(t)
+		planetest.OwnNetns(t)
 		inet, err := openTable(knftables.InetFamily)
 		fatal(t, err)
 		return rig(t, inet, open(t, knftables.NetDevFamily, TableName), linkIndex,
 			open(t, knftables.InetFamily, "other"))
 	})
-}
-
-func needRoot(t testing.TB) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: makes network namespaces")
-	}
-}
-
-// newNamespace moves the test into a network namespace of its own. Its thread is never given back: it dies with the test.
-func newNamespace(t testing.TB) {
-	t.Helper()
-	runtime.LockOSThread()
-	ns, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ns.Close() })
 }
 
 func open(t testing.TB, family knftables.Family, table string) knftables.Interface {

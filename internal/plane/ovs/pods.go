@@ -135,6 +135,12 @@ func (d *DB) disclaim(t topology, p PodPort) ([]ovsdb.Operation, error) {
 	return ops, nil
 }
 
+// pod is the port of this name, if it is a pod's.
+func (t topology) pod(name string) (at place, ok bool) {
+	at, ok = t.ports[name]
+	return at, ok && at.iface.ExternalIDs[ownerKey] == ownerPod
+}
+
 // DelPodPort detaches a pod. A port that is not there, or is no pod's, is no error and stays as it is.
 func (d *DB) DelPodPort(ctx context.Context, hostIface string) error {
 	d.writes.Lock()
@@ -143,8 +149,8 @@ func (d *DB) DelPodPort(ctx context.Context, hostIface string) error {
 	if err != nil {
 		return err
 	}
-	at, ok := t.ports[hostIface]
-	if !ok || at.iface.ExternalIDs[ownerKey] != ownerPod {
+	at, ok := t.pod(hostIface)
+	if !ok {
 		return nil
 	}
 	ops, err := d.removePort(removal{t.bridges[at.bridge], at.port})
@@ -165,8 +171,8 @@ func (d *DB) SetHeld(ctx context.Context, hostIface string, held bool) error {
 	if err != nil {
 		return err
 	}
-	at, ok := t.ports[hostIface]
-	if !ok || at.iface.ExternalIDs[ownerKey] != ownerPod {
+	at, ok := t.pod(hostIface)
+	if !ok {
 		return fmt.Errorf("hold back %s: it is no pod's port", hostIface)
 	}
 	p := podPort(at)

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/egret-net/egret/internal/plane/ovs/ovstest"
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
 var testUplink = Uplink{Bridge: "breth0", Device: "eth0", DatapathType: "netdev"}
@@ -32,11 +33,7 @@ type node struct {
 
 func newNode(t *testing.T) *node {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root to make network namespaces")
-	}
-	runtime.LockOSThread() // never unlocked: the thread ends with the test, and its namespace with it
-	must(t, unix.Unshare(unix.CLONE_NEWNET))
+	planetest.OwnNetns(t)
 	n := &node{t: t}
 	hold := exec.Command("unshare", "--net", "sleep", "600")
 	hold.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

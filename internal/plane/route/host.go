@@ -19,7 +19,7 @@ type Host struct {
 	Links  []Link    // by name
 	Addrs  []Address // by link and prefix
 	Routes []Route   // by table, destination and metric; none of table local
-	// Ours is what carries a mark of ours, as text: it changes when somebody takes some of it away.
+	// Ours is what carries a mark of ours, and the host's settings of forwarding, as text: it changes when somebody takes some of it away.
 	Ours []string
 }
 
@@ -141,6 +141,9 @@ func (h Host) ours(rules []netlink.Rule) []string {
 			out = append(out, fmt.Sprint("rule ", r.Family, " ", r))
 		}
 	}
+	for _, ip := range []string{"ipv4", "ipv6"} {
+		out = append(out, fmt.Sprint("forwarding ", ip, " ", forwards(ip, "all")))
+	}
 	slices.Sort(out)
 	return out
 }
@@ -157,7 +160,7 @@ func hostLinks(links []netlink.Link, name map[int]string) []Link {
 		a := l.Attrs()
 		all = append(all, Link{
 			Name: a.Name, Index: a.Index, MAC: a.HardwareAddr.String(), Up: a.Flags&net.FlagUp != 0, MTU: a.MTU, Kind: l.Type(), Master: name[a.MasterIndex],
-			Carrier: a.RawFlags&unix.IFF_LOWER_UP != 0, Table: cmp.Or(vrfs[a.Index], vrfs[a.MasterIndex], unix.RT_TABLE_MAIN), Forwards: forwards(a.Name),
+			Carrier: a.RawFlags&unix.IFF_LOWER_UP != 0, Table: cmp.Or(vrfs[a.Index], vrfs[a.MasterIndex], unix.RT_TABLE_MAIN), Forwards: forwards("ipv4", a.Name),
 		})
 	}
 	slices.SortFunc(all, func(a, b Link) int { return cmp.Compare(a.Name, b.Name) })
@@ -178,8 +181,8 @@ func hostAddrs(addrs []netlink.Addr, name map[int]string) []Address {
 }
 
 // forwards reads the setting of a link that may be gone by now.
-func forwards(link string) bool {
-	b, err := os.ReadFile("/proc/sys/net/ipv4/conf/" + link + "/forwarding")
+func forwards(ip, link string) bool {
+	b, err := os.ReadFile("/proc/sys/net/" + ip + "/conf/" + link + "/forwarding")
 	return err == nil && strings.TrimSpace(string(b)) == "1"
 }
 

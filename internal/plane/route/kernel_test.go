@@ -284,15 +284,31 @@ func TestHostTellsOfWhatIsOurs(t *testing.T) {
 		}
 		before = after
 	}
-	for len(changed) > 0 {
-		<-changed
+	for _, setting := range []string{"ipv4/conf/br0", "ipv4/conf/all", "ipv6/conf/all"} {
+		for len(changed) > 0 {
+			<-changed
+		}
+		flip(t, "/proc/sys/net/"+setting+"/forwarding")
+		select {
+		case <-changed:
+		case <-time.After(10 * time.Second):
+			t.Errorf("nothing is told of the forwarding of %s", setting)
+		}
+		after, err := ReadHost(t.Context())
+		fatal(t, err)
+		if strings.HasSuffix(setting, "all") && slices.Equal(before.Ours, after.Ours) {
+			t.Errorf("after a change of %s it still says %q", setting, after.Ours)
+		}
+		before = after
 	}
-	fatal(t, os.WriteFile("/proc/sys/net/ipv4/conf/br0/forwarding", []byte("1"), 0o644))
-	select {
-	case <-changed:
-	case <-time.After(10 * time.Second):
-		t.Error("nothing is told of a link that forwards now")
-	}
+}
+
+// flip writes 0 where there is 1, and 1 elsewhere.
+func flip(t *testing.T, file string) {
+	t.Helper()
+	have, err := os.ReadFile(file)
+	fatal(t, err)
+	fatal(t, os.WriteFile(file, []byte(map[bool]string{true: "0", false: "1"}[strings.TrimSpace(string(have)) == "1"]), 0o644))
 }
 
 func BenchmarkKernelApplyNothingNew(b *testing.B) {

@@ -5,12 +5,10 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -60,15 +58,7 @@ func TestKernelConforms(t *testing.T) {
 // newHost moves the test into a network namespace of its own, with a bridge br0 that is down. Its thread dies with the test.
 func newHost(t testing.TB) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: makes network namespaces")
-	}
-	runtime.LockOSThread()
-	ns, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ns.Close() })
+	planetest.OwnNetns(t)
 	ip(t, "link set lo up")
 	ip(t, "link add br0 type bridge")
 	// As systems have it that do not set it: a primary address takes its subnet's others with it.

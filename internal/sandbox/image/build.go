@@ -30,6 +30,9 @@ func Agnhost() Ref { return Ref{"localhost/agnhost:latest", "agnhost.tar"} }
 // CoreDNS names the cluster's DNS server.
 func CoreDNS() Ref { return Ref{"localhost/coredns:latest", "coredns.tar"} }
 
+// Egret names the product's image, which deploy/cluster runs: Egret's programs, OVS, OVN and what they call.
+func Egret() Ref { return Ref{"localhost/egret:latest", "egret-image.tar"} }
+
 // All lists the images that BuildAll makes.
 func All() []Ref { return []Ref{Pause(), Agnhost(), CoreDNS()} }
 
@@ -43,7 +46,7 @@ func BuildAll(ctx context.Context, rootDir, binDir, outDir string, progress func
 	if err := os.MkdirAll(outDir, 0o755); err != nil {
 		return fmt.Errorf("make the image folder: %w", err)
 	}
-	agnhost, err := agnhostImage(rootDir, binDir)
+	agnhost, err := AgnhostImage(rootDir, binDir)
 	if err != nil {
 		return fmt.Errorf("%s: %w", Agnhost().Name, err)
 	}
@@ -55,6 +58,18 @@ func BuildAll(ctx context.Context, rootDir, binDir, outDir string, progress func
 		if err := buildOne(filepath.Join(outDir, ref.File), images[ref], progress); err != nil {
 			return fmt.Errorf("%s: %w", ref.Name, err)
 		}
+	}
+	return nil
+}
+
+// BuildEgret writes the product's image into outDir, as BuildAll does. binDir holds egret-node, egret-controller and egret-cni.
+func BuildEgret(rootDir, binDir, outDir string, progress func(string)) error {
+	img, err := egretImage(rootDir, binDir)
+	if err == nil {
+		err = buildOne(filepath.Join(outDir, Egret().File), img, progress)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", Egret().Name, err)
 	}
 	return nil
 }

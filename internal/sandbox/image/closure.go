@@ -73,6 +73,15 @@ func (c *closure) add(name string) error {
 	return nil
 }
 
+func (c *closure) addAll(names []string) error {
+	for _, name := range names {
+		if err := c.add(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // addLibrary adds a shared library by the name it is linked by, or the dynamic loader by its path.
 func (c *closure) addLibrary(name string) error {
 	if path.IsAbs(name) {

@@ -24,6 +24,7 @@ func sample(t *testing.T) Image {
 	return Image{
 		Name:       "localhost/sample:1",
 		Entrypoint: []string{"/usr/bin/program"},
+		Cmd:        []string{"serve"},
 		Env:        []string{"A=b"},
 		Files: []File{
 			{Path: "/usr/bin/program", Mode: 0o755, Source: program},
@@ -50,8 +51,9 @@ func TestLayoutLeadsFromTheNameToTheLayer(t *testing.T) {
 	}
 	man := decode[manifest](t, follow(t, layout, idx.Manifests[0]))
 	config := decode[imageConfig](t, follow(t, layout, man.Config))
-	if !slices.Equal(config.Config.Entrypoint, []string{"/usr/bin/program"}) || !slices.Equal(config.Config.Env, []string{"A=b"}) {
-		t.Errorf("run config %+v", config.Config)
+	run := config.Config
+	if !slices.Equal(run.Entrypoint, []string{"/usr/bin/program"}) || !slices.Equal(run.Cmd, []string{"serve"}) || !slices.Equal(run.Env, []string{"A=b"}) {
+		t.Errorf("run config %+v", run)
 	}
 	if want := []string{man.Layers[0].Digest}; !slices.Equal(config.RootFS.DiffIDs, want) {
 		t.Errorf("diff ids %v, want the uncompressed layer's digest %v", config.RootFS.DiffIDs, want)

@@ -3,6 +3,7 @@ package image
 import (
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -26,23 +27,22 @@ func corednsImage(binDir string) Image {
 	}
 }
 
-// agnhostImage is the Kubernetes test server in a small Debian: what its tests and a person run inside a Pod.
-func agnhostImage(rootDir, binDir string) (Image, error) {
+// AgnhostImage is the Kubernetes test server in a small Debian: what its tests and a person run inside a Pod; and more files.
+func AgnhostImage(rootDir, binDir string, more ...File) (Image, error) {
 	c, err := newClosure(rootDir)
+	if err == nil {
+		err = c.addAll(tools())
+	}
 	if err != nil {
 		return Image{}, err
-	}
-	for _, name := range tools() {
-		if err := c.add(name); err != nil {
-			return Image{}, err
-		}
 	}
 	files := append(skeleton(), File{Path: "/agnhost", Mode: 0o755, Source: filepath.Join(binDir, "agnhost")})
 	return Image{
 		Name:       Agnhost().Name,
 		Entrypoint: []string{"/agnhost"},
+		Cmd:        []string{"pause"},
 		Env:        []string{searchPath},
-		Files:      append(files, c.list()...),
+		Files:      slices.Concat(files, c.list(), more),
 	}, nil
 }
 

@@ -15,7 +15,8 @@ import (
 // Image is what one image consists of: a name, how to run it, and the files of its only layer.
 type Image struct {
 	Name       string   // full reference, such as localhost/pause:1
-	Entrypoint []string // first element is an absolute path
+	Entrypoint []string // first element is an absolute path; empty: who runs it says what
+	Cmd        []string // arguments where a Pod gives none
 	Env        []string // KEY=value
 	Files      []File
 }
@@ -61,7 +62,8 @@ type imageConfig struct {
 }
 
 type runConfig struct {
-	Entrypoint []string `json:"Entrypoint"`
+	Entrypoint []string `json:"Entrypoint,omitempty"`
+	Cmd        []string `json:"Cmd,omitempty"`
 	Env        []string `json:"Env,omitempty"`
 }
 
@@ -81,7 +83,7 @@ func Write(w io.Writer, img Image) error {
 	config, err := jsonBlob(typeConfig, imageConfig{
 		Architecture: runtime.GOARCH,
 		OS:           "linux",
-		Config:       runConfig{img.Entrypoint, img.Env},
+		Config:       runConfig{img.Entrypoint, img.Cmd, img.Env},
 		RootFS:       rootLayers{"layers", []string{layer.descriptor.Digest}},
 	})
 	if err != nil {

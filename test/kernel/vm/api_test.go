@@ -109,6 +109,14 @@ func (a *api) get(w http.ResponseWriter, path string) {
 	answer(w, http.StatusOK, object{"kind": kind, "apiVersion": version, "metadata": object{"resourceVersion": strconv.Itoa(a.version)}, "items": items})
 }
 
+// recorded is the object at a path, as text.
+func (a *api) recorded(path string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	text, _ := json.Marshal(a.objects[path]) // it came from JSON
+	return string(text)
+}
+
 // listKind is the type of a list: the decoder of client-go goes by it.
 func listKind(path string) (kind, version string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")

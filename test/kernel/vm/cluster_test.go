@@ -74,7 +74,7 @@ func options(t *testing.T) sandbox.Options {
 		t.Skip("needs the kernel of a virtual machine: run make test-kernel")
 	}
 	o := sandbox.Defaults()
-	o.Name, o.Nodes, o.ExternalHosts, o.NoKubernetes = "k", 2, 1, true
+	o.Name, o.Nodes, o.ExternalHosts, o.SecondaryNetworks, o.IPFamily, o.NoKubernetes = "k", 2, 1, 1, sandbox.Dual, true
 	o.BinDir, o.CacheDir = boot.Share+"/bin", boot.Cache
 	return o
 }
@@ -109,16 +109,20 @@ func (c *cluster) record(i int, m sandbox.Member) {
 	c.t.Helper()
 	config := world.Config{JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets()}
 	id := i + 2
-	subnet := []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.244.%d.0/24", i))}
+	subnets := []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.244.%d.0/24", i)), netip.MustParsePrefix(fmt.Sprintf("fd00:10:244:%d::/64", i))}
+	join := []netip.Prefix{config.Join(id, world.V4), config.Join(id, world.V6)}
+	transit := []netip.Prefix{config.Transit(id, world.V4), config.Transit(id, world.V6)}
 	n := corev1.Node{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: m.Name, UID: types.UID("uid-" + m.Name), Labels: map[string]string{"k8s.ovn.org/egress-assignable": ""},
-			Annotations: kube.AllocationAnnotations(id, subnet, []netip.Prefix{config.Join(id, world.V4)}, []netip.Prefix{config.Transit(id, world.V4)}),
+			Annotations: kube.AllocationAnnotations(id, subnets, join, transit),
 		},
 	}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.IPs[0].String()}}
+	for _, ip := range m.IPs {
+		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip.String()})
+	}
 	n.Status.NodeInfo.BootID = strings.TrimSpace(c.in(m.Name, "cat", "/proc/sys/kernel/random/boot_id"))
 	c.api.put(c.t, "/api/v1/nodes/"+m.Name, n)
 }

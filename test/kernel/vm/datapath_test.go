@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	selected = map[string]string{"app": "web"}
-	egressIP = netip.MustParseAddr("172.18.0.77")
+	selected  = map[string]string{"app": "web"}
+	egressIPs = []netip.Addr{netip.MustParseAddr("172.18.0.77"), netip.MustParseAddr("fc00:f853:ccd:e793::77")}
 )
 
 const nodePort = 7070 // of a server on each node
@@ -21,28 +21,45 @@ const nodePort = 7070 // of a server on each node
 // kernelLab is a cluster of two zones with one EgressIP, which the second node holds.
 type kernelLab struct {
 	*cluster
-	far, near, plain pod // selected and not on the holder; selected and on it; not selected
-	outside          netip.AddrPort
+	far, near, plain pod          // selected and not on the holder; selected and on it; not selected
+	outside          []netip.Addr // a host's
+}
+
+// part is one thing that a lab shows.
+type part struct {
+	name string
+	run  func(*kernelLab)
 }
 
 // TestKernelDatapath: the product's programs with OVS' kernel datapath, from the agent's start to its packets.
 func TestKernelDatapath(t *testing.T) {
-	c := start(t, sandbox.Shared)
-	c.namespace()
-	c.egressIP("web", egressIP, c.nodes[1], selected)
-	l := kernelLab{cluster: c, outside: netip.AddrPortFrom(c.ExternalHosts()[0].IPs[0], sandbox.ClientIPPort)}
-	l.far, l.near, l.plain = c.pod("far", c.nodes[0], selected), c.pod("near", c.nodes[1], selected), c.pod("plain", c.nodes[0], nil)
-	for _, part := range []struct {
-		name string
-		run  func(*kernelLab)
-	}{
+	kernelTest(t, sandbox.Shared, []part{
 		{"BridgesAreTheKernels", (*kernelLab).bridges},
 		{"SourceAddresses", (*kernelLab).sources},
 		{"GeneveIsTheKernels", (*kernelLab).geneve},
-		{"NodesSeeTheNodesAddress", (*kernelLab).nodeAddresses},
+		{"NodesSeeTheNodesAddress", (*kernelLab).nodeMark},
 		{"RepliesOfInboundConnections", (*kernelLab).replies},
+		{"VRF", (*kernelLab).vrf},
 		{"NodeGroupOfV2", (*kernelLab).cgroup},
-	} {
+	})
+}
+
+// TestKernelDatapathLocal: the same where pods leave through the host.
+func TestKernelDatapathLocal(t *testing.T) {
+	kernelTest(t, sandbox.Local, []part{
+		{"SourceAddresses", (*kernelLab).sources},
+		{"NodesSeeTheNodesAddress", (*kernelLab).nodeAddresses},
+		{"VRF", (*kernelLab).vrf},
+	})
+}
+
+func kernelTest(t *testing.T, mode sandbox.GatewayMode, parts []part) {
+	c := start(t, mode)
+	c.namespace()
+	c.egressIP("web", egressIPs, c.nodes[1], selected)
+	l := kernelLab{cluster: c, outside: c.ExternalHosts()[0].IPs}
+	l.far, l.near, l.plain = c.pod("far", c.nodes[0], selected), c.pod("near", c.nodes[1], selected), c.pod("plain", c.nodes[0], nil)
+	for _, part := range parts {
 		t.Run(part.name, func(t *testing.T) {
 			own := *c
 			own.t = t
@@ -66,9 +83,9 @@ func (l *kernelLab) bridges() {
 }
 
 func (l *kernelLab) sources() {
-	l.far.isSeenAs(egressIP, l.outside)
-	l.near.isSeenAs(egressIP, l.outside)
-	l.plain.isSeenAs(l.nodes[0].IPs[0], l.outside)
+	l.far.isSeenAs(egressIPs, l.outside, sandbox.ClientIPPort)
+	l.near.isSeenAs(egressIPs, l.outside, sandbox.ClientIPPort)
+	l.plain.isSeenAs(l.nodes[0].IPs, l.outside, sandbox.ClientIPPort)
 }
 
 // geneve: what the pod that is not on the holder sent went through the kernel's tunnel device.
@@ -76,23 +93,30 @@ func (l *kernelLab) geneve() {
 	const counter = "/sys/class/net/genev_sys_6081/statistics/tx_packets"
 	sent := func() string { return strings.TrimSpace(l.in(l.nodes[0].Name, "cat", counter)) }
 	before := sent()
-	l.far.isSeenAs(egressIP, l.outside)
+	l.far.isSeenAs(egressIPs, l.outside, sandbox.ClientIPPort)
 	if after := sent(); after == before {
 		l.t.Errorf("genev_sys_6081 has sent %s packets before and after", after)
 	}
 }
 
-// nodeAddresses: selected pods reach nodes with their own node's address. The mark that asks for it is the kernel's skb mark here.
+// nodeAddresses: selected pods reach nodes with their own node's address, and their own node with their own.
 func (l *kernelLab) nodeAddresses() {
 	for _, n := range l.nodes {
-		serveIn(l.t, n.Name, netip.AddrPortFrom(n.IPs[0], nodePort))
+		for _, ip := range n.IPs {
+			serveIn(l.t, n.Name, netip.AddrPortFrom(ip, nodePort))
+		}
 	}
+	first, second := l.nodes[0].IPs, l.nodes[1].IPs
+	l.far.isSeenAs(first, second, nodePort)
+	l.near.isSeenAs(second, first, nodePort)
+	l.far.isSeenAs(l.far.ips(), first, nodePort)
+}
+
+// nodeMark: the mark that asks for the node's address is the kernel's skb mark here.
+func (l *kernelLab) nodeMark() {
 	l.in(l.nodes[0].Name, "nft", "add table netdev watch; add chain netdev watch out { type filter hook egress device eth0 priority 0; }; "+
 		"add rule netdev watch out meta mark 1008 counter")
-	first, second := netip.AddrPortFrom(l.nodes[0].IPs[0], nodePort), netip.AddrPortFrom(l.nodes[1].IPs[0], nodePort)
-	l.far.isSeenAs(l.nodes[0].IPs[0], second)
-	l.near.isSeenAs(l.nodes[1].IPs[0], first)
-	l.far.isSeenAs(l.far.ip(), first)
+	l.nodeAddresses()
 	if flows := l.in(l.nodes[0].Name, "ovs-ofctl", "dump-flows", "breth0", "table=0,pkt_mark=0x3f0"); strings.Contains(flows, "n_packets=0,") {
 		l.t.Errorf("the flow for mark 1008 saw nothing:\n%s", flows)
 	}
@@ -104,7 +128,7 @@ func (l *kernelLab) nodeAddresses() {
 // replies: a selected pod's answer to a host outside that connected to it goes back the way the connection came, by mark 42, though the pod's
 // own connections leave by another node. With another mark the answer is lost.
 func (l *kernelLab) replies() {
-	node, ip := l.nodes[0].Name, l.far.ip()
+	node, ip := l.nodes[0].Name, l.far.ips()[0]
 	l.service("web", netip.MustParseAddr("10.96.0.20"), netip.AddrPortFrom(ip, sandbox.ClientIPPort))
 	serveInPod(l.far)
 	// The product lets nobody outside connect to pods' own addresses: two flows of the test's do.

@@ -69,42 +69,54 @@ func (c *cluster) service(name string, ip netip.Addr, to netip.AddrPort) {
 }
 
 // egressIP records one with a holder, as egret-controller would.
-func (c *cluster) egressIP(name string, ip netip.Addr, holder sandbox.Member, labels map[string]string) {
+func (c *cluster) egressIP(name string, ips []netip.Addr, holder sandbox.Member, labels map[string]string) {
 	e := v1.EgressIP{TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "EgressIP"}}
 	e.Name, e.UID = name, types.UID("uid-"+name)
-	e.Spec.EgressIPs = []string{ip.String()}
 	e.Spec.PodSelector.MatchLabels = labels
-	e.Status.Items = []v1.EgressIPStatusItem{{Node: holder.Name, EgressIP: ip.String()}}
-	e.Status.InForce = []v1.IPFamily{v1.IPv4}
+	for _, ip := range ips {
+		e.Spec.EgressIPs = append(e.Spec.EgressIPs, ip.String())
+		e.Status.Items = append(e.Status.Items, v1.EgressIPStatusItem{Node: holder.Name, EgressIP: ip.String()})
+	}
+	e.Status.InForce = []v1.IPFamily{v1.IPv4, v1.IPv6}
 	c.api.put(c.t, "/apis/"+v1.GroupVersion.String()+"/egressips/"+name, e)
 }
 
-// ip is the pod's address.
-func (p pod) ip() netip.Addr {
+// ips are the pod's addresses, IPv4 first.
+func (p pod) ips() []netip.Addr {
 	p.c.t.Helper()
-	fields := strings.Fields(p.c.in(p.node.Name, "ip", "netns", "exec", p.name, "ip", "-4", "-o", "addr", "show", "dev", "eth0"))
-	return netip.MustParsePrefix(fields[slices.Index(fields, "inet")+1]).Addr()
+	var ips []netip.Addr
+	fields := strings.Fields(p.c.in(p.node.Name, "ip", "netns", "exec", p.name, "ip", "-o", "addr", "show", "dev", "eth0", "scope", "global"))
+	for i, f := range fields {
+		if f == "inet" || f == "inet6" {
+			ips = append(ips, netip.MustParsePrefix(fields[i+1]).Addr())
+		}
+	}
+	slices.SortFunc(ips, netip.Addr.Compare)
+	return ips
 }
 
-// isSeenAs connects until there is an answer. The address that the server sees must be right at the first: there may be no packet for a while,
-// but there is none with a wrong source.
-func (p pod) isSeenAs(want netip.Addr, server netip.AddrPort) {
+// isSeenAs connects to a port of each address of a server until there is an answer. The address that the server sees must be right at the first: there
+// may be no packet for a while, but there is none with a wrong source.
+func (p pod) isSeenAs(want []netip.Addr, server []netip.Addr, port uint16) {
 	p.c.t.Helper()
-	var have netip.Addr
-	p.c.eventually(fmt.Sprintf("pod %s to %s", p.name, server), func(ctx context.Context) (err error) {
-		have, err = p.c.ask(ctx, p.node.Name, server, "ip", "netns", "exec", p.name)
-		return err
-	})
-	if have != want {
-		p.c.t.Errorf("pod %s on %s is seen by %s as %s, want %s", p.name, p.node.Name, server, have, want)
-		return
+	for _, ip := range server {
+		at := netip.AddrPortFrom(ip, port)
+		var have netip.Addr
+		p.c.eventually(fmt.Sprintf("pod %s to %s", p.name, at), func(ctx context.Context) (err error) {
+			have, err = p.c.ask(ctx, p.node.Name, at, "ip", "netns", "exec", p.name)
+			return err
+		})
+		if !slices.Contains(want, have) {
+			p.c.t.Errorf("pod %s on %s is seen by %s as %s, want one of %s", p.name, p.node.Name, at, have, want)
+			continue
+		}
+		p.c.t.Logf("pod %s on %s is seen by %s as %s", p.name, p.node.Name, at, have)
 	}
-	p.c.t.Logf("pod %s on %s is seen by %s as %s", p.name, p.node.Name, server, have)
 }
 
 // ask is the address of which a server says that the connection comes from it.
 func (c *cluster) ask(ctx context.Context, who string, server netip.AddrPort, prefix ...string) (netip.Addr, error) {
-	out, err := c.ExecIn(ctx, who, append(prefix, "curl", "-sS", "--max-time", "10", "http://"+server.String()+"/clientip")...)
+	out, err := c.ExecIn(ctx, who, append(prefix, "curl", "-gsS", "--max-time", "10", "http://"+server.String()+"/clientip")...)
 	if err != nil {
 		return netip.Addr{}, err
 	}

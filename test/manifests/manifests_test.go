@@ -1,0 +1,276 @@
+package manifests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/internal/sandbox/image"
+)
+
+// patience bounds what waits for a condition.
+const patience = 5 * time.Minute
+
+var egressIP = netip.MustParseAddr("172.18.0.77")
+
+// TestManifests applies them in the order of docs/install.md, and asks for what a pod network and an EgressIP are for; then once more after all but
+// Open vSwitch has been replaced, as in an upgrade.
+func TestManifests(t *testing.T) {
+	l := start(t)
+	l.kubectl("apply", "-f", "../../deploy")
+	l.kubectl("apply", "-f", l.adapted())
+	l.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout", patience.String())
+	l.rolledOut()
+	l.pods()
+	l.network("before")
+	l.apply(fmt.Sprintf(`{"apiVersion":"k8s.ovn.org/v1","kind":"EgressIP","metadata":{"name":"web"},"spec":{"egressIPs":[%q],
+		"namespaceSelector":{},"podSelector":{"matchLabels":{"app":"web"}}}}`, egressIP))
+	l.kubectl("label", "node", l.nodes[1].Name, "k8s.ovn.org/egress-assignable=")
+	l.leaves()
+
+	end := l.asking()
+	l.kubectl("-n", "egret-system", "rollout", "restart", "daemonset/egret-node", "deployment/egret-controller")
+	l.rolledOut()
+	end()
+	l.network("after")
+	l.leaves()
+	l.noneRestarted()
+}
+
+// lab is a cluster that Egret's manifests are installed on.
+type lab struct {
+	*sandbox.Cluster
+	t     *testing.T
+	nodes []sandbox.Member
+}
+
+// start brings up nodes without a pod network, with the product's image on each.
+func start(t *testing.T) *lab {
+	t.Helper()
+	o := options(t)
+	t.Cleanup(func() {
+		if err := sandbox.Down(o); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := sandbox.Up(t.Context(), o, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lab{c, t, c.Nodes()}
+	t.Cleanup(l.look)
+	for _, n := range l.nodes {
+		if _, err := c.ExecIn(t.Context(), n.Name, "ctr", "--namespace", "k8s.io", "images", "import", "/opt/egret/bin/"+image.Egret().File); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+func options(t *testing.T) sandbox.Options {
+	t.Helper()
+	if os.Getenv("EGRET_MANIFESTS") != "1" {
+		t.Skip("starts a cluster of its own: run make test-manifests as root")
+	}
+	bin, err := filepath.Abs("../../bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(bin, image.Egret().File)); errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("%v: run make image", err)
+	}
+	o := sandbox.Defaults()
+	o.Name, o.Nodes, o.ExternalHosts, o.CNI, o.BinDir = "manifests", 2, 1, sandbox.None, bin
+	return o
+}
+
+// adapted is a copy of deploy/cluster with the one value that differs here: Open vSwitch's datapath.
+func (l *lab) adapted() string {
+	l.t.Helper()
+	dir := l.t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../deploy/cluster")); err != nil {
+		l.t.Fatal(err)
+	}
+	file := filepath.Join(dir, "config.yaml")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	const is = "DATAPATH: system"
+	if strings.Count(string(content), is) != 1 {
+		l.t.Fatalf("%s does not say %q", file, is)
+	}
+	content = []byte(strings.Replace(string(content), is, "DATAPATH: "+l.Datapath(), 1))
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		l.t.Fatal(err)
+	}
+	return dir
+}
+
+func (l *lab) rolledOut() {
+	l.t.Helper()
+	for _, what := range []string{"daemonset/egret-node", "deployment/egret-controller"} {
+		l.kubectl("-n", "egret-system", "rollout", "status", what, "--timeout", patience.String())
+	}
+}
+
+// pods are a selected one on each node.
+func (l *lab) pods() {
+	for i, n := range l.nodes {
+		l.apply(fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-%d","namespace":"default","labels":{"app":"web"}},"spec":{"nodeName":%q,
+			"terminationGracePeriodSeconds":0,"containers":[{"name":"c","image":%q,"imagePullPolicy":"Never","args":["netexec"]}]}}`, i, n.Name, image.Agnhost().Name))
+	}
+	l.kubectl("wait", "--for=condition=Ready", "pod", "--all", "--timeout", patience.String())
+}
+
+// network: pods reach each other and the API server's ClusterIP.
+func (l *lab) network(when string) {
+	l.t.Helper()
+	ips := strings.Fields(l.kubectl("get", "pods", "web-0", "web-1", "-o", "jsonpath={.items[*].status.podIP}"))
+	for i := range l.nodes {
+		l.eventually(fmt.Sprintf("pod %d to the other, %s", i, when), func() error {
+			out, err := l.fetch(i, "http://"+ips[1-i]+":8080/clientip")
+			if err == nil && !strings.HasPrefix(out, ips[i]+":") {
+				err = fmt.Errorf("seen as %q, want %s", out, ips[i])
+			}
+			return err
+		})
+		l.eventually(fmt.Sprintf("pod %d to the API server's ClusterIP, %s", i, when), func() error {
+			_, err := l.fetch(i, "https://10.96.0.1/version")
+			return err
+		})
+	}
+}
+
+// leaves says that every pod is seen outside with the egress IP.
+func (l *lab) leaves() {
+	l.t.Helper()
+	l.kubectl("wait", "--for=condition=Ready", "egressip/web", "--timeout", patience.String())
+	for i := range l.nodes {
+		l.eventually(fmt.Sprintf("pod %d to a host outside", i), func() error {
+			out, err := l.fetch(i, l.outside())
+			if err == nil && !isEgressIP(out) {
+				err = fmt.Errorf("seen as %q, want %s", out, egressIP)
+			}
+			return err
+		})
+	}
+}
+
+func (l *lab) outside() string {
+	return "http://" + netip.AddrPortFrom(l.ExternalHosts()[0].IPs[0], sandbox.ClientIPPort).String() + "/clientip"
+}
+
+func isEgressIP(client string) bool { return strings.HasPrefix(client, egressIP.String()+":") }
+
+// asking has the pods connect to a host outside all the time until end. None may be seen with another source, nor fail: what Egret has set up stays in
+// place while its pods are replaced.
+func (l *lab) asking() (end func()) {
+	const loop = "while [ ! -e /tmp/end ]; do curl -sS --max-time 5 %s && echo || echo failed; sleep 0.1; done 2>&1"
+	var all sync.WaitGroup
+	for i := range l.nodes {
+		all.Go(func() {
+			out, err := l.try("exec", fmt.Sprint("web-", i), "--", "sh", "-c", fmt.Sprintf(loop, l.outside()))
+			seen := strings.Fields(out)
+			others := slices.DeleteFunc(slices.Clone(seen), isEgressIP)
+			l.t.Logf("pod %d connected %d times", i, len(seen)-len(others))
+			if err != nil || len(seen) == 0 || len(others) > 0 {
+				l.t.Errorf("pod %d, while Egret's pods were replaced: %v, %q", i, err, others)
+			}
+		})
+	}
+	return func() {
+		for i := range l.nodes {
+			l.kubectl("exec", fmt.Sprint("web-", i), "--", "touch", "/tmp/end")
+		}
+		all.Wait()
+	}
+}
+
+// noneRestarted: no container of Egret's has ended by itself, all this time.
+func (l *lab) noneRestarted() {
+	const each = `{range .items[*]}{.metadata.name}{range .status.containerStatuses[*]} {.name}={.restartCount}{end}{"\n"}{end}`
+	for line := range strings.Lines(l.kubectl("-n", "egret-system", "get", "pods", "-o", "jsonpath="+each)) {
+		for _, count := range strings.Fields(line)[1:] {
+			if !strings.HasSuffix(count, "=0") {
+				l.t.Errorf("containers have been restarted: %s", line)
+				break
+			}
+		}
+	}
+}
+
+func (l *lab) fetch(pod int, url string) (string, error) {
+	return l.try("exec", fmt.Sprint("web-", pod), "--", "curl", "-skS", "--max-time", "5", url)
+}
+
+func (l *lab) apply(object string) {
+	l.t.Helper()
+	file := filepath.Join(l.t.TempDir(), "object.json")
+	if err := os.WriteFile(file, []byte(object), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+	l.kubectl("apply", "-f", file)
+}
+
+func (l *lab) kubectl(args ...string) string {
+	l.t.Helper()
+	out, err := l.try(args...)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return out
+}
+
+func (l *lab) try(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience+time.Minute)
+	defer cancel()
+	args = l.Kubectl(args...)
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig())
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("kubectl %s: %w: %s", strings.Join(args[2:], " "), err, exit.Stderr)
+	}
+	return string(out), err
+}
+
+// eventually tries until there is no error.
+func (l *lab) eventually(what string, try func() error) {
+	l.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			l.t.Fatalf("%s: not within %s: %v", what, patience, err)
+		}
+	}
+}
+
+// look shows what there is to see when the test has failed.
+func (l *lab) look() {
+	if !l.t.Failed() {
+		return
+	}
+	for _, args := range [][]string{
+		{"get", "nodes,pods,egressips", "-A", "-o", "wide"}, {"-n", "egret-system", "describe", "pods"},
+		{"-n", "egret-system", "logs", "-l", "app in (egret-ovs,egret-node,egret-controller)", "--all-containers", "--prefix", "--tail=20"},
+	} {
+		out, err := l.try(args...)
+		l.t.Logf("kubectl %s\n%s%v", strings.Join(args, " "), out, err)
+	}
+}
