@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -68,12 +69,22 @@ func (e *elements) replace(t *rapid.T) {
 	e.rows[owner] = now
 }
 
-// check compares the database with the plan after calm passes: the first may still meet the cut connection.
+// check compares the database with the plan after calm passes: the first may still meet the cut connection, or come before the database has told the
+// plane what somebody did.
 func (e *elements) check(t *rapid.T) {
 	e.proxy.cut.Store(false)
-	for range 2 {
+	want := e.want()
+	var have map[string][]string
+	for limit := time.Now().Add(10 * time.Second); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
 		_ = e.plane.Grow(t.Context(), e.state)
+		if have = e.have(); fmt.Sprint(have) == fmt.Sprint(want) {
+			return
+		}
 	}
+	t.Fatalf("have %v, want %v", have, want)
+}
+
+func (e *elements) want() map[string][]string {
 	want := map[string][]string{}
 	for id := range e.state.NB.Rows() {
 		want[id.Name] = []string{}
@@ -84,13 +95,15 @@ func (e *elements) check(t *rapid.T) {
 	for _, members := range want {
 		slices.Sort(members)
 	}
+	return want
+}
+
+func (e *elements) have() map[string][]string {
 	have := map[string][]string{}
 	for _, set := range strings.Fields(e.env.NBCtl("--bare", "--columns=name", "list", "Address_Set")) {
 		members := strings.Fields(strings.Trim(strings.ReplaceAll(e.env.NBCtl("--bare", "--columns=addresses", "find", "Address_Set", "name="+set), ",", " "), "[]"))
 		slices.Sort(members)
 		have[set] = append([]string{}, members...)
 	}
-	if fmt.Sprint(have) != fmt.Sprint(want) {
-		t.Fatalf("have %v, want %v", have, want)
-	}
+	return have
 }
