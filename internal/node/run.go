@@ -127,6 +127,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 		plane.For(plan.InAnnouncements, t.link),
 		plane.For(plan.InSources|plan.InSourceExempt, conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)),
 		plane.For(plan.InSources|plan.InSourceExempt, conntrack.New(conntrack.Kernel{}, conntrack.Kernel{}, func() map[string]conntrack.Own { return hostSources(o) }, log)),
+		plane.For(plan.InDatagrams, conntrack.NewBalanced(ctx, conntrack.Switch{RunDir: o.OVSRunDir}, log)),
 		plane.For(plan.InHealthChecks, health.New(ctx, health.Sockets{})),
 	}
 	return t, nil

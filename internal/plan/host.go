@@ -96,8 +96,11 @@ type Source struct {
 	Pod    netip.Addr
 }
 
-// Datagram is a UDP address and port that this host's kernel translates, and what it may translate it to.
-type Datagram struct{ From, To netip.AddrPort }
+// Datagram is a UDP address and port that this host's kernel translates, or with OVN set a load balancer of OVN, and what it may translate it to.
+type Datagram struct {
+	From, To netip.AddrPort
+	OVN      bool
+}
 
 // HealthCheck is a TCP port at which a Service's load balancer asks whether this node serves it (Service.spec.healthCheckNodePort).
 type HealthCheck struct{ Port uint16 }

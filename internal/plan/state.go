@@ -24,7 +24,7 @@ type Rows struct {
 	// another one are flushed when this changes, but to SourceExempt, which keep the node's address.
 	Sources      map[Source]netip.Addr
 	SourceExempt map[netip.Addr]None
-	// Datagrams are all translations of their From: entries of the kernel with another one are flushed, since UDP does not end.
+	// Datagrams are all translations of their From: entries with another one are flushed, since UDP does not end.
 	Datagrams    map[Datagram]None
 	HealthChecks map[HealthCheck]HealthSpec
 }

@@ -33,7 +33,9 @@ func (s *State) Lines() []string {
 		return "source " + k.Router + " " + k.Pod.String() + arrow(v.String())
 	})
 	add(&l, s.SourceExempt, func(k netip.Addr, _ None) string { return "source exempt " + k.String() })
-	add(&l, s.Datagrams, func(k Datagram, _ None) string { return "datagram " + k.From.String() + arrow(k.To.String()) })
+	add(&l, s.Datagrams, func(k Datagram, _ None) string {
+		return "datagram " + flag(k.OVN, "by OVN ") + k.From.String() + arrow(k.To.String())
+	})
 	add(&l, s.HealthChecks, func(k HealthCheck, v HealthSpec) string {
 		return fmt.Sprintf("health check %d of %s/%s: %d endpoints", k.Port, v.Namespace, v.Service, v.Endpoints)
 	})

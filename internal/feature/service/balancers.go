@@ -41,6 +41,9 @@ func (b balancers) add(at scope, protocol string, ip netip.Addr, port uint16, to
 
 func (b balancers) write(node string, s *world.Service, out *plan.Rows) {
 	for id, vips := range b {
+		if id.protocol == "udp" {
+			datagrams(vips, out)
+		}
 		name := "Service_" + s.Key() + "_" + strings.ToUpper(id.protocol) + "_" + string(id.scope)
 		if id.scope != scopeCluster {
 			name += "_" + node
@@ -53,6 +56,19 @@ func (b balancers) write(node string, s *world.Service, out *plan.Rows) {
 			"name": name, "protocol": id.protocol, "vips": vips, "options": options(s, id),
 			"external_ids": map[string]string{"k8s.ovn.org/kind": "Service", "k8s.ovn.org/owner": s.Key()},
 		})
+	}
+}
+
+// datagrams are the translations of UDP. OVN flushes the entries of endpoints that have gone (ct_flush), but before OVS has let go of all it had
+// made of the former flows: a client that goes on sending makes new ones.
+func datagrams(vips map[string]string, out *plan.Rows) {
+	for vip, backends := range vips {
+		from, err := netip.ParseAddrPort(vip)
+		for _, text := range strings.Split(backends, ",") {
+			if to, bad := netip.ParseAddrPort(text); err == nil && bad == nil {
+				plan.Claim(&out.Datagrams, plan.Datagram{From: from, To: to, OVN: true}, plan.None{})
+			}
+		}
 	}
 }
 

@@ -63,10 +63,11 @@ func onSwitch(w *world.World, s *world.Service, p world.ServicePort, f world.Fam
 }
 
 // onGateway is what comes in by the uplink in shared gateway mode. What this host itself listens to is not behind the gateway router, which has
-// the host's address: the bridge gives that to the host.
+// the host's address: the bridge gives that to the host. A reject must not be translated (OVN 25.03 gives it the router's address, whatever the
+// client asked), so that what has no endpoint is with what keeps sources.
 func onGateway(w *world.World, s *world.Service, p world.ServicePort, f world.Family, h *world.Host, rows balancers) {
 	to, scope := FromOutside(w, s, p, f), scopeRouter
-	if s.ExternalLocal {
+	if s.ExternalLocal || len(to.Gateway) == 0 {
 		scope = scopeLocalRouter
 	}
 	for _, ip := range f.OfAddrs(External(w, s, p)) {

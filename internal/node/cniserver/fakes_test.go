@@ -3,6 +3,8 @@ package cniserver_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/netip"
 	"sync"
 
@@ -41,6 +43,10 @@ type faultyPorts struct {
 func (f faultyPorts) AddPodPort(ctx context.Context, p cniserver.PodPort) error {
 	if err := f.at("AddPodPort"); err != nil {
 		return err
+	}
+	// OVS writes a port's flags back as it read them: who sets it up only then may see it go down again.
+	if link, err := net.InterfaceByName(p.HostIface); err == nil && link.Flags&net.FlagUp == 0 {
+		return fmt.Errorf("%s is handed to OVS before it is up", p.HostIface)
 	}
 	return f.Attachments.AddPodPort(ctx, p)
 }

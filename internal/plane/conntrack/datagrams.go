@@ -11,7 +11,7 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-// Datagrams is the plane of State.Datagrams: no tracked UDP connection to a From of theirs goes elsewhere than to a To. A client that goes on
+// Datagrams is the plane of State.Datagrams on the host's kernel: no tracked UDP connection to a From of theirs goes elsewhere than to a To. A client that goes on
 // sending from one port keeps its entry, and with it an endpoint that is no more, for ever.
 type Datagrams struct {
 	target Target
@@ -37,7 +37,9 @@ func (p *Datagrams) Grow(context.Context, *plan.State) error { return nil }
 func (p *Datagrams) Shrink(ctx context.Context, want *plan.State) error {
 	now := map[plan.Datagram]bool{}
 	for d := range want.Datagrams.Rows() {
-		now[d] = true
+		if !d.OVN {
+			now[d] = true
+		}
 	}
 	if p.sure && maps.Equal(p.done, now) {
 		return nil

@@ -2,8 +2,11 @@ package conntrack
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"sync"
+
+	"github.com/egret-net/egret/internal/plan"
 )
 
 // Fake is a Target in memory. Its Zones are what a test says.
@@ -58,6 +61,18 @@ func (f *Fake) Flush(_ context.Context, entries ...Entry) error {
 	defer f.mu.Unlock()
 	f.entries = slices.DeleteFunc(f.entries, func(have Entry) bool {
 		return slices.ContainsFunc(entries, func(e Entry) bool { return have.Zone == e.Zone && have.Proto == e.Proto && have.Orig == e.Orig })
+	})
+	return nil
+}
+
+// FlushPairs ends UDP connections in all zones.
+func (f *Fake) FlushPairs(_ context.Context, pairs ...plan.Datagram) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.entries = slices.DeleteFunc(f.entries, func(e Entry) bool {
+		return e.Proto == protoUDP && slices.ContainsFunc(pairs, func(d plan.Datagram) bool {
+			return d.From == netip.AddrPortFrom(e.Orig.Dst, e.Orig.DstPort) && d.To == netip.AddrPortFrom(e.Reply.Src, e.Reply.SrcPort)
+		})
 	})
 	return nil
 }

@@ -29,7 +29,7 @@ var (
 func (l *kernelLab) vrf() {
 	node, host := l.nodes[1], l.ExternalHosts()[0]
 	defer l.look(node)
-	l.enslave(node)
+	l.enslave(node, host)
 	l.egressIP("vrf", vrfEgress, node, vrfSelected)
 	far, near := l.pod("vrf-far", l.nodes[0], vrfSelected), l.pod("vrf-near", node, vrfSelected)
 	seen := func(by []netip.Addr) {
@@ -45,12 +45,17 @@ func (l *kernelLab) vrf() {
 	seen(host.Secondary[0])
 }
 
-// enslave moves a node's link into a VRF. The kernel takes its IPv6 addresses away on the way.
-func (l *kernelLab) enslave(node sandbox.Member) {
+// enslave moves a node's link into a VRF, whose table has a default route: what the kernel looks up there does not come to the main table. On the way
+// the kernel takes the link's IPv6 addresses away.
+func (l *kernelLab) enslave(node, host sandbox.Member) {
 	l.in(node.Name, "ip", "link", "add", vrfName, "type", "vrf", "table", vrfTable)
 	l.in(node.Name, "ip", "link", "set", vrfName, "up")
 	l.in(node.Name, "ip", "link", "set", vrfLink, "master", vrfName)
 	l.in(node.Name, "ip", "addr", "replace", netip.PrefixFrom(node.Secondary[0][1], 64).String(), "dev", vrfLink, "nodad")
+	for _, via := range host.Secondary[0] {
+		flag := map[bool]string{true: "-4", false: "-6"}[via.Is4()]
+		l.in(node.Name, "ip", flag, "route", "add", "default", "via", via.String(), "dev", vrfLink, "table", vrfTable)
+	}
 }
 
 // ownRules: the seed's, in the host's kernel, in both families; and the link's table has the VRF's routes.

@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Create makes the pair, with the pod's end directly in its namespace, both ends down. A pair of that name left by an
-// attempt that was killed is replaced; an interface of that name in the pod is an error.
+// Create makes the pair, with the pod's end directly in its namespace, and down. The node's end is up before anybody sees it: OVS 3.5 reads a
+// port's flags, adds IFF_PROMISC and writes them back, and what was set up in between would be down again, for good. A pair of that name left by
+// an attempt that was killed is replaced; an interface of that name in the pod is an error.
 func Create(s Spec) error {
 	pod, err := ns.GetNS(s.NetNS)
 	if err != nil {
@@ -25,7 +26,7 @@ func Create(s Spec) error {
 		return err
 	}
 	err = netlink.LinkAdd(&netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: s.HostIface, MTU: s.MTU, TxQLen: -1},
+		LinkAttrs: netlink.LinkAttrs{Name: s.HostIface, MTU: s.MTU, TxQLen: -1, Flags: net.FlagUp},
 		PeerName:  s.IfName, PeerHardwareAddr: s.MAC, PeerNamespace: netlink.NsFd(pod.Fd()), PeerTxQLen: -1, PeerMTU: uint32(s.MTU),
 	})
 	if errors.Is(err, unix.EEXIST) {
@@ -67,15 +68,8 @@ func find(hostIface string) (netlink.Link, error) {
 	return link, nil
 }
 
-// Configure sets up both ends of a pair that Create made: up, with addresses, routes and settings in the pod.
+// Configure sets up the pod's end of a pair that Create made: up, with addresses, routes and settings.
 func Configure(s Spec) error {
-	host, err := netlink.LinkByName(s.HostIface)
-	if err != nil {
-		return fmt.Errorf("find veth %s: %w", s.HostIface, err)
-	}
-	if err := netlink.LinkSetUp(host); err != nil {
-		return fmt.Errorf("set veth %s up: %w", s.HostIface, err)
-	}
 	return ns.WithNetNSPath(s.NetNS, func(ns.NetNS) error { return configurePod(s) })
 }
 

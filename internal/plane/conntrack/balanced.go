@@ -1,0 +1,113 @@
+package conntrack
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/ovs/unixctl"
+)
+
+// Pairs is where OVN's load balancers track connections: Switch, and Fake.
+type Pairs interface {
+	// FlushPairs ends the UDP connections to each From that are translated to its To, in all zones.
+	FlushPairs(ctx context.Context, pairs ...plan.Datagram) error
+}
+
+// Balanced is the plane of State.Datagrams in OVS: when a load balancer loses an endpoint, UDP connections to it end. ovn-controller flushes them
+// when it has changed the flows (ct_flush), and a packet that ovs-vswitchd's datapath still sends by a former flow makes its entry again: here it is
+// flushed once more, when that is over.
+type Balanced struct {
+	ctx    context.Context
+	target Pairs
+	log    *slog.Logger
+	pauses []time.Duration
+
+	mu   sync.Mutex
+	held map[plan.Datagram]bool
+}
+
+var _ plane.Plane = (*Balanced)(nil)
+
+// NewBalanced is a plane that flushes until ctx is done.
+func NewBalanced(ctx context.Context, target Pairs, log *slog.Logger) *Balanced {
+	return &Balanced{ctx: ctx, target: target, log: log, pauses: []time.Duration{time.Second, 5 * time.Second, 20 * time.Second}, held: map[plan.Datagram]bool{}}
+}
+
+// Name is part of plane.Plane.
+func (p *Balanced) Name() string { return "balanced" }
+
+// Grow does nothing: what is new has no connections.
+func (p *Balanced) Grow(context.Context, *plan.State) error { return nil }
+
+// Shrink notes what has gone, and has it flushed after a while.
+func (p *Balanced) Shrink(_ context.Context, want *plan.State) error {
+	now := map[plan.Datagram]bool{}
+	for d := range want.Datagrams.Rows() {
+		if d.OVN {
+			now[d] = true
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var gone []plan.Datagram
+	for d := range p.held {
+		if !now[d] {
+			gone = append(gone, d)
+		}
+	}
+	p.held = now
+	if len(gone) > 0 {
+		for _, pause := range p.pauses {
+			time.AfterFunc(pause, func() { p.flush(gone) })
+		}
+	}
+	return nil
+}
+
+// flush leaves out what has come back.
+func (p *Balanced) flush(pairs []plan.Datagram) {
+	p.mu.Lock()
+	var gone []plan.Datagram
+	for _, d := range pairs {
+		if !p.held[d] {
+			gone = append(gone, d)
+		}
+	}
+	p.mu.Unlock()
+	if len(gone) == 0 || p.ctx.Err() != nil {
+		return
+	}
+	if err := p.target.FlushPairs(p.ctx, gone...); err != nil {
+		p.log.Warn("UDP connections to endpoints that have gone may go on: could not flush them", "endpoints", len(gone), "error", err)
+	}
+}
+
+// Forget is part of plane.Plane: what was flushed stays so.
+func (p *Balanced) Forget() {}
+
+// FlushPairs is part of Pairs: one call a pair and datapath, which goes through all of its connections.
+func (s Switch) FlushPairs(ctx context.Context, pairs ...plan.Datagram) error {
+	return s.each(ctx, func(c *unixctl.Conn, datapath string) error {
+		for _, d := range pairs {
+			if _, err := c.Call(ctx, "dpctl/flush-conntrack", datapath, udpEnd("dst", d.From), udpEnd("src", d.To)); err != nil {
+				return fmt.Errorf("flush UDP connections from %s to %s: %w", d.From, d.To, err)
+			}
+		}
+		return nil
+	})
+}
+
+// udpEnd is one end of a tuple, for all connections that have it (OVS 3.1 and later).
+func udpEnd(side string, at netip.AddrPort) string {
+	family := "nw"
+	if at.Addr().Is6() {
+		family = "ipv6"
+	}
+	return fmt.Sprintf("ct_%s_%s=%s,ct_nw_proto=%d,ct_tp_%s=%d", family, side, at.Addr(), protoUDP, side, at.Port())
+}

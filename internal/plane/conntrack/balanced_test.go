@@ -1,0 +1,87 @@
+package conntrack
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane/ovs/ovstest"
+)
+
+func balancedTo(endpoints ...string) *plan.State {
+	s := plan.New()
+	for _, e := range endpoints {
+		s.Datagrams.Put("service", plan.Datagram{From: netip.MustParseAddrPort("10.96.0.10:53"), To: netip.MustParseAddrPort(e), OVN: true}, plan.None{})
+	}
+	return s
+}
+
+// TestBalancedEndsLater: what a former flow makes after the endpoint has gone ends all the same; what has come back does not.
+func TestBalancedEndsLater(t *testing.T) {
+	f := NewFake(nil, toService("10.244.1.5:1", "10.96.0.10:53", "10.244.2.5:53"), toService("10.244.1.5:2", "10.96.0.10:53", "10.244.2.6:53"),
+		toService("10.244.1.5:3", "10.96.0.11:53", "10.244.2.5:53"))
+	p := NewBalanced(t.Context(), f, slog.New(slog.DiscardHandler))
+	p.pauses = []time.Duration{10 * time.Millisecond, 50 * time.Millisecond}
+	for _, s := range []*plan.State{balancedTo("10.244.2.5:53", "10.244.2.6:53"), balancedTo("10.244.2.7:53"), balancedTo("10.244.2.6:53")} {
+		if err := p.Shrink(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Add(toService("10.244.1.5:4", "10.96.0.10:53", "10.244.2.5:53"))
+	const want = "10.244.1.5:2 10.244.1.5:3"
+	for deadline := time.Now().Add(10 * time.Second); clients(f) != want; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("connections of %q are left, want %q", clients(f), want)
+		}
+	}
+}
+
+// TestPairsOfARealSwitch: connections to one endpoint end, whatever zone they are in.
+func TestPairsOfARealSwitch(t *testing.T) {
+	s := ovstest.Start(t, ovstest.Dummy)
+	s.Vsctl("add-br", "br0", "--", "set", "bridge", "br0", "fail_mode=secure", "--", "add-port", "br0", "p1", "--",
+		"set", "interface", "p1", "ofport_request=1", "--", "add-port", "br0", "p2")
+	for _, f := range []string{
+		"ip,in_port=1,nw_src=10.244.1.5,actions=ct(commit,zone=5,nat(dst=10.244.2.5:53)),2",
+		"ip,in_port=1,nw_src=10.244.1.6,actions=ct(commit,zone=6,nat(dst=10.244.2.5:53)),2",
+		"ip,in_port=1,nw_src=10.244.1.7,actions=ct(commit,zone=6,nat(dst=10.244.2.6:53)),2",
+		"ipv6,in_port=1,actions=ct(commit,zone=6,nat(dst=[fd00:10:244:2::5]:53)),2",
+	} {
+		s.Ofctl("add-flow", s.Mgmt("br0"), f)
+	}
+	eth := "in_port(1),eth(src=50:54:00:00:00:09,dst=50:54:00:00:00:0a),"
+	for _, src := range []string{"10.244.1.5", "10.244.1.6", "10.244.1.7"} {
+		ip := eth + "eth_type(0x0800),ipv4(src=" + src + ",dst=10.96.0.10,proto=%d,tos=0,ttl=64,frag=no),"
+		s.Appctl("netdev-dummy/receive", "p1", fmt.Sprintf(ip, 17)+"udp(src=1234,dst=53)")
+		s.Appctl("netdev-dummy/receive", "p1", fmt.Sprintf(ip, 6)+"tcp(src=1234,dst=53),tcp_flags(syn)")
+	}
+	s.Appctl("netdev-dummy/receive", "p1", eth+"eth_type(0x86dd),ipv6(src=fd00:10:244::5,dst=fd00:10:96::10,label=0,proto=17,tclass=0,hlimit=64,frag=no),udp(src=1234,dst=53)")
+	target := Switch{s.RunDir}
+	left := func() (n int) {
+		for _, zone := range []int{5, 6} {
+			all, err := target.Dump(t.Context(), zone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += len(all)
+		}
+		return n
+	}
+	if n := left(); n != 7 {
+		t.Fatalf("%d connections, want 7", n)
+	}
+	for i, c := range []struct{ from, to string }{{"10.96.0.10:53", "10.244.2.5:53"}, {"[fd00:10:96::10]:53", "[fd00:10:244:2::5]:53"}} {
+		pair := plan.Datagram{From: netip.MustParseAddrPort(c.from), To: netip.MustParseAddrPort(c.to), OVN: true}
+		for range 2 { // once more when there is nothing left
+			if err := target.FlushPairs(t.Context(), pair); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, want := left(), []int{5, 4}[i]; n != want {
+			t.Errorf("%d connections left after %s, want %d", n, c.to, want)
+		}
+	}
+}
