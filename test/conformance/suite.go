@@ -77,7 +77,8 @@ func (s suite) ginkgo(ctx context.Context, kubeconfig, kubectl string) error {
 	for _, e := range skip {
 		args = append(args, "--skip="+e.pattern)
 	}
-	args = append(args, s.bin("e2e.test"), "--", "--kubeconfig="+kubeconfig, "--kubectl-path="+kubectl, "--e2e-output-dir="+s.out)
+	args = append(args, s.bin("e2e.test"), "--", "--kubeconfig="+kubeconfig, "--kubectl-path="+kubectl, "--e2e-output-dir="+s.out,
+		"--num-nodes="+strconv.Itoa(len(s.cluster.Nodes())))
 	command, err := s.cluster.Command(s.client(), args...)
 	if err != nil {
 		return err
