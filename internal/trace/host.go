@@ -224,7 +224,8 @@ func (w walker) condition(words []string) (n int, holds bool) {
 		case "original":
 			return w.joined(words)
 		}
-		return 4, false // ct mark VALUE ...: of replies that come back, which are not walked
+		n, holds := w.metaCondition(words[1:]) // a connection has the mark of its first packet; replies are not walked back
+		return n, holds && !w.p.Reply
 	case "meta":
 		return w.metaCondition(words[1:])
 	}
