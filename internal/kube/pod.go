@@ -18,10 +18,18 @@ func Namespace(o *corev1.Namespace) *world.Namespace {
 // Pod is a pod as the world has it. Its addresses are those that its node's agent wrote before the pod ran, else those of its status.
 func Pod(o *corev1.Pod) *world.Pod {
 	return &world.Pod{
-		Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), Node: o.Spec.NodeName, Labels: o.Labels,
+		Namespace: o.Namespace, Name: o.Name, UID: kubeletUID(o), Node: o.Spec.NodeName, Labels: o.Labels,
 		IPs: podIPs(o), HostNetwork: o.Spec.HostNetwork,
 		Completed: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed,
 	}
+}
+
+// kubeletUID is the UID that the kubelet gives the CNI plugin. A static pod has one that the kubelet made, and what the API has is its mirror, with a UID of its own.
+func kubeletUID(o *corev1.Pod) string {
+	if own := o.Annotations[corev1.MirrorPodAnnotationKey]; own != "" {
+		return own
+	}
+	return string(o.UID)
 }
 
 // podNetwork is what pod-networks says of one network.

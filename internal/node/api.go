@@ -56,8 +56,20 @@ func (a *API) patchNode(ctx context.Context, patch []byte) error {
 	return a.Observe(n)
 }
 
-// AnnotatePod sets annotations of a pod, if it is still the one with that UID; a nil map of values removes the keys.
+// AnnotatePod sets annotations of a pod, if it is still the one that has that UID for the kubelet; a nil value removes the key.
 func (a *API) AnnotatePod(ctx context.Context, namespace, name, uid string, annotations map[string]any) error {
+	err := a.patchPod(ctx, namespace, name, uid, annotations)
+	if !apierrors.IsConflict(err) {
+		return err
+	}
+	mirror, e := a.Pod(ctx, namespace, name)
+	if e != nil || kube.Pod(mirror).UID != uid {
+		return err
+	}
+	return a.patchPod(ctx, namespace, name, string(mirror.UID), annotations)
+}
+
+func (a *API) patchPod(ctx context.Context, namespace, name, uid string, annotations map[string]any) error {
 	p := &corev1.Pod{}
 	patch, err := annotationPatch(annotations, uid)
 	if err == nil {

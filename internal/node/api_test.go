@@ -2,9 +2,15 @@ package node
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"reflect"
+	"strings"
 	"testing"
+
+	"k8s.io/client-go/rest"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	"github.com/egret-net/egret/internal/kube"
@@ -30,5 +36,35 @@ func TestWholePatch(t *testing.T) {
 	}
 	if v, there := patch.Status["holding"]; !there || v != nil {
 		t.Errorf("holding is %v, want null: %s", v, text)
+	}
+}
+
+// TestAnnotateStaticPod: the mirror of a static pod has a UID of its own, and is annotated all the same; a pod that was made anew is not.
+func TestAnnotateStaticPod(t *testing.T) {
+	for mirrored, want := range map[string]string{"own": `{"metadata":{"annotations":{"a":"b"},"uid":"mirror"}}`, "another": ""} {
+		var stored string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			w.Header().Set("Content-Type", "application/json")
+			switch {
+			case r.Method == http.MethodPatch && !strings.Contains(string(body), `"mirror"`):
+				w.WriteHeader(http.StatusConflict)
+				io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`)
+				return
+			case r.Method == http.MethodPatch:
+				stored = string(body)
+			}
+			io.WriteString(w, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","uid":"mirror","annotations":{"kubernetes.io/config.mirror":"`+mirrored+`"}}}`)
+		}))
+		defer server.Close()
+		clients, err := kube.NewClients(&rest.Config{Host: server.URL, QPS: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		api := API{Node: "n1", Clients: clients, Observe: func(any) error { return nil }}
+		err = api.AnnotatePod(t.Context(), "default", "p", "own", map[string]any{"a": "b"})
+		if stored != want || (err == nil) != (want != "") {
+			t.Errorf("mirror of %s: stored %q, want %q; error %v", mirrored, stored, want, err)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/feature/gateway"
+	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -65,7 +66,8 @@ func (a *Agent) Pod(ctx context.Context, namespace, name, uid string) (cniserver
 	if err := a.api.Observe(o); err != nil {
 		return info, err
 	}
-	return cniserver.PodInfo{UID: string(o.UID), HostNetwork: o.Spec.HostNetwork}, nil
+	p := kube.Pod(o)
+	return cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork}, nil
 }
 
 // Annotate writes the pod's annotation: the other nodes learn its addresses from it before it sends its first packet.

@@ -66,8 +66,8 @@ type guard struct {
 
 // contest is a conflict about one address.
 type contest struct {
-	mac                   string
-	ours                  bool // it may be a node of the cluster
+	mac, node             string // node: of the cluster; "" if it is not known to be one
+	ours                  bool   // it may be one
 	first, last, defended time.Time
 }
 
@@ -228,9 +228,9 @@ func (g *guard) contend(w *world.World, c listen.Claim) []world.Touch {
 	now := time.Now()
 	x := g.contested[c.IP]
 	if x == nil || x.mac != c.MAC {
-		x = &contest{mac: c.MAC, ours: mayBeOurs(w, c), first: now}
+		x = &contest{mac: c.MAC, node: nodeAt(w, c.MAC), ours: mayBeOurs(w, c), first: now}
 		g.contested[c.IP] = x
-		g.log.Warn("another machine says that it has an egress IP of this node", "egressIP", g.held[c.IP], "ip", c.IP, "mac", c.MAC, "node", nodeAt(w, c.MAC))
+		g.log.Warn("another machine says that it has an egress IP of this node", "egressIP", g.held[c.IP], "ip", c.IP, "mac", c.MAC, "node", x.node)
 	}
 	x.last = now
 	g.stand(c.IP, x, now)
@@ -240,10 +240,10 @@ func (g *guard) contend(w *world.World, c listen.Claim) []world.Touch {
 // stand announces the address again, not more often than is fair, and asks who else has it; towards a node of the cluster, once after the last claim.
 func (g *guard) stand(ip netip.Addr, x *contest, now time.Time) {
 	pause := defendEvery
-	if x.ours {
+	if x.node != "" {
 		pause = correctEvery
 	}
-	if now.Sub(x.defended) < pause || x.ours && x.defended.After(x.last) {
+	if now.Sub(x.defended) < pause || x.node != "" && x.defended.After(x.last) {
 		return
 	}
 	x.defended = now

@@ -26,6 +26,7 @@ var contestedIP = compiletest.EgressAddr(0)[0]
 type watched struct {
 	*guard
 	t        *testing.T
+	ip       netip.Addr
 	world    *world.World
 	ear      *listen.Fake
 	changes  chan Change
@@ -37,12 +38,14 @@ type watched struct {
 	probed   int
 }
 
-func startGuard(t *testing.T) *watched {
+func startGuard(t *testing.T) *watched { return startGuardOf(t, contestedIP) }
+
+func startGuardOf(t *testing.T, ip netip.Addr) *watched {
 	w := compiletest.Small("n1", world.SharedGateway)
-	e := compiletest.EgressIP(0, "", contestedIP)
-	e.Items = []world.Assignment{{Node: "n1", IP: contestedIP}}
+	e := compiletest.EgressIP(0, "", ip)
+	e.Items = []world.Assignment{{Node: "n1", IP: ip}}
 	w.SetEgressIP(e)
-	x := &watched{t: t, world: w, ear: listen.NewFake(), changes: make(chan Change, 100)}
+	x := &watched{t: t, ip: ip, world: w, ear: listen.NewFake(), changes: make(chan Change, 100)}
 	x.guard = newGuard("n1", func(c Change) { x.changes <- c }, slog.New(slog.DiscardHandler))
 	x.silence = func() time.Duration {
 		if x.silent {
@@ -84,7 +87,7 @@ func (x *watched) round() { x.ear.Watch(x.holds(x.plan())) }
 func (x *watched) plan() *plan.State { return compile.Full(x.world, all.Features()) }
 
 func (x *watched) says(mac string) {
-	x.ear.Say(listen.Claim{IP: contestedIP, MAC: mac})
+	x.ear.Say(listen.Claim{IP: x.ip, MAC: mac})
 	synctest.Wait()
 }
 
@@ -117,25 +120,32 @@ func TestGuardKnowsItsOwnHost(t *testing.T) {
 	})
 }
 
+// TestGuardDefendsAgainstStrangers: not more often than RFC 5227 allows, also on a secondary link, where a node of the cluster is not told from others.
 func TestGuardDefendsAgainstStrangers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		x := startGuard(t)
+	for name, ip := range map[string]netip.Addr{"primary": contestedIP, "secondary": compiletest.SecondaryAddr(0)[0]} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { startGuardOf(t, ip).againstStrangers() })
+		})
+	}
+}
+
+func (x *watched) againstStrangers() {
+	x.says(stranger)
+	after(newsWait)
+	if c := x.conflicts(); len(c) != 1 || c[0].MAC != stranger || c[0].EgressIP != "e0" || !x.answers() || x.asked != 1 {
+		x.t.Fatalf("conflicts %v, answers %v, asked %d", c, x.answers(), x.asked)
+	}
+	for range 20 {
 		x.says(stranger)
-		if c := x.conflicts(); len(c) != 1 || c[0].MAC != stranger || c[0].EgressIP != "e0" || !x.answers() || x.asked != 1 {
-			t.Fatalf("conflicts %v, answers %v, asked %d", c, x.answers(), x.asked)
-		}
-		for range 20 { // a second apart
-			x.says(stranger)
-			after(time.Second)
-		}
-		if n := len(x.defended); n < 2 || n > 3 || x.defended[1].Sub(x.defended[0]) < defendEvery || x.asked != 1 {
-			t.Errorf("defended at %v, asked %d times", x.defended, x.asked)
-		}
-		after(conflictFor + 2*guardTick)
-		if c := x.conflicts(); len(c) != 0 {
-			t.Errorf("still %v", c)
-		}
-	})
+		after(time.Second)
+	}
+	if n := len(x.defended); n < 2 || n > 3 || x.defended[1].Sub(x.defended[0]) < defendEvery {
+		x.t.Errorf("defended at %v", x.defended)
+	}
+	after(conflictFor + 2*guardTick)
+	if c := x.conflicts(); len(c) != 0 {
+		x.t.Errorf("still %v", c)
+	}
 }
 
 func TestGuardGivesWayWithoutKubernetes(t *testing.T) {

@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// StaticPods is the folder of a node from which its kubelet runs pods of its own, where kubeadm has it.
+const StaticPods = "/etc/kubernetes/manifests"
+
 // kubeletConfig renders the kubelet's configuration file. The times are those that the control plane's 8 s until
 // NotReady asks for. Nothing is evicted or collected: the disk is the machine's.
 func kubeletConfig(cgroup string, dns []netip.Addr) string {
@@ -27,13 +30,14 @@ makeIPTablesUtilChains: false
 clusterDomain: cluster.local
 clusterDNS: [%[3]s]
 resolvConf: /etc/resolv.conf
+staticPodPath: %[4]s
 nodeStatusUpdateFrequency: 2s
 nodeLeaseDurationSeconds: 8
 syncFrequency: 10s
 shutdownGracePeriod: 0s
 imageGCHighThresholdPercent: 100
 evictionHard: {memory.available: "50Mi", nodefs.available: "1%%", nodefs.inodesFree: "0%%", imagefs.available: "1%%"}
-`, nodeEtc, cgroup, quoted(dns))
+`, nodeEtc, cgroup, quoted(dns), StaticPods)
 }
 
 // quoted joins addresses as a YAML flow list's items; an IPv6 address needs its quotes.

@@ -187,7 +187,7 @@ func (n node) spec() (nodeinit.Spec, error) {
 			{Source: o.BinDir, Target: nodeBin, ReadOnly: true},
 			{Source: o.imageDir(), Target: nodeImages, ReadOnly: true},
 		},
-		Dirs:    []string{"/run/openvswitch", "/run/ovn", "/run/netns", "/var/lib/ovn", "/etc/openvswitch", "/etc/cni/net.d", "/opt/cni/bin"},
+		Dirs:    []string{"/run/openvswitch", "/run/ovn", "/run/netns", "/var/lib/ovn", "/etc/openvswitch", "/etc/cni/net.d", "/opt/cni/bin", StaticPods},
 		Units:   nodeUnits(n.layout, n.endpoint, n.number, n.datapath, imageFiles(o), have),
 		Env:     n.environment(),
 		Sysctls: nodeSysctls(),

@@ -123,6 +123,38 @@ func TestWalk(t *testing.T) {
 	}
 }
 
+// TestOrphans: nothing says any more which source is right for a pod whose object is gone, or is another's, while its port is still there. It
+// gets no packet outside, selected or not, and still reaches the cluster.
+func TestOrphans(t *testing.T) {
+	for name, change := range map[string]func(*world.World, *world.Pod){
+		"deleted by force": func(w *world.World, p *world.Pod) { w.DelPod(p.Key()) },
+		"made anew": func(w *world.World, p *world.Pod) {
+			next := *p
+			next.UID, next.IPs = "another", nil
+			w.SetPod(&next)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(world.SharedGateway)
+			c.egressIP(nil, "n2", "n3")
+			for _, i := range []int{0, 1} {
+				p := compiletest.Pod(i, fmt.Sprint("n", 1+i))
+				c.each(func(w *world.World) { change(w, p) })
+				c.arrives(t, p.IPs[0].String(), "172.18.0.100", "dropped at "+p.Node+": policy egressip-held-back.v4")
+				c.arrives(t, p.IPs[0].String(), pod2, "pod 10.244.3.12 at n3 as "+p.IPs[0].String())
+			}
+		})
+	}
+}
+
+func (c cluster) arrives(t *testing.T, src, dst, want string) {
+	t.Helper()
+	ends := trace.Walk(c.plans(), trace.Packet{Src: netip.MustParseAddr(src), Dst: netip.MustParseAddr(dst), Proto: "tcp", DstPort: 80})
+	if got := trace.Sentences(ends); got != want {
+		t.Errorf("%s to %s: %s, want %s", src, dst, got, want)
+	}
+}
+
 // TestReply: what a selected pod answers to a connection from outside takes the way that it came, untouched.
 func TestReply(t *testing.T) {
 	c := newCluster(world.SharedGateway)

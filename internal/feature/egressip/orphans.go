@@ -1,0 +1,26 @@
+package egressip
+
+import (
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Orphans keeps pods that Kubernetes does not know from the outside until they are detached. A pod that was deleted by force is gone from the API at
+// once, or has a successor of its name, and its processes live on for a moment: nothing says any more which source is right for them.
+type Orphans struct{}
+
+func (Orphans) Name() string    { return "egressip-orphan" }
+func (Orphans) Per() world.Kind { return world.KindAttachment }
+
+// Compile adds one attached pod to those that are held back, if it has no object of its own.
+func (Orphans) Compile(w *world.World, key string, out *plan.Rows) {
+	a, p := w.Attachment(key), w.Pod(key)
+	if a == nil || p != nil && p.UID == a.UID {
+		return
+	}
+	for _, f := range w.Config.Families() {
+		for _, ip := range f.OfAddrs(a.IPs) {
+			out.AddElem(heldPods(f), ip.String())
+		}
+	}
+}
