@@ -40,6 +40,7 @@ func TestKernelDatapath(t *testing.T) {
 		{"NodesSeeTheNodesAddress", (*kernelLab).nodeMark},
 		{"RepliesOfInboundConnections", (*kernelLab).replies},
 		{"VRF", (*kernelLab).vrf},
+		{"SCTP", (*kernelLab).sctp},
 		{"NodeGroupOfV2", (*kernelLab).cgroup},
 	})
 }

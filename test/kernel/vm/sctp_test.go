@@ -1,0 +1,140 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Ports of the Services of SCTP, and of their server in a pod.
+const (
+	sctpPort, sctpServer = 36412, 7000
+	sctpLocal            = 30412 // node port, policy Local
+	sctpCluster          = 30413 // node port, policy Cluster
+)
+
+// sctp: Services of SCTP serve pods and hosts outside. With policy Local the pod sees the client, whatever egress IP it has itself.
+func (l *kernelLab) sctp() {
+	l.serveSCTP(l.far)
+	local, cluster := netip.MustParseAddr("10.96.0.31"), netip.MustParseAddr("10.96.0.32")
+	l.sctpService("sctp-local", local, sctpLocal, corev1.ServiceExternalTrafficPolicyLocal)
+	l.sctpService("sctp-cluster", cluster, sctpCluster, corev1.ServiceExternalTrafficPolicyCluster)
+	host := l.ExternalHosts()[0]
+	outside := func(do func() error) error { return inNetns(host.Name, do) }
+	inPlain := func(do func() error) error { return l.inPod(l.plain, do) }
+	l.answersSCTP("pod to cluster IP", inPlain, netip.AddrPortFrom(local, sctpPort), l.plain.ips()[0])
+	l.answersSCTP("host outside, policy Local", outside, netip.AddrPortFrom(l.nodes[0].IPs[0], sctpLocal), host.IPs[0])
+	for _, n := range l.nodes {
+		l.answersSCTP("host outside, policy Cluster, by "+n.Name, outside, netip.AddrPortFrom(n.IPs[0], sctpCluster), netip.Addr{})
+	}
+}
+
+// sctpService records one with the pod "far" as endpoint.
+func (l *kernelLab) sctpService(name string, ip netip.Addr, nodePort int32, policy corev1.ServiceExternalTrafficPolicy) {
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}}
+	l.api.put(l.t, "/api/v1/namespaces/"+namespace+"/services/"+name, corev1.Service{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: meta,
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, ClusterIP: ip.String(), ClusterIPs: []string{ip.String()}, ExternalTrafficPolicy: policy,
+			Ports: []corev1.ServicePort{{Port: sctpPort, NodePort: nodePort, Protocol: corev1.ProtocolSCTP}}},
+	})
+	port, protocol := int32(sctpServer), corev1.ProtocolSCTP
+	l.api.put(l.t, "/apis/discovery.k8s.io/v1/namespaces/"+namespace+"/endpointslices/"+name, discoveryv1.EndpointSlice{
+		TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}, ObjectMeta: meta, AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{l.far.ips()[0].String()}, NodeName: &l.far.node.Name}},
+		Ports:     []discoveryv1.EndpointPort{{Port: &port, Protocol: &protocol}},
+	})
+}
+
+// answersSCTP connects until the server says whom it sees. The zero address stands for anybody.
+func (l *kernelLab) answersSCTP(who string, in func(func() error) error, to netip.AddrPort, want netip.Addr) {
+	l.t.Helper()
+	var have string
+	l.eventually("SCTP, "+who, func(context.Context) error {
+		return in(func() (err error) { have, err = askSCTP(to); return err })
+	})
+	if want.IsValid() && have != want.String() {
+		l.t.Errorf("SCTP, %s: the pod sees %s, want %s", who, have, want)
+		return
+	}
+	l.t.Logf("SCTP, %s: the pod sees %s", who, have)
+}
+
+// serveSCTP tells everybody who connects to a pod the address that the connection has there.
+func (l *kernelLab) serveSCTP(p pod) {
+	l.t.Helper()
+	listener := -1
+	if err := l.inPod(p, func() (err error) { listener, err = sctpSocket(); return err }); err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { unix.Close(listener) })
+	err := errors.Join(unix.Bind(listener, &unix.SockaddrInet4{Port: sctpServer}), unix.Listen(listener, 8))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	go func() {
+		for {
+			fd, from, err := unix.Accept(listener)
+			if errors.Is(err, unix.EBADF) || errors.Is(err, unix.EINVAL) {
+				return
+			}
+			if client, ok := from.(*unix.SockaddrInet4); ok && err == nil {
+				_, _ = unix.Write(fd, []byte(netip.AddrFrom4(client.Addr).String()))
+				unix.Close(fd)
+			}
+		}
+	}()
+}
+
+func sctpSocket() (int, error) { return unix.Socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP) }
+
+func askSCTP(to netip.AddrPort) (string, error) {
+	fd, err := sctpSocket()
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	limit := unix.Timeval{Sec: 10}
+	if err := errors.Join(unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit), unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit)); err != nil {
+		return "", err
+	}
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())}); err != nil {
+		return "", fmt.Errorf("connect to %s: %w", to, err)
+	}
+	answer := make([]byte, 64)
+	n, err := unix.Read(fd, answer)
+	if err == nil && n == 0 {
+		err = errors.New("no answer")
+	}
+	return string(answer[:max(n, 0)]), err
+}
+
+// inPod runs do inside a pod's network namespace, whose name is known on its node only.
+func (l *kernelLab) inPod(p pod, do func() error) error {
+	enter, err := l.Command(p.node.Name, "true")
+	if err != nil {
+		return err
+	}
+	ns, err := netns.GetFromPath("/proc/" + enter[2] + "/root/run/netns/" + p.name) // nsenter --target PID
+	if err != nil {
+		return err
+	}
+	defer ns.Close()
+	result := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends
+		if err := netns.Set(ns); err != nil {
+			result <- err
+			return
+		}
+		result <- do()
+	}()
+	return <-result
+}
