@@ -59,7 +59,7 @@ func (a *API) patchNode(ctx context.Context, patch []byte) error {
 // AnnotatePod sets annotations of a pod, if it is still the one that has that UID for the kubelet; a nil value removes the key.
 func (a *API) AnnotatePod(ctx context.Context, namespace, name, uid string, annotations map[string]any) error {
 	err := a.patchPod(ctx, namespace, name, uid, annotations)
-	if !apierrors.IsConflict(err) {
+	if !apierrors.IsInvalid(err) { // what a patch with another UID gets
 		return err
 	}
 	mirror, e := a.Pod(ctx, namespace, name)

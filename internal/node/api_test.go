@@ -48,8 +48,8 @@ func TestAnnotateStaticPod(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			switch {
 			case r.Method == http.MethodPatch && !strings.Contains(string(body), `"mirror"`):
-				w.WriteHeader(http.StatusConflict)
-				io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`)
+				w.WriteHeader(http.StatusUnprocessableEntity)
+				io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
 				return
 			case r.Method == http.MethodPatch:
 				stored = string(body)

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 
@@ -27,7 +28,11 @@ func TestStaticPod(t *testing.T) {
 	if _, err := c.feed(t.Context(), node.Name, text, "tee", file); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.on(t, node.Name, "rm", file) })
+	t.Cleanup(func() {
+		if _, err := c.feed(context.Background(), node.Name, nil, "rm", file); err != nil {
+			t.Error(err)
+		}
+	})
 	mirror := o.Name + "-" + node.Name
 	within(t, podsTimeout, func() error { return n.learn(mirror) })
 	n.from(mirror).to(c.outside(0)).soonArrivesAs(ips...)
