@@ -51,7 +51,7 @@ bin/pause: sandbox/images/pause/main.go | product
 	@hack/step pause go build $(FLAGS) -ldflags '$(STRIP)' -o $@ ./sandbox/images/pause
 
 bin/egret-controlplane: $(CONTROLPLANE) | bin/pause
-	@hack/step 'Kubernetes $(K8S) (5 minutes when cold)' go build -C sandbox/controlplane $(FLAGS) -ldflags '$(STRIP) $(strip $(K8S_FLAGS))' -o $(CURDIR)/$@ .
+	@hack/step 'Kubernetes $(K8S) (8 minutes when cold)' go build -C sandbox/controlplane $(FLAGS) -ldflags '$(STRIP) $(strip $(K8S_FLAGS))' -o $(CURDIR)/$@ .
 
 bin/agnhost: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/egret-controlplane
 	@hack/step 'Kubernetes test server' go build -C sandbox/controlplane $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ k8s.io/kubernetes/test/images/agnhost
@@ -69,7 +69,7 @@ demo: build ## bring up a cluster and show EgressIP with real packets; MODE=shar
 
 # The suite of the version that the sandbox runs, from the same module.
 bin/e2e.test: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/agnhost
-	@hack/step 'Kubernetes $(K8S) end-to-end suite (5 minutes when cold)' go test -C sandbox/controlplane -c -vet=off $(FLAGS) -ldflags '$(STRIP) $(strip $(K8S_FLAGS))' -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e
+	@hack/step 'Kubernetes $(K8S) end-to-end suite (8 minutes when cold)' go test -C sandbox/controlplane -c -vet=off $(FLAGS) -ldflags '$(STRIP) $(strip $(K8S_FLAGS))' -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e
 
 # A server that sends invalid TCP segments, for the spec about them.
 bin/regression-issue-74839: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/agnhost
