@@ -28,7 +28,7 @@ func newServices() *services {
 // touch hears of all that changes in the world.
 func (s *services) touch(t world.Touch) {
 	switch t.Kind {
-	case world.KindService, world.KindFrontend, world.KindNodeAddress:
+	case world.KindService, world.KindFrontend, world.KindNodeAddress, world.KindNode:
 		s.strayed = true
 	}
 }

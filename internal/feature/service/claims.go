@@ -25,12 +25,39 @@ func External(w *world.World, s *world.Service, p world.ServicePort) []netip.Add
 // Refusals say what a Service asks for and does not get, and what to do about each.
 func Refusals(w *world.World, s *world.Service) []string {
 	out := slices.Clone(s.Problems)
-	for _, f := range s.Frontends() {
-		if why := refusal(w, s, f); why != "" && !slices.Contains(out, why) {
+	add := func(why string) {
+		if why != "" && !slices.Contains(out, why) {
 			out = append(out, why)
 		}
 	}
+	for _, f := range s.Frontends() {
+		add(refusal(w, s, f))
+	}
+	for _, p := range s.Ports {
+		for _, e := range p.Endpoints {
+			add(nowhere(w, e))
+		}
+	}
 	return out
+}
+
+// nowhere is why nobody can be at an endpoint's address; "" if somebody can. What is in none of the cluster's subnets is a host's, of this network or of
+// one that it has a route to.
+func nowhere(w *world.World, e world.Endpoint) string {
+	subnet, what := inside(w.Config, e.Addr())
+	switch {
+	case what == "" || what == forPods && (e.Node != "" || nodeOf(w, e.Addr())):
+		return ""
+	case what == forPods:
+		return fmt.Sprintf("endpoint %s is inside %s, which is %s, and in no node's part of it: connections to it get no answer, take it out", e.Addr(), subnet, what)
+	}
+	return fmt.Sprintf("endpoint %s is inside %s, which is %s: it gets no connections, name pods or hosts", e.Addr(), subnet, what)
+}
+
+func nodeOf(w *world.World, pod netip.Addr) bool {
+	return slices.ContainsFunc(w.Nodes(), func(name string) bool {
+		return slices.ContainsFunc(w.Node(name).Subnets, func(s netip.Prefix) bool { return s.Contains(pod) })
+	})
 }
 
 // refusal is why a Service does not get an address and port; "" if it does. The order of precedence is world.Claimants'; what is an address
@@ -51,11 +78,13 @@ func refusal(w *world.World, s *world.Service, f world.Frontend) string {
 	return ""
 }
 
+const forPods = "for pods"
+
 // inside says which of the cluster's own subnets an address is in.
 func inside(c *world.Config, ip netip.Addr) (subnet netip.Prefix, what string) {
 	for _, s := range c.ClusterSubnets {
 		if s.CIDR.Contains(ip) {
-			return s.CIDR, "for pods"
+			return s.CIDR, forPods
 		}
 	}
 	for _, s := range c.ServiceSubnets {

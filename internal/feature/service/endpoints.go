@@ -21,10 +21,13 @@ type Backends struct {
 // zoneLabel is where a node is (topology.kubernetes.io/zone of core/v1).
 const zoneLabel = "topology.kubernetes.io/zone"
 
-// BackendsOf chooses as kube-proxy does: the ready ones; if there are none, those that end and still serve (KEP-1669); among the ready
+// BackendsOf chooses, of those that somebody can be at, as kube-proxy does: the ready ones; if there are none, those that end and still serve (KEP-1669); among the ready
 // those that hints give to this node, else to its zone, where every one has a hint (KEP-2433, KEP-3015).
 func BackendsOf(w *world.World, s *world.Service, p world.ServicePort, f world.Family) Backends {
-	all := slices.DeleteFunc(slices.Clone(p.Endpoints), func(e world.Endpoint) bool { return world.FamilyOf(e.Addr()) != f })
+	all := slices.DeleteFunc(slices.Clone(p.Endpoints), func(e world.Endpoint) bool {
+		_, what := inside(w.Config, e.Addr())
+		return world.FamilyOf(e.Addr()) != f || what != "" && what != forPods
+	})
 	var b Backends
 	b.Cluster = usable(all)
 	if hinted := hinted(w, b.Cluster); len(hinted) > 0 {

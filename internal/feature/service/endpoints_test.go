@@ -16,7 +16,7 @@ func backend(text string) world.Endpoint {
 	words := strings.Fields(text)
 	ip := map[string]netip.Addr{
 		"a": compiletest.PodIPs(0, 1)[0], "b": compiletest.PodIPs(1, 2)[0], "c": compiletest.PodIPs(2, 3)[0],
-		"host": compiletest.Primary(1), "far": netip.MustParseAddr("192.0.2.1"), "six": compiletest.PodIPs(0, 1)[1],
+		"host": compiletest.Primary(1), "far": netip.MustParseAddr("192.0.2.1"), "vip": netip.MustParseAddr("10.96.0.9"), "join": netip.MustParseAddr("100.64.0.2"), "six": compiletest.PodIPs(0, 1)[1],
 	}[words[0]]
 	e := world.Endpoint{AddrPort: netip.AddrPortFrom(ip, 80), Node: strings.Trim(words[1], "-")}
 	switch words[2] {
@@ -56,6 +56,7 @@ func TestBackends(t *testing.T) {
 		{"ending, on the host", []string{"host n1 ending", "a n1 ready"}, "a | a | a |"},
 		{"hand-made, without a node", []string{"a - ready", "b - ready", "host - ready", "far - ready"}, "a b host far | a b host far | a | host"},
 		{"said to be here, with an address that is not", []string{"far n1 ready", "b n1 ready"}, "far b | far b | |"},
+		{"where nobody can be", []string{"vip - ready", "join n1 ready", "a n1 ending"}, "a | a | a |"},
 		{"another family", []string{"six n1 ready", "a n1 ready"}, "a | a | a |"},
 		{"zone hints", []string{"a n1 ready zone=east", "b n2 ready zone=west", "c n3 ready zone=east"}, "a c | a c | a |"},
 		{"zone hints, one without", []string{"a n1 ready zone=east", "b n2 ready"}, "a b | a b | a |"},
@@ -95,13 +96,32 @@ func said(b service.Backends) string {
 func names(l []world.Endpoint) string {
 	var out []string
 	for _, e := range l {
-		for _, name := range []string{"a", "b", "c", "host", "far"} {
+		for _, name := range []string{"a", "b", "c", "host", "far", "vip", "join"} {
 			if backend(name+" - -").Addr() == e.Addr() {
 				out = append(out, name)
 			}
 		}
 	}
 	return strings.Join(out, " ")
+}
+
+// TestEndpointsNowhere: an endpoint that nobody can have is said to be one. One outside of all the cluster's subnets is a host somewhere else, and served.
+func TestEndpointsNowhere(t *testing.T) {
+	w := compiletest.Small("", world.SharedGateway)
+	p := world.ServicePort{Protocol: "tcp", Port: 80, Endpoints: []world.Endpoint{backend("a - ready"), backend("far - ready"), backend("host - ready"), backend("vip - ready"), backend("join - ready")}}
+	stale := backend("a - ready")
+	stale.AddrPort = netip.MustParseAddrPort("10.244.200.7:80")
+	s := &world.Service{Namespace: "shop", Name: "web", Ports: []world.ServicePort{p}}
+	s.Ports[0].Endpoints = append(s.Ports[0].Endpoints, stale)
+	w.SetService(s)
+	want := []string{
+		"endpoint 10.96.0.9 is inside 10.96.0.0/16, which is for cluster IPs: it gets no connections, name pods or hosts",
+		"endpoint 100.64.0.2 is inside 100.64.0.0/16, which is between the cluster's routers: it gets no connections, name pods or hosts",
+		"endpoint 10.244.200.7 is inside 10.244.0.0/16, which is for pods, and in no node's part of it: connections to it get no answer, take it out",
+	}
+	if have := service.Refusals(w, s); fmt.Sprint(have) != fmt.Sprint(want) {
+		t.Errorf("have %s\nwant %s", strings.Join(have, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 // TestRefusals says it in words that help.

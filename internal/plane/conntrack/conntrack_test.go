@@ -112,7 +112,7 @@ func seen(f *Fake) string {
 }
 
 func TestStale(t *testing.T) {
-	p := policy{"GR_n1", sources("10.244.1.5", "172.18.0.50", "fd00:10:244::5", "fc00::50"), own()["GR_n1"]}
+	p := policy{"GR_n1", sources("10.244.1.5", "172.18.0.50", "fd00:10:244::5", "fc00::50"), own()["GR_n1"], 0}
 	for _, c := range []struct {
 		why   string
 		e     Entry
@@ -171,6 +171,32 @@ func TestRouterWithoutZoneIsLookedAtLater(t *testing.T) {
 	}
 }
 
+// TestElsewhere: a connection ends in all zones that it passes. With one of the egress IP that is left to this node's pods nothing happens.
+func TestElsewhere(t *testing.T) {
+	f := NewFake(map[string]int{"GR_n1_snat": 5, "GR_n1_dnat": 6})
+	for _, ports := range []uint16{1234, 1235} {
+		e := conn("10.244.1.5", "8.8.8.8", "172.18.0.50")
+		if ports == 1235 {
+			e = conn("10.244.1.6", "8.8.8.8", "172.18.0.50")
+		}
+		e.Orig.SrcPort, e.Reply.DstPort = ports, ports+1000 // translated, too
+		f.Add(e)
+		inside, outside := e, e
+		inside.Zone, inside.Reply.Dst, inside.Reply.DstPort = 6, e.Orig.Src, e.Orig.SrcPort
+		outside.Zone, outside.Orig.Src, outside.Orig.SrcPort = plan.ZoneGateway, e.Reply.Dst, e.Reply.DstPort
+		f.Add(inside)
+		f.Add(outside)
+	}
+	shrink(t, newPlane(f), sources("10.244.1.6", "172.18.0.50"))
+	var left []string
+	for _, e := range f.Entries() {
+		left = append(left, fmt.Sprintf("%d: %s:%d", e.Zone, e.Orig.Src, e.Orig.SrcPort))
+	}
+	if have, want := strings.Join(left, " "), "5: 10.244.1.6:1235 6: 10.244.1.6:1235 64000: 172.18.0.50:2235"; have != want {
+		t.Errorf("left are %s\nwant %s", have, want)
+	}
+}
+
 func shrink(t *testing.T, p *Plane, s *plan.State) {
 	t.Helper()
 	if err := p.Shrink(t.Context(), s); err != nil {
@@ -184,9 +210,11 @@ func TestRealSwitch(t *testing.T) {
 	s.Vsctl("add-br", "br0", "--", "set", "bridge", "br0", "fail_mode=secure", "--", "add-port", "br0", "p1", "--",
 		"set", "interface", "p1", "ofport_request=1", "--", "add-port", "br0", "p2")
 	for _, f := range []string{
-		"ip,in_port=1,nw_src=10.244.1.5,actions=ct(commit,zone=5,nat(src=172.18.0.50)),2",
-		"ip,in_port=1,nw_src=10.244.1.6,actions=ct(commit,zone=5,nat(src=172.18.0.51)),2",
-		"ipv6,in_port=1,actions=ct(commit,zone=5,nat(src=fc00::2)),2",
+		"ip,in_port=1,nw_src=10.244.1.5,actions=ct(commit,zone=6),ct(commit,zone=5,nat(src=172.18.0.50),table=1)",
+		"ip,in_port=1,nw_src=10.244.1.6,actions=ct(commit,zone=6),ct(commit,zone=5,nat(src=172.18.0.51),table=1)",
+		"ipv6,in_port=1,actions=ct(commit,zone=6),ct(commit,zone=5,nat(src=fc00::2),table=1)",
+		"table=1,ip,actions=ct(commit,zone=64000),2",
+		"table=1,ipv6,actions=ct(commit,zone=64000),2",
 	} {
 		s.Ofctl("add-flow", s.Mgmt("br0"), f)
 	}
@@ -202,21 +230,26 @@ func TestRealSwitch(t *testing.T) {
 	s.Appctl("netdev-dummy/receive", "p1", fmt.Sprintf(ip6, 58)+"icmpv6(type=128,code=0)")
 
 	target := Switch{s.RunDir}
-	before, err := target.Dump(t.Context(), 5)
-	if err != nil || len(before) != 8 {
-		t.Fatalf("%d connections, %v; want 8", len(before), err)
-	}
-	p := New(target, NewFake(map[string]int{"GR_n1_snat": 5}), own, slog.New(slog.DiscardHandler))
-	shrink(t, p, sources("10.244.1.5", "172.18.0.50", "10.244.1.6", "172.18.0.50", "fd00:10:244::5", "fc00::50"))
-	after, err := target.Dump(t.Context(), 5)
-	if err != nil || len(after) != 3 {
-		t.Fatalf("%d connections left, %v; want the 3 of 10.244.1.5", len(after), err)
-	}
-	for _, e := range after {
-		if e.Orig.Src != addr("10.244.1.5") {
-			t.Errorf("left %+v", e)
+	count := func(zone, want int, source string) (all []Entry) {
+		all, err := target.Dump(t.Context(), zone)
+		if err != nil || len(all) != want {
+			t.Fatalf("%d connections in zone %d, %v; want %d", len(all), zone, err, want)
 		}
+		for _, e := range all {
+			if source != "" && e.Orig.Src != addr(source) {
+				t.Errorf("left in zone %d: %+v", zone, e)
+			}
+		}
+		return all
 	}
+	before := count(5, 8, "")
+	count(6, 8, "")
+	count(plan.ZoneGateway, 8, "")
+	p := New(target, NewFake(map[string]int{"GR_n1_snat": 5, "GR_n1_dnat": 6}), own, slog.New(slog.DiscardHandler))
+	shrink(t, p, sources("10.244.1.5", "172.18.0.50", "10.244.1.6", "172.18.0.50", "fd00:10:244::5", "fc00::50"))
+	count(5, 3, "10.244.1.5")
+	count(6, 3, "10.244.1.5")
+	count(plan.ZoneGateway, 3, "172.18.0.50")
 	if err := target.Flush(t.Context(), before[0]); err != nil {
 		t.Errorf("flush twice: %v", err)
 	}

@@ -76,7 +76,8 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 			continue
 		}
 		delete(p.done, router)
-		if err := p.enforce(ctx, zone, policy{router, want, now.own}); err != nil {
+		before, _ := p.zones.CTZone(ctx, router+"_dnat")
+		if err := p.enforce(ctx, zone, policy{router, want, now.own, before}); err != nil {
 			return err
 		}
 		p.done[router] = now
@@ -117,7 +118,7 @@ func (p *Plane) enforce(ctx context.Context, zone int, right policy) error {
 		entries, err := p.target.Dump(ctx, zone)
 		stale := slices.DeleteFunc(entries, func(e Entry) bool { return !right.stale(e) })
 		if len(stale) > 0 {
-			if err := p.target.Flush(ctx, stale...); err != nil {
+			if err := p.target.Flush(ctx, append(right.elsewhere(stale), stale...)...); err != nil {
 				return fmt.Errorf("end connections of %s: %w", right.router, err)
 			}
 		}

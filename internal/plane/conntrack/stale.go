@@ -20,6 +20,7 @@ type policy struct {
 	router string
 	want   *plan.State
 	own    Own
+	before int // the zone that the router tracks connections in before it translates their source; 0 where that is no other
 }
 
 // stale says whether a connection has another source than it must have. Connections that are not translated, or do not come
@@ -43,4 +44,20 @@ func (p policy) stale(e Entry) bool {
 
 func (o Own) equal(b Own) bool {
 	return o.Mark == b.Mark && o.Mask == b.Mask && slices.Equal(o.Addrs, b.Addrs) && slices.Equal(o.Pods, b.Pods)
+}
+
+// elsewhere are the same connections in the other zones that they pass: untranslated in the router, and as the outside sees them on the uplink's bridge.
+// They go first, for nothing would lead to them afterwards. Where they stayed, a connection that ended by way of another node would count as
+// established for a day, and one from the same port would get no answer once the address is back.
+func (p policy) elsewhere(stale []Entry) []Entry {
+	if p.before == 0 {
+		return nil
+	}
+	var out []Entry
+	for _, e := range stale {
+		outside := e.Orig
+		outside.Src, outside.SrcPort, outside.ICMPID = e.Reply.Dst, e.Reply.DstPort, e.Reply.ICMPID
+		out = append(out, Entry{Proto: e.Proto, Orig: e.Orig, Zone: p.before}, Entry{Proto: e.Proto, Orig: outside, Zone: plan.ZoneGateway})
+	}
+	return out
 }
