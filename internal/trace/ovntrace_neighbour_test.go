@@ -44,3 +44,22 @@ func TestNeighboursAreKnown(t *testing.T) {
 		}
 	}
 }
+
+// TestTheWayToPodsIsKnown: the first reply that a gateway router ever sends to a pod asks nobody for the way.
+func TestTheWayToPodsIsKnown(t *testing.T) {
+	a := &agreement{plans: newCluster(world.SharedGateway).plans(), zones: map[string]*ovntest.Env{}}
+	a.start(t, "n2")
+	for f, header := range map[world.Family]string{world.V4: "ip4.src==%s && ip4.dst==%s && ip.ttl==64", world.V6: "ip6.src==%s && ip6.dst==%s && ip.ttl==64"} {
+		packet := fmt.Sprintf(`inport=="breth0_n2" && eth.src==02:00:00:00:00:64 && eth.dst==%s && `+header, compiletest.Host("n2").UplinkMAC, compiletest.EgressAddr(50)[f], compiletest.Pod(0, "n1").IPs[f])
+		out, err := a.zones["n2"].TraceOnce(t.Context(), plan.ExternalSwitch("n2"), packet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out, `output to "tstor-n1"`) {
+			t.Errorf("%s: no way to the pod:\n%s", f, out)
+		}
+		if strings.Contains(out, "get_arp(") || strings.Contains(out, "get_nd(") {
+			t.Errorf("%s: the gateway router has to ask:\n%s", f, out)
+		}
+	}
+}

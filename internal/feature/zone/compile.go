@@ -95,10 +95,12 @@ func joins(w *world.World, id int) []string {
 
 // gatewayRouter learns its neighbours from every request that it hears, also from those for an egress IP that another node has: when that comes here, the
 // hosts that packets go to are known. Until OVN 25.03 has resolved one it drops all but four packets to it, and that takes a round through the Southbound.
+// Its one neighbour on the join switch is known to northd: OVN-Kubernetes' option dynamic_neigh_routers, for join switches with a router of each node, would
+// have the first replies to pods wait for it.
 func gatewayRouter(w *world.World, n *world.Node, h *world.Host, out *plan.Rows) {
 	gr, ext := plan.GatewayRouter(n.Name), plan.ExternalSwitch(n.Name)
 	out.AddNB(plan.Router(gr), plan.RowID{}, plan.Cols{"name": gr, "options": map[string]string{
-		"chassis": n.Name, "lb_force_snat_ip": "router_ip", "dynamic_neigh_routers": "true", "always_learn_from_arp_request": "true",
+		"chassis": n.Name, "lb_force_snat_ip": "router_ip", "always_learn_from_arp_request": "true",
 	}, "load_balancer_group": []plan.RowID{plan.Group(plan.GatewayLBGroup)}})
 	out.AddPeers(gr, "rtoj-"+gr, plan.JoinSwitch, "jtor-"+gr, joinMAC(w, n.ID), joins(w, n.ID), nil, nil)
 	out.AddNB(plan.Switch(ext), plan.RowID{}, plan.Cols{"name": ext})
