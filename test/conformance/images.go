@@ -63,7 +63,7 @@ func (s suite) provideImages(ctx context.Context) error {
 }
 
 // ownImages are those that only the suite needs: the test server with what its image has in Kubernetes' build and the sandbox does without, a DNS server and
-// a certificate, and the server of invalid segments.
+// a certificate, BusyBox' wget, and the server of invalid segments.
 func (s suite) ownImages(ctx context.Context) ([]image.Image, error) {
 	module, err := exec.CommandContext(ctx, "go", "list", "-C", "sandbox/controlplane", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
 	if err != nil {
@@ -72,6 +72,7 @@ func (s suite) ownImages(ctx context.Context) ([]image.Image, error) {
 	certificates := filepath.Join(strings.TrimSpace(string(module)), "test/images/agnhost/porter")
 	server, err := image.AgnhostImage(filepath.Join(s.sandbox.CacheDir, "root"), s.sandbox.BinDir,
 		image.File{Path: "/coredns", Mode: 0o755, Source: s.bin("coredns")},
+		image.File{Path: "/usr/bin/wget", Mode: 0o755, Source: filepath.Join("test", "conformance", "wget")},
 		image.File{Path: "/localhost.crt", Mode: 0o644, Source: filepath.Join(certificates, "localhost.crt")},
 		image.File{Path: "/localhost.key", Mode: 0o644, Source: filepath.Join(certificates, "localhost.key")})
 	if err != nil {
