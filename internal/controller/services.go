@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,32 +18,35 @@ import (
 
 // services are what is refused to Services, in words. Who gets an address needs no decision: all nodes know by the same function.
 type services struct {
-	refused map[string]string // by Service, of those that something is refused to
-	told    map[string]string // the words of the last Event
-	strayed bool              // refused may be out of date
+	refused map[string]string   // by Service, of those that something is refused to
+	told    map[string]string   // the words of the last Event
+	touched map[string]struct{} // Services that have changed since the last decision
+	all     bool                // any may be refused something else by now
 }
 
 func newServices() *services {
-	return &services{refused: map[string]string{}, told: map[string]string{}, strayed: true}
+	return &services{refused: map[string]string{}, told: map[string]string{}, touched: map[string]struct{}{}, all: true}
 }
 
 // touch hears of all that changes in the world.
 func (s *services) touch(t world.Touch) {
 	switch t.Kind {
-	case world.KindService, world.KindFrontend, world.KindNodeAddress, world.KindNode:
-		s.strayed = true
+	case world.KindService:
+		s.touched[t.Key] = struct{}{}
+	case world.KindNodeAddress, world.KindNode:
+		s.all = true
 	}
 }
 
-// decide looks at all Services if it must. It returns those of which the status may have to be written.
+// decide looks at the Services for which something may have changed. It returns those of which the status may have to be written.
 func (s *services) decide(w *world.World) []string {
-	if !s.strayed {
-		return nil
-	}
-	s.strayed, s.refused = false, map[string]string{}
 	var changed []string
-	for _, key := range w.Services() {
+	for key := range s.concerned(w) {
+		delete(s.refused, key)
 		o := w.Service(key)
+		if o == nil {
+			continue
+		}
 		if words := strings.Join(service.Refusals(w, o), "; "); words != "" {
 			s.refused[key] = words
 		}
@@ -54,7 +59,33 @@ func (s *services) decide(w *world.World) []string {
 			delete(s.told, key)
 		}
 	}
+	s.all = false
+	clear(s.touched)
+	slices.Sort(changed)
 	return changed
+}
+
+// concerned are those that have changed, those that ask for the same, and those that may get now what they did not.
+func (s *services) concerned(w *world.World) map[string]struct{} {
+	out := map[string]struct{}{}
+	add := func(keys iter.Seq[string]) {
+		for key := range keys {
+			out[key] = struct{}{}
+		}
+	}
+	if s.all {
+		add(slices.Values(w.Services()))
+	}
+	if s.all || len(s.touched) > 0 {
+		add(maps.Keys(s.touched))
+		add(maps.Keys(s.refused))
+	}
+	for key := range s.touched {
+		for _, f := range w.Service(key).Frontends() {
+			add(slices.Values(w.Claimants(f)))
+		}
+	}
+	return out
 }
 
 // conditions are those that a Service should have of this controller, in place of what it has; nil where it has them.
