@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -45,6 +47,9 @@ func (s *rateSite) bridge(ctx context.Context, i int) error {
 
 // kubeProxy runs kube-proxy on a node, in its nftables mode.
 func (s *rateSite) kubeProxy(ctx context.Context, node string) error {
+	if _, err := os.Stat(filepath.Join(s.Options().BinDir, "kube-proxy")); err != nil {
+		return fmt.Errorf("%w: run make bin/kube-proxy", err)
+	}
 	config, err := clientcmd.LoadFromFile(s.Kubeconfig())
 	if err != nil {
 		return err
