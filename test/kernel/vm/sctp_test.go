@@ -30,10 +30,10 @@ func (l *kernelLab) sctp() {
 	host := l.ExternalHosts()[0]
 	outside := func(do func() error) error { return inNetns(host.Name, do) }
 	inPlain := func(do func() error) error { return l.inPod(l.plain, do) }
-	l.answersSCTP("pod to cluster IP", inPlain, netip.AddrPortFrom(local, sctpPort), l.plain.ips()[0])
-	l.answersSCTP("host outside, policy Local", outside, netip.AddrPortFrom(l.nodes[0].IPs[0], sctpLocal), host.IPs[0])
+	l.answersSCTP("pod to cluster IP", client{inPlain, l.plain.ips()[0]}, netip.AddrPortFrom(local, sctpPort), l.plain.ips()[0])
+	l.answersSCTP("host outside, policy Local", client{outside, host.IPs[0]}, netip.AddrPortFrom(l.nodes[0].IPs[0], sctpLocal), host.IPs[0])
 	for _, n := range l.nodes {
-		l.answersSCTP("host outside, policy Cluster, by "+n.Name, outside, netip.AddrPortFrom(n.IPs[0], sctpCluster), netip.Addr{})
+		l.answersSCTP("host outside, policy Cluster, by "+n.Name, client{outside, host.IPs[0]}, netip.AddrPortFrom(n.IPs[0], sctpCluster), netip.Addr{})
 	}
 }
 
@@ -53,12 +53,18 @@ func (l *kernelLab) sctpService(name string, ip netip.Addr, nodePort int32, poli
 	})
 }
 
+// client is who connects: in runs something where it is, from is its address there.
+type client struct {
+	in   func(func() error) error
+	from netip.Addr
+}
+
 // answersSCTP connects until the server says whom it sees. The zero address stands for anybody.
-func (l *kernelLab) answersSCTP(who string, in func(func() error) error, to netip.AddrPort, want netip.Addr) {
+func (l *kernelLab) answersSCTP(who string, c client, to netip.AddrPort, want netip.Addr) {
 	l.t.Helper()
 	var have string
 	l.eventually("SCTP, "+who, func(context.Context) error {
-		return in(func() (err error) { have, err = askSCTP(to); return err })
+		return c.in(func() (err error) { have, err = askSCTP(c.from, to); return err })
 	})
 	if want.IsValid() && have != want.String() {
 		l.t.Errorf("SCTP, %s: the pod sees %s, want %s", who, have, want)
@@ -95,7 +101,9 @@ func (l *kernelLab) serveSCTP(p pod) {
 
 func sctpSocket() (int, error) { return unix.Socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP) }
 
-func askSCTP(to netip.AddrPort) (string, error) {
+// askSCTP binds to one address. A socket that is not bound offers the peer all of its host's (RFC 9260 5.1.2), and nothing that translates knows the others:
+// the host outside has more of them once it is on other networks, too.
+func askSCTP(from netip.Addr, to netip.AddrPort) (string, error) {
 	fd, err := sctpSocket()
 	if err != nil {
 		return "", err
@@ -103,6 +111,9 @@ func askSCTP(to netip.AddrPort) (string, error) {
 	defer unix.Close(fd)
 	limit := unix.Timeval{Sec: 10}
 	if err := errors.Join(unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit), unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit)); err != nil {
+		return "", err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: from.As4()}); err != nil {
 		return "", err
 	}
 	if err := unix.Connect(fd, &unix.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())}); err != nil {
