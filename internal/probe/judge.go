@@ -10,11 +10,20 @@ import (
 type Signs struct {
 	Host  time.Duration // its kernel answered, or its agent did
 	Agent time.Duration // its agent answered that it serves
+	Since time.Duration // its probing began: until it was heard, the others say this
 }
+
+// heard says whether a node has ever answered.
+func (s Signs) heard() bool { return s.Host > s.Since }
+
+// debut is for how many times Total a node may be silent that was never heard.
+const debut = 5
 
 // Judge says of each node whether it can be reached. It does no I/O and has no clock.
 //
 //   - A host that was silent for Total is dead at once. A refused connection is an answer.
+//   - One that was never heard is given longer: this process has just begun, and the ways to the nodes may open one after the other, as they
+//     do on a host that has just booted. To take a node's addresses breaks its connections, so nobody is dead for being late.
 //   - An agent that was silent for Grace, while its host answers, is away; a restart and an exchange of certificates do not take so long.
 //   - A node that was dead is back when its host answers; if agents are asked, when its agent does.
 //   - As long as no other node was heard within half of Total, nobody is declared dead: then it is this host that is cut off, and to move
@@ -95,7 +104,7 @@ func (j *Judge) Silent() map[string]bool {
 
 // next is what follows from one node's signs alone.
 func (j *Judge) next(old verdict, s Signs, now time.Duration) verdict {
-	silent := now-s.Host >= j.Total
+	silent := now-s.Host >= j.patience(s)
 	switch {
 	case old.why == world.NodeUnreachable && silent, old.why == world.AgentAway && !silent && s.Agent <= old.since:
 		return old
@@ -111,10 +120,18 @@ func (j *Judge) next(old verdict, s Signs, now time.Duration) verdict {
 	return verdict{"", now}
 }
 
+// patience is for how long a host may be silent.
+func (j *Judge) patience(s Signs) time.Duration {
+	if s.heard() {
+		return j.Total
+	}
+	return debut * j.Total
+}
+
 // hears says whether any other node was heard lately.
 func (j *Judge) hears(now time.Duration, signs map[string]Signs) bool {
 	for name, s := range signs {
-		if name != j.Self && now-s.Host < j.Total/2 {
+		if name != j.Self && s.heard() && now-s.Host < j.Total/2 {
 			return true
 		}
 	}

@@ -19,6 +19,7 @@ type peer struct {
 	ctx         context.Context
 	stop        context.CancelFunc
 	host, agent atomic.Int64 // Signs
+	since       time.Duration
 
 	due       time.Duration // the next knock that is a matter of course
 	knocked   time.Duration // the last one
@@ -44,9 +45,11 @@ const (
 )
 
 func newPeer(ctx context.Context, p *Prober, t Target) *peer {
-	x := &peer{Target: t, p: p, measured: p.now()}
+	now := p.now()
+	x := &peer{Target: t, p: p, measured: now, since: now}
 	x.ctx, x.stop = context.WithCancel(ctx)
-	x.heardAgent() // it is given the benefit of the doubt
+	x.host.Store(int64(now)) // it is given the benefit of the doubt
+	x.agent.Store(int64(now))
 	return x
 }
 
@@ -116,6 +119,10 @@ func (x *peer) sessionEnded(e end) {
 func (x *peer) next(port int) netip.AddrPort {
 	x.turn++
 	return netip.AddrPortFrom(x.Addrs[x.turn%len(x.Addrs)], uint16(port))
+}
+
+func (x *peer) signs() Signs {
+	return Signs{Host: time.Duration(x.host.Load()), Agent: time.Duration(x.agent.Load()), Since: x.since}
 }
 
 func (x *peer) heardHost() { x.host.Store(int64(x.p.now())) }

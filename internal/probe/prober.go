@@ -163,7 +163,7 @@ func (p *Prober) follow(ctx context.Context, targets []Target) {
 func (p *Prober) look(ctx context.Context) {
 	signs := make(map[string]Signs, len(p.peers))
 	for name, x := range p.peers {
-		signs[name] = Signs{Host: time.Duration(x.host.Load()), Agent: time.Duration(x.agent.Load())}
+		signs[name] = x.signs()
 	}
 	changes := p.judge.Look(p.now(), signs)
 	if len(changes) > 0 || p.judge.CutOff() != p.CutOff() {
