@@ -52,9 +52,9 @@ type Agent struct {
 
 	uncordoning atomic.Bool
 
-	started   atomic.Bool
-	subnets   atomic.Pointer[[]netip.Prefix]
-	uplinkMTU atomic.Int32
+	started atomic.Bool
+	subnets atomic.Pointer[[]netip.Prefix]
+	podMTU  atomic.Int32
 
 	mu       sync.Mutex
 	watchers []func(*world.World) bool
@@ -91,7 +91,7 @@ func (a *Agent) grown(_ context.Context, w *world.World, o Outcome) {
 func (a *Agent) after(ctx context.Context, w *world.World, o Outcome) {
 	n, h := w.Node(a.self), w.Host()
 	if n != nil && h != nil {
-		a.uplinkMTU.Store(int32(h.MTU))
+		a.podMTU.Store(int32(h.PodMTU()))
 		subnets := n.Subnets
 		a.subnets.Store(&subnets)
 		a.tell(w, n, h, o)

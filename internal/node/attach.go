@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/feature/egressip"
-	"github.com/egret-net/egret/internal/feature/gateway"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/world"
@@ -38,7 +37,7 @@ func (a *Agent) Ready() error {
 func (a *Agent) Subnets() []netip.Prefix { return *a.subnets.Load() }
 
 // MTU is that of pods' interfaces.
-func (a *Agent) MTU() int { return gateway.PodMTU(int(a.uplinkMTU.Load())) }
+func (a *Agent) MTU() int { return int(a.podMTU.Load()) }
 
 // UserspaceDatapath says whether OVS forwards in userspace.
 func (a *Agent) UserspaceDatapath() bool { return a.config.UserspaceOVS }

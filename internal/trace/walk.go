@@ -50,8 +50,16 @@ func (z *zone) podPort(a netip.Addr) (switchPort, bool) {
 
 func (w walker) zone() *zone { return w.net[w.node] }
 
-// nodeSwitch marks replies, balances Services, and hands over to the port or to the router.
+// nodeSwitch drops what it must, marks replies, balances Services, and hands over to the port or to the router.
 func (w walker) nodeSwitch() []End {
+	for _, a := range w.zone().acls {
+		switch ok, err := w.matches(a.match, ""); {
+		case err != nil:
+			return w.end(Dropped, "%v", err)
+		case ok:
+			return w.end(Dropped, "ACL %s", a.id)
+		}
+	}
 	return w.quality().balanced(plan.ServiceLBGroup, walker.switched)
 }
 

@@ -14,6 +14,7 @@ type zone struct {
 	sets    map[string]map[string]bool
 	routers map[string]*router
 	ports   map[string]switchPort // by switch port's name
+	acls    []acl
 	flows   map[int][]flow        // of the gateway bridge, by table
 	local   map[netip.Addr]string // addresses of the host, with the device
 	macs    map[string]string     // hardware addresses of router ports
@@ -46,6 +47,9 @@ type route struct {
 	nexthop netip.Addr // zero: connected
 	port    string     // of a connected route
 }
+
+// acl drops what comes in by a port of the node switch.
+type acl struct{ id, match string }
 
 type nat struct {
 	external netip.Addr
@@ -100,6 +104,10 @@ func (z *zone) index(id plan.RowID, row plan.Row) {
 		if err == nil && err2 == nil {
 			r := z.router(row.Parent)
 			r.routes = append(r.routes, route{prefix: prefix, src: text("policy") == "src-ip", nexthop: via})
+		}
+	case "ACL":
+		if text("direction") == "from-lport" {
+			z.acls = append(z.acls, acl{id.Name, text("match")})
 		}
 	case "Load_Balancer":
 		z.addBalancer(id, row)

@@ -137,6 +137,12 @@ type Host struct {
 	Links []Link
 }
 
+// overhead is what Geneve over IPv6 with OVN's options adds, rounded up; OVN-Kubernetes' choice.
+const overhead = 100
+
+// PodMTU is what pods may send so that it fits into a tunnel over the uplink: with the uplink's own MTU a TCP stream stalls.
+func (h *Host) PodMTU() int { return h.MTU - overhead }
+
 // Holding is what one node says of itself: the egress IPs that its targets hold and answer for.
 type Holding struct {
 	Node, BootID string

@@ -7,12 +7,6 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// overhead is what Geneve over IPv6 with OVN's options adds, rounded up; OVN-Kubernetes' choice.
-const overhead = 100
-
-// PodMTU is what pods may send so that it fits into a tunnel over the uplink: with the uplink's own MTU a TCP stream stalls.
-func PodMTU(uplink int) int { return uplink - overhead }
-
 // Management is the host's port into its node switch, and what the host needs to use it.
 type Management struct{}
 
@@ -25,7 +19,7 @@ func (Management) Compile(w *world.World, _ string, out *plan.Rows) {
 	if !ok {
 		return
 	}
-	mtu := PodMTU(h.MTU)
+	mtu := h.PodMTU()
 	plan.Claim(&out.Ports, plan.Port{Bridge: world.IntegrationBridge, Name: world.ManagementPort}, plan.PortSpec{
 		Type: "internal", MAC: world.MAC(world.Nth(n.Subnets[0], 2)), MTU: mtu, ExternalIDs: plan.Pairs("iface-id", "k8s-"+n.Name),
 	})

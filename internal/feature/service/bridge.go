@@ -3,7 +3,6 @@ package service
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -90,15 +89,13 @@ func (b bridge) match(f world.Family, d destination) string {
 // admitted are the matches of those who may come in: all, but for a load balancer's address that is for some clients only.
 func (b bridge) admitted(f world.Family, d destination) []string {
 	match := b.match(f, d)
-	if len(b.s.SourceRanges) == 0 || !slices.Contains(b.s.LoadBalancerIPs, d.ip) {
+	if !forSome(b.s, d.ip) {
 		return []string{match}
 	}
 	b.add(newTable, refusedPriority, match, "drop")
 	var out []string
-	for _, r := range b.s.SourceRanges {
-		if world.FamilyOf(r.Addr()) == f {
-			out = append(out, match+","+[...]string{"nw_src", "ipv6_src"}[f]+"="+r.Masked().String())
-		}
+	for _, r := range clients(b.s, f) {
+		out = append(out, match+","+[...]string{"nw_src", "ipv6_src"}[f]+"="+r.String())
 	}
 	return out
 }

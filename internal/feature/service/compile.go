@@ -27,6 +27,9 @@ func (Balancers) Compile(w *world.World, key string, out *plan.Rows) {
 	for _, p := range s.Ports {
 		for _, f := range w.Config.Families() {
 			onSwitch(w, s, p, f, h, rows)
+			for _, ip := range f.OfAddrs(External(w, s, p)) {
+				refusePods(w, s, p, f, ip, out)
+			}
 			if w.Config.GatewayMode == world.SharedGateway {
 				onGateway(w, s, p, f, h, rows)
 			}

@@ -219,30 +219,17 @@ func (h hostPort) sources(at netip.AddrPort, to []share) {
 	case h.s.ExternalLocal && h.w.Config.GatewayMode == world.LocalGateway:
 		h.element(setKept, h.key(at))
 	}
-	clients := h.clients()
-	if len(clients) == 0 || !slices.Contains(h.s.LoadBalancerIPs, at.Addr()) {
+	if !forSome(h.s, at.Addr()) {
 		return
 	}
 	h.element(setGuarded, h.key(at))
-	for _, c := range clients {
+	for _, c := range clients(h.s, h.family) {
 		h.element(setClients, c.String()+" . "+h.key(at))
 	}
 }
 
 func (h hostPort) element(set, key string) {
 	plan.Claim(&h.out.NFTElems, plan.NFTElem{Set: frontendSet(set, h.family), Key: key}, "")
-}
-
-// clients are the ranges of a family; those within others are left out, for nftables refuses overlaps.
-func (h hostPort) clients() []netip.Prefix {
-	var out []netip.Prefix
-	ranges := slices.SortedFunc(slices.Values(h.s.SourceRanges), func(a, b netip.Prefix) int { return a.Bits() - b.Bits() })
-	for _, r := range ranges {
-		if world.FamilyOf(r.Addr()) == h.family && !slices.ContainsFunc(out, r.Overlaps) {
-			out = append(out, r.Masked())
-		}
-	}
-	return out
 }
 
 // healthCheck counts the ready endpoints of this node, each address once.

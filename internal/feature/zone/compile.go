@@ -58,12 +58,21 @@ func nodeSwitch(n *world.Node, out *plan.Rows) {
 	out.AddNB(plan.Switch(n.Name), plan.RowID{}, plan.Cols{
 		"name": n.Name, "load_balancer_group": []plan.RowID{plan.Group(plan.ServiceLBGroup)},
 	})
+	refuseInvalid(n, out)
 	out.AddPeers(plan.ClusterRouter, "rtos-"+n.Name, n.Name, "stor-"+n.Name, world.MAC(RouterAddr(n.Subnets[0])), routers, nil, nil)
 	port := "k8s-" + n.Name
 	mac := world.MAC(ManagementAddr(n.Subnets[0]))
 	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: port}, plan.Switch(n.Name), plan.Cols{
 		"name": port, "addresses": []string{address(mac, management)},
 	})
+}
+
+// refuseInvalid drops packets that conntrack finds no place for in their connection, such as a segment outside of TCP's window: OVN translates none of
+// them back, so that a Service's client would get them from an endpoint that it never spoke to, and reset the endpoint's connection.
+func refuseInvalid(n *world.Node, out *plan.Rows) {
+	for _, direction := range []string{"from-lport", "to-lport"} {
+		out.AddACL("invalid/"+direction, plan.Switch(n.Name), direction, plan.PriorityRefuse, "ip && ct.inv")
+	}
 }
 
 // address is a switch port's address column: the hardware address and the IP addresses behind it.
@@ -97,12 +106,13 @@ func joins(w *world.World, id int) []string {
 // hosts that packets go to are known. Until OVN 25.03 has resolved one it drops all but four packets to it, and that takes a round through the Southbound.
 // Its one neighbour on the join switch is known to northd: OVN-Kubernetes' option dynamic_neigh_routers, for join switches with a router of each node, would
 // have the first replies to pods wait for it.
+// What is too big for pods it answers with ICMP: the links outside carry more than pods' do, and where these end it would be lost in silence.
 func gatewayRouter(w *world.World, n *world.Node, h *world.Host, out *plan.Rows) {
 	gr, ext := plan.GatewayRouter(n.Name), plan.ExternalSwitch(n.Name)
 	out.AddNB(plan.Router(gr), plan.RowID{}, plan.Cols{"name": gr, "options": map[string]string{
 		"chassis": n.Name, "lb_force_snat_ip": "router_ip", "always_learn_from_arp_request": "true",
 	}, "load_balancer_group": []plan.RowID{plan.Group(plan.GatewayLBGroup)}})
-	out.AddPeers(gr, "rtoj-"+gr, plan.JoinSwitch, "jtor-"+gr, joinMAC(w, n.ID), joins(w, n.ID), nil, nil)
+	out.AddPeers(gr, "rtoj-"+gr, plan.JoinSwitch, "jtor-"+gr, joinMAC(w, n.ID), joins(w, n.ID), map[string]string{"gateway_mtu": plan.Itoa(h.PodMTU())}, nil)
 	out.AddNB(plan.Switch(ext), plan.RowID{}, plan.Cols{"name": ext})
 	var networks []string
 	for _, p := range h.Primary {

@@ -1,0 +1,46 @@
+package service
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// clients are those of a family that a load balancer's address is for; of ranges within others the others alone, for nftables refuses overlaps.
+func clients(s *world.Service, f world.Family) []netip.Prefix {
+	var out []netip.Prefix
+	ranges := slices.SortedFunc(slices.Values(s.SourceRanges), func(a, b netip.Prefix) int { return a.Bits() - b.Bits() })
+	for _, r := range ranges {
+		if world.FamilyOf(r.Addr()) == f && !slices.ContainsFunc(out, r.Overlaps) {
+			out = append(out, r.Masked())
+		}
+	}
+	return out
+}
+
+// forSome says whether an address of a Service is for some clients only.
+func forSome(s *world.Service, ip netip.Addr) bool {
+	return len(s.SourceRanges) > 0 && slices.Contains(s.LoadBalancerIPs, ip)
+}
+
+// refusePods drops what pods of this node that are none of its clients send to an address that is for some only, before the switch balances it. What
+// the host sends in by its management port never has such a destination: the host has translated it, for its own set of clients.
+func refusePods(w *world.World, s *world.Service, p world.ServicePort, f world.Family, ip netip.Addr, out *plan.Rows) {
+	if !forSome(s, ip) {
+		return
+	}
+	match := fmt.Sprintf("%s.dst == %s && %s.dst == %d", f.Match(), ip, p.Protocol, p.Port)
+	if only := clients(s, f); len(only) > 0 {
+		texts := make([]string, len(only))
+		for i, r := range only {
+			texts[i] = r.String()
+		}
+		match += fmt.Sprintf(" && %s.src != {%s}", f.Match(), strings.Join(texts, ", "))
+	}
+	name := fmt.Sprintf("service/%s/%s/%s", s.Key(), p.Protocol, netip.AddrPortFrom(ip, p.Port))
+	out.AddACL(name, plan.Switch(w.Self), "from-lport", plan.PriorityRefuse, match)
+}
