@@ -17,8 +17,8 @@ func TestSelectedBehindService(t *testing.T) {
 	n.runs(pod{name: "home", node: c.nodes[0], labels: web}, pod{name: "away", node: c.nodes[2], labels: web}, pod{name: "client", node: c.nodes[1]})
 	e := c.egressIP(t, "behind", c.number(62), n.itself(), selects(web))
 	e.readyOn(c.nodes[0])
-	cluster := n.nodePort("cluster", web, corev1.ServiceExternalTrafficPolicyCluster)
-	local := n.nodePort("local", web, corev1.ServiceExternalTrafficPolicyLocal)
+	cluster := n.nodePort("cluster", web, corev1.ServiceExternalTrafficPolicyCluster).tcp
+	local := n.nodePort("local", web, corev1.ServiceExternalTrafficPolicyLocal).tcp
 	service := n.serves("inside", web)
 	n.each(
 		part{"PolicyLocal", func(t *testing.T, n *namespace) {

@@ -1,14 +1,18 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,19 +33,23 @@ func TestPathMTU(t *testing.T) {
 		part{"Upload", func(t *testing.T, n *namespace) { uploads(t, n, far) }},
 		part{"PolicyCluster", func(t *testing.T, n *namespace) {
 			port := n.nodePort("cluster", map[string]string{"role": "plain"}, corev1.ServiceExternalTrafficPolicyCluster)
-			n.downloads(far, c.translatesErrors(t, c.nodes[0].IPs), port)
-			n.downloads(far, c.translatesErrors(t, c.nodes[1].IPs), port)
+			n.downloads(far, c.translatesErrors(t, c.nodes[0].IPs), port.tcp)
+			n.downloads(far, c.translatesErrors(t, c.nodes[1].IPs), port.tcp)
+			n.tooBig(c.nodes[0].IPs, port.udp)
+			n.tooBig(c.nodes[1].IPs, port.udp)
 		}},
 		part{"PolicyLocal", func(t *testing.T, n *namespace) {
-			n.downloads(far, c.nodes[1].IPs, n.nodePort("local", map[string]string{"role": "plain"}, corev1.ServiceExternalTrafficPolicyLocal))
+			port := n.nodePort("local", map[string]string{"role": "plain"}, corev1.ServiceExternalTrafficPolicyLocal)
+			n.downloads(far, c.nodes[1].IPs, port.tcp)
+			n.tooBig(c.nodes[1].IPs, port.udp)
 		}},
 		part{"PolicyClusterOfSelected", func(t *testing.T, n *namespace) {
-			n.downloads(far, c.translatesErrors(t, c.nodes[1].IPs), n.nodePort("selected", web, corev1.ServiceExternalTrafficPolicyCluster))
+			n.downloads(far, c.translatesErrors(t, c.nodes[1].IPs), n.nodePort("selected", web, corev1.ServiceExternalTrafficPolicyCluster).tcp)
 		}},
 		part{"PolicyLocalOfSelected", func(t *testing.T, n *namespace) {
 			port := n.nodePort("selected-local", web, corev1.ServiceExternalTrafficPolicyLocal)
-			n.downloads(far, c.nodes[0].IPs, port)
-			n.downloads(far, c.nodes[2].IPs, port)
+			n.downloads(far, c.nodes[0].IPs, port.tcp)
+			n.downloads(far, c.nodes[2].IPs, port.tcp)
 		}},
 	)
 }
@@ -91,17 +99,71 @@ func (n *namespace) downloads(far far, nodes []netip.Addr, port int) {
 	}
 }
 
-// nodePort makes a Service of pods with these labels, and returns its node port.
-func (n *namespace) nodePort(name string, labels map[string]string, policy corev1.ServiceExternalTrafficPolicy) int {
+// nodePorts are those of a Service.
+type nodePorts struct{ tcp, udp int }
+
+// nodePort makes a Service of pods with these labels.
+func (n *namespace) nodePort(name string, labels map[string]string, policy corev1.ServiceExternalTrafficPolicy) nodePorts {
 	n.t.Helper()
 	families := corev1.IPFamilyPolicyPreferDualStack
 	o, err := n.c.api.CoreV1().Services(n.name).Create(n.t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Selector: labels, IPFamilyPolicy: &families, ExternalTrafficPolicy: policy,
-			Ports: []corev1.ServicePort{{Port: 80, TargetPort: intOrString(podPort)}}},
+			Ports: []corev1.ServicePort{{Name: "tcp", Port: 80, TargetPort: intOrString(podPort)}, {Name: "udp", Port: 80, TargetPort: intOrString(udpPort), Protocol: corev1.ProtocolUDP}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	return int(o.Spec.Ports[0].NodePort)
+	return nodePorts{tcp: int(o.Spec.Ports[0].NodePort), udp: int(o.Spec.Ports[1].NodePort)}
+}
+
+// tooBig: a datagram of a host outside that pods' links do not carry is answered with the size that they do, not lost.
+func (n *namespace) tooBig(nodes []netip.Addr, port int) {
+	n.t.Helper()
+	for _, ip := range nodes {
+		within(n.t, soon, func() error {
+			mtu, err := pathMTU(n.c.hosts[0].Name, netip.AddrPortFrom(ip, uint16(port)))
+			if err == nil && mtu != podMTU {
+				err = fmt.Errorf("the path's MTU is %d, want %d", mtu, podMTU)
+			}
+			return err
+		})
+	}
+}
+
+// MTUs of the fabric's links and of pods'.
+const linkMTU, podMTU = 1500, 1400
+
+// pathMTU is what a host knows of the way to an address, once it has sent a datagram there that fills its own link.
+func pathMTU(netns string, to netip.AddrPort) (mtu int, err error) {
+	level, discover, always, ask, headers := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO, unix.IP_MTU, 20+8
+	if to.Addr().Is6() {
+		level, discover, always, ask, headers = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO, unix.IPV6_MTU, 40+8
+	}
+	var conn *net.UDPConn
+	err = sandbox.InNetns(netns, func() (err error) {
+		conn, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	control := func(do func(fd int) error) error {
+		var failed error
+		return errors.Join(raw.Control(func(fd uintptr) { failed = do(int(fd)) }), failed)
+	}
+	if err := control(func(fd int) error { return unix.SetsockoptInt(fd, level, discover, always) }); err != nil {
+		return 0, err
+	}
+	if _, err := conn.Write(make([]byte, linkMTU-headers)); err != nil && !errors.Is(err, unix.EMSGSIZE) {
+		return 0, err
+	}
+	time.Sleep(200 * time.Millisecond) // the answer's way
+	err = control(func(fd int) (err error) { mtu, err = unix.GetsockoptInt(fd, level, ask); return err })
+	return mtu, err
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
@@ -39,6 +41,7 @@ func TestKernelDatapath(t *testing.T) {
 		{"GeneveIsTheKernels", (*kernelLab).geneve},
 		{"NodesSeeTheNodesAddress", (*kernelLab).nodeMark},
 		{"RepliesOfInboundConnections", (*kernelLab).replies},
+		{"LargeDatagrams", (*kernelLab).datagrams},
 		{"VRF", (*kernelLab).vrf},
 		{"SCTP", (*kernelLab).sctp},
 		{"NodeGroupOfV2", (*kernelLab).cgroup},
@@ -130,7 +133,7 @@ func (l *kernelLab) nodeMark() {
 // own connections leave by another node. With another mark the answer is lost.
 func (l *kernelLab) replies() {
 	node, ip := l.nodes[0].Name, l.far.ips()[0]
-	l.service("web", netip.MustParseAddr("10.96.0.20"), netip.AddrPortFrom(ip, sandbox.ClientIPPort))
+	l.service("web", netip.MustParseAddr("10.96.0.20"), netip.AddrPortFrom(ip, sandbox.ClientIPPort), corev1.ProtocolTCP)
 	serveInPod(l.far)
 	// The product lets nobody outside connect to pods' own addresses: two flows of the test's do.
 	l.in(node, "ovs-ofctl", "add-flow", "breth0", fmt.Sprintf("table=1,priority=20,tcp,nw_dst=%s,actions=output:%s", ip, l.patchPort(node)))

@@ -54,17 +54,17 @@ func (c *cluster) pod(name string, node sandbox.Member, labels map[string]string
 }
 
 // service records a Service of a pod. Connections are tracked in a node's logical switch once there is one, as there is in every cluster.
-func (c *cluster) service(name string, ip netip.Addr, to netip.AddrPort) {
+func (c *cluster) service(name string, ip netip.Addr, to netip.AddrPort, protocol corev1.Protocol) {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}}
 	c.api.put(c.t, "/api/v1/namespaces/"+namespace+"/services/"+name, corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: meta,
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: ip.String(), ClusterIPs: []string{ip.String()}, Ports: []corev1.ServicePort{{Port: 80, Protocol: corev1.ProtocolTCP}}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: ip.String(), ClusterIPs: []string{ip.String()}, Ports: []corev1.ServicePort{{Port: 80, Protocol: protocol}}},
 	})
-	port, tcp := int32(to.Port()), corev1.ProtocolTCP
+	port := int32(to.Port())
 	c.api.put(c.t, "/apis/discovery.k8s.io/v1/namespaces/"+namespace+"/endpointslices/"+name, discoveryv1.EndpointSlice{
 		TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}, ObjectMeta: meta, AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{to.Addr().String()}}},
-		Ports:     []discoveryv1.EndpointPort{{Port: &port, Protocol: &tcp}},
+		Ports:     []discoveryv1.EndpointPort{{Port: &port, Protocol: &protocol}},
 	})
 }
 
