@@ -33,9 +33,9 @@ func (r *Rows) AddPolicy(id string, priority int, match, action string, nexthops
 	r.AddNB(RowID{"Logical_Router_Policy", id}, Router(ClusterRouter), cols)
 }
 
-// AddACL claims an ACL of a switch that drops. direction is "from-lport" or "to-lport".
-func (r *Rows) AddACL(id string, sw RowID, direction string, priority int, match string) {
-	r.AddNB(RowID{"ACL", id}, sw, Cols{"direction": direction, "priority": priority, "match": match, "action": "drop"})
+// AddACL claims an ACL of a switch that drops what comes in.
+func (r *Rows) AddACL(id string, sw RowID, priority int, match string) {
+	r.AddNB(RowID{"ACL", id}, sw, Cols{"direction": "from-lport", "priority": priority, "match": match, "action": "drop"})
 }
 
 // AddRoute claims a static route. policy is "dst-ip" or "src-ip"; port may be "".

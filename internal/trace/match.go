@@ -116,10 +116,6 @@ func (e env) field(name string) (value string, present bool) {
 		return strconv.Itoa(e.mark), true
 	case "ct.trk":
 		return "true", true
-	case "ip":
-		return "true", true
-	case "ct.inv":
-		return "false", true
 	case "ct.rpl":
 		return strconv.FormatBool(e.p.Reply), true
 	case "tcp.dst", "udp.dst", "sctp.dst":

@@ -106,9 +106,7 @@ func (z *zone) index(id plan.RowID, row plan.Row) {
 			r.routes = append(r.routes, route{prefix: prefix, src: text("policy") == "src-ip", nexthop: via})
 		}
 	case "ACL":
-		if text("direction") == "from-lport" {
-			z.acls = append(z.acls, acl{id.Name, text("match")})
-		}
+		z.acls = append(z.acls, acl{id.Name, text("match")})
 	case "Load_Balancer":
 		z.addBalancer(id, row)
 	case "NAT":

@@ -67,12 +67,12 @@ func nodeSwitch(n *world.Node, out *plan.Rows) {
 	})
 }
 
-// refuseInvalid drops packets that conntrack finds no place for in their connection, such as a segment outside of TCP's window: OVN translates none of
-// them back, so that a Service's client would get them from an endpoint that it never spoke to, and reset the endpoint's connection.
+// refuseInvalid drops what has a group's address as source, and with that all that conntrack finds no place for in its connection, such as a segment outside
+// of TCP's window: OVN translates none of it back, so that a Service's client would get it from an endpoint that it never spoke to, and reset that
+// connection. OVN 25.03 knows what is invalid on each switch that balances, but acts on it only where there is an ACL. One that matches ct.inv itself OVS refuses:
+// what a stateful ACL drops is committed.
 func refuseInvalid(n *world.Node, out *plan.Rows) {
-	for _, direction := range []string{"from-lport", "to-lport"} {
-		out.AddACL("invalid/"+direction, plan.Switch(n.Name), direction, plan.PriorityRefuse, "ip && ct.inv")
-	}
+	out.AddACL("martians", plan.Switch(n.Name), plan.PriorityRefuse, "ip4.src == 224.0.0.0/4 || ip6.src == ff00::/8")
 }
 
 // address is a switch port's address column: the hardware address and the IP addresses behind it.
