@@ -86,6 +86,27 @@ func TestLocalOnlyAgreesWithOVN(t *testing.T) {
 	a.quiet(t)
 }
 
+// TestInvalidIsDropped: what conntrack finds no place for leaves a pod's switch neither to a Service's client nor to anybody else.
+func TestInvalidIsDropped(t *testing.T) {
+	a := servicesIn(t, world.SharedGateway)
+	from, to := compiletest.Pod(3, "n1"), compiletest.Pod(0, "n1")
+	in := podEntrance(from)
+	for f := range world.Family(2) {
+		microflow := fmt.Sprintf("inport==%q && eth.src==%s && eth.dst==%s && %s.src==%s && %s.dst==%s && ip.ttl==64 && tcp && tcp.dst==8080",
+			in.port, in.from, compiletest.Attachment(to).MAC, f.Match(), from.IPs[f], f.Match(), to.IPs[f])
+		for state, want := range map[string]string{"trk,inv": "dropped", "trk,est": compiletest.Attachment(to).LSP()} {
+			text, err := a.zones["n1"].TraceOnce(t.Context(), in.datapath, microflow, "--ct="+state, "--ct="+state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if have := leaves(text); have != want {
+				t.Errorf("%s, %s: OVN says %s, want %s\n%s", f.Match(), state, have, want, text)
+			}
+		}
+	}
+	a.quiet(t)
+}
+
 // neighbours are what the gateway router has learnt of the join switch.
 func neighbours(e *ovntest.Env) {
 	router := strings.TrimSpace(e.SBCtl("--bare", "--columns=_uuid", "find", "Datapath_Binding", "external_ids:name=GR_n1"))
