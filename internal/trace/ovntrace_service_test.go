@@ -65,6 +65,11 @@ func servicesIn(t *testing.T, mode world.GatewayMode) *agreement {
 		w.SetService(forSome(external("some", nil, 73, false, 30110, compiletest.PodIPs(0, 1)), compiletest.Node(1).Subnets))
 		w.SetService(forSome(external("others", nil, 74, false, 30120, compiletest.PodIPs(0, 1)), compiletest.Node(2).Subnets))
 	})
+	return c.agreement(t)
+}
+
+// agreement is what OVN makes of node n1's plan.
+func (c cluster) agreement(t *testing.T) *agreement {
 	a := &agreement{plans: c.plans(), zones: map[string]*ovntest.Env{}}
 	a.start(t, "n1")
 	return a
@@ -88,7 +93,11 @@ func TestLocalOnlyAgreesWithOVN(t *testing.T) {
 
 // TestInvalidIsDropped: what conntrack finds no place for leaves a pod's switch neither to a Service's client nor to anybody else.
 func TestInvalidIsDropped(t *testing.T) {
-	a := servicesIn(t, world.SharedGateway)
+	c := newCluster(world.SharedGateway)
+	c.each(func(w *world.World) {
+		w.SetService(external("cluster", clusterIPs, 70, false, 30080, compiletest.PodIPs(0, 1)))
+	})
+	a := c.agreement(t)
 	from, to := compiletest.Pod(3, "n1"), compiletest.Pod(0, "n1")
 	in := podEntrance(from)
 	for f := range world.Family(2) {
