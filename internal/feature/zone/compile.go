@@ -39,9 +39,12 @@ func (Own) Compile(w *world.World, _ string, out *plan.Rows) {
 func RouterAddr(subnet netip.Prefix) netip.Addr     { return world.Nth(subnet, 1) }
 func ManagementAddr(subnet netip.Prefix) netip.Addr { return world.Nth(subnet, 2) }
 
+// global has ACLs drop what they match and nothing besides. By default a switch with any ACL drops what conntrack calls invalid, and OVS' userspace datapath
+// (3.5) says that of a connection whose port was used for one that got no answer in the last half minute: after a failover a busy pod's connections would
+// fail for as long.
 func global(n *world.Node, out *plan.Rows) {
 	out.AddNB(plan.RowID{Table: "NB_Global", Name: "."}, plan.RowID{}, plan.Cols{
-		"name": n.Name, "options": map[string]string{"name": n.Name},
+		"name": n.Name, "options": map[string]string{"name": n.Name, "use_ct_inv_match": "false"},
 	})
 	out.AddNB(plan.Router(plan.ClusterRouter), plan.RowID{}, plan.Cols{"name": plan.ClusterRouter})
 	for _, g := range []string{plan.ServiceLBGroup, plan.GatewayLBGroup} {
@@ -58,21 +61,12 @@ func nodeSwitch(n *world.Node, out *plan.Rows) {
 	out.AddNB(plan.Switch(n.Name), plan.RowID{}, plan.Cols{
 		"name": n.Name, "load_balancer_group": []plan.RowID{plan.Group(plan.ServiceLBGroup)},
 	})
-	refuseInvalid(n, out)
 	out.AddPeers(plan.ClusterRouter, "rtos-"+n.Name, n.Name, "stor-"+n.Name, world.MAC(RouterAddr(n.Subnets[0])), routers, nil, nil)
 	port := "k8s-" + n.Name
 	mac := world.MAC(ManagementAddr(n.Subnets[0]))
 	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: port}, plan.Switch(n.Name), plan.Cols{
 		"name": port, "addresses": []string{address(mac, management)},
 	})
-}
-
-// refuseInvalid drops what has a group's address as source, and with that all that conntrack finds no place for in its connection, such as a segment outside
-// of TCP's window: OVN translates none of it back, so that a Service's client would get it from an endpoint that it never spoke to, and reset that
-// connection. OVN 25.03 knows what is invalid on each switch that balances, but acts on it only where there is an ACL. One that matches ct.inv itself OVS refuses:
-// what a stateful ACL drops is committed.
-func refuseInvalid(n *world.Node, out *plan.Rows) {
-	out.AddACL("martians", plan.Switch(n.Name), plan.PriorityRefuse, "ip4.src == 224.0.0.0/4 || ip6.src == ff00::/8")
 }
 
 // address is a switch port's address column: the hardware address and the IP addresses behind it.
