@@ -96,9 +96,10 @@ func ovsUnits(e endpoint, datapath string) []nodeinit.Unit {
 	conf := database("ovsdb-server", "/etc/openvswitch/conf.db", "/usr/share/openvswitch/vswitch.ovsschema", ovsSocket,
 		"--unixctl=/run/openvswitch/ovsdb-server.ctl", "--pidfile=/run/openvswitch/ovsdb-server.pid",
 		"--remote=db:Open_vSwitch,Open_vSwitch,manager_options")
+	conf.Args = urgent(conf.Args)
 	vswitchd := nodeinit.Unit{
 		Name:  "ovs-vswitchd",
-		Args:  []string{"/usr/sbin/ovs-vswitchd", "unix:" + ovsSocket, "--pidfile=/run/openvswitch/ovs-vswitchd.pid"},
+		Args:  urgent([]string{"/usr/sbin/ovs-vswitchd", "unix:" + ovsSocket, "--pidfile=/run/openvswitch/ovs-vswitchd.pid"}),
 		Needs: []string{ovsSocket},
 		Before: []nodeinit.Step{{Args: []string{"/usr/bin/ovs-vsctl", "--no-wait", "--timeout=5", "init", "--",
 			"set", "Open_vSwitch", ".", "external_ids:system-id=" + e.name, "external_ids:hostname=" + e.name,
@@ -106,6 +107,9 @@ func ovsUnits(e endpoint, datapath string) []nodeinit.Unit {
 	}
 	return []nodeinit.Unit{conf, vswitchd}
 }
+
+// urgent has a program run at the priority that OVS' own start script gives it: a BFD session must not go down for what a node's boot starts.
+func urgent(args []string) []string { return append([]string{"/usr/bin/nice", "--adjustment=-10"}, args...) }
 
 // ovnUnits are the node's own zone: two databases, and the daemons between them and the switch.
 func ovnUnits() []nodeinit.Unit {

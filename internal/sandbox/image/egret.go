@@ -35,7 +35,7 @@ func egretImage(rootDir, binDir string) (Image, error) {
 
 // network lists what deploy/cluster and the agent call, by path.
 func network() []string {
-	const bin = `install ovs-vsctl ovs-ofctl ovs-appctl ovs-dpctl ovsdb-tool ovsdb-client
+	const bin = `install nice ovs-vsctl ovs-ofctl ovs-appctl ovs-dpctl ovsdb-tool ovsdb-client
 		ovn-northd ovn-controller ovn-nbctl ovn-sbctl ovn-appctl ovn-trace`
 	const sbin = "ovsdb-server ovs-vswitchd nft iptables ip6tables modprobe"
 	const data = `/usr/share/openvswitch/vswitch.ovsschema /usr/share/openvswitch/scripts/ovs-lib
