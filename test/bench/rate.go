@@ -74,32 +74,44 @@ func openConnections(args []string) error {
 	for err := range failures {
 		return err
 	}
+	if count == 0 {
+		return fmt.Errorf("no connection to %s was answered within %s", args[0], answerWithin)
+	}
 	_, err = fmt.Printf("%.1f\n", float64(count)/took.Seconds())
 	return err
 }
 
+// answerWithin is how long a client waits for a connection and its byte. One that takes longer costs its time and is not counted: a port that is used again
+// while conntrack still holds its former connection may lose a packet, here as there.
+const answerWithin = time.Second
+
 // openUntil opens connections until the context ends. Ports that are all in use for a moment are no failure: others close theirs.
 func openUntil(ctx context.Context, to string, n *atomic.Int64) error {
-	d := &net.Dialer{Timeout: 5 * time.Second}
 	for ctx.Err() == nil {
-		c, err := d.DialContext(ctx, "tcp", to)
-		if ctx.Err() != nil {
+		err := openOne(ctx, to)
+		var slow net.Error
+		switch {
+		case err == nil:
+			n.Add(1)
+		case ctx.Err() != nil:
 			return nil
-		}
-		if errors.Is(err, syscall.EADDRNOTAVAIL) {
-			continue
-		}
-		if err != nil {
+		case !errors.Is(err, syscall.EADDRNOTAVAIL) && !(errors.As(err, &slow) && slow.Timeout()):
 			return err
 		}
-		_ = c.(*net.TCPConn).SetLinger(0) // no TIME_WAIT: ports would run out
-		_ = c.SetDeadline(time.Now().Add(5 * time.Second))
-		_, err = io.ReadFull(c, make([]byte, 1))
-		c.Close()
-		if err != nil {
-			return fmt.Errorf("no answer of %s: %w", to, err)
-		}
-		n.Add(1)
+	}
+	return nil
+}
+
+func openOne(ctx context.Context, to string) error {
+	c, err := (&net.Dialer{Timeout: answerWithin}).DialContext(ctx, "tcp", to)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_ = c.(*net.TCPConn).SetLinger(0) // no TIME_WAIT: ports would run out
+	_ = c.SetDeadline(time.Now().Add(answerWithin))
+	if _, err = io.ReadFull(c, make([]byte, 1)); err != nil {
+		return fmt.Errorf("no answer of %s: %w", to, err)
 	}
 	return nil
 }
