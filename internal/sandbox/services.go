@@ -109,7 +109,9 @@ func ovsUnits(e endpoint, datapath string) []nodeinit.Unit {
 }
 
 // urgent has a program run at the priority that OVS' own start script gives it: a BFD session must not go down for what a node's boot starts.
-func urgent(args []string) []string { return append([]string{"/usr/bin/nice", "--adjustment=-10"}, args...) }
+func urgent(args []string) []string {
+	return append([]string{"/usr/bin/nice", "--adjustment=-10"}, args...)
+}
 
 // ovnUnits are the node's own zone: two databases, and the daemons between them and the switch.
 func ovnUnits() []nodeinit.Unit {
