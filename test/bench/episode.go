@@ -15,6 +15,7 @@ type episode struct {
 	outage
 	*site
 	toll       *toll
+	say        func(string, ...any)
 	victim     string
 	lost, left []netip.Addr // addresses that the victim hosts, and those that others do
 	onLeft     []int        // held connections of old that have addresses of others
@@ -211,6 +212,9 @@ func (e *episode) giveBack(ctx context.Context) error {
 		return nil
 	}
 	e.toll.newerBroke.add(broken)
-	e.toll.atReturn.add(float64(e.old.brokenOf(e.onLeft, back)))
+	others := e.old.brokenOf(e.onLeft, back)
+	if e.toll.atReturn.add(float64(others)); others > 0 {
+		e.blame(ctx, e.say, fmt.Sprintf("%d connections through addresses of other nodes than %s broke at its return", others, e.victim), back)
+	}
 	return nil
 }

@@ -76,7 +76,7 @@ func (t *toll) report(l *lab, o outage, name string, floor float64) {
 
 // run is one power cut, from everything at rest to everything at rest.
 func (o outage) run(ctx context.Context, l *lab, s *site, t *toll) error {
-	e := &episode{outage: o, site: s, toll: t}
+	e := &episode{outage: o, site: s, toll: t, say: l.say}
 	defer e.stop()
 	for _, step := range []struct {
 		what string
