@@ -142,6 +142,22 @@ func TestOwnersMayNameEachOthersSets(t *testing.T) {
 	}
 }
 
+// TestNamesOfWhoWasRefused: who names a set of an owner that was refused before is not refused, too, when that one is sound again.
+func TestNamesOfWhoWasRefused(t *testing.T) {
+	p := openPlane(t)
+	owner := &plan.Rows{NFTSets: map[plan.NFTSet]plan.NFTSetSpec{{Name: "s"}: {Key: "nonsense"}}}
+	rows := map[string]*plan.Rows{"chain": chainRows(prerouting), "owner": owner}
+	if r := plane.Refusals(apply(t, p, state(rows))); len(r) != 1 || r[0].Owner != "owner" {
+		t.Fatalf("refused: %v", r)
+	}
+	owner.NFTSets[plan.NFTSet{Name: "s"}] = plan.NFTSetSpec{Key: "ipv4_addr"}
+	rows["user"] = &plan.Rows{NFTElems: map[plan.NFTElem]string{{Set: "s", Key: "192.0.2.1"}: ""}}
+	fatal(t, apply(t, p, state(rows)))
+	if l := nftList(t); !strings.Contains(l, "192.0.2.1") {
+		t.Errorf("the element is missing:\n%s", l)
+	}
+}
+
 func TestRefusedRuleLeavesTheOldOne(t *testing.T) {
 	p := openPlane(t)
 	rows := chainRows(prerouting)

@@ -24,22 +24,37 @@ type table struct {
 
 func (t *table) grow(ctx context.Context, want *plan.State) error {
 	w := t.wanted(want)
-	refused, err := t.growSound(ctx, w)
-	if err == nil {
-		var again []*plane.Refused
-		again, err = t.growSuspects(ctx, w)
-		refused = append(refused, again...)
-	}
+	refused, err := t.growAll(ctx, w)
 	if err != nil {
 		t.held = nil
 		return fmt.Errorf("write the nftables table %s %s: %w", t.family, TableName, err)
 	}
-	t.suspects = nil
+	t.suspects = ownersOf(refused)
 	for _, r := range refused {
-		t.suspects = append(t.suspects, r.Owner)
 		w.refused = append(w.refused, r)
 	}
 	return errors.Join(w.refused...)
+}
+
+// growAll lets suspects follow the others, and then tries those again that were refused because they name what a suspect has only made now.
+func (t *table) growAll(ctx context.Context, w *wanted) ([]*plane.Refused, error) {
+	refused, err := t.growSound(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	again, err := t.growOnly(ctx, w, t.suspects)
+	if err == nil && len(again) < len(t.suspects) {
+		refused, err = t.growOnly(ctx, w, ownersOf(refused))
+	}
+	return append(refused, again...), err
+}
+
+func ownersOf(refused []*plane.Refused) []string {
+	var out []string
+	for _, r := range refused {
+		out = append(out, r.Owner)
+	}
+	return out
 }
 
 // growSound is one transaction. When it fails, what we remember may be wrong: the table is read anew and the transaction
@@ -60,16 +75,16 @@ func (t *table) growSound(ctx context.Context, w *wanted) ([]*plane.Refused, err
 	}
 }
 
-// growSuspects tries again what was refused the last time; the reason may be gone.
-func (t *table) growSuspects(ctx context.Context, w *wanted) ([]*plane.Refused, error) {
-	if len(t.suspects) == 0 {
+// growOnly tries again what was refused of some owners; the reason may be gone.
+func (t *table) growOnly(ctx context.Context, w *wanted, owners []string) ([]*plane.Refused, error) {
+	if len(owners) == 0 {
 		return nil, nil
 	}
 	b, err := t.growth(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	b = b.only(func(owner string) bool { return slices.Contains(t.suspects, owner) })
+	b = b.only(func(owner string) bool { return slices.Contains(owners, owner) })
 	return t.without(ctx, b, t.run(ctx, b))
 }
 
