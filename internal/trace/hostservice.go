@@ -20,6 +20,9 @@ func WalkFromHost(net Network, node string, p Packet) []End {
 	}
 	w.asked = netip.AddrPortFrom(w.p.Dst, w.p.DstPort)
 	w = w.step("from the host")
+	if rule, ok := w.dropping("services-guard-output"); ok {
+		return w.end(Dropped, "host rule %s", rule)
+	}
 	var ends []End
 	for _, to := range w.destined("services-output") {
 		if to.local() {

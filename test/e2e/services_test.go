@@ -28,6 +28,7 @@ func TestServices(t *testing.T) {
 		part{"ClusterPods", clusterPods}, part{"LocalPods", localPods}, part{"ClusterHosts", clusterHosts}, part{"LocalHosts", localHosts},
 		part{"Mixed", mixed}, part{"Nobody", nobody}, part{"Affinity", affinity}, part{"WithoutNodePort", withoutNodePort},
 		part{"HealthCheck", healthCheck}, part{"Datagrams", datagrams}, part{"Egress", servedAndEgress}, part{"SamePort", samePort}, part{"RefusedAddress", refusedAddress},
+		part{"SomeClients", someClients},
 	)
 }
 
@@ -196,6 +197,25 @@ func withoutNodePort(t *testing.T, n *namespace) {
 	outside.to(s.balancer).arrivesAs(n.c.hosts[0].IPs...)
 	n.c.routed(t, n.c.hosts[0], n.c.nodes[1], s.balancer)
 	outside.to(s.balancer).refused()
+}
+
+// someClients: a load balancer's address is for those whom spec.loadBalancerSourceRanges names, wherever they are; the cluster IP is for all.
+func someClients(t *testing.T, n *namespace) {
+	c := n.c
+	s := n.balances("ranged", 170, func(s *corev1.ServiceSpec) {
+		for _, ip := range slices.Concat(n.ips["client"], c.hosts[0].IPs) {
+			s.LoadBalancerSourceRanges = append(s.LoadBalancerSourceRanges, netip.PrefixFrom(ip, ip.BitLen()).String())
+		}
+	}, "one")
+	for _, h := range c.hosts[:2] {
+		c.routed(t, h, c.nodes[0], s.balancer)
+	}
+	n.from("client").to(s.balancer).answeredBy("one")
+	c.from(t, c.hosts[0]).to(s.balancer).answeredBy("one")
+	n.from("two").to(s.balancer).soonReachesNothing()
+	c.from(t, c.nodes[1]).to(s.balancer).soonReachesNothing()
+	c.from(t, c.hosts[1]).to(s.balancer).soonReachesNothing()
+	n.from("two").to(s.cluster).answeredBy("one")
 }
 
 // healthCheck: a load balancer hears on each node how many endpoints are there.

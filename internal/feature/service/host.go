@@ -112,8 +112,11 @@ const (
 // guard answers before anything is translated.
 func (k kernel) guard() {
 	c := k.chain("services-guard", plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-110"})
-	k.rule(c, "1 clients", notFromPods+transport+"%s @%s %s saddr . %s != @%s drop",
-		k.frontend(), frontendSet(setGuarded, k.family), k.ip(), k.frontend(), frontendSet(setClients, k.family))
+	own := k.chain("services-guard-output", plan.NFTChainSpec{Type: "filter", Hook: "output", Priority: "-110"})
+	for chain, from := range map[plan.NFTChain]string{c: notFromPods, own: ""} {
+		k.rule(chain, "1 clients", from+transport+"%s @%s %s saddr . %s != @%s drop",
+			k.frontend(), frontendSet(setGuarded, k.family), k.ip(), k.frontend(), frontendSet(setClients, k.family))
+	}
 	k.rule(c, "2 refused tcp", notFromPods+"ct state new meta l4proto tcp %s @%s reject with tcp reset", k.frontend(), frontendSet(setRefused, k.family))
 	k.rule(c, "3 refused", notFromPods+"ct state new meta l4proto { udp, sctp } %s @%s reject", k.frontend(), frontendSet(setRefused, k.family))
 }
