@@ -41,7 +41,7 @@ func Config(path string, qps float32, userAgent string) (*rest.Config, error) {
 // NewClients makes clients of one configuration.
 func NewClients(c *rest.Config) (*Clients, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme, v1.AddToScheme, egretv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{metav1.AddMetaToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme, v1.AddToScheme, egretv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("types of the API: %w", err)
 		}

@@ -44,10 +44,14 @@ func statuses(ctx context.Context, l *lab) error {
 		if err != nil {
 			return fmt.Errorf("floor of run %d: %w", i, err)
 		}
+		if err := s.collectGarbage(ctx); err != nil {
+			return fmt.Errorf("before run %d: %w", i, err)
+		}
 		d, n, err := s.lose(ctx)
 		if err != nil {
 			return fmt.Errorf("run %d: %w", i, err)
 		}
+		l.say("statuses: %d in %v, floor %v", n, d, floor)
 		floors.addTime(floor)
 		took.addTime(d)
 		moved.add(float64(n))
@@ -55,6 +59,11 @@ func statuses(ctx context.Context, l *lab) error {
 	l.report(result{name: "statuses/one of 10 nodes dies", unit: "ms", runs: took, base: floors.median(), value: 1000})
 	l.report(result{name: "statuses/rewritten", unit: "", runs: moved})
 	return l.down(c.Options().Name)
+}
+
+// collectGarbage has the API server collect what the floor and the run before left, as Go's own benchmarks do: no run pays for another.
+func (s *statusScene) collectGarbage(ctx context.Context) error {
+	return s.core.CoreV1().RESTClient().Get().AbsPath("/debug/pprof/heap").Param("gc", "1").Do(ctx).Error()
 }
 
 // statusScene follows which node each EgressIP's status names.
