@@ -114,6 +114,8 @@ func (e env) field(name string) (value string, present bool) {
 		return e.inport, true
 	case "pkt.mark":
 		return strconv.Itoa(e.mark), true
+	case "pkt.mark[4..9]":
+		return strconv.Itoa(e.mark >> 4 & 63), true
 	case "ct.trk":
 		return "true", true
 	case "ct.rpl":

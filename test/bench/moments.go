@@ -10,7 +10,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	v1 "github.com/egret-net/egret/api/v1"
@@ -73,18 +76,19 @@ func (c *cluster) watchEgressIPs(ctx context.Context, m *moments) error {
 	})
 }
 
+// watchAll shows see all objects of a resource, and each as it changes, from when it returns until ctx is done. It lists them anew when the watch
+// ends, as a busy API server has it with slow readers.
 func watchAll[T any](ctx context.Context, client rest.Interface, resource string, see func(*T, time.Time)) error {
-	w, err := client.Get().Resource(resource).VersionedParams(&metav1.ListOptions{Watch: true}, metav1.ParameterCodec).Watch(ctx)
-	if err != nil {
-		return fmt.Errorf("watch %s: %w", resource, err)
+	show := func(o any) { see(o.(*T), time.Now()) }
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything()),
+		ObjectType:    any(new(T)).(runtime.Object),
+		Handler:       cache.ResourceEventHandlerFuncs{AddFunc: show, UpdateFunc: func(_, o any) { show(o) }},
+	})
+	go informer.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return fmt.Errorf("watch %s: %w", resource, context.Cause(ctx))
 	}
-	go func() {
-		for e := range w.ResultChan() {
-			if o, ok := any(e.Object).(*T); ok {
-				see(o, time.Now())
-			}
-		}
-	}()
 	return nil
 }
 
