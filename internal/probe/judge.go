@@ -35,10 +35,10 @@ type Judge struct {
 	Agents       bool   // agents are asked
 	Self         string // the node that this runs on
 
-	verdicts map[string]verdict
-	last     time.Duration // when it looked
-	stalled  time.Duration // until when answers may wait to be read
-	amnesty  time.Duration // until when nobody is declared dead
+	verdicts map[string]verdict // of those who are not well
+	last     time.Duration      // when it looked
+	stalled  time.Duration      // until when answers may wait to be read
+	amnesty  time.Duration      // until when nobody is declared dead
 	cutOff   bool
 }
 
@@ -60,7 +60,6 @@ type Change struct {
 // several times in Total. A node that is not among them is forgotten; one that was unreachable is told of as reachable then.
 func (j *Judge) Look(now time.Duration, signs map[string]Signs) []Change {
 	var changes []Change
-	next := make(map[string]verdict, len(signs))
 	if now-j.last > j.Total/4 {
 		j.stalled = now + j.Total/2
 	}
@@ -74,18 +73,30 @@ func (j *Judge) Look(now time.Duration, signs map[string]Signs) []Change {
 		if v.why == world.NodeUnreachable && old.why != v.why && now < j.amnesty {
 			v = old
 		}
-		next[name] = v
 		if v.why != old.why {
 			changes = append(changes, Change{name, v.why, now - s.Host})
 		}
+		j.hold(name, v)
 	}
-	for name, old := range j.verdicts {
-		if _, probed := signs[name]; !probed && old.why != "" {
+	for name := range j.verdicts {
+		if _, probed := signs[name]; !probed {
 			changes = append(changes, Change{Node: name})
+			delete(j.verdicts, name)
 		}
 	}
-	j.verdicts, j.cutOff = next, j.isCutOff(now, signs)
+	j.cutOff = j.isCutOff(now, signs)
 	return changes
+}
+
+func (j *Judge) hold(node string, v verdict) {
+	switch {
+	case v.why == "":
+		delete(j.verdicts, node)
+	case j.verdicts == nil:
+		j.verdicts = map[string]verdict{node: v}
+	default:
+		j.verdicts[node] = v
+	}
 }
 
 // CutOff says whether nobody at all was heard at the last look, though somebody else is probed.

@@ -1,10 +1,8 @@
 package probe
 
 import (
-	"context"
 	"errors"
 	"net/netip"
-	"sync"
 	"syscall"
 	"time"
 
@@ -12,33 +10,23 @@ import (
 )
 
 // knocker asks kernels for TCP connections that nobody wants: acceptance and refusal both are a sign of the host. Hundreds a second are asked
-// for, so that one thread waits for all answers, with one epoll.
+// for; their answers are collected all at once now and then, for to wake up for each cost as much again. It belongs to the Prober's loop.
 type knocker struct {
-	epoll    int
-	answered func(x *peer, after time.Duration)
-
-	mu      sync.Mutex
-	last    int32
-	pending map[int32]knock
+	answered func(x *peer)
+	timed    func(x *peer, after time.Duration)
+	patience time.Duration
+	pending  []knock
 }
 
-// knock is one that was not answered yet; who takes it out of pending closes its socket.
+// knock is one that was not answered yet. Who ends it closes its socket.
 type knock struct {
 	fd    int
 	x     *peer
 	begin time.Time
 }
 
-func newKnocker(answered func(*peer, time.Duration)) (*knocker, error) {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		return nil, err
-	}
-	return &knocker{epoll: fd, answered: answered, pending: map[int32]knock{}}, nil
-}
-
-// knock asks once. An error, such as no route, is no answer.
-func (k *knocker) knock(x *peer, to netip.AddrPort) {
+// knock asks once. Of the one that is to be timed the answer is waited for, beside all else. An error, such as no route, is no answer.
+func (k *knocker) knock(x *peer, to netip.AddrPort, timed bool) {
 	n := knock{x: x, begin: time.Now()}
 	var err error
 	if n.fd, err = unix.Socket(family(to), unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
@@ -46,13 +34,24 @@ func (k *knocker) knock(x *peer, to netip.AddrPort) {
 	}
 	// Reset when closed: a connection that is closed in order would be remembered for a minute.
 	_ = unix.SetsockoptLinger(n.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
-	if err = unix.Connect(n.fd, sockaddr(to)); errors.Is(err, unix.EINPROGRESS) {
-		k.await(n)
-		return
+	switch err = unix.Connect(n.fd, sockaddr(to)); {
+	case errors.Is(err, unix.EINPROGRESS) && timed:
+		go k.await(n)
+	case errors.Is(err, unix.EINPROGRESS):
+		k.pending = append(k.pending, n)
+	default:
+		unix.Close(n.fd)
+		if isAnswer(err) {
+			k.tell(n, timed)
+		}
 	}
-	unix.Close(n.fd)
-	if isAnswer(err) {
-		k.answered(x, time.Since(n.begin))
+}
+
+func (k *knocker) tell(n knock, timed bool) {
+	if timed {
+		k.timed(n.x, time.Since(n.begin))
+	} else {
+		k.answered(n.x)
 	}
 }
 
@@ -74,60 +73,55 @@ func sockaddr(a netip.AddrPort) unix.Sockaddr {
 	return &unix.SockaddrInet6{Addr: a.Addr().As16(), Port: int(a.Port())}
 }
 
-func (k *knocker) await(n knock) {
-	k.mu.Lock()
-	k.last++
-	id := k.last
-	k.pending[id] = n
-	k.mu.Unlock()
-	if err := unix.EpollCtl(k.epoll, unix.EPOLL_CTL_ADD, n.fd, &unix.EpollEvent{Events: unix.EPOLLOUT, Fd: id}); err != nil {
-		k.take(id)
-		unix.Close(n.fd)
+// collect takes the answers that have come, and gives up what has waited for too long.
+func (k *knocker) collect(now time.Time) {
+	fds := make([]unix.PollFd, len(k.pending))
+	for i, n := range k.pending {
+		fds[i] = unix.PollFd{Fd: int32(n.fd), Events: unix.POLLOUT}
 	}
-}
-
-func (k *knocker) take(id int32) (knock, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	n, ok := k.pending[id]
-	delete(k.pending, id)
-	return n, ok
-}
-
-// run waits for answers until ctx is done.
-func (k *knocker) run(ctx context.Context) {
-	defer unix.Close(k.epoll)
-	defer k.forget(time.Now().Add(time.Hour))
-	events := make([]unix.EpollEvent, 64)
-	for ctx.Err() == nil {
-		n, err := unix.EpollWait(k.epoll, events, int(time.Second/time.Millisecond)) // to see that ctx is done
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return
-		}
-		for _, e := range events[:max(n, 0)] {
-			if n, ok := k.take(e.Fd); ok {
-				k.end(n)
+	_, _ = unix.Poll(fds, 0) // an error is no answer
+	waiting := k.pending[:0]
+	for i, n := range k.pending {
+		switch {
+		case fds[i].Revents != 0:
+			if n.end() {
+				k.answered(n.x)
 			}
+		case now.Sub(n.begin) >= k.patience:
+			unix.Close(n.fd)
+		default:
+			waiting = append(waiting, n)
 		}
+	}
+	k.pending = waiting
+}
+
+// await waits for one answer.
+func (k *knocker) await(n knock) {
+	deadline := n.begin.Add(k.patience)
+	fds := []unix.PollFd{{Fd: int32(n.fd), Events: unix.POLLOUT}}
+	_, err := unix.Poll(fds, int(k.patience.Milliseconds()))
+	for errors.Is(err, unix.EINTR) && time.Now().Before(deadline) {
+		_, err = unix.Poll(fds, int(time.Until(deadline).Milliseconds()))
+	}
+	if fds[0].Revents == 0 {
+		unix.Close(n.fd)
+	} else if n.end() {
+		k.tell(n, true)
 	}
 }
 
-func (k *knocker) end(n knock) {
+// end says whether the kernel at the other end answered.
+func (n knock) end() bool {
 	code, err := unix.GetsockoptInt(n.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	unix.Close(n.fd)
-	if err == nil && (code == 0 || isAnswer(syscall.Errno(code))) {
-		k.answered(n.x, time.Since(n.begin))
-	}
+	return err == nil && (code == 0 || isAnswer(syscall.Errno(code)))
 }
 
-// forget gives up those that were asked before a time.
-func (k *knocker) forget(before time.Time) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for id, n := range k.pending {
-		if n.begin.Before(before) {
-			delete(k.pending, id)
-			unix.Close(n.fd)
-		}
+// close gives up all.
+func (k *knocker) close() {
+	for _, n := range k.pending {
+		unix.Close(n.fd)
 	}
+	k.pending = nil
 }

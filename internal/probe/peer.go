@@ -26,7 +26,7 @@ type peer struct {
 	session   *session
 	failures  int
 	notBefore time.Duration // the next session
-	measured  time.Duration // when the agent was last asked for the sake of the answer's time
+	measured  time.Duration // when the host, or its agent, was last asked for the sake of the answer's time
 	complaint string
 	turn      int // which address is next
 }
@@ -38,7 +38,7 @@ type end struct {
 }
 
 const (
-	// checkEvery is how often the time to an agent and back is measured; beats tell nothing of it.
+	// checkEvery is how often the time to a node and back is measured; beats tell nothing of it, nor do knocks whose answers wait to be collected.
 	checkEvery = 10 * time.Second
 	// lastPause is the longest pause before a session after others that failed. A handshake costs more than a knock.
 	lastPause = 2 * time.Second
@@ -46,7 +46,7 @@ const (
 
 func newPeer(ctx context.Context, p *Prober, t Target) *peer {
 	now := p.now()
-	x := &peer{Target: t, p: p, measured: now, since: now}
+	x := &peer{Target: t, p: p, measured: now - checkEvery, since: now}
 	x.ctx, x.stop = context.WithCancel(ctx)
 	x.host.Store(int64(now)) // it is given the benefit of the doubt
 	x.agent.Store(int64(now))
@@ -62,14 +62,18 @@ func (x *peer) ask(now time.Duration) {
 	}
 	port, heard, late := x.p.door, x.host.Load(), x.p.interval()+x.p.o.Total/8
 	if x.p.o.Port != 0 {
-		port, heard, late = x.p.o.Port, x.agent.Load(), x.p.interval()*3/2
+		port, heard, late = x.p.o.Port, x.agent.Load(), x.p.beat()*3/2
 	}
 	silence := now - time.Duration(heard)
 	hurry := silence > late && silence < 2*x.p.o.Total && now-x.knocked >= x.p.o.Total/8
 	course := now >= x.due && (x.p.o.Port == 0 || silence > late)
 	if hurry || course {
+		timed := x.p.o.Port == 0 && now-x.measured >= checkEvery
+		if timed {
+			x.measured = now
+		}
 		x.knocked, x.due = now, now+x.p.interval()
-		x.p.knocker.knock(x, x.next(port))
+		x.p.knocker.knock(x, x.next(port), timed)
 	}
 	if x.p.o.Port != 0 {
 		x.keepSession(now, silence, hurry)

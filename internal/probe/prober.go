@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net/netip"
@@ -44,7 +43,8 @@ type Prober struct {
 	start    time.Time
 	judge    Judge
 	peers    map[string]*peer // of Run alone
-	knocker  *knocker
+	knocker  knocker
+	signs    map[string]Signs // of look alone, used again and again
 	ends     chan end
 	targets  chan []Target
 	view     atomic.Pointer[view]
@@ -62,8 +62,9 @@ func New(o Options) *Prober {
 	p := &Prober{
 		o: o, door: Discard, material: &material{files: o.TLS}, start: time.Now(), peers: map[string]*peer{},
 		ends: make(chan end), targets: make(chan []Target, 1), changed: make(chan struct{}, 1),
-		judge: Judge{Total: o.Total, Grace: o.Grace, Agents: o.Port != 0, Self: o.Self},
+		signs: map[string]Signs{}, judge: Judge{Total: o.Total, Grace: o.Grace, Agents: o.Port != 0, Self: o.Self},
 	}
+	p.knocker = knocker{answered: (*peer).heardHost, timed: p.timed, patience: o.Total}
 	p.view.Store(&view{})
 	return p
 }
@@ -92,11 +93,7 @@ func (p *Prober) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	var err error
-	if p.knocker, err = newKnocker(p.answered); err != nil {
-		return fmt.Errorf("probe nodes: %w", err)
-	}
-	go p.knocker.run(ctx)
+	defer p.knocker.close()
 	tick := time.NewTicker(p.tick())
 	defer tick.Stop()
 	for {
@@ -115,27 +112,28 @@ func (p *Prober) Run(ctx context.Context) error {
 }
 
 func (p *Prober) ask() {
+	p.knocker.collect(time.Now())
 	now := p.now()
 	for _, x := range p.peers {
 		x.ask(now)
 	}
-	p.knocker.forget(time.Now().Add(-p.o.Total))
 }
 
-// answered is told of a knock's answer.
-func (p *Prober) answered(x *peer, after time.Duration) {
+// timed is told of the answer to a knock that was waited for.
+func (p *Prober) timed(x *peer, after time.Duration) {
 	x.heardHost()
-	if p.o.Port == 0 {
-		p.o.RTT(after)
-	}
+	p.o.RTT(after)
 }
 
 func (p *Prober) now() time.Duration { return time.Since(p.start) }
 
-func (p *Prober) tick() time.Duration { return p.o.Total / 40 }
+func (p *Prober) tick() time.Duration { return p.o.Total / 25 }
 
-// interval is the distance of knocks, or of the beats that agents are asked for.
+// interval is the distance of knocks.
 func (p *Prober) interval() time.Duration { return p.o.Total / 3 }
+
+// beat is the distance of the beats that agents are asked for. TCP sees to it that they arrive, so that they may be fewer; they cost more.
+func (p *Prober) beat() time.Duration { return p.o.Total * 2 / 5 }
 
 // follow starts and ends the probes of nodes. A node with other addresses than before is another one.
 func (p *Prober) follow(ctx context.Context, targets []Target) {
@@ -161,11 +159,11 @@ func (p *Prober) follow(ctx context.Context, targets []Target) {
 }
 
 func (p *Prober) look(ctx context.Context) {
-	signs := make(map[string]Signs, len(p.peers))
+	clear(p.signs)
 	for name, x := range p.peers {
-		signs[name] = x.signs()
+		p.signs[name] = x.signs()
 	}
-	changes := p.judge.Look(p.now(), signs)
+	changes := p.judge.Look(p.now(), p.signs)
 	if len(changes) > 0 || p.judge.CutOff() != p.CutOff() {
 		p.view.Store(&view{p.judge.Silent(), p.judge.CutOff()})
 		select {

@@ -77,7 +77,7 @@ func (s *session) connect(c net.Conn) (*grpc.ClientConn, error) {
 
 // watch hears beats until the stream ends. An agent that has no Watch, or one without beats, is asked with check.
 func (s *session) watch(cc *grpc.ClientConn) error {
-	ctx := metadata.AppendToOutgoingContext(s.ctx, beatKey, s.x.p.interval().String())
+	ctx := metadata.AppendToOutgoingContext(s.ctx, beatKey, s.x.p.beat().String())
 	stream, err := grpc_health_v1.NewHealthClient(cc).Watch(ctx, &grpc_health_v1.HealthCheckRequest{Service: Service})
 	for err == nil {
 		var r *grpc_health_v1.HealthCheckResponse
