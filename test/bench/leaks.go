@@ -24,7 +24,7 @@ type upset struct {
 
 // upsets are what leaks are looked for in. A process that is killed is started again after 0.3 s.
 func upsets() []upset {
-	list := []upset{{"failovers", failover}, {"planned-moves", moveAway}}
+	list := []upset{{"failovers", failover}, {"planned-moves", moveAway}, {"api-outages", apiOutage}}
 	for _, process := range []string{"egret-node", "ovs-vswitchd", "ovsdb-server", "ovn-controller"} {
 		list = append(list, upset{"restarts-of-" + process, func(ctx context.Context, w *watchman, n int) error {
 			if err := w.KillProcess(ctx, w.Nodes()[n%len(w.Nodes())].Name, process); err != nil {
@@ -34,6 +34,25 @@ func upsets() []upset {
 		}})
 	}
 	return list
+}
+
+// outageTime is how long an API server is away that is restarted by hand, or upgraded.
+const outageTime = time.Minute
+
+// apiOutage has the control plane away, and an agent start meanwhile that cannot ask it anything.
+func apiOutage(ctx context.Context, w *watchman, n int) error {
+	if err := w.StopControlPlane(ctx); err != nil {
+		return err
+	}
+	end := time.Now().Add(outageTime)
+	err := sleepUntil(ctx, time.Now().Add(outageTime/4))
+	if err == nil {
+		err = w.KillProcess(ctx, w.Nodes()[n%len(w.Nodes())].Name, "egret-node")
+	}
+	if err == nil {
+		err = sleepUntil(ctx, end)
+	}
+	return errors.Join(err, w.StartControlPlane(context.WithoutCancel(ctx)))
 }
 
 // measure upsets the cluster again and again, and counts for each time the datagrams with a source other than an egress IP.

@@ -46,24 +46,20 @@ func (s Switch) Dump(ctx context.Context, zone int) ([]Entry, error) {
 // Flush ends the entries in every datapath.
 func (s Switch) Flush(ctx context.Context, entries ...Entry) error {
 	return s.each(ctx, func(c *unixctl.Conn, datapath string) error {
-		for _, e := range entries {
-			if err := flushOne(ctx, c, datapath, e); err != nil {
-				return err
-			}
+		args := make([][]string, len(entries))
+		for i, e := range entries {
+			args[i] = []string{datapath, fmt.Sprintf("zone=%d", e.Zone), e.flushTuple()}
 		}
-		return nil
+		return c.CallEach(ctx, "dpctl/flush-conntrack", args, unlessEnded)
 	})
 }
 
-func flushOne(ctx context.Context, c *unixctl.Conn, datapath string, e Entry) error {
-	_, err := c.Call(ctx, "dpctl/flush-conntrack", datapath, fmt.Sprintf("zone=%d", e.Zone), e.flushTuple())
-	if refused := (*unixctl.CommandError)(nil); errors.As(err, &refused) && strings.Contains(refused.Text, "No such file") {
-		return nil // ENOENT: it ended meanwhile
+// unlessEnded is what is wrong, but for ENOENT: the connection has ended meanwhile.
+func unlessEnded(refused *unixctl.CommandError) error {
+	if strings.Contains(refused.Text, "No such file") {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("flush conntrack zone %d, %s: %w", e.Zone, e.flushTuple(), err)
-	}
-	return nil
+	return refused
 }
 
 func (s Switch) each(ctx context.Context, do func(c *unixctl.Conn, datapath string) error) error {

@@ -13,12 +13,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// Conn is one connection to a daemon. Calls are made one at a time.
+// Conn is one connection to a daemon. Of several goroutines one calls at a time.
 type Conn struct {
 	mu   sync.Mutex
 	conn net.Conn
@@ -64,29 +65,72 @@ type reply struct {
 // Call runs a command and returns its text. A command that the daemon refuses is a *CommandError; after any other error
 // the connection is of no more use.
 func (c *Conn) Call(ctx context.Context, command string, args ...string) (string, error) {
+	var text string
+	err := c.each(ctx, command, [][]string{args}, func(result string, refused error) error {
+		text = result
+		return refused
+	})
+	return text, err
+}
+
+// window is how many commands are on their way at one time. The daemon takes up to ten of a connection before it looks at anything else
+// (lib/unixctl.c of OVS 3.5), and nothing else meanwhile is one command a turn of its main loop.
+const window = 32
+
+// CallEach runs a command once for each list of arguments. What the daemon refuses is shown to refused; its error, if any, is returned in
+// the end, when all have been answered.
+func (c *Conn) CallEach(ctx context.Context, command string, args [][]string, refused func(*CommandError) error) error {
+	var errs []error
+	for some := range slices.Chunk(args, window) {
+		err := c.each(ctx, command, some, func(_ string, err error) error {
+			if e := (*CommandError)(nil); errors.As(err, &e) {
+				errs = append(errs, refused(e))
+			}
+			return nil
+		})
+		if err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// each sends one request a list of arguments, and then takes the answers, which come in the same order.
+func (c *Conn) each(ctx context.Context, command string, args [][]string, answered func(result string, refused error) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	c.id++
-	if args == nil {
-		args = []string{}
+	if err := c.send(command, args); err != nil {
+		return errors.Join(ctx.Err(), fmt.Errorf("send %s: %w", command, err))
 	}
-	b, err := json.Marshal(request{command, args, c.id})
-	if err != nil {
-		return "", fmt.Errorf("encode %s: %w", command, err)
+	var errs []error
+	for range args {
+		var r reply
+		if err := c.dec.Decode(&r); err != nil {
+			return errors.Join(ctx.Err(), fmt.Errorf("read the answer to %s: %w", command, err))
+		}
+		var refused error
+		if r.Error != nil {
+			r.Result, refused = "", &CommandError{command, strings.TrimSpace(*r.Error)}
+		}
+		errs = append(errs, answered(r.Result, refused))
 	}
-	if _, err := c.conn.Write(b); err != nil {
-		return "", errors.Join(ctx.Err(), fmt.Errorf("send %s: %w", command, err))
+	return errors.Join(errs...)
+}
+
+func (c *Conn) send(command string, args [][]string) error {
+	var all []byte
+	for _, list := range args {
+		c.id++
+		b, err := json.Marshal(request{command, append([]string{}, list...), c.id})
+		if err != nil {
+			return err
+		}
+		all = append(all, b...)
 	}
-	var r reply
-	if err := c.dec.Decode(&r); err != nil {
-		return "", errors.Join(ctx.Err(), fmt.Errorf("read the answer to %s: %w", command, err))
-	}
-	if r.Error != nil {
-		return "", &CommandError{command, strings.TrimSpace(*r.Error)}
-	}
-	return r.Result, nil
+	_, err := c.conn.Write(all)
+	return err
 }
 
 // WaitClosed blocks until the daemon is gone or ctx is done; no Call may follow.
