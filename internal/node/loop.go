@@ -57,8 +57,9 @@ type Loop struct {
 	reread  bool
 	apply   bool // the targets are to be looked at, whether or not the plan changes
 
-	last Outcome // of the loop alone
-	calm bool    // the last round left nothing to do
+	last       Outcome // of the loop alone
+	calm       bool    // the last round left nothing to do
+	unfinished bool    // it left something for which nobody need wait
 }
 
 const (
@@ -198,6 +199,10 @@ func (l *Loop) Run(ctx context.Context) {
 			timer.Reset(time.Until(lastRead.Add(rereadAll + time.Second)))
 			continue
 		}
+		if l.unfinished {
+			l.Wake()
+			continue
+		}
 		timer.Reset(retry)
 		retry = min(2*retry, lastRetry)
 	}
@@ -240,8 +245,9 @@ func (l *Loop) runRound(ctx context.Context, r round, planes []plane.Plane) bool
 	err := l.applyPlan(ctx, r.synced, planes)
 	l.last = l.outcome(err)
 	l.last.Duration = time.Since(start)
+	l.unfinished = errors.Is(err, plane.ErrUnfinished)
 	l.Ran(l.last)
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if (l.last.Err != nil || len(l.last.Refused) > 0) && !errors.Is(err, context.Canceled) {
 		l.Log.Warn("a round did not go through; it will be repeated", "round", r.number, "refused", len(l.last.Refused), "first", firstLine(err))
 	}
 	if r.synced {

@@ -20,6 +20,7 @@ import (
 type counting struct {
 	plane.Plane
 	fail          atomic.Int32
+	portions      atomic.Int32 // as often Shrink has more to do
 	grown, shrunk atomic.Int32
 }
 
@@ -33,6 +34,9 @@ func (c *counting) Grow(ctx context.Context, want *plan.State) error {
 
 func (c *counting) Shrink(ctx context.Context, want *plan.State) error {
 	c.shrunk.Add(1)
+	if c.portions.Add(-1) >= 0 {
+		return errors.Join(c.Plane.Shrink(ctx, want), plane.ErrUnfinished)
+	}
 	return c.Plane.Shrink(ctx, want)
 }
 
@@ -94,6 +98,24 @@ func TestRetries(t *testing.T) {
 	}
 	if c.grown.Load() < 4 || !hasPort(target, "ns0_p0") {
 		t.Errorf("grown %d times, port there: %v", c.grown.Load(), hasPort(target, "ns0_p0"))
+	}
+}
+
+// TestUnfinished: what a plane has still to remove is done soon, and nobody waits for it.
+func TestUnfinished(t *testing.T) {
+	l, c, target := startLoop(t)
+	c.portions.Store(100)
+	l.Synced()
+	if err := l.DoAndWait(t.Context(), setPod(0)); err != nil {
+		t.Fatal(err)
+	}
+	if !hasPort(target, "ns0_p0") || c.portions.Load() < 0 {
+		t.Errorf("port there: %v; %d portions were left", hasPort(target, "ns0_p0"), c.portions.Load())
+	}
+	for end := time.Now().Add(time.Minute); c.portions.Load() >= 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d portions are left, as if each had failed", c.portions.Load()+1)
+		}
 	}
 }
 

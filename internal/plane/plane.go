@@ -89,6 +89,10 @@ func inOrder(planes iter.Seq[Plane], what string, do func(Plane) error) error {
 	return errors.Join(refused...)
 }
 
+// ErrUnfinished is returned by a Shrink that has much to remove and lets others have their turn: what it did stands, and the next round, which
+// need not wait, goes on.
+var ErrUnfinished = errors.New("more is to be removed")
+
 // Refused is one row that a target would not take. Its owner is quarantined; nobody else is.
 type Refused struct {
 	Plane, Owner, Row string
@@ -122,9 +126,9 @@ func Refusals(err error) []*Refused {
 	return nil
 }
 
-// OnlyRefusals says whether err is nil or made of nothing but Refused: the round went through but for them.
+// OnlyRefusals says whether err is nil or made of nothing but Refused and ErrUnfinished: the round went through but for them.
 func OnlyRefusals(err error) bool {
-	if err == nil {
+	if err == nil || err == ErrUnfinished {
 		return true
 	}
 	if _, ok := err.(*Refused); ok {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/plane/ovs/ovstest"
 )
@@ -112,7 +113,8 @@ func seen(f *Fake) string {
 }
 
 func TestStale(t *testing.T) {
-	p := policy{"GR_n1", sources("10.244.1.5", "172.18.0.50", "fd00:10:244::5", "fc00::50"), own()["GR_n1"], 0}
+	want := sources("10.244.1.5", "172.18.0.50", "fd00:10:244::5", "fc00::50")
+	p := policy{"GR_n1", want, rest{own()["GR_n1"], exempted(want)}, 0}
 	for _, c := range []struct {
 		why   string
 		e     Entry
@@ -279,5 +281,50 @@ func TestSourceReplaced(t *testing.T) {
 	shrink(t, p, s)
 	if got := seen(f); got != "" {
 		t.Fatalf("after the source changed: %s", got)
+	}
+}
+
+// many are connections of one pod that were translated to 172.18.0.50.
+func many(n int) []Entry {
+	var out []Entry
+	for i := range n {
+		e := conn("10.244.1.5", "8.8.8.8", "172.18.0.50")
+		e.Orig.SrcPort, e.Reply.DstPort = uint16(1000+i), uint16(1000+i)
+		out = append(out, e)
+	}
+	return out
+}
+
+// Thousands of connections are ended by portions, and others have their turn after each; a look at all of them is not repeated for that.
+func TestPortions(t *testing.T) {
+	f := NewFake(map[string]int{"GR_n1_snat": 5}, many(5*portion)...)
+	p, want := newPlane(f), sources()
+	p.turn = 0
+	for i := range 4 {
+		if err := p.Shrink(t.Context(), want); err != plane.ErrUnfinished {
+			t.Fatalf("turn %d: %v", i, err)
+		}
+		if left := len(f.Entries()); left != (4-i)*portion {
+			t.Fatalf("turn %d leaves %d connections", i, left)
+		}
+	}
+	if f.Dumps() != 1 {
+		t.Errorf("%d looks at all connections, want 1", f.Dumps())
+	}
+	if err := p.Shrink(t.Context(), want); err != nil || len(f.Entries()) > 0 {
+		t.Errorf("%v, and %d connections are left", err, len(f.Entries()))
+	}
+}
+
+// What was to be ended stays if it is right by the time that its turn comes.
+func TestPortionsAreForgotten(t *testing.T) {
+	f := NewFake(map[string]int{"GR_n1_snat": 5}, many(3*portion)...)
+	p := newPlane(f)
+	p.turn = 0
+	if err := p.Shrink(t.Context(), sources()); err != plane.ErrUnfinished {
+		t.Fatal(err)
+	}
+	if err := p.Shrink(t.Context(), sources("10.244.1.5", "172.18.0.50")); err != nil || len(f.Entries()) != 2*portion {
+		t.Errorf("%v, and %d connections are left, want %d", err, len(f.Entries()), 2*portion)
 	}
 }

@@ -8,13 +8,19 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 )
 
-// rounds bounds how often a zone is read again after a flush: a packet in flight may have made an entry by the old rule.
-const rounds = 3
+const (
+	// rounds bounds how often a zone is read again after a flush: a packet in flight may have made an entry by the old rule.
+	rounds = 3
+	// portion is how many connections are ended before anything else gets its turn, if turn is over by then: thousands take seconds.
+	portion = 128
+	turn    = 100 * time.Millisecond
+)
 
 // Zones knows conntrack zone numbers by name ("GR_n1_snat"); ovs.DB does.
 type Zones interface {
@@ -28,9 +34,18 @@ type Plane struct {
 	own    func() map[string]Own
 	log    *slog.Logger
 
+	turn time.Duration
+
 	mu   sync.Mutex
 	done map[string]rest // by router whose connections follow the Sources of seen
+	left map[string]work // by router that is half done, for the Sources of seen
 	seen moment
+}
+
+// work is what was found wrong, and is still to be ended.
+type work struct {
+	rest
+	stale []Entry
 }
 
 // rest is what else than Sources a router's connections follow.
@@ -38,6 +53,8 @@ type rest struct {
 	own    Own
 	exempt map[netip.Addr]plan.None
 }
+
+func (r rest) equal(o rest) bool { return r.own.equal(o.own) && maps.Equal(r.exempt, o.exempt) }
 
 // moment is a state as it was at a mark of its log.
 type moment struct {
@@ -50,7 +67,7 @@ var _ plane.Plane = (*Plane)(nil)
 // New is a plane on target. own gives, by router, what connections look like without an egress IP; its routers are looked at
 // even when none of their pods has one, so that a pod that lost its egress IP while nobody looked loses its connections.
 func New(target Target, zones Zones, own func() map[string]Own, log *slog.Logger) *Plane {
-	return &Plane{target: target, zones: zones, own: own, log: log, done: map[string]rest{}}
+	return &Plane{target: target, zones: zones, own: own, log: log, turn: turn, done: map[string]rest{}, left: map[string]work{}}
 }
 
 func (p *Plane) Name() string { return "conntrack" }
@@ -59,7 +76,7 @@ func (p *Plane) Name() string { return "conntrack" }
 func (p *Plane) Grow(context.Context, *plan.State) error { return nil }
 
 // Shrink flushes what is wrong on the routers for which something changed. A router that has no zone yet has no
-// connections; it is looked at when it has one.
+// connections; it is looked at when it has one. Where there are many, it returns plane.ErrUnfinished for others to have their turn.
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +85,7 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	own := p.own()
 	for _, router := range slices.Sorted(maps.Keys(own)) {
 		now := rest{own[router], exempt}
-		if done, ok := p.done[router]; ok && done.own.equal(now.own) && maps.Equal(done.exempt, now.exempt) {
+		if done, ok := p.done[router]; ok && done.equal(now) {
 			continue
 		}
 		zone, ok := p.zones.CTZone(ctx, router+"_snat")
@@ -77,7 +94,7 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 		}
 		delete(p.done, router)
 		before, _ := p.zones.CTZone(ctx, router+"_dnat")
-		if err := p.enforce(ctx, zone, policy{router, want, now.own, before}); err != nil {
+		if err := p.enforce(ctx, zone, policy{router, want, now, before}); err != nil {
 			return err
 		}
 		p.done[router] = now
@@ -90,9 +107,11 @@ func (p *Plane) forgetChanged(want *plan.State) {
 	changed, known := want.SourcesSince(p.seen.mark)
 	if p.seen.state != want || !known {
 		clear(p.done)
+		clear(p.left)
 	}
 	for _, s := range changed {
 		delete(p.done, s.Router)
+		delete(p.left, s.Router)
 	}
 	p.seen = moment{want, want.SourceMark()}
 }
@@ -109,21 +128,20 @@ func exempted(want *plan.State) map[netip.Addr]plan.None {
 func (p *Plane) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done = map[string]rest{}
+	clear(p.done)
+	clear(p.left)
 }
 
-// enforce flushes until a look finds nothing wrong.
+// enforce flushes until a look finds nothing wrong, or its turn is over.
 func (p *Plane) enforce(ctx context.Context, zone int, right policy) error {
+	end := time.Now().Add(p.turn)
 	for range rounds {
-		entries, err := p.target.Dump(ctx, zone)
-		stale := slices.DeleteFunc(entries, func(e Entry) bool { return !right.stale(e) })
-		if len(stale) > 0 {
-			if err := p.target.Flush(ctx, append(right.elsewhere(stale), stale...)...); err != nil {
-				return fmt.Errorf("end connections of %s: %w", right.router, err)
-			}
+		stale, unread := p.wrong(ctx, zone, right)
+		if err := p.flush(ctx, right, stale, end); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("look at connections of %s: %w", right.router, err)
+		if unread != nil {
+			return fmt.Errorf("look at connections of %s: %w", right.router, unread)
 		}
 		if len(stale) == 0 {
 			return nil
@@ -131,4 +149,30 @@ func (p *Plane) enforce(ctx context.Context, zone int, right policy) error {
 		p.log.Info("connections with a former source ended", "router", right.router, "zone", zone, "count", len(stale))
 	}
 	return fmt.Errorf("connections of %s keep coming back with a wrong source: are its NAT rows in place?", right.router)
+}
+
+// wrong is what is left of the last look, or what a new one finds: beside an error, what could be read.
+func (p *Plane) wrong(ctx context.Context, zone int, right policy) ([]Entry, error) {
+	left, half := p.left[right.router]
+	delete(p.left, right.router)
+	if half && left.rest.equal(right.rest) {
+		return left.stale, nil
+	}
+	entries, err := p.target.Dump(ctx, zone)
+	return slices.DeleteFunc(entries, func(e Entry) bool { return !right.stale(e) }), err
+}
+
+// flush ends connections by portions.
+func (p *Plane) flush(ctx context.Context, right policy, stale []Entry, end time.Time) error {
+	for len(stale) > 0 {
+		n := min(portion, len(stale))
+		if err := p.target.Flush(ctx, append(right.elsewhere(stale[:n]), stale[:n]...)...); err != nil {
+			return fmt.Errorf("end connections of %s: %w", right.router, err)
+		}
+		if stale = stale[n:]; len(stale) > 0 && !time.Now().Before(end) {
+			p.left[right.router] = work{right.rest, stale}
+			return plane.ErrUnfinished
+		}
+	}
+	return nil
 }

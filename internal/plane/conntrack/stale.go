@@ -19,7 +19,7 @@ type Own struct {
 type policy struct {
 	router string
 	want   *plan.State
-	own    Own
+	rest
 	before int // the zone that the router tracks connections in before it translates their source; 0 where that is no other
 }
 
@@ -33,7 +33,7 @@ func (p policy) stale(e Entry) bool {
 	if !selected && !slices.ContainsFunc(p.own.Pods, func(n netip.Prefix) bool { return n.Contains(e.Orig.Src) }) {
 		return false
 	}
-	if _, exempt := p.want.SourceExempt[e.Orig.Dst]; selected && !exempt {
+	if _, exempt := p.exempt[e.Orig.Dst]; selected && !exempt {
 		return e.Source() != want
 	}
 	if p.own.Mask != 0 {
