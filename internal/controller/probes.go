@@ -113,7 +113,7 @@ type probeMetrics struct {
 
 func newProbeMetrics() probeMetrics {
 	return probeMetrics{
-		rtt:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_controller_probe_rtt_seconds", Help: "Time between a probe of a node and its answer.", Buckets: prometheus.ExponentialBuckets(0.0001, 3, 10)}),
+		rtt:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_controller_probe_rtt_seconds", Help: "Time between a probe of a node and its answer, of each node every ten seconds.", Buckets: prometheus.ExponentialBuckets(0.0001, 3, 10)}),
 		unreachable: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "egret_controller_node_unreachable", Help: "1 for each node that is unreachable, by reason."}, []string{"node", "reason"}),
 	}
 }
