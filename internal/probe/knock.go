@@ -102,7 +102,7 @@ func (k *knocker) await(n knock) {
 	fds := []unix.PollFd{{Fd: int32(n.fd), Events: unix.POLLOUT}}
 	_, err := unix.Poll(fds, int(k.patience.Milliseconds()))
 	for errors.Is(err, unix.EINTR) && time.Now().Before(deadline) {
-		_, err = unix.Poll(fds, int(time.Until(deadline).Milliseconds()))
+		_, err = unix.Poll(fds, max(0, int(time.Until(deadline).Milliseconds()))) // a negative one would wait for ever
 	}
 	if fds[0].Revents == 0 {
 		unix.Close(n.fd)
