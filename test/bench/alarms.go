@@ -25,51 +25,63 @@ func falseAlarms(ctx context.Context, l *lab) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx))) }()
 	l.say("false-alarms: %s of %d busy loops", l.busy, busyLoops*runtime.NumCPU())
-	downs, moves, err := s.underLoad(ctx, l.busy)
+	began := time.Now()
+	a, err := s.underLoad(ctx, l.busy)
 	if err != nil {
 		return err
 	}
+	if a.downs+a.moves > 0 {
+		s.blame(ctx, l.say, fmt.Sprintf("%d sessions went down and %d addresses moved; the machine stood still: %v", a.downs, a.moves, a.stalls), began)
+	}
 	name := fmt.Sprintf("false-alarms/%s/%s", s.probe(), l.busy)
-	l.report(result{name: name + "/sessions-down", runs: sample{float64(downs)}, none: true})
-	l.report(result{name: name + "/moves", runs: sample{float64(moves)}, none: true})
+	l.report(result{name: name + "/sessions-down", runs: sample{float64(a.downs)}, none: true})
+	l.report(result{name: name + "/moves", runs: sample{float64(a.moves)}, none: true})
+	l.report(result{name: name + "/machine-stood-still", unit: "ms", runs: sample{longest(a.stalls)}})
 	return nil
 }
 
+// alarms are what was seen during a load.
+type alarms struct {
+	downs, moves int
+	stalls       []stall
+}
+
 // underLoad keeps the cores busy for a time.
-func (s *site) underLoad(ctx context.Context, during time.Duration) (downs, moves int, err error) {
+func (s *site) underLoad(ctx context.Context, during time.Duration) (a alarms, err error) {
 	before, err := s.sessions(ctx)
 	if err == nil && len(before) == 0 {
 		err = errors.New("no node watches another: no interface of Open vSwitch has a BFD session that is up")
 	}
 	if err != nil {
-		return 0, 0, err
+		return a, err
 	}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	counted := &moveCount{where: map[string]string{}}
 	if err := watchAll(watching, s.egret.EgressIP, "egressips", counted.see); err != nil {
-		return 0, 0, err
+		return a, err
 	}
-	if err := burn(ctx, during); err != nil {
-		return 0, 0, err
+	if a.stalls, err = burn(ctx, during); err != nil {
+		return a, err
 	}
 	after, err := s.sessions(ctx)
-	return wentDown(before, after), counted.number(), err
+	a.downs, a.moves = wentDown(before, after), counted.number()
+	return a, err
 }
 
-// burn keeps all cores busy for a time.
-func burn(ctx context.Context, during time.Duration) error {
+// burn keeps all cores busy for a time, and says when the machine did not give them.
+func burn(ctx context.Context, during time.Duration) ([]stall, error) {
 	burning, stop := context.WithTimeout(ctx, during)
 	defer stop()
 	for range busyLoops * runtime.NumCPU() {
 		c := exec.CommandContext(burning, "sh", "-c", "while :; do :; done")
 		if err := c.Start(); err != nil {
-			return err
+			return nil, err
 		}
 		defer func() { _ = c.Wait() }() // it is killed when the time is over
 	}
-	<-burning.Done()
-	return context.Cause(ctx)
+	found, err := stalls(burning)
+	return found, errors.Join(err, context.Cause(ctx))
 }
 
 // flaps lists interfaces with a BFD session that is up, and how often it has changed between up and down.
