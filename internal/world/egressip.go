@@ -2,6 +2,7 @@ package world
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -21,27 +22,45 @@ func (w *World) EgressIP(name string) *EgressIP {
 	return w.egressIPs[name]
 }
 
-// Serving is the EgressIP that serves a pod in a family, or nil: of those that select it and are active in that
-// family, the first in order of precedence. The others stand by, which is no state: it is what this says when the winner
-// is gone.
+// Serving is the EgressIP that serves a pod in a family, or nil: the foremost of those that select it. The others stand by, which is no state: it is what
+// this says when the winner is gone.
 func (w *World) Serving(p *Pod, f Family) *EgressIP {
 	if p.HostNetwork || p.Completed {
 		return nil
 	}
 	w.saw(KindEgressIPsIn, p.Namespace) // touched by all that can change the answer: one edge a pod, not one for each EgressIP
-	for _, e := range w.selecting[p.Namespace] {
-		if e.Active(f) && e.Pods.Matches(labels.Set(p.Labels)) {
+	return Foremost(func(yield func(*EgressIP) bool) {
+		for _, e := range w.selecting[p.Namespace] {
+			if e.Active(f) && e.Pods.Matches(labels.Set(p.Labels)) && !yield(e) {
+				return
+			}
+		}
+	}, f)
+}
+
+// Foremost is the one, of EgressIPs that select a pod in order of precedence, that serves it in a family, or nil: the first that binds; if none does, the first
+// that is active. One that has been given a node and that nobody holds yet takes no pod from one in force: until it is held, if it ever is, that pod would leave with
+// its node's address.
+func Foremost(selecting iter.Seq[*EgressIP], f Family) *EgressIP {
+	var waits *EgressIP
+	for e := range selecting {
+		switch {
+		case e.binds(f):
 			return e
+		case waits == nil && e.Active(f):
+			waits = e
 		}
 	}
-	return nil
+	return waits
 }
+
+// binds says whether its pods leave with an address of the EgressIP or not at all.
+func (e *EgressIP) binds(f Family) bool { return e.InForce[f] || e.DropWhenUnassigned && e.Asks(f) }
 
 // Active says whether the EgressIP decides about its pods' packets of a family: it is assigned, or was in force and has
 // not been given up.
 func (e *EgressIP) Active(f Family) bool {
-	return e.InForce[f] || slices.ContainsFunc(e.Items, func(a Assignment) bool { return FamilyOf(a.IP) == f }) ||
-		e.DropWhenUnassigned && e.Asks(f)
+	return e.binds(f) || slices.ContainsFunc(e.Items, func(a Assignment) bool { return FamilyOf(a.IP) == f })
 }
 
 // SelectedPods are the pods that an EgressIP selects, served by it or not, sorted by key.
@@ -86,8 +105,12 @@ func (w *World) SetEgressIP(e *EgressIP) []Touch {
 
 // servesAlike says that e serves the pods of a namespace exactly where it did as o.
 func (e *EgressIP) servesAlike(o *EgressIP) bool {
-	return e.Active(V4) == o.Active(V4) && e.Active(V6) == o.Active(V6) && e.Asks(V4) == o.Asks(V4) && e.Asks(V6) == o.Asks(V6) &&
-		e.Pods.String() == o.Pods.String()
+	for _, f := range [...]Family{V4, V6} {
+		if e.Active(f) != o.Active(f) || e.binds(f) != o.binds(f) || e.Asks(f) != o.Asks(f) {
+			return false
+		}
+	}
+	return e.Pods.String() == o.Pods.String()
 }
 
 // Asks says whether the EgressIP requests an address of a family.

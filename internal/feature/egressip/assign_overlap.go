@@ -76,13 +76,13 @@ func overlaps(w *world.World, p *world.Pod) []overlap {
 	}
 	var out []overlap
 	for _, f := range w.Config.Families() {
-		first := slices.IndexFunc(selecting, func(e *world.EgressIP) bool { return e.Active(f) })
-		if first < 0 {
+		first := world.Foremost(slices.Values(selecting), f)
+		if first == nil {
 			continue
 		}
-		for i, e := range selecting {
-			if i != first && e.Asks(f) {
-				out = append(out, overlap{e.Name, selecting[first].Name})
+		for _, e := range selecting {
+			if e != first && e.Asks(f) {
+				out = append(out, overlap{e.Name, first.Name})
 			}
 		}
 	}
@@ -150,5 +150,5 @@ func (s *standby) String() string {
 	if s.pods == 1 {
 		pods = "pod"
 	}
-	return fmt.Sprintf("stands by for %d %s that it selects, because others serve them: %s; the oldest EgressIP that has a node serves a pod", s.pods, pods, some(names))
+	return fmt.Sprintf("stands by for %d %s that it selects, because others serve them: %s; the oldest EgressIP that is in force serves a pod", s.pods, pods, some(names))
 }

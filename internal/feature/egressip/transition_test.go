@@ -17,9 +17,9 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestNoWrongSource: an EgressIP is in force. Its addresses move at random, nodes come to be heard of or not, by Kubernetes and by each other, reboot, and learn of
+// TestNoWrongSource: an EgressIP is in force, and an older one comes and goes that selects the same pods. Their addresses move at random, nodes come to be heard of or not, by Kubernetes and by each other, reboot, and learn of
 // everything late and in any order; each applies its plan row by row, and says what it holds only once it does. After every single row,
-// on any node, no selected pod's packet leaves with another source: it arrives as one of the EgressIP's addresses or is dropped.
+// on any node, no selected pod's packet leaves with another source: it arrives as one of the EgressIPs' addresses or is dropped.
 func TestNoWrongSource(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSimulation(t)
@@ -50,15 +50,17 @@ type simulation struct {
 	nodes   map[string]*agent
 	history []func(*world.World)
 	items   []world.Assignment
+	older   world.EgressIP  // as the controller last wrote it
+	told    map[string]bool // nodes that last said that they hold its address
 	pods    int
 }
 
 type agent struct {
 	world *world.World
-	seen  int             // of the history
-	have  *plan.State     // what its targets hold
-	todo  []func()        // row by row, what is left of the round under way
-	held  map[string]bool // addresses that the last plan translated to
+	seen  int                  // of the history
+	have  *plan.State          // what its targets hold
+	todo  []func()             // row by row, what is left of the round under way
+	held  map[world.Claim]bool // what the last plan translated to
 	ready map[string]bool
 	boot  int
 }
@@ -66,9 +68,14 @@ type agent struct {
 // addresses are one on the primary network and one on a link.
 var addresses = []netip.Addr{compiletest.EgressAddr(0)[0], compiletest.SecondaryAddr(0)[0]}
 
+// olders is the address of an older EgressIP.
+var olders = compiletest.EgressAddr(1)[0]
+
+var claims = []world.Claim{{EgressIP: "e0", IP: addresses[0]}, {EgressIP: "e0", IP: addresses[1]}, {EgressIP: "e-1", IP: olders}}
+
 func newSimulation(t *rapid.T) *simulation {
 	mode := rapid.SampledFrom([]world.GatewayMode{world.SharedGateway, world.LocalGateway}).Draw(t, "gateway mode")
-	s := &simulation{nodes: map[string]*agent{}}
+	s := &simulation{nodes: map[string]*agent{}, told: map[string]bool{}, older: *compiletest.EgressIP(-1, "", olders)}
 	for i := 1; i <= 3; i++ {
 		name := fmt.Sprint("n", i)
 		w := compiletest.Small(name, mode)
@@ -87,6 +94,7 @@ func (s *simulation) settle(t *rapid.T) {
 	s.items = []world.Assignment{{Node: "n2", IP: addresses[0]}, {Node: "n3", IP: addresses[1]}}
 	e := s.egressIP()
 	s.happens(func(w *world.World) { w.SetEgressIP(e) })
+	s.startPod("n1")
 	for range 2 {
 		for _, name := range []string{"n1", "n2", "n3"} {
 			n := s.nodes[name]
@@ -104,6 +112,7 @@ func (s *simulation) calm(t *rapid.T) {
 	s.items = []world.Assignment{{Node: order[0], IP: addresses[0]}, {Node: order[1], IP: addresses[1]}}
 	e := s.egressIP()
 	s.happens(func(w *world.World) { w.SetEgressIP(e) })
+	s.assignOlder(0)
 	for _, name := range order {
 		well := *compiletest.Node(int(name[1] - '0'))
 		well.BootID = s.nodes[name].bootID(name)
@@ -152,7 +161,7 @@ func (s *simulation) happens(f func(*world.World)) { s.history = append(s.histor
 func (s *simulation) step(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(t, "node")
 	n := s.nodes[name]
-	switch rapid.IntRange(0, 11).Draw(t, "what") {
+	switch rapid.IntRange(0, 12).Draw(t, "what") {
 	case 0:
 		s.assign(t)
 	case 1:
@@ -174,7 +183,20 @@ func (s *simulation) step(t *rapid.T) {
 	case 11:
 		other := rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(t, "other")
 		n.world.SetTunnel(other, world.Tunnel(rapid.IntRange(0, 2).Draw(t, "heard")))
+	case 12:
+		s.assignOlder(rapid.IntRange(0, 3).Draw(t, "older"))
 	}
+}
+
+// assignOlder is the controller, about the older EgressIP: node 0 is none. It is in force from when a node says that it holds the address until there is none.
+func (s *simulation) assignOlder(node int) {
+	s.older.Items = nil
+	if node > 0 {
+		s.older.Items = []world.Assignment{{Node: fmt.Sprint("n", node), IP: olders}}
+	}
+	s.older.InForce[world.V4] = node > 0 && (s.older.InForce[world.V4] || len(s.told) > 0)
+	e := s.older
+	s.happens(func(w *world.World) { w.SetEgressIP(&e) })
 }
 
 // hear is another machine that says it has an address, or is heard no longer.
@@ -329,10 +351,10 @@ func (n *agent) northbound(want *plan.State) []func() {
 
 // linger does what the agent does between compiling and applying, and ends what has lingered: two seconds are longer than a round.
 func (n *agent) linger(want *plan.State) bool {
-	now, changed := map[string]bool{}, false
-	for _, ip := range addresses {
-		if n.world.Lingers("e0", ip) && len(n.todo) == 0 {
-			n.world.SetLingering("e0", ip, false)
+	now, changed := map[world.Claim]bool{}, false
+	for _, c := range claims {
+		if n.world.Lingers(c.EgressIP, c.IP) && len(n.todo) == 0 {
+			n.world.SetLingering(c.EgressIP, c.IP, false)
 			changed = true
 		}
 	}
@@ -340,11 +362,11 @@ func (n *agent) linger(want *plan.State) bool {
 		want = compile.Full(n.world, all.Features())
 	}
 	for x := range egressip.Translations(want) {
-		now[x.IP.String()] = true
+		now[world.Claim{EgressIP: x.EgressIP, IP: x.IP}] = true
 	}
-	for _, ip := range addresses {
-		if n.held[ip.String()] && !now[ip.String()] && !changed {
-			n.world.SetLingering("e0", ip, true)
+	for _, c := range claims {
+		if n.held[c] && !now[c] && !changed {
+			n.world.SetLingering(c.EgressIP, c.IP, true)
 			changed = true
 		}
 	}
@@ -388,12 +410,19 @@ func (n *agent) apply(steps int) {
 func (n *agent) tell(s *simulation, name string) {
 	h := &world.Holding{Node: name, BootID: n.bootID(name), Holds: map[string][]netip.Addr{}}
 	for id, row := range n.have.NB.Rows() {
-		if ip, err := netip.ParseAddr(fmt.Sprint(row.Cols["external_ip"])); err == nil && id.Table == "NAT" && slices.Contains(addresses, ip) {
-			h.Holds["e0"] = append(h.Holds["e0"], ip)
+		if ip, err := netip.ParseAddr(fmt.Sprint(row.Cols["external_ip"])); err == nil && id.Table == "NAT" {
+			for _, c := range claims {
+				if c.IP == ip {
+					h.Holds[c.EgressIP] = append(h.Holds[c.EgressIP], ip)
+				}
+			}
 		}
 	}
 	if _, translated := n.have.NFTRules[plan.NFTRule{Chain: multiNIC, Name: "egressip/e0/" + addresses[1].String()}]; translated && len(n.todo) == 0 {
 		h.Holds["e0"] = append(h.Holds["e0"], addresses[1])
+	}
+	if delete(s.told, name); len(h.Holds["e-1"]) > 0 {
+		s.told[name] = true
 	}
 	n.world.SetOwn(h)
 	s.happens(func(w *world.World) { w.SetHolding(h) })
@@ -415,7 +444,7 @@ func (s *simulation) check(t *rapid.T) {
 				continue
 			}
 			for _, end := range s.walk(n.world.Attachment(key)) {
-				if end.Kind != trace.Dropped && !(end.Kind == trace.Outside && slices.Contains(addresses, end.Src)) {
+				if end.Kind != trace.Dropped && !(end.Kind == trace.Outside && (end.Src == olders || slices.Contains(addresses, end.Src))) {
 					t.Fatalf("pod %s on %s: %s\n%v", key, name, end, end.Steps)
 				}
 			}
