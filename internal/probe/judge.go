@@ -16,7 +16,10 @@ type Signs struct {
 // heard says whether a node has ever answered.
 func (s Signs) heard() bool { return s.Host > s.Since }
 
-// debut is for how many times Total a node may be silent that was never heard.
+// heardAgent says whether its agent has ever answered.
+func (s Signs) heardAgent() bool { return s.Agent > s.Since }
+
+// debut is for how many times as long a node, or an agent, may be silent that was never heard.
 const debut = 5
 
 // Judge says of each node whether it can be reached. It does no I/O and has no clock.
@@ -24,7 +27,8 @@ const debut = 5
 //   - A host that was silent for Total is dead at once. A refused connection is an answer.
 //   - One that was never heard is given longer: this process has just begun, and the ways to the nodes may open one after the other, as they
 //     do on a host that has just booted. To take a node's addresses breaks its connections, so nobody is dead for being late.
-//   - An agent that was silent for Grace, while its host answers, is away; a restart and an exchange of certificates do not take so long.
+//   - An agent that was silent for Grace, while its host answers, is away; a restart and an exchange of certificates do not take so long. One that was never
+//     heard is given longer: where agents are asked since this process began, theirs may be restarted with the new settings one after the other.
 //   - A node that was dead is back when its host answers; if agents are asked, when its agent does.
 //   - As long as no other node was heard within half of Total, nobody is declared dead: then it is this host that is cut off, and to move
 //     addresses would take them from nodes that are well. What was declared before stands. This host's own addresses answer always, and
@@ -123,7 +127,7 @@ func (j *Judge) next(old verdict, s Signs, now time.Duration) verdict {
 		return verdict{world.NodeUnreachable, now}
 	case old.why == world.NodeUnreachable && j.Agents && s.Agent <= old.since:
 		return verdict{world.AgentAway, old.since} // the agent has not been heard since the node was lost
-	case old.why == "" && j.Agents && now-s.Agent >= j.Grace:
+	case old.why == "" && j.Agents && now-s.Agent >= j.grace(s):
 		return verdict{world.AgentAway, now}
 	case old.why == "":
 		return old
@@ -137,6 +141,14 @@ func (j *Judge) patience(s Signs) time.Duration {
 		return j.Total
 	}
 	return debut * j.Total
+}
+
+// grace is for how long an agent may be silent whose host answers.
+func (j *Judge) grace(s Signs) time.Duration {
+	if s.heardAgent() {
+		return j.Grace
+	}
+	return debut * j.Grace
 }
 
 // hears says whether any other node was heard lately.

@@ -96,6 +96,14 @@ func TestAgentAway(t *testing.T) {
 	s.pass(time.Second).expect(t, "79 n1 AgentAway", "109 n1 ")
 }
 
+// TestAgentNeverHeard: it may not have been restarted with the setting that has it answer.
+func TestAgentNeverHeard(t *testing.T) {
+	s := newStory(true, "n1", "n2")
+	s.mute["n1"] = "agent"
+	s.pass(149 * time.Second).expect(t)
+	s.pass(10*time.Second).expect(t, "150 n1 AgentAway")
+}
+
 // TestAgentsAreNotAsked: with TCP port 9 nothing is known of them.
 func TestAgentsAreNotAsked(t *testing.T) {
 	s := newStory(false, "n1", "n2")

@@ -31,7 +31,7 @@ func TestTLS(t *testing.T) {
 	l.agent(72, other.Write(t.TempDir(), "ovn"))
 	l.agent(73, good.Write(t.TempDir(), "web"))
 	l.agent(74, probe.Files{})
-	l.probe(probe.Options{Self: "n9", Port: l.port, Grace: 10 * time.Second, TLS: files}, 71, 72, 73, 74)
+	l.probe(probe.Options{Self: "n9", Port: l.port, Grace: 2 * time.Second, TLS: files}, 71, 72, 73, 74)
 	for _, n := range []string{"n72", "n73", "n74"} {
 		l.soon(n, "AgentAway")
 	}
@@ -40,7 +40,7 @@ func TestTLS(t *testing.T) {
 	}
 	stranger := newLab(t)
 	stranger.port = l.port
-	stranger.probe(probe.Options{Self: "n9", Port: l.port, Grace: 3 * time.Second, TLS: probe.Files{CA: files.CA}}, 71)
+	stranger.probe(probe.Options{Self: "n9", Port: l.port, Grace: 600 * time.Millisecond, TLS: probe.Files{CA: files.CA}}, 71)
 	stranger.soon("n71", "AgentAway") // it shows no certificate
 }
 
@@ -64,6 +64,6 @@ func TestReload(t *testing.T) {
 
 	old := newLab(t)
 	old.port = l.port
-	old.probe(probe.Options{Self: "n9", Port: l.port, Grace: 3 * time.Second, TLS: first.Write(t.TempDir(), "ovn")}, 82)
+	old.probe(probe.Options{Self: "n9", Port: l.port, Grace: 600 * time.Millisecond, TLS: first.Write(t.TempDir(), "ovn")}, 82)
 	old.soon("n82", "AgentAway") // 82 was not restarted, and shows the new one
 }

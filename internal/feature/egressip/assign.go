@@ -49,10 +49,12 @@ type assigner struct {
 	holders map[claim][]string
 }
 
-// host is a node that can take egress IPs now, and how many it has.
+// host is a node that can take egress IPs now, and how many it has; or one whose agent is away. That one takes none, but goes on translating as it did: what
+// no other can take stays there.
 type host struct {
 	node *world.Node
 	load int
+	away bool
 }
 
 // network is a subnet that hosts have an address in, with those hosts by index.
@@ -98,8 +100,11 @@ func newAssigner(w *world.World) *assigner {
 		n := w.Node(name)
 		a.addHolder(n)
 		a.addSubnets(n)
-		if a.unfit(n) == "" {
+		switch a.unfit(n) {
+		case "":
 			a.addHost(n)
+		case CauseAgentAway:
+			a.hosts = append(a.hosts, host{node: n, away: true})
 		}
 	}
 	return a
@@ -178,12 +183,22 @@ func (a *assigner) keep(o *object) {
 			p.why = claimedBy(p.ip, first)
 			continue
 		}
-		if h := a.former(o.e, p.ip); h != nowhere && a.inNetwork(a.hosts[h].node, p.ip) {
-			if same, _ := o.has(h, world.FamilyOf(p.ip)); !same {
-				a.put(p, h)
-			}
+		if h := a.staysAt(o, p.ip); h != nowhere && !a.hosts[h].away {
+			a.put(p, h)
 		}
 	}
+}
+
+// staysAt is the host that the status names for an address, if it can go on with it, or nowhere.
+func (a *assigner) staysAt(o *object, ip netip.Addr) int {
+	h := a.former(o.e, ip)
+	if h == nowhere || !a.inNetwork(a.hosts[h].node, ip) {
+		return nowhere
+	}
+	if same, _ := o.has(h, world.FamilyOf(ip)); same {
+		return nowhere
+	}
+	return h
 }
 
 // former is the host that the status names for an address, or nowhere.
@@ -213,11 +228,15 @@ func (a *assigner) complete(o *object) {
 		slices.SortStableFunc(todo, func(x, y *place) int { return a.possible(x.ip) - a.possible(y.ip) })
 	}
 	for _, p := range todo {
-		if h := a.best(o, p.ip); h != nowhere {
-			a.put(p, h)
-		} else {
-			p.why = a.noHost(p.ip)
+		h := a.best(o, p.ip)
+		if h == nowhere {
+			h = a.staysAt(o, p.ip)
 		}
+		if h == nowhere {
+			p.why = a.noHost(p.ip)
+			continue
+		}
+		a.put(p, h)
 	}
 }
 
