@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -57,23 +58,31 @@ type guard struct {
 	shared    map[netip.Addr]bool   // another node says that it holds it, too
 	asking    bool
 	waiting   []listen.Claim // for the answer
-	contested map[netip.Addr]*contest
-	yielded   map[world.Claim]bool // for lack of the API server
+	contested map[claimant]*contest
+	defended  map[netip.Addr]time.Time // last, of those that were contested
+	yielded   map[world.Claim]bool     // for lack of the API server
 	next      netip.Addr           // the first to be probed
 	cutOff    bool                 // no other node is heard
 	rejoined  time.Time            // when one was heard again; zero if that never was
 }
 
-// contest is a conflict about one address.
+// claimant is a machine that says that it has an address of this node.
+type claimant struct {
+	ip  netip.Addr
+	mac string
+}
+
+// contest is a conflict with one. A machine with two links into a network answers from both.
 type contest struct {
-	mac, node             string // node: of the cluster; "" if it is not known to be one
-	ours                  bool   // it may be one
-	first, last, defended time.Time
+	node        string // of the cluster; "" if it is not known to be one
+	ours        bool   // it may be one
+	first, last time.Time
 }
 
 func newGuard(self string, do func(Change), log *slog.Logger) *guard {
 	return &guard{
-		self: self, do: do, log: log, held: map[netip.Addr]string{}, contested: map[netip.Addr]*contest{}, yielded: map[world.Claim]bool{},
+		self: self, do: do, log: log, held: map[netip.Addr]string{}, contested: map[claimant]*contest{}, defended: map[netip.Addr]time.Time{},
+		yielded: map[world.Claim]bool{},
 	}
 }
 
@@ -105,11 +114,9 @@ func (g *guard) holds(s *plan.State) (own map[netip.Addr]string, devices []strin
 			}
 		}
 	}
-	for ip := range g.contested {
-		if _, held := g.held[ip]; !held {
-			delete(g.contested, ip)
-		}
-	}
+	gone := func(ip netip.Addr) bool { _, held := g.held[ip]; return !held }
+	maps.DeleteFunc(g.contested, func(c claimant, _ *contest) bool { return gone(c.ip) })
+	maps.DeleteFunc(g.defended, func(ip netip.Addr, _ time.Time) bool { return gone(ip) })
 	g.left(egressip.PassedOn(s))
 	return own, devices
 }
@@ -124,16 +131,16 @@ func (g *guard) left(shared map[netip.Addr]bool) {
 	g.shared = shared
 }
 
-// conflicts are those to report, in the order of what is held.
+// conflicts are those to report, in the order of what is held: of an address, the one with the first of its claimants, by hardware address.
 func (g *guard) conflicts() []Conflict {
 	var out []Conflict
-	for ip, c := range g.contested {
+	for who, c := range g.contested {
 		if !c.ours || c.last.Sub(c.first) > handover {
-			out = append(out, Conflict{Held{g.held[ip], ip}, c.mac})
+			out = append(out, Conflict{Held{g.held[who.ip], who.ip}, who.mac})
 		}
 	}
-	slices.SortFunc(out, func(a, b Conflict) int { return a.compare(b.Held) })
-	return out
+	slices.SortFunc(out, func(a, b Conflict) int { return cmp.Or(a.compare(b.Held), cmp.Compare(a.MAC, b.MAC)) })
+	return slices.CompactFunc(out, func(a, b Conflict) bool { return a.Held == b.Held })
 }
 
 // heard decides about a claim, or asks the API server first.
@@ -142,7 +149,7 @@ func (g *guard) heard(ctx context.Context, w *world.World, c listen.Claim) []wor
 	if !held || isThisHost(w.Host(), c.MAC) {
 		return nil
 	}
-	if x := g.contested[c.IP]; x != nil && x.mac == c.MAC && g.silence() < kube.Silent && named(w, g.self, name, c.IP) {
+	if g.contested[claimant{c.IP, c.MAC}] != nil && g.silence() < kube.Silent && named(w, g.self, name, c.IP) {
 		return g.contend(w, c) // asked already
 	}
 	if !named(w, g.self, name, c.IP) || g.silence() >= kube.Silent || g.wasCutOff() && nodeAt(w, c.MAC) != "" {
@@ -205,31 +212,49 @@ func (g *guard) answered(w *world.World, err error) []world.Touch {
 func (g *guard) yield(w *world.World, c listen.Claim) []world.Touch {
 	claim := world.Claim{EgressIP: g.held[c.IP], IP: c.IP}
 	to := nodeAt(w, c.MAC)
-	delete(g.contested, c.IP)
+	maps.DeleteFunc(g.contested, func(who claimant, _ *contest) bool { return who.ip == c.IP })
 	if named(w, g.self, claim.EgressIP, c.IP) {
 		g.log.Warn("gives way for an egress IP: another machine announces it, and the API server cannot be reached",
 			"egressIP", claim.EgressIP, "ip", c.IP, "mac", c.MAC, "node", to)
 		g.yielded[claim] = true
 	} else {
-		time.AfterFunc(linger, func() {
-			g.do(func(w *world.World) []world.Touch {
-				if g.yielded[claim] {
-					return nil
-				}
-				return w.DelYielded(claim)
-			})
-		})
+		g.reconsider(claim)
 	}
 	return w.SetYielded(claim, to)
 }
 
+// reconsider ends what was given way for, when the time of a successor's report is over; not while one that this node does not hear says that it holds the
+// address: it is heard by the link.
+func (g *guard) reconsider(claim world.Claim) {
+	time.AfterFunc(linger, func() {
+		g.do(func(w *world.World) []world.Touch {
+			switch {
+			case g.yielded[claim]:
+				return nil
+			case heldUnheard(w, g.self, claim):
+				g.reconsider(claim)
+				return nil
+			}
+			return w.DelYielded(claim)
+		})
+	})
+}
+
+// heldUnheard says whether another node that Kubernetes names holds an address and is not alive as far as this one can tell.
+func heldUnheard(w *world.World, self string, c world.Claim) bool {
+	e := w.EgressIP(c.EgressIP)
+	return e != nil && slices.ContainsFunc(e.Items, func(a world.Assignment) bool {
+		return a.IP == c.IP && a.Node != self && w.Holds(a.Node, c.EgressIP, c.IP) && !w.Alive(a.Node)
+	})
+}
+
 // contend keeps the address and says so.
 func (g *guard) contend(w *world.World, c listen.Claim) []world.Touch {
-	now := time.Now()
-	x := g.contested[c.IP]
-	if x == nil || x.mac != c.MAC {
-		x = &contest{mac: c.MAC, node: nodeAt(w, c.MAC), ours: mayBeOurs(w, c), first: now}
-		g.contested[c.IP] = x
+	now, who := time.Now(), claimant{c.IP, c.MAC}
+	x := g.contested[who]
+	if x == nil {
+		x = &contest{node: nodeAt(w, c.MAC), ours: mayBeOurs(w, c), first: now}
+		g.contested[who] = x
 		g.log.Warn("another machine says that it has an egress IP of this node", "egressIP", g.held[c.IP], "ip", c.IP, "mac", c.MAC, "node", x.node)
 	}
 	x.last = now
@@ -243,10 +268,11 @@ func (g *guard) stand(ip netip.Addr, x *contest, now time.Time) {
 	if x.node != "" {
 		pause = correctEvery
 	}
-	if now.Sub(x.defended) < pause || x.node != "" && x.defended.After(x.last) {
+	last := g.defended[ip]
+	if now.Sub(last) < pause || x.node != "" && last.After(x.last) {
 		return
 	}
-	x.defended = now
+	g.defended[ip] = now
 	go g.defend(ip)
 }
 
@@ -254,12 +280,12 @@ func (g *guard) stand(ip netip.Addr, x *contest, now time.Time) {
 // it that an address is another's by now. What it has given way for it takes back when the API server says so.
 func (g *guard) look(ctx context.Context, w *world.World) []world.Touch {
 	now := time.Now()
-	for ip, x := range g.contested {
+	for who, x := range g.contested {
 		if now.Sub(x.last) > conflictFor {
-			delete(g.contested, ip)
+			delete(g.contested, who)
 			continue
 		}
-		g.stand(ip, x, now)
+		g.stand(who.ip, x, now)
 	}
 	if g.silence() >= kube.Silent || g.wasCutOff() {
 		g.probeSome()

@@ -146,6 +146,52 @@ func (x *watched) againstStrangers() {
 	}
 }
 
+// TestGuardAgainstTwoLinks: a machine with two links into the network answers from both, also when it is asked by the defence. That is one conflict.
+func TestGuardAgainstTwoLinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := startGuard(t)
+		const other = "02:00:00:00:00:98"
+		for range 100 {
+			x.says(stranger)
+			x.says(other)
+			if c := x.conflicts(); len(c) > 1 || len(c) == 1 && c[0].MAC != other && c[0].MAC != stranger {
+				t.Fatalf("conflicts %v", c)
+			}
+			after(100 * time.Millisecond)
+		}
+		if n := len(x.defended); n > 2 || x.asked > 2 {
+			t.Errorf("in 10 s defended %d times, asked the API server %d times", n, x.asked)
+		}
+		if c := x.conflicts(); len(c) != 1 || c[0].MAC != other {
+			t.Errorf("conflicts %v", c)
+		}
+	})
+}
+
+// TestGuardGivesWayToTheUnheard: the successor's tunnel to this node is cut, and the link they share is not. It answers, so this node does not.
+func TestGuardGivesWayToTheUnheard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := startGuard(t)
+		holds := func(node string) {
+			x.world.SetHolding(&world.Holding{Node: node, BootID: "boot-" + node, Holds: map[string][]netip.Addr{"e0": {contestedIP}}})
+		}
+		holds("n1")
+		holds("n2")
+		x.world.SetTunnel("n2", world.TunnelDown)
+		x.brings = moves
+		x.says(successor)
+		after(time.Minute)
+		if x.answers() || len(x.defended) > 0 {
+			t.Fatalf("answers %t, defended %d times", x.answers(), len(x.defended))
+		}
+		x.changes <- func(w *world.World) []world.Touch { return w.SetTunnel("n2", world.TunnelUp) }
+		after(2 * linger)
+		if _, yielded := x.world.Yielded("e0", contestedIP); yielded || x.answers() {
+			t.Errorf("heard: still gives way %t, answers %t", yielded, x.answers())
+		}
+	})
+}
+
 func TestGuardGivesWayWithoutKubernetes(t *testing.T) {
 	for name, cut := range map[string]func(*watched){
 		"silent":    func(x *watched) { x.silent = true },
