@@ -61,9 +61,9 @@ type guard struct {
 	contested map[claimant]*contest
 	defended  map[netip.Addr]time.Time // last, of those that were contested
 	yielded   map[world.Claim]bool     // for lack of the API server
-	next      netip.Addr           // the first to be probed
-	cutOff    bool                 // no other node is heard
-	rejoined  time.Time            // when one was heard again; zero if that never was
+	next      netip.Addr               // the first to be probed
+	cutOff    bool                     // no other node is heard
+	rejoined  time.Time                // when one was heard again; zero if that never was
 }
 
 // claimant is a machine that says that it has an address of this node.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/egret-net/egret/internal/cni"
 	"github.com/egret-net/egret/internal/compile"
@@ -157,7 +158,8 @@ func hostSources(o Options) map[string]conntrack.Own {
 }
 
 // afterBoot empties the logical network when the agent first starts after a boot. The databases are on disk and still say what this node held
-// before; its egress IPs may be on other nodes by now, and must not be answered for on two. There are no pods to disturb.
+// before; its egress IPs may be on other nodes by now, and must not be answered for on two: the uplink is brought up when ovn-controller has let go of them.
+// There are no pods to disturb.
 func afterBoot(ctx context.Context, o Options, t *targets, log *slog.Logger) error {
 	if _, err := os.Stat(o.BootMarker); err == nil {
 		return nil
@@ -169,11 +171,19 @@ func afterBoot(ctx context.Context, o Options, t *targets, log *slog.Logger) err
 	if err := t.nb.Grow(ctx, plan.New()); err != nil {
 		return err
 	}
+	confirmed := func(context.Context) (bool, error) { return t.nb.Confirmed(), nil }
+	if wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, emptied, true, confirmed) != nil {
+		log.Warn("ovn-controller has not confirmed that it holds nothing of before the boot: is ovn-northd running, and ovn-controller?", "waited", emptied)
+	}
 	if err := os.MkdirAll(filepath.Dir(o.BootMarker), 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(o.BootMarker, nil, 0o600)
 }
+
+// emptied is how long ovn-controller may take, which starts at the same time as the agent. A node without it has no use for its uplink, but for people
+// who come to see why.
+const emptied = 30 * time.Second
 
 // bringUp makes the gateway bridge of the uplink, with the flows that follow from this host's own facts: nothing in it needs the API server,
 // which may be behind that very bridge.
