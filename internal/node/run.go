@@ -292,6 +292,10 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
 	go each(ctx, host, func() { a.readHost(ctx) })
 	go each(ctx, restarts, a.loop.Reread)
+	go each(ctx, t.nft.Watch(ctx), func() {
+		a.log.Warn("somebody else changed our nftables tables; they are read anew")
+		a.loop.Wake()
+	})
 	for _, changed := range []<-chan struct{}{t.ovs.Changed(), t.nb.Changed(), t.sb.Changed(), t.nb.LateConfirm()} {
 		go each(ctx, changed, a.loop.Wake)
 	}

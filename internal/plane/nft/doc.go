@@ -9,7 +9,7 @@
 // name.
 //
 // What was written is remembered, so that one new element costs one small transaction and no listing, however large
-// its set is. Forget, and any transaction that fails, leads to a new reading.
+// its set is. Forget, any transaction that fails, and a change of our tables by somebody else lead to a new reading.
 //
 // Keys and values of elements are compared in nft's spelling: addresses, prefixes, marks in any base and interface
 // names are put into it; protocols must be written by name ("tcp"), ports by number.

@@ -24,6 +24,7 @@ type Device func(name string) (index int, ok bool)
 // Plane holds nftables rows; see the package's comment. It is not safe for concurrent use.
 type Plane struct {
 	inet, netdev *table
+	changes      *changes // nil where nobody tells of them
 }
 
 // New is the plane on the two tables TableName of families inet and netdev. device is asked for the links that netdev
@@ -46,8 +47,17 @@ func Open() (*Plane, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open nftables family netdev (does the kernel have CONFIG_NF_TABLES_NETDEV?): %w", err)
 	}
-	return New(inet, netdev, linkIndex), nil
+	c, err := openChanges()
+	if err != nil {
+		return nil, err
+	}
+	p := New(watched{inet, c}, watched{netdev, c}, linkIndex)
+	p.changes = c
+	return p, nil
 }
+
+// Watch signals, until ctx ends, when somebody else has changed our tables; the next Grow reads them anew. It is for planes that were opened.
+func (p *Plane) Watch(ctx context.Context) <-chan struct{} { return p.changes.watch(ctx) }
 
 func linkIndex(name string) (int, bool) {
 	l, err := net.InterfaceByName(name)
@@ -62,6 +72,9 @@ func (p *Plane) Name() string { return planeName }
 
 // Grow is part of plane.Plane: at most one transaction a table, unless something is refused.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
+	if p.changes != nil && p.changes.takeForeign() {
+		p.Forget()
+	}
 	return errors.Join(foreignFamilies(want), p.inet.grow(ctx, want), p.netdev.grow(ctx, want))
 }
 

@@ -1,0 +1,160 @@
+package nft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+	"sigs.k8s.io/knftables"
+)
+
+// changes finds out that somebody else changed our tables, as `nft flush ruleset` does. The kernel's messages about a transaction are in the
+// socket's queue, a new generation's as the last, before the nft command that asked for it has its answer: of what arrives while we write,
+// one transaction is ours.
+type changes struct {
+	socket *os.File
+	raw    syscall.RawConn
+	told   chan struct{}
+
+	mu      sync.Mutex
+	buffer  [1 << 16]byte
+	touched bool // the transaction whose messages are arriving changes one of our tables
+	ours    bool // the next one that does is ours
+	foreign bool // somebody else's did, or messages were lost
+}
+
+// changesQueue, in bytes, takes the kernel's messages about thousands of elements that come at once.
+const changesQueue = 8 << 20
+
+// openChanges listens from here on in the network namespace of the calling thread.
+func openChanges() (*changes, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_NETFILTER)
+	if err != nil {
+		return nil, fmt.Errorf("open a socket for nftables' changes: %w", err)
+	}
+	c := &changes{socket: os.NewFile(uintptr(fd), "nftables' changes"), told: make(chan struct{}, 1)}
+	group := &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 1 << (unix.NFNLGRP_NFTABLES - 1)}
+	full := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, changesQueue)
+	if err := errors.Join(full, unix.Bind(fd, group)); err != nil {
+		c.socket.Close()
+		return nil, fmt.Errorf("subscribe to nftables' changes: %w", err)
+	}
+	c.raw, err = c.socket.SyscallConn()
+	return c, err
+}
+
+// watch signals changes by others until ctx ends.
+func (c *changes) watch(ctx context.Context) <-chan struct{} {
+	stop := context.AfterFunc(ctx, func() { c.socket.Close() })
+	go func() {
+		defer stop()
+		_ = c.raw.Read(func(fd uintptr) bool { // until the socket is closed
+			c.drain(fd)
+			return false
+		})
+	}()
+	return c.told
+}
+
+// byUs writes a transaction of ours.
+func (c *changes) byUs(write func() error) error {
+	c.arrived(func() { c.ours = true })
+	err := write()
+	c.arrived(func() {
+		c.foreign = c.foreign || err != nil && !c.ours // what was taken for ours was not
+		c.ours = false
+	})
+	return err
+}
+
+// takeForeign says whether somebody else changed our tables since it was last asked.
+func (c *changes) takeForeign() (foreign bool) {
+	c.arrived(func() { foreign, c.foreign = c.foreign, false })
+	return foreign
+}
+
+// arrived does something between what has arrived by now and what has not.
+func (c *changes) arrived(do func()) {
+	_ = c.raw.Control(c.drain) // a closed socket tells nothing more
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	do()
+}
+
+// drain takes in all messages that are there.
+func (c *changes) drain(fd uintptr) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		n, _, err := unix.Recvfrom(int(fd), c.buffer[:], 0)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.ENOBUFS):
+			c.tell() // messages were lost
+		case err != nil:
+			return
+		default:
+			c.hear(c.buffer[:n])
+		}
+	}
+}
+
+// hear takes in messages, each of which but a new generation's has its table as attribute 1, whatever it is about.
+func (c *changes) hear(datagram []byte) {
+	messages, err := syscall.ParseNetlinkMessage(datagram)
+	if err != nil {
+		c.tell()
+	}
+	for _, m := range messages {
+		if m.Header.Type == unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_NEWGEN {
+			c.committed()
+			continue
+		}
+		c.touched = c.touched || len(m.Data) >= nl.SizeofNfgenmsg && tableOf(m.Data[nl.SizeofNfgenmsg:]) == TableName
+	}
+}
+
+func tableOf(attributes []byte) string {
+	parsed, err := nl.ParseRouteAttr(attributes)
+	if err != nil || len(parsed) == 0 || parsed[0].Attr.Type != unix.NFTA_TABLE_NAME {
+		return ""
+	}
+	return strings.TrimRight(string(parsed[0].Value), "\x00")
+}
+
+// committed is the end of a transaction.
+func (c *changes) committed() {
+	switch {
+	case !c.touched:
+	case c.ours:
+		c.ours = false
+	default:
+		c.tell()
+	}
+	c.touched = false
+}
+
+func (c *changes) tell() {
+	c.foreign = true
+	select {
+	case c.told <- struct{}{}:
+	default:
+	}
+}
+
+// watched is a table of which we know which changes are ours.
+type watched struct {
+	knftables.Interface
+	changes *changes
+}
+
+// Run is part of knftables.Interface.
+func (w watched) Run(ctx context.Context, tx *knftables.Transaction) error {
+	return w.changes.byUs(func() error { return w.Interface.Run(ctx, tx) })
+}
