@@ -13,13 +13,16 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Files are the TLS material of the health service, as paths; "" for what there is not. A side that has a certificate shows it; one that
-// has an authority wants a certificate of it from the other.
+// Files are the TLS material of the health service, as paths. With all of them each side shows its certificate and wants one of the authority
+// from the other; otherwise neither speaks TLS.
 type Files struct {
 	Cert, Key, CA string
 	// Name that an agent's certificate must have, as a DNS name or as its common name; "": any.
 	Name string
 }
+
+// complete is the rule by which both sides know whether they speak TLS.
+func (f Files) complete() bool { return f.Cert != "" && f.Key != "" && f.CA != "" }
 
 // material is what the files held when they were last read; they are read again when they have changed.
 type material struct {
@@ -27,8 +30,8 @@ type material struct {
 	mu    sync.Mutex
 	read  bool
 	stamp [3]stamp
-	cert  *tls.Certificate // nil without one
-	ca    *x509.CertPool   // nil without one
+	cert  *tls.Certificate
+	ca    *x509.CertPool
 }
 
 type stamp struct {
@@ -36,13 +39,16 @@ type stamp struct {
 	size int64
 }
 
-// serverCredentials are TLS where there is a certificate to show.
-func serverCredentials(f Files) credentials.TransportCredentials {
-	if f.Cert == "" {
-		return insecure.NewCredentials()
+// serverCredentials fail when the files cannot be loaded now; later, what was loaded before is good.
+func serverCredentials(f Files) (credentials.TransportCredentials, error) {
+	if !f.complete() {
+		return insecure.NewCredentials(), nil
 	}
 	m := &material{files: f}
-	return credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return m.server() }})
+	if _, _, err := m.load(); err != nil {
+		return nil, err
+	}
+	return credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return m.server() }}), nil
 }
 
 func (m *material) server() (*tls.Config, error) {
@@ -50,32 +56,25 @@ func (m *material) server() (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*cert}, NextProtos: []string{"h2"}}
-	if ca != nil {
-		c.ClientCAs, c.ClientAuth = ca, tls.RequireAndVerifyClientCert
-	}
-	return c, nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*cert}, NextProtos: []string{"h2"},
+		ClientCAs: ca, ClientAuth: tls.RequireAndVerifyClientCert}, nil
 }
 
-// client are the credentials of one session: TLS where there is an authority to check the agent's certificate with.
+// client are the credentials of one session.
 func (m *material) client() (credentials.TransportCredentials, error) {
-	if m.files.CA == "" {
+	if !m.files.complete() {
 		return insecure.NewCredentials(), nil
 	}
 	cert, ca, err := m.load()
 	if err != nil {
 		return nil, err
 	}
-	c := &tls.Config{
-		MinVersion: tls.VersionTLS12,
+	return credentials.NewTLS(&tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*cert},
 		// Management addresses are in no certificate, and OVN's own certificates have a common name only: verify does instead what is left out here.
 		InsecureSkipVerify: true,
 		VerifyConnection:   func(s tls.ConnectionState) error { return verify(s.PeerCertificates, ca, m.files.Name) },
-	}
-	if cert != nil {
-		c.Certificates = []tls.Certificate{*cert}
-	}
-	return credentials.NewTLS(c), nil
+	}), nil
 }
 
 func verify(chain []*x509.Certificate, ca *x509.CertPool, name string) error {
@@ -122,23 +121,18 @@ func (m *material) look() (s [3]stamp) {
 	return s
 }
 
-func (f Files) read() (cert *tls.Certificate, ca *x509.CertPool, err error) {
-	if f.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
-		if err != nil {
-			return nil, nil, fmt.Errorf("certificate of the health service (--nb-client-cert, --nb-client-privkey): %w", err)
-		}
-		cert = &pair
+func (f Files) read() (*tls.Certificate, *x509.CertPool, error) {
+	cert, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("load the certificate of the health service: %w: see that %s (--nb-client-cert) and %s (--nb-client-privkey) are PEM files that belong together", err, f.Cert, f.Key)
 	}
-	if f.CA != "" {
-		text, err := os.ReadFile(f.CA)
-		if err != nil {
-			return nil, nil, fmt.Errorf("authority of the health service (--nb-client-cacert): %w", err)
-		}
-		ca = x509.NewCertPool()
-		if !ca.AppendCertsFromPEM(text) {
-			return nil, nil, fmt.Errorf("%s has no certificate: give --nb-client-cacert a PEM file", f.CA)
-		}
+	text, err := os.ReadFile(f.CA)
+	if err != nil {
+		return nil, nil, fmt.Errorf("load the authority of the health service: %w: give --nb-client-cacert a PEM file that can be read", err)
 	}
-	return cert, ca, nil
+	ca := x509.NewCertPool()
+	if !ca.AppendCertsFromPEM(text) {
+		return nil, nil, fmt.Errorf("%s has no certificate: give --nb-client-cacert a PEM file", f.CA)
+	}
+	return &cert, ca, nil
 }

@@ -88,10 +88,14 @@ func (p *Prober) CutOff() bool { return p.view.Load().cutOff }
 func (p *Prober) Changed() <-chan struct{} { return p.changed }
 
 // Run probes until ctx is done. One loop asks all nodes, a part of them at each tick; it waits for none. With a Total of 0 it probes nothing.
+// It fails at once when the TLS files cannot be loaded: a prober without them would take every agent for away.
 func (p *Prober) Run(ctx context.Context) error {
 	if p.o.Total == 0 {
 		<-ctx.Done()
 		return nil
+	}
+	if _, err := p.material.client(); p.o.Port != 0 && err != nil {
+		return err
 	}
 	defer p.knocker.close()
 	tick := time.NewTicker(p.tick())

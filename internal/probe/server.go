@@ -27,9 +27,14 @@ type health struct {
 	grpc_health_v1.UnimplementedHealthServer
 }
 
-// Serve answers on a listener, with TLS if the files name a certificate, until ctx is done.
+// Serve answers on a listener, with TLS if there are files for it, until ctx is done.
 func Serve(ctx context.Context, l net.Listener, files Files) error {
-	s := grpc.NewServer(grpc.Creds(serverCredentials(files)), grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: sessionAge, MaxConnectionAgeGrace: time.Second}))
+	creds, err := serverCredentials(files)
+	if err != nil {
+		l.Close()
+		return err
+	}
+	s := grpc.NewServer(grpc.Creds(creds), grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: sessionAge, MaxConnectionAgeGrace: time.Second}))
 	grpc_health_v1.RegisterHealthServer(s, health{})
 	defer context.AfterFunc(ctx, s.Stop)()
 	if err := s.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {

@@ -1,6 +1,8 @@
 package probe_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,10 +40,46 @@ func TestTLS(t *testing.T) {
 	if l.last("n71") != "-" {
 		t.Errorf("told %v", l.told)
 	}
+	foreign := other.Write(t.TempDir(), "ovn")
+	foreign.CA = files.CA
 	stranger := newLab(t)
 	stranger.port = l.port
-	stranger.probe(probe.Options{Self: "n9", Port: l.port, Grace: 600 * time.Millisecond, TLS: probe.Files{CA: files.CA}}, 71)
-	stranger.soon("n71", "AgentAway") // it shows no certificate
+	stranger.probe(probe.Options{Self: "n9", Port: l.port, Grace: 600 * time.Millisecond, TLS: foreign}, 71)
+	stranger.soon("n71", "AgentAway") // it shows a certificate of another authority
+}
+
+// TestPartOfTheFiles: whatever is missing, both sides do without TLS.
+func TestPartOfTheFiles(t *testing.T) {
+	t.Parallel()
+	all := probetest.NewAuthority(t, "good").Write(t.TempDir(), "ovn")
+	for node, part := range map[int]probe.Files{91: {CA: all.CA}, 92: {Cert: all.Cert, Key: all.Key}, 93: {Cert: all.Cert, CA: all.CA}} {
+		l := newLab(t)
+		l.agent(node, part)
+		l.probe(probe.Options{Self: "n9", Port: l.port, Grace: 400 * time.Millisecond, TLS: part}, node)
+		l.quiet(3 * time.Second)
+	}
+}
+
+// TestFilesThatCannotBeLoaded: neither side begins, and both say which flag is to be looked at.
+func TestFilesThatCannotBeLoaded(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	good := probetest.NewAuthority(t, "good").Write(t.TempDir(), "ovn")
+	for flag, files := range map[string]probe.Files{
+		"--nb-client-privkey": {Cert: good.Cert, Key: "/nowhere", CA: good.CA},
+		"--nb-client-cacert":  {Cert: good.Cert, Key: good.Key, CA: "/nowhere"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		for side, err := range map[string]error{
+			"agent":      probe.Serve(ctx, l.listen(94), files),
+			"controller": probe.New(probe.Options{Total: time.Second, Port: l.port, TLS: files}).Run(ctx),
+		} {
+			if err == nil || !strings.Contains(err.Error(), flag) {
+				t.Errorf("%s: have %v, want a word about %s", side, err, flag)
+			}
+		}
+	}
 }
 
 // TestReload: certificates and authority are exchanged on both sides while they run, and sessions bounce; nobody is told anything.

@@ -3,6 +3,7 @@ package settings
 import (
 	"flag"
 	"fmt"
+	"slices"
 
 	"gopkg.in/ini.v1"
 )
@@ -18,6 +19,12 @@ var settings = []setting{
 	{"ovnnorth", "client-cert", "nb-client-cert"},
 	{"ovnnorth", "client-cacert", "nb-client-cacert"},
 	{"ovnnorth", "cert-common-name", "nb-cert-common-name"},
+}
+
+// called is how a user finds a flag that may stand in the file.
+func called(flag string) string {
+	i := slices.IndexFunc(settings, func(s setting) bool { return s.flag == flag })
+	return fmt.Sprintf("--%s (%s in [%s])", flag, settings[i].key, settings[i].section)
 }
 
 // fromFile sets the flags that the command line left alone to what a file says (seed egress-ip.md, "Egress IP reachability"). Flags are

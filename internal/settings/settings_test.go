@@ -72,7 +72,9 @@ func TestMistakes(t *testing.T) {
 		{"[ovnkubernetesfeature]\negressip-reachability-total-timeout=soon\n", "", "egressip-reachability-total-timeout in [ovnkubernetesfeature]"},
 		{"", "--egressip-reachability-total-timeout=-1", "give a number of seconds"},
 		{"", "--egressip-node-healthcheck-port=70000", "give a TCP port"},
-		{"", "--nb-client-cert=/certs/tls.crt", "give both or neither"},
+		{"", "--nb-client-cert=/certs/tls.crt", "lacks --nb-client-cacert (client-cacert in [ovnnorth]) and --nb-client-privkey (client-privkey in [ovnnorth])"},
+		{"[ovnnorth]\nclient-cert=/certs/tls.crt\nclient-privkey=/certs/tls.key\n", "", "lacks --nb-client-cacert (client-cacert in [ovnnorth]): give"},
+		{"[ovnnorth]\nclient-cacert=/certs/ca.crt\n", "--nb-client-privkey=/certs/tls.key", "lacks --nb-client-cert (client-cert in [ovnnorth]): give"},
 		{"", "--config-file=/nowhere", "--config-file"},
 	} {
 		if _, err := read(t, c.file, strings.Fields(c.args)...); err == nil || !strings.Contains(err.Error(), c.want) {
