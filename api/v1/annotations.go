@@ -50,7 +50,7 @@ const (
 
 // AnnotationEgressCordon of a Node, with any value, keeps the node from hosting egress IPs: those that it has move to other egress nodes, each
 // when its successor is ready. People set it before maintenance and remove it afterwards. egret-node release sets it to
-// EgressCordonShutdown followed by the kernel's boot id; the agent removes that after the next boot.
+// EgressCordonShutdown followed by the kernel's boot id, unless people have set it; the agent removes that after the next boot.
 const (
 	AnnotationEgressCordon = EgretPrefix + "egress-cordon"
 	EgressCordonShutdown   = "shutdown/"

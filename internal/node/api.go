@@ -35,10 +35,19 @@ func (a *API) AnnotateNode(ctx context.Context, annotations map[string]string) e
 	return a.patchNode(ctx, patch)
 }
 
+// Cordon sets the annotation egress-cordon of this node, if the Node is still as it was at that version.
+func (a *API) Cordon(ctx context.Context, version, value string) error {
+	return a.patchCordon(ctx, version, value)
+}
+
 // Uncordon removes the annotation egress-cordon of this node, if the Node is still as it was at that version.
 func (a *API) Uncordon(ctx context.Context, version string) error {
+	return a.patchCordon(ctx, version, nil)
+}
+
+func (a *API) patchCordon(ctx context.Context, version string, value any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": version, "annotations": map[string]any{apiv1.AnnotationEgressCordon: nil},
+		"resourceVersion": version, "annotations": map[string]any{apiv1.AnnotationEgressCordon: value},
 	}})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
@@ -14,43 +15,73 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// releasePoll is how often Release looks whether the node still holds anything.
+// releasePoll is how often Release looks whether the node still holds anything, and how soon it asks again what the API server refused.
 const releasePoll = 100 * time.Millisecond
 
-// Release makes this node give up its egress IPs before it is shut down, as planned moves: it annotates the Node with
-// EgressCordonShutdown and the boot id, and returns when the node's agent says that it holds nothing any more. An agent of the next boot
-// removes the annotation. When ctx ends before, the error names what is still held.
+// Release makes this node give up its egress IPs before it is shut down, as planned moves: it sees to it that the Node is cordoned, and returns
+// when the node's agent says that it holds nothing any more. When ctx ends before, the error names what is still held.
 func Release(ctx context.Context, c *kube.Clients, node, bootID string) error {
-	api := &API{Node: node, Clients: c, Observe: func(any) error { return nil }}
-	if err := api.AnnotateNode(ctx, map[string]string{apiv1.AnnotationEgressCordon: apiv1.EgressCordonShutdown + bootID}); err != nil {
-		return err
+	api := &API{Node: node, BootID: bootID, Clients: c, Observe: func(any) error { return nil }}
+	if err := poll(ctx, func() error { return cordon(ctx, api) }); err != nil {
+		return fmt.Errorf("node %s could not be cordoned: %w", node, err)
 	}
+	return poll(ctx, func() error { return released(ctx, api) })
+}
+
+// poll tries until something succeeds. When ctx ends before, the error is the last that says more than that.
+func poll(ctx context.Context, try func() error) (last error) {
 	tick := time.NewTicker(releasePoll)
 	defer tick.Stop()
 	for {
-		held, err := stillHeld(ctx, c, node, bootID)
-		if err == nil && len(held) == 0 {
+		err := try()
+		if err == nil {
 			return nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			if err != nil {
-				return fmt.Errorf("what node %s holds is not known: %w", node, err)
-			}
-			return fmt.Errorf("node %s still holds %s: is egret-controller running, and egret-node on its successors?", node, strings.Join(held, ", "))
+			return last
 		}
 	}
 }
 
+// cordon annotates the Node with EgressCordonShutdown and the boot id, which an agent of the next boot removes. Where somebody else has cordoned
+// the node it leaves that alone: it has the same effect, and is to outlive the boot.
+func cordon(ctx context.Context, api *API) error {
+	n := &corev1.Node{}
+	if err := api.Clients.Core.Get().Resource("nodes").Name(api.Node).Do(ctx).Into(n); err != nil {
+		return err
+	}
+	value, cordoned := n.Annotations[apiv1.AnnotationEgressCordon]
+	if cordoned && !strings.HasPrefix(value, apiv1.EgressCordonShutdown) {
+		return nil
+	}
+	return api.Cordon(ctx, n.ResourceVersion, apiv1.EgressCordonShutdown+api.BootID)
+}
+
+// released is nil when the node holds nothing any more.
+func released(ctx context.Context, api *API) error {
+	held, err := stillHeld(ctx, api)
+	if err != nil {
+		return fmt.Errorf("what node %s holds is not known: %w", api.Node, err)
+	}
+	if len(held) > 0 {
+		return fmt.Errorf("node %s still holds %s: is egret-controller running, and egret-node on its successors?", api.Node, strings.Join(held, ", "))
+	}
+	return nil
+}
+
 // stillHeld are the addresses that the node's agent says it holds in this boot.
-func stillHeld(ctx context.Context, c *kube.Clients, node, bootID string) ([]string, error) {
+func stillHeld(ctx context.Context, api *API) ([]string, error) {
 	o := &egretv1.EgressNode{}
-	err := c.Egret.Get().Resource("egressnodes").Name(node).Do(ctx).Into(o)
+	err := api.Clients.Egret.Get().Resource("egressnodes").Name(api.Node).Do(ctx).Into(o)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	if err != nil || o.Status.BootID != bootID {
+	if err != nil || o.Status.BootID != api.BootID {
 		return nil, err
 	}
 	var held []string

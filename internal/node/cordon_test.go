@@ -1,0 +1,96 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	apiv1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/kube"
+)
+
+// nodeServer is an API server with one Node, n1, which holds nothing. It refuses the first patches.
+type nodeServer struct {
+	cordon          *string // the annotation
+	refuse, patches int
+}
+
+func (s *nodeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if !strings.HasSuffix(r.URL.Path, "/nodes/n1") {
+		w.WriteHeader(http.StatusNotFound)
+		io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+		return
+	}
+	if r.Method == http.MethodPatch {
+		if s.patches++; s.patches <= s.refuse {
+			w.WriteHeader(http.StatusConflict)
+			io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","message":"changed meanwhile","code":409}`)
+			return
+		}
+		var patch struct {
+			Metadata struct {
+				ResourceVersion string
+				Annotations     map[string]*string
+			}
+		}
+		if err := json.NewDecoder(r.Body).Decode(&patch); err == nil && patch.Metadata.ResourceVersion == "7" {
+			s.cordon = patch.Metadata.Annotations[apiv1.AnnotationEgressCordon]
+		}
+	}
+	annotations, _ := json.Marshal(map[string]*string{apiv1.AnnotationEgressCordon: s.cordon})
+	if s.cordon == nil {
+		annotations = []byte("{}")
+	}
+	fmt.Fprintf(w, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1","resourceVersion":"7","annotations":%s}}`, annotations)
+}
+
+func (s *nodeServer) release(t *testing.T) error {
+	t.Helper()
+	server := httptest.NewServer(s)
+	defer server.Close()
+	clients, err := kube.NewClients(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	return Release(ctx, clients, "n1", "b2")
+}
+
+// TestReleaseCordons: a node that nobody has cordoned gets the annotation that its next boot removes, and somebody's own stays what it was.
+func TestReleaseCordons(t *testing.T) {
+	maintenance, empty, former := "maintenance", "", apiv1.EgressCordonShutdown+"b1"
+	for _, c := range []struct {
+		before *string
+		after  string
+	}{{nil, "shutdown/b2"}, {&former, "shutdown/b2"}, {&maintenance, "maintenance"}, {&empty, ""}} {
+		s := &nodeServer{cordon: c.before}
+		if err := s.release(t); err != nil {
+			t.Error(err)
+		}
+		if s.cordon == nil || *s.cordon != c.after {
+			t.Errorf("the annotation is %v, want %q", s.cordon, c.after)
+		}
+	}
+}
+
+// TestReleaseTriesAgain: what the API server refuses once is tried again, until the time is over.
+func TestReleaseTriesAgain(t *testing.T) {
+	s := &nodeServer{refuse: 2}
+	if err := s.release(t); err != nil || s.cordon == nil {
+		t.Errorf("after two refusals: %v, %v", s.cordon, err)
+	}
+	s = &nodeServer{refuse: 1000}
+	if err := s.release(t); err == nil || !strings.Contains(err.Error(), "could not be cordoned") || !strings.Contains(err.Error(), "changed meanwhile") {
+		t.Errorf("after refusals only: %v", err)
+	}
+}
