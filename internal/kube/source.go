@@ -49,7 +49,7 @@ func (s *Source) Changes() <-chan Change { return s.changes }
 // Synced says whether the first list of every resource has been applied to the world.
 func (s *Source) Synced() bool { return s.unsynced.Load() == 0 }
 
-// Observe takes an object that a write returned, so that it is in the world before the watch brings it.
+// Observe takes an object that the API server gave in answer to a request, so that it is in the world before the watch brings it.
 func (s *Source) Observe(obj any) error {
 	r, err := resourceOf(obj)
 	if err != nil {

@@ -66,7 +66,7 @@ func TestTableFollows(t *testing.T) {
 	}
 }
 
-// A write's answer is in the world at once; what is older and comes later is not.
+// What the API server answers is in the world at once, also if the watch has yet to bring it; what is older and comes later is not.
 func TestTableObserves(t *testing.T) {
 	w := world.New("", &world.Config{})
 	table := newTable(w, func() {})
@@ -80,6 +80,18 @@ func TestTableObserves(t *testing.T) {
 	must(t, table.observe(version("a", "12")))
 	if have := nodeVersions(w); have != "" {
 		t.Errorf("a deleted object came back: %s", have)
+	}
+	must(t, table.observe(version("b", "14")))
+	must(t, table.Delete(version("b", "15")))
+	must(t, table.observe(version("b", "14")))
+	must(t, table.observe(version("c", "16")))
+	if have := nodeVersions(w); have != "c@16 " {
+		t.Errorf("what the watch has yet to bring: have %s", have)
+	}
+	must(t, table.Replace(nil, "17"))
+	must(t, table.observe(version("c", "16")))
+	if have := nodeVersions(w); have != "" {
+		t.Errorf("an object that a list no longer has came back: %s", have)
 	}
 }
 

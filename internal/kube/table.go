@@ -29,6 +29,7 @@ type table struct {
 	synced  func()                  // once, when the first list is in the world
 	mu      sync.Mutex              // also keeps the order of sends
 	known   map[string]string       // key to resourceVersion
+	latest  string                  // resourceVersion up to which the watch has brought everything; "": nothing yet
 	listed  bool
 }
 
@@ -68,12 +69,20 @@ func (t *table) Update(obj any) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.reach(r.version)
 	t.put(r)
 	return nil
 }
 
-// observe takes an object that a write of our own returned. It may be here before the watch brings it, and after the watch has
-// brought its end.
+// reach notes how far the watch is: it brings all changes of a kind in order of their versions.
+func (t *table) reach(version string) {
+	if newer(version, t.latest) {
+		t.latest = version
+	}
+}
+
+// observe takes an object that the API server gave in answer to a request of our own. It may be here before the watch brings it, and after the
+// watch has brought its end: an object that is not known and not newer than what the watch has brought is no more.
 func (t *table) observe(obj any) error {
 	r, err := t.row(obj)
 	if err != nil {
@@ -81,7 +90,7 @@ func (t *table) observe(obj any) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, is := t.known[r.key]; is {
+	if _, is := t.known[r.key]; is || newer(r.version, t.latest) {
 		t.put(r)
 	}
 	return nil
@@ -111,6 +120,7 @@ func (t *table) Delete(obj any) error {
 	key := keyOf(m.GetNamespace(), m.GetName())
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.reach(m.GetResourceVersion())
 	delete(t.known, key)
 	t.send(t.remove(key))
 	return nil
@@ -140,6 +150,7 @@ func (t *table) Replace(list []any, version string) error {
 		delete(t.known, key)
 		changes = append(changes, t.remove(key))
 	}
+	t.latest = version
 	t.send(t.all(changes))
 	return nil
 }

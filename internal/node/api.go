@@ -20,7 +20,7 @@ import (
 type API struct {
 	Node, BootID, Version string
 	Clients               *kube.Clients
-	// Observe takes what a write returned, so that it is in the world before the watch brings it.
+	// Observe takes what a request returned, so that it is in the world before the watch brings it.
 	Observe func(obj any) error
 }
 
