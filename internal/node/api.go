@@ -98,6 +98,13 @@ func (a *API) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, err
 	return p, err
 }
 
+// Namespace asks the API server for a namespace.
+func (a *API) Namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
+	n := &corev1.Namespace{}
+	err := a.Clients.Core.Get().Resource("namespaces").Name(name).Do(ctx).Into(n)
+	return n, err
+}
+
 // EgressIP asks the API server for an EgressIP and has the world take it in; nil without an error if there is none.
 func (a *API) EgressIP(ctx context.Context, name string) (*world.EgressIP, error) {
 	o := &apiv1.EgressIP{}

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// podWait is how long ADD waits for the watch to bring the pod before it asks the API server.
+	// podWait is how long ADD waits for the watches to bring the pod and its namespace before it asks the API server.
 	podWait = 500 * time.Millisecond
 	// egressWait is how long a pod that starts waits for a holder of its egress IP; then it starts and sends nothing outside.
 	egressWait = 2 * time.Second
@@ -42,14 +42,15 @@ func (a *Agent) MTU() int { return int(a.podMTU.Load()) }
 // UserspaceDatapath says whether OVS forwards in userspace.
 func (a *Agent) UserspaceDatapath() bool { return a.config.UserspaceOVS }
 
-// Pod waits briefly for the pod to be in the world, for its labels decide about its first packet; else asks the API server.
+// Pod waits briefly for the pod and its namespace to be in the world, for the labels of both decide about its first packet; else asks the API
+// server for them.
 func (a *Agent) Pod(ctx context.Context, namespace, name, uid string) (cniserver.PodInfo, error) {
 	short, cancel := context.WithTimeout(ctx, podWait)
 	defer cancel()
 	var info cniserver.PodInfo
 	known := func(w *world.World) bool {
 		p := w.Pod(namespace + "/" + name)
-		if p == nil || uid != "" && p.UID != uid {
+		if p == nil || uid != "" && p.UID != uid || w.Namespace(namespace) == nil {
 			return false
 		}
 		info = cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork}
@@ -58,12 +59,21 @@ func (a *Agent) Pod(ctx context.Context, namespace, name, uid string) (cniserver
 	if a.until(short, known) == nil {
 		return info, nil
 	}
+	return a.askForPod(ctx, namespace, name)
+}
+
+// askForPod has the world take in the pod and its namespace as the API server has them.
+func (a *Agent) askForPod(ctx context.Context, namespace, name string) (cniserver.PodInfo, error) {
 	o, err := a.api.Pod(ctx, namespace, name)
 	if err != nil {
-		return info, err
+		return cniserver.PodInfo{}, err
 	}
-	if err := a.api.Observe(o); err != nil {
-		return info, err
+	n, err := a.api.Namespace(ctx, namespace)
+	if err != nil {
+		return cniserver.PodInfo{}, fmt.Errorf("read its namespace: %w", err)
+	}
+	if err := errors.Join(a.api.Observe(n), a.api.Observe(o)); err != nil {
+		return cniserver.PodInfo{}, err
 	}
 	p := kube.Pod(o)
 	return cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork}, nil

@@ -60,6 +60,12 @@ func (p *Pod) same(o *Pod) bool {
 		maps.Equal(p.Labels, o.Labels) && slices.Equal(p.IPs, o.IPs)
 }
 
+// Namespace is a namespace, or nil.
+func (w *World) Namespace(name string) *Namespace {
+	w.saw(KindNamespace, name)
+	return w.namespaces[name]
+}
+
 // SetNamespace adds or replaces a namespace.
 func (w *World) SetNamespace(n *Namespace) []Touch {
 	if old := w.namespaces[n.Name]; old != nil && maps.Equal(old.Labels, n.Labels) {

@@ -46,7 +46,7 @@ type Node interface {
 	MTU() int
 	// UserspaceDatapath says whether OVS forwards in userspace: pods then compute checksums themselves.
 	UserspaceDatapath() bool
-	// Pod waits briefly until the agent knows the pod (with that UID, if uid is not empty), else asks the API server.
+	// Pod waits briefly until the agent knows the pod (with that UID, if uid is not empty) and its namespace, else asks the API server.
 	Pod(ctx context.Context, namespace, name, uid string) (PodInfo, error)
 	// Annotate writes the pod's annotation k8s.ovn.org/pod-networks; nil removes it.
 	Annotate(ctx context.Context, namespace, name, uid string, nets PodNetworks) error
