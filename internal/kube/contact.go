@@ -20,8 +20,11 @@ const (
 )
 
 // Contact remembers when the API server was last heard from: any byte on any connection counts, and HTTP/2 pings make sure that there is one
-// every few seconds.
-type Contact struct{ last atomic.Int64 }
+// every few seconds. It measures from its own start, and not by the date: that may be set while the API server says nothing or much.
+type Contact struct {
+	start time.Time
+	last  atomic.Int64 // nanoseconds after start
+}
 
 // NewContact makes the connections of a configuration tell when they hear something. It comes before NewClients.
 func NewContact(c *rest.Config) *Contact {
@@ -31,8 +34,7 @@ func NewContact(c *rest.Config) *Contact {
 			os.Setenv(name, seconds)
 		}
 	}
-	contact := &Contact{}
-	contact.heard()
+	contact := &Contact{start: time.Now()}
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
 	c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, address)
@@ -45,9 +47,9 @@ func NewContact(c *rest.Config) *Contact {
 }
 
 // Silence is for how long nothing was heard.
-func (c *Contact) Silence() time.Duration { return time.Since(time.Unix(0, c.last.Load())) }
+func (c *Contact) Silence() time.Duration { return time.Since(c.start) - time.Duration(c.last.Load()) }
 
-func (c *Contact) heard() { c.last.Store(time.Now().UnixNano()) }
+func (c *Contact) heard() { c.last.Store(int64(time.Since(c.start))) }
 
 // heardConn tells of what it reads.
 type heardConn struct {
