@@ -220,7 +220,7 @@ func (a *assigner) former(e *world.EgressIP, ip netip.Addr) int {
 func (a *assigner) complete(o *object) {
 	var todo []*place
 	for i := range o.places {
-		if p := &o.places[i]; p.host == nowhere && p.why.text == "" {
+		if p := &o.places[i]; p.host == nowhere && p.why.event == "" {
 			todo = append(todo, p)
 		}
 	}

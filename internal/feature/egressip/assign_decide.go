@@ -70,7 +70,7 @@ func (o *object) assigned(items []world.Assignment) world.Condition {
 	reason := ""
 	for _, p := range o.places {
 		if p.host == nowhere {
-			said = append(said, p.why.text)
+			said = append(said, p.why.text())
 			reason = first(reason, p.why.condition)
 		}
 	}

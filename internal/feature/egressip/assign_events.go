@@ -82,19 +82,19 @@ func (a *assigner) conflicts(e *world.EgressIP, ip netip.Addr) bool {
 	return refused || a.owner[ip] != e
 }
 
-// refusals are what is refused now and was not when the condition Assigned was written.
+// refusals are what is refused now and was not, or for another reason, when the condition Assigned was written.
 func (o *object) refusals(partly bool) []Event {
 	said := condition(o.e, ConditionAssigned).Message
 	var out []Event
 	for _, p := range o.places {
-		if p.host != nowhere || strings.Contains(said, p.why.text) {
+		if p.host != nowhere || p.why.toldIn(said) {
 			continue
 		}
 		reason := p.why.event
 		if partly && reason == EventNoNode {
 			reason = EventUnassigned
 		}
-		out = append(out, Event{Warning: true, Reason: reason, Message: p.why.text})
+		out = append(out, Event{Warning: true, Reason: reason, Message: p.why.text()})
 	}
 	for _, problem := range o.e.Problems {
 		if !strings.Contains(said, problem) {

@@ -39,15 +39,23 @@ const (
 	EventFallback    = "FellBack"
 )
 
-// refusal says why an address is not placed: the Event's reason, the condition's, and what is wrong and what to do.
-type refusal struct{ event, condition, text string }
+// refusal says why an address is not placed: the Event's reason, the condition's, and what is wrong and what to do. Head is how the text of
+// every refusal of the address for this reason begins, and of no other; the rest may become different while it stays refused.
+type refusal struct{ event, condition, head, rest string }
+
+func (r refusal) text() string { return r.head + r.rest }
+
+// toldIn says whether a message of condition Assigned tells of a refusal of the address for the same reason.
+func (r refusal) toldIn(message string) bool {
+	return slices.ContainsFunc(strings.Split(message, "; "), func(part string) bool { return strings.HasPrefix(part, r.head) })
+}
 
 func conflict(ip netip.Addr, with string) refusal {
-	return refusal{EventConflict, ReasonConflict, fmt.Sprintf("%s is %s: use a free address of an egress node's network", ip, with)}
+	return refusal{EventConflict, ReasonConflict, ip.String() + " is ", with + ": use a free address of an egress node's network"}
 }
 
 func claimedBy(ip netip.Addr, e *world.EgressIP) refusal {
-	return refusal{EventUnsupported, ReasonConflict, fmt.Sprintf("%s belongs to the older EgressIP %s: use another address, or remove it there", ip, e.Name)}
+	return refusal{EventUnsupported, ReasonConflict, ip.String() + " belongs to the older EgressIP ", e.Name + ": use another address, or remove it there"}
 }
 
 // forbid finds the requested addresses that are somebody else's; who is named last here, is named.
@@ -130,8 +138,7 @@ func (a *assigner) refuse(what string, whose map[netip.Addr]string) {
 // reserved says whether an address is one that nobody outside the cluster can answer to.
 func (a *assigner) reserved(ip netip.Addr) (refusal, bool) {
 	if !ip.IsGlobalUnicast() {
-		return refusal{EventInvalid, ReasonInvalidEgressIP,
-			fmt.Sprintf("%s cannot be a source outside the node: use a free address of an egress node's network", ip)}, true
+		return refusal{EventInvalid, ReasonInvalidEgressIP, ip.String() + " cannot be a source outside the node", ": use a free address of an egress node's network"}, true
 	}
 	c := a.w.Config
 	for _, r := range []struct {
@@ -152,18 +159,21 @@ func (a *assigner) reserved(ip netip.Addr) (refusal, bool) {
 // noHost says why no node takes an address.
 func (a *assigner) noHost(ip netip.Addr) refusal {
 	if a.possible(ip) > 0 {
-		return noNode(ReasonNoAssignableNode, "no egress node is left for %s, because a node hosts one address of an EgressIP: label another node of its network %s",
-			ip, AssignableLabel)
+		return noNode(ip, ", because a node hosts one address of an EgressIP: label another node of its network")
 	}
 	labelled, not := a.unfitFor(ip)
 	switch {
 	case labelled == 0:
-		return noNode(ReasonNoAssignableNode, "no node can host %s: label a node of its network %s", ip, AssignableLabel)
+		return noNode(ip, ": label a node of its network")
 	case len(not) > 0:
-		return noNode(ReasonNoAssignableNode, "no node can host %s now (%s): mend one of these, or label another node of its network %s", ip, some(not), AssignableLabel)
+		return noNode(ip, " ("+some(not)+"): mend one of these, or label another node of its network")
 	}
-	return noNode(ReasonNoNodeInNetwork, "%s is in no egress node's network (%s): use an address of one, or label a node of its network %s",
-		ip, a.networks(world.FamilyOf(ip)), AssignableLabel)
+	return refusal{EventNoNode, ReasonNoNodeInNetwork, fmt.Sprintf("no node can host %s: it is in no egress node's network", ip),
+		fmt.Sprintf(" (%s): use an address of one, or label a node of its network %s", a.networks(world.FamilyOf(ip)), AssignableLabel)}
+}
+
+func noNode(ip netip.Addr, rest string) refusal {
+	return refusal{EventNoNode, ReasonNoAssignableNode, fmt.Sprintf("no node can host %s now", ip), rest + " " + AssignableLabel}
 }
 
 // unfitFor counts the labelled nodes, and lists those that would do if they were well.
@@ -181,10 +191,6 @@ func (a *assigner) unfitFor(ip netip.Addr) (labelled int, not []string) {
 		}
 	}
 	return labelled, not
-}
-
-func noNode(condition, format string, args ...any) refusal {
-	return refusal{EventNoNode, condition, fmt.Sprintf(format, args...)}
 }
 
 func (a *assigner) networks(f world.Family) string {
