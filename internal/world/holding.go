@@ -130,11 +130,11 @@ func (w *World) DelHolding(node string) []Touch {
 // Holding is what a node says it holds, or nil. It does not record.
 func (w *World) Holding(node string) *Holding { return w.holdings[node] }
 
-// Problem is what keeps a node from holding addresses of an EgressIP, in its own words; "" if nothing does.
+// Problem is what keeps a node from holding addresses of an EgressIP, in its own words since its last boot; "" if nothing does.
 func (w *World) Problem(node, egressIP string) string {
 	w.saw(KindHolders, egressIP)
-	h := w.holdings[node]
-	if h == nil {
+	h, n := w.holdings[node], w.nodes[node]
+	if h == nil || n == nil || h.BootID != n.BootID {
 		return ""
 	}
 	if p := h.Problems[egressIP]; p != "" {

@@ -28,6 +28,9 @@ func TestRebootedNodeHoldsNothing(t *testing.T) {
 	if got := w.SetHolding(failing); !slices.Equal(got, touched) || w.Problem("n2", "prod") != "nb refused it" {
 		t.Errorf("touched %v, problem %q", got, w.Problem("n2", "prod"))
 	}
+	if w.SetNode(&world.Node{Name: "n2", BootID: "three"}); w.Problem("n2", "prod") != "" {
+		t.Errorf("problem %q of before a reboot", w.Problem("n2", "prod"))
+	}
 }
 
 // TestOwnWordCounts: what this node knows of itself is true whatever Kubernetes says of it, but not after a reboot.
