@@ -103,6 +103,8 @@ const (
 	EventUndefinedRequest = "UndefinedRequest"
 	// EventFallback (Warning): no address of a family has a node, and what happens to the pods' traffic now.
 	EventFallback = "FellBack"
+	// EventNodeProblem (Warning): the node that an address is assigned to cannot hold it, and what its targets refused.
+	EventNodeProblem = "NodeProblem"
 	// EventAssigned (Normal): an address got a node.
 	EventAssigned = "Assigned"
 	// EventMoved (Normal): an address went from one node to another.

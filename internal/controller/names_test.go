@@ -18,6 +18,7 @@ func TestNamesAreTheAPIs(t *testing.T) {
 		egressip.ReasonNotHeld: v1.ReasonNotHeld, egressip.EventMoved: v1.EventMoved, egressip.EventReleased: v1.EventReleased,
 		egressip.EventUnsupported: v1.EventUnsupportedRequest, egressip.EventNoNode: v1.EventNoMatchingNodeFound,
 		egressip.EventUnassigned: v1.EventUnassignedRequest, egressip.EventOverlap: v1.EventUndefinedRequest, egressip.EventFallback: v1.EventFallback,
+		egressip.EventNodeProblem:  v1.EventNodeProblem,
 		egressip.ConditionFallback: v1.ConditionFallback, egressip.ConditionOverlapped: v1.ConditionOverlapped,
 		egressip.ReasonHosted: v1.ReasonHosted, egressip.ReasonNodeIP: v1.ReasonNodeIP, egressip.ReasonDrop: v1.ReasonDrop,
 		egressip.ReasonServedByOther: v1.ReasonServedByOther, egressip.ReasonNoOverlap: v1.ReasonNoOverlap,

@@ -38,10 +38,11 @@ func (a *assigner) decide(o *object) Decision {
 		d.InForce[f] = a.inForce(o.e, d.Items, world.Family(f))
 	}
 	assigned, lacks := o.assigned(d.Items), fallback(o.e, d.Items)
-	for _, c := range []world.Condition{assigned, a.ready(o, assigned, d.Items), forced(o.e, assigned, d), lacks} {
+	ready := a.ready(o.e, assigned, d.Items)
+	for _, c := range []world.Condition{assigned, ready, forced(o.e, assigned, d), lacks} {
 		d.Conditions = append(d.Conditions, dated(o.e, c))
 	}
-	d.Events = append(o.events(a, d.Items), fallsBack(o.e, lacks)...)
+	d.Events = slices.Concat(o.events(a, d.Items), a.problems(o.e, ready, d.Items), fallsBack(o.e, lacks))
 	if c, is := a.addressConflict(o, d.Items); is {
 		d.Conditions = append(d.Conditions, dated(o.e, c))
 		d.Events = append(d.Events, conflictEvents(o.e, c)...)
@@ -101,26 +102,31 @@ func first(a, b string) string {
 }
 
 // ready says whether every address is held by the node that it is assigned to.
-func (a *assigner) ready(o *object, assigned world.Condition, items []world.Assignment) world.Condition {
-	no := world.Condition{Type: ConditionReady, Status: "False", Reason: assigned.Reason, Message: assigned.Message}
-	if o.e.SelectorProblem != "" {
-		no.Reason, no.Message = ReasonInvalidSelector, o.e.SelectorProblem
-		return no
+func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []world.Assignment) world.Condition {
+	c := world.Condition{Type: ConditionReady, Status: "False", Reason: assigned.Reason, Message: assigned.Message}
+	waiting := a.waiting(e.Name, items)
+	switch {
+	case e.SelectorProblem != "":
+		c.Reason, c.Message = ReasonInvalidSelector, e.SelectorProblem
+	case assigned.Status != "True":
+		c.Message = strings.Join(append([]string{assigned.Message}, waiting...), "; ")
+	case len(waiting) > 0:
+		c.Reason, c.Message = ReasonWaitingForNode, strings.Join(waiting, ", ")
+	default:
+		c.Status, c.Reason, c.Message = "True", ReasonHeld, "selected pods leave with "+assigned.Message
 	}
-	if assigned.Status != "True" {
-		return no
-	}
-	var waiting []string
+	return c
+}
+
+// waiting says which nodes do not hold what they are assigned.
+func (a *assigner) waiting(name string, items []world.Assignment) []string {
+	var out []string
 	for _, i := range items {
-		if !slices.Contains(a.holders[claim{o.e.Name, i.IP}], i.Node) {
-			waiting = append(waiting, a.waitingFor(o.e.Name, i))
+		if !slices.Contains(a.holders[claim{name, i.IP}], i.Node) {
+			out = append(out, a.waitingFor(name, i))
 		}
 	}
-	if len(waiting) > 0 {
-		no.Reason, no.Message = ReasonWaitingForNode, strings.Join(waiting, ", ")
-		return no
-	}
-	return world.Condition{Type: ConditionReady, Status: "True", Reason: ReasonHeld, Message: "selected pods leave with " + assigned.Message}
+	return out
 }
 
 // waitingFor says what is missing, and what the node says of it.

@@ -106,3 +106,18 @@ func (o *object) refusals(partly bool) []Event {
 	}
 	return out
 }
+
+// problems are what keeps nodes from holding what they are assigned, if condition Ready says so now and did not. A problem of the whole node is in the
+// condition alone: it is not of this object, and would be told of once for each that comes to the node.
+func (a *assigner) problems(e *world.EgressIP, ready world.Condition, items []world.Assignment) []Event {
+	said := condition(e, ConditionReady).Message
+	var out []Event
+	for _, i := range items {
+		text := a.waitingFor(e.Name, i)
+		own := a.w.Problem(i.Node, e.Name) != a.w.Problem(i.Node, "")
+		if own && strings.Contains(ready.Message, text) && !strings.Contains(said, text) {
+			out = append(out, Event{Warning: true, Reason: EventNodeProblem, Message: text})
+		}
+	}
+	return out
+}

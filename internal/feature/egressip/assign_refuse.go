@@ -37,6 +37,7 @@ const (
 	EventUnassigned  = "UnassignedRequest"
 	EventOverlap     = "UndefinedRequest"
 	EventFallback    = "FellBack"
+	EventNodeProblem = "NodeProblem"
 )
 
 // refusal says why an address is not placed: the Event's reason, the condition's, and what is wrong and what to do. Head is how the text of

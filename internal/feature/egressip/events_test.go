@@ -1,6 +1,7 @@
 package egressip_test
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -58,4 +59,44 @@ func with(e *world.EgressIP, ips ...string) *world.EgressIP {
 	n := *e
 	n.IPs = object("", 0, ips...).IPs
 	return &n
+}
+
+// A target that refuses an object is told of when that begins and when it refuses something else, whatever becomes of the other addresses.
+func TestProblemOfANodeIsTold(t *testing.T) {
+	w := newWorld()
+	w.SetNode(node("n1", 2, "172.18.0.2/24"))
+	w.SetEgressIP(object("e", 0, "172.18.0.33"))
+	settle(w)
+	says := func(of, problem string, holds ...string) {
+		h := &world.Holding{Node: "n1", BootID: "boot", Holds: map[string][]netip.Addr{"e": object("", 0, holds...).IPs}}
+		if problem != "" {
+			h.Problems = map[string]string{of: problem}
+		}
+		w.SetHolding(h)
+	}
+	for i, x := range []struct {
+		change      func()
+		ready, told string
+	}{
+		{func() { says("e", "nb refused a") }, "n1 does not hold 172.18.0.33 yet: nb refused a", "NodeProblem"},
+		{func() { says("e", "nb refused a") }, "nb refused a", ""},
+		{func() { says("e", "nft refused b") }, "nft refused b", "NodeProblem"},
+		{func() { says("e", "", "172.18.0.33") }, "selected pods leave with", ""},
+		{func() { says("e", "nb refused a") }, "nb refused a", "NodeProblem"},
+		{func() { w.SetEgressIP(with(w.EgressIP("e"), "172.18.0.33", "172.18.0.34")) }, "172.18.0.33 yet: nb refused a", "UnassignedRequest"},
+		{func() { says("e", "nft refused b") }, "172.18.0.33 yet: nft refused b", "NodeProblem"},
+		{func() { says("", "targets could not be written") }, "172.18.0.33 yet: targets could not be written", ""},
+	} {
+		x.change()
+		d := settle(w)["e"]
+		if c := conditionOf(d, egressip.ConditionReady); !strings.Contains(c.Message, x.ready) {
+			t.Errorf("%d: have %q, want %q in it", i, c.Message, x.ready)
+		}
+		if have := told(d); have != x.told {
+			t.Errorf("%d: told %q, want %q", i, have, x.told)
+		}
+		if again := settle(w)["e"].Events; len(again) > 0 {
+			t.Errorf("%d: told again: %+v", i, again)
+		}
+	}
 }
