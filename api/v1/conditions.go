@@ -9,9 +9,10 @@ const (
 	// the address: selected pods leave with it now.
 	ConditionReady = "Ready"
 
-	// ConditionInForce becomes True when a node first holds one of the addresses, and False only by the controller's
-	// decision that no node can host any of them; losing the node does not clear it. While it is True, a selected pod
-	// leaves with an egress IP or not at all.
+	// ConditionInForce is True when in every family that the object has addresses of a selected pod leaves with an egress
+	// IP or not at all; the message says so of each family, and status.inForce lists those of which it is so. In a family
+	// that begins when a node first holds one of the addresses, and ends only by the controller's decision that no node can
+	// host any of them; losing the node does not end it.
 	ConditionInForce = "InForce"
 
 	// ConditionFallback is True while, in a family that the object has addresses of, none of them has a node. Its reason
@@ -58,10 +59,10 @@ const (
 	// ReasonWaitingForNode: a node is assigned but does not yet say that it holds the address (Ready False).
 	ReasonWaitingForNode = "WaitingForNode"
 
-	// ReasonHeld: the assigned nodes hold the addresses (Ready True), or a node holds or held one (InForce True).
+	// ReasonHeld: the assigned nodes hold the addresses (Ready True), or a node holds or held one of each family (InForce True).
 	ReasonHeld = "Held"
 
-	// ReasonNotHeld: no node has held any of the addresses since the object came or was last released (InForce False).
+	// ReasonNotHeld: in a family no node has held any of the addresses since the object came or was last released (InForce False).
 	ReasonNotHeld = "NotHeld"
 
 	// ReasonHosted: in every family that the object has addresses of, one has a node (Fallback False).

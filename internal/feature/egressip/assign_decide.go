@@ -53,7 +53,7 @@ func (a *assigner) decide(o *object) Decision {
 // inForce says whether selected pods send nothing with another source. It begins when a live node first holds an address, and
 // ends only here, when no node can host any.
 func (a *assigner) inForce(e *world.EgressIP, items []world.Assignment, f world.Family) bool {
-	if !slices.ContainsFunc(items, func(i world.Assignment) bool { return world.FamilyOf(i.IP) == f }) {
+	if !hasFamily(items, f) {
 		return false
 	}
 	held := func(ip netip.Addr) bool { return world.FamilyOf(ip) == f && a.heldByLive(e, ip) }
@@ -138,17 +138,37 @@ func (a *assigner) waitingFor(name string, i world.Assignment) string {
 	return text
 }
 
-// forced is InForce for people.
+// forced is InForce for people: True where every family that the spec has addresses of is in force; which are, status.inForce says.
 func forced(e *world.EgressIP, assigned world.Condition, d Decision) world.Condition {
+	in := families(func(f world.Family) bool { return e.Asks(f) && d.InForce[f] })
+	awaited := families(func(f world.Family) bool { return e.Asks(f) && !d.InForce[f] && hasFamily(d.Items, f) })
+	lacking := families(func(f world.Family) bool { return e.Asks(f) && !hasFamily(d.Items, f) })
+	c := world.Condition{Type: ConditionInForce, Status: "False", Reason: assigned.Reason, Message: inForceText(e, in, awaited, lacking)}
 	switch {
-	case d.InForce != [2]bool{}:
-		return world.Condition{Type: ConditionInForce, Status: "True", Reason: ReasonHeld, Message: "selected pods leave with an egress IP or not at all"}
-	case len(d.Items) > 0 && e.DropWhenUnassigned:
-		return world.Condition{Type: ConditionInForce, Status: "False", Reason: ReasonNotHeld, Message: "no node holds an address yet: what selected pods send outside is dropped until one does"}
-	case len(d.Items) > 0:
-		return world.Condition{Type: ConditionInForce, Status: "False", Reason: ReasonNotHeld, Message: "no node holds an address yet: selected pods leave with their node's address until one does"}
+	case awaited != "":
+		c.Reason = ReasonNotHeld
+	case in != "" && lacking == "":
+		c.Status, c.Reason = "True", ReasonHeld
 	}
-	return world.Condition{Type: ConditionInForce, Status: "False", Reason: assigned.Reason, Message: "no node can host an address of it; condition Fallback says what selected pods leave with"}
+	return c
+}
+
+// inForceText says family by family what selected pods leave with.
+func inForceText(e *world.EgressIP, in, awaited, lacking string) string {
+	var said []string
+	if in != "" {
+		said = append(said, "selected pods leave over "+in+" with an egress IP or not at all")
+	}
+	if awaited != "" {
+		said = append(said, "no node holds an "+awaited+" address of it yet: "+otherwise(e, awaited)+" until one does")
+	}
+	if lacking != "" {
+		said = append(said, "no "+lacking+" address of it has a node: "+otherwise(e, lacking))
+	}
+	if len(said) == 0 {
+		return noAddress
+	}
+	return strings.Join(said, "; ")
 }
 
 // dated is c with the generation that it speaks of, and the time when its status last changed, if that was before now.

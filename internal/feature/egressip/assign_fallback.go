@@ -10,31 +10,50 @@ import (
 // fallback says what becomes of selected pods' packets in the families in which no address has a node: the choice of annotation
 // egret.k8s.ovn.org/when-unassigned.
 func fallback(e *world.EgressIP, items []world.Assignment) world.Condition {
-	var lacking []string
-	for _, f := range []world.Family{world.V4, world.V6} {
-		on := func(i world.Assignment) bool { return world.FamilyOf(i.IP) == f }
-		if e.Asks(f) && !slices.ContainsFunc(items, on) {
-			lacking = append(lacking, "IP"+f.String())
-		}
-	}
-	which := strings.Join(lacking, " and ")
+	which := families(func(f world.Family) bool { return e.Asks(f) && !hasFamily(items, f) })
 	c := world.Condition{Type: ConditionFallback, Status: "True", Reason: ReasonNodeIP}
 	switch {
 	case len(e.IPs) == 0:
-		c.Message = "it has no address that can be hosted: selected pods leave with their node's address"
+		c.Message = noAddress
 	case which == "":
 		c.Status, c.Reason, c.Message = "False", ReasonHosted, "in every family that it has addresses of, one has a node"
 	case e.DropWhenUnassigned:
 		c.Reason = ReasonDrop
-		c.Message = "no " + which + " address of it has a node: what selected pods send outside over " + which + " is dropped, as annotation " + whenUnassigned + "=drop asks"
+		c.Message = "no " + which + " address of it has a node: " + otherwise(e, which) + ", as annotation " + whenUnassigned + "=drop asks"
 	default:
-		c.Message = "no " + which + " address of it has a node: selected pods leave over " + which + " with their node's address; annotate it " + whenUnassigned + "=drop to have that dropped"
+		c.Message = "no " + which + " address of it has a node: " + otherwise(e, which) + "; annotate it " + whenUnassigned + "=drop to have that dropped"
 	}
 	return c
 }
 
 // whenUnassigned is api/v1's AnnotationWhenUnassigned.
 const whenUnassigned = "egret.k8s.ovn.org/when-unassigned"
+
+// noAddress is what happens where there is no family to speak of.
+const noAddress = "it has no address that can be hosted: selected pods leave with their node's address"
+
+// otherwise is what becomes of selected pods' packets in families that it has addresses of and in which it is not in force.
+func otherwise(e *world.EgressIP, families string) string {
+	if e.DropWhenUnassigned {
+		return "what selected pods send outside over " + families + " is dropped"
+	}
+	return "selected pods leave over " + families + " with their node's address"
+}
+
+// families names those of which something is so, for people: "IPv4 and IPv6", or "".
+func families(is func(world.Family) bool) string {
+	var names []string
+	for _, f := range []world.Family{world.V4, world.V6} {
+		if is(f) {
+			names = append(names, "IP"+f.String())
+		}
+	}
+	return strings.Join(names, " and ")
+}
+
+func hasFamily(items []world.Assignment, f world.Family) bool {
+	return slices.ContainsFunc(items, func(i world.Assignment) bool { return world.FamilyOf(i.IP) == f })
+}
 
 // fallsBack is the Event when pods lose their egress IP, or the choice becomes the other one. Of a new object the refusals tell.
 func fallsBack(e *world.EgressIP, now world.Condition) []Event {
