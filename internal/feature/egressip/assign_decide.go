@@ -37,7 +37,7 @@ func (a *assigner) decide(o *object) Decision {
 	for f := range d.InForce {
 		d.InForce[f] = a.inForce(o.e, d.Items, world.Family(f))
 	}
-	assigned, lacks := o.assigned(d.Items), fallback(o.e, d.Items)
+	assigned, lacks := o.assigned(d.Items), fallback(a.w.Config, o.e, d.Items)
 	ready := a.ready(o.e, assigned, d.Items)
 	for _, c := range []world.Condition{assigned, ready, forced(o.e, assigned, d), lacks} {
 		d.Conditions = append(d.Conditions, dated(o.e, c))

@@ -8,8 +8,8 @@ import (
 )
 
 // fallback says what becomes of selected pods' packets in the families in which no address has a node: the choice of annotation
-// egret.k8s.ovn.org/when-unassigned.
-func fallback(e *world.EgressIP, items []world.Assignment) world.Condition {
+// egret.k8s.ovn.org/when-unassigned. Its message speaks of the families that the spec leaves out, too.
+func fallback(config *world.Config, e *world.EgressIP, items []world.Assignment) world.Condition {
 	which := families(func(f world.Family) bool { return e.Asks(f) && !hasFamily(items, f) })
 	c := world.Condition{Type: ConditionFallback, Status: "True", Reason: ReasonNodeIP}
 	switch {
@@ -23,7 +23,17 @@ func fallback(e *world.EgressIP, items []world.Assignment) world.Condition {
 	default:
 		c.Message = "no " + which + " address of it has a node: " + otherwise(e, which) + "; annotate it " + whenUnassigned + "=drop to have that dropped"
 	}
+	c.Message += unasked(config, e)
 	return c
+}
+
+// unasked says what selected pods leave with over a family of the cluster that the spec has no address of; the annotation does not concern it.
+func unasked(config *world.Config, e *world.EgressIP) string {
+	which := families(func(f world.Family) bool { return !e.Asks(f) && len(config.Cluster(f)) > 0 })
+	if which == "" || len(e.IPs) == 0 {
+		return ""
+	}
+	return "; it has no " + which + " address: over " + which + " selected pods leave with their node's address, unless another EgressIP serves them"
 }
 
 // whenUnassigned is api/v1's AnnotationWhenUnassigned.

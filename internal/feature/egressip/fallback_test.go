@@ -50,6 +50,38 @@ func TestFallbackOfOneFamily(t *testing.T) {
 	}
 }
 
+// A family of the cluster that the spec has no address of is none of its business, with or without the annotation, and it says so.
+func TestFallbackSpeaksOfAFamilyThatIsNotAskedFor(t *testing.T) {
+	const open4, open6 = "; it has no IPv4 address: over IPv4 selected pods leave with their node's address, unless another EgressIP serves them",
+		"; it has no IPv6 address: over IPv6 selected pods leave with their node's address, unless another EgressIP serves them"
+	for _, c := range []struct {
+		subnets, want string
+		ips           []string
+	}{
+		{"10.244.0.0/16/24,fd00:10:244::/48/64", open6, []string{"172.18.0.33"}},
+		{"10.244.0.0/16/24,fd00:10:244::/48/64", open4, []string{"fd00:18::33"}},
+		{"10.244.0.0/16/24,fd00:10:244::/48/64", "", []string{"172.18.0.33", "fd00:18::33"}},
+		{"10.244.0.0/16/24", "", []string{"172.18.0.33"}},
+	} {
+		for _, drop := range []bool{false, true} {
+			w := newWorld()
+			w.Config.ClusterSubnets, _ = world.ParseClusterSubnets(c.subnets)
+			w.SetNode(node("n1", 2, "172.18.0.2/24", "fd00:18::2/64"))
+			e := object("e", 0, c.ips...)
+			e.DropWhenUnassigned = drop
+			w.SetEgressIP(e)
+			want := "in every family that it has addresses of, one has a node" + c.want
+			if have := conditionOf(settle(w)["e"], egressip.ConditionFallback); have.Message != want || have.Status != "False" {
+				t.Errorf("%v: have %+v, want %s", c.ips, have, want)
+			}
+			w.DelNode("n1")
+			if have := conditionOf(settle(w)["e"], egressip.ConditionFallback); !strings.HasSuffix(have.Message, c.want) || have.Status != "True" {
+				t.Errorf("%v without a node: have %+v, want %s", c.ips, have, c.want)
+			}
+		}
+	}
+}
+
 func TestFallbackWithoutAddress(t *testing.T) {
 	w := newWorld()
 	w.SetEgressIP(object("e", 0))
