@@ -55,6 +55,7 @@ type guard struct {
 	log     *slog.Logger
 
 	held      map[netip.Addr]string // announced here; to EgressIP
+	adopted   bool                  // what is held is what a former process left, and the cluster is not known yet
 	shared    map[netip.Addr]bool   // another node says that it holds it, too
 	asking    bool
 	waiting   []listen.Claim // for the answer
@@ -102,9 +103,21 @@ func (g *guard) run(ctx context.Context, claims <-chan listen.Claim) {
 	}
 }
 
+// adopt takes in what a former process left in OVN, which answers for it with a hardware address on a device, until the first plan. If the API server cannot be
+// reached that may be long, and others may have been given it.
+func (g *guard) adopt(rows []plan.RowID, device, mac string) (own map[netip.Addr]string, devices []string) {
+	own, g.adopted = map[netip.Addr]string{}, true
+	for _, r := range rows {
+		if c, is := egressip.TranslatesTo(r); is {
+			own[c.IP], g.held[c.IP] = mac, c.EgressIP
+		}
+	}
+	return own, []string{device}
+}
+
 // holds takes in what a plan announces, and returns it as the ear wants it.
 func (g *guard) holds(s *plan.State) (own map[netip.Addr]string, devices []string) {
-	own = map[netip.Addr]string{}
+	own, g.adopted = map[netip.Addr]string{}, false
 	clear(g.held)
 	for a := range s.Announcements.Rows() {
 		if name, is := strings.CutPrefix(s.Announcements.Owner(a), "egressip/"); is {
@@ -146,7 +159,7 @@ func (g *guard) conflicts() []Conflict {
 // heard decides about a claim, or asks the API server first.
 func (g *guard) heard(ctx context.Context, w *world.World, c listen.Claim) []world.Touch {
 	name, held := g.held[c.IP]
-	if !held || isThisHost(w.Host(), c.MAC) {
+	if !held || isThisHost(w.Host(), c.MAC) || g.adopted && g.silence() < kube.Silent {
 		return nil
 	}
 	if g.contested[claimant{c.IP, c.MAC}] != nil && g.silence() < kube.Silent && named(w, g.self, name, c.IP) {
@@ -213,7 +226,7 @@ func (g *guard) yield(w *world.World, c listen.Claim) []world.Touch {
 	claim := world.Claim{EgressIP: g.held[c.IP], IP: c.IP}
 	to := nodeAt(w, c.MAC)
 	maps.DeleteFunc(g.contested, func(who claimant, _ *contest) bool { return who.ip == c.IP })
-	if named(w, g.self, claim.EgressIP, c.IP) {
+	if g.adopted || named(w, g.self, claim.EgressIP, c.IP) {
 		g.log.Warn("gives way for an egress IP: another machine announces it, and the API server cannot be reached",
 			"egressIP", claim.EgressIP, "ip", c.IP, "mac", c.MAC, "node", to)
 		g.yielded[claim] = true

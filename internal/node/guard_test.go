@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,6 +37,7 @@ type watched struct {
 	asked    int
 	defended []time.Time
 	probed   int
+	early    bool // no plan was applied yet
 }
 
 func startGuard(t *testing.T) *watched { return startGuardOf(t, contestedIP) }
@@ -82,9 +84,20 @@ func startGuardOf(t *testing.T, ip netip.Addr) *watched {
 }
 
 // round is what the loop does with the guard.
-func (x *watched) round() { x.ear.Watch(x.holds(x.plan())) }
+func (x *watched) round() {
+	if !x.early {
+		x.ear.Watch(x.holds(x.plan()))
+	}
+}
 
 func (x *watched) plan() *plan.State { return compile.Full(x.world, all.Features()) }
+
+func ids(s *plan.State) (out []plan.RowID) {
+	for id := range s.NB.Rows() {
+		out = append(out, id)
+	}
+	return out
+}
 
 func (x *watched) says(mac string) {
 	x.ear.Say(listen.Claim{IP: x.ip, MAC: mac})
@@ -188,6 +201,45 @@ func TestGuardGivesWayToTheUnheard(t *testing.T) {
 		after(2 * linger)
 		if _, yielded := x.world.Yielded("e0", contestedIP); yielded || x.answers() {
 			t.Errorf("heard: still gives way %t, answers %t", yielded, x.answers())
+		}
+	})
+}
+
+// TestGuardAfterRestartWithoutKubernetes: the agent was killed and started while the API server cannot be reached. Kubernetes has given the address to another
+// node, and this one's OVN still answers for it.
+func TestGuardAfterRestartWithoutKubernetes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := startGuard(t)
+		e := x.world.EgressIP("e0")
+		rows := ids(x.plan())
+		x.world.DelEgressIP("e0")
+		x.early = true
+		x.ear.Watch(x.adopt(rows, "breth0", "02:00:00:00:00:01"))
+		mutes := func() int {
+			n := 0
+			for f := range x.plan().Flows.Rows() {
+				if strings.Contains(f.Match, contestedIP.String()) {
+					n++
+				}
+			}
+			return n
+		}
+		if x.says(successor); mutes() > 0 || x.asked > 0 {
+			t.Fatalf("the news is on its way, and %d flows keep it from answering, asked %d times", mutes(), x.asked)
+		}
+		x.silent, x.answer = true, errors.New("timeout")
+		if x.says(successor); mutes() == 0 {
+			t.Fatal("goes on answering")
+		}
+		after(time.Minute)
+		if mutes() == 0 {
+			t.Fatal("answers again, and nobody has said that it may")
+		}
+		x.silent, x.answer, x.early = false, nil, false
+		x.world.SetEgressIP(e)
+		after(2 * guardTick)
+		if _, yielded := x.world.Yielded("e0", contestedIP); yielded || !x.answers() {
+			t.Errorf("Kubernetes names it: still gives way %t, answers %t", yielded, x.answers())
 		}
 	})
 }

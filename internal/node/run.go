@@ -82,6 +82,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err := a.adopt(ctx); err != nil {
 		return err
 	}
+	a.adoptHeld(ctx, t.nb)
 	host, err := route.Watch(ctx)
 	if err != nil {
 		return err
@@ -263,6 +264,22 @@ func (a *Agent) adopt(ctx context.Context) error {
 		a.loop.Do(func(w *world.World) []world.Touch { return w.SetAttachment(at) })
 	}
 	return nil
+}
+
+// adoptHeld has the guard look after what a former process announced on the primary network, which OVN goes on answering for. What the host itself answers for on
+// secondary links waits for the cluster.
+func (a *Agent) adoptHeld(ctx context.Context, nb *ovn.Plane) {
+	rows, err := nb.Ours(ctx, "NAT")
+	if err != nil {
+		a.log.Warn("could not read which egress IPs OVN answers for", "error", err)
+		return
+	}
+	a.loop.Do(func(w *world.World) []world.Touch {
+		if h := w.Host(); h != nil {
+			a.ear.Watch(a.guard.adopt(rows, a.config.Bridge, h.UplinkMAC))
+		}
+		return nil
+	})
 }
 
 func (a *Agent) readHost(ctx context.Context) {

@@ -13,7 +13,13 @@ import (
 // comes and goes would move them again and again.
 const settled = time.Second
 
-// ears turn what BFD says into facts of the world: a node that falls silent is down at once, and up again when it has been heard for a while.
+// regainWait is how long the others may take to be heard once the first of them is, after all had fallen silent: sessions that are down send every second, and
+// come up by themselves, one by one.
+const regainWait = 3 * time.Second
+
+// ears turn what BFD says into facts of the world: a node that falls silent is down at once, and up again when it has been heard for a while. When all of several are
+// silent it is this host that is deaf, or stood still. That tells nothing of any of them, and to count those as down that are heard again last would move
+// connections through them.
 type ears struct {
 	tell func(node string, t world.Tunnel)
 	// alone is told when all that were heard have fallen silent, and when the first of them is heard again.
@@ -22,6 +28,10 @@ type ears struct {
 	log   *slog.Logger
 	heard map[string]*heard // by node
 	quiet bool              // nobody is heard
+
+	deaf   bool         // who is silent is not down
+	regain func() bool  // stops the time after which that is over; nil if it does not run
+	latest []ovs.Tunnel // what was heard last
 }
 
 type heard struct {
@@ -65,14 +75,10 @@ func (a *Agent) listen(ctx context.Context, db *ovs.DB) {
 
 // hear takes in the state of all tunnels.
 func (e *ears) hear(all []ovs.Tunnel) {
-	there, up, down := map[string]bool{}, 0, 0
+	e.latest = all
+	there, up, down := map[string]bool{}, count(all, world.TunnelUp), count(all, world.TunnelDown)
+	e.judge(up, down)
 	for _, t := range all {
-		switch stateOf(t) {
-		case world.TunnelUp:
-			up++
-		case world.TunnelDown:
-			down++
-		}
 		there[t.Node] = true
 		if e.heard[t.Node] == nil {
 			e.heard[t.Node] = &heard{}
@@ -89,6 +95,41 @@ func (e *ears) hear(all []ovs.Tunnel) {
 		e.quiet = quiet
 		e.alone(quiet)
 	}
+}
+
+func count(all []ovs.Tunnel, state world.Tunnel) int {
+	n := 0
+	for _, t := range all {
+		if stateOf(t) == state {
+			n++
+		}
+	}
+	return n
+}
+
+// judge says of this host whether it hears.
+func (e *ears) judge(up, down int) {
+	switch {
+	case up == 0 && down > 1:
+		if e.regain != nil {
+			e.regain()
+			e.regain = nil
+		}
+		e.deaf = true
+	case e.deaf && up > 0 && e.regain == nil:
+		e.hearAgain()
+	}
+}
+
+func (e *ears) hearAgain() {
+	var over bool
+	stop := e.after(regainWait, func() {
+		if !over {
+			e.deaf, e.regain = false, nil
+			e.hear(e.latest)
+		}
+	})
+	e.regain = func() bool { over = true; return stop() }
 }
 
 // stateOf: a session that never came up may have no other end, for that node's agent is of a version without. So it is when our own ovs-vswitchd
@@ -112,7 +153,7 @@ func (e *ears) one(node string, h *heard, now world.Tunnel) {
 		h.stop = nil
 	}
 	switch {
-	case now == h.told:
+	case now == h.told, e.deaf && now == world.TunnelDown:
 	case now == world.TunnelUp && h.told == world.TunnelDown:
 		e.wait(node, h)
 	default:

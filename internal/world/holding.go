@@ -2,6 +2,7 @@ package world
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 )
@@ -81,13 +82,19 @@ func (w *World) Yielded(egressIP string, ip netip.Addr) (to string, yielded bool
 	return to, yielded
 }
 
+// EachYielded are all that this node has given way for, in order.
+func (w *World) EachYielded() []Claim {
+	w.saw(KindYielded, "")
+	return slices.SortedFunc(maps.Keys(w.yielded), Claim.Compare)
+}
+
 // SetYielded notes that this node gives way for an address.
 func (w *World) SetYielded(c Claim, to string) []Touch {
 	if old, is := w.yielded[c]; is && old == to {
 		return nil
 	}
 	w.yielded[c] = to
-	return []Touch{{KindHolders, c.EgressIP}}
+	return []Touch{{KindHolders, c.EgressIP}, {KindYielded, ""}}
 }
 
 // DelYielded ends that.
@@ -96,7 +103,7 @@ func (w *World) DelYielded(c Claim) []Touch {
 		return nil
 	}
 	delete(w.yielded, c)
-	return []Touch{{KindHolders, c.EgressIP}}
+	return []Touch{{KindHolders, c.EgressIP}, {KindYielded, ""}}
 }
 
 // SetOwn replaces what this node knows that it holds, before Kubernetes tells and whatever it tells: the way through the API server is long at times,

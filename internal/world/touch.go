@@ -26,6 +26,7 @@ const (
 	KindEgressIP
 	KindEgressIPsIn // the EgressIPs that select one namespace, in order of precedence
 	KindHolders     // the nodes that hold addresses of one EgressIP
+	KindYielded     // what this node has given way for
 	KindHosts       // whether one node hosts egress IPs
 	KindTunnel      // what is heard from one node
 	KindAttachments

@@ -129,16 +129,24 @@ func TestShutDown(t *testing.T) {
 	h.seen.onlyFrom(h.namespace, h.ips)
 }
 
-// TestPartition cuts the hosting node off from the API server, from all the rest of the network, and from both.
+// TestPartition cuts the hosting node off from the API server, from all the rest of the network, and from both; and from the API server while its agent, which is
+// killed then, has not seen the cluster yet.
 func TestPartition(t *testing.T) {
 	c := theCluster(t)
-	for i, from := range []sandbox.Side{sandbox.FromAPI, sandbox.FromFabric, sandbox.FromBoth} {
-		t.Run(string(from), func(t *testing.T) {
-			h := c.holding(t, "partition-"+string(from), 84+i)
-			if err := c.Partition(t.Context(), h.from.Name, from); err != nil {
+	for i, cut := range []struct {
+		name string
+		from sandbox.Side
+		kill bool
+	}{{"api", sandbox.FromAPI, false}, {"fabric", sandbox.FromFabric, false}, {"both", sandbox.FromBoth, false}, {"api-agent-killed", sandbox.FromAPI, true}} {
+		t.Run(cut.name, func(t *testing.T) {
+			h := c.holding(t, "partition-"+cut.name, 84+i)
+			if err := c.Partition(t.Context(), h.from.Name, cut.from); err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { h.heal() })
+			if cut.kill {
+				within(t, soon, func() error { return c.KillProcess(t.Context(), h.from.Name, "egret-node") })
+			}
 			h.partitioned()
 			h.heal()
 			within(t, podsTimeout, func() error { return c.isReady(h.from.Name) })

@@ -18,6 +18,6 @@ func Features() []compile.Feature {
 		zone.Own{}, zone.Remote{}, liveness.Sessions{},
 		pod.Ports{},
 		service.Balancers{}, service.Bridge{}, service.Host{}, service.HostPorts{},
-		egressip.Allow{}, egressip.NodeAddresses{}, egressip.APIServer{}, egressip.Hosts{}, egressip.Pods{}, egressip.Orphans{},
+		egressip.Allow{}, egressip.NodeAddresses{}, egressip.APIServer{}, egressip.Hosts{}, egressip.Yields{}, egressip.Pods{}, egressip.Orphans{},
 	}
 }

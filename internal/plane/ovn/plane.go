@@ -107,6 +107,25 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	})
 }
 
+// Ours are the rows of ours that a table has, whoever wrote them, in no order.
+func (p *Plane) Ours(ctx context.Context, table string) ([]plan.RowID, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, err := p.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []plan.RowID
+	for id := range s.m.ours {
+		if id.Table == table {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
 // Forget makes the next call connect and read anew.
 func (p *Plane) Forget() {
 	p.mu.Lock()

@@ -1,0 +1,34 @@
+package egressip
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Yields keeps this node's gateway router from answering for addresses that it has given way for and of which Kubernetes has told nothing since the agent
+// was started: what a former process wrote to OVN is still in force then, and those addresses may be others' by now.
+type Yields struct{}
+
+func (Yields) Name() string    { return "egressip-yields" }
+func (Yields) Per() world.Kind { return world.KindOnce }
+
+// Compile adds what Hosts adds where the EgressIP is known.
+func (Yields) Compile(w *world.World, _ string, out *plan.Rows) {
+	for _, c := range w.EachYielded() {
+		if w.EgressIP(c.EgressIP) == nil {
+			mute(w.Config, world.FamilyOf(c.IP), c.IP, out)
+		}
+	}
+}
+
+// TranslatesTo is the address that a NAT row of Hosts is for; false for every other row.
+func TranslatesTo(id plan.RowID) (c world.Claim, is bool) {
+	rest, is := strings.CutPrefix(id.Name, "egressip/")
+	name, rest, _ := strings.Cut(rest, "/")
+	text, _, _ := strings.Cut(rest, "/")
+	ip, err := netip.ParseAddr(text)
+	return world.Claim{EgressIP: name, IP: ip}, is && id.Table == "NAT" && err == nil
+}
