@@ -11,9 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/metrics/metricstest"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovn"
+	"github.com/egret-net/egret/internal/world"
 )
 
 // TestBlockedNeverFalls: a counter that starts again adds to what was counted, and one that cannot be read stays.
@@ -77,5 +80,28 @@ func TestTimedPlanesHoldTheSameTables(t *testing.T) {
 	}
 	if err := plane.Apply(t.Context(), planes, plan.New()); err != nil || strings.Join(told, " ") != "grow shrink" {
 		t.Errorf("told %v, %v", told, err)
+	}
+}
+
+// TestMetricsAreDocumented: the page has all metrics, and all places where packets are blocked.
+func TestMetricsAreDocumented(t *testing.T) {
+	m := NewMetrics()
+	none := func(context.Context, plan.Flow) (uint64, error) { return 0, nil }
+	m.countBlocked(compiletest.Small("n1", world.SharedGateway).Config, none, slog.New(slog.DiscardHandler))
+	metricstest.Documented(t, m.Registry)
+	families, err := m.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := metricstest.Page(t)
+	for _, f := range families {
+		if f.GetName() != "egret_node_blocked_packets_total" {
+			continue
+		}
+		for _, series := range f.GetMetric() {
+			if path := `path="` + series.GetLabel()[0].GetValue() + `"`; !strings.Contains(page, path) {
+				t.Errorf("docs/metrics.md lacks %s", path)
+			}
+		}
 	}
 }
