@@ -31,6 +31,22 @@ func annotated(annotations map[string]string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", ResourceVersion: "7", Annotations: annotations}}
 }
 
+// A node without an agent has the addresses that its kubelet tells of; with one, those that its agent tells of.
+func TestNodeWithoutAgent(t *testing.T) {
+	o := annotated(nil)
+	o.Status.Addresses = []corev1.NodeAddress{
+		{Type: corev1.NodeInternalIP, Address: "172.18.0.9"}, {Type: corev1.NodeHostName, Address: "n1"}, {Type: corev1.NodeExternalIP, Address: "198.51.100.9"},
+		{Type: corev1.NodeInternalIP, Address: "fc00:f853:ccd:e793::9"},
+	}
+	if have := fmt.Sprint(Node(o).HostAddrs); have != "[172.18.0.9 fc00:f853:ccd:e793::9]" {
+		t.Errorf("without: %s", have)
+	}
+	o.Annotations = map[string]string{v1.AnnotationHostCIDRs: `["10.0.0.9/24"]`}
+	if have := fmt.Sprint(Node(o).HostAddrs); have != "[10.0.0.9]" {
+		t.Errorf("with: %s", have)
+	}
+}
+
 func TestNode(t *testing.T) {
 	o := annotated(map[string]string{
 		v1.AnnotationNodeID: "2", v1.AnnotationNodeChassisID: "c1",

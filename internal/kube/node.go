@@ -29,7 +29,21 @@ func Node(o *corev1.Node) *world.Node {
 			n.Problems = append(n.Problems, fmt.Sprintf("annotation %s: %v: remove it, and its writer puts it right", r.annotation, err))
 		}
 	}
+	if len(n.HostAddrs) == 0 {
+		n.HostAddrs = internal(o)
+	}
 	return n
+}
+
+// internal are the addresses that the kubelet tells of: all that is known of a node on which no agent runs, or none yet.
+func internal(o *corev1.Node) []netip.Addr {
+	var out []netip.Addr
+	for _, a := range o.Status.Addresses {
+		if ip, err := netip.ParseAddr(a.Address); err == nil && a.Type == corev1.NodeInternalIP {
+			out = append(out, ip.Unmap())
+		}
+	}
+	return out
 }
 
 func ready(o *corev1.Node) bool {
