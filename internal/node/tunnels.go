@@ -92,6 +92,7 @@ func (e *ears) hear(all []ovs.Tunnel) {
 		}
 	}
 	if quiet := up == 0 && (down > 0 || e.quiet); quiet != e.quiet {
+		e.log.Info("whether any node is heard", "heard", !quiet, "silent", down)
 		e.quiet = quiet
 		e.alone(quiet)
 	}

@@ -52,6 +52,34 @@ func TestLastChange(t *testing.T) {
 	}
 }
 
+// TestAlarms: an alarm counts as the machine's when a core has just stood still for long enough, in one piece or several.
+func TestAlarms(t *testing.T) {
+	raised := alarmsOf([]string{
+		`n1: time=2026-01-01T00:00:10.000Z level=INFO msg="tunnel to another node" node=n2 state=down was=up`,
+		`n1: time=2026-01-01T00:00:11.000Z level=INFO msg="tunnel to another node" node=n2 state=up was=down`,
+		`n3: time=2026-01-01T00:00:20.000Z level=INFO msg="whether any node is heard" heard=false silent=2`,
+		`n3: time=2026-01-01T00:00:21.000Z level=INFO msg="whether any node is heard" heard=true silent=1`,
+	})
+	if len(raised) != 2 || raised[1].Sub(raised[0]) != 10*time.Second {
+		t.Fatalf("raised at %v", raised)
+	}
+	at := func(core int, before, took time.Duration) stall { return stall{core, raised[0].Add(-before), took} }
+	for _, c := range []struct {
+		stalls []stall
+		want   int
+	}{
+		{nil, 2},
+		{[]stall{at(0, 100*time.Millisecond, 160*time.Millisecond)}, 1},
+		{[]stall{at(0, 100*time.Millisecond, 80*time.Millisecond), at(0, 300*time.Millisecond, 80*time.Millisecond)}, 1},
+		{[]stall{at(0, 100*time.Millisecond, 80*time.Millisecond), at(1, 300*time.Millisecond, 80*time.Millisecond)}, 2},
+		{[]stall{at(0, 2*time.Second, time.Second), at(0, -100*time.Millisecond, time.Second)}, 2},
+	} {
+		if have := unexplained(raised, c.stalls); len(have) != c.want {
+			t.Errorf("stalls %v: %d alarms are not explained, want %d", c.stalls, len(have), c.want)
+		}
+	}
+}
+
 // TestConnections: lines of the pod's part become attempts, and what is asked of them is told by when they started.
 func TestConnections(t *testing.T) {
 	c := &ties{held: map[int]netip.Addr{}, broken: map[int]time.Time{}}
