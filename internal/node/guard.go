@@ -51,12 +51,13 @@ type guard struct {
 	ask     func(ctx context.Context, egressIP string) (*world.EgressIP, error) // the API server, and puts the answer into the world
 	silence func() time.Duration                                                // of the API server
 	defend  func(netip.Addr)
-	probe   func(netip.Addr)
+	probe   func(plan.Announcement)
 	log     *slog.Logger
 
 	held      map[netip.Addr]string // announced here; to EgressIP
-	adopted   bool                  // what is held is what a former process left, and the cluster is not known yet
-	shared    map[netip.Addr]bool   // another node says that it holds it, too
+	how       map[netip.Addr]plan.Announcement
+	adopted   bool                // what is held is what a former process left, and the cluster is not known yet
+	shared    map[netip.Addr]bool // another node says that it holds it, too
 	asking    bool
 	waiting   []listen.Claim // for the answer
 	contested map[claimant]*contest
@@ -82,7 +83,7 @@ type contest struct {
 
 func newGuard(self string, do func(Change), log *slog.Logger) *guard {
 	return &guard{
-		self: self, do: do, log: log, held: map[netip.Addr]string{}, contested: map[claimant]*contest{}, defended: map[netip.Addr]time.Time{},
+		self: self, do: do, log: log, held: map[netip.Addr]string{}, how: map[netip.Addr]plan.Announcement{}, contested: map[claimant]*contest{}, defended: map[netip.Addr]time.Time{},
 		yielded: map[world.Claim]bool{},
 	}
 }
@@ -109,7 +110,7 @@ func (g *guard) adopt(rows []plan.RowID, device, mac string) (own map[netip.Addr
 	own, g.adopted = map[netip.Addr]string{}, true
 	for _, r := range rows {
 		if c, is := egressip.TranslatesTo(r); is {
-			own[c.IP], g.held[c.IP] = mac, c.EgressIP
+			own[c.IP], g.held[c.IP], g.how[c.IP] = mac, c.EgressIP, plan.Announcement{Dev: device, IP: c.IP, MAC: mac}
 		}
 	}
 	return own, []string{device}
@@ -119,9 +120,10 @@ func (g *guard) adopt(rows []plan.RowID, device, mac string) (own map[netip.Addr
 func (g *guard) holds(s *plan.State) (own map[netip.Addr]string, devices []string) {
 	own, g.adopted = map[netip.Addr]string{}, false
 	clear(g.held)
+	clear(g.how)
 	for a := range s.Announcements.Rows() {
 		if name, is := strings.CutPrefix(s.Announcements.Owner(a), "egressip/"); is {
-			own[a.IP], g.held[a.IP] = a.MAC, name
+			own[a.IP], g.held[a.IP], g.how[a.IP] = a.MAC, name, a
 			if !slices.Contains(devices, a.Dev) {
 				devices = append(devices, a.Dev)
 			}
@@ -319,9 +321,13 @@ func (g *guard) probeSome() {
 		g.next = ips[probesATick]
 		ips = ips[:probesATick]
 	}
+	var asked []plan.Announcement
+	for _, ip := range ips {
+		asked = append(asked, g.how[ip])
+	}
 	go func() {
-		for _, ip := range ips {
-			g.probe(ip)
+		for _, a := range asked {
+			g.probe(a)
 		}
 	}()
 }

@@ -56,7 +56,11 @@ func startGuardOf(t *testing.T, ip netip.Addr) *watched {
 		return 0
 	}
 	x.defend = func(netip.Addr) { x.defended = append(x.defended, time.Now()) }
-	x.probe = func(netip.Addr) { x.probed++ }
+	x.probe = func(a plan.Announcement) {
+		if a.IP == x.ip && a.Dev != "" && a.MAC != "" {
+			x.probed++
+		}
+	}
 	x.ask = func(context.Context, string) (*world.EgressIP, error) {
 		x.asked++
 		if x.answer != nil {
@@ -228,6 +232,9 @@ func TestGuardAfterRestartWithoutKubernetes(t *testing.T) {
 			t.Fatalf("the news is on its way, and %d flows keep it from answering, asked %d times", mutes(), x.asked)
 		}
 		x.silent, x.answer = true, errors.New("timeout")
+		if after(2 * guardTick); x.probed == 0 {
+			t.Fatal("does not ask the link who has it")
+		}
 		if x.says(successor); mutes() == 0 {
 			t.Fatal("goes on answering")
 		}

@@ -141,7 +141,7 @@ func TestSchedule(t *testing.T) {
 		}
 		p.Defend(netip.MustParseAddr("172.18.0.50"))
 		p.Defend(netip.MustParseAddr("172.18.0.51"))
-		p.Probe(netip.MustParseAddr("172.18.0.50"))
+		p.Probe(announcement("172.18.0.50"))
 		if sent, probed := len(f.Sent()), len(f.Probed()); sent != 9 || probed != 10 {
 			t.Errorf("%d announcements and %d probes, want 9 and 10", sent, probed)
 		}

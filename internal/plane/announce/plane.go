@@ -143,8 +143,8 @@ func (p *Plane) send(a plan.Announcement) error {
 // Defend announces an address now, out of turn (RFC 5227 2.4), and asks who else has it. One that is not announced is left alone.
 func (p *Plane) Defend(ip netip.Addr) { p.each(ip, p.send) }
 
-// Probe asks who else has an address that is announced here.
-func (p *Plane) Probe(ip netip.Addr) { p.each(ip, p.sender.Probe) }
+// Probe asks who else has an address, announced here or not yet.
+func (p *Plane) Probe(a plan.Announcement) { p.tried(a, p.sender.Probe(a)) }
 
 func (p *Plane) each(ip netip.Addr, do func(plan.Announcement) error) {
 	p.mu.Lock()
@@ -153,9 +153,13 @@ func (p *Plane) each(ip netip.Addr, do func(plan.Announcement) error) {
 		if a.IP != ip {
 			continue
 		}
-		if err := do(a); err != nil {
-			p.log.Warn("cannot announce", "ip", a.IP, "dev", a.Dev, "err", err)
-		}
+		p.tried(a, do(a))
+	}
+}
+
+func (p *Plane) tried(a plan.Announcement, err error) {
+	if err != nil {
+		p.log.Warn("cannot announce", "ip", a.IP, "dev", a.Dev, "err", err)
 	}
 }
 
