@@ -90,6 +90,32 @@ func TestFromNothingToReady(t *testing.T) {
 	}
 }
 
+// A link heals: the annotation tells of its network before the node's report takes the fault back. The text of a fault is never out of date.
+func TestLinkHeals(t *testing.T) {
+	const network = "172.19.1.0/24"
+	a := newAPI(time.Millisecond)
+	healed := aNode("n1", 2)
+	healed.Annotations[v1.AnnotationHostCIDRs] = `["172.18.0.2/16","172.19.1.2/24"]`
+	a.putNode(aNode("n1", 2))
+	a.fault("n1", network, "link eth1 is down")
+	a.putEgressIP(anEgressIP("e", 0, "172.19.1.33"))
+	start(t, a)
+	says := func(text string) {
+		t.Helper()
+		eventually(t, "a condition with "+text, "true", func() string {
+			return fmt.Sprint(strings.Contains(a.condition("e", "Assigned").Message, text))
+		})
+	}
+	says("link eth1 is down")
+	a.fault("n1", network, "link eth1 has no carrier")
+	says("link eth1 has no carrier")
+	a.putNode(healed)
+	eventually(t, "subnet", `{"default":["10.244.0.0/24"]}`, func() string { return a.annotation("n1", v1.AnnotationNodeSubnets) })
+	time.Sleep(200 * time.Millisecond) // what the annotation calls for is decided
+	a.hold("n1", nil)
+	eventually(t, "assignment", "n1=172.19.1.33", func() string { return a.assigned("e") })
+}
+
 func TestMoveAndMetrics(t *testing.T) {
 	a, _, m, _ := oneAssigned(t, time.Millisecond, "n1", "n2")
 	a.deleteNode("n1")

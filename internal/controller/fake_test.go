@@ -127,6 +127,12 @@ func (a *api) hold(node string, holds map[string][]string) {
 	a.watch <- func(w *world.World) []world.Touch { return w.SetHolding(h) }
 }
 
+// fault has a node report that one of its networks can host nothing.
+func (a *api) fault(node, network, why string) {
+	h := &world.Holding{Node: node, BootID: "boot", Faults: map[netip.Prefix]string{netip.MustParsePrefix(network): why}}
+	a.watch <- func(w *world.World) []world.Touch { return w.SetHolding(h) }
+}
+
 // begin is the start of every write: it may fail, and it must be of the latest version.
 func (a *api) begin(object, have, want string) error {
 	if err := a.fail(object); err != nil {

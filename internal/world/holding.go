@@ -124,14 +124,14 @@ func (w *World) Own() *Holding { return w.own }
 func (w *World) SetHolding(h *Holding) []Touch {
 	old := w.holdings[h.Node]
 	w.holdings[h.Node] = h
-	return append(holdersTouched(old, h), w.hostsTouched(h.Node, old, h)...)
+	return slices.Concat(holdersTouched(old, h), w.hostsTouched(h.Node, old, h), faultsTouched(h.Node, old, h))
 }
 
 // DelHolding removes what a node said.
 func (w *World) DelHolding(node string) []Touch {
 	old := w.holdings[node]
 	delete(w.holdings, node)
-	return append(holdersTouched(old, nil), w.hostsTouched(node, old, nil)...)
+	return slices.Concat(holdersTouched(old, nil), w.hostsTouched(node, old, nil), faultsTouched(node, old, nil))
 }
 
 // Holding is what a node says it holds, or nil. It does not record.
@@ -148,6 +148,19 @@ func (w *World) Problem(node, egressIP string) string {
 		return p
 	}
 	return h.Problems[""]
+}
+
+// Faults are a node's networks that can host nothing, in its own words.
+func (w *World) Faults(node string) map[netip.Prefix]string {
+	w.saw(KindFaults, node)
+	return w.holdings[node].faults()
+}
+
+func (h *Holding) faults() map[netip.Prefix]string {
+	if h == nil {
+		return nil
+	}
+	return h.Faults
 }
 
 // Conflicts are the addresses of an EgressIP that a node holds and another machine says it has, by that node's word.
@@ -198,4 +211,12 @@ func holdersTouched(old, new *Holding) []Touch {
 func (h *Holding) saysAlike(o *Holding, egressIP string) bool {
 	return h.BootID == o.BootID && slices.Equal(h.Holds[egressIP], o.Holds[egressIP]) && h.Problems[egressIP] == o.Problems[egressIP] &&
 		slices.Equal(h.Conflicts[egressIP], o.Conflicts[egressIP])
+}
+
+// faultsTouched follows a change of what a node says of its networks. Its annotation may say the same earlier, or later.
+func faultsTouched(node string, old, new *Holding) []Touch {
+	if maps.Equal(old.faults(), new.faults()) {
+		return nil
+	}
+	return []Touch{{KindFaults, node}}
 }

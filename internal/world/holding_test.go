@@ -33,6 +33,22 @@ func TestRebootedNodeHoldsNothing(t *testing.T) {
 	}
 }
 
+// TestFaultsAreTouched: another fault, another text for it, and its end are news.
+func TestFaultsAreTouched(t *testing.T) {
+	w := world.New("", &world.Config{})
+	for _, faults := range []map[netip.Prefix]string{
+		{netip.MustParsePrefix("172.19.1.0/24"): "link eth1 is down"}, {netip.MustParsePrefix("172.19.1.0/24"): "link eth1 has no carrier"}, nil,
+	} {
+		said := &world.Holding{Node: "n2", BootID: "one", Faults: faults}
+		if got := w.SetHolding(said); !slices.Equal(got, []world.Touch{{Kind: world.KindFaults, Key: "n2"}}) {
+			t.Errorf("%v touched %v", faults, got)
+		}
+		if got := w.SetHolding(said); got != nil {
+			t.Errorf("the same again touched %v", got)
+		}
+	}
+}
+
 // TestOwnWordCounts: what this node knows of itself is true whatever Kubernetes says of it, but not after a reboot.
 func TestOwnWordCounts(t *testing.T) {
 	ip := netip.MustParseAddr("172.18.0.33")

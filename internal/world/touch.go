@@ -28,6 +28,7 @@ const (
 	KindHolders     // the nodes that hold addresses of one EgressIP
 	KindYielded     // what this node has given way for
 	KindHosts       // whether one node hosts egress IPs
+	KindFaults      // what one node says of its networks that can host nothing
 	KindTunnel      // what is heard from one node
 	KindAttachments
 	KindAttachment

@@ -20,12 +20,9 @@ type longest struct{ primary, secondary map[netip.Prefix]bool }
 
 // addSubnets notes a node's.
 func (a *assigner) addSubnets(n *world.Node) {
-	s := subnets{all: n.Networks()}
+	s := subnets{all: n.Networks(), faults: a.w.Faults(n.Name)}
 	for _, p := range n.Primary {
 		s.primary = append(s.primary, p.Masked())
-	}
-	if h := a.w.Holding(n.Name); h != nil {
-		s.faults = h.Faults
 	}
 	a.subnets[n.Name] = s
 	if _, labelled := n.Labels[AssignableLabel]; !labelled {
