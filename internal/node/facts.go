@@ -36,7 +36,7 @@ func hostFacts(h route.Host, c *world.Config) *world.Host {
 	slices.SortFunc(out.Primary, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
 	slices.SortFunc(out.Addrs, netip.Addr.Compare)
 	for _, v6 := range []bool{false, true} {
-		if r, ok := h.Default(v6); ok && gateway(r.Dev) && r.Via.IsValid() {
+		if r, ok := h.Default(v6); ok && gateway(r.Dev) && r.Via.IsValid() && r.Via.Is6() == v6 {
 			out.Gateways = append(out.Gateways, r.Via)
 		}
 	}

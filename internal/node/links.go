@@ -70,7 +70,7 @@ func routesBy(h route.Host, l route.Link) []world.LinkRoute {
 			continue
 		}
 		if n := len(out); n == 0 || out[n-1].Dst != r.Dst {
-			out = append(out, world.LinkRoute{Dst: r.Dst, Via: r.Via, MTU: r.MTU})
+			out = append(out, world.LinkRoute{Dst: r.Dst, Via: r.Via, MTU: r.MTU, OnLink: r.OnLink})
 		}
 	}
 	return out

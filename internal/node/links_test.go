@@ -34,6 +34,7 @@ func found() route.Host {
 			{Table: main, Dst: prefix("0.0.0.0/0"), Via: netip.MustParseAddr("172.18.0.1"), Dev: "breth0"},
 			{Table: main, Dst: prefix("10.9.0.0/16"), Via: netip.MustParseAddr("172.19.1.8"), Dev: "eth1", Metric: 10},
 			{Table: main, Dst: prefix("10.9.0.0/16"), Via: netip.MustParseAddr("172.19.1.9"), Dev: "eth1", Metric: 20},
+			{Table: main, Dst: prefix("10.10.0.0/16"), Via: netip.MustParseAddr("203.0.113.1"), Dev: "eth1", OnLink: true},
 			{Table: main, Dst: prefix("172.19.1.0/24"), Dev: "eth1"}, {Table: main, Dst: prefix("fe80::/64"), Dev: "eth1"},
 			{Table: 1003, Dst: prefix("172.19.1.0/24"), Dev: "eth1", Ours: true},
 		},
@@ -59,11 +60,22 @@ func TestSecondaryLinks(t *testing.T) {
 		have += fmt.Sprintf("%s %d %v vrf=%s %v\n", l.Name, l.Index, l.Addrs, l.VRF, l.Routes)
 	}
 	want := `bond0 6 [172.22.0.2/24] vrf= []
-eth1 3 [172.19.1.2/24 172.19.1.60/32 fc00:1::2/64] vrf= [{10.9.0.0/16 172.19.1.8 0} {172.19.1.0/24 invalid IP 0}]
-eth2 4 [172.20.0.2/24] vrf=blue [{0.0.0.0/0 172.20.0.1 0} {172.20.0.0/24 invalid IP 0}]
+eth1 3 [172.19.1.2/24 172.19.1.60/32 fc00:1::2/64] vrf= [{10.9.0.0/16 172.19.1.8 0 false} {10.10.0.0/16 203.0.113.1 0 true} {172.19.1.0/24 invalid IP 0 false}]
+eth2 4 [172.20.0.2/24] vrf=blue [{0.0.0.0/0 172.20.0.1 0 false} {172.20.0.0/24 invalid IP 0 false}]
 `
 	if have != want {
 		t.Errorf("links\n%swant\n%s", have, want)
+	}
+}
+
+// A gateway is one of its family: the logical router has no IPv4 route by an IPv6 one.
+func TestGatewaysAreOfTheirFamily(t *testing.T) {
+	byIPv6 := func(h *route.Host) { h.Routes[2].Via = netip.MustParseAddr("fe80::1") }
+	if have := facts(t, byIPv6).Gateways; len(have) > 0 {
+		t.Errorf("gateways %v", have)
+	}
+	if have := facts(t, nil).Gateways; len(have) != 1 {
+		t.Errorf("gateways %v", have)
 	}
 }
 

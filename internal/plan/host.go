@@ -34,12 +34,14 @@ type RouteKey struct {
 	Dst   netip.Prefix
 }
 
-// Route is a unicast route's target. Via may be zero: on link. Src is the preferred source, or zero.
+// Route is a unicast route's target. Via may be zero: on link; an IPv4 route's may be of IPv6. Src is the preferred source, or zero.
 type Route struct {
 	Dev string
 	Via netip.Addr
 	Src netip.Addr
 	MTU int
+	// OnLink: Via is reached by Dev, though no route says so.
+	OnLink bool
 }
 
 // Rule is one policy routing rule. Src and Dst may be zero: any. Mark 0 with Mask 0 is any.

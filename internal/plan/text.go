@@ -126,7 +126,7 @@ func (a AddrSpec) String() string {
 func (k RouteKey) String() string { return fmt.Sprintf("table %d %s", k.Table, k.Dst) }
 
 func (r Route) String() string {
-	return pairs("dev", r.Dev, "via", addrText(r.Via), "src", addrText(r.Src), "mtu", number(r.MTU))
+	return pairs("dev", r.Dev, "via", addrText(r.Via), "src", addrText(r.Src), "mtu", number(r.MTU)) + flag(r.OnLink, " onlink")
 }
 
 func (r Rule) String() string {

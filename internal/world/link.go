@@ -20,11 +20,13 @@ type Link struct {
 	Fault [2]string
 }
 
-// LinkRoute is a route by a link. Via may be zero: on link.
+// LinkRoute is a route by a link. Via may be zero: on link; an IPv4 route's may be of IPv6.
 type LinkRoute struct {
 	Dst netip.Prefix
 	Via netip.Addr
 	MTU int // 0: the link's
+	// OnLink: Via is on the link, though no route says so.
+	OnLink bool
 }
 
 func (l Link) equal(o Link) bool {

@@ -36,7 +36,7 @@ func (k kernel) route() {
 	plan.Claim(&k.out.Routes, plan.RouteKey{Table: table, Dst: everywhere}, plan.Route{Dev: k.link.Name})
 	for _, r := range k.link.Routes {
 		if world.FamilyOf(r.Dst.Addr()) == k.family {
-			plan.Claim(&k.out.Routes, plan.RouteKey{Table: table, Dst: r.Dst}, plan.Route{Dev: k.link.Name, Via: r.Via, MTU: r.MTU})
+			plan.Claim(&k.out.Routes, plan.RouteKey{Table: table, Dst: r.Dst}, plan.Route{Dev: k.link.Name, Via: r.Via, MTU: r.MTU, OnLink: r.OnLink})
 		}
 	}
 	if k.family == world.V4 {

@@ -38,10 +38,12 @@ func has(lines []string, text string) bool {
 func TestLinkInVRF(t *testing.T) {
 	lines := hosting("e0", func(h *world.Host) {
 		h.Links[0].VRF = "blue"
-		h.Links[0].Routes = []world.LinkRoute{{Dst: netip.MustParsePrefix("0.0.0.0/0"), Via: netip.MustParseAddr("172.19.1.254")}, {Dst: netip.MustParsePrefix("172.19.1.0/24")}}
+		h.Links[0].Routes = []world.LinkRoute{{Dst: netip.MustParsePrefix("0.0.0.0/0"), Via: netip.MustParseAddr("172.19.1.254")}, {Dst: netip.MustParsePrefix("172.19.1.0/24")},
+			{Dst: netip.MustParsePrefix("198.51.100.0/24"), Via: netip.MustParseAddr("203.0.113.1"), OnLink: true}}
 	})
 	for _, want := range []string{
 		"route table 1003 0.0.0.0/0 dev=eth1 via=172.19.1.254", "route table 1003 172.19.1.0/24 dev=eth1", "route table 1003 ::/0 dev=eth1",
+		"route table 1003 198.51.100.0/24 dev=eth1 via=203.0.113.1 onlink",
 		"rule v4 999: to 10.244.0.0/16 fwmark 0xe000003/0xffffffff lookup 254", "rule v6 999: to fd00:10:244::/48 fwmark 0xe000003/0xffffffff lookup 254",
 		"rule v6 6000: from fd00:10:244::/48 fwmark 0xe000003/0xffffffff lookup 1003",
 		"addr eth1 fc00:f853:cce::50/128 nodad preferred_lft=0", "addr eth1 172.19.1.50/32 preferred_lft=0",

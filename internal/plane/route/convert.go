@@ -33,6 +33,16 @@ func fromIP(ip net.IP) netip.Addr {
 	return a.Unmap()
 }
 
+// nextHop is a gateway of the route's own family, or of the other one (RTA_VIA, RFC 5549); the zero Addr for none.
+func nextHop(gw net.IP, via netlink.Destination) netip.Addr {
+	if v, ok := via.(*netlink.Via); ok {
+		return fromIP(v.Addr)
+	}
+	return fromIP(gw)
+}
+
+func onLink(flags int) bool { return flags&int(netlink.FLAG_ONLINK) != 0 }
+
 func defaultPrefix(family int) netip.Prefix {
 	if family == netlink.FAMILY_V6 {
 		return netip.PrefixFrom(netip.IPv6Unspecified(), 0)

@@ -95,7 +95,7 @@ func (f fakeStack) putRoute(k plan.RouteKey, r plan.Route, there bool) error {
 	if _, held := f.Routes[k]; held && !there {
 		return unix.EEXIST
 	}
-	if r.Via.IsValid() && !f.onLink(r) {
+	if r.Via.IsValid() && !r.OnLink && !f.onLink(r) {
 		return unix.ENETUNREACH
 	}
 	f.Routes[k] = FakeRoute{r, true}

@@ -54,12 +54,13 @@ type Address struct {
 type Route struct {
 	Table  int
 	Dst    netip.Prefix
-	Via    netip.Addr // zero: on link
+	Via    netip.Addr // zero: on link; an IPv4 route's may be of IPv6
 	Dev    string
 	Src    netip.Addr
 	Metric int
 	MTU    int  // 0: the link's
 	Ours   bool // carries Protocol
+	OnLink bool // Via is reached by Dev, though no route says so
 }
 
 // Default is the main table's default route of that family with the least metric.
@@ -186,6 +187,7 @@ func forwards(ip, link string) bool {
 	return err == nil && strings.TrimSpace(string(b)) == "1"
 }
 
+// hostRoutes leaves out next hops that put packets into a tunnel of the route's own (encap): a Route does not say which.
 func hostRoutes(routes []netlink.Route, name map[int]string) []Route {
 	var all []Route
 	for _, r := range routes {
@@ -196,13 +198,12 @@ func hostRoutes(routes []netlink.Route, name map[int]string) []Route {
 		if !ok {
 			dst = defaultPrefix(r.Family)
 		}
-		m := Route{r.Table, dst, fromIP(r.Gw), name[r.LinkIndex], fromIP(r.Src), r.Priority, r.MTU, int(r.Protocol) == Protocol}
-		if len(r.MultiPath) == 0 {
-			all = append(all, m)
-		}
-		for _, hop := range r.MultiPath {
-			m.Via, m.Dev = fromIP(hop.Gw), name[hop.LinkIndex]
-			all = append(all, m)
+		m := Route{Table: r.Table, Dst: dst, Src: fromIP(r.Src), Metric: r.Priority, MTU: r.MTU, Ours: int(r.Protocol) == Protocol}
+		for _, hop := range nextHops(r) {
+			m.Via, m.Dev, m.OnLink = nextHop(hop.Gw, hop.Via), name[hop.LinkIndex], onLink(hop.Flags)
+			if hop.Encap == nil {
+				all = append(all, m)
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b Route) int {
@@ -210,4 +211,11 @@ func hostRoutes(routes []netlink.Route, name map[int]string) []Route {
 			cmp.Compare(a.Dev, b.Dev), a.Via.Compare(b.Via))
 	})
 	return all
+}
+
+func nextHops(r netlink.Route) []*netlink.NexthopInfo {
+	if len(r.MultiPath) > 0 {
+		return r.MultiPath
+	}
+	return []*netlink.NexthopInfo{{LinkIndex: r.LinkIndex, Gw: r.Gw, Via: r.Via, Flags: r.Flags, Encap: r.Encap}}
 }

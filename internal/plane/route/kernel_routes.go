@@ -31,9 +31,9 @@ func (k *kernel) heldRoute(family int, r netlink.Route) heldRoute {
 	}
 	return heldRoute{
 		key:    plan.RouteKey{Table: r.Table, Dst: dst},
-		route:  plan.Route{Dev: k.name[r.LinkIndex], Via: fromIP(r.Gw), Src: fromIP(r.Src), MTU: r.MTU},
+		route:  plan.Route{Dev: k.name[r.LinkIndex], Via: nextHop(r.Gw, r.Via), Src: fromIP(r.Src), MTU: r.MTU, OnLink: onLink(r.Flags)},
 		metric: r.Priority, ours: int(r.Protocol) == Protocol,
-		plain: r.Type == unix.RTN_UNICAST && len(r.MultiPath) == 0 && r.Tos == 0 && r.Encap == nil && r.Via == nil,
+		plain: r.Type == unix.RTN_UNICAST && len(r.MultiPath) == 0 && r.Tos == 0 && r.Encap == nil,
 	}
 }
 
@@ -50,10 +50,16 @@ func (k *kernel) netlinkRoute(key plan.RouteKey, r plan.Route) *netlink.Route {
 		Table: key.Table, Dst: toIPNet(key.Dst), LinkIndex: k.index[r.Dev], MTU: r.MTU,
 		Priority: ourMetric(key), Protocol: Protocol, Type: unix.RTN_UNICAST,
 	}
-	if r.Via.IsValid() {
+	switch v4 := key.Dst.Addr().Is4(); {
+	case v4 && r.Via.Is6():
+		route.Via = &netlink.Via{AddrFamily: netlink.FAMILY_V6, Addr: r.Via.AsSlice()}
+	case r.Via.IsValid():
 		route.Gw = r.Via.AsSlice()
-	} else if key.Dst.Addr().Is4() {
+	case v4:
 		route.Scope = netlink.SCOPE_LINK
+	}
+	if r.OnLink {
+		route.Flags = int(netlink.FLAG_ONLINK)
 	}
 	if r.Src.IsValid() {
 		route.Src = r.Src.AsSlice()

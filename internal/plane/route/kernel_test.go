@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -256,6 +257,34 @@ func TestReadHost(t *testing.T) {
 	notGlobal := cmpopts.IgnoreSliceElements(func(a Address) bool { return a.Dev != "br0" || a.Prefix.Addr().IsLinkLocalUnicast() })
 	if d := cmp.Diff(wantAddr, h.Addrs, notGlobal, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); d != "" {
 		t.Errorf("addresses (-want +have):\n%s", d)
+	}
+}
+
+// A route that is copied as it was read is the same: also one by a gateway that no route leads to, or that is of the other family. One into a tunnel of
+// its own is none of ours.
+func TestRoutesAreCopiedWhole(t *testing.T) {
+	newHost(t)
+	ip(t, "link set br0 up")
+	ip(t, "addr add 10.1.0.1/24 dev br0")
+	ip(t, "route add default via 203.0.113.1 dev br0 onlink")
+	ip(t, "route add 10.8.0.0/16 via inet6 fe80::8 dev br0")
+	ip(t, "route add 10.9.0.0/16 nexthop via 203.0.113.2 dev br0 onlink nexthop via inet6 fe80::9 dev br0")
+	ip(t, "-6 route add 2001:db8:1::/48 via 2001:db8::1 dev br0 onlink")
+	_ = exec.Command("ip", strings.Fields("-6 route add 2001:db8:2::/48 encap seg6 mode encap segs 2001:db8::2 dev br0")...).Run() // not on every kernel
+	h, err := ReadHost(t.Context())
+	fatal(t, err)
+	routes := map[plan.RouteKey]plan.Route{}
+	for _, r := range h.Routes {
+		if k := (plan.RouteKey{Table: 1003, Dst: r.Dst}); r.Dst.Addr().IsGlobalUnicast() || r.Dst.Bits() == 0 {
+			routes[k] = plan.Route{Dev: r.Dev, Via: r.Via, MTU: r.MTU, OnLink: r.OnLink}
+		}
+	}
+	fatal(t, apply(t, open(t), state(map[string]*plan.Rows{"copy": {Routes: routes}})))
+	wantIP(t, "route show table 1003", "default via 203.0.113.1 dev br0 proto 69 onlink", "10.8.0.0/16 via inet6 fe80::8 dev br0 proto 69",
+		"10.9.0.0/16 via inet6 fe80::9 dev br0 proto 69", "10.1.0.0/24 dev br0 proto 69 scope link")
+	wantIP(t, "-6 route show table 1003", "2001:db8:1::/48 via 2001:db8::1 dev br0 proto 69 metric 1024 onlink")
+	if out := ip(t, "-6 route show table 1003"); strings.Contains(out, "2001:db8:2::/48") {
+		t.Errorf("a route into a tunnel is copied:\n%s", out)
 	}
 }
 

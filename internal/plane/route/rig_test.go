@@ -221,6 +221,9 @@ func rowsA() *plan.Rows {
 			routeKey(1007, "::/0"):           {Dev: "br0", Via: gw6},
 			routeKey(1007, "fd00:9::/64"):    {Dev: "br0", Via: gw6, MTU: 1400},
 			routeKey(254, "fd00:8::/64"):     {Dev: "br0"},
+			routeKey(1008, "10.7.0.0/16"):    {Dev: "br0", Via: netip.MustParseAddr("203.0.113.1"), OnLink: true},
+			routeKey(1008, "10.8.0.0/16"):    {Dev: "br0", Via: netip.MustParseAddr("fe80::8")},
+			routeKey(1008, "fd00:7::/64"):    {Dev: "br0", Via: netip.MustParseAddr("2001:db8::1"), OnLink: true},
 		},
 		Rules: map[plan.Rule]plan.None{
 			{Priority: 6000, Table: 1007, Mark: 0xe000007, Mask: 0xffffffff, Src: netip.MustParsePrefix("10.244.0.0/16")}:              {},
@@ -234,7 +237,7 @@ func rowsA() *plan.Rows {
 func stateA() *plan.State { return state(map[string]*plan.Rows{"a": rowsA()}) }
 
 func stateB() *plan.State {
-	r := rowsA()
+	r, gw := rowsA(), netip.MustParseAddr("10.1.0.254")
 	delete(r.Addrs, addr("10.2.0.1/24"))
 	delete(r.Addrs, addr("fd00:77::7/128"))
 	r.Addrs[addr("192.0.2.77/32")] = plan.AddrSpec{}
@@ -245,6 +248,8 @@ func stateB() *plan.State {
 	delete(r.Routes, routeKey(1007, "fd00:9::/64"))
 	delete(r.Routes, routeKey(1007, "0.0.0.0/0"))
 	r.Routes[routeKey(1008, "0.0.0.0/0")] = plan.Route{Dev: "br0"}
+	r.Routes[routeKey(1008, "10.7.0.0/16")] = plan.Route{Dev: "br0", Via: netip.MustParseAddr("fe80::7"), OnLink: true}
+	r.Routes[routeKey(1008, "10.8.0.0/16")] = plan.Route{Dev: "br0", Via: gw, OnLink: true}
 	delete(r.Rules, plan.Rule{Priority: 30, Table: 7, Dst: netip.MustParsePrefix("10.96.0.0/16")})
 	r.Rules[plan.Rule{Priority: 30, Table: 8, Dst: netip.MustParsePrefix("10.96.0.0/16")}] = plan.None{}
 	return state(map[string]*plan.Rows{"a": r})
