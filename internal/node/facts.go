@@ -19,7 +19,7 @@ func hostFacts(h route.Host, c *world.Config) *world.Host {
 	}
 	gateway := func(dev string) bool { return dev == c.Bridge || dev == c.UplinkInterface }
 	out := &world.Host{UplinkMAC: link.MAC, MTU: link.MTU}
-	out.Links = secondaryLinks(h, gateway)
+	out.Links = secondaryLinks(h, c, gateway)
 	for _, a := range h.Addrs {
 		if !countsAsHost(h, a) {
 			continue

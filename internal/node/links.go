@@ -1,7 +1,6 @@
 package node
 
 import (
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -13,7 +12,7 @@ import (
 
 // secondaryLinks are the links that egress IPs can be on beside the primary network: ordinary ones with a global address of their own. Ports of
 // OVS, VRF devices, and ports of bridges and bonds are none.
-func secondaryLinks(h route.Host, gateway func(dev string) bool) []world.Link {
+func secondaryLinks(h route.Host, c *world.Config, gateway func(dev string) bool) []world.Link {
 	var out []world.Link
 	for _, l := range h.Links {
 		master, enslaved := h.Link(l.Master)
@@ -25,7 +24,7 @@ func secondaryLinks(h route.Host, gateway func(dev string) bool) []world.Link {
 		case enslaved && master.Kind != "vrf":
 			continue
 		}
-		link := world.Link{Name: l.Name, Index: l.Index, MAC: l.MAC, VRF: l.Master, Addrs: ownAddrs(h, l.Name), Fault: faults(l, master, enslaved)}
+		link := world.Link{Name: l.Name, Index: l.Index, MAC: l.MAC, VRF: l.Master, Addrs: ownAddrs(h, l.Name), Fault: faults(h, c, l)}
 		if len(link.Addrs) > 0 {
 			link.Routes = routesBy(h, l)
 			out = append(out, link)
@@ -40,24 +39,6 @@ func ownAddrs(h route.Host, dev string) []netip.Prefix {
 		if a.Dev == dev && countsAsHost(h, a) && !a.Tentative {
 			out = append(out, a.Prefix)
 		}
-	}
-	return out
-}
-
-// faults are what seed egress-ip.md asks of a link and this one does not have.
-func faults(l, vrf route.Link, enslaved bool) [2]string {
-	var both string
-	switch {
-	case !l.Up:
-		both = fmt.Sprintf("link %[1]s is down: ip link set %[1]s up", l.Name)
-	case !l.Carrier:
-		both = fmt.Sprintf("link %s has no carrier: look at its cable, or at what it is plugged into", l.Name)
-	case enslaved && !vrf.Up:
-		both = fmt.Sprintf("VRF %[1]s of link %[2]s is down: ip link set %[1]s up", vrf.Name, l.Name)
-	}
-	out := [2]string{both, both}
-	if both == "" && !l.Forwards {
-		out[world.V4] = fmt.Sprintf("link %[1]s does not forward IPv4, so that no reply would reach a pod: sysctl -w net.ipv4.conf.%[1]s.forwarding=1", l.Name)
 	}
 	return out
 }

@@ -67,7 +67,8 @@ func (s second) on(node int, command string) string {
 // restore gives a node's link what a test may have taken: a test must not leave a broken node to the next one.
 func (s second) restore(node int) {
 	m := s.c.nodes[node]
-	commands := []string{"ip link set " + link + " up", "echo 1 > /proc/sys/net/ipv4/conf/" + link + "/forwarding", "echo 0 > /proc/sys/net/ipv4/conf/" + link + "/rp_filter"}
+	commands := []string{"ip link set " + link + " up", "echo 1 > /proc/sys/net/ipv4/conf/" + link + "/forwarding", "echo 0 > /proc/sys/net/ipv4/conf/" + link + "/rp_filter",
+		"ip rule del pref 5000", "ip -6 rule del pref 5000"}
 	for _, ip := range m.Secondary[0] {
 		commands = append(commands, fmt.Sprintf("ip addr replace %s dev %s nodad", prefixed(ip), link))
 	}
@@ -282,6 +283,7 @@ func TestSecondaryFaults(t *testing.T) {
 		{"Forwarding", "echo 0 > /proc/sys/net/ipv4/conf/eth1/forwarding", "sysctl -w net.ipv4.conf.eth1.forwarding=1", "echo 1 > /proc/sys/net/ipv4/conf/eth1/forwarding"},
 		{"AddressRemoved", "for a in $(ip -o addr show dev eth1 scope global | grep -v 'proto 0x45\\|deprecated' | awk '{print $4}'); do ip addr del $a dev eth1; done",
 			nowhere, ""},
+		{"Rule", "ip rule add pref 5000 lookup main; ip -6 rule add pref 5000 lookup main", "give it a priority above 6000", "ip rule del pref 5000; ip -6 rule del pref 5000"},
 	} {
 		if f.name == "Forwarding" && !s.ips[0].Is4() {
 			continue // IPv6 has one setting for all links: see forwardingOfAll

@@ -25,19 +25,24 @@ const (
 // GuardChain is the chain whose rules drop and count what would leave by a link, or past it, with another source than an egress IP of its.
 const GuardChain = "egress-ip-guard"
 
-// Priorities of policy routing rules: the seed's, and one before the kernel's own rule for VRFs (1000).
+// RuleEgressIP is the priority of the rule that leads packets of pods to a link's own table: the seed's.
+const RuleEgressIP = 6000
+
+// Priorities of other policy routing rules: the seed's, and one before the kernel's own rule for VRFs (1000).
 const (
-	ruleEgressIP = 6000
-	ruleNodeIP   = 5999
-	ruleVRF      = 999
-	mainTable    = 254
-	everyBit     = 0xffffffff
+	ruleNodeIP = 5999
+	ruleVRF    = 999
+	mainTable  = 254
+	everyBit   = 0xffffffff
 )
 
 // routingTable is the table of a link's routes, by the link's index.
 func routingTable(l *world.Link) int { return 1000 + l.Index }
 
-func linkMark(l *world.Link) uint32 { return plan.MarkEgressLink | uint32(l.Index) }
+func linkMark(l *world.Link) uint32 { return LinkMark(l.Index) }
+
+// LinkMark is the mark of packets of pods that are to leave by the link of that index.
+func LinkMark(index int) uint32 { return plan.MarkEgressLink | uint32(index) }
 
 // remotePods is the set of pods of other nodes, in OVN. Two policies of one priority and one match act in an undefined order: it has nothing in
 // common with localPods.

@@ -26,7 +26,7 @@ func (k kernel) route() {
 		plan.Claim(&k.out.Rules, r, plan.None{})
 	}
 	for _, c := range k.config.Cluster(k.family) {
-		rule(plan.Rule{Priority: ruleEgressIP, Table: table, Mark: linkMark(k.link), Src: c})
+		rule(plan.Rule{Priority: RuleEgressIP, Table: table, Mark: linkMark(k.link), Src: c})
 		if k.link.VRF != "" { // the VRF's own rule would look for the pod in the VRF's table
 			rule(plan.Rule{Priority: ruleVRF, Table: mainTable, Mark: linkMark(k.link), Dst: c})
 		}

@@ -288,6 +288,34 @@ func TestRoutesAreCopiedWhole(t *testing.T) {
 	}
 }
 
+// Rules are read in the kernel's order, ours among them, with what they ask for.
+func TestReadHostRules(t *testing.T) {
+	newHost(t)
+	ip(t, "rule add pref 6000 from 10.0.0.0/8 iif br0 lookup 77")
+	ip(t, "rule add pref 300 not from 10.1.0.0/16 to 10.2.0.0/16 fwmark 5/7 oif br0 lookup main suppress_prefixlength 0")
+	ip(t, "rule add pref 400 goto 7000")
+	ip(t, "rule add pref 500 blackhole from 10.3.0.0/16")
+	ip(t, "rule add pref 600 uidrange 1000-1000 lookup 78")
+	fatal(t, apply(t, open(t), state(map[string]*plan.Rows{"o": {Rules: map[plan.Rule]plan.None{{Priority: 6000, Table: 1007, Mark: 7, Mask: 0xff}: {}}}})))
+	ip(t, "rule add pref 6000 lookup 79")
+	ip(t, "-6 rule add pref 700 from fd00::/8 lookup 80")
+	h, err := ReadHost(t.Context())
+	fatal(t, err)
+	p := netip.MustParsePrefix
+	want := []Rule{
+		{Table: 255},
+		{Priority: 300, Not: true, Src: p("10.1.0.0/16"), Dst: p("10.2.0.0/16"), Mark: 5, Mask: 7, Oif: "br0", Table: 254, Shortest: 1},
+		{Priority: 400, Goto: 7000},
+		{Priority: 500, Src: p("10.3.0.0/16")},
+		{Priority: 6000, Src: p("10.0.0.0/8"), Iif: "br0", Table: 77}, {Priority: 6000, Mark: 7, Mask: 0xff, Table: 1007, Ours: true}, {Priority: 6000, Table: 79},
+		{Priority: 32766, Table: 254}, {Priority: 32767, Table: 253},
+		{V6: true, Table: 255}, {V6: true, Priority: 700, Src: p("fd00::/8"), Table: 80}, {V6: true, Priority: 32766, Table: 254},
+	}
+	if d := cmp.Diff(want, h.Rules, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); d != "" {
+		t.Errorf("rules (-want +have):\n%s", d)
+	}
+}
+
 // A user's link that is down stays down: its addresses of ours are for others to use.
 func TestDeprecatedAddressesRaiseNoLink(t *testing.T) {
 	newHost(t)
