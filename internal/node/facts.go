@@ -3,7 +3,6 @@ package node
 import (
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/plane/route"
@@ -21,7 +20,7 @@ func hostFacts(h route.Host, c *world.Config) *world.Host {
 	out := &world.Host{UplinkMAC: link.MAC, MTU: link.MTU}
 	out.Links = secondaryLinks(h, c, gateway)
 	for _, a := range h.Addrs {
-		if !countsAsHost(h, a) {
+		if !countsAsHost(a) {
 			continue
 		}
 		ip := a.Prefix.Addr()
@@ -43,12 +42,14 @@ func hostFacts(h route.Host, c *world.Config) *world.Host {
 	return out
 }
 
-// countsAsHost leaves out what is not the host's own: the management port, OVS' bridges, what we added, what is valid on its link only.
-func countsAsHost(h route.Host, a route.Address) bool {
+// countsAsHost leaves out what is not the host's own: the management port, our own bridges, what we added, what is valid on its link only.
+func countsAsHost(a route.Address) bool {
+	switch a.Dev {
+	case world.ManagementPort, world.IntegrationBridge, world.LivenessBridge:
+		return false
+	}
 	ip := a.Prefix.Addr()
-	l, _ := h.Link(a.Dev)
-	ovs := strings.HasPrefix(a.Dev, "br-") && l.Kind != "bridge"
-	return !a.Ours && a.Dev != world.ManagementPort && !ovs && ip.IsGlobalUnicast() && !ip.IsLinkLocalUnicast()
+	return !a.Ours && ip.IsGlobalUnicast() && !ip.IsLinkLocalUnicast()
 }
 
 // published is what the others must know of this host.

@@ -36,7 +36,7 @@ func secondaryLinks(h route.Host, c *world.Config, gateway func(dev string) bool
 func ownAddrs(h route.Host, dev string) []netip.Prefix {
 	var out []netip.Prefix
 	for _, a := range h.Addrs {
-		if a.Dev == dev && countsAsHost(h, a) && !a.Tentative {
+		if a.Dev == dev && countsAsHost(a) && !a.Tentative {
 			out = append(out, a.Prefix)
 		}
 	}

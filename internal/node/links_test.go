@@ -3,6 +3,8 @@ package node
 import (
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
@@ -65,6 +67,20 @@ eth2 4 [172.20.0.2/24] vrf=blue [{0.0.0.0/0 172.20.0.1 0 false} {172.20.0.0/24 i
 `
 	if have != want {
 		t.Errorf("links\n%swant\n%s", have, want)
+	}
+}
+
+// Only our own bridges' addresses are not the host's: others may have names like them.
+func TestOthersDevicesNamedLikeBridges(t *testing.T) {
+	h := facts(t, func(h *route.Host) {
+		vlan := h.Links[5]
+		vlan.Name, vlan.Index, vlan.Kind = "br-mgmt.10", 20, "vlan"
+		h.Links = slices.Insert(h.Links, 3, vlan)
+		h.Addrs = append(h.Addrs, route.Address{Dev: "br-int", Prefix: prefix("172.24.0.2/24")}, route.Address{Dev: "br-egret-bfd", Prefix: prefix("172.24.1.2/24")},
+			route.Address{Dev: "br-mgmt.10", Prefix: prefix("172.24.2.2/24")}, route.Address{Dev: "br-storage", Prefix: prefix("172.24.3.2/24")})
+	})
+	if have, want := fmt.Sprint(h.CIDRs()), "172.23.0.2/32 172.24.2.2/24 172.24.3.2/32 fc00:1::2/64]"; !strings.HasSuffix(have, want) {
+		t.Errorf("have %s\nwant %s", have, want)
 	}
 }
 
