@@ -111,11 +111,12 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	if n.ChassisID == "" {
 		a.annotations.forget()
 	}
-	if faultsKnown(w.Holding(a.self), h) {
+	faults := networkFaults(w, n, h)
+	if faultsKnown(w.Holding(a.self), faults) {
 		a.annotations.put(published(a.self, h, n, a.config))
 	}
 	a.last = report(n.UID, a.last, o, a.confirmed())
-	a.last.Problems = append(a.last.Problems, faultsOf(h)...)
+	a.last.Problems = append(a.last.Problems, asProblems(faults)...)
 	a.last.Problems = append(a.last.Problems, a.stranded.problems()...)
 	a.last.Conflicts = a.guard.conflicts()
 	if w.Holding(a.self) == nil {

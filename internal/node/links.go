@@ -1,11 +1,9 @@
 package node
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 
-	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -59,24 +57,4 @@ func routesBy(h route.Host, l route.Link) []world.LinkRoute {
 
 func isOurs(h route.Host, dst netip.Prefix) bool {
 	return slices.ContainsFunc(h.Addrs, func(a route.Address) bool { return a.Ours && a.Prefix == dst })
-}
-
-// faultsKnown says whether the others can know by now why networks of this host are about to go.
-func faultsKnown(said *world.Holding, h *world.Host) bool {
-	for network := range h.Faults() {
-		if said == nil || said.Faults[network] == "" {
-			return false
-		}
-	}
-	return true
-}
-
-// faultsOf are a host's networks that can host nothing, as problems of its node.
-func faultsOf(h *world.Host) []string {
-	var out []string
-	for network, why := range maps.All(h.Faults()) {
-		out = append(out, kube.Fault(network, why))
-	}
-	slices.Sort(out)
-	return out
 }

@@ -269,8 +269,8 @@ func TestSecondaryMoves(t *testing.T) {
 	within(t, soon, func() error { return s.nothingLeft(0) })
 }
 
-// nowhere is what an EgressIP says whose address is in no subnet of an egress node's.
-const nowhere = "in no egress node's network"
+// lost is what an EgressIP says whose address was in a network of an egress node's that is gone.
+const lost = "no link has an address in "
 
 // TestSecondaryFaults: what seed egress-ip.md asks of a link goes, one thing after the other. Without another egress node the EgressIP waits, and
 // says for what; it heals when the cause goes.
@@ -282,14 +282,14 @@ func TestSecondaryFaults(t *testing.T) {
 		{"Down", "ip link set eth1 down", "link eth1 is down: ip link set eth1 up", ""},
 		{"Forwarding", "echo 0 > /proc/sys/net/ipv4/conf/eth1/forwarding", "sysctl -w net.ipv4.conf.eth1.forwarding=1", "echo 1 > /proc/sys/net/ipv4/conf/eth1/forwarding"},
 		{"AddressRemoved", "for a in $(ip -o addr show dev eth1 scope global | grep -v 'proto 0x45\\|deprecated' | awk '{print $4}'); do ip addr del $a dev eth1; done",
-			nowhere, ""},
+			lost, ""},
 		{"Rule", "ip rule add pref 5000 lookup main; ip -6 rule add pref 5000 lookup main", "give it a priority above 6000", "ip rule del pref 5000; ip -6 rule del pref 5000"},
 	} {
 		if f.name == "Forwarding" && !s.ips[0].Is4() {
 			continue // IPv6 has one setting for all links: see forwardingOfAll
 		}
 		if f.name == "Down" && !s.ips[0].Is4() {
-			f.says = nowhere // the kernel takes a link's IPv6 addresses away when it goes down
+			f.says = lost // the kernel takes a link's IPv6 addresses away when it goes down
 		}
 		s.restore(1)
 		s.on(1, f.does)
@@ -343,7 +343,7 @@ func TestSecondaryLinkDeleted(t *testing.T) {
 	defer s.reboot(name)
 	s.on(2, "ip link del "+link)
 	s.e.readyOn(s.c.nodes[1])
-	s.e.tells(v1.EventMoved, "from "+name+" (NotInNetwork")
+	s.e.tells(v1.EventMoved, "from "+name+" (LinkFault: "+lost)
 	s.leave()
 }
 

@@ -1,0 +1,86 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// networkFaults are this node's networks that can host nothing, with the reason and what to do.
+func networkFaults(w *world.World, n *world.Node, h *world.Host) map[netip.Prefix]string {
+	faults := h.Faults()
+	gone := lost(n, w.Holding(n.Name), h)
+	if len(gone) == 0 {
+		return faults
+	}
+	for _, name := range w.EgressIPs() {
+		e := w.EgressIP(name)
+		for _, ip := range e.IPs {
+			if network, is := longest(gone, ip); is && !placed(e, ip, n.Name, h) {
+				faults[network] = lossOf(network)
+			}
+		}
+	}
+	return faults
+}
+
+// lost are networks that this node said it has, or has lost, and that it has no address in: its link is gone, or the address. Kubernetes is all that
+// remembers: first the annotation, then the report.
+func lost(n *world.Node, said *world.Holding, h *world.Host) []netip.Prefix {
+	networks := n.Networks()
+	if said != nil {
+		networks = slices.AppendSeq(networks, maps.Keys(said.Faults))
+	}
+	faults := h.Faults()
+	return slices.DeleteFunc(networks, func(network netip.Prefix) bool {
+		_, faulty := faults[network]
+		return faulty || slices.ContainsFunc(h.CIDRs(), func(p netip.Prefix) bool { return p.Masked() == network })
+	})
+}
+
+func longest(networks []netip.Prefix, ip netip.Addr) (found netip.Prefix, is bool) {
+	for _, p := range networks {
+		if p.Contains(ip) && (!is || p.Bits() > found.Bits()) {
+			found, is = p, true
+		}
+	}
+	return found, is
+}
+
+// placed says whether an address has another node, or another place here: then nobody need know of what this node has lost.
+func placed(e *world.EgressIP, ip netip.Addr, self string, h *world.Host) bool {
+	primary, link := h.Home(ip)
+	return primary || link != nil || slices.ContainsFunc(e.Items, func(i world.Assignment) bool { return i.IP == ip && i.Node != self })
+}
+
+func lossOf(network netip.Prefix) string {
+	text := fmt.Sprintf("no link has an address in %s any more: bring the one back that had, with its address", network)
+	if network.Addr().Is6() {
+		text += " (a link that goes down loses those of IPv6)"
+	}
+	return text
+}
+
+// faultsKnown says whether the others can know by now why networks of this host are about to go.
+func faultsKnown(said *world.Holding, faults map[netip.Prefix]string) bool {
+	for network := range faults {
+		if said == nil || said.Faults[network] == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// asProblems are faults as problems of a node.
+func asProblems(faults map[netip.Prefix]string) []string {
+	var out []string
+	for network, why := range faults {
+		out = append(out, kube.Fault(network, why))
+	}
+	slices.Sort(out)
+	return out
+}
