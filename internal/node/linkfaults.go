@@ -13,7 +13,7 @@ import (
 
 // faults are what keeps a link from hosting egress IPs, by family, and what to do; "" if nothing does.
 func faults(h route.Host, c *world.Config, l route.Link) [2]string {
-	both := down(h, l)
+	both := cmp.Or(down(h, l), tableOfOthers(h, l))
 	return [2]string{
 		world.V4: cmp.Or(both, doesNotForward(l), ruleInTheWay(h, c, l, world.V4)),
 		world.V6: cmp.Or(both, ruleInTheWay(h, c, l, world.V6)),
@@ -39,6 +39,20 @@ func doesNotForward(l route.Link) string {
 		return ""
 	}
 	return fmt.Sprintf("link %[1]s does not forward IPv4, so that no reply would reach a pod: sysctl -w net.ipv4.conf.%[1]s.forwarding=1", l.Name)
+}
+
+// tableOfOthers looks for somebody else's use of the link's own table: our routes there would lead astray what is not ours.
+func tableOfOthers(h route.Host, l route.Link) string {
+	table := egressip.RoutingTable(l.Index)
+	for _, v := range h.Links {
+		if v.Kind == "vrf" && v.Table == table {
+			return fmt.Sprintf("VRF %s has routing table %d, which egress IPs on link %s need: give the VRF another", v.Name, table, l.Name)
+		}
+	}
+	if slices.ContainsFunc(h.Routes, func(r route.Route) bool { return r.Table == table && !r.Ours }) {
+		return fmt.Sprintf("routing table %d, which egress IPs on link %s need, has routes of somebody else (ip route show table %[1]d): use another table for them", table, l.Name)
+	}
+	return ""
 }
 
 // ruleInTheWay looks for a rule of somebody else that comes before the link's own, be that there or not, and takes packets of pods elsewhere: the guard

@@ -74,3 +74,20 @@ func TestRuleOfOneFamily(t *testing.T) {
 		t.Errorf("faults %q", fault)
 	}
 }
+
+// The link's own table may be somebody else's already; what is ours in it is none of that.
+func TestTableOfOthers(t *testing.T) {
+	if fault := eth1(t, nil).Fault; fault != [2]string{} {
+		t.Errorf("fault %q with our own routes in the table", fault)
+	}
+	for want, change := range map[string]func(*route.Host){
+		"VRF blue has routing table 1003": func(h *route.Host) { h.Links[0].Table = 1003 },
+		"routes of somebody else (ip route show table 1003)": func(h *route.Host) {
+			h.Routes = append(h.Routes, route.Route{Table: 1003, Dst: prefix("198.51.100.0/24"), Dev: "breth0"})
+		},
+	} {
+		if fault := eth1(t, change).Fault; !strings.Contains(fault[world.V4], want) || fault[world.V4] != fault[world.V6] {
+			t.Errorf("fault %q, want %q", fault, want)
+		}
+	}
+}

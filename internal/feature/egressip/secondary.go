@@ -36,8 +36,10 @@ const (
 	everyBit   = 0xffffffff
 )
 
-// routingTable is the table of a link's routes, by the link's index.
-func routingTable(l *world.Link) int { return 1000 + l.Index }
+func routingTable(l *world.Link) int { return RoutingTable(l.Index) }
+
+// RoutingTable is the table of the routes of the link of that index.
+func RoutingTable(index int) int { return 1000 + index }
 
 func linkMark(l *world.Link) uint32 { return LinkMark(l.Index) }
 
