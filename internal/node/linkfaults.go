@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/plane/route"
@@ -33,12 +34,13 @@ func down(h route.Host, l route.Link) string {
 	return ""
 }
 
-// doesNotForward is of IPv4: IPv6 has one setting for all links.
+// doesNotForward is of IPv4: IPv6 has one setting for all links. sysctl(8) wants a slash for a dot within a link's name.
 func doesNotForward(l route.Link) string {
 	if l.Forwards {
 		return ""
 	}
-	return fmt.Sprintf("link %[1]s does not forward IPv4, so that no reply would reach a pod: sysctl -w net.ipv4.conf.%[1]s.forwarding=1", l.Name)
+	return fmt.Sprintf("link %s does not forward IPv4, so that no reply would reach a pod: sysctl -w net.ipv4.conf.%s.forwarding=1",
+		l.Name, strings.ReplaceAll(l.Name, ".", "/"))
 }
 
 // tableOfOthers looks for somebody else's use of the link's own table: our routes there would lead astray what is not ours.

@@ -16,6 +16,15 @@ func eth1(t *testing.T, change func(*route.Host)) world.Link {
 	return facts(t, change).Links[1]
 }
 
+// What a fault says to do can be typed as it stands, also for a VLAN's link.
+func TestSettingOfVLAN(t *testing.T) {
+	for name, want := range map[string]string{"eth1": "sysctl -w net.ipv4.conf.eth1.forwarding=1", "eth1.100": "sysctl -w net.ipv4.conf.eth1/100.forwarding=1"} {
+		if fault := doesNotForward(route.Link{Name: name}); !strings.HasPrefix(fault, "link "+name+" ") || !strings.HasSuffix(fault, want) {
+			t.Errorf("fault %q, want %q", fault, want)
+		}
+	}
+}
+
 // A rule that comes before the link's own and takes what pods send elsewhere is a fault; one that does not is none, and so is one that comes after it.
 func TestRulesOfOthers(t *testing.T) {
 	const mark = 0x0e000003
