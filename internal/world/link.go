@@ -90,20 +90,21 @@ func (h *Host) CIDRs() []netip.Prefix {
 	return out
 }
 
-// Faults are the host's subnets that can host no egress IP now, with the reason and what to do.
+// Faults are the host's subnets that can host no egress IP now, with the reason and what to do: those that no other link has, nor the primary network.
 func (h *Host) Faults() map[netip.Prefix]string {
-	out := map[netip.Prefix]string{}
+	out, well := map[netip.Prefix]string{}, slices.Clone(h.Primary)
 	for _, l := range h.Links {
 		for _, p := range l.Addrs {
-			if fault := l.Fault[FamilyOf(p.Addr())]; fault != "" && hosts(p) && out[p.Masked()] == "" {
+			switch fault := l.Fault[FamilyOf(p.Addr())]; {
+			case fault == "":
+				well = append(well, p)
+			case hosts(p) && out[p.Masked()] == "":
 				out[p.Masked()] = fault
 			}
 		}
 	}
-	for network := range out {
-		if primary, link := h.Home(network.Addr()); primary || link != nil {
-			delete(out, network) // by another link
-		}
+	for _, p := range well {
+		delete(out, p.Masked())
 	}
 	return out
 }
