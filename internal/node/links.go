@@ -31,10 +31,11 @@ func secondaryLinks(h route.Host, c *world.Config, gateway func(dev string) bool
 	return out
 }
 
+// ownAddrs are those that make a link one to host egress IPs on: seed egress-ip.md asks for scope universe.
 func ownAddrs(h route.Host, dev string) []netip.Prefix {
 	var out []netip.Prefix
 	for _, a := range h.Addrs {
-		if a.Dev == dev && countsAsHost(a) && !a.Tentative {
+		if a.Dev == dev && countsAsHost(a) && !a.Tentative && !a.Local {
 			out = append(out, a.Prefix)
 		}
 	}

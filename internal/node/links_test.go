@@ -84,6 +84,20 @@ func TestOthersDevicesNamedLikeBridges(t *testing.T) {
 	}
 }
 
+// An address of a narrower scope is the host's, and makes no link one to host egress IPs on.
+func TestScopeOfAddresses(t *testing.T) {
+	h := facts(t, func(h *route.Host) {
+		h.Addrs[3].Local = true
+		h.Addrs = append(h.Addrs, route.Address{Dev: "eth2", Prefix: prefix("172.25.0.2/24"), Local: true})
+	})
+	if _, link := h.Home(netip.MustParseAddr("172.19.1.50")); link != nil {
+		t.Errorf("172.19.1.50 is at home on %v", link)
+	}
+	if have := fmt.Sprint(h.CIDRs()); !strings.Contains(have, " 172.19.1.2/32 ") || !strings.Contains(have, " 172.25.0.2/32 ") {
+		t.Errorf("published %s", have)
+	}
+}
+
 // A gateway is one of its family: the logical router has no IPv4 route by an IPv6 one.
 func TestGatewaysAreOfTheirFamily(t *testing.T) {
 	byIPv6 := func(h *route.Host) { h.Routes[2].Via = netip.MustParseAddr("fe80::1") }

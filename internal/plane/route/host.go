@@ -49,6 +49,7 @@ type Address struct {
 	Deprecated bool // the kernel does not pick it as a source (RFC 4862 5.5.4)
 	Tentative  bool // duplicate address detection has not ended well, or not yet
 	Ours       bool // carries AddrProtocol
+	Local      bool // its scope is its link, its site or this host, not the universe (ip-address(8))
 }
 
 // Route is a unicast route. Of a route with several nexthops there is one for each.
@@ -173,7 +174,8 @@ func hostAddrs(addrs []netlink.Addr, name map[int]string) []Address {
 	var all []Address
 	for _, a := range addrs {
 		if p, ok := fromIPNet(a.IPNet); ok {
-			all = append(all, Address{name[a.LinkIndex], p, deprecated(a), a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) != 0, a.Protocol == AddrProtocol})
+			tentative := a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) != 0
+			all = append(all, Address{name[a.LinkIndex], p, deprecated(a), tentative, a.Protocol == AddrProtocol, a.Scope != unix.RT_SCOPE_UNIVERSE})
 		}
 	}
 	slices.SortFunc(all, func(a, b Address) int {

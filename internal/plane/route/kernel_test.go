@@ -220,6 +220,7 @@ func TestReadHost(t *testing.T) {
 	ip(t, "route add default via 10.1.0.254 metric 100 proto dhcp")
 	ip(t, "route add default via 10.1.0.253 metric 50 proto dhcp")
 	ip(t, "addr add 10.3.0.1/24 dev br0")
+	ip(t, "addr add 10.4.0.1/24 dev br0 scope link")
 	fatal(t, os.WriteFile("/proc/sys/net/ipv4/conf/br0/forwarding", []byte("1"), 0o644))
 	h, err := ReadHost(t.Context())
 	fatal(t, err)
@@ -251,7 +252,7 @@ func TestReadHost(t *testing.T) {
 	}
 	wantAddr := []Address{
 		{Dev: "br0", Prefix: netip.MustParsePrefix("10.1.0.1/24"), Ours: true}, {Dev: "br0", Prefix: netip.MustParsePrefix("10.2.0.1/24"), Ours: true},
-		{Dev: "br0", Prefix: netip.MustParsePrefix("10.3.0.1/24")}, {Dev: "br0", Prefix: netip.MustParsePrefix("192.0.2.77/32"), Ours: true, Deprecated: true},
+		{Dev: "br0", Prefix: netip.MustParsePrefix("10.3.0.1/24")}, {Dev: "br0", Prefix: netip.MustParsePrefix("10.4.0.1/24"), Local: true}, {Dev: "br0", Prefix: netip.MustParsePrefix("192.0.2.77/32"), Ours: true, Deprecated: true},
 		{Dev: "br0", Prefix: netip.MustParsePrefix("fd00:1::1/64"), Ours: true}, {Dev: "br0", Prefix: netip.MustParsePrefix("fd00:77::7/128"), Ours: true, Deprecated: true},
 	}
 	notGlobal := cmpopts.IgnoreSliceElements(func(a Address) bool { return a.Dev != "br0" || a.Prefix.Addr().IsLinkLocalUnicast() })
