@@ -40,6 +40,30 @@ func TestOverlap(t *testing.T) {
 	younger.until(v1.ConditionOverlapped, metav1.ConditionFalse, v1.ReasonNoOverlap)
 }
 
+// TestOlderTakesOver: an older EgressIP gets a node while a younger one serves the pods. They leave with the younger one's address until somebody holds the
+// older one's, and never with their nodes'.
+func TestOlderTakesOver(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes[0], c.nodes[1])
+	first := c.egressIP(t, "takeover-first", c.number(52), n.itself(), selects(web))
+	older := c.egressIP(t, "takeover-older", c.number(52), n.itself(), metav1.LabelSelector{}) // its address is the first one's
+	c.nextSecond(t, older)
+	younger := c.egressIP(t, "takeover-younger", c.number(53), n.itself(), metav1.LabelSelector{})
+	younger.ready()
+	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[2], sends: true})
+	seen := c.capture(t)
+	for _, p := range []string{"a", "b"} {
+		n.from(p).to(c.outside(0)).arrivesAs(c.number(53)...)
+	}
+	first.delete()
+	older.ready()
+	for _, p := range []string{"a", "b"} {
+		n.from(p).to(c.outside(0)).soonArrivesAs(c.number(52)...)
+	}
+	seen.onlyFrom(n, append(c.number(52), c.number(53)...))
+}
+
 // nextSecond waits until what is created now is younger: creationTimestamp has whole seconds.
 func (c *cluster) nextSecond(t *testing.T, than egressIP) {
 	t.Helper()
