@@ -1,0 +1,54 @@
+package world_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// TestServing: of EgressIPs that select a pod the first in order of precedence serves it that binds; if none does, the first that has a node.
+func TestServing(t *testing.T) {
+	ip := netip.MustParseAddr("172.18.0.33")
+	node := []world.Assignment{{Node: "n1", IP: ip}}
+	inForce := [2]bool{world.V4: true}
+	type object struct {
+		name  string
+		age   int
+		items []world.Assignment
+		force [2]bool
+		drops bool
+	}
+	for name, x := range map[string]struct {
+		objects []object
+		want    string
+	}{
+		"nobody has a node":               {[]object{{name: "a"}}, ""},
+		"the older":                       {[]object{{"a", 1, node, inForce, false}, {"b", 2, node, inForce, false}}, "b"},
+		"of one age, the first by name":   {[]object{{"b", 1, node, inForce, false}, {"a", 1, node, inForce, false}}, "a"},
+		"the older has no node":           {[]object{{"a", 1, node, inForce, false}, {"b", 2, nil, [2]bool{}, false}}, "a"},
+		"the older is not in force yet":   {[]object{{"a", 1, node, inForce, false}, {"b", 2, node, [2]bool{}, false}}, "a"},
+		"neither is":                      {[]object{{"a", 1, node, [2]bool{}, false}, {"b", 2, node, [2]bool{}, false}}, "b"},
+		"the older drops without a node":  {[]object{{"a", 1, node, inForce, false}, {"b", 2, nil, [2]bool{}, true}}, "b"},
+		"the older is in force elsewhere": {[]object{{"a", 1, node, inForce, false}, {"b", 2, nil, [2]bool{world.V6: true}, false}}, "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := world.New("", &world.Config{})
+			w.SetNamespace(&world.Namespace{Name: "ns"})
+			for _, o := range x.objects {
+				w.SetEgressIP(&world.EgressIP{Name: o.name, UID: o.name, Created: time.Unix(int64(1000-o.age), 0), IPs: []netip.Addr{ip}, Items: o.items,
+					InForce: o.force, DropWhenUnassigned: o.drops, Namespaces: labels.Everything(), Pods: labels.Everything()})
+			}
+			have := ""
+			if e := w.Serving(&world.Pod{Namespace: "ns", Name: "p"}, world.V4); e != nil {
+				have = e.Name
+			}
+			if have != x.want {
+				t.Errorf("served by %q, want %q", have, x.want)
+			}
+		})
+	}
+}
