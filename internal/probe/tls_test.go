@@ -2,6 +2,7 @@ package probe_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -53,10 +54,13 @@ func TestPartOfTheFiles(t *testing.T) {
 	t.Parallel()
 	all := probetest.NewAuthority(t, "good").Write(t.TempDir(), "ovn")
 	for node, part := range map[int]probe.Files{91: {CA: all.CA}, 92: {Cert: all.Cert, Key: all.Key}, 93: {Cert: all.Cert, CA: all.CA}} {
-		l := newLab(t)
-		l.agent(node, part)
-		l.probe(probe.Options{Self: "n9", Port: l.port, Grace: 400 * time.Millisecond, TLS: part}, node)
-		l.quiet(3 * time.Second)
+		t.Run(fmt.Sprint(node), func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.agent(node, part)
+			l.probe(probe.Options{Self: "n9", Port: l.port, Grace: 2 * time.Second, TLS: part}, node)
+			l.quiet(11 * time.Second) // an agent that is never heard is away after ten
+		})
 	}
 }
 
