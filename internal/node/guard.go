@@ -127,13 +127,13 @@ func (g *guard) left(shared map[netip.Addr]bool) {
 // heard decides about a claim, or asks the API server first.
 func (g *guard) heard(ctx context.Context, w *world.World, c listen.Claim) []world.Touch {
 	name, held := g.held[c.IP]
-	if !held || isThisHost(w.Host(), c.MAC) || g.adopted && g.silence() < kube.Silent {
+	if !held || isThisHost(w.Host(), c.MAC) {
 		return nil
 	}
 	if g.contested[claimant{c.IP, c.MAC}] != nil && g.silence() < kube.Silent && named(w, g.self, name, c.IP) {
 		return g.contend(w, c) // asked already
 	}
-	if !named(w, g.self, name, c.IP) || g.silence() >= kube.Silent || g.wasCutOff() && nodeAt(w, c.MAC) != "" {
+	if g.mustYield(w, name, c) {
 		return g.yield(w, c)
 	}
 	if g.waiting = append(g.waiting, c); !g.asking {
@@ -141,6 +141,13 @@ func (g *guard) heard(ctx context.Context, w *world.World, c listen.Claim) []wor
 		go g.inquire(ctx, name, mayBeOurs(w, c))
 	}
 	return nil
+}
+
+// mustYield says whether there is nothing to ask: Kubernetes names another node, or is out of reach; or this node was, and another one says that it has the
+// address.
+func (g *guard) mustYield(w *world.World, name string, c listen.Claim) bool {
+	another := !g.adopted && !named(w, g.self, name, c.IP)
+	return another || g.silence() >= kube.Silent || g.wasCutOff() && nodeAt(w, c.MAC) != ""
 }
 
 // alone is told whether no other node is heard, which is known as soon as the link is gone, and as soon as it is back: others may have been given
@@ -178,7 +185,7 @@ func (g *guard) answered(w *world.World, err error) []world.Touch {
 	for _, c := range claims {
 		name, held := g.held[c.IP]
 		switch {
-		case !held:
+		case !held, g.adopted && err == nil: // the cluster is about to be known
 		case err != nil || !named(w, g.self, name, c.IP):
 			touched = append(touched, g.yield(w, c)...)
 		default:
@@ -199,7 +206,7 @@ func (g *guard) look(ctx context.Context, w *world.World) []world.Touch {
 		}
 		g.stand(who.ip, x, now)
 	}
-	if g.silence() >= kube.Silent || g.wasCutOff() {
+	if g.adopted || g.silence() >= kube.Silent || g.wasCutOff() {
 		g.probeSome()
 	}
 	if len(g.yielded) > 0 && !g.asking {

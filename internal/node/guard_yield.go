@@ -14,6 +14,9 @@ import (
 // answered for again. Where Kubernetes is out of reach it is until it says again whose the address is.
 func (g *guard) yield(w *world.World, c listen.Claim) []world.Touch {
 	claim := world.Claim{EgressIP: g.held[c.IP], IP: c.IP}
+	if _, already := w.Yielded(claim.EgressIP, claim.IP); already {
+		return nil
+	}
 	to := nodeAt(w, c.MAC)
 	maps.DeleteFunc(g.contested, func(who claimant, _ *contest) bool { return who.ip == c.IP })
 	if g.adopted || named(w, g.self, claim.EgressIP, c.IP) {
