@@ -15,7 +15,10 @@ const settled = time.Second
 
 // regainWait is how long the others may take to be heard once the first of them is, after all had fallen silent: sessions that are down send every second, and
 // come up by themselves, one by one.
-const regainWait = 3 * time.Second
+const regainWait = 2 * time.Second
+
+// atOnce is within what time all must have fallen silent: a session's own 400 ms, and some for the news of it. Who falls silent later than others have is silent himself.
+const atOnce = 500 * time.Millisecond
 
 // ears turn what BFD says into facts of the world: a node that falls silent is down at once, and up again when it has been heard for a while. When all of several are
 // silent it is this host that is deaf, or stood still. That tells nothing of any of them, and to count those as down that are heard again last would move
@@ -25,6 +28,7 @@ type ears struct {
 	// alone is told when all that were heard have fallen silent, and when the first of them is heard again.
 	alone func(bool)
 	after func(time.Duration, func()) (stop func() bool)
+	now   func() time.Time
 	log   *slog.Logger
 	heard map[string]*heard // by node
 	quiet bool              // nobody is heard
@@ -36,6 +40,7 @@ type ears struct {
 
 type heard struct {
 	told world.Tunnel
+	fell time.Time   // when it was first down; zero while it is not
 	stop func() bool // of the time that a returned node has to wait; nil if it does not
 }
 
@@ -57,7 +62,7 @@ func (a *Agent) listen(ctx context.Context, db *ovs.DB) {
 				}
 			}).Stop
 		},
-		log: a.log, heard: map[string]*heard{},
+		now: time.Now, log: a.log, heard: map[string]*heard{},
 	}
 	for {
 		if tunnels, err := db.Tunnels(ctx); err == nil { // else what was heard last stands until the database is back, which is a change
@@ -77,12 +82,12 @@ func (a *Agent) listen(ctx context.Context, db *ovs.DB) {
 func (e *ears) hear(all []ovs.Tunnel) {
 	e.latest = all
 	there, up, down := map[string]bool{}, count(all, world.TunnelUp), count(all, world.TunnelDown)
-	e.judge(up, down)
 	for _, t := range all {
 		there[t.Node] = true
-		if e.heard[t.Node] == nil {
-			e.heard[t.Node] = &heard{}
-		}
+		e.note(t)
+	}
+	e.judge(up, down)
+	for _, t := range all {
 		e.one(t.Node, e.heard[t.Node], stateOf(t))
 	}
 	for node, h := range e.heard {
@@ -98,6 +103,38 @@ func (e *ears) hear(all []ovs.Tunnel) {
 	}
 }
 
+// note keeps when a node fell silent.
+func (e *ears) note(t ovs.Tunnel) {
+	h := e.heard[t.Node]
+	if h == nil {
+		h = &heard{}
+		e.heard[t.Node] = h
+	}
+	switch {
+	case stateOf(t) != world.TunnelDown:
+		h.fell = time.Time{}
+	case h.fell.IsZero():
+		h.fell = e.now()
+	}
+}
+
+// together says whether all that are silent fell so at once.
+func (e *ears) together() bool {
+	var first, last time.Time
+	for _, h := range e.heard {
+		if h.fell.IsZero() {
+			continue
+		}
+		if first.IsZero() || h.fell.Before(first) {
+			first = h.fell
+		}
+		if h.fell.After(last) {
+			last = h.fell
+		}
+	}
+	return last.Sub(first) < atOnce
+}
+
 func count(all []ovs.Tunnel, state world.Tunnel) int {
 	n := 0
 	for _, t := range all {
@@ -111,7 +148,7 @@ func count(all []ovs.Tunnel, state world.Tunnel) int {
 // judge says of this host whether it hears.
 func (e *ears) judge(up, down int) {
 	switch {
-	case up == 0 && down > 1:
+	case up == 0 && down > 1 && (e.deaf || e.together()):
 		if e.regain != nil {
 			e.regain()
 			e.regain = nil

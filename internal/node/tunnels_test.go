@@ -16,10 +16,11 @@ type listener struct {
 	*ears
 	said   []string
 	timers []func()
+	clock  time.Time
 }
 
 func newListener() *listener {
-	l := &listener{}
+	l := &listener{clock: time.Unix(100, 0)}
 	l.ears = &ears{
 		tell:  func(node string, s world.Tunnel) { l.said = append(l.said, fmt.Sprint(node, " ", s)) },
 		alone: func(is bool) { l.said = append(l.said, map[bool]string{true: "alone", false: "not alone"}[is]) },
@@ -27,6 +28,7 @@ func newListener() *listener {
 			l.timers = append(l.timers, f)
 			return func() bool { return true }
 		},
+		now: func() time.Time { return l.clock },
 		log: slog.New(slog.DiscardHandler), heard: map[string]*heard{},
 	}
 	return l
@@ -64,6 +66,19 @@ func TestDeafEars(t *testing.T) {
 	}
 	if have := fmt.Sprint(l.hears("n2")); have != "[n3 down]" {
 		t.Errorf("hears again, and one is silent: told %s", have)
+	}
+}
+
+// TestSilentOneAfterTheOther: who falls silent when others have been so for a while is down as they are.
+func TestSilentOneAfterTheOther(t *testing.T) {
+	l := newListener()
+	l.hears("n2", "n3", "n4")
+	if have := fmt.Sprint(l.hears("n2")); have != "[n3 down n4 down]" {
+		t.Errorf("two are silent: told %s", have)
+	}
+	l.clock = l.clock.Add(atOnce)
+	if have := fmt.Sprint(l.hears()); have != "[n2 down alone]" {
+		t.Errorf("the third, later: told %s", have)
 	}
 }
 
