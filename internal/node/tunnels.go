@@ -15,7 +15,7 @@ const settled = time.Second
 
 // regainWait is how long the others may take to be heard once the first of them is, after all had fallen silent: sessions that are down send every second, and
 // come up by themselves, one by one.
-const regainWait = 2 * time.Second
+const regainWait = 1200 * time.Millisecond
 
 // atOnce is within what time all must have fallen silent: a session's own 400 ms, and some for the news of it. Who falls silent later than others have is silent himself.
 const atOnce = 500 * time.Millisecond
