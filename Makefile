@@ -95,9 +95,9 @@ unit: ## the tests that need no cluster; what failed is run once more, the rest 
 
 # One dual-stack sandbox a gateway mode serves all tests there.
 .PHONY: e2e
-e2e: ## real packets between real pods, in shared and in local gateway mode
+e2e: ## real packets between real pods, in shared (nodes probed at port 9) and in local gateway mode (agents asked)
 	hack/e2e shared
-	hack/e2e local
+	EGRET_E2E_HEALTHCHECK_PORT=9107 hack/e2e local
 
 # Emulated, so many times slower than this machine: it shows behaviour, never time.
 .PHONY: test-kernel

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -39,8 +39,8 @@ func doesNotForward(l route.Link) string {
 	if l.Forwards {
 		return ""
 	}
-	return fmt.Sprintf("link %s does not forward IPv4, so that no reply would reach a pod: sysctl -w net.ipv4.conf.%s.forwarding=1",
-		l.Name, strings.ReplaceAll(l.Name, ".", "/"))
+	return fmt.Sprintf("link %s does not forward IPv4, so that no reply would reach a pod: sysctl -w %s=1",
+		l.Name, plan.LinkSetting(l.Name, "forwarding"))
 }
 
 // tableOfOthers looks for somebody else's use of the link's own table: our routes there would lead astray what is not ours.

@@ -305,6 +305,7 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 	go a.annotations.run(ctx)
 	go a.guard.run(ctx, t.ear.Claims())
 	go a.watchStranded(ctx)
+	go a.permit(ctx, t.flow.Renew)
 	go a.listen(ctx, t.ovs)
 	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
 	go each(ctx, host, func() { a.readHost(ctx) })

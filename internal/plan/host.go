@@ -1,6 +1,9 @@
 package plan
 
-import "net/netip"
+import (
+	"net/netip"
+	"strings"
+)
 
 // None is the value of a table whose rows are all key: an ip rule exists or it does not.
 type None struct{}
@@ -113,8 +116,13 @@ type HealthSpec struct {
 	Endpoints          int
 }
 
-// Sysctl is a kernel setting by its dotted path below /proc/sys; the plane writes it and never undoes it.
+// Sysctl is a kernel setting by its dotted path below /proc/sys, in which a slash stands for a dot in a name; the plane writes it and never undoes it.
 type Sysctl struct{ Key string }
+
+// LinkSetting is the key of an IPv4 setting of one link, which may be a VLAN ("bond0.100").
+func LinkSetting(link, setting string) string {
+	return "net.ipv4.conf." + strings.ReplaceAll(link, ".", "/") + "." + setting
+}
 
 // Accept lets packets that come in from a device, or go out to it, through the host's own FORWARD chain.
 type Accept struct {

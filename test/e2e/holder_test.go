@@ -193,6 +193,30 @@ func TestPowerCycle(t *testing.T) {
 	h.seen.onlyFrom(h.namespace, h.ips)
 }
 
+// TestAgentGone: nobody tells the OVN of a node whose agent is gone for good that Kubernetes has named another one. It is silent all the same, from when that one
+// announces the address.
+func TestAgentGone(t *testing.T) {
+	c := theCluster(t)
+	if c.healthPort == 0 {
+		t.Skip("agents are not asked here: nothing moves when one is gone")
+	}
+	h := c.holding(t, "agent-gone", 92)
+	t.Cleanup(func() { c.startAgent(t, h.from.Name) })
+	if err := c.StopProcess(t.Context(), h.from.Name, "egret-node"); err != nil {
+		t.Fatal(err)
+	}
+	h.e.missed(h.from.Name)
+	h.e.readyOn(h.to)
+	h.asked.onlyHolders(h.e)
+	h.arrive("a", "b")
+	c.startAgent(t, h.from.Name)
+	h.e.readyOn(h.to)
+	h.asked.onlyHolders(h.e)
+	h.arrive("a", "b", "c")
+	h.asked.neverTwo()
+	h.seen.onlyFrom(h.namespace, h.ips)
+}
+
 // TestAddressInUse: a machine outside has an egress IP already, on the primary network or on a secondary one. That is said and told of, and ends when the
 // machine gives it up.
 func TestAddressInUse(t *testing.T) {

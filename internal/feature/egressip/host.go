@@ -38,6 +38,7 @@ func (Hosts) Compile(w *world.World, key string, out *plan.Rows) {
 				mute(w.Config, f, ip, out)
 				continue
 			}
+			handle(w.Config, f, ip, h.UplinkMAC, out)
 			plan.Claim(&out.Announcements, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, plan.None{})
 		}
 	}

@@ -49,7 +49,7 @@ func managementFamily(w *world.World, subnet netip.Prefix, mtu int, out *plan.Ro
 	}
 	if f == world.V4 {
 		// Loose: a reply of a pod may come by another way than the kernel would send to it.
-		plan.Claim(&out.Sysctls, plan.Sysctl{Key: "net.ipv4.conf." + dev + ".rp_filter"}, "2")
+		plan.Claim(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(dev, "rp_filter")}, "2")
 	}
 }
 
@@ -57,7 +57,7 @@ const mainTable = 254
 
 func forwarding(f world.Family, dev string) []string {
 	if f == world.V4 {
-		return []string{"net.ipv4.conf." + dev + ".forwarding"}
+		return []string{plan.LinkSetting(dev, "forwarding")}
 	}
 	return []string{"net.ipv6.conf.all.forwarding"}
 }

@@ -19,7 +19,7 @@ func (Host) Compile(w *world.World, _ string, out *plan.Rows) {
 	if !ok {
 		return
 	}
-	plan.Claim(&out.Sysctls, plan.Sysctl{Key: "net.ipv4.conf." + w.Config.Bridge + ".forwarding"}, "1")
+	plan.Claim(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(w.Config.Bridge, "forwarding")}, "1")
 	for _, f := range w.Config.Families() {
 		k := kernel{f, out}
 		k.sets()

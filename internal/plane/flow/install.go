@@ -17,7 +17,7 @@ func (p *Plane) install(ctx context.Context, name string, generation uint32, lin
 	if len(lines) == 0 {
 		return nil, nil
 	}
-	err = p.ofctl.bundle(ctx, name, additions(generation, lines))
+	err = p.ofctl.bundle(ctx, name, additions(generation, texts(lines)))
 	bad := (*commandError)(nil)
 	switch {
 	case err == nil:
@@ -40,10 +40,18 @@ func (p *Plane) install(ctx context.Context, name string, generation uint32, lin
 	return append(left, right...), err
 }
 
-func additions(generation uint32, lines []line) []string {
+func additions(generation uint32, texts []string) []string {
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = "add cookie=" + cookie(generation) + "," + t
+	}
+	return out
+}
+
+func texts(lines []line) []string {
 	out := make([]string, len(lines))
 	for i, l := range lines {
-		out[i] = "add cookie=" + cookie(generation) + "," + l.text
+		out[i] = l.text
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -80,6 +81,28 @@ func (p *Plane) Forget() {
 	p.adopted, p.bridges = false, map[string]*bridge{}
 }
 
+// Renew makes the flows that end by themselves (hard_timeout) last for that time again, or be again if they have ended.
+func (p *Plane) Renew(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(p.bridges)) {
+		b := p.bridges[name]
+		if again := ending(b.written); len(again) > 0 {
+			errs = append(errs, p.ofctl.bundle(ctx, name, additions(b.generations[len(b.generations)-1], again)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ending are those of texts that have a time.
+func ending(texts []string) []string {
+	return slices.DeleteFunc(slices.Clone(texts), func(t string) bool {
+		match, _, _ := strings.Cut(t, " actions=")
+		return !strings.Contains(match, "hard_timeout=")
+	})
+}
+
 // Pending are the flows left out by the last Grow, for a port they name is not there yet.
 func (p *Plane) Pending() []plan.Flow {
 	p.mu.Lock()
@@ -125,10 +148,7 @@ func (p *Plane) write(ctx context.Context, name string, lines []line) error {
 	if err != nil {
 		return err
 	}
-	texts := make([]string, len(lines))
-	for i, l := range lines {
-		texts[i] = l.text
-	}
+	texts := texts(lines)
 	if slices.Equal(texts, b.written) {
 		return errors.Join(b.refused...)
 	}

@@ -2,7 +2,6 @@ package route
 
 import (
 	"math"
-	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -62,7 +61,7 @@ func (k *kernel) delAddr(a plan.Addr) error {
 }
 
 func (k *kernel) promoteSecondaries(dev string) (restore func(), err error) {
-	key := "net.ipv4.conf." + strings.ReplaceAll(dev, ".", "/") + ".promote_secondaries"
+	key := plan.LinkSetting(dev, "promote_secondaries")
 	old, err := k.sysctl(key)
 	if err != nil || old != "0" {
 		return func() {}, err
