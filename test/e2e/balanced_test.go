@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -87,14 +88,25 @@ func (n *namespace) balances(name string, number int, change func(*corev1.Servic
 		balancer: endpoint{"load balancer of " + name, n.c.beyond(number), 80}, external: endpoint{"external IP of " + name, n.c.beyond(number + 1), 80},
 		nodePort: int(o.Spec.Ports[0].NodePort),
 	}
-	for _, ip := range n.c.beyond(number) {
-		o.Status.LoadBalancer.Ingress = append(o.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: ip.String()})
-	}
-	if _, err := n.c.api.CoreV1().Services(n.name).UpdateStatus(n.t.Context(), o, metav1.UpdateOptions{}); err != nil {
-		n.t.Fatal(err)
-	}
+	n.ingress(name, n.c.beyond(number))
 	b.goesTo(to...)
 	return b
+}
+
+// ingress gives a Service the addresses of a load balancer, as a cloud does: the controller may have written a condition meanwhile.
+func (n *namespace) ingress(service string, ips []netip.Addr) {
+	n.t.Helper()
+	var status corev1.ServiceStatus
+	for _, ip := range ips {
+		status.LoadBalancer.Ingress = append(status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: ip.String()})
+	}
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	if _, err := n.c.api.CoreV1().Services(n.name).Patch(n.t.Context(), service, mergePatch, patch, metav1.PatchOptions{}, "status"); err != nil {
+		n.t.Fatal(err)
+	}
 }
 
 // udpPort is where the pods' test servers answer datagrams.

@@ -3,6 +3,8 @@ package e2e
 import (
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +17,7 @@ type capture struct {
 	t *testing.T
 }
 
-// capture listens where all packets of the primary network pass, from now until the test ends.
+// capture listens where all packets of the primary and the secondary network pass, from now until the test ends.
 func (c *cluster) capture(t *testing.T) *capture {
 	t.Helper()
 	for _, h := range c.hosts {
@@ -40,8 +42,8 @@ func (s *capture) onlyFrom(n *namespace, want []netip.Addr) {
 	if wrong := traffic.Wrong(all, n.name+"/", want); len(wrong) > 0 {
 		s.t.Errorf("datagrams with a wrong source: %v; want %v", wrong, want)
 	}
-	if len(all) == 0 {
-		s.t.Error("the capture saw no datagram at all")
+	if !slices.ContainsFunc(all, func(x traffic.Sighting) bool { return strings.HasPrefix(x.Pod, n.name+"/") }) {
+		s.t.Error("the capture saw no datagram of " + n.name + " at all")
 	}
 	if err := s.Complete(); err != nil {
 		s.t.Error(err)

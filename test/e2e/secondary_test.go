@@ -256,10 +256,15 @@ func (s second) nothingLeft(node int) error {
 	return nil
 }
 
-// TestSecondaryMoves: without its label a node hands over; before and after, every pod leaves with the egress IPs. What is on the wire meanwhile it does not see.
+// TestSecondaryMoves: without its label, and without its power, a node's addresses go to another; before, after, and on the wire meanwhile, every pod leaves
+// with the egress IPs, from its first datagram.
 func TestSecondaryMoves(t *testing.T) {
 	s := newSecond(t, 51, 0)
 	s.e.readyOn(s.c.nodes[0])
+	seen := s.c.capture(t)
+	for i, m := range s.c.nodes {
+		s.n.runs(pod{name: fmt.Sprintf("sender-%d", i), node: m, labels: web, sends: true})
+	}
 	s.leave()
 	s.c.labelEgress(t, s.c.nodes[2])
 	s.c.unlabelEgress(t, s.c.nodes[0])
@@ -267,6 +272,14 @@ func TestSecondaryMoves(t *testing.T) {
 	s.e.tells(v1.EventMoved, "NodeUnlabelled")
 	s.leave()
 	within(t, soon, func() error { return s.nothingLeft(0) })
+	s.c.labelEgress(t, s.c.nodes[1])
+	s.c.powerOff(t, s.c.nodes[2].Name)
+	s.e.readyOn(s.c.nodes[1])
+	for _, p := range secondPods[:2] {
+		s.n.from(p).to(s.c.beside(0)).soonArrivesAs(s.ips...)
+	}
+	s.c.powerOn(t, s.c.nodes[2].Name) // its sender starts again
+	seen.onlyFrom(s.n, s.ips)
 }
 
 // lost is what an EgressIP says whose address was in a network of an egress node's that is gone.

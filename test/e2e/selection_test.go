@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"net/netip"
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +27,49 @@ func TestLabels(t *testing.T) {
 	n.from("a").to(c.outside(0)).soonArrivesAs(c.nodes[0].IPs...)
 	n.labelSelf(map[string]string{"team": "blue"})
 	n.from("a").to(c.outside(0)).soonArrivesAs(ips...)
+}
+
+// TestRelabelled: pods that send all the time come under another EgressIP and back, by their own labels and by their namespace's. They leave with either's
+// address and with no other: at no moment does neither select them.
+func TestRelabelled(t *testing.T) {
+	c := theCluster(t)
+	c.labelEgress(t, c.nodes[1], c.nodes[2])
+	of := func(color string) map[string]string { return map[string]string{"egret-e2e-color": color} }
+	for i, x := range []struct {
+		name    string
+		selects func(n *namespace, color string) (namespaces, pods metav1.LabelSelector)
+		paint   func(n *namespace, color string)
+	}{
+		{"pods", func(n *namespace, color string) (_, _ metav1.LabelSelector) { return n.itself(), selects(of(color)) }, func(n *namespace, color string) {
+			for _, p := range secondPods {
+				n.label(p, of(color))
+			}
+		}},
+		{"namespace", func(_ *namespace, color string) (_, _ metav1.LabelSelector) {
+			return selects(of(color)), metav1.LabelSelector{}
+		},
+			func(n *namespace, color string) { n.labelSelf(of(color)) }},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			n := c.namespace(t, of("blue"))
+			ips := map[string][]netip.Addr{"blue": c.number(93 + 2*i), "green": c.number(94 + 2*i)}
+			for color := range ips {
+				namespaces, pods := x.selects(n, color)
+				c.egressIP(t, n.name+"-"+color, ips[color], namespaces, pods).ready()
+			}
+			for j, p := range secondPods {
+				n.runs(pod{name: p, node: c.nodes[j], labels: of("blue"), sends: true})
+			}
+			seen := c.capture(t)
+			for _, color := range []string{"blue", "green", "blue", "green", "blue", "green"} {
+				x.paint(n, color)
+				for _, p := range secondPods {
+					n.from(p).to(c.outside(0)).soonArrivesAs(ips[color]...)
+				}
+			}
+			seen.onlyFrom(n, slices.Concat(ips["blue"], ips["green"]))
+		})
+	}
 }
 
 // TestSelectors has one pod and namespace for every operator; NotIn and DoesNotExist also match what has no labels at all.

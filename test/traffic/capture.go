@@ -17,23 +17,34 @@ import (
 
 // Capture sees every datagram that senders' pods get out to hosts outside.
 type Capture struct {
-	conn *packet.Conn
-	done chan struct{}
-	mu   sync.Mutex
-	all  []Sighting
+	conns []*packet.Conn
+	reads sync.WaitGroup
+	mu    sync.Mutex
+	all   []Sighting
 }
 
-// Listen captures where all packets of the primary network pass, until Close.
+// Listen captures where all packets of the primary and of secondary networks pass, until Close.
 func Listen(c *sandbox.Cluster) (*Capture, error) {
-	s := &Capture{done: make(chan struct{})}
-	err := sandbox.InNetns(c.FabricNetns(), func() (err error) {
-		s.conn, err = listen(c.FabricBridge())
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("capture on the fabric: %w", err)
+	bridges := []string{c.FabricBridge()}
+	for i := 1; i <= c.Options().SecondaryNetworks; i++ {
+		bridges = append(bridges, c.SecondaryBridge(i))
 	}
-	go s.read()
+	s := &Capture{}
+	for _, b := range bridges {
+		err := sandbox.InNetns(c.FabricNetns(), func() error {
+			conn, err := listen(b)
+			if err == nil {
+				s.conns = append(s.conns, conn)
+			}
+			return err
+		})
+		if err != nil {
+			s.Close()
+			return nil, fmt.Errorf("capture on the fabric: %w", err)
+		}
+		conn := s.conns[len(s.conns)-1]
+		s.reads.Go(func() { s.read(conn) })
+	}
 	return s, nil
 }
 
@@ -87,16 +98,15 @@ var toSinks = []bpf.Instruction{
 	bpf.RetConstant{Val: 0},
 }
 
-func (s *Capture) read() {
-	defer close(s.done)
+func (s *Capture) read(conn *packet.Conn) {
 	for frame := make([]byte, 2048); ; {
-		n, _, err := s.conn.ReadFrom(frame)
+		n, _, err := conn.ReadFrom(frame)
 		if err != nil {
 			return
 		}
 		if seen, ok := parse(frame[:n]); ok {
-			seen.At = time.Now()
 			s.mu.Lock()
+			seen.At = time.Now() // under the lock: all is in order of time
 			s.all = append(s.all, seen)
 			s.mu.Unlock()
 		}
@@ -120,15 +130,21 @@ func (s *Capture) Forget() {
 
 // Complete is nil if no frame was missed since Listen, or since Complete was asked last.
 func (s *Capture) Complete() error {
-	stats, err := s.conn.Stats()
-	if err == nil && stats.Drops > 0 {
-		err = fmt.Errorf("the capture missed %d of %d frames", stats.Drops, stats.Packets)
+	var errs []error
+	for _, conn := range s.conns {
+		stats, err := conn.Stats()
+		if err == nil && stats.Drops > 0 {
+			err = fmt.Errorf("the capture missed %d of %d frames", stats.Drops, stats.Packets)
+		}
+		errs = append(errs, err)
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // Close ends the capture.
 func (s *Capture) Close() {
-	_ = s.conn.Close()
-	<-s.done
+	for _, conn := range s.conns {
+		_ = conn.Close()
+	}
+	s.reads.Wait()
 }
