@@ -33,15 +33,15 @@ const learnt = "cookie=0xdeff106"
 // there it decides (guard, in package node) and renews a permission. When that has run out the switch itself keeps OVN's answers in, about each address
 // that another machine has announced. If nobody has, the node is still its holder and answers.
 func handle(c *world.Config, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
-	uplink, said := "in_port={"+c.UplinkInterface+"},", [...]string{"arp,", "icmp6,icmp_type=136,"}[f]
-	about := [...]string{"arp_spa=", "nd_target="}[f] + ip.String()
-	out.AddFlow(c.Bridge, 0, handlePriority, said+"in_port="+plan.PatchPort+","+about, fmt.Sprintf("resubmit(,%d)", answersTable))
-	out.AddFlow(c.Bridge, 0, handlePriority, said+uplink+about, fmt.Sprintf("resubmit(,%d),LOCAL,output:%s", claimsTable, plan.PatchPort))
+	uplink, said := "{"+c.UplinkInterface+"}", [...]string{"arp", "icmp6,icmp_type=136"}[f]
+	about := "," + [...]string{"arp_spa=", "nd_target="}[f] + ip.String()
+	out.AddFlow(c.Bridge, 0, handlePriority, said+",in_port="+plan.PatchPort+about, fmt.Sprintf("resubmit(,%d)", answersTable))
+	out.AddFlow(c.Bridge, 0, handlePriority, said+",in_port="+uplink+about, fmt.Sprintf("resubmit(,%d),LOCAL,output:%s", claimsTable, plan.PatchPort))
 
-	out.AddFlow(c.Bridge, answersTable, 20, fmt.Sprintf("hard_timeout=%d", permission), "output:{"+c.UplinkInterface+"}")
-	out.AddFlow(c.Bridge, answersTable, 0, "", "output:{"+c.UplinkInterface+"}")
+	out.AddFlow(c.Bridge, answersTable, 20, fmt.Sprintf("hard_timeout=%d", permission), "output:"+uplink)
+	out.AddFlow(c.Bridge, answersTable, 0, "", "output:"+uplink)
 	out.AddFlow(c.Bridge, claimsTable, 20, "dl_src="+own, "drop") // bonds and switches may send a node's own announcement back to it
-	out.AddFlow(c.Bridge, claimsTable, 10, said[:len(said)-1], learn[f])
+	out.AddFlow(c.Bridge, claimsTable, 10, said, learn[f])
 }
 
 // learn adds a flow without actions, which drops: about the address of the packet that is being looked at.
