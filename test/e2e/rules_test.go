@@ -19,13 +19,13 @@ import (
 // rules are numbers of rules by what they are. Law 2: none depends on how many pods are selected.
 type rules map[string]string
 
-// counts looks at one node. Flows of br-int are not among them: OVN writes each address of a set into flows of its own.
+// counts looks at one node. Flows of br-int are not among them: OVN writes each address of a set into flows of its own; nor those that the switch makes itself.
 const counts = `
 for t in Logical_Router Logical_Switch Logical_Router_Policy Logical_Router_Static_Route NAT QoS ACL Address_Set Load_Balancer; do
 	echo "NB $t $(ovn-nbctl --bare --columns=_uuid list $t | grep -c .)"
 done
 echo "SB Logical_Flow $(ovn-sbctl --bare --columns=_uuid list Logical_Flow | grep -c .)"
-echo "flows breth0 $(ovs-ofctl dump-flows breth0 | grep -c cookie)"
+echo "flows breth0 $(ovs-ofctl dump-flows breth0 cookie=0xdeff105/0xffffffff | grep -c cookie)"
 echo "rules nft $(nft -a list ruleset | grep -v elements | grep -c ' # handle ')"
 echo "rules ip $(ip rule | grep -c .)"
 echo "rules ip6 $(ip -6 rule | grep -c .)"
