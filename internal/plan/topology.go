@@ -39,6 +39,9 @@ const (
 const (
 	// MarkReply is set on replies of inbound connections; policy 102 lets them take the way they came.
 	MarkReply = 42
+	// MarkGuarded is on what pods with an egress IP send through their own node's gateway router: with the node's address it is dropped. Not all of its
+	// bits 4 to 9 are set, which MarkNodeIP is told by.
+	MarkGuarded = 43
 	// MarkNodeIP (0x3f0) asks breth0 for the node's own address as source (seed egress-ip.md, "Pod to node IP traffic").
 	MarkNodeIP = 1008
 	// MarkEgressLink, with a link's index below it, is the skb mark of packets for egress IPs on that link; kube-proxy's bits are none of it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -95,16 +96,32 @@ func (w *watchman) arrived(ctx context.Context, pods []*corev1.Pod, after time.T
 // wrong counts the datagrams since the last time that had another source than the site's addresses, by pod. The capture forgets them.
 func (w *watchman) wrong(l *lab, of string) (map[string]int, error) {
 	out := map[string]int{}
-	for who, n := range traffic.Wrong(w.seen.Since(time.Time{}), "", w.ips) {
-		l.say("%s: %d datagrams of %s", of, n, who)
+	all := w.seen.Since(time.Time{})
+	for who, n := range traffic.Wrong(all, "", w.ips) {
 		var pod string
 		if _, err := fmt.Sscan(who, &pod); err != nil {
 			return nil, err
 		}
 		out[pod] += n
+		l.say("%s: %d datagrams of %s: %s", of, n, who, numbers(all, pod, w.ips))
 	}
 	w.seen.Forget()
 	return out, w.seen.Complete()
+}
+
+// numbers say which of a pod's datagrams had another source, and which was its last.
+func numbers(all []traffic.Sighting, pod string, right []netip.Addr) string {
+	var wrong []string
+	last := map[string]int{}
+	for _, s := range all {
+		if s.Pod != pod {
+			continue
+		}
+		if last[s.Kind] = s.Number; !slices.Contains(right, s.Src) {
+			wrong = append(wrong, fmt.Sprintf("%s %d at %s", s.Kind, s.Number, s.At.Format("15:04:05.000")))
+		}
+	}
+	return fmt.Sprintf("%v; its last were %v", wrong, last)
 }
 
 // gone waits until the watchman's senders have gone.

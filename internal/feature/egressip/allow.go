@@ -15,7 +15,8 @@ func (Allow) Per() world.Kind { return world.KindHost }
 
 // Compile adds the policies of seed egress-ip.md with priority 102, and what marks replies.
 func (Allow) Compile(w *world.World, _ string, out *plan.Rows) {
-	if _, _, ok := w.Zone(); !ok {
+	_, h, ok := w.Zone()
+	if !ok {
 		return
 	}
 	out.AddPolicy("egressip-no-reroute/reply-traffic", plan.PriorityAllow, "pkt.mark == "+plan.Itoa(plan.MarkReply), "allow", nil, nil)
@@ -23,6 +24,7 @@ func (Allow) Compile(w *world.World, _ string, out *plan.Rows) {
 		insideCluster(w, f, out)
 		toNodes(w, f, out)
 		heldBack(f, out)
+		guardOwn(w, h, f, out)
 	}
 }
 

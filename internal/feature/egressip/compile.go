@@ -68,14 +68,20 @@ func steerPod(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, i
 	action, nexthops := steer(w, e, f)
 	if action == "" {
 		if a := w.Attachment(p.Key()); a != nil && a.HeldBack {
-			out.AddElem(heldPods(f), ip.String())
+			holdBack(f, ip, out)
 		}
 		return
 	}
+	out.AddElem(guardedPods(f), ip.String())
 	set := localPods(e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
 	out.AddPolicy("egressip/"+e.Name+"/"+f.String(), plan.PriorityEgressIP, f.Match()+".src == "+plan.InSet(set), action, nexthops, nil)
+}
+
+func holdBack(f world.Family, ip netip.Addr, out *plan.Rows) {
+	out.AddElem(heldPods(f), ip.String())
+	out.AddElem(guardedPods(f), ip.String())
 }
 
 // translatePod puts a pod, of any node, among those that a holder translates.

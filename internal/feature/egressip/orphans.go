@@ -20,7 +20,7 @@ func (Orphans) Compile(w *world.World, key string, out *plan.Rows) {
 	}
 	for _, f := range w.Config.Families() {
 		for _, ip := range f.OfAddrs(a.IPs) {
-			out.AddElem(heldPods(f), ip.String())
+			holdBack(f, ip, out)
 		}
 	}
 }

@@ -1,0 +1,39 @@
+package egressip
+
+import (
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// guardedPods is the set of this node's pods that leave with an egress IP or not at all: those that a policy steers or drops, and those held back.
+func guardedPods(f world.Family) string { return "egressip-guarded-pods." + f.String() }
+
+// guardOwn marks what guarded pods send through this node's own gateway router. It has a row for its own pods, with the node's address, and gives that to
+// each packet for which no egress IP's row matches. So it must not be both: a packet with the mark and the node's address is dropped by the bridge. OpenFlow's flows
+// change at one time; what the datapath has cached of them does not (OVS 3.5 revalidates one entry after the other): a packet may be steered by the old
+// policy and translated by the new rows, when a pod goes, or comes under another EgressIP.
+func guardOwn(w *world.World, h *world.Host, f world.Family, out *plan.Rows) {
+	router := plan.GatewayRouter(w.Self)
+	out.AddSet(guardedPods(f))
+	out.AddNB(plan.RowID{Table: "Logical_Router_Policy", Name: guardedPods(f)}, plan.Router(router), plan.Cols{
+		"priority": plan.PriorityEgressIP, "action": "allow", "nexthops": []string(nil),
+		"match":   "inport == \"rtoj-" + router + "\" && " + f.Match() + ".src == " + plan.InSet(guardedPods(f)) + " && pkt.mark == 0",
+		"options": map[string]string{"pkt_mark": plan.Itoa(plan.MarkGuarded)},
+	})
+	for _, node := range h.Primary {
+		if world.FamilyOf(node.Addr()) == f {
+			g := guardFlow(w.Config, node.Addr())
+			out.AddFlow(g.Bridge, g.Table, g.Priority, g.Match, "drop")
+		}
+	}
+}
+
+// guardPriority is below 105, which asks for the node's address, and above 100, which lets out.
+const guardPriority = 104
+
+func guardFlow(c *world.Config, node netip.Addr) plan.Flow {
+	match := [...]string{"ip,nw_src=", "ipv6,ipv6_src="}[world.FamilyOf(node)] + node.String()
+	return plan.Flow{Bridge: c.Bridge, Priority: guardPriority, Match: match + ",in_port=" + plan.PatchPort + ",pkt_mark=" + plan.Itoa(plan.MarkGuarded)}
+}
