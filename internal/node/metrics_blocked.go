@@ -46,15 +46,15 @@ const patience = 3 * time.Second
 func newBlocked(read []reading, log *slog.Logger) *blocked {
 	return &blocked{log: log, read: read, sums: map[string]sum{},
 		total: prometheus.NewDesc("egret_node_blocked_packets_total",
-			"Packets of the cluster network that were not translated and were dropped on their way out, by where: bridge (the gateway bridge's flows), host (the host's forwarding), link (links that egress IPs are on; nothing is counted while there is none).",
+			"Packets of the cluster network that were not translated and were dropped on their way out, by where: bridge (the gateway bridge's flows), router (its flows for packets of pods with an egress IP that their own node's gateway router gave the node's address), host (the host's forwarding), link (links that egress IPs are on; nothing is counted while there is none).",
 			[]string{"path"}, nil)}
 }
 
-// countBlocked registers it for this node's own targets.
-func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, plan.Flow) (uint64, error), log *slog.Logger) {
-	bridge := func(ctx context.Context) (map[string]uint64, error) {
+// countBlocked registers it for this node's own targets. packets counts for a flow; guards are those of served pods.
+func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, plan.Flow) (uint64, error), guards func(context.Context) []plan.Flow, log *slog.Logger) {
+	count := func(ctx context.Context, flows []plan.Flow) (map[string]uint64, error) {
 		out := map[string]uint64{}
-		for _, f := range gateway.Untranslated(c) {
+		for _, f := range flows {
 			n, err := packets(ctx, f)
 			if err != nil {
 				return nil, err
@@ -63,6 +63,8 @@ func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, pl
 		}
 		return out, nil
 	}
+	bridge := func(ctx context.Context) (map[string]uint64, error) { return count(ctx, gateway.Untranslated(c)) }
+	router := func(ctx context.Context) (map[string]uint64, error) { return count(ctx, guards(ctx)) }
 	host := func(ctx context.Context) (map[string]uint64, error) {
 		rules, err := nft.Packets(ctx, gateway.ForwardChain)
 		for name := range rules {
@@ -73,7 +75,16 @@ func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, pl
 		return rules, err
 	}
 	link := func(ctx context.Context) (map[string]uint64, error) { return nft.Packets(ctx, egressip.GuardChain) }
-	m.Registry.MustRegister(newBlocked([]reading{{"bridge", bridge}, {"host", host}, {"link", link}}, log))
+	m.Registry.MustRegister(newBlocked([]reading{{"bridge", bridge}, {"router", router}, {"host", host}, {"link", link}}, log))
+}
+
+// guardFlows are this node's; none while the agent's loop does not answer.
+func (a *Agent) guardFlows(ctx context.Context) []plan.Flow {
+	var flows []plan.Flow
+	if a.loop.Ask(ctx, func(w *world.World) { flows = egressip.GuardFlows(w) }) != nil {
+		return nil
+	}
+	return flows
 }
 
 // Describe is part of prometheus.Collector.

@@ -87,7 +87,7 @@ func TestTimedPlanesHoldTheSameTables(t *testing.T) {
 func TestMetricsAreDocumented(t *testing.T) {
 	m := NewMetrics()
 	none := func(context.Context, plan.Flow) (uint64, error) { return 0, nil }
-	m.countBlocked(compiletest.Small("n1", world.SharedGateway).Config, none, slog.New(slog.DiscardHandler))
+	m.countBlocked(compiletest.Small("n1", world.SharedGateway).Config, none, func(context.Context) []plan.Flow { return nil }, slog.New(slog.DiscardHandler))
 	metricstest.Documented(t, m.Registry)
 	families, err := m.Registry.Gather()
 	if err != nil {

@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/sandbox"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -40,5 +42,12 @@ func TestOwnRouter(t *testing.T) {
 	}
 	c.startAgent(t, c.nodes[1].Name)
 	n.from("a").to(c.outside(0)).soonArrivesAs(ips...)
+	within(t, soon, func() error {
+		said, err := scrape(t.Context(), c.nodes[1], sandbox.AgentMetricsPort)
+		if err == nil && said.value("egret_node_blocked_packets_total", label("path", "router")) == 0 {
+			err = errors.New("no packet was counted as blocked")
+		}
+		return err
+	})
 	seen.onlyFrom(n, ips)
 }

@@ -11,9 +11,9 @@ import (
 func guardedPods(f world.Family) string { return "egressip-guarded-pods." + f.String() }
 
 // guardOwn marks what guarded pods send through this node's own gateway router. It has a row for its own pods, with the node's address, and gives that to
-// each packet for which no egress IP's row matches. So it must not be both: a packet with the mark and the node's address is dropped by the bridge. OpenFlow's flows
-// change at one time; what the datapath has cached of them does not (OVS 3.5 revalidates one entry after the other): a packet may be steered by the old
-// policy and translated by the new rows, when a pod goes, or comes under another EgressIP.
+// each packet for which no egress IP's row matches. So it must not be both: a packet with the mark and the node's address is dropped by the bridge. Even where
+// flows change at one time, what the datapath has cached of them does not (OVS 3.5 revalidates one entry after the other): a packet may be steered by
+// the old policy and translated by the new rows, when a pod goes or comes under another EgressIP. A pod that changes so stays in the set.
 func guardOwn(w *world.World, h *world.Host, f world.Family, out *plan.Rows) {
 	router := plan.GatewayRouter(w.Self)
 	out.AddSet(guardedPods(f))
@@ -22,12 +22,21 @@ func guardOwn(w *world.World, h *world.Host, f world.Family, out *plan.Rows) {
 		"match":   "inport == \"rtoj-" + router + "\" && " + f.Match() + ".src == " + plan.InSet(guardedPods(f)) + " && pkt.mark == 0",
 		"options": map[string]string{"pkt_mark": plan.Itoa(plan.MarkGuarded)},
 	})
-	for _, node := range h.Primary {
-		if world.FamilyOf(node.Addr()) == f {
-			g := guardFlow(w.Config, node.Addr())
-			out.AddFlow(g.Bridge, g.Table, g.Priority, g.Match, "drop")
+	if node, ok := f.Of(h.Primary); ok {
+		g := guardFlow(w.Config, node.Addr())
+		out.AddFlow(g.Bridge, g.Table, g.Priority, g.Match, "drop")
+	}
+}
+
+// GuardFlows are the flows that drop what guardOwn has marked, for those who count.
+func GuardFlows(w *world.World) []plan.Flow {
+	var out []plan.Flow
+	if h := w.Host(); h != nil {
+		for _, node := range h.Primary {
+			out = append(out, guardFlow(w.Config, node.Addr()))
 		}
 	}
+	return out
 }
 
 // guardPriority is below 105, which asks for the node's address, and above 100, which lets out.
