@@ -50,8 +50,8 @@ func newBlocked(read []reading, log *slog.Logger) *blocked {
 			[]string{"path"}, nil)}
 }
 
-// countBlocked registers it for this node's own targets. packets counts for a flow; guards are those of served pods.
-func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, plan.Flow) (uint64, error), guards func(context.Context) []plan.Flow, log *slog.Logger) {
+// countBlocked registers it for this node's own targets. packets counts for a flow.
+func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, plan.Flow) (uint64, error), log *slog.Logger) {
 	count := func(ctx context.Context, flows []plan.Flow) (map[string]uint64, error) {
 		out := map[string]uint64{}
 		for _, f := range flows {
@@ -64,7 +64,7 @@ func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, pl
 		return out, nil
 	}
 	bridge := func(ctx context.Context) (map[string]uint64, error) { return count(ctx, gateway.Untranslated(c)) }
-	router := func(ctx context.Context) (map[string]uint64, error) { return count(ctx, guards(ctx)) }
+	router := func(ctx context.Context) (map[string]uint64, error) { return count(ctx, egressip.GuardFlows(c)) }
 	host := func(ctx context.Context) (map[string]uint64, error) {
 		rules, err := nft.Packets(ctx, gateway.ForwardChain)
 		for name := range rules {
@@ -76,15 +76,6 @@ func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, pl
 	}
 	link := func(ctx context.Context) (map[string]uint64, error) { return nft.Packets(ctx, egressip.GuardChain) }
 	m.Registry.MustRegister(newBlocked([]reading{{"bridge", bridge}, {"router", router}, {"host", host}, {"link", link}}, log))
-}
-
-// guardFlows are this node's; none while the agent's loop does not answer.
-func (a *Agent) guardFlows(ctx context.Context) []plan.Flow {
-	var flows []plan.Flow
-	if a.loop.Ask(ctx, func(w *world.World) { flows = egressip.GuardFlows(w) }) != nil {
-		return nil
-	}
-	return flows
 }
 
 // Describe is part of prometheus.Collector.

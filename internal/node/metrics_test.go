@@ -35,7 +35,7 @@ func TestBlockedNeverFalls(t *testing.T) {
 		want string
 	}{{5, nil, "6"}, {7, nil, "8"}, {7, errors.New("away"), "8"}, {2, nil, "10"}, {3, nil, "11"}} {
 		counts["a"], err = step.a, step.err
-		want := `# HELP egret_node_blocked_packets_total Packets of the cluster network that were not translated and were dropped on their way out, by where: bridge (the gateway bridge's flows), host (the host's forwarding), link (links that egress IPs are on; nothing is counted while there is none).
+		want := `# HELP egret_node_blocked_packets_total Packets of the cluster network that were not translated and were dropped on their way out, by where: bridge (the gateway bridge's flows), router (its flows for packets of pods with an egress IP that their own node's gateway router gave the node's address), host (the host's forwarding), link (links that egress IPs are on; nothing is counted while there is none).
 # TYPE egret_node_blocked_packets_total counter
 egret_node_blocked_packets_total{path="bridge"} ` + step.want + `
 egret_node_blocked_packets_total{path="host"} 0
@@ -87,7 +87,7 @@ func TestTimedPlanesHoldTheSameTables(t *testing.T) {
 func TestMetricsAreDocumented(t *testing.T) {
 	m := NewMetrics()
 	none := func(context.Context, plan.Flow) (uint64, error) { return 0, nil }
-	m.countBlocked(compiletest.Small("n1", world.SharedGateway).Config, none, func(context.Context) []plan.Flow { return nil }, slog.New(slog.DiscardHandler))
+	m.countBlocked(compiletest.Small("n1", world.SharedGateway).Config, none, slog.New(slog.DiscardHandler))
 	metricstest.Documented(t, m.Registry)
 	families, err := m.Registry.Gather()
 	if err != nil {

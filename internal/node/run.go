@@ -354,7 +354,7 @@ func (a *Agent) changes(ctx context.Context) {
 
 // serveMetrics goes without when the address is taken: pods and egress IPs do not depend on it.
 func (a *Agent) serveMetrics(ctx context.Context, o Options, t *targets) {
-	a.metrics.countBlocked(&o.Config, t.flow.Packets, a.guardFlows, a.log)
+	a.metrics.countBlocked(&o.Config, t.flow.Packets, a.log)
 	alive := func() bool {
 		short, cancel := context.WithTimeout(ctx, healthWait)
 		defer cancel()

@@ -1,6 +1,7 @@
 package egressip
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -23,26 +24,37 @@ func guardOwn(w *world.World, h *world.Host, f world.Family, out *plan.Rows) {
 		"options": map[string]string{"pkt_mark": plan.Itoa(plan.MarkGuarded)},
 	})
 	if node, ok := f.Of(h.Primary); ok {
-		g := guardFlow(w.Config, node.Addr())
-		out.AddFlow(g.Bridge, g.Table, g.Priority, g.Match, "drop")
+		guardBridge(w.Config, f, node.Addr(), out)
 	}
+}
+
+// Flows of the gateway bridge: guardPriority is below 105, which asks for the node's address, and above 100, which lets out.
+const (
+	guardPriority = 104
+	guardTable    = 6
+)
+
+// guardBridge drops what begins a connection. What answers one from outside to a node port has the node's address rightly: the bridge knows that connection.
+func guardBridge(c *world.Config, f world.Family, node netip.Addr, out *plan.Rows) {
+	ip, source := [...]string{"ip", "ipv6"}[f], [...]string{",nw_src=", ",ipv6_src="}[f]+node.String()
+	out.AddFlow(c.Bridge, 0, guardPriority, ip+source+",in_port="+plan.PatchPort+",pkt_mark="+plan.Itoa(plan.MarkGuarded),
+		fmt.Sprintf("ct(zone=%d,table=%d)", plan.ZoneGateway, guardTable))
+	for _, state := range []string{"+trk+est", "+trk+rel"} {
+		out.AddFlow(c.Bridge, guardTable, 10, ip+",ct_state="+state, plan.CommitOVN+",output:{"+c.UplinkInterface+"}")
+	}
+	g := guardFlow(c, f)
+	out.AddFlow(g.Bridge, g.Table, g.Priority, g.Match, "drop")
+}
+
+func guardFlow(c *world.Config, f world.Family) plan.Flow {
+	return plan.Flow{Bridge: c.Bridge, Table: guardTable, Match: [...]string{"ip", "ipv6"}[f]}
 }
 
 // GuardFlows are the flows that drop what guardOwn has marked, for those who count.
-func GuardFlows(w *world.World) []plan.Flow {
+func GuardFlows(c *world.Config) []plan.Flow {
 	var out []plan.Flow
-	if h := w.Host(); h != nil {
-		for _, node := range h.Primary {
-			out = append(out, guardFlow(w.Config, node.Addr()))
-		}
+	for _, f := range c.Families() {
+		out = append(out, guardFlow(c, f))
 	}
 	return out
-}
-
-// guardPriority is below 105, which asks for the node's address, and above 100, which lets out.
-const guardPriority = 104
-
-func guardFlow(c *world.Config, node netip.Addr) plan.Flow {
-	match := [...]string{"ip,nw_src=", "ipv6,ipv6_src="}[world.FamilyOf(node)] + node.String()
-	return plan.Flow{Bridge: c.Bridge, Priority: guardPriority, Match: match + ",in_port=" + plan.PatchPort + ",pkt_mark=" + plan.Itoa(plan.MarkGuarded)}
 }
