@@ -41,6 +41,12 @@ func (c *cluster) rules(t *testing.T, node string) rules {
 	return out
 }
 
+// logicalFlows are a node's, a line each.
+func (c *cluster) logicalFlows(t *testing.T, node string) []string {
+	t.Helper()
+	return strings.Split(c.on(t, node, "ovn-sbctl", "--format=csv", "--no-headings", "--columns=pipeline,table_id,priority,match,actions", "list", "Logical_Flow"), "\n")
+}
+
 // alone waits until the namespaces of former tests have gone: a Service that goes with one takes rules away.
 func (c *cluster) alone(t *testing.T) {
 	t.Helper()
@@ -93,9 +99,9 @@ func TestRulesDoNotGrow(t *testing.T) {
 		within(t, soon, func() error { return c.members(node.Name, 100, 200) })
 	}
 	c.alone(t)
-	before := map[string]rules{}
+	before, flows := map[string]rules{}, map[string][]string{}
 	for _, node := range c.nodes[:2] {
-		before[node.Name] = c.settledRules(t, node.Name)
+		before[node.Name], flows[node.Name] = c.settledRules(t, node.Name), c.logicalFlows(t, node.Name)
 	}
 	for i := range 20 {
 		n.pretend(pod{name: fmt.Sprint("more-", i), labels: web}, fake, 201+i)
@@ -105,7 +111,8 @@ func TestRulesDoNotGrow(t *testing.T) {
 	for _, node := range c.nodes[:2] {
 		after := c.rules(t, node.Name)
 		if !maps.Equal(before[node.Name], after) {
-			t.Errorf("node %s with 20 more pods selected for each: have %v, before %v", node.Name, after, before[node.Name])
+			added := slices.DeleteFunc(c.logicalFlows(t, node.Name), func(f string) bool { return slices.Contains(flows[node.Name], f) })
+			t.Errorf("node %s with 20 more pods selected for each: have %v, before %v; logical flows added:\n%s", node.Name, after, before[node.Name], strings.Join(added, "\n"))
 		}
 	}
 	t.Logf("rules of the hosting node: %v", before[c.nodes[1].Name])
