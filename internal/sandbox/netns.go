@@ -45,6 +45,9 @@ func ensureNetns(name string) (made bool, err error) {
 	if err := deleteNetns(name); err != nil { // a name without a namespace, left by a crash between two steps
 		return false, err
 	}
+	if err := shareNetnsDir(); err != nil {
+		return false, fmt.Errorf("make %s a shared mount: %w", netnsDir, err)
+	}
 	result := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
@@ -58,6 +61,30 @@ func ensureNetns(name string) (made bool, err error) {
 		return false, fmt.Errorf("make network namespace %s: %w", name, err)
 	}
 	return true, nil
+}
+
+// shareNetnsDir makes the folder of names a shared mount, as ip-netns(8) does at its first "add" on a machine. Were it left to that, the folder
+// would be mounted over itself later, and hide the mounts on names that are there: their files would stay busy in this mount namespace.
+func shareNetnsDir() error {
+	if err := os.MkdirAll(netnsDir, 0o755); err != nil {
+		return err
+	}
+	dir, err := os.Open(netnsDir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX); err != nil { // ip(8) takes the same lock
+		return err
+	}
+	err = unix.Mount("", netnsDir, "none", unix.MS_SHARED|unix.MS_REC, "")
+	if !errors.Is(err, unix.EINVAL) { // EINVAL: no mount point yet
+		return err
+	}
+	if err := unix.Mount(netnsDir, netnsDir, "none", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return err
+	}
+	return unix.Mount("", netnsDir, "none", unix.MS_SHARED|unix.MS_REC, "")
 }
 
 // deleteNetns removes the name and, once its last process has ended, the namespace; no error if there is none.

@@ -21,6 +21,7 @@ func TestSandbox(t *testing.T) {
 	o := realOptions(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
+	t.Cleanup(func() { ipNetns(t, "delete", "somebody-else") })
 	t.Cleanup(func() {
 		if err := Down(o); err != nil {
 			t.Error(err)
@@ -29,6 +30,7 @@ func TestSandbox(t *testing.T) {
 	})
 	c := up(ctx, t, o)
 	node, host := c.Nodes()[0].Name, c.ExternalHosts()[0]
+	ipNetns(t, "add", "somebody-else") // what follows must not mind
 
 	t.Run("status", func(t *testing.T) {
 		s := c.Status(ctx)
