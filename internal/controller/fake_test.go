@@ -290,7 +290,7 @@ func (a *api) reasons(name string) string {
 func aNode(name string, host int) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelEgressAssignable: ""}, Annotations: map[string]string{
-			v1.AnnotationNodeChassisID:     "chassis-" + name,
+			v1.AnnotationNodeChassisID:     name,
 			v1.AnnotationNodePrimaryIfaddr: fmt.Sprintf(`{"ipv4":"172.18.0.%d/16"}`, host),
 		}},
 		Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{BootID: "boot"},

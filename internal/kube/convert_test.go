@@ -49,7 +49,7 @@ func TestNodeWithoutAgent(t *testing.T) {
 
 func TestNode(t *testing.T) {
 	o := annotated(map[string]string{
-		v1.AnnotationNodeID: "2", v1.AnnotationNodeChassisID: "c1",
+		v1.AnnotationNodeID: "2", v1.AnnotationNodeChassisID: "n1",
 		v1.AnnotationNodeSubnets:                 `{"default":["10.244.1.0/24","fd00:10:244:1::/64"]}`,
 		v1.AnnotationNodePrimaryIfaddr:           `{"ipv4":"172.18.0.2/24","ipv6":"fd00:18::2/64"}`,
 		v1.AnnotationHostCIDRs:                   `["172.18.0.2/24","192.168.1.2/24"]`,
@@ -61,7 +61,7 @@ func TestNode(t *testing.T) {
 	o.Status.NodeInfo.BootID = "boot"
 	o.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: "False"}, {Type: corev1.NodeReady, Status: "True"}}
 	want := &world.Node{
-		Name: "n1", Labels: o.Labels, ID: 2, ChassisID: "c1", Ready: true, BootID: "boot", Version: "7",
+		Name: "n1", Labels: o.Labels, ID: 2, ChassisID: "n1", Ready: true, BootID: "boot", Version: "7",
 		Subnets: mustPrefixes("10.244.1.0/24", "fd00:10:244:1::/64"), Primary: mustPrefixes("172.18.0.2/24", "fd00:18::2/64"),
 		HostAddrs: []netip.Addr{netip.MustParseAddr("172.18.0.2"), netip.MustParseAddr("192.168.1.2")},
 		CIDRs:     mustPrefixes("172.18.0.2/24", "192.168.1.2/24"),
@@ -99,8 +99,8 @@ func TestGarbageAnnotations(t *testing.T) {
 		v1.AnnotationHostCIDRs: `{`, v1.AnnotationL3GatewayConfig: `{"default":[]}`,
 		v1.AnnotationNodeGatewayRouterLRPIfaddrs: `{"default":{"ipv4":"1"}}`, v1.AnnotationNodeTransitSwitchPortIfaddr: "",
 	} {
-		n := Node(annotated(map[string]string{key: text, v1.AnnotationNodeChassisID: "c"}))
-		if len(n.Problems) != 1 || !strings.Contains(n.Problems[0], key) || n.ChassisID != "c" {
+		n := Node(annotated(map[string]string{key: text, v1.AnnotationNodeChassisID: "n1"}))
+		if len(n.Problems) != 1 || !strings.Contains(n.Problems[0], key) || n.ChassisID != "n1" {
 			t.Errorf("%s: %+v", key, n)
 		}
 		if key == v1.AnnotationNodeSubnets && len(n.Subnets) != 1 {
@@ -152,11 +152,11 @@ func TestCordon(t *testing.T) {
 }
 
 func TestHostAnnotationsComeBack(t *testing.T) {
-	h := HostFacts{Zone: "n1", ChassisID: "c", Mode: world.LocalGateway, Bridge: "breth0", UplinkMAC: "0a:58:ac:12:00:02", ManagementMAC: "0a:58:0a:f4:01:02",
+	h := HostFacts{Zone: "n1", ChassisID: "n1", Mode: world.LocalGateway, Bridge: "breth0", UplinkMAC: "0a:58:ac:12:00:02", ManagementMAC: "0a:58:0a:f4:01:02",
 		Primary: mustPrefixes("172.18.0.2/24"), HostCIDRs: mustPrefixes("192.168.0.2/24", "172.18.0.2/24"), Gateways: []netip.Addr{netip.MustParseAddr("172.18.0.1")}}
 	a := HostAnnotations(h)
 	n := Node(annotated(a))
-	if n.ChassisID != "c" || n.UplinkMAC != h.UplinkMAC || !reflect.DeepEqual(n.Primary, h.Primary) || fmt.Sprint(n.HostAddrs) != "[172.18.0.2 192.168.0.2]" || fmt.Sprint(n.Gateways) != "[172.18.0.1]" || len(n.Problems) > 0 {
+	if n.ChassisID != "n1" || n.UplinkMAC.String() != h.UplinkMAC || !reflect.DeepEqual(n.Primary, h.Primary) || fmt.Sprint(n.HostAddrs) != "[172.18.0.2 192.168.0.2]" || fmt.Sprint(n.Gateways) != "[172.18.0.1]" || len(n.Problems) > 0 {
 		t.Errorf("have %+v", n)
 	}
 	if a[v1.AnnotationZoneName] != "n1" || !strings.Contains(a[v1.AnnotationL3GatewayConfig], `"interface-id":"breth0_n1"`) {

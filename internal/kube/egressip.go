@@ -49,7 +49,7 @@ func selectors(s *v1.EgressIPSpec) (namespaces, pods labels.Selector, problem st
 // readStatus leaves out what is no address: the controller writes the status anew.
 func readStatus(e *world.EgressIP, s *v1.EgressIPStatus) {
 	for _, i := range s.Items {
-		if a, err := parseAddr(i.EgressIP); err == nil && i.Node != "" {
+		if a, err := parseAddr(i.EgressIP); err == nil && isName(i.Node) {
 			e.Items = append(e.Items, world.Assignment{Node: i.Node, IP: a})
 		}
 	}

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,5 +54,5 @@ func shortened(s string, limit int) string {
 		return s
 	}
 	const more = "..."
-	return s[:limit-len(more)] + more
+	return strings.ToValidUTF8(s[:limit-len(more)], "") + more // not a part of a rune
 }

@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -19,23 +21,58 @@ func Holding(o *egretv1.EgressNode) *world.Holding {
 	if o.Status.FormatVersion > egretv1.FormatVersion || h.BootID == "" {
 		return h
 	}
-	for _, held := range o.Status.Holding {
-		if a, err := parseAddr(held.IP); err == nil && !slices.Contains(h.Holds[held.EgressIP], a) {
-			h.Holds[held.EgressIP] = append(h.Holds[held.EgressIP], a)
+	readProblems(h, o.Status.Problems)
+	readHeld(h, o.Status.Holding)
+	readConflicts(h, o.Status.Conflicts)
+	return h
+}
+
+func readHeld(h *world.Holding, list []egretv1.Held) {
+	list, err := atMost(list, maxHeld)
+	unread(h, "holding", err)
+	for i, held := range list {
+		a, err := parseAddr(held.IP)
+		if err == nil && !isName(held.EgressIP) {
+			err = fmt.Errorf("%q is no name of an EgressIP", held.EgressIP)
 		}
-	}
-	for _, p := range o.Status.Problems {
-		noteProblem(h, p)
-	}
-	for _, c := range o.Status.Conflicts {
-		if a, err := parseAddr(c.IP); err == nil {
-			noteConflict(h, c.EgressIP, world.Conflict{IP: a, MAC: c.MAC})
+		unread(h, fmt.Sprintf("holding[%d]", i), err)
+		if err == nil && !slices.Contains(h.Holds[held.EgressIP], a) {
+			h.Holds[held.EgressIP] = append(h.Holds[held.EgressIP], a)
 		}
 	}
 	for _, ips := range h.Holds {
 		slices.SortFunc(ips, netip.Addr.Compare)
 	}
-	return h
+}
+
+func readConflicts(h *world.Holding, list []egretv1.Conflict) {
+	list, err := atMost(list, maxConflicts)
+	unread(h, "conflicts", err)
+	for i, c := range list {
+		a, err := parseAddr(c.IP)
+		mac, unreadable := world.ParseHardwareAddr(c.MAC)
+		if err = errors.Join(err, unreadable); err == nil && !isName(c.EgressIP) {
+			err = fmt.Errorf("%q is no name of an EgressIP", c.EgressIP)
+		}
+		if unread(h, fmt.Sprintf("conflicts[%d]", i), err); err == nil {
+			noteConflict(h, c.EgressIP, world.Conflict{IP: a, MAC: mac})
+		}
+	}
+}
+
+func readProblems(h *world.Holding, list []string) {
+	list, err := atMost(list, maxProblems)
+	for _, p := range list {
+		noteProblem(h, p)
+	}
+	unread(h, "problems", err)
+}
+
+// unread makes what cannot be read of an EgressNode a problem of its node.
+func unread(h *world.Holding, field string, err error) {
+	if err != nil {
+		noteText(h, "", fmt.Sprintf("status.%s of its EgressNode: %v", field, err))
+	}
 }
 
 func noteConflict(h *world.Holding, egressIP string, c world.Conflict) {
@@ -52,20 +89,24 @@ func noteProblem(h *world.Holding, problem string) {
 		if h.Faults == nil {
 			h.Faults = map[netip.Prefix]string{}
 		}
-		h.Faults[network] = text
+		h.Faults[network] = plain(text)
 		return
 	}
 	name, text := "", problem
 	if rest, ok := strings.CutPrefix(problem, "egressip/"); ok {
-		if n, t, ok := strings.Cut(rest, ": "); ok {
+		if n, t, ok := strings.Cut(rest, ": "); ok && isName(n) {
 			name, text = n, t
 		}
 	}
+	noteText(h, name, text)
+}
+
+func noteText(h *world.Holding, name, text string) {
 	if h.Problems == nil {
 		h.Problems = map[string]string{}
 	}
 	if h.Problems[name] == "" {
-		h.Problems[name] = text
+		h.Problems[name] = plain(text)
 	}
 }
 
@@ -100,7 +141,7 @@ func EgressNode(h *world.Holding, nodeUID, agentVersion string, problems []strin
 	o.Status.HeldIPs = strings.Join(ips, ",")
 	for _, name := range slices.Sorted(maps.Keys(h.Conflicts)) {
 		for _, c := range h.Conflicts[name] {
-			o.Status.Conflicts = append(o.Status.Conflicts, egretv1.Conflict{EgressIP: name, IP: c.IP.String(), MAC: c.MAC})
+			o.Status.Conflicts = append(o.Status.Conflicts, egretv1.Conflict{EgressIP: name, IP: c.IP.String(), MAC: c.MAC.String()})
 		}
 	}
 	o.Status.HoldingCount = int32(len(o.Status.Holding))

@@ -1,9 +1,12 @@
 package kube
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +19,7 @@ import (
 // Node is a node as the world has it. An annotation that cannot be read is a problem; one that is not there is none.
 func Node(o *corev1.Node) *world.Node {
 	n := &world.Node{
-		Name: o.Name, UID: string(o.UID), Labels: o.Labels, ChassisID: o.Annotations[v1.AnnotationNodeChassisID], Ready: ready(o),
+		Name: o.Name, UID: string(o.UID), Labels: o.Labels, Ready: ready(o),
 		BootID: o.Status.NodeInfo.BootID, Deleting: o.DeletionTimestamp != nil, Version: o.ResourceVersion,
 		AllocationProblem: o.Annotations[v1.AnnotationAllocationProblem],
 	}
@@ -26,7 +29,7 @@ func Node(o *corev1.Node) *world.Node {
 			continue
 		}
 		if err := r.read(n, text); err != nil {
-			n.Problems = append(n.Problems, fmt.Sprintf("annotation %s: %v: remove it, and its writer puts it right", r.annotation, err))
+			n.Problems = append(n.Problems, fmt.Sprintf("annotation %s: %s: remove it, and its writer puts it right", r.annotation, plain(err.Error())))
 		}
 	}
 	if len(n.HostAddrs) == 0 {
@@ -39,8 +42,8 @@ func Node(o *corev1.Node) *world.Node {
 func internal(o *corev1.Node) []netip.Addr {
 	var out []netip.Addr
 	for _, a := range o.Status.Addresses {
-		if ip, err := netip.ParseAddr(a.Address); err == nil && a.Type == corev1.NodeInternalIP {
-			out = append(out, ip.Unmap())
+		if ip, err := parseAddr(a.Address); err == nil && a.Type == corev1.NodeInternalIP {
+			out = append(out, ip)
 		}
 	}
 	return out
@@ -62,6 +65,7 @@ type nodeReader struct {
 }
 
 var nodeReaders = []nodeReader{
+	{v1.AnnotationNodeChassisID, readChassisID},
 	{v1.AnnotationNodeID, readID},
 	{v1.AnnotationNodeSubnets, readSubnets},
 	{v1.AnnotationNodePrimaryIfaddr, readPrimary},
@@ -80,6 +84,16 @@ func readCordon(n *world.Node, text string) error {
 	return nil
 }
 
+// readChassisID takes a node's own name only, which is what agents publish (package node): with another's a node would have that node's packets sent to
+// its own tunnel endpoint.
+func readChassisID(n *world.Node, text string) error {
+	if text != n.Name {
+		return fmt.Errorf("%q is not the node's name, which is the id of its chassis", text)
+	}
+	n.ChassisID = text
+	return nil
+}
+
 func readID(n *world.Node, text string) error {
 	id, err := strconv.Atoi(text)
 	if err != nil || id < 1 {
@@ -94,9 +108,10 @@ func readSubnets(n *world.Node, text string) error {
 	if json.Unmarshal([]byte(text), &byNetwork) != nil {
 		byNetwork = map[string]oneOrMany{defaultNetwork: {text}} // the oldest form: the subnet alone
 	}
+	list, tooMany := atMost(byNetwork[defaultNetwork], maxSubnets)
 	var err error
-	n.Subnets, err = prefixes(byNetwork[defaultNetwork])
-	return err
+	n.Subnets, err = prefixes(list)
+	return errors.Join(tooMany, err)
 }
 
 func readPrimary(n *world.Node, text string) error {
@@ -114,11 +129,12 @@ func readHostCIDRs(n *world.Node, text string) error {
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		return err
 	}
+	list, tooMany := atMost(list, maxHostCIDRs)
 	ps, err := prefixes(list)
 	for _, p := range ps {
 		n.HostAddrs, n.CIDRs = append(n.HostAddrs, p.Addr()), append(n.CIDRs, p)
 	}
-	return err
+	return errors.Join(tooMany, err)
 }
 
 // gatewayConfig is what an l3-gateway-config says of one network. OVN-Kubernetes writes single values beside the lists for
@@ -138,10 +154,16 @@ func readGateway(n *world.Node, text string) error {
 	if err := json.Unmarshal([]byte(text), &byNetwork); err != nil {
 		return err
 	}
-	var err error
-	n.UplinkMAC = byNetwork[defaultNetwork].MACAddress
-	n.Gateways, err = addrs(byNetwork[defaultNetwork].NextHops)
-	return err
+	g := byNetwork[defaultNetwork]
+	hops, tooMany := atMost(g.NextHops, maxGateways)
+	gateways, err := addrs(hops)
+	n.Gateways = gateways
+	if g.MACAddress != "" {
+		var unreadable error
+		n.UplinkMAC, unreadable = world.ParseHardwareAddr(g.MACAddress)
+		err = errors.Join(err, unreadable)
+	}
+	return errors.Join(tooMany, err)
 }
 
 func readJoin(n *world.Node, text string) error {
@@ -194,10 +216,22 @@ type HostFacts struct {
 	Gateways        []netip.Addr
 }
 
+// publishable are the addresses that others will read: those of the primary network, and as many more as they take.
+func publishable(h HostFacts) []netip.Prefix {
+	first := func(p netip.Prefix) int {
+		if slices.Contains(h.Primary, p) {
+			return 0
+		}
+		return 1
+	}
+	list := sorted(h.HostCIDRs, func(a, b netip.Prefix) int { return cmp.Or(first(a)-first(b), a.Compare(b)) })
+	return list[:min(len(list), maxHostCIDRs)]
+}
+
 // HostAnnotations are those that the agent writes on its own node.
 func HostAnnotations(h HostFacts) map[string]string {
-	cidrs := make([]string, 0, len(h.HostCIDRs))
-	for _, p := range sorted(h.HostCIDRs, netip.Prefix.Compare) {
+	cidrs := []string{}
+	for _, p := range sorted(publishable(h), netip.Prefix.Compare) {
 		cidrs = append(cidrs, p.String())
 	}
 	g := gatewayConfig{Mode: string(h.Mode), BridgeID: h.Bridge, InterfaceID: h.Bridge + "_" + h.Zone, MACAddress: h.UplinkMAC, NodePortEnable: "true"}

@@ -57,8 +57,9 @@ func annotatedIPs(text string) []netip.Addr {
 	if text == "" || json.Unmarshal([]byte(text), &byNetwork) != nil {
 		return nil
 	}
-	ps, err := prefixes(byNetwork[defaultNetwork].IPAddresses)
-	if err != nil {
+	list, tooMany := atMost(byNetwork[defaultNetwork].IPAddresses, maxPodIPs)
+	ps, err := prefixes(list)
+	if err != nil || tooMany != nil {
 		return nil
 	}
 	var out []netip.Addr

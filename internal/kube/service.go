@@ -135,11 +135,19 @@ func (p *servicePart) addPort(i int, port corev1.ServicePort, t corev1.ServiceTy
 		p.Problems = append(p.Problems, fmt.Sprintf("spec.ports[%d]: port %d, node port %d: a port is between 1 and 65535", i, port.Port, port.NodePort))
 		return
 	}
+	if !isProtocol(protocol) {
+		p.Problems = append(p.Problems, plain(fmt.Sprintf("spec.ports[%d]: protocol %q: it is TCP, UDP or SCTP", i, protocol)))
+		return
+	}
 	n := world.ServicePort{Name: port.Name, Protocol: strings.ToLower(string(protocol)), Port: uint16(port.Port)}
 	if t == corev1.ServiceTypeNodePort || t == corev1.ServiceTypeLoadBalancer {
 		n.NodePort = uint16(port.NodePort)
 	}
 	p.Ports = append(p.Ports, n)
+}
+
+func isProtocol(p corev1.Protocol) bool {
+	return p == corev1.ProtocolTCP || p == corev1.ProtocolUDP || p == corev1.ProtocolSCTP
 }
 
 func isPort(n int32) bool { return n > 0 && n < 1<<16 }

@@ -32,8 +32,12 @@ func mayBeOurs(w *world.World, c listen.Claim) bool {
 
 // nodeAt is the node of the cluster whose gateway router has a hardware address, or "".
 func nodeAt(w *world.World, mac string) string {
+	a, err := world.ParseHardwareAddr(mac)
+	if err != nil {
+		return ""
+	}
 	for _, name := range w.Nodes() {
-		if n := w.Node(name); n.UplinkMAC == mac {
+		if n := w.Node(name); n.UplinkMAC == a {
 			return name
 		}
 	}

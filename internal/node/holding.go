@@ -41,7 +41,9 @@ func (r Report) Equal(o Report) bool {
 func (r Report) of(node, bootID string) *world.Holding {
 	h := &world.Holding{Node: node, BootID: bootID, Holds: map[string][]netip.Addr{}, Conflicts: map[string][]world.Conflict{}}
 	for _, c := range r.Conflicts {
-		h.Conflicts[c.EgressIP] = append(h.Conflicts[c.EgressIP], world.Conflict{IP: c.IP, MAC: c.MAC})
+		if mac, err := world.ParseHardwareAddr(c.MAC); err == nil { // what is heard from a group's address, no machine has
+			h.Conflicts[c.EgressIP] = append(h.Conflicts[c.EgressIP], world.Conflict{IP: c.IP, MAC: mac})
+		}
 	}
 	for _, held := range r.Holding {
 		h.Holds[held.EgressIP] = append(h.Holds[held.EgressIP], held.IP)

@@ -160,7 +160,7 @@ func hostEntrance() entrance {
 }
 
 func uplinkEntrance() entrance {
-	return entrance{"ext_n1", "breth0_n1", "02:00:00:00:00:99", compiletest.Node(1).UplinkMAC}
+	return entrance{"ext_n1", "breth0_n1", "02:00:00:00:00:99", compiletest.Node(1).UplinkMAC.String()}
 }
 
 // compareFirst holds the first zone of every end against OVN, which is told the endpoint that the walk took.

@@ -35,7 +35,7 @@ type Node struct {
 	Cordoned   bool
 	CordonBoot string
 	// UplinkMAC is the hardware address that the host and its gateway router share (k8s.ovn.org/l3-gateway-config).
-	UplinkMAC string
+	UplinkMAC HardwareAddr
 	// Join and Transit are the addresses that the annotations name. Only the controller reads them, to correct them: others
 	// take Config.Join and Config.Transit of ID.
 	Join, Transit []netip.Prefix
@@ -159,5 +159,5 @@ type Holding struct {
 // Conflict is a held address, and the hardware address that another machine names for it.
 type Conflict struct {
 	IP  netip.Addr
-	MAC string
+	MAC HardwareAddr
 }

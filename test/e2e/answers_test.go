@@ -157,7 +157,7 @@ func (a *answers) onlyHolders(e egressIP) {
 			return err
 		}
 		for ip, node := range nodesOf(o) {
-			want := kube.Node(e.c.node(a.t, node)).UplinkMAC
+			want := kube.Node(e.c.node(a.t, node)).UplinkMAC.String()
 			if have := a.lately(netip.MustParseAddr(ip)); !slices.Equal(have, []string{want}) {
 				return fmt.Errorf("%v answer for %s, want %s of %s alone", have, ip, want, node)
 			}

@@ -48,7 +48,7 @@ func Node(i int) *world.Node {
 		HostAddrs: []netip.Addr{Primary(i), primary6(i), secondary(i)[0].Addr(), secondary(i)[1].Addr()},
 		CIDRs:     append([]netip.Prefix{netip.PrefixFrom(Primary(i), 24), netip.PrefixFrom(primary6(i), 64)}, secondary(i)...),
 		Gateways:  gateways(),
-		UplinkMAC: fmt.Sprintf("02:00:00:00:00:%02x", i),
+		UplinkMAC: HardwareAddr(fmt.Sprintf("02:00:00:00:00:%02x", i)),
 	}
 }
 
@@ -68,6 +68,15 @@ func Host(self string) *world.Host {
 // secondary are node n<i>'s addresses on its link eth1.
 func secondary(i int) []netip.Prefix {
 	return []netip.Prefix{netip.PrefixFrom(V4(172, 19, 1, i+1), 24), netip.PrefixFrom(v6("fc00:f853:cce:1::", 0, i+1), 64)}
+}
+
+// HardwareAddr is a test's own address.
+func HardwareAddr(text string) world.HardwareAddr {
+	a, err := world.ParseHardwareAddr(text)
+	if err != nil {
+		panic(err)
+	}
+	return a
 }
 
 // Primary is node n<i>'s IPv4 address.

@@ -39,7 +39,7 @@ func (a *assigner) addressConflict(o *object, items []world.Assignment) (c world
 	return world.Condition{Type: ConditionAddressConflict, Status: "False", Reason: ReasonNoConflict, Message: noConflictAnyLonger}, true
 }
 
-func (a *assigner) conflictText(i world.Assignment, mac string) string {
+func (a *assigner) conflictText(i world.Assignment, mac world.HardwareAddr) string {
 	whose, advice := "a machine outside the cluster", conflictAdvice
 	for _, name := range a.w.Nodes() {
 		if a.w.Node(name).UplinkMAC == mac {

@@ -171,9 +171,12 @@ func inForceText(e *world.EgressIP, in, awaited, lacking string) string {
 	return strings.Join(said, "; ")
 }
 
+// maxMessage, in runes, is a little less than the API takes (metav1.Condition): what it does not take keeps the whole status from being written.
+const maxMessage = 30 << 10
+
 // dated is c with the generation that it speaks of, and the time when its status last changed, if that was before now.
 func dated(e *world.EgressIP, c world.Condition) world.Condition {
-	c.Generation = e.Generation
+	c.Generation, c.Message = e.Generation, world.Plain(c.Message, maxMessage)
 	if old := condition(e, c.Type); old.Status == c.Status {
 		c.Since = old.Since
 	}

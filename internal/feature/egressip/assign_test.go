@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -458,6 +460,28 @@ func BenchmarkAssignSettled(b *testing.B) {
 	}
 }
 
+// TestMessagesFit: whatever a node says, and however much, the API takes each condition (metav1.Condition: 32768 characters), and none has a line break.
+func TestMessagesFit(t *testing.T) {
+	w := newWorld()
+	three(w)
+	w.SetEgressIP(object("e", 0, "172.18.0.33"))
+	settle(w)
+	long := &world.Holding{Node: "n1", BootID: "boot", Problems: map[string]string{"e": strings.Repeat("no\n", 100<<10)}, Conflicts: map[string][]world.Conflict{}}
+	for range 10000 {
+		long.Conflicts["e"] = append(long.Conflicts["e"], world.Conflict{IP: addr("172.18.0.33"), MAC: compiletest.HardwareAddr("02:00:00:00:00:09")})
+	}
+	w.SetHolding(long)
+	d := settle(w)["e"]
+	for _, c := range d.Conditions {
+		if n := utf8.RuneCountInString(c.Message); n == 0 || n > 32768 || strings.Contains(c.Message, "\n") {
+			t.Errorf("condition %s has %d characters: %.100q", c.Type, n, c.Message)
+		}
+	}
+	if ready := conditionOf(d, "Ready"); ready.Status != "False" || !strings.HasPrefix(ready.Message, "n1 does not hold 172.18.0.33 yet: no no") {
+		t.Errorf("Ready: %.100q", ready.Message)
+	}
+}
+
 // TestAddressConflict: what a holder hears is a condition and one Event, until it is heard no longer; what it said before a reboot is nothing.
 func TestAddressConflict(t *testing.T) {
 	w := newWorld()
@@ -467,7 +491,7 @@ func TestAddressConflict(t *testing.T) {
 	says := func(boot string, mac ...string) egressip.Decision {
 		h := &world.Holding{Node: "n1", BootID: boot, Holds: map[string][]netip.Addr{"e": {addr("172.18.0.33")}}, Conflicts: map[string][]world.Conflict{}}
 		for _, m := range mac {
-			h.Conflicts["e"] = append(h.Conflicts["e"], world.Conflict{IP: addr("172.18.0.33"), MAC: m})
+			h.Conflicts["e"] = append(h.Conflicts["e"], world.Conflict{IP: addr("172.18.0.33"), MAC: compiletest.HardwareAddr(m)})
 		}
 		w.SetHolding(h)
 		return settle(w)["e"]

@@ -93,12 +93,12 @@ func mute(c *world.Config, f world.Family, ip netip.Addr, out *plan.Rows) {
 // had no use for itself; the time to live bounds what more than two nodes do with a packet that none of them knows.
 func passOn(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
 	other := otherHolder(w, e, ip)
-	if other == nil || other.UplinkMAC == "" {
+	if other == nil || !other.UplinkMAC.IsValid() {
 		return
 	}
 	match := passOnMatch[f] + ip.String() + ",in_port={" + w.Config.UplinkInterface + "},dl_dst=" + own
-	out.AddFlow(w.Config.Bridge, 1, passOnPriority, match, "mod_dl_src:"+own+",mod_dl_dst:"+other.UplinkMAC+",dec_ttl,in_port")
-	out.AddFlow(w.Config.Bridge, 1, passOnPriority+1, match+",dl_src="+other.UplinkMAC, "drop")
+	out.AddFlow(w.Config.Bridge, 1, passOnPriority, match, "mod_dl_src:"+own+",mod_dl_dst:"+other.UplinkMAC.String()+",dec_ttl,in_port")
+	out.AddFlow(w.Config.Bridge, 1, passOnPriority+1, match+",dl_src="+other.UplinkMAC.String(), "drop")
 }
 
 const passOnPriority = 20

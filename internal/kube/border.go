@@ -1,0 +1,42 @@
+package kube
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// How much of what a node says of itself is read. Whoever holds a node's credentials can write as much as the API server takes (256 KiB of annotations,
+// 1.5 MiB an object), and each part of it may become a row of every other node.
+const (
+	// maxHostCIDRs is far more than the addresses of a host's network interfaces; HostAnnotations publishes no more.
+	maxHostCIDRs = 64
+	// maxSubnets is more than the one a family that a node has.
+	maxSubnets = 8
+	// maxGateways are next hops of default routes: one a family, and more with several uplinks.
+	maxGateways = 8
+	// maxPodIPs is more than the one a family that a pod has.
+	maxPodIPs = 8
+	// maxHeld is far more egress IPs than one node can have on a link.
+	maxHeld      = 8192
+	maxConflicts = 256
+	maxProblems  = 256
+	// maxText, in runes, of each problem.
+	maxText = 256
+)
+
+// plain is a text of somebody else's that people will read.
+func plain(text string) string { return world.Plain(text, maxText) }
+
+// isName says whether a text can be the name of a Node or an EgressIP (DNS-1123 subdomain).
+func isName(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }
+
+// atMost is the start of a list, and an error if that is not all.
+func atMost[T any](list []T, n int) ([]T, error) {
+	if len(list) <= n {
+		return list, nil
+	}
+	return list[:n], fmt.Errorf("%d entries, of which the first %d are read", len(list), n)
+}

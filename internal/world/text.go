@@ -1,0 +1,37 @@
+package world
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Ellipsis ends a text that was shortened.
+const Ellipsis = "..."
+
+// Plain is a text that others wrote as it may stand in a condition, an Event, a problem or a log: on one line, without control characters and
+// invalid UTF-8, and with at most limit runes, the last of which are Ellipsis where something was left out.
+func Plain(text string, limit int) string {
+	text, cut := firstRunes(text, limit)
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) || unicode.Is(unicode.Cf, r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, " "))
+	if !cut {
+		return text
+	}
+	text, _ = firstRunes(text, limit-len(Ellipsis))
+	return text + Ellipsis
+}
+
+// firstRunes is the start of a text, and whether anything follows it: it does not look at what follows.
+func firstRunes(text string, n int) (start string, cut bool) {
+	at := 0
+	for ; n > 0 && at < len(text); n-- {
+		_, size := utf8.DecodeRuneInString(text[at:])
+		at += size
+	}
+	return text[:at], at < len(text)
+}
