@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/egret-net/egret/internal/world"
 )
 
 // backlog is how many changes wait for the loop before the watches do.
@@ -59,6 +61,28 @@ func (s *Source) Observe(obj any) error {
 		return t.observe(obj)
 	}
 	return nil
+}
+
+// Outdated says whether an object that the API server has is newer than what was taken in of it: the watch has yet to bring it. Versions are compared
+// with those of the same resource only; Kubernetes promises no order across resources (KEP-5504).
+func (s *Source) Outdated(r Resource, m metav1.Object) bool {
+	t := s.tables[r]
+	return t != nil && t.outdated(keyOf(m.GetNamespace(), m.GetName()), m.GetResourceVersion())
+}
+
+// Applied returns when the world has all that was observed, or brought by a watch, before the call.
+func (s *Source) Applied(ctx context.Context) error {
+	applied := make(chan struct{})
+	s.send(func(*world.World) []world.Touch {
+		close(applied)
+		return nil
+	})
+	select {
+	case <-applied:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Run follows until ctx is done. It is called once.

@@ -90,10 +90,24 @@ func (t *table) observe(obj any) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, is := t.known[r.key]; is || newer(r.version, t.latest) {
+	if t.missing(r.key, r.version) {
 		t.put(r)
 	}
 	return nil
+}
+
+// outdated says whether an object, as the API server has it, has yet to be observed.
+func (t *table) outdated(key, version string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.missing(key, version)
+}
+
+func (t *table) missing(key, version string) bool {
+	if known, is := t.known[key]; is {
+		return newer(version, known)
+	}
+	return newer(version, t.latest) // else the watch has brought its end
 }
 
 // put sends what is newer than what was sent.

@@ -34,6 +34,9 @@ type Agent struct {
 	source  *kube.Source
 	cni     *cniserver.Server
 	metrics *Metrics
+	// reads are of the API server; applied waits until the world has what they gave.
+	reads   reads
+	applied func(context.Context) error
 	// confirmed says whether the zone's hypervisor has what the Northbound says.
 	confirmed func() bool
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +23,8 @@ type API struct {
 	Clients               *kube.Clients
 	// Observe takes what a request returned, so that it is in the world before the watch brings it.
 	Observe func(obj any) error
+	// Outdated says whether the world has yet to take in the object of that metadata.
+	Outdated func(r kube.Resource, m metav1.Object) bool
 }
 
 const fieldManager = "egret-node"
@@ -98,12 +101,36 @@ func (a *API) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, err
 	return p, err
 }
 
-// Namespace asks the API server for a namespace.
-func (a *API) Namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
+// Namespace has the world take in a namespace as it is now: a read without a resourceVersion is consistent.
+func (a *API) Namespace(ctx context.Context, name string) error {
 	n := &corev1.Namespace{}
-	err := a.Clients.Core.Get().Resource("namespaces").Name(name).Do(ctx).Into(n)
-	return n, err
+	if err := a.Clients.Core.Get().Resource("namespaces").Name(name).Do(ctx).Into(n); err != nil {
+		return fmt.Errorf("read namespace %s: %w", name, err)
+	}
+	return a.Observe(n)
 }
+
+// EgressIPs has the world take in all EgressIPs as they are now. Usually the watch has brought them, and their metadata say so.
+func (a *API) EgressIPs(ctx context.Context) error {
+	metadata, list := &metav1.PartialObjectMetadataList{}, &apiv1.EgressIPList{}
+	err := a.Clients.EgressIP.Get().Resource("egressips").SetHeader("Accept", onlyMetadata).Do(ctx).Into(metadata)
+	outdated := func(m metav1.PartialObjectMetadata) bool { return a.Outdated(kube.EgressIPs, &m) }
+	if err == nil && slices.ContainsFunc(metadata.Items, outdated) {
+		err = a.Clients.EgressIP.Get().Resource("egressips").Do(ctx).Into(list)
+	}
+	if err != nil {
+		return fmt.Errorf("list EgressIPs: %w", err)
+	}
+	for i := range list.Items {
+		if err := a.Observe(&list.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onlyMetadata is how a list of no more than metadata is asked for: api-concepts, "Receiving resources as ... metadata".
+const onlyMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 // EgressIP asks the API server for an EgressIP and has the world take it in; nil without an error if there is none.
 func (a *API) EgressIP(ctx context.Context, name string) (*world.EgressIP, error) {

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
@@ -14,7 +16,7 @@ import (
 )
 
 const (
-	// podWait is how long ADD waits for the watches to bring the pod and its namespace before it asks the API server.
+	// podWait is how long ADD waits for the watch to bring the pod before it asks the API server.
 	podWait = 500 * time.Millisecond
 	// egressWait is how long a pod that starts waits for a holder of its egress IP; then it starts and sends nothing outside.
 	egressWait = 2 * time.Second
@@ -42,15 +44,14 @@ func (a *Agent) MTU() int { return int(a.podMTU.Load()) }
 // UserspaceDatapath says whether OVS forwards in userspace.
 func (a *Agent) UserspaceDatapath() bool { return a.config.UserspaceOVS }
 
-// Pod waits briefly for the pod and its namespace to be in the world, for the labels of both decide about its first packet; else asks the API
-// server for them.
+// Pod waits briefly for the pod to be in the world; else it asks the API server for it.
 func (a *Agent) Pod(ctx context.Context, namespace, name, uid string) (cniserver.PodInfo, error) {
 	short, cancel := context.WithTimeout(ctx, podWait)
 	defer cancel()
 	var info cniserver.PodInfo
 	known := func(w *world.World) bool {
 		p := w.Pod(namespace + "/" + name)
-		if p == nil || uid != "" && p.UID != uid || w.Namespace(namespace) == nil {
+		if p == nil || uid != "" && p.UID != uid {
 			return false
 		}
 		info = cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork}
@@ -62,17 +63,13 @@ func (a *Agent) Pod(ctx context.Context, namespace, name, uid string) (cniserver
 	return a.askForPod(ctx, namespace, name)
 }
 
-// askForPod has the world take in the pod and its namespace as the API server has them.
+// askForPod has the world take in the pod as the API server has it.
 func (a *Agent) askForPod(ctx context.Context, namespace, name string) (cniserver.PodInfo, error) {
 	o, err := a.api.Pod(ctx, namespace, name)
 	if err != nil {
 		return cniserver.PodInfo{}, err
 	}
-	n, err := a.api.Namespace(ctx, namespace)
-	if err != nil {
-		return cniserver.PodInfo{}, fmt.Errorf("read its namespace: %w", err)
-	}
-	if err := errors.Join(a.api.Observe(n), a.api.Observe(o)); err != nil {
+	if err := a.api.Observe(o); err != nil {
 		return cniserver.PodInfo{}, err
 	}
 	p := kube.Pod(o)
@@ -88,10 +85,16 @@ func (a *Agent) Annotate(ctx context.Context, namespace, name, uid string, nets 
 	return a.api.AnnotatePod(ctx, namespace, name, uid, value)
 }
 
-// Attached returns when the targets hold the plan with the pod in it, and its egress IP, if it has one, is ready or holds it back.
+// Attached returns when the targets hold the plan with the pod in it, by what Kubernetes says now, and its egress IP, if it has one, is ready or
+// holds it back.
 func (a *Agent) Attached(ctx context.Context, p cniserver.PodPort) error {
 	at := attachment(p)
-	if err := a.loop.DoAndWait(ctx, func(w *world.World) []world.Touch { return w.SetAttachment(at) }); err != nil {
+	group, both := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return a.loop.DoAndWait(both, func(w *world.World) []world.Touch { return w.SetAttachment(at) })
+	})
+	group.Go(func() error { return a.catchUp(both, p.Namespace) })
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	short, cancel := context.WithTimeout(ctx, egressWait)

@@ -5,74 +5,193 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/listen"
+	"github.com/egret-net/egret/internal/plane/ovn"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// lateAgent is an agent that knows the pod shop/p and no namespace; what it asks the API server for, and then takes in, is in the lists.
-type lateAgent struct {
-	*Agent
-	asked, observed []string
+// lateServer is an API server whose watches bring nothing. It has a pod shop/p on n1, a namespace with or without a label, and EgressIPs for that
+// label or none.
+type lateServer struct {
+	mu       sync.Mutex
+	version  int
+	labelled bool
+	created  bool
+	off      bool
+	asked    []string // what was asked for, other than by watches and their lists
 }
 
-func startLateAgent(t *testing.T) *lateAgent {
-	a := &lateAgent{Agent: newAgent("n1", compiletest.Small("n1", world.SharedGateway).Config, slog.New(slog.DiscardHandler))}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.asked = append(a.asked, r.URL.Path)
-		kind, name := "Namespace", "shop"
-		if strings.Contains(r.URL.Path, "/pods/") {
-			kind, name = "Pod", "p"
-		}
+// change edits what the server has, and forgets what was asked so far.
+func (s *lateServer) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = nil
+	f()
+}
+
+func (s *lateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	off := s.off
+	q := r.URL.Query()
+	if !q.Has("resourceVersion") { // as those of reflectors have
+		s.asked = append(s.asked, r.URL.Path)
+	}
+	s.mu.Unlock()
+	if q.Get("watch") != "" && q.Get("sendInitialEvents") == "" && !off {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"kind":%q,"apiVersion":"v1","metadata":{"name":%q,"uid":"u"}}`, kind, name)
-	}))
-	t.Cleanup(server.Close)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		return
+	} else if off || q.Get("watch") != "" {
+		http.Error(w, "off", http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprint(w, s.answer(r.URL.Path, strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList")))
+}
+
+func (s *lateServer) answer(path string, metadata bool) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	namespace := fmt.Sprintf(`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"shop","resourceVersion":"%d","labels":{"team":"%v"}}}`, s.version, s.labelled)
+	pod := fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"p","uid":"u","resourceVersion":"%d"},"spec":{"nodeName":"n1"}}`, s.version)
+	switch {
+	case strings.HasSuffix(path, "/namespaces/shop"):
+		return namespace
+	case strings.HasSuffix(path, "/namespaces"):
+		return s.list("v1", "NamespaceList", namespace)
+	case strings.HasSuffix(path, "/pods"):
+		return s.list("v1", "PodList", pod)
+	case strings.HasSuffix(path, "/pods/p"):
+		return pod
+	case !s.created && metadata:
+		return s.list("meta.k8s.io/v1", "PartialObjectMetadataList")
+	case metadata:
+		return s.list("meta.k8s.io/v1", "PartialObjectMetadataList", fmt.Sprintf(`{"metadata":{"name":"e","resourceVersion":"%d"}}`, s.version))
+	case !s.created:
+		return s.list("k8s.ovn.org/v1", "EgressIPList")
+	}
+	return s.list("k8s.ovn.org/v1", "EgressIPList", fmt.Sprintf(`{"metadata":{"name":"e","resourceVersion":"%d"},
+		"spec":{"egressIPs":["172.18.0.50"],"namespaceSelector":{"matchLabels":{"team":"true"}}},
+		"status":{"items":[{"node":"n2","egressIP":"172.18.0.50"}]}}`, s.version))
+}
+
+func (s *lateServer) list(version, kind string, items ...string) string {
+	return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[%s]}`, kind, version, s.version, strings.Join(items, ","))
+}
+
+// startLateAgent is an agent of n1 that has listed what the server had, and a target with all that it has written.
+func startLateAgent(t *testing.T, s *lateServer) (*Agent, *ovn.Fake) {
+	server := httptest.NewServer(s)
+	t.Cleanup(server.CloseClientConnections)
 	clients, err := kube.NewClients(&rest.Config{Host: server.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.api = &API{Node: "n1", Clients: clients, Observe: func(obj any) error { a.observed = append(a.observed, fmt.Sprintf("%T", obj)); return nil }}
-	a.ear = listen.NewFake()
+	a, target := newAgent("n1", compiletest.Config(world.SharedGateway), slog.New(slog.DiscardHandler)), ovn.NewFake()
+	a.ear, a.loop.Planes, a.confirmed = listen.NewFake(), []plane.Plane{target}, func() bool { return true }
+	a.source = kube.NewSource(clients, kube.Namespaces, kube.Pods, kube.EgressIPs)
+	a.api = &API{Node: "n1", Clients: clients, Observe: a.source.Observe, Outdated: a.source.Outdated}
+	a.reads, a.applied = newReads(a.api), a.source.Applied
+	a.reports, a.annotations = newMailbox("", Report.Equal, nil, a.log), newMailbox[map[string]string]("", nil, nil, a.log)
 	a.loop.Do(func(w *world.World) []world.Touch {
-		return w.SetPod(&world.Pod{Namespace: "shop", Name: "p", UID: "u", Node: "n1"})
+		touched := w.SetHost(compiletest.Host("n1"))
+		for i := 1; i <= 3; i++ {
+			touched = append(touched, w.SetNode(compiletest.Node(i))...)
+		}
+		holds := map[string][]netip.Addr{"e": {compiletest.V4(172, 18, 0, 50)}}
+		return append(touched, w.SetHolding(&world.Holding{Node: "n2", BootID: "boot-n2", Holds: holds})...)
 	})
-	a.loop.Synced()
+	go a.source.Run(t.Context())
+	go a.changes(t.Context())
 	go a.loop.Run(t.Context())
-	return a
+	if err := a.until(t.Context(), func(*world.World) bool { return a.source.Synced() }); err != nil {
+		t.Fatal(err)
+	}
+	return a, target
 }
 
-// TestPodWaitsForItsNamespace: while the watch has not brought the namespace, nobody knows which EgressIP selects the pod.
-func TestPodWaitsForItsNamespace(t *testing.T) {
-	a := startLateAgent(t)
-	time.AfterFunc(podWait/4, func() {
-		a.loop.Do(func(w *world.World) []world.Touch { return w.SetNamespace(&world.Namespace{Name: "shop"}) })
-	})
-	start := time.Now()
-	if info, err := a.Pod(t.Context(), "shop", "p", "u"); err != nil || info.UID != "u" {
-		t.Errorf("have %v, %v", info, err)
+var ofShop = cniserver.PodPort{
+	Namespace: "shop", Name: "p", UID: "u", HostIface: "veth", MAC: "0a:58:0a:f4:01:0a", IPs: []netip.Addr{netip.MustParseAddr("10.244.1.10")},
+}
+
+// isSteered says whether the target has the pod in the set of EgressIP e's pods on this node.
+func isSteered(t *testing.T, a *Agent, target *ovn.Fake) (is bool) {
+	t.Helper()
+	elem := plan.SetElem{Set: "egressip/e/local.v4", Addr: "10.244.1.10"}
+	if err := a.loop.Ask(t.Context(), func(*world.World) { _, is = target.Held().SetElems[elem] }); err != nil {
+		t.Fatal(err)
 	}
-	if took := time.Since(start); took < podWait/4 || len(a.asked) > 0 {
-		t.Errorf("took %v and asked for %v", took, a.asked)
+	return is
+}
+
+// TestPodStartsByWhatWasWrittenBefore: the watches of namespaces and of EgressIPs are late; what was written before the pod decides all the same.
+func TestPodStartsByWhatWasWrittenBefore(t *testing.T) {
+	for name, late := range map[string]struct{ before, after func(*lateServer) }{
+		"namespace": {func(s *lateServer) { s.created = true }, func(s *lateServer) { s.version, s.labelled = 6, true }},
+		"EgressIP":  {func(s *lateServer) { s.labelled = true }, func(s *lateServer) { s.version, s.created = 6, true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &lateServer{version: 5}
+			late.before(s)
+			a, target := startLateAgent(t, s)
+			s.change(func() { late.after(s) })
+			if err := a.Attached(t.Context(), ofShop); err != nil {
+				t.Fatal(err)
+			}
+			if !isSteered(t, a, target) {
+				t.Errorf("the pod starts and is not steered; asked for %v", s.asked)
+			}
+		})
 	}
 }
 
-// TestNamespaceIsAskedFor: it comes from the API server when the watch does not bring it in time.
-func TestNamespaceIsAskedFor(t *testing.T) {
-	a := startLateAgent(t)
-	if info, err := a.Pod(t.Context(), "shop", "p", "u"); err != nil || info.UID != "u" {
-		t.Errorf("have %v, %v", info, err)
+// TestPodStartAsksLittle: what the watches have brought is not fetched.
+func TestPodStartAsksLittle(t *testing.T) {
+	s := &lateServer{version: 5, labelled: true, created: true}
+	a, target := startLateAgent(t, s)
+	s.change(func() {})
+	if err := a.Attached(t.Context(), ofShop); err != nil || !isSteered(t, a, target) {
+		t.Errorf("error %v, or the pod is not steered", err)
 	}
-	if want := []string{fmt.Sprintf("%T", &corev1.Namespace{}), fmt.Sprintf("%T", &corev1.Pod{})}; !slices.Equal(a.observed, want) {
-		t.Errorf("asked for %v, took in %v", a.asked, a.observed)
+	slices.Sort(s.asked)
+	if want := []string{"/api/v1/namespaces/shop", "/apis/k8s.ovn.org/v1/egressips"}; !slices.Equal(s.asked, want) {
+		t.Errorf("asked for %v, want %v", s.asked, want)
+	}
+}
+
+// TestPodDoesNotStartUnasked: while the API server cannot be asked, nobody knows which source is right for a pod.
+func TestPodDoesNotStartUnasked(t *testing.T) {
+	s := &lateServer{version: 5, labelled: true, created: true}
+	a, _ := startLateAgent(t, s)
+	s.change(func() { s.off = true })
+	if err := a.Attached(t.Context(), ofShop); err == nil || !strings.Contains(err.Error(), "is it reachable from this node?") {
+		t.Errorf("the pod starts: %v", err)
+	}
+}
+
+// TestPodIsAskedFor: it comes from the API server when the watch does not bring it in time.
+func TestPodIsAskedFor(t *testing.T) {
+	s := &lateServer{version: 5}
+	a, _ := startLateAgent(t, s)
+	if err := a.loop.DoAndWait(t.Context(), func(w *world.World) []world.Touch { return w.DelPod("shop/p") }); err != nil {
+		t.Fatal(err)
+	}
+	s.change(func() {})
+	if info, err := a.Pod(t.Context(), "shop", "p", "u"); err != nil || info.UID != "u" || !slices.Equal(s.asked, []string{"/api/v1/namespaces/shop/pods/p"}) {
+		t.Errorf("have %v, %v; asked for %v", info, err, s.asked)
 	}
 }

@@ -237,7 +237,8 @@ func (a *Agent) connect(o Options, t *targets) error {
 		return err
 	}
 	a.source = kube.NewSource(clients, kube.Nodes, kube.Namespaces, kube.Pods, kube.Services, kube.EndpointSlices, kube.EgressIPs, kube.EgressNodes)
-	a.api = &API{Node: o.Node, BootID: o.BootID, Version: o.Version, Clients: clients, Observe: a.source.Observe}
+	a.api = &API{Node: o.Node, BootID: o.BootID, Version: o.Version, Clients: clients, Observe: a.source.Observe, Outdated: a.source.Outdated}
+	a.reads, a.applied = newReads(a.api), a.source.Applied
 	a.reports = newMailbox("what this node holds", Report.Equal, a.api.Report, a.log)
 	a.annotations = newMailbox("this node's addresses", maps.Equal[map[string]string], a.api.AnnotateNode, a.log)
 	a.ear, a.guard.silence, a.guard.defend, a.guard.probe, a.guard.ask = t.ear, contact.Silence, t.link.Defend, t.link.Probe, a.api.EgressIP

@@ -1,0 +1,78 @@
+package node
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// shared makes one request of many that ask for the same at the same time. A caller gets the answer to a request that began
+// after it called: one that was under way may have been answered with an older state.
+type shared struct {
+	ask     func(ctx context.Context, key string) error
+	timeout time.Duration
+
+	mu   sync.Mutex
+	keys map[string]*queue
+}
+
+// queue has the callers of one key who wait for the next request, while one is under way.
+type queue struct{ next *answer }
+
+type answer struct {
+	done chan struct{} // closed when err is there
+	err  error
+}
+
+func newShared(timeout time.Duration, ask func(ctx context.Context, key string) error) *shared {
+	return &shared{ask: ask, timeout: timeout, keys: map[string]*queue{}}
+}
+
+// do waits for a request of that key, or the end of ctx. The request itself goes on for the others who wait for it.
+func (s *shared) do(ctx context.Context, key string) error {
+	a := s.join(key)
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *shared) join(key string) *answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, busy := s.keys[key]
+	if !busy {
+		q = &queue{}
+		s.keys[key] = q
+		defer func() { go s.run(key, q) }()
+	}
+	if q.next == nil {
+		q.next = &answer{done: make(chan struct{})}
+	}
+	return q.next
+}
+
+// run asks until nobody waits.
+func (s *shared) run(key string, q *queue) {
+	for a := s.take(key, q); a != nil; a = s.take(key, q) {
+		ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+		a.err = s.ask(ctx, key)
+		cancel()
+		close(a.done)
+	}
+}
+
+// take is the answer that is waited for; who joins from here on waits for another. Nil when nobody waits: then the queue is
+// gone.
+func (s *shared) take(key string, q *queue) *answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := q.next
+	q.next = nil
+	if a == nil {
+		delete(s.keys, key)
+	}
+	return a
+}
