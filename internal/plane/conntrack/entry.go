@@ -57,16 +57,28 @@ func parseEntry(line string) (Entry, error) {
 		case "reply":
 			e.Reply, err = parseTuple(value)
 		case "zone":
-			e.Zone, err = strconv.Atoi(value)
+			var zone uint16
+			err = parseNumber(value, &zone)
+			e.Zone = int(zone)
 		}
 		if err != nil {
 			return e, fmt.Errorf("conntrack entry %q: %w", line, err)
 		}
 	}
-	if !e.Orig.Src.IsValid() || !e.Orig.Dst.IsValid() || !e.Reply.Dst.IsValid() {
-		return e, fmt.Errorf("conntrack entry %q: no addresses", line)
+	if !e.ofOneFamily() {
+		return e, fmt.Errorf("conntrack entry %q: want four addresses of one family, without zones", line)
 	}
 	return e, nil
+}
+
+// ofOneFamily also keeps out addresses with a zone: its text is free, and would stand in a flush command.
+func (e Entry) ofOneFamily() bool {
+	for _, a := range []netip.Addr{e.Orig.Src, e.Orig.Dst, e.Reply.Src, e.Reply.Dst} {
+		if !a.IsValid() || a.Zone() != "" || a.Is4() != e.Orig.Src.Is4() {
+			return false
+		}
+	}
+	return true
 }
 
 // splitFields splits at commas outside of parentheses.
