@@ -91,6 +91,9 @@ func (m *mirror) update(u tableUpdates) error {
 }
 
 func (m *mirror) updateRow(t *table, uuid string, ru rowUpdate) error {
+	if r := m.rows[uuid]; r != nil && r.table != t {
+		return fmt.Errorf("it is known as one of table %s", r.table.name)
+	}
 	switch {
 	case ru.Initial != nil:
 		return m.put(t, uuid, ru.Initial)
@@ -111,6 +114,9 @@ func (m *mirror) updateRow(t *table, uuid string, ru rowUpdate) error {
 }
 
 func (m *mirror) put(t *table, uuid string, cols map[string]any) error {
+	if m.rows[uuid] != nil {
+		return fmt.Errorf("inserted, but known")
+	}
 	r := &row{uuid: uuid, table: t, cols: make(map[string]value, len(cols))}
 	for name, raw := range cols {
 		c := t.cols[name]
