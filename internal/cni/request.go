@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
@@ -85,6 +86,9 @@ func parsePod(text string) (Pod, error) {
 
 // Validate checks all that the command needs. The error is a *types.Error whose message names the variable or field.
 func (r *Request) Validate() error {
+	if err := r.validateText(); err != nil {
+		return err
+	}
 	switch r.Command {
 	case Status:
 		return nil
@@ -108,6 +112,19 @@ func (r *Request) Validate() error {
 		return nil
 	}
 	return envError("CNI_COMMAND is %q, want ADD, CHECK, DEL, GC or STATUS", r.Command)
+}
+
+// validateText keeps out what JSON cannot carry: the agent would read another name than the runtime gave.
+func (r *Request) validateText() error {
+	for key, text := range map[string]string{
+		"CNI_CONTAINERID": r.ContainerID, "CNI_NETNS": r.NetNS, "CNI_IFNAME": r.IfName,
+		"CNI_ARGS": r.Pod.Namespace + r.Pod.Name + r.Pod.UID + r.Pod.Sandbox,
+	} {
+		if !utf8.ValidString(text) {
+			return envError("%s is %q, want UTF-8", key, text)
+		}
+	}
+	return nil
 }
 
 func (r *Request) validateAttachment() error {
