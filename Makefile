@@ -93,6 +93,12 @@ test: build lint unit e2e ## pass everything: lint, unit and property tests, rea
 unit: ## the tests that need no cluster; what failed is run once more, the rest is remembered
 	go test -trimpath ./... || { echo 'once more, what failed:'; go test -trimpath ./...; }
 
+# The corpora run in the unit tests, too.
+FUZZTIME ?= 1m
+.PHONY: fuzz
+fuzz: ## look for inputs that break parsers and mirrors, FUZZTIME (1m) each; what is found stays in testdata/fuzz
+	hack/fuzz $(FUZZTIME)
+
 # One dual-stack sandbox a gateway mode serves all tests there.
 .PHONY: e2e
 e2e: ## real packets between real pods, in shared (nodes probed at port 9) and in local gateway mode (agents asked)
