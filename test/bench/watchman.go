@@ -62,16 +62,9 @@ func (w *watchman) leave(ctx context.Context) error {
 // senders is the label of pods that send.
 const senders = "bench-sender"
 
-// sender is a pod whose only program sends from its first instruction on, to the first host outside.
+// sender is a pod that sends to the first host outside.
 func (w *watchman) sender(name, node string) *corev1.Pod {
-	p := bare(name, node, "localhost/pause:1")
-	p.Labels = map[string]string{senders: ""}
-	p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} // stays when its node is away
-	c := &p.Spec.Containers[0]
-	c.Command = []string{traffic.Sender, name, netip.AddrPortFrom(w.outside.IPs[0], traffic.Port).String()}
-	c.VolumeMounts = []corev1.VolumeMount{{Name: "tools", MountPath: traffic.Dir, ReadOnly: true}}
-	p.Spec.Volumes = []corev1.Volume{{Name: "tools", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: traffic.Dir}}}}
-	return p
+	return traffic.SenderPod(namespace, name, node, map[string]string{senders: ""}, []string{netip.AddrPortFrom(w.outside.IPs[0], traffic.Port).String()})
 }
 
 // arrived waits until datagrams of all these pods were seen after a time.
