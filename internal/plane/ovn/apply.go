@@ -31,18 +31,16 @@ func (p *Plane) apply(ctx context.Context, s *session, cs []change) ([]refusal, 
 func (p *Plane) try(ctx context.Context, s *session, cs []change) ([]refusal, error) {
 	var bad []refusal
 	for {
-		s.mu.Lock()
-		t, b := build(s.m, cs)
-		s.mu.Unlock()
+		t, b, err := p.build(s, cs)
+		if err != nil {
+			return nil, err
+		}
 		bad = append(bad, b...)
 		if len(b) > 0 {
 			cs = without(cs, b)
 			continue
 		}
-		if len(t.ops) == 0 {
-			return bad, nil
-		}
-		err := p.send(ctx, s, t)
+		err = p.send(ctx, s, t)
 		var refused *txnError
 		if err == nil || !errors.As(err, &refused) {
 			return bad, err
@@ -85,9 +83,10 @@ func (p *Plane) again(ctx context.Context, s *session, first, second []refusal) 
 	for i, r := range first {
 		cs[i] = r.change
 	}
-	s.mu.Lock()
-	t, unresolved := build(s.m, cs)
-	s.mu.Unlock()
+	t, unresolved, err := p.build(s, cs)
+	if err != nil {
+		return nil, err
+	}
 	if len(unresolved) == 0 {
 		err := p.send(ctx, s, t)
 		if err == nil {
@@ -128,11 +127,26 @@ func without(cs []change, bad []refusal) []change {
 	return slices.DeleteFunc(slices.Clone(cs), func(c change) bool { return drop[c.String()] })
 }
 
-// send runs one transaction. After any failure but a refusal nobody knows what the database holds: the connection goes,
-// and the next call reads the database anew.
+// build makes one transaction of cs, by the copy of the database as it is now; one that writes to the Northbound is counted.
+func (p *Plane) build(s *session, cs []change) (*txn, []refusal, error) {
+	s.mu.Lock() // notifications change the copy at any time
+	defer s.mu.Unlock()
+	t, bad := build(s.m, cs)
+	if p.db != dbNorth || len(t.ops) == 0 {
+		return t, bad, nil
+	}
+	if err := t.countUp(); err != nil {
+		s.conn.close() // the next call makes the row
+		return nil, nil, err
+	}
+	return t, bad, nil
+}
+
+// send runs one transaction, if it has anything to do. After any failure but a refusal nobody knows what the database holds: the connection
+// goes, and the next call reads the database anew.
 func (p *Plane) send(ctx context.Context, s *session, t *txn) error {
-	if p.db == dbNorth {
-		t.countUp()
+	if len(t.ops) == 0 {
+		return nil
 	}
 	results, err := s.conn.transact(ctx, t.ops)
 	if e := (*txnError)(nil); err != nil && !errors.As(err, &e) {

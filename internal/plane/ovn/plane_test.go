@@ -112,6 +112,24 @@ func TestChangedBySomebodyElse(t *testing.T) {
 	}
 }
 
+// TestGlobalRowRemoved: somebody removes the row of NB_Global, which every transaction counts in. One Grow says so, the next makes it anew.
+func TestGlobalRowRemoved(t *testing.T) {
+	env := ovntest.StartDatabases(t) // ovn-northd would make the row, too
+	p := newNB(t, env, -1)
+	grow(t, p, nbStateA())
+	env.NBCtl("--no-wait", "destroy", "NB_Global", ".")
+	if !signalled(p.Changed(), 5*time.Second) {
+		t.Fatal("went unnoticed")
+	}
+	if err := p.Grow(t.Context(), nbStateB()); err == nil || !strings.Contains(err.Error(), "NB_Global") {
+		t.Errorf("error %v, want one of the missing row", err)
+	}
+	grow(t, p, nbStateB())
+	if cs := pending(t, p, nbStateB()); len(cs) > 0 {
+		t.Errorf("%v still to do", cs)
+	}
+}
+
 // expand replaces {lb} by the uuid of our load balancer.
 func expand(env *ovntest.Env, args []string) []string {
 	out := append([]string(nil), args...)

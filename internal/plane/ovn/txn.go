@@ -1,6 +1,7 @@
 package ovn
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -241,12 +242,17 @@ func (t *txn) flushEdits() {
 }
 
 // countUp adds to nb_cfg in the same transaction, and reads what it then is: hv_cfg reaches that number when every
-// hypervisor of the zone has carried out the transaction (ovn-nb(5)).
-func (t *txn) countUp() {
-	where := whereUUID(t.m.ours[plan.RowID{Table: tableGlobal}].uuid)
+// hypervisor of the zone has carried out the transaction (ovn-nb(5)). Its error is that somebody has removed the row.
+func (t *txn) countUp() error {
+	global := t.m.ours[plan.RowID{Table: tableGlobal}]
+	if global == nil {
+		return errors.New("the Northbound has no row NB_Global any more; it will be made anew")
+	}
+	where := whereUUID(global.uuid)
 	t.op(-1, ovsdb.Operation{Op: ovsdb.OperationMutate, Table: tableGlobal, Where: where,
 		Mutations: []ovsdb.Mutation{{Column: "nb_cfg", Mutator: ovsdb.MutateOperationAdd, Value: 1}}})
 	t.op(-1, ovsdb.Operation{Op: ovsdb.OperationSelect, Table: tableGlobal, Where: where, Columns: []string{"nb_cfg"}})
+	return nil
 }
 
 func addToSet(r ovsdb.Row, col *column, atom string) {
