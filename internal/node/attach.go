@@ -48,16 +48,14 @@ func (a *Agent) UserspaceDatapath() bool { return a.config.UserspaceOVS }
 func (a *Agent) Pod(ctx context.Context, namespace, name, uid string) (cniserver.PodInfo, error) {
 	short, cancel := context.WithTimeout(ctx, podWait)
 	defer cancel()
-	var info cniserver.PodInfo
-	known := func(w *world.World) bool {
+	info, err := until(short, a, func(w *world.World) (cniserver.PodInfo, bool) {
 		p := w.Pod(namespace + "/" + name)
 		if p == nil || uid != "" && p.UID != uid {
-			return false
+			return cniserver.PodInfo{}, false
 		}
-		info = cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork}
-		return true
-	}
-	if a.until(short, known) == nil {
+		return cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork}, true
+	})
+	if err == nil {
 		return info, nil
 	}
 	return a.askForPod(ctx, namespace, name)
@@ -99,10 +97,9 @@ func (a *Agent) Attached(ctx context.Context, p cniserver.PodPort) error {
 	}
 	short, cancel := context.WithTimeout(ctx, egressWait)
 	defer cancel()
-	var waitsFor string
-	err := a.until(short, func(w *world.World) bool {
-		waitsFor = egressip.Waiting(w, at.Key())
-		return waitsFor == ""
+	waitsFor, err := until(short, a, func(w *world.World) (string, bool) {
+		name := egressip.Waiting(w, at.Key())
+		return name, name == ""
 	})
 	if err == nil {
 		return nil
@@ -141,24 +138,5 @@ func (a *Agent) Detached(_ context.Context, hostIface string) error {
 func attachment(p cniserver.PodPort) *world.Attachment {
 	return &world.Attachment{
 		Namespace: p.Namespace, Name: p.Name, UID: p.UID, HostIface: p.HostIface, MAC: p.MAC, IPs: p.IPs, HeldBack: p.Held,
-	}
-}
-
-// until waits, round by round, for a condition of the world.
-func (a *Agent) until(ctx context.Context, holds func(*world.World) bool) error {
-	done := make(chan struct{})
-	a.watch(func(w *world.World) bool {
-		if ctx.Err() == nil && !holds(w) {
-			return false
-		}
-		close(done)
-		return true
-	})
-	a.loop.Do(func(*world.World) []world.Touch { return nil }) // a round, to ask in
-	select {
-	case <-done:
-		return ctx.Err()
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -118,7 +118,7 @@ func startLateAgent(t *testing.T, s *lateServer) (*Agent, *ovn.Fake) {
 	go a.source.Run(t.Context())
 	go a.changes(t.Context())
 	go a.loop.Run(t.Context())
-	if err := a.until(t.Context(), func(*world.World) bool { return a.source.Synced() }); err != nil {
+	if err := a.untilTrue(t.Context(), a.source.Synced); err != nil {
 		t.Fatal(err)
 	}
 	return a, target

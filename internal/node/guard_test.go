@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,21 +24,27 @@ const stranger, successor = "02:00:00:00:00:99", "02:00:00:00:00:02"
 
 var contestedIP = compiletest.EgressAddr(0)[0]
 
-// watched is a guard of n1 with a world of its own, in which n1 holds one address.
+// watched is a guard of n1 with a world of its own, in which n1 holds one address. What it has, and what the fakes around it note, belongs to its loop;
+// tests reach it by inLoop, edit and the methods that call them.
 type watched struct {
 	*guard
-	t        *testing.T
-	ip       netip.Addr
-	world    *world.World
-	ear      *listen.Fake
-	changes  chan Change
-	silent   bool
-	answer   error                // of the API server
-	brings   func(w *world.World) // by the watch, before it answers
-	asked    int
-	defended []time.Time
-	probed   int
-	early    bool // no plan was applied yet
+	t       *testing.T
+	ip      netip.Addr
+	world   *world.World
+	ear     *listen.Fake
+	changes chan Change
+	around
+	early bool // no plan was applied yet
+}
+
+// around is what a guard meets, and did.
+type around struct {
+	silent    bool
+	answer    error                // of the API server
+	brings    func(w *world.World) // by the watch, before it answers
+	asked     int
+	announced []time.Time
+	probed    int
 }
 
 func startGuard(t *testing.T) *watched { return startGuardOf(t, contestedIP) }
@@ -49,52 +56,104 @@ func startGuardOf(t *testing.T, ip netip.Addr) *watched {
 	w.SetEgressIP(e)
 	x := &watched{t: t, ip: ip, world: w, ear: listen.NewFake(), changes: make(chan Change, 100)}
 	x.guard = newGuard("n1", func(c Change) { x.changes <- c }, slog.New(slog.DiscardHandler))
-	x.silence = func() time.Duration {
-		if x.silent {
-			return kube.Silent
-		}
-		return 0
-	}
-	x.defend = func(netip.Addr) { x.defended = append(x.defended, time.Now()) }
-	x.probe = func(a plan.Announcement) {
-		if a.IP == x.ip && a.Dev != "" && a.MAC != "" {
-			x.probed++
-		}
-	}
-	x.ask = func(context.Context, string) (*world.EgressIP, error) {
-		x.asked++
-		if x.answer != nil {
-			return nil, x.answer
-		}
-		if x.brings != nil {
-			x.brings(w)
-		}
-		return w.EgressIP("e0"), nil
-	}
+	x.guard.silence, x.guard.defend, x.guard.probe, x.guard.ask = x.isSilent, x.defends, x.probes, x.asks
 	x.round()
 	go x.run(t.Context(), x.ear.Claims())
-	go func() {
-		for {
-			select {
-			case <-t.Context().Done():
-				return
-			case c := <-x.changes:
-				c(w)
-				x.round()
-			}
-		}
-	}()
+	go x.loop()
 	return x
 }
 
-// round is what the loop does with the guard.
-func (x *watched) round() {
-	if !x.early {
-		x.ear.Watch(x.holds(x.plan()))
+// loop does with the guard what the agent's loop does.
+func (x *watched) loop() {
+	for {
+		select {
+		case <-x.t.Context().Done():
+			return
+		case c := <-x.changes:
+			c(x.world)
+			x.round()
+		}
 	}
 }
 
-func (x *watched) plan() *plan.State { return compile.Full(x.world, all.Features()) }
+func (x *watched) round() {
+	if !x.early {
+		x.ear.Watch(x.holds(compile.Full(x.world, all.Features())))
+	}
+}
+
+// inLoop runs f where the world and the guard may be touched, and returns when it is done.
+func (x *watched) inLoop(f func(w *world.World)) {
+	done := make(chan struct{})
+	x.changes <- func(w *world.World) []world.Touch {
+		f(w)
+		close(done)
+		return nil
+	}
+	<-done
+}
+
+// edit is inLoop, and waits for what follows from it.
+func (x *watched) edit(f func(w *world.World)) {
+	x.inLoop(f)
+	synctest.Wait()
+}
+
+// isSilent is called in the loop.
+func (x *watched) isSilent() time.Duration {
+	if x.silent {
+		return kube.Silent
+	}
+	return 0
+}
+
+func (x *watched) defends(netip.Addr) {
+	x.inLoop(func(*world.World) { x.announced = append(x.announced, time.Now()) })
+}
+
+func (x *watched) probes(a plan.Announcement) {
+	x.inLoop(func(*world.World) {
+		if a.IP == x.ip && a.Dev != "" && a.MAC != "" {
+			x.probed++
+		}
+	})
+}
+
+func (x *watched) asks(context.Context, string) (e *world.EgressIP, err error) {
+	x.inLoop(func(w *world.World) {
+		x.asked++
+		if x.answer == nil && x.brings != nil {
+			x.brings(w)
+		}
+		e, err = w.EgressIP("e0"), x.answer
+	})
+	return e, err
+}
+
+// met is a copy of what the guard met and did.
+func (x *watched) met() (have around) {
+	x.inLoop(func(*world.World) {
+		have = x.around
+		have.announced = slices.Clone(x.announced)
+	})
+	return have
+}
+
+func (x *watched) reported() (cs []Conflict) {
+	x.inLoop(func(*world.World) { cs = x.conflicts() })
+	return cs
+}
+
+// yieldsTo is whom it has given way to, if it has.
+func (x *watched) yieldsTo() (node string, yielded bool) {
+	x.inLoop(func(w *world.World) { node, yielded = w.Yielded("e0", contestedIP) })
+	return node, yielded
+}
+
+func (x *watched) plan() (s *plan.State) {
+	x.inLoop(func(w *world.World) { s = compile.Full(w, all.Features()) })
+	return s
+}
 
 func ids(s *plan.State) (out []plan.RowID) {
 	for id := range s.NB.Rows() {
@@ -125,14 +184,16 @@ func moves(w *world.World) {
 func TestGuardKnowsItsOwnHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := startGuard(t)
-		h := *x.world.Host()
-		h.Links = []world.Link{{Name: "eth1", MAC: stranger}}
-		x.world.SetHost(&h)
-		x.answer = errors.New("away")
+		x.edit(func(w *world.World) {
+			h := *w.Host()
+			h.Links = []world.Link{{Name: "eth1", MAC: stranger}}
+			w.SetHost(&h)
+			x.answer = errors.New("away")
+		})
 		x.says(stranger)
 		after(5 * time.Second)
-		if _, yielded := x.world.Yielded("e0", contestedIP); yielded || x.asked > 0 || len(x.conflicts()) > 0 {
-			t.Errorf("took a packet of its own host for another machine's: gave way %t, asked %d times, conflicts %v", yielded, x.asked, x.conflicts())
+		if _, yielded := x.yieldsTo(); yielded || x.met().asked > 0 || len(x.reported()) > 0 {
+			t.Errorf("took a packet of its own host for another machine's: gave way %t, asked %d times, conflicts %v", yielded, x.met().asked, x.reported())
 		}
 	})
 }
@@ -151,14 +212,15 @@ func (x *watched) againstStrangers() {
 		x.says(stranger)
 		after(time.Second)
 	}
-	if c := x.conflicts(); len(c) != 1 || c[0].MAC != stranger || c[0].EgressIP != "e0" || !x.answers() || x.asked != 1 {
-		x.t.Fatalf("conflicts %v, answers %v, asked %d", c, x.answers(), x.asked)
+	m := x.met()
+	if c := x.reported(); len(c) != 1 || c[0].MAC != stranger || c[0].EgressIP != "e0" || !x.answers() || m.asked != 1 {
+		x.t.Fatalf("conflicts %v, answers %v, asked %d", c, x.answers(), m.asked)
 	}
-	if n := len(x.defended); n < 2 || n > 3 || x.defended[1].Sub(x.defended[0]) < defendEvery {
-		x.t.Errorf("defended at %v", x.defended)
+	if n := len(m.announced); n < 2 || n > 3 || m.announced[1].Sub(m.announced[0]) < defendEvery {
+		x.t.Errorf("defended at %v", m.announced)
 	}
 	after(conflictFor + 2*guardTick)
-	if c := x.conflicts(); len(c) != 0 {
+	if c := x.reported(); len(c) != 0 {
 		x.t.Errorf("still %v", c)
 	}
 }
@@ -171,15 +233,15 @@ func TestGuardAgainstTwoLinks(t *testing.T) {
 		for range 100 {
 			x.says(stranger)
 			x.says(other)
-			if c := x.conflicts(); len(c) > 1 || len(c) == 1 && c[0].MAC != other && c[0].MAC != stranger {
+			if c := x.reported(); len(c) > 1 || len(c) == 1 && c[0].MAC != other && c[0].MAC != stranger {
 				t.Fatalf("conflicts %v", c)
 			}
 			after(100 * time.Millisecond)
 		}
-		if n := len(x.defended); n > 2 || x.asked > 2 {
-			t.Errorf("in 10 s defended %d times, asked the API server %d times", n, x.asked)
+		if m := x.met(); len(m.announced) > 2 || m.asked > 2 {
+			t.Errorf("in 10 s defended %d times, asked the API server %d times", len(m.announced), m.asked)
 		}
-		if c := x.conflicts(); len(c) != 1 || c[0].MAC != other {
+		if c := x.reported(); len(c) != 1 || c[0].MAC != other {
 			t.Errorf("conflicts %v", c)
 		}
 	})
@@ -189,21 +251,21 @@ func TestGuardAgainstTwoLinks(t *testing.T) {
 func TestGuardGivesWayToTheUnheard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := startGuard(t)
-		holds := func(node string) {
-			x.world.SetHolding(&world.Holding{Node: node, BootID: "boot-" + node, Holds: map[string][]netip.Addr{"e0": {contestedIP}}})
-		}
-		holds("n1")
-		holds("n2")
-		x.world.SetTunnel("n2", world.TunnelDown)
-		x.brings = moves
+		x.edit(func(w *world.World) {
+			for _, node := range []string{"n1", "n2"} {
+				w.SetHolding(&world.Holding{Node: node, BootID: "boot-" + node, Holds: map[string][]netip.Addr{"e0": {contestedIP}}})
+			}
+			w.SetTunnel("n2", world.TunnelDown)
+			x.brings = moves
+		})
 		x.says(successor)
 		after(time.Minute)
-		if x.answers() || len(x.defended) > 0 {
-			t.Fatalf("answers %t, defended %d times", x.answers(), len(x.defended))
+		if n := len(x.met().announced); x.answers() || n > 0 {
+			t.Fatalf("answers %t, defended %d times", x.answers(), n)
 		}
-		x.changes <- func(w *world.World) []world.Touch { return w.SetTunnel("n2", world.TunnelUp) }
+		x.edit(func(w *world.World) { w.SetTunnel("n2", world.TunnelUp) })
 		after(2 * linger)
-		if _, yielded := x.world.Yielded("e0", contestedIP); yielded || x.answers() {
+		if _, yielded := x.yieldsTo(); yielded || x.answers() {
 			t.Errorf("heard: still gives way %t, answers %t", yielded, x.answers())
 		}
 	})
@@ -214,11 +276,14 @@ func TestGuardGivesWayToTheUnheard(t *testing.T) {
 func TestGuardAfterRestartWithoutKubernetes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := startGuard(t)
-		e := x.world.EgressIP("e0")
+		var e *world.EgressIP
 		rows := ids(x.plan())
-		x.world.DelEgressIP("e0")
-		x.early = true
-		x.ear.Watch(x.adopt(rows, "breth0", "02:00:00:00:00:01"))
+		x.edit(func(w *world.World) {
+			e = w.EgressIP("e0")
+			w.DelEgressIP("e0")
+			x.early = true
+			x.ear.Watch(x.adopt(rows, "breth0", "02:00:00:00:00:01"))
+		})
 		mutes := func() int {
 			n := 0
 			for f := range x.plan().Flows.Rows() {
@@ -231,8 +296,8 @@ func TestGuardAfterRestartWithoutKubernetes(t *testing.T) {
 		if x.says(successor); mutes() > 0 {
 			t.Fatalf("the news is on its way, and %d flows keep it from answering", mutes())
 		}
-		x.answer = errors.New("timeout")
-		if after(2 * guardTick); x.probed == 0 {
+		x.edit(func(*world.World) { x.answer = errors.New("timeout") })
+		if after(2 * guardTick); x.met().probed == 0 {
 			t.Fatal("does not ask the link who has it")
 		}
 		x.says(successor)
@@ -243,10 +308,12 @@ func TestGuardAfterRestartWithoutKubernetes(t *testing.T) {
 		if mutes() == 0 {
 			t.Fatal("answers again, and nobody has said that it may")
 		}
-		x.answer, x.early = nil, false
-		x.world.SetEgressIP(e)
+		x.edit(func(w *world.World) {
+			x.answer, x.early = nil, false
+			w.SetEgressIP(e)
+		})
 		after(2 * guardTick)
-		if _, yielded := x.world.Yielded("e0", contestedIP); yielded || !x.answers() {
+		if _, yielded := x.yieldsTo(); yielded || !x.answers() {
 			t.Errorf("Kubernetes names it: still gives way %t, answers %t", yielded, x.answers())
 		}
 	})
@@ -260,20 +327,22 @@ func TestGuardGivesWayWithoutKubernetes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				x := startGuard(t)
-				cut(x)
-				x.answer = errors.New("timeout")
+				x.edit(func(*world.World) {
+					cut(x)
+					x.answer = errors.New("timeout")
+				})
 				x.says(successor)
 				after(newsWait)
-				if to, yielded := x.world.Yielded("e0", contestedIP); !yielded || to != "n2" || x.answers() {
+				if to, yielded := x.yieldsTo(); !yielded || to != "n2" || x.answers() {
 					t.Fatalf("yields to %q %v; answers %v", to, yielded, x.answers())
 				}
 				after(time.Minute)
 				if x.answers() {
 					t.Fatal("answers while the API server is away")
 				}
-				x.silent, x.answer = false, nil
+				x.edit(func(*world.World) { x.silent, x.answer = false, nil })
 				after(2 * guardTick)
-				if _, yielded := x.world.Yielded("e0", contestedIP); yielded || !x.answers() {
+				if _, yielded := x.yieldsTo(); yielded || !x.answers() {
 					t.Error("does not take back what the API server says is its own")
 				}
 			})
@@ -285,15 +354,17 @@ func TestGuardGivesWayWithoutKubernetes(t *testing.T) {
 func TestGuardWaitsForTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := startGuard(t)
-		x.world.SetHolding(&world.Holding{Node: "n1", BootID: "boot-n1", Holds: map[string][]netip.Addr{"e0": {contestedIP}}})
-		x.brings = moves
+		x.edit(func(w *world.World) {
+			w.SetHolding(&world.Holding{Node: "n1", BootID: "boot-n1", Holds: map[string][]netip.Addr{"e0": {contestedIP}}})
+			x.brings = moves
+		})
 		x.says(successor)
-		if !x.answers() || x.asked != 0 {
-			t.Fatalf("answers %v, asked %d", x.answers(), x.asked)
+		if n := x.met().asked; !x.answers() || n != 0 {
+			t.Fatalf("answers %v, asked %d", x.answers(), n)
 		}
 		after(newsWait)
-		if x.answers() || len(x.defended) != 0 || len(x.conflicts()) != 0 {
-			t.Errorf("answers %v, defended %v, conflicts %v", x.answers(), x.defended, x.conflicts())
+		if d := x.met().announced; x.answers() || len(d) != 0 || len(x.reported()) != 0 {
+			t.Errorf("answers %v, defended %v, conflicts %v", x.answers(), d, x.reported())
 		}
 		if got := translates(x.plan()); len(got) != 1 {
 			t.Errorf("translates %v: packets are still on their way here", got)
@@ -312,13 +383,13 @@ func TestGuardToleratesAHandover(t *testing.T) {
 		for range 5 {
 			x.says(successor)
 			after(newsWait)
-			if c := x.conflicts(); len(c) != 0 {
+			if c := x.reported(); len(c) != 0 {
 				t.Fatalf("conflicts %v", c)
 			}
 			after(time.Second - newsWait)
 		}
 		x.says(successor)
-		if c := x.conflicts(); len(c) != 1 || !x.answers() {
+		if c := x.reported(); len(c) != 1 || !x.answers() {
 			t.Errorf("conflicts %v", c)
 		}
 	})
@@ -333,24 +404,26 @@ func TestGuardIsHeardLast(t *testing.T) {
 			if holds {
 				h.Holds["e0"] = []netip.Addr{contestedIP}
 			}
-			x.changes <- func(w *world.World) []world.Touch { return w.SetHolding(h) }
-			synctest.Wait()
+			x.edit(func(w *world.World) { w.SetHolding(h) })
 		}
+		defended := func() []time.Time { return x.met().announced }
 		n2(true)
 		for range 3 {
 			x.says(successor)
 			last := time.Now()
 			after(newsWait + 2*correctEvery)
-			if n := len(x.defended); n == 0 || !x.defended[n-1].After(last) {
-				t.Fatalf("heard at %v, put right at %v", last, x.defended)
+			if d := defended(); len(d) == 0 || !d[len(d)-1].After(last) {
+				t.Fatalf("heard at %v, put right at %v", last, d)
 			}
 		}
-		n := len(x.defended)
-		if after(5 * time.Second); len(x.defended) != n {
-			t.Errorf("announces on, %d times", len(x.defended)-n)
+		n := len(defended())
+		after(5 * time.Second)
+		if now := len(defended()); now != n {
+			t.Errorf("announces on, %d times", now-n)
 		}
-		if n2(false); len(x.defended) != n+1 {
-			t.Errorf("announced %d times after the other had let go, want once", len(x.defended)-n)
+		n2(false)
+		if now := len(defended()); now != n+1 {
+			t.Errorf("announced %d times after the other had let go, want once", now-n)
 		}
 	})
 }
@@ -359,23 +432,27 @@ func TestGuardIsHeardLast(t *testing.T) {
 func TestGuardOnSecondaryLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := startGuard(t)
-		h := *x.world.Host()
-		h.Primary, h.Links = nil, []world.Link{{Name: "eth1", Index: 3, MAC: "02:00:00:00:00:31", Addrs: []netip.Prefix{netip.PrefixFrom(contestedIP.Prev(), 24)}}}
-		x.world.SetHost(&h)
-		x.round()
-		if _, devices := x.holds(x.plan()); len(devices) != 1 || devices[0] != "eth1" {
+		eth1 := world.Link{Name: "eth1", Index: 3, MAC: "02:00:00:00:00:31", Addrs: []netip.Prefix{netip.PrefixFrom(contestedIP.Prev(), 24)}}
+		var devices []string
+		x.edit(func(w *world.World) {
+			h := *w.Host()
+			h.Primary, h.Links = nil, []world.Link{eth1}
+			w.SetHost(&h)
+			_, devices = x.holds(compile.Full(w, all.Features()))
+		})
+		if len(devices) != 1 || devices[0] != "eth1" {
 			t.Fatalf("listens on %v", devices)
 		}
 		for range 5 {
 			x.says(stranger)
 			after(newsWait)
-			if c := x.conflicts(); len(c) != 0 || !x.answers() {
+			if c := x.reported(); len(c) != 0 || !x.answers() {
 				t.Fatalf("conflicts %v, answers %v", c, x.answers())
 			}
 			after(time.Second - newsWait)
 		}
 		x.says(stranger)
-		if c := x.conflicts(); len(c) != 1 || !x.answers() {
+		if c := x.reported(); len(c) != 1 || !x.answers() {
 			t.Errorf("conflicts %v, answers %v", c, x.answers())
 		}
 	})
@@ -385,13 +462,13 @@ func TestGuardProbesWhileSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := startGuard(t)
 		after(3 * guardTick)
-		if x.probed != 0 {
-			t.Fatalf("%d probes though all is well", x.probed)
+		if n := x.met().probed; n != 0 {
+			t.Fatalf("%d probes though all is well", n)
 		}
-		x.silent = true
+		x.edit(func(*world.World) { x.silent = true })
 		after(3 * guardTick)
-		if x.probed != 3 {
-			t.Errorf("%d probes in 3 s", x.probed)
+		if n := x.met().probed; n != 3 {
+			t.Errorf("%d probes in 3 s", n)
 		}
 	})
 }
@@ -401,32 +478,29 @@ func TestGuardProbesWhileSilent(t *testing.T) {
 func TestGuardWasCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := startGuard(t)
-		alone := func(is bool) {
-			x.changes <- func(*world.World) []world.Touch { x.alone(is); return nil }
-			synctest.Wait()
-		}
-		if alone(false); x.probed > 0 {
+		alone := func(is bool) { x.edit(func(*world.World) { x.alone(is) }) }
+		if alone(false); x.met().probed > 0 {
 			t.Error("asks the link though it never was cut off")
 		}
 		alone(true)
 		after(time.Minute)
-		before := x.probed
-		if alone(false); x.probed == before {
+		before := x.met().probed
+		if alone(false); x.met().probed == before {
 			t.Error("does not ask the link who has what it holds")
 		}
 		x.says(stranger)
-		if _, yielded := x.world.Yielded("e0", contestedIP); yielded {
+		if _, yielded := x.yieldsTo(); yielded {
 			t.Error("gives way to a stranger")
 		}
-		x.answer = errors.New("the connection hangs")
-		asked := x.asked
+		x.edit(func(*world.World) { x.answer = errors.New("the connection hangs") })
+		asked := x.met().asked
 		x.says(successor)
-		if to, yielded := x.world.Yielded("e0", contestedIP); !yielded || to != "n2" || x.asked != asked {
-			t.Errorf("gave way: %t, to %q, asked %d times", yielded, to, x.asked-asked)
+		if to, yielded := x.yieldsTo(); !yielded || to != "n2" || x.met().asked != asked {
+			t.Errorf("gave way: %t, to %q, asked %d times", yielded, to, x.met().asked-asked)
 		}
-		x.answer, x.brings = nil, moves
+		x.edit(func(*world.World) { x.answer, x.brings = nil, moves })
 		after(5 * time.Second)
-		if _, yielded := x.world.Yielded("e0", contestedIP); yielded || x.answers() {
+		if _, yielded := x.yieldsTo(); yielded || x.answers() {
 			t.Errorf("after the API server has told: still gives way %t, answers %t", yielded, x.answers())
 		}
 	})

@@ -13,7 +13,6 @@ import (
 
 	"github.com/egret-net/egret/internal/feature/zone"
 	"github.com/egret-net/egret/internal/probe"
-	"github.com/egret-net/egret/internal/world"
 )
 
 // Health is where the controllers ask whether this agent lives. Port 0: nowhere.
@@ -27,7 +26,7 @@ const healthRetry = 3 * time.Second
 
 // serveHealth answers on the management addresses until ctx is done. They are known once the node has its pod subnets.
 func (a *Agent) serveHealth(ctx context.Context, o Health) {
-	if o.Port == 0 || a.until(ctx, func(*world.World) bool { return len(a.Subnets()) > 0 }) != nil {
+	if o.Port == 0 || a.untilTrue(ctx, func() bool { return len(a.Subnets()) > 0 }) != nil {
 		return
 	}
 	for _, subnet := range a.Subnets() {

@@ -381,7 +381,7 @@ func (a *Agent) serveCNI(ctx context.Context, o Options) {
 			a.log.Error("the CNI server ended", "error", err)
 		}
 	}()
-	if a.until(ctx, func(*world.World) bool { return a.Ready() == nil }) != nil {
+	if a.untilTrue(ctx, func() bool { return a.Ready() == nil }) != nil {
 		return
 	}
 	if err := cni.WriteConflist(o.CNIConfDir, o.CNISocket); err != nil {
