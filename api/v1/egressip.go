@@ -12,6 +12,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Assigned EgressIPs",type=string,JSONPath=`.status.assignedEgressIPs`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Leaving",type=string,JSONPath=`.status.leaving[*].node`,priority=1
 // +kubebuilder:printcolumn:name="Overlapped",type=string,JSONPath=`.status.conditions[?(@.type=="Overlapped")].status`,priority=1
 // +kubebuilder:printcolumn:name="Fallback",type=string,JSONPath=`.status.conditions[?(@.type=="Fallback")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -74,6 +75,15 @@ type EgressIPStatus struct {
 	// +listType=atomic
 	Items []EgressIPStatusItem `json:"items,omitempty"`
 
+	// Leaving lists former holders that are to go on translating to an address, without answering for it once its successor does.
+	// A node that is in neither items nor leaving has nothing to do with the address any more. The controller takes a
+	// node off when the successor holds the address and every node with selected pods has said that it no longer steers to it.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1024
+	Leaving []EgressIPLeaving `json:"leaving,omitempty"`
+
 	// AssignedNodes are the nodes of items, separated by commas, for printing.
 	//
 	// +optional
@@ -110,6 +120,22 @@ type EgressIPStatusItem struct {
 	//
 	// +required
 	EgressIP string `json:"egressIP"`
+}
+
+// EgressIPLeaving is one address that is moving away from a node, or is given up there.
+type EgressIPLeaving struct {
+	// Node is the name of the node.
+	//
+	// +required
+	Node string `json:"node"`
+	// EgressIP is the address.
+	//
+	// +required
+	EgressIP string `json:"egressIP"`
+	// Since is when the controller decided it.
+	//
+	// +required
+	Since metav1.MicroTime `json:"since"`
 }
 
 // IPFamily is IPv4 or IPv6.

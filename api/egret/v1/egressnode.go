@@ -74,6 +74,13 @@ type EgressNodeStatus struct {
 	// +optional
 	HeldIPs string `json:"heldIPs,omitempty"`
 
+	// Steers says, for each egress IP of which pods run here, to which node those pods' packets are led, once OVS does so.
+	// An EgressIP whose pods here are dropped, or keep their node's address, is not in it.
+	//
+	// +optional
+	// +listType=atomic
+	Steers []Steered `json:"steers,omitempty"`
+
 	// Problems are what keeps the node from holding what it should, one sentence each.
 	//
 	// +optional
@@ -120,4 +127,24 @@ type Held struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=45
 	IP string `json:"ip"`
+}
+
+// Steered is one egress IP, and the node that this node leads its own pods' packets to for it.
+type Steered struct {
+	// EgressIP is the name of the EgressIP object.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	EgressIP string `json:"egressIP"`
+	// IP is the address in its canonical form.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=45
+	IP string `json:"ip"`
+	// Node is the name of the node that holds it.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	Node string `json:"node"`
 }
