@@ -157,6 +157,7 @@ func (c *Controller) end() {
 	for _, n := range c.nodes.says {
 		c.world.SetNode(n)
 	}
+	c.egressIPs.patience.Forget(c.world)
 	c.egressIPs, c.nodes = newEgressIPs(), newNodes()
 }
 
@@ -188,7 +189,7 @@ func (c *Controller) catchUp() {
 func (c *Controller) apply(change kube.Change) {
 	now := time.Now()
 	touched := change(c.world)
-	c.egressIPs.overlaps.Touch(touched)
+	c.egressIPs.touch(touched)
 	for _, t := range touched {
 		c.services.touch(t)
 		c.strayed = c.strayed || t.Kind == world.KindNode
@@ -222,8 +223,11 @@ func (c *Controller) changed(name string, now time.Time) {
 	c.decideBy(now)
 }
 
-// decideBy asks for a decision at a time, or soon after the last one.
+// decideBy asks for a decision at a time, or soon after the last one; not at zero.
 func (c *Controller) decideBy(at time.Time) {
+	if at.IsZero() {
+		return
+	}
 	if soonest := c.decided.Add(coalesce); at.Before(soonest) {
 		at = soonest
 	}
@@ -258,12 +262,17 @@ func (c *Controller) decide(now time.Time) {
 		c.settle(target{kube.Nodes, name})
 	}
 	c.strayed = true // a node that got its subnets has management addresses
-	all := egressip.Assign(c.world)
+	c.egressIPs.update(c.world)
+	c.egressIPs.patience.Look(c.world, now)
+	all := egressip.Assign(c.world, c.egressIPs.served, now.UTC().Truncate(time.Microsecond)) // as exact as the API keeps it
 	c.egressIPs.place(c.world, all)
+	_, again := c.egressIPs.patience.Look(c.world, now) // of what was assigned just now, too
+	c.decideBy(again)
 	for e := range c.world.EachEgressIP() { // the oldest is written first
 		c.metrics.latencies.decided(e.Name, all[e.Name], now)
 		c.egressIPs.decide(c.world, e.Name, all[e.Name], now)
 		c.settle(target{kube.EgressIPs, e.Name})
+		c.decideBy(all[e.Name].Again)
 	}
 	for _, key := range c.services.decide(c.world) {
 		c.settle(target{kube.Services, key})

@@ -19,13 +19,16 @@ type egressIPs struct {
 	says   map[string]*world.EgressIP // as the API last showed it
 	should map[string]*world.EgressIP // the same, with the status that was decided
 	events map[string][]egressip.Event
-	// overlaps hears of all that changes, from the API and by decisions.
+	// overlaps and served are told of all that changes, from the API and by decisions.
 	overlaps *egressip.Overlaps
+	served   *egressip.Served
+	patience *egressip.Patience
 }
 
 func newEgressIPs() *egressIPs {
 	return &egressIPs{
 		says: map[string]*world.EgressIP{}, should: map[string]*world.EgressIP{}, events: map[string][]egressip.Event{}, overlaps: egressip.NewOverlaps(),
+		served: egressip.NewServed(), patience: egressip.NewPatience(),
 	}
 }
 
@@ -52,7 +55,7 @@ func (s *egressIPs) seeOne(w *world.World, name string) {
 	}
 	s.says[name] = e
 	if should != nil {
-		s.put(w, withStatus(e, should.Items, should.InForce, slices.Concat(filter(should, ours), filter(e, foreign))))
+		s.put(w, withStatus(e, decisionOf(should), slices.Concat(filter(should, ours), filter(e, foreign))))
 	}
 }
 
@@ -69,30 +72,46 @@ func (s *egressIPs) forget(name string) {
 
 func (s *egressIPs) put(w *world.World, e *world.EgressIP) {
 	s.should[e.Name] = e
-	s.overlaps.Touch(w.SetEgressIP(e))
+	s.touch(w.SetEgressIP(e))
 }
 
-func withStatus(e *world.EgressIP, items []world.Assignment, inForce [2]bool, conditions []world.Condition) *world.EgressIP {
+func (s *egressIPs) touch(touched []world.Touch) {
+	s.overlaps.Touch(touched)
+	s.served.Touch(touched)
+}
+
+// update brings the counts of pods up to date.
+func (s *egressIPs) update(w *world.World) {
+	s.overlaps.Update(w)
+	s.served.Update(w)
+}
+
+// decisionOf is what a status says of a decision, without its conditions.
+func decisionOf(e *world.EgressIP) egressip.Decision {
+	return egressip.Decision{Items: e.Items, Leaving: e.Leaving, InForce: e.InForce}
+}
+
+func withStatus(e *world.EgressIP, d egressip.Decision, conditions []world.Condition) *world.EgressIP {
 	n := *e
-	n.Items, n.InForce, n.Conditions = items, inForce, conditions
+	n.Items, n.Leaving, n.InForce, n.Conditions = d.Items, d.Leaving, d.InForce, conditions
 	return &n
 }
 
 // place puts the assignments of a decision in place. Who serves a pod, and who stands by, follows from all of them.
 func (s *egressIPs) place(w *world.World, all map[string]egressip.Decision) {
 	for name, d := range all {
-		if e := w.EgressIP(name); !slices.Equal(e.Items, d.Items) || e.InForce != d.InForce {
-			s.put(w, withStatus(e, d.Items, d.InForce, e.Conditions))
+		if e := w.EgressIP(name); !samePlaces(e, withStatus(e, d, nil)) {
+			s.put(w, withStatus(e, d, e.Conditions))
 		}
 	}
-	s.overlaps.Update(w)
+	s.update(w)
 }
 
 // decide puts a decision about an object in place, which place has seen.
 func (s *egressIPs) decide(w *world.World, name string, d egressip.Decision, now time.Time) {
 	old := w.EgressIP(name)
 	overlapped, events := s.overlaps.Condition(old)
-	e := withStatus(old, d.Items, d.InForce, conditions(old, append(d.Conditions, overlapped), now))
+	e := withStatus(old, d, conditions(old, append(d.Conditions, overlapped), now))
 	if s.should[name] == nil || !sameStatus(old, e) {
 		s.put(w, e)
 	}
@@ -127,10 +146,15 @@ func foreign(c world.Condition) bool { return !ours(c) }
 
 // sameStatus says that two EgressIPs' statuses say the same; the order of conditions says nothing.
 func sameStatus(a, b *world.EgressIP) bool {
-	return slices.Equal(a.Items, b.Items) && a.InForce == b.InForce && len(a.Conditions) == len(b.Conditions) &&
+	return samePlaces(a, b) && len(a.Conditions) == len(b.Conditions) &&
 		!slices.ContainsFunc(a.Conditions, func(c world.Condition) bool {
 			return !slices.ContainsFunc(b.Conditions, func(o world.Condition) bool { return sameCondition(c, o) })
 		})
+}
+
+// samePlaces says that two EgressIPs' statuses say the same of where the addresses are.
+func samePlaces(a, b *world.EgressIP) bool {
+	return slices.Equal(a.Items, b.Items) && slices.EqualFunc(a.Leaving, b.Leaving, world.Leaving.Same) && a.InForce == b.InForce
 }
 
 func sameCondition(a, b world.Condition) bool {

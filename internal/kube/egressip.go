@@ -53,6 +53,11 @@ func readStatus(e *world.EgressIP, s *v1.EgressIPStatus) {
 			e.Items = append(e.Items, world.Assignment{Node: i.Node, IP: a})
 		}
 	}
+	for _, l := range s.Leaving {
+		if a, err := parseAddr(l.EgressIP); err == nil && l.Node != "" {
+			e.Leaving = append(e.Leaving, world.Leaving{Node: l.Node, IP: a, Since: l.Since.Time})
+		}
+	}
 	e.InForce = [2]bool{slices.Contains(s.InForce, v1.IPv4), slices.Contains(s.InForce, v1.IPv6)}
 	for _, c := range s.Conditions {
 		e.Conditions = append(e.Conditions, world.Condition{
@@ -69,6 +74,9 @@ func EgressIPStatus(e *world.EgressIP) v1.EgressIPStatus {
 	for _, i := range e.Items {
 		s.Items = append(s.Items, v1.EgressIPStatusItem{Node: i.Node, EgressIP: i.IP.String()})
 		nodes, ips = append(nodes, i.Node), append(ips, i.IP.String())
+	}
+	for _, l := range e.Leaving {
+		s.Leaving = append(s.Leaving, v1.EgressIPLeaving{Node: l.Node, EgressIP: l.IP.String(), Since: metav1.NewMicroTime(l.Since)})
 	}
 	s.AssignedNodes, s.AssignedEgressIPs = strings.Join(nodes, ","), strings.Join(ips, ",")
 	for f, family := range []v1.IPFamily{v1.IPv4, v1.IPv6} {

@@ -23,6 +23,7 @@ func Holding(o *egretv1.EgressNode) *world.Holding {
 	}
 	readProblems(h, o.Status.Problems)
 	readHeld(h, o.Status.Holding)
+	readSteers(h, o.Status.Steers)
 	readConflicts(h, o.Status.Conflicts)
 	return h
 }
@@ -73,6 +74,27 @@ func unread(h *world.Holding, field string, err error) {
 	if err != nil {
 		noteText(h, "", fmt.Sprintf("status.%s of its EgressNode: %v", field, err))
 	}
+}
+
+func readSteers(h *world.Holding, list []egretv1.Steered) {
+	list, err := atMost(list, maxHeld)
+	unread(h, "steers", err)
+	for i, s := range list {
+		a, err := parseAddr(s.IP)
+		if err == nil && !(isName(s.EgressIP) && isName(s.Node)) {
+			err = fmt.Errorf("%q and %q: one is no name", s.EgressIP, s.Node)
+		}
+		if unread(h, fmt.Sprintf("steers[%d]", i), err); err == nil {
+			noteSteers(h, s.EgressIP, world.Assignment{Node: s.Node, IP: a})
+		}
+	}
+}
+
+func noteSteers(h *world.Holding, egressIP string, to world.Assignment) {
+	if h.Steers == nil {
+		h.Steers = map[string][]world.Assignment{}
+	}
+	h.Steers[egressIP] = append(h.Steers[egressIP], to)
 }
 
 func noteConflict(h *world.Holding, egressIP string, c world.Conflict) {
@@ -139,6 +161,11 @@ func EgressNode(h *world.Holding, nodeUID, agentVersion string, problems []strin
 		}
 	}
 	o.Status.HeldIPs = strings.Join(ips, ",")
+	for _, name := range slices.Sorted(maps.Keys(h.Steers)) {
+		for _, to := range h.Steers[name] {
+			o.Status.Steers = append(o.Status.Steers, egretv1.Steered{EgressIP: name, IP: to.IP.String(), Node: to.Node})
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(h.Conflicts)) {
 		for _, c := range h.Conflicts[name] {
 			o.Status.Conflicts = append(o.Status.Conflicts, egretv1.Conflict{EgressIP: name, IP: c.IP.String(), MAC: c.MAC.String()})

@@ -19,7 +19,7 @@ func Namespace(o *corev1.Namespace) *world.Namespace {
 func Pod(o *corev1.Pod) *world.Pod {
 	return &world.Pod{
 		Namespace: o.Namespace, Name: o.Name, UID: kubeletUID(o), Node: o.Spec.NodeName, Labels: o.Labels,
-		IPs: podIPs(o), HostNetwork: o.Spec.HostNetwork,
+		IPs: podIPs(o), HostNetwork: o.Spec.HostNetwork, Running: o.Status.Phase == corev1.PodRunning,
 		Completed: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed,
 	}
 }

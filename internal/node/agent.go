@@ -42,10 +42,10 @@ type Agent struct {
 
 	reports     *mailbox[Report]
 	annotations *mailbox[map[string]string]
-	last        Report   // of the loop alone
-	known       []Held   // of the loop alone: what the world has been told that this node holds; nil at first
-	forwards    []Held   // of the loop alone: what the last plan translates to
-	ours        []string // what was last seen of ours on this host
+	last        Report                 // of the loop alone
+	known       []Held                 // of the loop alone: what the world has been told that this node holds; nil at first
+	translated  []egressip.Translation // of the loop alone: what the last plan translates to, and does not linger
+	ours        []string               // what was last seen of ours on this host
 
 	stranded stranded // of the loop alone
 

@@ -176,7 +176,7 @@ func after(d time.Duration) {
 
 func moves(w *world.World) {
 	e := *w.EgressIP("e0")
-	e.Items = []world.Assignment{{Node: "n2", IP: contestedIP}}
+	e.Items, e.Leaving = []world.Assignment{{Node: "n2", IP: contestedIP}}, []world.Leaving{{Node: "n1", IP: contestedIP}}
 	w.SetEgressIP(&e)
 }
 
@@ -399,6 +399,9 @@ func TestGuardToleratesAHandover(t *testing.T) {
 func TestGuardIsHeardLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := startGuard(t)
+		e := *x.world.EgressIP("e0")
+		e.Leaving = []world.Leaving{{Node: "n2", IP: contestedIP}}
+		x.world.SetEgressIP(&e)
 		n2 := func(holds bool) {
 			h := &world.Holding{Node: "n2", BootID: "boot-n2", Holds: map[string][]netip.Addr{}}
 			if holds {

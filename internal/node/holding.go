@@ -21,6 +21,7 @@ type Held struct {
 type Report struct {
 	Owner    string // the Node's UID
 	Holding  []Held
+	Steers   []plan.Steered // sorted
 	Problems []string
 	// Conflicts are sorted like Holding.
 	Conflicts []Conflict
@@ -34,12 +35,18 @@ type Conflict struct {
 
 // Equal compares two reports.
 func (r Report) Equal(o Report) bool {
-	return r.Owner == o.Owner && slices.Equal(r.Holding, o.Holding) && slices.Equal(r.Problems, o.Problems) && slices.Equal(r.Conflicts, o.Conflicts)
+	return r.Owner == o.Owner && slices.Equal(r.Holding, o.Holding) && slices.Equal(r.Steers, o.Steers) &&
+		slices.Equal(r.Problems, o.Problems) && slices.Equal(r.Conflicts, o.Conflicts)
 }
 
 // of is what a report says of a node and a boot of it; its problems are said in words only.
 func (r Report) of(node, bootID string) *world.Holding {
-	h := &world.Holding{Node: node, BootID: bootID, Holds: map[string][]netip.Addr{}, Conflicts: map[string][]world.Conflict{}}
+	h := &world.Holding{
+		Node: node, BootID: bootID, Holds: map[string][]netip.Addr{}, Conflicts: map[string][]world.Conflict{}, Steers: map[string][]world.Assignment{},
+	}
+	for _, s := range r.Steers {
+		h.Steers[s.EgressIP] = append(h.Steers[s.EgressIP], world.Assignment{Node: s.Node, IP: s.IP})
+	}
 	for _, c := range r.Conflicts {
 		if mac, err := world.ParseHardwareAddr(c.MAC); err == nil { // what is heard from a group's address, no machine has
 			h.Conflicts[c.EgressIP] = append(h.Conflicts[c.EgressIP], world.Conflict{IP: c.IP, MAC: mac})
@@ -61,12 +68,24 @@ func translates(s *plan.State) []Held {
 	return found
 }
 
+// steered lists the nodes that this node's own pods are led to, without EgressIPs of which a target refused something.
+func steered(s *plan.State, refused map[string]bool) []plan.Steered {
+	var out []plan.Steered
+	for k := range s.Steered.Rows() {
+		if !refused["egressip/"+k.EgressIP] {
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, plan.Steered.Compare)
+	return out
+}
+
 // compare orders by EgressIP, then by address.
 func (h Held) compare(o Held) int {
 	return cmp.Or(cmp.Compare(h.EgressIP, o.EgressIP), h.IP.Compare(o.IP))
 }
 
-// report says what is held after a round. An egress IP is held once the flows that translate to it are in OVS (confirmed); until then
+// report says what is held, and where this node's own pods are led to, after a round. An egress IP is held once the flows that translate to it are in OVS (confirmed); until then
 // only what was held before and is still planned counts. What a target refused is not held.
 func report(owner string, before Report, o Outcome, confirmed bool) Report {
 	r := Report{Owner: owner}
@@ -82,6 +101,9 @@ func report(owner string, before Report, o Outcome, confirmed bool) Report {
 		if !refused["egressip/"+h.EgressIP] && (confirmed && o.Err == nil || slices.Contains(before.Holding, h)) {
 			r.Holding = append(r.Holding, h)
 		}
+	}
+	if r.Steers = before.Steers; confirmed && o.Err == nil {
+		r.Steers = steered(o.State, refused)
 	}
 	slices.Sort(r.Problems)
 	r.Problems = slices.Compact(r.Problems)

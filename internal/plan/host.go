@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"net/netip"
 	"strings"
 )
@@ -129,4 +130,16 @@ type Accept struct {
 	V6  bool
 	Dev string
 	Out bool
+}
+
+// Steered says that this node leads its own pods' packets to a node that holds an egress IP.
+type Steered struct {
+	EgressIP string
+	IP       netip.Addr
+	Node     string
+}
+
+// Compare orders by EgressIP, address and node.
+func (s Steered) Compare(o Steered) int {
+	return cmp.Or(cmp.Compare(s.EgressIP, o.EgressIP), s.IP.Compare(o.IP), cmp.Compare(s.Node, o.Node))
 }

@@ -27,6 +27,8 @@ type Rows struct {
 	// Datagrams are all translations of their From: entries with another one are flushed, since UDP does not end.
 	Datagrams    map[Datagram]None
 	HealthChecks map[HealthCheck]HealthSpec
+	// Steered is applied to nothing: it is what the node tells of the rows beside it, once they are in force.
+	Steered map[Steered]None
 }
 
 // State is everything a node must hold: every owner's Rows, merged. What plans grow by comes in through Replace: planes may keep to what it
@@ -52,6 +54,7 @@ type State struct {
 	SourceExempt  Table[netip.Addr, None]
 	Datagrams     Table[Datagram, None]
 	HealthChecks  Table[HealthCheck, HealthSpec]
+	Steered       Table[Steered, None]
 
 	changed Tables
 	elems   changeLog[SetElem]
@@ -68,6 +71,7 @@ func New() *State {
 		Accepts: Table[Accept, None]{}, Flows: Table[Flow, string]{}, Announcements: Table[Announcement, None]{},
 		Sources: Table[Source, netip.Addr]{}, SourceExempt: Table[netip.Addr, None]{},
 		Datagrams: Table[Datagram, None]{}, HealthChecks: Table[HealthCheck, HealthSpec]{},
+		Steered: Table[Steered, None]{},
 	}
 }
 
@@ -95,6 +99,7 @@ func (s *State) Replace(owner string, old, new *Rows) {
 	s.changed |= replace(InSourceExempt, s.SourceExempt, owner, old.SourceExempt, new.SourceExempt)
 	s.changed |= replace(InDatagrams, s.Datagrams, owner, old.Datagrams, new.Datagrams)
 	s.changed |= replace(InHealthChecks, s.HealthChecks, owner, old.HealthChecks, new.HealthChecks)
+	s.changed |= replace(InSteered, s.Steered, owner, old.Steered, new.Steered)
 }
 
 // replace answers with table if there was anything to do.

@@ -25,4 +25,5 @@ const (
 	InSourceExempt
 	InDatagrams
 	InHealthChecks
+	InSteered
 )

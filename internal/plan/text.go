@@ -39,6 +39,9 @@ func (s *State) Lines() []string {
 	add(&l, s.HealthChecks, func(k HealthCheck, v HealthSpec) string {
 		return fmt.Sprintf("health check %d of %s/%s: %d endpoints", k.Port, v.Namespace, v.Service, v.Endpoints)
 	})
+	add(&l, s.Steered, func(k Steered, _ None) string {
+		return "steers " + k.EgressIP + " by " + k.IP.String() + " to " + k.Node
+	})
 	slices.Sort(l)
 	return l
 }

@@ -7,9 +7,13 @@ import (
 	"slices"
 )
 
-// Holds says whether a node holds an egress IP: it says so itself, and has not been rebooted since. Of itself a node knows without asking.
+// Holds says whether a node holds an egress IP: the EgressIP's status names it, it says so itself, and it has not been rebooted since. Of itself a
+// node knows without asking. What a node says of an address that the controller did not give it counts for nothing.
 func (w *World) Holds(node, egressIP string, ip netip.Addr) bool {
 	w.saw(KindHolders, egressIP)
+	if e := w.EgressIP(egressIP); e == nil || !e.Names(node, ip) {
+		return false
+	}
 	h, n := w.holdings[node], w.nodes[node]
 	if node == w.Self && w.own != nil {
 		h = w.own
@@ -17,20 +21,46 @@ func (w *World) Holds(node, egressIP string, ip netip.Addr) bool {
 	return h != nil && n != nil && h.BootID == n.BootID && slices.Contains(h.Holds[egressIP], ip)
 }
 
-// Holders are the nodes that hold an address of an EgressIP, sorted by name.
+// Holders are the nodes that hold an address of an EgressIP, each once, sorted by name.
 func (w *World) Holders(egressIP string, ip netip.Addr) []string {
 	w.saw(KindHolders, egressIP)
+	e := w.EgressIP(egressIP)
+	if e == nil {
+		return nil
+	}
 	var out []string
-	for node := range w.holdings {
-		if node != w.Self && w.Holds(node, egressIP, ip) {
-			out = append(out, node)
+	for _, a := range e.Items {
+		if a.IP == ip && w.Holds(a.Node, egressIP, ip) {
+			out = append(out, a.Node)
 		}
 	}
-	if w.Holds(w.Self, egressIP, ip) {
-		out = append(out, w.Self)
+	for _, l := range e.Leaving {
+		if l.IP == ip && w.Holds(l.Node, egressIP, ip) {
+			out = append(out, l.Node)
+		}
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
+}
+
+// Steers says whether a node has confirmed that it leads its own pods' packets of a family to exactly these nodes, in this boot.
+func (w *World) Steers(node, egressIP string, f Family, to []Assignment) bool {
+	said := w.steering(node, egressIP, f)
+	return len(said) == len(to) && !slices.ContainsFunc(to, func(a Assignment) bool { return !slices.Contains(said, a) })
+}
+
+// SteersTo says whether a node leads its own pods' packets to another for an address, as far as it has told.
+func (w *World) SteersTo(node, egressIP string, to Assignment) bool {
+	return slices.Contains(w.steering(node, egressIP, FamilyOf(to.IP)), to)
+}
+
+func (w *World) steering(node, egressIP string, f Family) []Assignment {
+	w.saw(KindSteering, egressIP)
+	h, n := w.holdings[node], w.nodes[node]
+	if h == nil || n == nil || h.BootID != n.BootID {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(h.Steers[egressIP]), func(a Assignment) bool { return FamilyOf(a.IP) != f })
 }
 
 // Lingers says whether this node goes on translating to an address that it has just given up.
@@ -124,14 +154,14 @@ func (w *World) Own() *Holding { return w.own }
 func (w *World) SetHolding(h *Holding) []Touch {
 	old := w.holdings[h.Node]
 	w.holdings[h.Node] = h
-	return slices.Concat(holdersTouched(old, h), w.hostsTouched(h.Node, old, h), faultsTouched(h.Node, old, h))
+	return slices.Concat(holdersTouched(old, h), steeringTouched(old, h), w.hostsTouched(h.Node, old, h), faultsTouched(h.Node, old, h))
 }
 
 // DelHolding removes what a node said.
 func (w *World) DelHolding(node string) []Touch {
 	old := w.holdings[node]
 	delete(w.holdings, node)
-	return slices.Concat(holdersTouched(old, nil), w.hostsTouched(node, old, nil), faultsTouched(node, old, nil))
+	return slices.Concat(holdersTouched(old, nil), steeringTouched(old, nil), w.hostsTouched(node, old, nil), faultsTouched(node, old, nil))
 }
 
 // Holding is what a node says it holds, or nil. It does not record.
@@ -180,6 +210,35 @@ func (w *World) touchHolder(node string) []Touch {
 		t = append(t, holdersTouched(w.own, nil)...)
 	}
 	return t
+}
+
+// steeringTouched are the EgressIPs whose pods a node leads elsewhere than before. Agents do not read it: it must not cost them anything.
+func steeringTouched(old, new *Holding) []Touch {
+	var t []Touch
+	for name := range union(old.steers(), new.steers()) {
+		if !slices.Equal(old.steers()[name], new.steers()[name]) {
+			t = append(t, Touch{KindSteering, name})
+		}
+	}
+	return t
+}
+
+func (h *Holding) steers() map[string][]Assignment {
+	if h == nil {
+		return nil
+	}
+	return h.Steers
+}
+
+func union[V any](a, b map[string]V) map[string]struct{} {
+	all := map[string]struct{}{}
+	for k := range a {
+		all[k] = struct{}{}
+	}
+	for k := range b {
+		all[k] = struct{}{}
+	}
+	return all
 }
 
 // holdersTouched are the EgressIPs about which a node says something else than before; with nil for either, all that it speaks of.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -13,6 +15,7 @@ func TestRebootedNodeHoldsNothing(t *testing.T) {
 	ip := netip.MustParseAddr("172.18.0.33")
 	w := world.New("n1", &world.Config{})
 	w.SetNode(&world.Node{Name: "n2", BootID: "one"})
+	w.SetEgressIP(assigned("prod", "n2", ip))
 	said := &world.Holding{Node: "n2", BootID: "one", Holds: map[string][]netip.Addr{"prod": {ip}}}
 	touched := []world.Touch{{Kind: world.KindHolders, Key: "prod"}}
 	if got := w.SetHolding(said); !slices.Contains(got, touched[0]) || !w.Holds("n2", "prod", ip) {
@@ -54,6 +57,7 @@ func TestOwnWordCounts(t *testing.T) {
 	ip := netip.MustParseAddr("172.18.0.33")
 	w := world.New("n1", &world.Config{})
 	w.SetNode(&world.Node{Name: "n1", BootID: "one"})
+	w.SetEgressIP(assigned("prod", "n1", ip))
 	holds := &world.Holding{Node: "n1", BootID: "one", Holds: map[string][]netip.Addr{"prod": {ip}}}
 	if got := w.SetOwn(holds); !slices.Contains(got, world.Touch{Kind: world.KindHolders, Key: "prod"}) || !slices.Equal(w.Holders("prod", ip), []string{"n1"}) {
 		t.Errorf("touched %v, holders are %v", got, w.Holders("prod", ip))
@@ -64,5 +68,43 @@ func TestOwnWordCounts(t *testing.T) {
 	}
 	if got := w.SetNode(&world.Node{Name: "n1", BootID: "two"}); !slices.Contains(got, world.Touch{Kind: world.KindHolders, Key: "prod"}) || w.Holds("n1", "prod", ip) {
 		t.Errorf("touched %v and holds %v after a reboot", got, w.Holds("n1", "prod", ip))
+	}
+}
+
+// TestOnlyWhomStatusNamesHolds: what a node says of an address that the controller gave to another, or takes from it, is nothing; a former holder counts
+// while it is leaving.
+func TestOnlyWhomStatusNamesHolds(t *testing.T) {
+	ip := netip.MustParseAddr("172.18.0.33")
+	w := world.New("n1", &world.Config{})
+	for _, n := range []string{"n2", "n3"} {
+		w.SetNode(&world.Node{Name: n, BootID: "one"})
+		w.SetHolding(&world.Holding{Node: n, BootID: "one", Holds: map[string][]netip.Addr{"prod": {ip}}})
+	}
+	e := assigned("prod", "n3", ip)
+	for _, x := range []struct {
+		leaving []world.Leaving
+		want    []string
+	}{
+		{nil, []string{"n3"}},
+		{[]world.Leaving{{Node: "n2", IP: ip}}, []string{"n2", "n3"}},
+		{[]world.Leaving{{Node: "n2", IP: netip.MustParseAddr("172.18.0.34")}}, []string{"n3"}},
+		{[]world.Leaving{{Node: "n4", IP: ip}, {Node: "n3", IP: ip}}, []string{"n3"}},
+	} {
+		now := *e
+		now.Leaving = x.leaving
+		touched := w.SetEgressIP(&now)
+		if have := w.Holders("prod", ip); !slices.Equal(have, x.want) || len(x.leaving) > 0 && len(touched) == 0 {
+			t.Errorf("leaving %v: holders %v, want %v; touched %v", x.leaving, have, x.want, touched)
+		}
+	}
+	w.DelEgressIP("prod")
+	if have := w.Holders("prod", ip); len(have) != 0 {
+		t.Errorf("holders %v of what is no EgressIP", have)
+	}
+}
+
+func assigned(name, node string, ip netip.Addr) *world.EgressIP {
+	return &world.EgressIP{
+		Name: name, IPs: []netip.Addr{ip}, Items: []world.Assignment{{Node: node, IP: ip}}, Namespaces: labels.Everything(), Pods: labels.Everything(),
 	}
 }

@@ -56,7 +56,7 @@ func (w *World) DelPod(key string) []Touch {
 }
 
 func (p *Pod) same(o *Pod) bool {
-	return p.UID == o.UID && p.Node == o.Node && p.HostNetwork == o.HostNetwork && p.Completed == o.Completed &&
+	return p.UID == o.UID && p.Node == o.Node && p.HostNetwork == o.HostNetwork && p.Running == o.Running && p.Completed == o.Completed &&
 		maps.Equal(p.Labels, o.Labels) && slices.Equal(p.IPs, o.IPs)
 }
 

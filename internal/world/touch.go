@@ -25,6 +25,7 @@ const (
 	KindEgressIPs
 	KindEgressIP
 	KindEgressIPsIn // the EgressIPs that select one namespace, in order of precedence
+	KindSteering    // the nodes that lead their pods to holders of one EgressIP
 	KindHolders     // the nodes that hold addresses of one EgressIP
 	KindYielded     // what this node has given way for
 	KindHosts       // whether one node hosts egress IPs

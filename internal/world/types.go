@@ -61,6 +61,8 @@ type Pod struct {
 	// IPs come from k8s.ovn.org/pod-networks, which is there before the first packet; else from status.podIPs.
 	IPs         []netip.Addr
 	HostNetwork bool
+	// Running: its containers were started, which CNI ADD came before.
+	Running bool
 	// Completed pods have given their addresses up; terminating ones keep theirs, and their egress IP.
 	Completed bool
 }
@@ -74,6 +76,18 @@ type Assignment struct {
 	IP   netip.Addr
 }
 
+// Leaving says that a former holder is to go on translating to an egress IP: one item of an EgressIP's status.
+type Leaving struct {
+	Node  string
+	IP    netip.Addr
+	Since time.Time // in whole microseconds, as the API keeps it
+}
+
+// Same compares two items; the API may give a time back in another zone.
+func (l Leaving) Same(o Leaving) bool {
+	return l.Node == o.Node && l.IP == o.IP && l.Since.Equal(o.Since)
+}
+
 // EgressIP is an EgressIP object; what could not be read of it is in Problems.
 type EgressIP struct {
 	Name, UID  string
@@ -83,6 +97,7 @@ type EgressIP struct {
 	IPs                []netip.Addr
 	Namespaces, Pods   labels.Selector
 	Items              []Assignment
+	Leaving            []Leaving
 	InForce            [2]bool // by Family: once held, selected pods send nothing with another source
 	DropWhenUnassigned bool
 	// Conditions are those of the status, as they stand.
@@ -148,6 +163,8 @@ type Holding struct {
 	Node, BootID string
 	// Holds by EgressIP name.
 	Holds map[string][]netip.Addr
+	// Steers, by EgressIP name, are the nodes that it leads its own pods' packets to, by address. Only the controller reads it.
+	Steers map[string][]Assignment
 	// Problems, by EgressIP name, are what keeps it from holding what it should; under "" is what concerns them all.
 	Problems map[string]string
 	// Faults are the node's subnets that can host no egress IP now, with the reason and what to do.

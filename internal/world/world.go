@@ -31,6 +31,7 @@ type World struct {
 	claims      map[Frontend][]string     // by address and port: the Services that ask for it
 	nodesAt     map[netip.Addr][]string   // the nodes that have an address
 	unreachable map[string]Unreachability // by node
+	overdue     map[placement]Overdue
 
 	read func(Touch) // nil when nobody records
 }
@@ -41,7 +42,7 @@ func New(self string, c *Config) *World {
 		Self: self, Config: c, nodes: map[string]*Node{}, namespaces: map[string]*Namespace{}, pods: map[string]*Pod{},
 		podsIn: map[string]map[string]*Pod{}, egressIPs: map[string]*EgressIP{}, selecting: map[string][]*EgressIP{}, demands: map[string]*demands{},
 		holdings: map[string]*Holding{}, lingering: map[string][]netip.Addr{}, attachments: map[string]*Attachment{}, services: map[string]*Service{},
-		unreachable: map[string]Unreachability{}, yielded: map[Claim]string{}, tunnels: map[string]Tunnel{}, claims: map[Frontend][]string{}, nodesAt: map[netip.Addr][]string{},
+		unreachable: map[string]Unreachability{}, overdue: map[placement]Overdue{}, yielded: map[Claim]string{}, tunnels: map[string]Tunnel{}, claims: map[Frontend][]string{}, nodesAt: map[netip.Addr][]string{},
 	}
 }
 

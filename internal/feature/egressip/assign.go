@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/egret-net/egret/internal/world"
 )
@@ -14,16 +15,19 @@ const AssignableLabel = world.AssignableLabel
 // Decision is what the controller says about one EgressIP.
 type Decision struct {
 	Items      []world.Assignment // in the order of the spec
+	Leaving    []world.Leaving    // former holders that go on translating
 	InForce    [2]bool            // by world.Family
 	Conditions []world.Condition  // Assigned, Ready, InForce, Fallback; Since is zero where the status changed now
 	Events     []Event            // what became different from what the object says
+	Again      time.Time          // when to decide anew though nothing changes; zero: not
 }
 
 // Assign decides for every EgressIP which node hosts which of its addresses (seed egress-ip-original-proposal.md 4.1-4.6). It is
 // sticky: an address stays where the object's status says it is while that node can host it. The same world has the same answer,
-// and a world that says what was decided has no events.
-func Assign(w *world.World) map[string]Decision {
+// and a world that says what was decided has no events. Served are the nodes of the pods that are served.
+func Assign(w *world.World, served *Served, now time.Time) map[string]Decision {
 	a := newAssigner(w)
+	a.served, a.now = served, now
 	a.forbid()
 	for _, o := range a.objects {
 		a.keep(o)
@@ -39,6 +43,9 @@ func Assign(w *world.World) map[string]Decision {
 // assigner is one run of Assign.
 type assigner struct {
 	w       *world.World
+	served  *Served
+	now     time.Time
+	names   []string // of all nodes
 	objects []*object
 	hosts   []host
 	nets    [2][]network       // of hosts, by family
@@ -47,6 +54,7 @@ type assigner struct {
 	owner   map[netip.Addr]*world.EgressIP
 	refused map[netip.Addr]refusal // addresses that are somebody else's
 	holders map[claim][]string
+	late    map[string]bool // nodes that were too late with an address
 }
 
 // host is a node that can take egress IPs now, and how many it has; or one whose agent is away. That one takes none, but goes on translating as it did: what
@@ -55,6 +63,7 @@ type host struct {
 	node *world.Node
 	load int
 	away bool
+	late bool // it was too late with an address: it is given nothing that another can take
 }
 
 // network is a subnet that hosts have an address in, with those hosts by index.
@@ -85,7 +94,7 @@ type place struct {
 const nowhere = -1
 
 func newAssigner(w *world.World) *assigner {
-	a := &assigner{w: w, owner: map[netip.Addr]*world.EgressIP{}, refused: map[netip.Addr]refusal{}, holders: map[claim][]string{}, subnets: map[string]subnets{}}
+	a := &assigner{w: w, owner: map[netip.Addr]*world.EgressIP{}, refused: map[netip.Addr]refusal{}, holders: map[claim][]string{}, subnets: map[string]subnets{}, names: w.Nodes(), late: w.TooLate()}
 	for e := range w.EachEgressIP() {
 		o := &object{e: e, places: make([]place, len(e.IPs))}
 		for i, ip := range e.IPs {
@@ -96,7 +105,7 @@ func newAssigner(w *world.World) *assigner {
 		}
 		a.objects = append(a.objects, o)
 	}
-	for _, name := range w.Nodes() {
+	for _, name := range a.names {
 		n := w.Node(name)
 		a.addHolder(n)
 		a.addSubnets(n)
@@ -124,7 +133,7 @@ func (a *assigner) addHolder(n *world.Node) {
 }
 
 func (a *assigner) addHost(n *world.Node) {
-	a.hosts = append(a.hosts, host{node: n})
+	a.hosts = append(a.hosts, host{node: n, late: a.late[n.Name]})
 	for _, p := range a.subnets[n.Name].all {
 		nets := &a.nets[world.FamilyOf(p.Addr())]
 		at := slices.IndexFunc(*nets, func(o network) bool { return o.cidr == p })
@@ -151,6 +160,7 @@ const (
 	CauseLink        = "LinkFault"
 	CauseSpec        = "SpecChanged"
 	CauseCordoned    = "NodeCordoned"
+	CauseNotHeld     = "NotHeld"
 )
 
 // unfit says why a node takes no egress IP now, or "".
@@ -183,10 +193,21 @@ func (a *assigner) keep(o *object) {
 			p.why = claimedBy(p.ip, first)
 			continue
 		}
-		if h := a.staysAt(o, p.ip); h != nowhere && !a.hosts[h].away {
+		if h := a.staysAt(o, p.ip); h != nowhere && !a.hosts[h].away && !(a.tooLate(o.e, p.ip, h) && a.onTime(p.ip)) {
 			a.put(p, h)
 		}
 	}
+}
+
+// tooLate says whether a host has not held an address of an object for so long that another is to try.
+func (a *assigner) tooLate(e *world.EgressIP, ip netip.Addr, h int) bool {
+	return a.w.Overdue(a.hosts[h].node.Name, world.Claim{EgressIP: e.Name, IP: ip}) == world.TooLate
+}
+
+// onTime says whether any host can take an address that was not too late with another.
+func (a *assigner) onTime(ip netip.Addr) (any bool) {
+	a.candidates(ip, func(h int) { any = any || !a.hosts[h].late })
+	return any
 }
 
 // staysAt is the host that the status names for an address, if it can go on with it, or nowhere.
@@ -252,8 +273,8 @@ func (a *assigner) possible(ip netip.Addr) int {
 	return n
 }
 
-// best is the host that an address goes to: of those that have no address of this object and family (4.2) one that has none of
-// the other family either, then the one with the fewest addresses (4.4), then the first by name.
+// best is the host that an address goes to: of those that have no address of this object and family (4.2) one that was not too late with another, then one
+// that has none of the other family either, then the one with the fewest addresses (4.4), then the first by name.
 func (a *assigner) best(o *object, ip netip.Addr) int {
 	f := world.FamilyOf(ip)
 	best, bestShared := nowhere, false
@@ -266,6 +287,9 @@ func (a *assigner) best(o *object, ip netip.Addr) int {
 }
 
 func (a *assigner) better(h int, shared bool, than int, thanShared bool) bool {
+	if x, y := a.hosts[h].late, a.hosts[than].late; x != y {
+		return !x
+	}
 	if shared != thanShared {
 		return !shared
 	}

@@ -1,7 +1,6 @@
 package egressip
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -34,12 +33,14 @@ func (a *assigner) decide(o *object) Decision {
 			d.Items = append(d.Items, world.Assignment{Node: a.hosts[p.host].node.Name, IP: p.ip})
 		}
 	}
+	d.Leaving, d.Again = a.leaving(o, d.Items)
 	for f := range d.InForce {
-		d.InForce[f] = a.inForce(o.e, d.Items, world.Family(f))
+		d.InForce[f] = a.inForce(o.e, d, world.Family(f))
 	}
 	assigned, lacks := o.assigned(d.Items), fallback(a.w.Config, o.e, d.Items)
-	ready := a.ready(o.e, assigned, d.Items)
-	for _, c := range []world.Condition{assigned, ready, forced(o.e, assigned, d), lacks} {
+	unsteered := a.unsteered(o.e, d.Items)
+	ready := a.ready(o.e, assigned, d.Items, unsteered)
+	for _, c := range []world.Condition{assigned, ready, forced(o.e, assigned, d, unsteered), lacks} {
 		d.Conditions = append(d.Conditions, dated(o.e, c))
 	}
 	d.Events = slices.Concat(o.events(a, d.Items), a.problems(o.e, ready, d.Items), fallsBack(o.e, lacks))
@@ -50,19 +51,19 @@ func (a *assigner) decide(o *object) Decision {
 	return d
 }
 
-// inForce says whether selected pods send nothing with another source. It begins when a live node first holds an address, and
+// inForce says whether selected pods send nothing with another source. It begins when a live node first holds an address that the decision names it for, and
 // ends only here, when no node can host any.
-func (a *assigner) inForce(e *world.EgressIP, items []world.Assignment, f world.Family) bool {
-	if !hasFamily(items, f) {
+func (a *assigner) inForce(e *world.EgressIP, d Decision, f world.Family) bool {
+	if !hasFamily(d.Items, f) {
 		return false
 	}
-	held := func(ip netip.Addr) bool { return world.FamilyOf(ip) == f && a.heldByLive(e, ip) }
-	return e.InForce[f] || slices.ContainsFunc(e.IPs, held) ||
-		slices.ContainsFunc(e.Items, func(i world.Assignment) bool { return held(i.IP) })
+	held := func(i world.Assignment) bool { return world.FamilyOf(i.IP) == f && a.heldByLive(e, i) }
+	leaves := func(l world.Leaving) bool { return held(world.Assignment{Node: l.Node, IP: l.IP}) }
+	return e.InForce[f] || slices.ContainsFunc(d.Items, held) || slices.ContainsFunc(d.Leaving, leaves)
 }
 
-func (a *assigner) heldByLive(e *world.EgressIP, ip netip.Addr) bool {
-	return slices.ContainsFunc(a.holders[claim{e.Name, ip}], func(node string) bool { return a.w.Alive(node) })
+func (a *assigner) heldByLive(e *world.EgressIP, i world.Assignment) bool {
+	return slices.Contains(a.holders[claim{e.Name, i.IP}], i.Node) && a.w.Alive(i.Node)
 }
 
 // assigned says where the addresses are, and why some are nowhere.
@@ -101,8 +102,8 @@ func first(a, b string) string {
 	return b
 }
 
-// ready says whether every address is held by the node that it is assigned to.
-func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []world.Assignment) world.Condition {
+// ready says whether every address is held by the node that it is assigned to, and every node leads the selected pods that run there to those.
+func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []world.Assignment, unsteered []string) world.Condition {
 	c := world.Condition{Type: ConditionReady, Status: "False", Reason: assigned.Reason, Message: assigned.Message}
 	waiting := a.waiting(e.Name, items)
 	switch {
@@ -112,6 +113,8 @@ func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []wo
 		c.Message = strings.Join(append([]string{assigned.Message}, waiting...), "; ")
 	case len(waiting) > 0:
 		c.Reason, c.Message = ReasonWaitingForNode, strings.Join(waiting, ", ")
+	case len(unsteered) > 0:
+		c.Reason, c.Message = ReasonWaitingForNode, some(unsteered)
 	default:
 		c.Status, c.Reason, c.Message = "True", ReasonHeld, "selected pods leave with "+assigned.Message
 	}
@@ -132,14 +135,57 @@ func (a *assigner) waiting(name string, items []world.Assignment) []string {
 // waitingFor says what is missing, and what the node says of it.
 func (a *assigner) waitingFor(name string, i world.Assignment) string {
 	text := i.Node + " does not hold " + i.IP.String() + " yet"
+	if a.isLate(name, i) {
+		text += ", for more than " + lateAfter.String()
+	}
 	if p := a.w.Problem(i.Node, name); p != "" {
+		return text + ": " + p
+	}
+	if a.isLate(name, i) {
+		return text + ": see whether egret-node, ovn-northd and ovn-controller run there"
+	}
+	return text
+}
+
+func (a *assigner) isLate(name string, i world.Assignment) bool {
+	return a.w.Overdue(i.Node, world.Claim{EgressIP: name, IP: i.IP}) != world.OnTime
+}
+
+// unsteered says which nodes have not confirmed that they lead the selected pods that run there to all that hold an address. A node that is not ready, or not
+// reached, is not waited for: what its pods send, it drops or sends as it did.
+func (a *assigner) unsteered(e *world.EgressIP, items []world.Assignment) []string {
+	var out []string
+	for _, f := range a.w.Config.Families() {
+		to := ofFamily(items, f)
+		if len(to) == 0 {
+			continue
+		}
+		for _, node := range a.served.Nodes(e.Name, f) {
+			n := a.w.Node(node)
+			if n != nil && n.Ready && a.w.Unreachable(node) == "" && !a.w.Steers(node, e.Name, f, to) {
+				out = append(out, a.unsteeredText(node, e.Name, f))
+			}
+		}
+	}
+	return out
+}
+
+// unsteeredText says what is missing, and what the node says of it.
+func (a *assigner) unsteeredText(node, egressIP string, f world.Family) string {
+	text := node + " does not lead its pods there over IP" + f.String() + " yet"
+	if p := a.w.Problem(node, egressIP); p != "" {
 		text += ": " + p
 	}
 	return text
 }
 
-// forced is InForce for people: True where every family that the spec has addresses of is in force; which are, status.inForce says.
-func forced(e *world.EgressIP, assigned world.Condition, d Decision) world.Condition {
+func ofFamily(items []world.Assignment, f world.Family) []world.Assignment {
+	return slices.DeleteFunc(slices.Clone(items), func(i world.Assignment) bool { return world.FamilyOf(i.IP) != f })
+}
+
+// forced is InForce for people: True where every family that the spec has addresses of is in force, and every node with selected pods has confirmed it once;
+// which families are, status.inForce says.
+func forced(e *world.EgressIP, assigned world.Condition, d Decision, unsteered []string) world.Condition {
 	in := families(func(f world.Family) bool { return e.Asks(f) && d.InForce[f] })
 	awaited := families(func(f world.Family) bool { return e.Asks(f) && !d.InForce[f] && hasFamily(d.Items, f) })
 	lacking := families(func(f world.Family) bool { return e.Asks(f) && !hasFamily(d.Items, f) })
@@ -147,6 +193,8 @@ func forced(e *world.EgressIP, assigned world.Condition, d Decision) world.Condi
 	switch {
 	case awaited != "":
 		c.Reason = ReasonNotHeld
+	case in != "" && len(unsteered) > 0 && condition(e, ConditionInForce).Status != "True":
+		c.Reason, c.Message = ReasonWaitingForNode, some(unsteered)
 	case in != "" && lacking == "":
 		c.Status, c.Reason = "True", ReasonHeld
 	}

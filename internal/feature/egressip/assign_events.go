@@ -69,6 +69,8 @@ func (a *assigner) cause(e *world.EgressIP, old world.Assignment) string {
 		return CauseDeleted
 	case a.unfit(n) != "":
 		return a.unfit(n)
+	case a.w.Overdue(n.Name, world.Claim{EgressIP: e.Name, IP: old.IP}) == world.TooLate:
+		return CauseNotHeld
 	case a.faultFor(n, old.IP) != "":
 		return CauseLink
 	case !a.inNetwork(n, old.IP):
@@ -114,7 +116,7 @@ func (a *assigner) problems(e *world.EgressIP, ready world.Condition, items []wo
 	var out []Event
 	for _, i := range items {
 		text := a.waitingFor(e.Name, i)
-		own := a.w.Problem(i.Node, e.Name) != a.w.Problem(i.Node, "")
+		own := a.w.Problem(i.Node, e.Name) != a.w.Problem(i.Node, "") || a.isLate(e.Name, i)
 		if own && strings.Contains(ready.Message, text) && !strings.Contains(said, text) {
 			out = append(out, Event{Warning: true, Reason: EventNodeProblem, Message: text})
 		}

@@ -10,13 +10,10 @@ import (
 )
 
 // Overlaps counts the pods that EgressIPs stand by for: those that they select and that another EgressIP serves, in a family that they
-// have addresses of. It is a memo of world.Serving: it keeps what each pod adds, so that a change costs what it touches, and a
-// property test holds it to a count from nothing.
+// have addresses of.
 type Overlaps struct {
-	pods     map[string][]overlap // by pod; only those with any
-	standing map[string]*standby  // by EgressIP that stands by
-	stale    map[world.Touch]struct{}
-	known    bool // false: nothing was counted yet
+	perPod[overlap]
+	standing map[string]*standby // by EgressIP that stands by
 }
 
 // overlap is one pod's part: one EgressIP stands by for it while another serves it.
@@ -30,42 +27,9 @@ type standby struct {
 
 // NewOverlaps has counted nothing yet.
 func NewOverlaps() *Overlaps {
-	return &Overlaps{pods: map[string][]overlap{}, standing: map[string]*standby{}, stale: map[world.Touch]struct{}{}}
-}
-
-// Touch notes what has changed in the world.
-func (o *Overlaps) Touch(touched []world.Touch) {
-	if !o.known {
-		return
-	}
-	for _, t := range touched {
-		if t.Kind == world.KindPod || t.Kind == world.KindEgressIPsIn {
-			o.stale[t] = struct{}{}
-		}
-	}
-}
-
-// Update counts anew what was touched since it was last called; the first time, everything.
-func (o *Overlaps) Update(w *world.World) {
-	if !o.known {
-		o.known = true
-		for p := range w.EachPod() {
-			o.put(p.Key(), overlaps(w, p))
-		}
-	}
-	for t := range o.stale {
-		switch p := w.Pod(t.Key); {
-		case t.Kind == world.KindEgressIPsIn:
-			for p := range w.PodsIn(t.Key) {
-				o.put(p.Key(), overlaps(w, p))
-			}
-		case p == nil:
-			o.put(t.Key, nil)
-		default:
-			o.put(t.Key, overlaps(w, p))
-		}
-	}
-	clear(o.stale)
+	o := &Overlaps{standing: map[string]*standby{}}
+	o.perPod = newPerPod(overlaps, o.count)
+	return o
 }
 
 // overlaps are a pod's, each once, sorted.
@@ -90,20 +54,7 @@ func overlaps(w *world.World, p *world.Pod) []overlap {
 	return slices.Compact(out)
 }
 
-// put replaces what a pod adds.
-func (o *Overlaps) put(pod string, list []overlap) {
-	old := o.pods[pod]
-	if slices.Equal(old, list) {
-		return
-	}
-	o.add(old, -1)
-	o.add(list, 1)
-	if o.pods[pod] = list; len(list) == 0 {
-		delete(o.pods, pod)
-	}
-}
-
-func (o *Overlaps) add(list []overlap, n int) {
+func (o *Overlaps) count(list []overlap, n int) {
 	for i, l := range list {
 		s := o.standing[l.by]
 		if s == nil {
@@ -123,7 +74,7 @@ func (o *Overlaps) add(list []overlap, n int) {
 }
 
 // Pods is the number of pods for which any EgressIP stands by.
-func (o *Overlaps) Pods() int { return len(o.pods) }
+func (o *Overlaps) Pods() int { return len(o.lists) }
 
 // Condition is Overlapped of an EgressIP, and the Event when it begins.
 func (o *Overlaps) Condition(e *world.EgressIP) (world.Condition, []Event) {

@@ -88,7 +88,7 @@ func drawObjects(t *rapid.T) objects {
 func TestAssignObeysTheRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawObjects(t).world(1)
-		checkRules(t, w, egressip.Assign(w))
+		checkRules(t, w, decide(w))
 	})
 }
 
@@ -126,9 +126,9 @@ func checkRules(t *rapid.T, w *world.World, all map[string]egressip.Decision) {
 func TestAssignIsDeterministic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawObjects(t)
-		a := egressip.Assign(o.world(1))
+		a := decide(o.world(1))
 		for seed := range int64(4) {
-			if b := egressip.Assign(o.world(seed)); !reflect.DeepEqual(a, b) {
+			if b := decide(o.world(seed)); !reflect.DeepEqual(a, b) {
 				t.Fatalf("order matters:\n%+v\n%+v", a, b)
 			}
 		}

@@ -54,14 +54,23 @@ func object(name string, age int, ips ...string) *world.EgressIP {
 func write(w *world.World, decisions map[string]egressip.Decision) {
 	for name, d := range decisions {
 		e := *w.EgressIP(name)
-		e.Items, e.InForce, e.Conditions = d.Items, d.InForce, d.Conditions
+		e.Items, e.Leaving, e.InForce, e.Conditions = d.Items, d.Leaving, d.InForce, d.Conditions
 		w.SetEgressIP(&e)
 	}
 }
 
 // settle decides and writes.
+// decide is a decision at a time that does not pass.
+func decide(w *world.World) map[string]egressip.Decision { return decideAt(w, time.Unix(1000, 0)) }
+
+func decideAt(w *world.World, now time.Time) map[string]egressip.Decision {
+	served := egressip.NewServed()
+	served.Update(w)
+	return egressip.Assign(w, served, now)
+}
+
 func settle(w *world.World) map[string]egressip.Decision {
-	d := egressip.Assign(w)
+	d := decide(w)
 	write(w, d)
 	return d
 }
@@ -302,11 +311,11 @@ func TestDualStackPrefersTwoNodesAndTakesOne(t *testing.T) {
 	w := newWorld()
 	w.SetNode(node("n1", 2, "172.18.0.2/24", "fd00:18::2/64"))
 	w.SetEgressIP(object("e", 0, "172.18.0.33", "fd00:18::33"))
-	if have := items(egressip.Assign(w)["e"]); have != "n1=172.18.0.33 n1=fd00:18::33" {
+	if have := items(decide(w)["e"]); have != "n1=172.18.0.33 n1=fd00:18::33" {
 		t.Errorf("one node: %s", have)
 	}
 	three(w)
-	if have := items(egressip.Assign(w)["e"]); have != "n1=172.18.0.33 n2=fd00:18::33" {
+	if have := items(decide(w)["e"]); have != "n1=172.18.0.33 n2=fd00:18::33" {
 		t.Errorf("three nodes: %s", have)
 	}
 }
@@ -317,11 +326,11 @@ func TestAddressesOfDifferentNetworks(t *testing.T) {
 	w.SetNode(node("n1", 2, "172.18.0.2/25"))
 	w.SetNode(node("n2", 3, "172.18.0.3/24"))
 	w.SetEgressIP(object("e", 0, "172.18.0.33", "172.18.0.200"))
-	if have := items(egressip.Assign(w)["e"]); have != "n1=172.18.0.33 n2=172.18.0.200" {
+	if have := items(decide(w)["e"]); have != "n1=172.18.0.33 n2=172.18.0.200" {
 		t.Errorf("have %s", have)
 	}
 	w.SetEgressIP(object("e", 0, "172.18.0.200", "172.18.0.33"))
-	if have := items(egressip.Assign(w)["e"]); have != "n2=172.18.0.200 n1=172.18.0.33" {
+	if have := items(decide(w)["e"]); have != "n2=172.18.0.200 n1=172.18.0.33" {
 		t.Errorf("have %s", have)
 	}
 }
@@ -347,7 +356,7 @@ func TestRefusals(t *testing.T) {
 			w := crowded()
 			w.SetEgressIP(object("e", 1, ip))
 			w.SetEgressIP(object("young", 0, "172.18.0.60"))
-			all := egressip.Assign(w)
+			all := decide(w)
 			d := all["e"]
 			c := conditionOf(d, "Assigned")
 			if len(d.Items) != 0 || c.Reason != want.reason || !strings.Contains(c.Message, want.text) || !strings.Contains(c.Message, ": ") {
@@ -413,7 +422,7 @@ func TestProblemsOfTheObject(t *testing.T) {
 func TestNoLabelledNode(t *testing.T) {
 	w := newWorld()
 	w.SetEgressIP(object("e", 0, "172.18.0.33"))
-	if c := conditionOf(egressip.Assign(w)["e"], "Assigned"); !strings.Contains(c.Message, "label a node of its network "+egressip.AssignableLabel) {
+	if c := conditionOf(decide(w)["e"], "Assigned"); !strings.Contains(c.Message, "label a node of its network "+egressip.AssignableLabel) {
 		t.Errorf("have %+v", c)
 	}
 }
@@ -436,7 +445,7 @@ func big() *world.World {
 func BenchmarkAssignBurst(b *testing.B) {
 	w := big()
 	for b.Loop() {
-		egressip.Assign(w)
+		decide(w)
 	}
 }
 
@@ -456,7 +465,7 @@ func BenchmarkAssignSettled(b *testing.B) {
 	}
 	settle(w)
 	for b.Loop() {
-		egressip.Assign(w)
+		decide(w)
 	}
 }
 

@@ -65,8 +65,8 @@ func addresses(w *world.World, p *world.Pod) []netip.Addr {
 // them and the last takes them away, so that a node holds nothing for EgressIPs that none of its pods use.
 func steerPod(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
 	out.AddElem(servedPods(f), ip.String())
-	action, nexthops := steer(w, e, f)
-	if action == "" {
+	s := steer(w, e, f)
+	if s.action == "" {
 		if a := w.Attachment(p.Key()); a != nil && a.HeldBack {
 			holdBack(f, ip, out)
 		}
@@ -76,7 +76,10 @@ func steerPod(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, i
 	set := localPods(e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
-	out.AddPolicy("egressip/"+e.Name+"/"+f.String(), plan.PriorityEgressIP, f.Match()+".src == "+plan.InSet(set), action, nexthops, nil)
+	out.AddPolicy("egressip/"+e.Name+"/"+f.String(), plan.PriorityEgressIP, f.Match()+".src == "+plan.InSet(set), s.action, s.nexthops, nil)
+	for _, a := range s.to {
+		plan.Claim(&out.Steered, plan.Steered{EgressIP: e.Name, IP: a.IP, Node: a.Node}, plan.None{})
+	}
 }
 
 func holdBack(f world.Family, ip netip.Addr, out *plan.Rows) {

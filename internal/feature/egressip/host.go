@@ -2,7 +2,6 @@ package egressip
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -26,7 +25,7 @@ func (Hosts) Compile(w *world.World, key string, out *plan.Rows) {
 		for _, ip := range hosted(w, e, f) {
 			primary, link := h.Home(ip)
 			if link != nil {
-				hostOnLink(w, n, e, f, ip, link, muted(w, e, f, ip), out)
+				hostOnLink(w, n, e, f, ip, link, muted(w, e, ip), out)
 			}
 			if !primary {
 				continue
@@ -34,7 +33,7 @@ func (Hosts) Compile(w *world.World, key string, out *plan.Rows) {
 			out.AddSet(allPods(e, f))
 			translate(w, e, f, ip, out)
 			passOn(w, e, f, ip, h.UplinkMAC, out)
-			if muted(w, e, f, ip) {
+			if muted(w, e, ip) {
 				mute(w.Config, f, ip, out)
 				continue
 			}
@@ -67,12 +66,20 @@ const natPriority = 10
 // natRow is the start of the ids of the rows that translate to an address.
 func natRow(egressIP string, ip netip.Addr) string { return "egressip/" + egressIP + "/" + ip.String() }
 
-// muted says whether another node answers for an address by now: this one has given way to it, or lets go of what the successor holds.
-func muted(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr) bool {
+// muted says whether this node translates to an address without answering for it: it has given way, or it is leaving it and the successor holds it, or nobody
+// is to have it.
+func muted(w *world.World, e *world.EgressIP, ip netip.Addr) bool {
 	if _, yielded := w.Yielded(e.Name, ip); yielded {
 		return true
 	}
-	return w.Lingers(e.Name, ip) && !slices.Contains(e.Items, world.Assignment{Node: w.Self, IP: ip}) && !stillHeld(w, e, f, ip)
+	switch successor := w.EgressIP(e.Name).Assignee(ip); successor {
+	case w.Self:
+		return false
+	case "":
+		return true
+	default:
+		return w.Holds(successor, e.Name, ip) && w.Alive(successor)
+	}
 }
 
 // mute keeps a former holder's gateway router from answering for an address that another node answers for by now. It only translates what
@@ -127,7 +134,7 @@ func PassedOn(s *plan.State) map[netip.Addr]bool {
 func otherHolder(w *world.World, e *world.EgressIP, ip netip.Addr) *world.Node {
 	rank := func(name string) int {
 		switch {
-		case slices.Contains(w.EgressIP(e.Name).Items, world.Assignment{Node: name, IP: ip}):
+		case w.EgressIP(e.Name).Assignee(ip) == name:
 			return 2
 		case w.Alive(name):
 			return 1

@@ -29,17 +29,33 @@ func newHandover(t *testing.T, self, named string, holders ...string) handover {
 	if self == "n1" {
 		h.SetAttachment(compiletest.Attachment(p))
 	}
-	h.names(named)
+	h.assigns(named, holders...)
 	for _, n := range holders {
 		h.reports(n, true)
 	}
 	return h
 }
 
-func (h handover) names(node string) {
+// assigns puts the address on a node, "" is none, and lists the holders that are not that one as leaving it.
+func (h handover) assigns(node string, leaving ...string) {
 	e := compiletest.EgressIP(0, "", h.ip)
-	e.Items, e.InForce[world.V4] = []world.Assignment{{Node: node, IP: h.ip}}, true
+	e.InForce[world.V4] = true
+	if node != "" {
+		e.Items = []world.Assignment{{Node: node, IP: h.ip}}
+	}
+	for _, l := range leaving {
+		if l != node {
+			e.Leaving = append(e.Leaving, world.Leaving{Node: l, IP: h.ip})
+		}
+	}
 	h.SetEgressIP(e)
+}
+
+// letsGo takes all former holders off.
+func (h handover) letsGo() {
+	e := *h.EgressIP("e0")
+	e.Leaving = nil
+	h.SetEgressIP(&e)
 }
 
 func (h handover) reports(node string, holds bool) {
@@ -85,15 +101,22 @@ func TestFormerHolder(t *testing.T) {
 	h := newHandover(t, "n1", "n2", "n1")
 	h.is("announces, " + toSelf + ", translates")
 	h.reports("n2", true)
-	h.SetLingering("e0", h.ip, true)
 	h.is("muted, passes on to n2, " + toN2 + ", translates")
 	dead := compiletest.Node(2)
 	dead.Ready = false
 	h.SetNode(dead)
 	h.is("announces, passes on to n2, " + toSelf + ", translates")
 	h.SetNode(compiletest.Node(2))
-	h.SetLingering("e0", h.ip, false)
+	h.letsGo()
 	h.is(toN2)
+}
+
+// TestAbandoned: what nobody takes over is translated in silence, and let go of when the status says so.
+func TestAbandoned(t *testing.T) {
+	h := newHandover(t, "n1", "", "n1")
+	h.is("drop[], muted, translates")
+	h.letsGo()
+	h.is("drop[]")
 }
 
 // TestSuccessorPassesOn: as long as the former holder says that it translates, it gets the answers to its connections, whether it is heard or not.

@@ -10,22 +10,24 @@ import (
 // slotted are the next hops of an EgressIP with several addresses, one a slot: the i-th address of the spec has the i-th slot. Number and order are
 // the same whoever is alive, so that OVN, whose choice among next hops has no memory, goes on with every connection as it was, but for those of a
 // slot whose address has lost its node, or got it back. Such a slot leads to one of the others.
-func slotted(w *world.World, e *world.EgressIP, f world.Family) []string {
+func slotted(w *world.World, e *world.EgressIP, f world.Family) (hops []string, to []world.Assignment) {
 	ips := f.OfAddrs(e.IPs)
 	homes := homesOf(ips, func(ip netip.Addr) string { return home(w, e, ip) })
 	if len(homes.left) == 0 {
-		homes = homesOf(ips, func(ip netip.Addr) string { return named(w, e, ip, false) })
+		homes = homesOf(ips, func(ip netip.Addr) string { return lastResort(w, e, ip, f) })
 	}
 	if len(homes.left) == 0 {
-		return nil
+		return nil, nil
 	}
-	var hops []string
-	for slot := range ips {
+	for slot, ip := range ips {
+		if homes.at[slot] != "" {
+			to = append(to, world.Assignment{Node: homes.at[slot], IP: ip})
+		}
 		if hop := slotHop(w, e, slot, homes.of(slot), f); hop != "" && !slices.Contains(hops, hop) {
 			hops = append(hops, hop)
 		}
 	}
-	return hops
+	return hops, to
 }
 
 // homes are the nodes that the addresses lead to.
@@ -53,25 +55,37 @@ func (h homes) of(slot int) string {
 	return h.left[slot%len(h.left)]
 }
 
-// home is the live node that an address leads to, or "".
+// home is the live node that an address leads to, or "": the one that it is assigned to; the one that it is leaving, while its successor gets ready.
 func home(w *world.World, e *world.EgressIP, ip netip.Addr) string {
-	if node := named(w, e, ip, true); node != "" {
+	if node := assignedHolder(w, e, ip, true); node != "" || e.Assignee(ip) == "" {
 		return node
 	}
-	for _, node := range w.Holders(e.Name, ip) {
-		if to := instead(w, e, node, ip); w.Alive(node) && numbered(w, to) {
+	return leavingHolder(w, e, ip)
+}
+
+// lastResort is where an address leads to when none has a home: to a node that gives it up and has no successor, or to one that is not heard of.
+func lastResort(w *world.World, e *world.EgressIP, ip netip.Addr, f world.Family) string {
+	if node := leavingHolder(w, e, ip); node != "" && e.HasItems(f) {
+		return node
+	}
+	return assignedHolder(w, e, ip, false)
+}
+
+func leavingHolder(w *world.World, e *world.EgressIP, ip netip.Addr) string {
+	for _, l := range e.Leaving {
+		to := instead(w, e, l.Node, ip)
+		if l.IP == ip && w.Holds(l.Node, e.Name, ip) && w.Alive(l.Node) && numbered(w, to) {
 			return to
 		}
 	}
 	return ""
 }
 
-// named is the node that status names for an address, if it holds it and is alive, or is not; else "".
-func named(w *world.World, e *world.EgressIP, ip netip.Addr, alive bool) string {
-	for _, a := range e.Items {
-		if to := instead(w, e, a.Node, ip); a.IP == ip && w.Holds(a.Node, e.Name, ip) && w.Alive(a.Node) == alive && numbered(w, to) {
-			return to
-		}
+// assignedHolder is the node that an address is assigned to, if it holds it and is alive, or is not; else "".
+func assignedHolder(w *world.World, e *world.EgressIP, ip netip.Addr, alive bool) string {
+	node := e.Assignee(ip)
+	if to := instead(w, e, node, ip); w.Holds(node, e.Name, ip) && w.Alive(node) == alive && numbered(w, to) {
+		return to
 	}
 	return ""
 }

@@ -6,30 +6,50 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// steer says what a pod's node does with a served pod's packets of a family: reroute to the nodes that are ready for them, drop
-// while the EgressIP is in force and nobody is, or, with action "", nothing: the path the pod had, the node's own address.
-//
-// An address leads to the node that status names for it, if it holds it and is alive; else to a live node that still holds it though it is no longer
-// named, while its successor gets ready. Where that is true of no address, named holders that are not heard of may be all that is left.
-func steer(w *world.World, e *world.EgressIP, f world.Family) (action string, nexthops []string) {
-	if !w.EgressIP(e.Name).Active(f) {
-		return "", nil
-	}
-	if hops := ways(w, e, f); len(hops) > 0 {
-		return "reroute", hops
-	}
-	if e.InForce[f] || e.DropWhenUnassigned {
-		return "drop", nil
-	}
-	return "", nil
+// steering is what a pod's node does with a served pod's packets of a family.
+type steering struct {
+	action   string // "reroute"; "drop"; "": the path that the pod had, with its node's own address
+	nexthops []string
+	to       []world.Assignment // the holders that the next hops lead to, by address
 }
 
-// namedHolders are the nodes that status names and that hold what it says.
-func namedHolders(w *world.World, e *world.EgressIP, f world.Family, alive bool) []string {
-	var out []string
+// steer reroutes to the nodes that are ready, drops while the EgressIP is in force and nobody is, or does nothing.
+//
+// An address leads to the node that it is assigned to, if that holds it and is alive; else to a live node that is leaving it, while its successor gets
+// ready. Where that is true of no address, assigned holders that are not heard of may be all that is left.
+func steer(w *world.World, e *world.EgressIP, f world.Family) steering {
+	if !w.EgressIP(e.Name).Active(f) {
+		return steering{}
+	}
+	if hops, to := nextHops(w, e, f); len(hops) > 0 {
+		return steering{"reroute", hops, to}
+	}
+	if e.InForce[f] || e.DropWhenUnassigned {
+		return steering{action: "drop"}
+	}
+	return steering{}
+}
+
+// assignedHolders are the nodes that hold what they are assigned.
+func assignedHolders(w *world.World, e *world.EgressIP, f world.Family, alive bool) []world.Assignment {
+	var out []world.Assignment
 	for _, a := range e.Items {
 		if world.FamilyOf(a.IP) == f && w.Holds(a.Node, e.Name, a.IP) && w.Alive(a.Node) == alive {
-			out = appendNode(out, instead(w, e, a.Node, a.IP))
+			out = appendHolder(out, w, e, a)
+		}
+	}
+	return out
+}
+
+// leavingHolders are live nodes that still hold what was moved away from them, or given up there: until any other is ready, if one is to be.
+func leavingHolders(w *world.World, e *world.EgressIP, f world.Family) []world.Assignment {
+	if !e.HasItems(f) {
+		return nil
+	}
+	var out []world.Assignment
+	for _, l := range e.Leaving {
+		if world.FamilyOf(l.IP) == f && w.Holds(l.Node, e.Name, l.IP) && w.Alive(l.Node) {
+			out = appendHolder(out, w, e, world.Assignment{Node: l.Node, IP: l.IP})
 		}
 	}
 	return out
@@ -43,50 +63,39 @@ func instead(w *world.World, e *world.EgressIP, node string, ip netip.Addr) stri
 	return node
 }
 
-func appendNode(list []string, node string) []string {
-	if node == "" {
+func appendHolder(list []world.Assignment, w *world.World, e *world.EgressIP, a world.Assignment) []world.Assignment {
+	if a.Node = instead(w, e, a.Node, a.IP); a.Node == "" {
 		return list
 	}
-	return append(list, node)
+	return append(list, a)
 }
 
-// formerHolders are live nodes that still hold an address of the EgressIP.
-func formerHolders(w *world.World, e *world.EgressIP, f world.Family) []string {
-	var out []string
-	for _, ip := range f.OfAddrs(e.IPs) {
-		for _, n := range w.Holders(e.Name, ip) {
-			if w.Alive(n) {
-				out = appendNode(out, instead(w, e, n, ip))
-			}
-		}
-	}
-	return out
-}
-
-// ways are the next hops to those who are ready, if anybody is: by slots where there are several addresses.
-func ways(w *world.World, e *world.EgressIP, f world.Family) []string {
+// nextHops lead to those who are ready, if anybody is: by slots where there are several addresses.
+func nextHops(w *world.World, e *world.EgressIP, f world.Family) (hops []string, to []world.Assignment) {
 	if n := len(f.OfAddrs(e.IPs)); n > 1 && n <= world.Slots && w.Config.SlotTransit(0, 1, f).IsValid() {
 		return slotted(w, e, f)
 	}
-	for _, nodes := range [][]string{namedHolders(w, e, f, true), formerHolders(w, e, f), namedHolders(w, e, f, false)} {
-		if hops := nexthopsOf(w, e, nodes, f); len(hops) > 0 {
-			return hops
+	for _, holders := range [][]world.Assignment{
+		assignedHolders(w, e, f, true), leavingHolders(w, e, f), assignedHolders(w, e, f, false),
+	} {
+		if hops := nexthopsOf(w, e, holders, f); len(hops) > 0 {
+			return hops, holders
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // nexthopsOf are addresses on the cluster router's side: this node's own gateway router or host, or the other zones' transit ports.
-func nexthopsOf(w *world.World, e *world.EgressIP, nodes []string, f world.Family) []string {
+func nexthopsOf(w *world.World, e *world.EgressIP, holders []world.Assignment, f world.Family) []string {
 	seen := map[netip.Addr]bool{}
 	var hops []string
-	for _, name := range nodes {
-		n := w.Node(name)
+	for _, a := range holders {
+		n := w.Node(a.Node)
 		if n == nil || n.ID == 0 {
 			continue
 		}
 		hop, ok := w.Config.Transit(n.ID, f).Addr(), true
-		if name == w.Self {
+		if a.Node == w.Self {
 			hop, ok = ownHop(w, e, n, f)
 		}
 		if ok && !seen[hop] {
@@ -97,38 +106,24 @@ func nexthopsOf(w *world.World, e *world.EgressIP, nodes []string, f world.Famil
 	return hops
 }
 
-// hosted are the addresses of a family that this node translates to: those that status gives it, else the first that it still holds while
-// its successor is not ready, else the first that lingers. Never two kinds: two rows that translate the same pods would leave it open which
-// one does.
+// hosted are the addresses of a family that this node translates to: those that it is assigned, else one that is leaving it, else the first that lingers
+// because it was given way for. Never two kinds: two rows that translate the same pods would leave it open which one does.
 func hosted(w *world.World, e *world.EgressIP, f world.Family) []netip.Addr {
-	var named []netip.Addr
-	for _, a := range w.EgressIP(e.Name).Items {
+	now := w.EgressIP(e.Name)
+	var assigned []netip.Addr
+	for _, a := range now.Items {
 		if _, yielded := w.Yielded(e.Name, a.IP); a.Node == w.Self && world.FamilyOf(a.IP) == f && !yielded {
-			named = append(named, a.IP)
+			assigned = append(assigned, a.IP)
 		}
 	}
-	if len(named) > 0 {
-		return named
+	if len(assigned) > 0 {
+		return assigned
 	}
-	for _, ip := range f.OfAddrs(e.IPs) {
-		if stillHeld(w, e, f, ip) {
-			return []netip.Addr{ip}
+	for _, l := range now.Leaving {
+		if l.Node == w.Self && world.FamilyOf(l.IP) == f && w.Holds(w.Self, e.Name, l.IP) {
+			return []netip.Addr{l.IP}
 		}
 	}
 	lingering := f.OfAddrs(w.Lingering(e.Name))
 	return lingering[:min(1, len(lingering))]
-}
-
-// stillHeld says whether this node, as former holder of an address, keeps it: until the node that status names for it is ready; or, where none is
-// named and the EgressIP has not been given up, until any named node is.
-func stillHeld(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr) bool {
-	if !w.Holds(w.Self, e.Name, ip) {
-		return false
-	}
-	for _, a := range w.EgressIP(e.Name).Items {
-		if a.IP == ip {
-			return a.Node != w.Self && (!w.Holds(a.Node, e.Name, ip) || !w.Alive(a.Node))
-		}
-	}
-	return e.Active(f) && len(namedHolders(w, e, f, true)) == 0
 }

@@ -2,6 +2,7 @@ package egressip_test
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"testing"
@@ -17,9 +18,11 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestNoWrongSource: an EgressIP is in force, and an older one comes and goes that selects the same pods. Their addresses move at random, nodes come to be heard of or not, by Kubernetes and by each other, reboot, and learn of
-// everything late and in any order; each applies its plan row by row, and says what it holds only once it does. After every single row,
-// on any node, no selected pod's packet leaves with another source: it arrives as one of the EgressIPs' addresses or is dropped.
+// TestNoWrongSource: two EgressIPs are in force, and an older one comes and goes; all can select the same pods. Addresses move at random, and former holders
+// are told to let go at any time; specs, selectors and pods' labels change; pods start, end, and leave their addresses to others. Nodes come to be heard of
+// or not, by Kubernetes and by each other, reboot, and learn of everything late; each applies its plan row by row, and says what it holds only once it does.
+// After every single row, on any node, no selected pod's packet leaves with another source, over either family: it arrives as one of the EgressIPs'
+// addresses or is dropped.
 func TestNoWrongSource(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSimulation(t)
@@ -49,70 +52,138 @@ var multiNIC = plan.NFTChain{Family: "inet", Name: "OVN-KUBE-EGRESS-IP-MULTI-NIC
 type simulation struct {
 	nodes   map[string]*agent
 	history []func(*world.World)
-	items   []world.Assignment
-	older   world.EgressIP  // as the controller last wrote it
-	told    map[string]bool // nodes that last said that they hold its address
+	e       world.EgressIP  // e0, as the controller last wrote it
+	older   world.EgressIP  // the same
+	told    map[string]bool // nodes that last said that they hold the older one's address
 	pods    int
+	running map[string]*world.Pod // by key, with an object
 }
 
 type agent struct {
 	world *world.World
-	seen  int                  // of the history
-	have  *plan.State          // what its targets hold
-	todo  []func()             // row by row, what is left of the round under way
-	held  map[world.Claim]bool // what the last plan translated to
+	seen  int                    // of the history
+	have  *plan.State            // what its targets hold
+	todo  []func()               // row by row, what is left of the round under way
+	held  []egressip.Translation // what the last plan translated to
 	ready map[string]bool
 	boot  int
 }
 
-// addresses are one on the primary network and one on a link.
-var addresses = []netip.Addr{compiletest.EgressAddr(0)[0], compiletest.SecondaryAddr(0)[0]}
-
-// olders is the address of an older EgressIP.
-var olders = compiletest.EgressAddr(1)[0]
-
-var claims = []world.Claim{{EgressIP: "e0", IP: addresses[0]}, {EgressIP: "e0", IP: addresses[1]}, {EgressIP: "e-1", IP: olders}}
+// Addresses of EgressIP e0, one of each family on the primary network and one on a link, and those that its spec is changed to; of the older one; and of
+// the younger one, which stays on n1.
+var (
+	addresses = slices.Concat(compiletest.EgressAddr(0), compiletest.SecondaryAddr(0))
+	changed   = slices.Concat(compiletest.EgressAddr(3), compiletest.SecondaryAddr(0))
+	olders    = compiletest.EgressAddr(1)
+	youngers  = compiletest.EgressAddr(2)
+	right     = slices.Concat(addresses, changed, olders, youngers)
+)
 
 func newSimulation(t *rapid.T) *simulation {
 	mode := rapid.SampledFrom([]world.GatewayMode{world.SharedGateway, world.LocalGateway}).Draw(t, "gateway mode")
-	s := &simulation{nodes: map[string]*agent{}, told: map[string]bool{}, older: *compiletest.EgressIP(-1, "", olders)}
+	s := &simulation{
+		nodes: map[string]*agent{}, told: map[string]bool{}, running: map[string]*world.Pod{},
+		e: *compiletest.EgressIP(0, "", addresses...), older: *compiletest.EgressIP(-1, "", olders...),
+	}
+	s.e.InForce = [2]bool{true, true}
 	for i := 1; i <= 3; i++ {
 		name := fmt.Sprint("n", i)
 		w := compiletest.Small(name, mode)
-		w.SetNamespace(&world.Namespace{Name: "ns0"})
-		w.SetNamespace(&world.Namespace{Name: "ns1"})
-		w.SetNamespace(&world.Namespace{Name: "ns2"})
-		w.SetEgressIP(s.egressIP())
+		for _, ns := range []string{"ns0", "ns1", "ns2"} {
+			w.SetNamespace(&world.Namespace{Name: ns})
+		}
+		w.SetEgressIP(younger())
 		s.nodes[name] = &agent{world: w, have: plan.New(), ready: map[string]bool{}}
 	}
 	s.settle(t)
 	return s
 }
 
-// settle begins in force: n2 and n3 hold an address each, and all know it.
+func younger() *world.EgressIP {
+	e := compiletest.EgressIP(1, "", youngers...)
+	for _, ip := range youngers {
+		e.Items = append(e.Items, world.Assignment{Node: "n1", IP: ip})
+	}
+	e.InForce = [2]bool{true, true}
+	return e
+}
+
+// settle begins in force: n2 and n3 hold two addresses each, and all know it.
 func (s *simulation) settle(t *rapid.T) {
-	s.items = []world.Assignment{{Node: "n2", IP: addresses[0]}, {Node: "n3", IP: addresses[1]}}
-	e := s.egressIP()
-	s.happens(func(w *world.World) { w.SetEgressIP(e) })
+	s.assigned([]string{"n2", "n2", "n3", "n3"})
 	s.startPod("n1")
 	for range 2 {
 		for _, name := range []string{"n1", "n2", "n3"} {
-			n := s.nodes[name]
-			n.learn(s, len(s.history))
-			n.begin(t)
-			n.apply(len(n.todo))
-			n.tell(s, name)
+			s.round(t, name)
 		}
 	}
 }
 
-// calm ends everything that is under way, with an address on each of two nodes.
+// round is a whole one of a node that knows all.
+func (s *simulation) round(t *rapid.T, name string) {
+	n := s.nodes[name]
+	n.apply(len(n.todo))
+	n.learn(s, len(s.history))
+	n.begin(t)
+	n.apply(len(n.todo))
+	n.tell(s, name)
+}
+
+// assigned is the controller, about e0: a node for each address of the spec, "" is none. Former holders are leaving.
+func (s *simulation) assigned(to []string) {
+	former := s.e.Items
+	s.e.Items = nil
+	for i, ip := range s.e.IPs {
+		if to[i] != "" {
+			s.e.Items = append(s.e.Items, world.Assignment{Node: to[i], IP: ip})
+		}
+	}
+	s.leave(&s.e, former)
+	s.wrote(s.e)
+}
+
+// leave notes former holders that are not assigned the same any more. An address that is assigned again is not leaving.
+func (s *simulation) leave(e *world.EgressIP, former []world.Assignment) {
+	e.Leaving = slices.DeleteFunc(slices.Clone(e.Leaving), func(l world.Leaving) bool {
+		return slices.Contains(e.Items, world.Assignment{Node: l.Node, IP: l.IP})
+	})
+	for _, a := range former {
+		if !e.Names(a.Node, a.IP) {
+			e.Leaving = append(e.Leaving, world.Leaving{Node: a.Node, IP: a.IP})
+		}
+	}
+}
+
+// letGo is the controller that takes a former holder off, whoever still sends packets there: the time for it is over.
+func (s *simulation) letGo(t *rapid.T) {
+	for _, e := range []*world.EgressIP{&s.e, &s.older} {
+		if len(e.Leaving) > 0 {
+			i := rapid.IntRange(0, len(e.Leaving)-1).Draw(t, "leaving")
+			e.Leaving = slices.Delete(slices.Clone(e.Leaving), i, i+1)
+			s.wrote(*e)
+		}
+	}
+}
+
+func (s *simulation) wrote(e world.EgressIP) { s.happens(func(w *world.World) { w.SetEgressIP(&e) }) }
+
+// respec changes addresses, or the pods that are selected; the status comes later.
+func (s *simulation) respec(t *rapid.T) {
+	pods := rapid.SampledFrom([]string{"", "app=web", "app=db"}).Draw(t, "pod selector")
+	e := *compiletest.EgressIP(0, pods, rapid.SampledFrom([][]netip.Addr{addresses, changed}).Draw(t, "addresses")...)
+	e.Items, e.Leaving, e.InForce = s.e.Items, s.e.Leaving, s.e.InForce
+	s.e = e
+	s.wrote(e)
+}
+
+// calm ends everything that is under way, with the addresses on two nodes.
 func (s *simulation) calm(t *rapid.T) {
 	order := rapid.Permutation([]string{"n1", "n2", "n3"}).Draw(t, "order")
-	s.items = []world.Assignment{{Node: order[0], IP: addresses[0]}, {Node: order[1], IP: addresses[1]}}
-	e := s.egressIP()
-	s.happens(func(w *world.World) { w.SetEgressIP(e) })
+	s.assigned([]string{order[0], order[0], order[1], order[1]})
 	s.assignOlder(0)
+	s.e.Leaving, s.older.Leaving = nil, nil
+	s.wrote(s.e)
+	s.wrote(s.older)
 	for _, name := range order {
 		well := *compiletest.Node(int(name[1] - '0'))
 		well.BootID = s.nodes[name].bootID(name)
@@ -120,18 +191,14 @@ func (s *simulation) calm(t *rapid.T) {
 		for _, other := range order {
 			s.nodes[name].world.SetTunnel(other, world.TunnelUp)
 		}
-		for _, ip := range addresses {
+		for _, ip := range right {
 			s.nodes[name].world.DelYielded(world.Claim{EgressIP: "e0", IP: ip})
 		}
+		s.detachEnded(name)
 	}
 	for range 4 {
 		for _, name := range order {
-			n := s.nodes[name]
-			n.apply(len(n.todo))
-			n.learn(s, len(s.history))
-			n.begin(t)
-			n.apply(len(n.todo))
-			n.tell(s, name)
+			s.round(t, name)
 		}
 	}
 }
@@ -150,18 +217,12 @@ func (s *simulation) served(t *rapid.T) {
 	s.check(t)
 }
 
-func (s *simulation) egressIP() *world.EgressIP {
-	e := compiletest.EgressIP(0, "", addresses...)
-	e.Items, e.InForce[world.V4] = slices.Clone(s.items), true
-	return e
-}
-
 func (s *simulation) happens(f func(*world.World)) { s.history = append(s.history, f) }
 
 func (s *simulation) step(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(t, "node")
 	n := s.nodes[name]
-	switch rapid.IntRange(0, 12).Draw(t, "what") {
+	switch rapid.IntRange(0, 16).Draw(t, "what") {
 	case 0:
 		s.assign(t)
 	case 1:
@@ -185,18 +246,68 @@ func (s *simulation) step(t *rapid.T) {
 		n.world.SetTunnel(other, world.Tunnel(rapid.IntRange(0, 2).Draw(t, "heard")))
 	case 12:
 		s.assignOlder(rapid.IntRange(0, 3).Draw(t, "older"))
+	case 13:
+		s.letGo(t)
+	case 14:
+		s.respec(t)
+	case 15:
+		s.relabel(t)
+	case 16:
+		s.end(t, name)
+	}
+}
+
+// relabel is somebody who changes a pod's label, which selectors ask for.
+func (s *simulation) relabel(t *rapid.T) {
+	keys := slices.Sorted(maps.Keys(s.running))
+	if len(keys) == 0 {
+		return
+	}
+	p := *s.running[rapid.SampledFrom(keys).Draw(t, "pod")]
+	p.Labels = map[string]string{"app": rapid.SampledFrom([]string{"web", "db"}).Draw(t, "app")}
+	s.running[p.Key()] = &p
+	s.happens(func(w *world.World) { w.SetPod(&p) })
+}
+
+// end deletes a pod by force: it runs on until it is detached, and its addresses are given to the next.
+func (s *simulation) end(t *rapid.T, name string) {
+	if rapid.Bool().Draw(t, "detach") {
+		s.detachEnded(name)
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.running)) {
+		if s.running[key].Node == name {
+			delete(s.running, key)
+			s.happens(func(w *world.World) { w.DelPod(key) })
+			return
+		}
+	}
+}
+
+// detachEnded is CNI DEL of the pods of a node that have no object any more.
+func (s *simulation) detachEnded(name string) {
+	n := s.nodes[name]
+	for _, key := range n.world.Attachments() {
+		if s.running[key] == nil {
+			n.world.DelAttachment(key, n.world.Attachment(key).HostIface)
+			delete(n.ready, key)
+		}
 	}
 }
 
 // assignOlder is the controller, about the older EgressIP: node 0 is none. It is in force from when a node says that it holds the address until there is none.
 func (s *simulation) assignOlder(node int) {
+	former := s.older.Items
 	s.older.Items = nil
-	if node > 0 {
-		s.older.Items = []world.Assignment{{Node: fmt.Sprint("n", node), IP: olders}}
+	for _, ip := range olders {
+		if node > 0 {
+			s.older.Items = append(s.older.Items, world.Assignment{Node: fmt.Sprint("n", node), IP: ip})
+		}
 	}
-	s.older.InForce[world.V4] = node > 0 && (s.older.InForce[world.V4] || len(s.told) > 0)
-	e := s.older
-	s.happens(func(w *world.World) { w.SetEgressIP(&e) })
+	s.leave(&s.older, former)
+	inForce := node > 0 && (s.older.InForce[world.V4] || len(s.told) > 0)
+	s.older.InForce = [2]bool{inForce, inForce}
+	s.wrote(s.older)
 }
 
 // hear is another machine that says it has an address, or is heard no longer.
@@ -211,27 +322,37 @@ func (n *agent) hear(t *rapid.T) {
 
 // assign is the controller: each address goes to some node, or to none.
 func (s *simulation) assign(t *rapid.T) {
-	s.items = nil
-	for _, ip := range addresses {
-		if i := rapid.IntRange(0, 3).Draw(t, "assigned"); i > 0 {
-			s.items = append(s.items, world.Assignment{Node: fmt.Sprint("n", i), IP: ip})
-		}
+	var to []string
+	for range s.e.IPs {
+		to = append(to, rapid.SampledFrom([]string{"", "n1", "n2", "n3"}).Draw(t, "assigned"))
 	}
-	e := s.egressIP()
-	s.happens(func(w *world.World) { w.SetEgressIP(e) })
+	s.assigned(to)
 }
 
-// startPod is CNI ADD: the pod's own node knows of it at once, and the pod runs when that node has applied a plan with it.
+// startPod is CNI ADD: the pod's own node knows of it at once, and the pod runs when that node has applied a plan with it. Its addresses are the first that
+// no attached pod of the node has.
 func (s *simulation) startPod(name string) {
-	if s.pods >= 5 {
+	own := s.nodes[name].world
+	if len(own.Attachments()) >= 3 {
 		return
 	}
 	p := compiletest.Pod(s.pods, name)
+	p.IPs = freeIPs(own, name)
 	s.pods++
-	own := s.nodes[name].world
+	s.running[p.Key()] = p
 	own.SetPod(p)
 	own.SetAttachment(compiletest.Attachment(p))
 	s.happens(func(w *world.World) { w.SetPod(p) })
+}
+
+func freeIPs(w *world.World, name string) []netip.Addr {
+	for i := 0; ; i++ {
+		ips := compiletest.PodIPs(i, int(name[1]-'0'))
+		used := func(key string) bool { return slices.Equal(w.Attachment(key).IPs, ips) }
+		if !slices.ContainsFunc(w.Attachments(), used) {
+			return ips
+		}
+	}
 }
 
 func (s *simulation) flip(t *rapid.T, name string) {
@@ -351,27 +472,24 @@ func (n *agent) northbound(want *plan.State) []func() {
 
 // linger does what the agent does between compiling and applying, and ends what has lingered: two seconds are longer than a round.
 func (n *agent) linger(want *plan.State) bool {
-	now, changed := map[world.Claim]bool{}, false
-	for _, c := range claims {
-		if n.world.Lingers(c.EgressIP, c.IP) && len(n.todo) == 0 {
-			n.world.SetLingering(c.EgressIP, c.IP, false)
-			changed = true
+	changed := false
+	for _, e := range n.world.EgressIPs() {
+		for _, ip := range n.world.Lingering(e) {
+			if len(n.todo) == 0 {
+				n.world.SetLingering(e, ip, false)
+				changed = true
+			}
 		}
 	}
 	if changed {
 		want = compile.Full(n.world, all.Features())
 	}
-	for x := range egressip.Translations(want) {
-		now[world.Claim{EgressIP: x.EgressIP, IP: x.IP}] = true
+	var begin []egressip.Translation
+	n.held, begin = egressip.Linger(n.world, n.held, want)
+	for _, x := range begin {
+		n.world.SetLingering(x.EgressIP, x.IP, true)
 	}
-	for _, c := range claims {
-		if n.held[c] && !now[c] && !changed {
-			n.world.SetLingering(c.EgressIP, c.IP, true)
-			changed = true
-		}
-	}
-	n.held = now
-	return changed
+	return changed || len(begin) > 0
 }
 
 // flowSteps are two: a bridge's flows are added in one bundle, which OVS applies as one, and so are they removed. That is why the flow
@@ -406,20 +524,33 @@ func (n *agent) apply(steps int) {
 	}
 }
 
-// tell publishes what the node's Northbound holds, with its boot id. The node itself knows it at once.
+// owner is the EgressIP that an address is of, or "".
+func owner(ip netip.Addr) string {
+	switch {
+	case slices.Contains(olders, ip):
+		return "e-1"
+	case slices.Contains(youngers, ip):
+		return "e1"
+	case slices.Contains(right, ip):
+		return "e0"
+	}
+	return ""
+}
+
+// tell publishes what the node's targets hold, with its boot id. The node itself knows it at once.
 func (n *agent) tell(s *simulation, name string) {
 	h := &world.Holding{Node: name, BootID: n.bootID(name), Holds: map[string][]netip.Addr{}}
 	for id, row := range n.have.NB.Rows() {
-		if ip, err := netip.ParseAddr(fmt.Sprint(row.Cols["external_ip"])); err == nil && id.Table == "NAT" {
-			for _, c := range claims {
-				if c.IP == ip {
-					h.Holds[c.EgressIP] = append(h.Holds[c.EgressIP], ip)
-				}
-			}
+		ip, err := netip.ParseAddr(fmt.Sprint(row.Cols["external_ip"]))
+		if name := owner(ip); err == nil && id.Table == "NAT" && name != "" {
+			h.Holds[name] = append(h.Holds[name], ip)
 		}
 	}
-	if _, translated := n.have.NFTRules[plan.NFTRule{Chain: multiNIC, Name: "egressip/e0/" + addresses[1].String()}]; translated && len(n.todo) == 0 {
-		h.Holds["e0"] = append(h.Holds["e0"], addresses[1])
+	for _, ip := range compiletest.SecondaryAddr(0) {
+		rule := plan.NFTRule{Chain: multiNIC, Name: "egressip/e0/" + ip.String()}
+		if _, translated := n.have.NFTRules[rule]; translated && len(n.todo) == 0 {
+			h.Holds["e0"] = append(h.Holds["e0"], ip)
+		}
 	}
 	if delete(s.told, name); len(h.Holds["e-1"]) > 0 {
 		s.told[name] = true
@@ -428,13 +559,17 @@ func (n *agent) tell(s *simulation, name string) {
 	s.happens(func(w *world.World) { w.SetHolding(h) })
 }
 
-// walk follows a packet of a pod to outside.
+// walk follows a packet of a pod to outside, over each family.
 func (s *simulation) walk(a *world.Attachment) []trace.End {
 	net := trace.Network{}
 	for name, n := range s.nodes {
 		net[name] = n.have
 	}
-	return trace.Walk(net, trace.Packet{Src: a.IPs[0], Dst: netip.MustParseAddr("172.18.0.100"), Proto: "udp", DstPort: 9})
+	var ends []trace.End
+	for i, dst := range []string{"172.18.0.100", "fc00:f853:ccd:e793::100"} {
+		ends = append(ends, trace.Walk(net, trace.Packet{Src: a.IPs[i], Dst: netip.MustParseAddr(dst), Proto: "udp", DstPort: 9})...)
+	}
+	return ends
 }
 
 func (s *simulation) check(t *rapid.T) {
@@ -444,7 +579,7 @@ func (s *simulation) check(t *rapid.T) {
 				continue
 			}
 			for _, end := range s.walk(n.world.Attachment(key)) {
-				if end.Kind != trace.Dropped && !(end.Kind == trace.Outside && (end.Src == olders || slices.Contains(addresses, end.Src))) {
+				if end.Kind != trace.Dropped && !(end.Kind == trace.Outside && slices.Contains(right, end.Src)) {
 					t.Fatalf("pod %s on %s: %s\n%v", key, name, end, end.Steps)
 				}
 			}

@@ -14,7 +14,7 @@ func Waiting(w *world.World, key string) string {
 		if e == nil || len(f.OfAddrs(addresses(w, p))) == 0 {
 			continue
 		}
-		if action, _ := steer(w, e, f); action != "reroute" {
+		if steer(w, e, f).action != "reroute" {
 			return e.Name
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/tools/txtar"
 
@@ -19,6 +20,7 @@ type cluster struct {
 	config  *world.Config
 	objects map[id]object
 	views   map[string]*view
+	now     time.Time // of the controller; it passes when a script says so
 }
 
 func newConfig(mode, family string) (*world.Config, error) {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/compile"
@@ -106,13 +107,21 @@ func (c *cluster) label(args []string) (string, error) {
 	return "", nil
 }
 
-// assign is one decision of the controller, written.
-func (c *cluster) assign([]string) (string, error) {
-	w := c.controller()
-	decided := egressip.Assign(w)
+// assign is one decision of the controller, written, some time after the last: "assign 4s".
+func (c *cluster) assign(args []string) (string, error) {
+	w, served := c.controller(), egressip.NewServed()
+	for _, after := range args {
+		d, err := time.ParseDuration(after)
+		if err != nil {
+			return "", err
+		}
+		c.now = c.now.Add(d)
+	}
+	served.Update(w)
+	decided := egressip.Assign(w, served, c.now)
 	for name, d := range decided {
 		e := *w.EgressIP(name)
-		e.Items, e.InForce = d.Items, d.InForce
+		e.Items, e.Leaving, e.InForce = d.Items, d.Leaving, d.InForce
 		w.SetEgressIP(&e)
 	}
 	overlaps := egressip.NewOverlaps()
@@ -133,6 +142,9 @@ func (c *cluster) assign([]string) (string, error) {
 // worthSaying leaves out that nothing is substituted and nobody stands by, which is so of nearly all.
 func worthSaying(e *world.EgressIP) []string {
 	var said []string
+	for _, l := range e.Leaving {
+		said = append(said, fmt.Sprintf("%s leaving: %s from %s", e.Name, l.IP, l.Node))
+	}
 	for _, k := range e.Conditions {
 		if k.Status == "True" || k.Type != egressip.ConditionFallback && k.Type != egressip.ConditionOverlapped {
 			said = append(said, fmt.Sprintf("%s %s=%s %s: %s", e.Name, k.Type, k.Status, k.Reason, k.Message))
@@ -155,7 +167,7 @@ func (c *cluster) report(names []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		h := &world.Holding{Node: name, BootID: v.world.Node(name).BootID, Holds: translates(p)}
+		h := &world.Holding{Node: name, BootID: v.world.Node(name).BootID, Holds: translates(p), Steers: steers(p)}
 		o := kube.EgressNode(h, "", "", nil)
 		c.put(o)
 		for _, held := range o.Status.Holding {
@@ -170,6 +182,15 @@ func translates(p *plan.State) map[string][]netip.Addr {
 	out := map[string][]netip.Addr{}
 	for t := range egressip.Translations(p) {
 		out[t.EgressIP] = append(out[t.EgressIP], t.IP)
+	}
+	return out
+}
+
+// steers are the nodes that a plan leads the node's own pods to.
+func steers(p *plan.State) map[string][]world.Assignment {
+	out := map[string][]world.Assignment{}
+	for s := range p.Steered.Rows() {
+		out[s.EgressIP] = append(out[s.EgressIP], world.Assignment{Node: s.Node, IP: s.IP})
 	}
 	return out
 }

@@ -1,0 +1,85 @@
+package egressip
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// How long a former holder goes on translating at the most, when pods' nodes do not say that they have stopped sending packets there.
+const (
+	// leavingFor is with a successor: longer than an agent is restarted for, so that its pods lose nothing.
+	leavingFor = 30 * time.Second
+	// abandonedFor is without one: an administrator who takes a node out of use expects it to be out of use.
+	abandonedFor = 3 * time.Second
+)
+
+// leaving are the former holders of an object's addresses that are to go on translating: until the successor holds the address and no node steers to the
+// former one. An address that the spec no longer names, or that is somebody else's, is let go of at once, and so is all of a family without any node.
+func (a *assigner) leaving(o *object, items []world.Assignment) (out []world.Leaving, again time.Time) {
+	for _, l := range a.formerHolders(o.e, items) {
+		until := l.Since.Add(leavingFor)
+		if !assigned(items, l.IP) {
+			until = l.Since.Add(abandonedFor)
+		}
+		if !a.mayLeave(o.e, items, l) || !a.now.Before(until) || o.e.Leaves(l.Node, l.IP) && a.done(o.e, items, l) {
+			continue
+		}
+		out = append(out, l)
+		again = earlier(again, until)
+	}
+	return out, again
+}
+
+// formerHolders are those that the object names as leaving, and those that it names as holders of what is decided to be elsewhere.
+func (a *assigner) formerHolders(e *world.EgressIP, items []world.Assignment) []world.Leaving {
+	out := slices.Clone(e.Leaving)
+	for _, old := range e.Items {
+		if !slices.Contains(items, old) && !e.Leaves(old.Node, old.IP) {
+			out = append(out, world.Leaving{Node: old.Node, IP: old.IP, Since: a.now})
+		}
+	}
+	return out
+}
+
+// mayLeave says whether a former holder is one that can go on. A node that is given another address of the same object and family cannot: two rows
+// that translate the same pods would leave it open which one does.
+func (a *assigner) mayLeave(e *world.EgressIP, items []world.Assignment, l world.Leaving) bool {
+	f := world.FamilyOf(l.IP)
+	if a.w.Node(l.Node) == nil || a.w.Unreachable(l.Node) == world.NodeUnreachable || !slices.Contains(e.IPs, l.IP) || a.conflicts(e, l.IP) {
+		return false
+	}
+	instead := func(i world.Assignment) bool { return i.Node == l.Node && world.FamilyOf(i.IP) == f }
+	return hasFamily(items, f) && !slices.ContainsFunc(items, instead)
+}
+
+// done says whether nobody needs a former holder any more.
+func (a *assigner) done(e *world.EgressIP, items []world.Assignment, l world.Leaving) bool {
+	for _, i := range items {
+		if i.IP == l.IP && !slices.Contains(a.holders[claim{e.Name, i.IP}], i.Node) {
+			return false
+		}
+	}
+	return !a.steersTo(e.Name, world.Assignment{Node: l.Node, IP: l.IP})
+}
+
+// steersTo says whether any node that can be reached leads its pods to a holder.
+func (a *assigner) steersTo(egressIP string, to world.Assignment) bool {
+	return slices.ContainsFunc(a.names, func(node string) bool {
+		return a.w.Unreachable(node) != world.NodeUnreachable && a.w.SteersTo(node, egressIP, to)
+	})
+}
+
+func assigned(items []world.Assignment, ip netip.Addr) bool {
+	return slices.ContainsFunc(items, func(i world.Assignment) bool { return i.IP == ip })
+}
+
+// earlier is the first of two times; zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,63 @@
+package egressip
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Served counts, node by node, the running pods that EgressIPs serve. A pod that does not run yet is not counted: CNI ADD lets it start when its node
+// steers.
+type Served struct {
+	perPod[servedBy]
+	nodes map[servedBy]map[string]int // pods by node
+}
+
+// servedBy is an EgressIP that serves a pod on a node in a family; in Served.nodes without the node.
+type servedBy struct {
+	egressIP string
+	family   world.Family
+	node     string
+}
+
+// NewServed has counted nothing yet.
+func NewServed() *Served {
+	s := &Served{nodes: map[servedBy]map[string]int{}}
+	s.perPod = newPerPod(servers, s.count)
+	return s
+}
+
+// servers are a pod's, one a family in which it has an address.
+func servers(w *world.World, p *world.Pod) []servedBy {
+	if !p.Running || p.Node == "" {
+		return nil
+	}
+	var out []servedBy
+	for _, f := range w.Config.Families() {
+		if e := w.Serving(p, f); e != nil && len(f.OfAddrs(p.IPs)) > 0 {
+			out = append(out, servedBy{e.Name, f, p.Node})
+		}
+	}
+	return out
+}
+
+func (s *Served) count(list []servedBy, n int) {
+	for _, by := range list {
+		key := servedBy{egressIP: by.egressIP, family: by.family}
+		if s.nodes[key] == nil {
+			s.nodes[key] = map[string]int{}
+		}
+		if s.nodes[key][by.node] += n; s.nodes[key][by.node] == 0 {
+			delete(s.nodes[key], by.node)
+		}
+		if len(s.nodes[key]) == 0 {
+			delete(s.nodes, key)
+		}
+	}
+}
+
+// Nodes are those with running pods that an EgressIP serves in a family, by name.
+func (s *Served) Nodes(egressIP string, f world.Family) []string {
+	return slices.Sorted(maps.Keys(s.nodes[servedBy{egressIP: egressIP, family: f}]))
+}

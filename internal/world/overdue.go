@@ -1,0 +1,48 @@
+package world
+
+// Overdue is how long a node has not held an egress IP that it is assigned, as the controller's clock says.
+type Overdue uint8
+
+const (
+	// OnTime: it holds the address, or has not had it for long.
+	OnTime Overdue = iota
+	// Late: longer than a healthy node takes.
+	Late
+	// TooLate: another node is to try.
+	TooLate
+)
+
+// placement is an address of an EgressIP on a node.
+type placement struct {
+	claim Claim
+	node  string
+}
+
+// Overdue is how late a node is with an address of an EgressIP. Only the controller knows of any.
+func (w *World) Overdue(node string, c Claim) Overdue {
+	w.saw(KindHolders, c.EgressIP)
+	return w.overdue[placement{c, node}]
+}
+
+// SetOverdue replaces that.
+func (w *World) SetOverdue(node string, c Claim, o Overdue) []Touch {
+	p := placement{c, node}
+	if w.overdue[p] == o {
+		return nil
+	}
+	if w.overdue[p] = o; o == OnTime {
+		delete(w.overdue, p)
+	}
+	return []Touch{{KindHolders, c.EgressIP}}
+}
+
+// TooLate are the nodes that are too late with any address. It does not record.
+func (w *World) TooLate() map[string]bool {
+	out := map[string]bool{}
+	for p, o := range w.overdue {
+		if o == TooLate {
+			out[p.node] = true
+		}
+	}
+	return out
+}
