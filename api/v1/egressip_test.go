@@ -135,7 +135,7 @@ func TestSchemaHasEveryField(t *testing.T) {
 
 func TestPrinterColumns(t *testing.T) {
 	crd := loadCRD(t)
-	const want = `e | ["172.18.0.33","172.18.0.44"] | n1,n2 | 172.18.0.33,172.18.0.44 | False | WaitingForNode | True | NodeIP | <nil>`
+	const want = `e | ["172.18.0.33","172.18.0.44"] | n1,n2 | 172.18.0.33,172.18.0.44 | False | WaitingForNode | n3 | True | NodeIP | <nil>`
 	if have := crd.Row(t, asMap(t, filled())); have != want {
 		t.Errorf("row\nhave %s\nwant %s", have, want)
 	}
@@ -163,6 +163,7 @@ func filled() *v1.EgressIP {
 		Spec:       v1.EgressIPSpec{EgressIPs: []string{"172.18.0.33", "172.18.0.44"}, NamespaceSelector: selector, PodSelector: selector},
 		Status: v1.EgressIPStatus{
 			Items:             []v1.EgressIPStatusItem{{Node: "n1", EgressIP: "172.18.0.33"}, {Node: "n2", EgressIP: "172.18.0.44"}},
+			Leaving:           []v1.EgressIPLeaving{{Node: "n3", EgressIP: "172.18.0.44", Since: metav1.NowMicro()}},
 			AssignedNodes:     "n1,n2",
 			AssignedEgressIPs: "172.18.0.33,172.18.0.44",
 			InForce:           []v1.IPFamily{v1.IPv4, v1.IPv6},

@@ -33,6 +33,7 @@ func filled() *egretv1.EgressNode {
 			Holding:       []egretv1.Held{{EgressIP: "e", IP: "172.18.0.33"}, {EgressIP: "f", IP: "fd00:18::33"}},
 			HoldingCount:  2,
 			HeldIPs:       "172.18.0.33,fd00:18::33",
+			Steers:        []egretv1.Steered{{EgressIP: "e", IP: "172.18.0.33", Node: "n1"}},
 			Problems:      []string{"the gateway interface has no link"},
 			Conflicts:     []egretv1.Conflict{{EgressIP: "e", IP: "172.18.0.33", MAC: "02:00:00:00:00:09"}},
 		},
