@@ -49,14 +49,14 @@ func runAll(m *testing.M) (code int, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), upTimeout)
 	defer cancel()
-	if running, err = start(ctx, o); err != nil {
-		return 1, err
+	code = 1
+	if running, err = start(ctx, o); err == nil {
+		code = m.Run()
 	}
-	code = m.Run()
 	if os.Getenv("EGRET_E2E_KEEP") == "1" {
-		return code, nil
+		return code, err
 	}
-	return code, errors.Join(sandbox.Down(o), nothingLeft(o))
+	return code, errors.Join(err, sandbox.Down(o), nothingLeft(o))
 }
 
 // options are those of the sandbox that the environment asks for.
