@@ -99,7 +99,7 @@ func (a *Agent) after(ctx context.Context, w *world.World, o Outcome) {
 		a.subnets.Store(&subnets)
 		a.tell(w, n, h, o)
 	}
-	if o.Err == nil && n != nil && n.ID != 0 && h != nil {
+	if o.Err == nil && !o.Unconfirmed && n != nil && n.ID != 0 && h != nil {
 		a.started.Store(true)
 	}
 	if n != nil && n.CordonBoot != "" && n.CordonBoot != a.api.BootID {
@@ -118,7 +118,7 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	if faultsKnown(w.Holding(a.self), faults) {
 		a.annotations.put(published(a.self, h, n, a.config))
 	}
-	a.last = report(n.UID, a.last, o, a.confirmed())
+	a.last = report(n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
 	a.last.Problems = append(a.last.Problems, asProblems(faults)...)
 	a.last.Problems = append(a.last.Problems, a.stranded.problems()...)
 	a.last.Conflicts = a.guard.conflicts()

@@ -19,14 +19,16 @@ type Change func(*world.World) []world.Touch
 
 // Outcome is what became of one round.
 type Outcome struct {
-	State    *plan.State
-	Refused  []*plane.Refused
-	Err      error // what stopped the round; nil when only rows were refused
-	Duration time.Duration
+	State       *plan.State
+	Refused     []*plane.Refused
+	Err         error // what stopped planes; nil when only rows were refused
+	Unconfirmed bool  // the Northbound, or what it holds, has not taken effect yet: nothing that waits for it was done
+	Duration    time.Duration
 }
 
 // Loop owns the world. A change is acted on at once; what comes meanwhile makes the next round. A round that fails is repeated, with
-// growing distance; every few minutes all targets are read anew.
+// growing distance; every few minutes all targets are read anew. A round does not wait for what it has written to take effect: it ends, and
+// Confirmed makes the one that does the rest.
 type Loop struct {
 	// Planes are all targets, in the order in which a packet meets them last to first. When all is calm, a change of the plan concerns only
 	// those that hold what changed.
@@ -57,16 +59,22 @@ type Loop struct {
 	reread  bool
 	apply   bool // the targets are to be looked at, whether or not the plan changes
 
-	last       Outcome // of the loop alone
-	calm       bool    // the last round left nothing to do
-	unfinished bool    // it left something for which nobody need wait
+	last       Outcome     // of the loop alone
+	calm       bool        // the last round left nothing to do
+	owed       plan.Tables // what changed since a round went through
+	waiting    bool        // the last round waits for nothing but Confirmed
+	unfinished bool        // it left something for which nobody need wait
 }
 
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 5 * time.Second
 	rereadAll  = 4 * time.Minute
+	// stillWaiting is how long a round that waits for Confirmed is left alone.
+	stillWaiting = 2 * time.Second
 )
+
+const allTables = ^plan.Tables(0)
 
 // NewLoop is a loop over w, which it owns from here on.
 func NewLoop(w *world.World, features []compile.Feature, log *slog.Logger) *Loop {
@@ -152,6 +160,9 @@ func (l *Loop) Wake() {
 	l.poke()
 }
 
+// Confirmed tells that what planes hold has taken effect: what waited for it is done.
+func (l *Loop) Confirmed() { l.poke() }
+
 func (l *Loop) poke() {
 	select {
 	case l.wake <- struct{}{}:
@@ -161,7 +172,6 @@ func (l *Loop) poke() {
 
 // Run runs rounds until ctx ends.
 func (l *Loop) Run(ctx context.Context) {
-	var touched []world.Touch
 	retry := firstRetry
 	timer := time.NewTimer(rereadAll)
 	lastRead := time.Now()
@@ -171,41 +181,47 @@ func (l *Loop) Run(ctx context.Context) {
 			return
 		case <-l.wake:
 		case <-timer.C:
-			l.Wake()
+			if !l.waiting {
+				l.Wake()
+			}
 		}
 		if time.Since(lastRead) > rereadAll {
 			l.Reread()
 			lastRead = time.Now()
 		}
-		r := l.take()
-		for _, c := range r.changes {
-			touched = append(touched, c(l.world)...)
-		}
-		redone := l.memo.Update(l.world, touched)
-		touched = nil
-		if redone == 0 && !r.apply && l.calm {
-			l.pass(ctx, r)
-			continue
-		}
-		if r.synced {
-			l.memo.Update(l.world, l.Settle(l.world, l.memo.State))
-		}
-		planes := l.Planes
-		if changed := l.memo.State.TakeChanged(); l.calm && !r.apply {
-			planes = plane.Concerned(planes, changed)
-		}
-		if l.calm = l.runRound(ctx, r, planes); l.calm {
+		switch l.oneRound(ctx); {
+		case l.calm:
 			retry = firstRetry
 			timer.Reset(time.Until(lastRead.Add(rereadAll + time.Second)))
-			continue
-		}
-		if l.unfinished {
+		case l.unfinished:
 			l.Wake()
-			continue
+		case l.waiting:
+			timer.Reset(stillWaiting)
+		default:
+			timer.Reset(retry)
+			retry = min(2*retry, lastRetry)
 		}
-		timer.Reset(retry)
-		retry = min(2*retry, lastRetry)
 	}
+}
+
+// oneRound takes in what is pending, and applies the plan if anything is left to do.
+func (l *Loop) oneRound(ctx context.Context) {
+	r := l.take()
+	var touched []world.Touch
+	for _, c := range r.changes {
+		touched = append(touched, c(l.world)...)
+	}
+	if l.memo.Update(l.world, touched) == 0 && !r.apply && l.calm {
+		l.pass(ctx, r)
+		return
+	}
+	if r.synced {
+		l.memo.Update(l.world, l.Settle(l.world, l.memo.State))
+	}
+	if l.owed |= l.memo.State.TakeChanged(); r.apply || !l.calm && !l.waiting {
+		l.owed = allTables
+	}
+	l.runRound(ctx, r, plane.Concerned(l.Planes, l.owed))
 }
 
 // round is what one round has to do.
@@ -239,24 +255,25 @@ func (l *Loop) pass(ctx context.Context, r round) {
 	}
 }
 
-// runRound says whether nothing is left to do.
-func (l *Loop) runRound(ctx context.Context, r round, planes []plane.Plane) bool {
+func (l *Loop) runRound(ctx context.Context, r round, planes []plane.Plane) {
 	start := time.Now()
 	err := l.applyPlan(ctx, r.synced, planes)
 	l.last = l.outcome(err)
 	l.last.Duration = time.Since(start)
-	l.unfinished = errors.Is(err, plane.ErrUnfinished)
+	l.calm, l.waiting, l.unfinished = err == nil, plane.OnlyUnconfirmed(err), errors.Is(err, plane.ErrUnfinished)
+	if l.calm {
+		l.owed = 0
+	}
 	l.Ran(l.last)
 	if (l.last.Err != nil || len(l.last.Refused) > 0) && !errors.Is(err, context.Canceled) {
 		l.Log.Warn("a round did not go through; it will be repeated", "round", r.number, "refused", len(l.last.Refused), "first", firstLine(err))
 	}
 	if r.synced {
 		l.After(ctx, l.world, l.last)
-		if l.last.Err == nil {
+		if l.last.Err == nil && !l.last.Unconfirmed {
 			l.finish(r.number)
 		}
 	}
-	return err == nil
 }
 
 // firstLine keeps the log short: joined errors have a line each.
@@ -270,16 +287,16 @@ func (l *Loop) applyPlan(ctx context.Context, synced bool, planes []plane.Plane)
 		return plane.Grow(ctx, l.Early, l.memo.State)
 	}
 	grown := plane.Grow(ctx, planes, l.memo.State)
-	if !plane.OnlyRefusals(grown) {
-		return grown
+	if !plane.OnlyRefusals(grown) { // nothing is taken from where packets may still be led
+		return errors.Join(grown, plane.Shrink(ctx, plane.TellingOnly(planes), l.memo.State))
 	}
 	l.Grown(ctx, l.world, l.outcome(grown))
 	return errors.Join(grown, plane.Shrink(ctx, planes, l.memo.State))
 }
 
 func (l *Loop) outcome(err error) Outcome {
-	o := Outcome{State: l.memo.State, Refused: plane.Refusals(err)}
-	if !plane.OnlyRefusals(err) {
+	o := Outcome{State: l.memo.State, Refused: plane.Refusals(err), Unconfirmed: errors.Is(err, plane.ErrUnconfirmed)}
+	if !plane.OnlyRefusals(err) && !plane.OnlyUnconfirmed(err) {
 		o.Err = err
 	}
 	return o

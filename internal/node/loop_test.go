@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -213,4 +215,136 @@ func TestOnlyConcernedPlanes(t *testing.T) {
 			t.Error("asked to, it did not look at the flows")
 		}
 	})
+}
+
+// noting is a plane that notes the order of its calls.
+type noting struct {
+	plane.Plane
+	name  string
+	fails error
+	mu    sync.Mutex
+	calls []string
+}
+
+func (n *noting) Name() string { return n.name }
+
+func (n *noting) Grow(context.Context, *plan.State) error {
+	n.note("grow")
+	return n.fails
+}
+
+func (n *noting) Shrink(context.Context, *plan.State) error {
+	n.note("shrink")
+	return nil
+}
+
+func (n *noting) Forget() {}
+
+func (n *noting) note(call string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.calls = append(n.calls, call)
+}
+
+func (n *noting) count(call string) (times int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.calls {
+		if c == call {
+			times++
+		}
+	}
+	return times
+}
+
+// TestRoundDoesNotWaitForConfirmation: while the hypervisors have not carried out what the Northbound says, the loop goes on, what guards packets is not taken away, and who
+// waits for the targets waits; the confirmation, and nothing else, has the rest done.
+func TestRoundDoesNotWaitForConfirmation(t *testing.T) {
+	target := ovn.NewFake()
+	flows, told := &noting{name: "flow"}, &noting{name: "announce"}
+	l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
+	l.Planes = []plane.Plane{flows, plane.For(plan.InNB|plan.InSetElems, target, plane.After("flow")), plane.For(allTables, told, plane.After("nb"), plane.Telling)}
+	var outcomes []Outcome
+	l.After = func(_ context.Context, _ *world.World, o Outcome) { outcomes = append(outcomes, o) }
+	go l.Run(t.Context())
+	l.Synced()
+	if err := l.DoAndWait(t.Context(), setPod(0)); err != nil {
+		t.Fatal(err)
+	}
+	target.SetConfirmed(false)
+	grown, shrunk := flows.count("grow"), flows.count("shrink")
+	announced, hushed := told.count("grow"), told.count("shrink")
+	waited := make(chan error, 1)
+	go func() { waited <- l.DoAndWait(t.Context(), setPod(1)) }()
+	soon(t, "the port", func() bool { return asked(t, l) && flows.count("grow") > grown && told.count("shrink") > hushed })
+	if n := flows.count("shrink") - shrunk; n > 0 {
+		t.Errorf("flows were shrunk %d times before the Northbound was confirmed", n)
+	}
+	if n := told.count("grow") - announced; n > 0 {
+		t.Errorf("announced %d times before the Northbound was confirmed", n)
+	}
+	select {
+	case err := <-waited:
+		t.Fatalf("who waits for the targets went on before they were confirmed: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	var last Outcome
+	if err := l.Ask(t.Context(), func(*world.World) { last = outcomes[len(outcomes)-1] }); err != nil || last.Err != nil || !last.Unconfirmed {
+		t.Errorf("%v; the outcome is %+v", err, last)
+	}
+	target.SetConfirmed(true)
+	l.Confirmed()
+	select {
+	case err := <-waited:
+		if err != nil || flows.count("shrink") == shrunk || told.count("grow") == announced {
+			t.Errorf("%v; after the confirmation: flows %v, announcements %v", err, flows.calls, told.calls)
+		}
+	case <-time.After(stillWaiting / 2):
+		t.Error("the confirmation was not acted on")
+	}
+}
+
+// TestOthersGoOn: a target that fails keeps those back that lead packets to it, and no other.
+func TestOthersGoOn(t *testing.T) {
+	ports, rules := &noting{name: "ovs", fails: errors.New("does not answer")}, &noting{name: "nft"}
+	flows, steers := &noting{name: "flow", fails: errors.New("does not answer")}, &noting{name: "nb"}
+	l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
+	l.Planes = []plane.Plane{
+		plane.For(allTables, ports, plane.After()), plane.For(allTables, rules, plane.After()),
+		plane.For(allTables, flows, plane.After("nft")), plane.For(allTables, steers, plane.After("nft", "flow")),
+	}
+	var errs []error
+	l.After = func(_ context.Context, _ *world.World, o Outcome) { errs = append(errs, o.Err) }
+	go l.Run(t.Context())
+	l.Synced()
+	soon(t, "a round", func() bool { return asked(t, l) && rules.count("grow") > 0 && flows.count("grow") > 0 })
+	if steers.count("grow") > 0 || rules.count("shrink") > 0 {
+		t.Errorf("steered %d times to what is not there; shrunk %d times", steers.count("grow"), rules.count("shrink"))
+	}
+	var first error
+	if err := l.Ask(t.Context(), func(*world.World) { first = errs[0] }); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ovs", "flow"} {
+		if err := first; err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("the outcome says %v, and nothing of %s", err, name)
+		}
+	}
+}
+
+// asked is a question that the loop answers at once.
+func asked(t *testing.T, l *Loop) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	return l.Ask(ctx, func(*world.World) {}) == nil
+}
+
+func soon(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s did not come", what)
+		}
+	}
 }

@@ -119,18 +119,21 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	t.all = []plane.Plane{
 		// The first is shrunk last: when its rules have gone, no packet makes an entry by them.
 		plane.For(plan.InDatagrams, conntrack.NewDatagrams(conntrack.Kernel{}, log)),
-		plane.For(plan.InOVSIDs|plan.InPorts, ovs.NewPlane(db)),
-		plane.For(plan.InAddrs|plan.InRoutes|plan.InRules|plan.InSysctls, routes),
-		plane.For(plan.InNFTChains|plan.InNFTRules|plan.InNFTSets|plan.InNFTElems, rules),
-		plane.For(plan.InAccepts, forward.New(forward.Commands{})),
-		plane.For(plan.InFlows, t.flow),
-		plane.For(plan.InSB, t.sb),
-		plane.For(plan.InNB|plan.InSetElems, t.nb),
-		plane.For(plan.InAnnouncements, t.link),
+		// A port, address, rule or accept that is missing leads no packet anywhere: who comes later need not wait for it. The bridge's flows
+		// need the host's rules, which drop what the kernel sees of the uplink, too; the logical network, which steers, needs all that packets
+		// meet behind it.
+		plane.For(plan.InOVSIDs|plan.InPorts, ovs.NewPlane(db), plane.After()),
+		plane.For(plan.InAddrs|plan.InRoutes|plan.InRules|plan.InSysctls, routes, plane.After()),
+		plane.For(plan.InNFTChains|plan.InNFTRules|plan.InNFTSets|plan.InNFTElems, rules, plane.After()),
+		plane.For(plan.InAccepts, forward.New(forward.Commands{}), plane.After()),
+		plane.For(plan.InFlows, t.flow, plane.After(routes.Name(), rules.Name())),
+		plane.For(plan.InSB, t.sb, plane.After()),
+		plane.For(plan.InNB|plan.InSetElems, t.nb, plane.After(routes.Name(), rules.Name(), t.flow.Name(), t.sb.Name())),
+		plane.For(plan.InAnnouncements, t.link, plane.After(t.nb.Name()), plane.Telling),
 		plane.For(plan.InSources|plan.InSourceExempt, conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)),
 		plane.For(plan.InSources|plan.InSourceExempt, conntrack.New(conntrack.Kernel{}, conntrack.Kernel{}, func() map[string]conntrack.Own { return hostSources(o) }, log)),
 		plane.For(plan.InDatagrams, conntrack.NewBalanced(ctx, conntrack.Switch{RunDir: o.OVSRunDir}, log)),
-		plane.For(plan.InHealthChecks, health.New(ctx, health.Sockets{})),
+		plane.For(plan.InHealthChecks, health.New(ctx, health.Sockets{}), plane.After(), plane.Telling),
 	}
 	return t, nil
 }
@@ -169,7 +172,7 @@ func afterBoot(ctx context.Context, o Options, t *targets, log *slog.Logger) err
 	if err := os.Remove(filepath.Join(o.CNIConfDir, cni.ConflistName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err // the kubelet would say Ready before pods can be attached
 	}
-	if err := t.nb.Grow(ctx, plan.New()); err != nil {
+	if err := t.nb.Grow(ctx, plan.New()); !plane.OnlyRefusals(err) && !plane.OnlyUnconfirmed(err) {
 		return err
 	}
 	confirmed := func(context.Context) (bool, error) { return t.nb.Confirmed(), nil }
@@ -315,9 +318,10 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 		a.log.Warn("somebody else changed our nftables tables; they are read anew")
 		a.loop.Wake()
 	})
-	for _, changed := range []<-chan struct{}{t.ovs.Changed(), t.nb.Changed(), t.sb.Changed(), t.nb.LateConfirm()} {
+	for _, changed := range []<-chan struct{}{t.ovs.Changed(), t.nb.Changed(), t.sb.Changed()} {
 		go each(ctx, changed, a.loop.Wake)
 	}
+	go each(ctx, t.nb.LateConfirm(), a.loop.Confirmed)
 }
 
 func each(ctx context.Context, signal <-chan struct{}, f func()) {

@@ -18,7 +18,7 @@ import (
 func TestTargetsConverge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHistory(t)
-		defer h.agent.stop()
+		defer func() { h.agent.stop() }() // the last one
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			h.step(t)
 		}

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -28,27 +27,58 @@ type Plane interface {
 	Forget()
 }
 
-// For is p, which holds those tables of a plan and nothing else.
-func For(tables plan.Tables, p Plane) Plane { return holder{p, tables} }
+// Trait is something that the order of planes needs to know of one.
+type Trait func(*member)
 
-type holder struct {
+// After makes a plane grow when those of these names have, whatever becomes of the others; a plane without this trait waits for all before it.
+func After(names ...string) Trait {
+	return func(m *member) { m.chooses, m.after = true, names }
+}
+
+// Telling is a plane that leads no packet anywhere and only tells others what there is: what it tells no more, it may stop telling at once.
+func Telling(m *member) { m.telling = true }
+
+// For is p, which holds those tables of a plan and nothing else.
+func For(tables plan.Tables, p Plane, traits ...Trait) Plane {
+	m := member{Plane: p, tables: tables}
+	for _, t := range traits {
+		t(&m)
+	}
+	return m
+}
+
+type member struct {
 	Plane
-	tables plan.Tables
+	tables  plan.Tables
+	chooses bool // it waits for after alone
+	after   []string
+	telling bool
 }
 
 // Concerned are the planes that hold one of the changed tables; those that do not say what they hold are always among them.
 func Concerned(planes []Plane, changed plan.Tables) []Plane {
 	var out []Plane
 	for _, p := range planes {
-		if h, says := p.(holder); !says || h.tables&changed != 0 {
+		if m, says := p.(member); !says || m.tables&changed != 0 {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// Apply makes before it breaks: Grow, then Shrink. A Grow that was stopped is not followed by a Shrink. Refused rows stop nothing; they
-// are returned, joined.
+// TellingOnly are those of planes that have the trait Telling.
+func TellingOnly(planes []Plane) []Plane {
+	var out []Plane
+	for _, p := range planes {
+		if m, says := p.(member); says && m.telling {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Apply makes before it breaks: Grow, then Shrink. A Grow that was stopped, or is not confirmed, is not followed by a Shrink. Refused rows
+// stop nothing; they are returned, joined.
 func Apply(ctx context.Context, planes []Plane, want *plan.State) error {
 	grown := Grow(ctx, planes, want)
 	if !OnlyRefusals(grown) {
@@ -58,36 +88,49 @@ func Apply(ctx context.Context, planes []Plane, want *plan.State) error {
 }
 
 // Grow grows planes, which are in the order in which a packet meets them last to first, so that nothing is steered to a place that is
-// not ready. A plane that fails to grow stops the way: what steers packets to it stays as it was.
+// not ready. Where a plane does not grow, those that wait for it stay as they were, and the others go on.
 func Grow(ctx context.Context, planes []Plane, want *plan.State) error {
-	return inOrder(slices.Values(planes), "grow", func(p Plane) error { return p.Grow(ctx, want) })
-}
-
-// Shrink shrinks planes in the opposite order, so that nothing is left where nothing is any more. It follows a Grow that went through.
-func Shrink(ctx context.Context, planes []Plane, want *plan.State) error {
-	reversed := func(yield func(Plane) bool) {
-		for _, p := range slices.Backward(planes) {
-			if !yield(p) {
-				return
-			}
+	var errs []error
+	behind := map[string]bool{} // planes that do not hold want, by name
+	for _, p := range planes {
+		if mustWait(p, behind) {
+			behind[p.Name()] = true
+			continue
 		}
-	}
-	return inOrder(reversed, "shrink", func(p Plane) error { return p.Shrink(ctx, want) })
-}
-
-func inOrder(planes iter.Seq[Plane], what string, do func(Plane) error) error {
-	var refused []error
-	for p := range planes {
-		err := do(p)
+		err := p.Grow(ctx, want)
 		if !OnlyRefusals(err) {
-			return errors.Join(append(refused, fmt.Errorf("%s %s: %w", what, p.Name(), err))...)
+			behind[p.Name()] = true
+			err = fmt.Errorf("grow %s: %w", p.Name(), err)
 		}
-		if err != nil {
-			refused = append(refused, err)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func mustWait(p Plane, behind map[string]bool) bool {
+	if m, says := p.(member); says && m.chooses {
+		return slices.ContainsFunc(m.after, func(name string) bool { return behind[name] })
+	}
+	return len(behind) > 0
+}
+
+// Shrink shrinks planes in the opposite order, so that nothing is left where nothing is any more. It follows a Grow that went through, or
+// concerns planes that only tell. A plane that fails stops the way.
+func Shrink(ctx context.Context, planes []Plane, want *plan.State) error {
+	var refused []error
+	for _, p := range slices.Backward(planes) {
+		err := p.Shrink(ctx, want)
+		if !OnlyRefusals(err) {
+			return errors.Join(append(refused, fmt.Errorf("shrink %s: %w", p.Name(), err))...)
 		}
+		refused = append(refused, err)
 	}
 	return errors.Join(refused...)
 }
+
+// ErrUnconfirmed is returned by a Grow whose rows, or former ones, have not taken effect yet. In the latter case it may leave its own for a
+// later call. What follows waits until the plane says that it is over; nothing has failed.
+var ErrUnconfirmed = errors.New("ovn-controller has not carried out the last change yet")
 
 // ErrUnfinished is returned by a Shrink that has much to remove and lets others have their turn: what it did stands, and the next round, which
 // need not wait, goes on.
@@ -128,17 +171,29 @@ func Refusals(err error) []*Refused {
 
 // OnlyRefusals says whether err is nil or made of nothing but Refused and ErrUnfinished: the round went through but for them.
 func OnlyRefusals(err error) bool {
-	if err == nil || err == ErrUnfinished {
-		return true
-	}
-	if _, ok := err.(*Refused); ok {
+	return madeOf(err, func(e error) bool { return isRefused(e) || e == ErrUnfinished })
+}
+
+// OnlyUnconfirmed says whether ErrUnconfirmed is all that keeps err from being OnlyRefusals.
+func OnlyUnconfirmed(err error) bool {
+	return errors.Is(err, ErrUnconfirmed) && madeOf(err, func(e error) bool { return isRefused(e) || e == ErrUnfinished || e == ErrUnconfirmed })
+}
+
+func isRefused(err error) bool {
+	_, ok := err.(*Refused)
+	return ok
+}
+
+// madeOf says whether all that is joined or wrapped in err, if anything, is such.
+func madeOf(err error, such func(error) bool) bool {
+	if err == nil || such(err) {
 		return true
 	}
 	switch x := err.(type) {
 	case interface{ Unwrap() []error }:
-		return !slices.ContainsFunc(x.Unwrap(), func(e error) bool { return !OnlyRefusals(e) })
+		return !slices.ContainsFunc(x.Unwrap(), func(e error) bool { return !madeOf(e, such) })
 	case interface{ Unwrap() error }:
-		return x.Unwrap() != nil && OnlyRefusals(x.Unwrap())
+		return x.Unwrap() != nil && madeOf(x.Unwrap(), such)
 	}
 	return false
 }

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"net/netip"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -41,7 +42,12 @@ func (s *targets) start() *process {
 	device := func(string) (int, bool) { return 1, true }
 	own := func() map[string]conntrack.Own { return map[string]conntrack.Own{router: ownSources()} }
 	quiet := slog.New(slog.DiscardHandler)
-	p := &process{last: plan.New(), stop: cancel}
+	p := &process{last: plan.New(), stop: func() {
+		cancel()
+		for len(s.health.Held()) > 0 { // the kernel closes the sockets of a process before another can be there
+			time.Sleep(time.Microsecond)
+		}
+	}}
 	for _, x := range []plane.Plane{
 		s.ovs, s.host.Process(), nft.New(s.inet, s.netdev, device), forward.New(s.tables), s.flow, s.sb, s.nb,
 		announce.New(ctx, s.link, quiet), conntrack.New(s.connections, s.connections, own, quiet),

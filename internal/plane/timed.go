@@ -15,8 +15,9 @@ func Timed(planes []Plane, took Took) []Plane {
 	out := make([]Plane, len(planes))
 	for i, p := range planes {
 		out[i] = timed{p, took}
-		if h, says := p.(holder); says {
-			out[i] = holder{timed{h.Plane, took}, h.tables}
+		if m, says := p.(member); says {
+			m.Plane = timed{m.Plane, took}
+			out[i] = m
 		}
 	}
 	return out

@@ -96,7 +96,7 @@ func (a *agreement) start(t *testing.T, node string) {
 	e := ovntest.StartDatabases(t)
 	a.zones[node] = e
 	e.SBCtl("chassis-add", node, "geneve", compiletest.Primary(int(node[1]-'0')).String())
-	o := ovn.Options{Wait: -1, Log: slog.New(slog.DiscardHandler)}
+	o := ovn.Options{Hold: -1, Log: slog.New(slog.DiscardHandler)}
 	for _, p := range []*ovn.Plane{ovn.NewSB(e.SB, o), ovn.NewNB(e.NB, o)} {
 		if err := plane.Apply(t.Context(), []plane.Plane{p}, a.plans[node]); err != nil {
 			t.Fatalf("%s of %s: %v", p.Name(), node, err)

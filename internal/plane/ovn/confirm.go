@@ -1,7 +1,6 @@
 package ovn
 
 import (
-	"context"
 	"sync"
 	"time"
 )
@@ -9,23 +8,20 @@ import (
 // confirm follows hv_cfg: the number of the last transaction that every hypervisor of the zone has carried out.
 type confirm struct {
 	mu      sync.Mutex
-	want    int64 // number of our last transaction
-	have    int64 // hv_cfg
-	late    bool  // somebody stopped waiting for want
-	moved   chan struct{}
+	want    int64     // number of our last transaction
+	at      time.Time // when that was
+	have    int64     // hv_cfg
+	awaited bool      // somebody was told that want is not reached
 	reached chan struct{}
 }
 
-func newConfirm() *confirm {
-	return &confirm{moved: make(chan struct{}), reached: make(chan struct{}, 1)}
-}
+func newConfirm() *confirm { return &confirm{reached: make(chan struct{}, 1)} }
 
-// load starts anew from what a database says, which may be one that began again at zero.
+// load starts anew from what a database says, which may be one that began again at zero. What it has last counts, whoever wrote it: it may be
+// a transaction of ours whose reply was lost.
 func (c *confirm) load(nbCfg, hvCfg int64) {
 	c.mu.Lock()
-	if c.want == 0 || c.want > nbCfg {
-		c.want = nbCfg
-	}
+	c.want = nbCfg
 	c.mu.Unlock()
 	c.see(hvCfg)
 }
@@ -33,20 +29,15 @@ func (c *confirm) load(nbCfg, hvCfg int64) {
 func (c *confirm) expect(n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.want = n
+	c.want, c.at = n, time.Now()
 }
 
 func (c *confirm) see(hvCfg int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.have == hvCfg {
-		return
-	}
 	c.have = hvCfg
-	close(c.moved)
-	c.moved = make(chan struct{})
-	if c.late && c.have >= c.want {
-		c.late = false
+	if c.awaited && c.have >= c.want {
+		c.awaited = false
 		signal(c.reached)
 	}
 }
@@ -57,26 +48,19 @@ func (c *confirm) ok() bool {
 	return c.have >= c.want
 }
 
-// wait returns when the last transaction is confirmed, or after d at most.
-func (c *confirm) wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	for {
-		c.mu.Lock()
-		done, moved := c.have >= c.want, c.moved
-		c.late = !done
-		c.mu.Unlock()
-		if done {
-			return
-		}
-		select {
-		case <-moved:
-		case <-timer.C:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
+// await says whether the last transaction is still to be confirmed; if so, reached is signalled when it is.
+func (c *confirm) await() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.awaited = c.have < c.want
+	return c.awaited
+}
+
+// age is how long ago the last transaction was.
+func (c *confirm) age() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Since(c.at)
 }
 
 // signal wakes whoever listens, now or later; signals that nobody has heard yet are one.

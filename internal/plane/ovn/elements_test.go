@@ -18,7 +18,7 @@ import (
 func TestElementsOneByOne(t *testing.T) {
 	env := ovntest.StartDatabases(t)
 	proxy := newProxy(t, env.NB)
-	p := NewNB("unix:"+proxy.path, Options{Wait: -1, Log: quiet()})
+	p := NewNB("unix:"+proxy.path, Options{Hold: -1, Log: quiet()})
 	defer p.Close()
 	rapid.Check(t, func(rt *rapid.T) {
 		e := &elements{env: env, plane: p, proxy: proxy, state: plan.New(), rows: map[string]*plan.Rows{}}

@@ -104,7 +104,7 @@ func (f *Fake) SetConfirmed(ok bool) {
 	f.unconfirmed = !ok
 }
 
-// Grow is as the real plane's.
+// Grow is as the real plane's; it leaves nothing for later.
 func (f *Fake) Grow(_ context.Context, want *plan.State) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,6 +115,9 @@ func (f *Fake) Grow(_ context.Context, want *plan.State) error {
 	}
 	if err := f.run(edits); err != nil {
 		return err
+	}
+	if f.unconfirmed {
+		refused = append(refused, plane.ErrUnconfirmed)
 	}
 	return errors.Join(refused...)
 }

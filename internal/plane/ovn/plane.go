@@ -24,8 +24,9 @@ const (
 
 // Options are a plane's settings; the zero value is good.
 type Options struct {
-	// Wait is how long a Northbound Grow that wrote something waits for the zone's hypervisors; 0 is 2 s, less is not at all.
-	Wait time.Duration
+	// Hold is how long a Northbound Grow leaves what is new for later while the zone's hypervisors are at its last transaction: changes that
+	// come meanwhile are one transaction then. 0 is 2 s; less: nobody asks whether there are hypervisors.
+	Hold time.Duration
 	// Log gets what is worth knowing; nil is slog's default.
 	Log *slog.Logger
 }
@@ -33,7 +34,7 @@ type Options struct {
 // Plane is the plane of one database of this node's zone. It is safe for concurrent use.
 type Plane struct {
 	db, name, endpoint string
-	wait               time.Duration
+	hold               time.Duration
 	log                *slog.Logger
 	confirm            *confirm
 	changed            chan struct{}
@@ -56,13 +57,13 @@ func NewNB(endpoint string, o Options) *Plane { return newPlane(dbNorth, "nb", e
 func NewSB(endpoint string, o Options) *Plane { return newPlane(dbSouth, "sb", endpoint, o) }
 
 func newPlane(db, name, endpoint string, o Options) *Plane {
-	if o.Wait == 0 {
-		o.Wait = 2 * time.Second
+	if o.Hold == 0 {
+		o.Hold = 2 * time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Plane{db: db, name: name, endpoint: endpoint, wait: o.Wait, log: o.Log, confirm: newConfirm(), changed: make(chan struct{}, 1)}
+	return &Plane{db: db, name: name, endpoint: endpoint, hold: o.Hold, log: o.Log, confirm: newConfirm(), changed: make(chan struct{}, 1)}
 }
 
 // Name is "nb" or "sb".
@@ -75,11 +76,11 @@ func (p *Plane) Changed() <-chan struct{} { return p.changed }
 // started, the last one there was. Always true of the Southbound.
 func (p *Plane) Confirmed() bool { return p.confirm.ok() }
 
-// LateConfirm is signalled when hv_cfg reaches a transaction that Grow no longer waited for.
+// LateConfirm is signalled when the hypervisors have carried out what a Grow that returned plane.ErrUnconfirmed waits for.
 func (p *Plane) LateConfirm() <-chan struct{} { return p.confirm.reached }
 
-// Grow makes the database hold want. Errors are *plane.Refused, joined, for rows that it does not take; any other error is of the
-// database or the connection.
+// Grow makes the database hold want. Errors are *plane.Refused, joined, for rows that it does not take, and plane.ErrUnconfirmed, while the
+// hypervisors have not carried out the last transaction; any other error is of the database or the connection.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,6 +153,9 @@ func (p *Plane) sync(ctx context.Context, d differ, parts func(*differ) ([]chang
 	if err != nil {
 		return err
 	}
+	if p.awaits() && p.confirm.age() < p.hold {
+		return plane.ErrUnconfirmed
+	}
 	cs, bad := s.diff(d, parts)
 	more, err := p.apply(ctx, s, cs)
 	bad = append(bad, more...)
@@ -159,11 +163,13 @@ func (p *Plane) sync(ctx context.Context, d differ, parts func(*differ) ([]chang
 	if err != nil {
 		return err
 	}
-	if len(cs) > 0 && p.db == dbNorth && p.wait > 0 {
-		p.confirm.wait(ctx, p.wait)
+	if p.awaits() {
+		return errors.Join(p.refusals(bad), plane.ErrUnconfirmed)
 	}
 	return p.refusals(bad)
 }
+
+func (p *Plane) awaits() bool { return p.db == dbNorth && p.hold > 0 && p.confirm.await() }
 
 func (p *Plane) refusals(bad []refusal) error {
 	var errs []error

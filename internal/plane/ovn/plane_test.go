@@ -13,15 +13,20 @@ import (
 	"github.com/egret-net/egret/internal/plane/ovn/ovntest"
 )
 
-func newNB(t *testing.T, env *ovntest.Env, wait time.Duration) *Plane {
-	p := NewNB(env.NB, Options{Wait: wait, Log: quiet()})
+func newNB(t *testing.T, env *ovntest.Env, hold time.Duration) *Plane {
+	p := NewNB(env.NB, Options{Hold: hold, Log: quiet()})
 	t.Cleanup(p.Close)
 	return p
 }
 
+// grow returns when the hypervisors have s.
 func grow(t *testing.T, p *Plane, s *plan.State) {
 	t.Helper()
-	if err := p.Grow(t.Context(), s); err != nil {
+	err := p.Grow(t.Context(), s)
+	if plane.OnlyUnconfirmed(err) && signalled(p.LateConfirm(), 5*time.Second) {
+		return
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -36,37 +41,62 @@ func signalled(ch <-chan struct{}, within time.Duration) bool {
 	}
 }
 
+// TestConfirmed: a Grow that wrote does not wait for the hypervisors, and says so; that they have it is told.
 func TestConfirmed(t *testing.T) {
 	env := ovntest.Start(t)
-	p := newNB(t, env, 5*time.Second)
-	grow(t, p, nbStateA())
-	if !p.Confirmed() {
+	p := newNB(t, env, time.Minute)
+	if err := p.Grow(t.Context(), nbStateA()); !plane.OnlyUnconfirmed(err) {
+		t.Fatalf("have %v, want nothing but ErrUnconfirmed", err)
+	}
+	if !signalled(p.LateConfirm(), 5*time.Second) || !p.Confirmed() {
 		t.Error("northd is up and there is no hypervisor, but the transaction is not confirmed")
 	}
 	cfg := env.NBCtl("get", "NB_Global", ".", "nb_cfg", "hv_cfg")
-	grow(t, p, nbStateA())
+	if err := p.Grow(t.Context(), nbStateA()); err != nil {
+		t.Error(err)
+	}
 	if now := env.NBCtl("get", "NB_Global", ".", "nb_cfg", "hv_cfg"); now != cfg || !p.Confirmed() {
 		t.Errorf("nothing to do, but nb_cfg and hv_cfg went from %q to %q", cfg, now)
 	}
+}
 
+// TestUnconfirmed: while nobody carries out what is written, each Grow says so at once, and leaves what is new for later for some time only.
+func TestUnconfirmed(t *testing.T) {
+	env := ovntest.Start(t)
+	p := newNB(t, env, time.Second)
+	grow(t, p, nbStateA())
 	env.Pause("northd")
-	short := newNB(t, env, 50*time.Millisecond)
-	start := time.Now()
-	grow(t, short, nbStateB())
-	if took := time.Since(start); took > 5*time.Second || short.Confirmed() {
-		t.Errorf("took %v, confirmed %v: want a short wait and no confirmation while northd stands still", took, short.Confirmed())
+	for _, s := range []*plan.State{nbStateB(), nbStateA()} {
+		start := time.Now()
+		if err := p.Grow(t.Context(), s); !plane.OnlyUnconfirmed(err) || p.Confirmed() {
+			t.Fatalf("have %v, confirmed %v", err, p.Confirmed())
+		}
+		if took := time.Since(start); took > 500*time.Millisecond {
+			t.Errorf("waited %v for a northd that stands still", took)
+		}
 	}
-	restarted := newNB(t, env, 50*time.Millisecond)
-	grow(t, restarted, nbStateB())
-	if restarted.Confirmed() {
-		t.Error("a new process takes the former one's transaction for confirmed")
+	if len(pending(t, newNB(t, env, -1), nbStateB())) > 0 {
+		t.Error("the second state was written though the first one is a moment old")
 	}
-	if signalled(short.LateConfirm(), 20*time.Millisecond) {
+	time.Sleep(time.Second)
+	if err := p.Grow(t.Context(), nbStateA()); !plane.OnlyUnconfirmed(err) {
+		t.Fatal(err)
+	}
+	if len(pending(t, newNB(t, env, -1), nbStateA())) > 0 {
+		t.Error("what was left for later is not written")
+	}
+	restarted := newNB(t, env, time.Minute)
+	if err := restarted.Grow(t.Context(), nbStateA()); !plane.OnlyUnconfirmed(err) || restarted.Confirmed() {
+		t.Errorf("have %v: a new process takes the former one's transaction for confirmed", err)
+	}
+	if signalled(p.LateConfirm(), 20*time.Millisecond) {
 		t.Error("confirmed while northd stands still")
 	}
 	env.Resume("northd")
-	if !signalled(short.LateConfirm(), 5*time.Second) || !short.Confirmed() {
-		t.Error("no late confirmation")
+	for _, x := range []*Plane{p, restarted} {
+		if !signalled(x.LateConfirm(), 5*time.Second) || !x.Confirmed() {
+			t.Error("no late confirmation")
+		}
 	}
 }
 
@@ -300,7 +330,7 @@ func TestColdStartInChunks(t *testing.T) {
 // BenchmarkOneElement: one address joins a set of 5,000 beside 5,000 rows, on a real ovsdb-server, without waiting for hypervisors.
 func BenchmarkOneElement(b *testing.B) {
 	env := ovntest.StartDatabases(b)
-	p := NewNB(env.NB, Options{Wait: -1, Log: quiet()})
+	p := NewNB(env.NB, Options{Hold: -1, Log: quiet()})
 	defer p.Close()
 	s := bigState(5000, 5000)
 	if err := p.Grow(b.Context(), s); err != nil {
@@ -321,7 +351,7 @@ func BenchmarkOneElement(b *testing.B) {
 // BenchmarkNothing: the same with nothing to do.
 func BenchmarkNothing(b *testing.B) {
 	env := ovntest.StartDatabases(b)
-	p := NewNB(env.NB, Options{Wait: -1, Log: quiet()})
+	p := NewNB(env.NB, Options{Hold: -1, Log: quiet()})
 	defer p.Close()
 	s := bigState(5000, 5000)
 	for range 2 {

@@ -277,7 +277,7 @@ func nbRig(t *testing.T) *planetest.Rig {
 		Cols: plan.Cols{"priority": 100, "match": "ip4", "action": "bounce"}})
 	return &planetest.Rig{
 		New: func(t *testing.T) plane.Plane {
-			pl := NewNB("unix:"+p.path, Options{Log: quiet()})
+			pl := NewNB("unix:"+p.path, Options{Hold: -1, Log: quiet()})
 			t.Cleanup(pl.Close)
 			return pl
 		},
