@@ -99,6 +99,7 @@ func TestWalk(t *testing.T) {
 			{"to drop when unassigned", pod0, "172.18.0.100", false, func(e *world.EgressIP) { e.Items, e.DropWhenUnassigned = nil, true }, nil, "dropped at n1: policy egressip/e0/v4"},
 			{"moved, successor not ready", pod0, "172.18.0.100", false, func(e *world.EgressIP) {
 				e.Items, e.InForce[world.V4] = []world.Assignment{{Node: "n1", IP: e.IPs[0]}}, true
+				e.Leaving = []world.Leaving{{Node: "n2", IP: e.IPs[0]}}
 			}, []string{"n2"}, "outside by n2 as 172.18.0.50"},
 			{"to a pod", pod0, pod1, false, nil, both, "pod 10.244.2.11 at n2 as 10.244.1.10"},
 			{"to its own node", pod0, "172.18.0.2", false, nil, both, "host 172.18.0.2 at n1 as 10.244.1.10"},
