@@ -104,7 +104,8 @@ const (
 	EventUndefinedRequest = "UndefinedRequest"
 	// EventFallback (Warning): no address of a family has a node, and what happens to the pods' traffic now.
 	EventFallback = "FellBack"
-	// EventNodeProblem (Warning): the node that an address is assigned to cannot hold it, and what its targets refused.
+	// EventNodeProblem (Warning): the node that an address is assigned to cannot hold it, or a node cannot serve its own selected pods,
+	// and what its targets refused.
 	EventNodeProblem = "NodeProblem"
 	// EventAssigned (Normal): an address got a node.
 	EventAssigned = "Assigned"

@@ -69,10 +69,10 @@ func translates(s *plan.State) []Held {
 }
 
 // steered lists the nodes that this node's own pods are led to, without EgressIPs of which a target refused something.
-func steered(s *plan.State, refused map[string]bool) []plan.Steered {
+func steered(s *plan.State, concerned map[string]bool) []plan.Steered {
 	var out []plan.Steered
 	for k := range s.Steered.Rows() {
-		if !refused["egressip/"+k.EgressIP] {
+		if !concerned["egressip/"+k.EgressIP] {
 			out = append(out, k)
 		}
 	}
@@ -89,9 +89,9 @@ func (h Held) compare(o Held) int {
 // only what was held before and is still planned counts. What a target refused is not held.
 func report(owner string, before Report, o Outcome, confirmed bool) Report {
 	r := Report{Owner: owner}
-	refused := map[string]bool{}
+	refused, concerned := map[string]bool{}, map[string]bool{}
 	for _, x := range o.Refused {
-		refused[x.Owner] = true
+		refused[x.Owner], concerned[object(x.Owner)] = true, true
 		r.Problems = append(r.Problems, problem(x))
 	}
 	if o.Err != nil {
@@ -103,14 +103,22 @@ func report(owner string, before Report, o Outcome, confirmed bool) Report {
 		}
 	}
 	if r.Steers = before.Steers; confirmed && o.Err == nil {
-		r.Steers = steered(o.State, refused)
+		r.Steers = steered(o.State, concerned)
 	}
 	slices.Sort(r.Problems)
 	r.Problems = slices.Compact(r.Problems)
 	return r
 }
 
-// problem starts with the owner, so that the controller finds the object that it concerns.
+// problem starts with the object that it concerns, so that the controller finds it.
 func problem(r *plane.Refused) string {
-	return r.Owner + ": " + r.Plane + " refused " + r.Row + ": " + r.Err.Error()
+	return object(r.Owner) + ": " + r.Plane + " refused " + r.Row + ": " + r.Err.Error()
+}
+
+// object is what a row's owner belongs to.
+func object(owner string) string {
+	if name, is := egressip.RefusedOf(owner); is {
+		return "egressip/" + name
+	}
+	return owner
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/ovn"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -54,5 +56,31 @@ func TestReport(t *testing.T) {
 				t.Errorf("problems: %q", got.Problems)
 			}
 		})
+	}
+}
+
+// TestRefusedOfPods: what is refused of a pod's rows is a problem of its EgressIP, and the node goes on holding that for others.
+func TestRefusedOfPods(t *testing.T) {
+	w := compiletest.Small("n1", world.SharedGateway)
+	e, p := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)[:1]...), compiletest.Pod(0, "n1")
+	e.Items, e.InForce[world.V4] = []world.Assignment{{Node: "n1", IP: e.IPs[0]}}, true
+	w.SetNamespace(&world.Namespace{Name: p.Namespace})
+	w.SetPod(p)
+	w.SetEgressIP(e)
+	w.SetHolding(&world.Holding{Node: "n1", BootID: "boot-n1", Holds: map[string][]netip.Addr{"e0": e.IPs}})
+	state, target := compile.Full(w, all.Features()), ovn.NewFake()
+	target.Refuse = func(id plan.RowID, _ plan.Row) error {
+		if id.Name == "egressip/e0/v4" {
+			return errors.New("no such column")
+		}
+		return nil
+	}
+	refused := plane.Refusals(target.Grow(t.Context(), state))
+	got := report("uid", Report{}, Outcome{State: state, Refused: refused}, true)
+	if want := []string{"egressip/e0: nb refused Logical_Router_Policy/egressip/e0/v4: no such column"}; !slices.Equal(got.Problems, want) {
+		t.Errorf("problems %q, want %q", got.Problems, want)
+	}
+	if want := []Held{{"e0", e.IPs[0]}}; !slices.Equal(got.Holding, want) || len(got.Steers) > 0 {
+		t.Errorf("holds %v, want %v; leads its pods to %v", got.Holding, want, got.Steers)
 	}
 }

@@ -84,3 +84,21 @@ func TestSetNames(t *testing.T) {
 		seen[name] = id
 	}
 }
+
+// TestClaimsOnBehalf: who is claimed for is the owner, as long as anybody claims for it.
+func TestClaimsOnBehalf(t *testing.T) {
+	s, rows, none := plan.New(), plan.Rows{}, plan.Rows{}
+	rows.For("egressip-pods/e").AddSet("set")
+	rows.For("egressip-pods/e").AddElem("set", "10.244.0.5")
+	set := plan.RowID{Table: "Address_Set", Name: "set"}
+	s.Replace("egressip-pod/a", &none, &rows)
+	s.Replace("egressip-pod/b", &none, &rows)
+	s.Replace("egressip-pod/a", &rows, &none)
+	if owner := s.NB.Owner(set); owner != "egressip-pods/e" || len(s.SetElems) != 1 {
+		t.Errorf("owner %q; %s", owner, s.Text())
+	}
+	s.Replace("egressip-pod/b", &rows, &none)
+	if s.Text() != "" {
+		t.Errorf("nobody claims it, and there is\n%s", s.Text())
+	}
+}

@@ -29,6 +29,8 @@ type Rows struct {
 	HealthChecks map[HealthCheck]HealthSpec
 	// Steered is applied to nothing: it is what the node tells of the rows beside it, once they are in force.
 	Steered map[Steered]None
+
+	parts []part
 }
 
 // State is everything a node must hold: every owner's Rows, merged. What plans grow by comes in through Replace: planes may keep to what it
@@ -77,6 +79,7 @@ func New() *State {
 
 // Replace puts owner's new rows in place of its old ones. Either may be the zero Rows.
 func (s *State) Replace(owner string, old, new *Rows) {
+	s.replaceParts(owner, old, new)
 	s.changed |= replace(InNB, s.NB, owner, old.NB, new.NB)
 	s.changed |= replace(InSB, s.SB, owner, old.SB, new.SB)
 	note(&s.elems, old.SetElems, new.SetElems)

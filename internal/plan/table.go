@@ -48,10 +48,10 @@ func (t Table[K, V]) Get(k K) (row V, ok bool) {
 	return row, false
 }
 
-// Owner is the owner whose claim to k stands; "" if nobody claims it.
+// Owner is the owner whose claim to k stands, whoever made it on its behalf; "" if nobody claims it.
 func (t Table[K, V]) Owner(k K) string {
 	if c := t[k]; len(c) > 0 {
-		return c[0].owner
+		return answers(c[0].owner)
 	}
 	return ""
 }
@@ -61,7 +61,7 @@ func (t Table[K, V]) Losers(k K) []string {
 	var lost []string
 	for i, c := range t[k] {
 		if i > 0 {
-			lost = append(lost, c.owner)
+			lost = append(lost, answers(c.owner))
 		}
 	}
 	return lost

@@ -105,7 +105,7 @@ func first(a, b string) string {
 // ready says whether every address is held by the node that it is assigned to, and every node leads the selected pods that run there to those.
 func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []world.Assignment, unsteered []string) world.Condition {
 	c := world.Condition{Type: ConditionReady, Status: "False", Reason: assigned.Reason, Message: assigned.Message}
-	waiting := a.waiting(e.Name, items)
+	waiting := append(a.waiting(e.Name, items), a.troubles(e.Name, items)...)
 	switch {
 	case e.SelectorProblem != "":
 		c.Reason, c.Message = ReasonInvalidSelector, e.SelectorProblem
@@ -125,11 +125,15 @@ func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []wo
 func (a *assigner) waiting(name string, items []world.Assignment) []string {
 	var out []string
 	for _, i := range items {
-		if !slices.Contains(a.holders[claim{name, i.IP}], i.Node) {
+		if !a.holds(name, i) {
 			out = append(out, a.waitingFor(name, i))
 		}
 	}
 	return out
+}
+
+func (a *assigner) holds(name string, i world.Assignment) bool {
+	return slices.Contains(a.holders[claim{name, i.IP}], i.Node)
 }
 
 // waitingFor says what is missing, and what the node says of it.

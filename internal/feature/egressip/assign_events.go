@@ -109,16 +109,32 @@ func (o *object) refusals(partly bool) []Event {
 	return out
 }
 
-// problems are what keeps nodes from holding what they are assigned, if condition Ready says so now and did not. A problem of the whole node is in the
-// condition alone: it is not of this object, and would be told of once for each that comes to the node.
+// problems are what keeps nodes from holding what they are assigned, or from serving pods, if condition Ready says so now and did not. A problem of
+// the whole node is in the condition alone: it is not of this object, and would be told of once for each that comes to the node.
 func (a *assigner) problems(e *world.EgressIP, ready world.Condition, items []world.Assignment) []Event {
 	said := condition(e, ConditionReady).Message
 	var out []Event
-	for _, i := range items {
-		text := a.waitingFor(e.Name, i)
-		own := a.w.Problem(i.Node, e.Name) != a.w.Problem(i.Node, "") || a.isLate(e.Name, i)
-		if own && strings.Contains(ready.Message, text) && !strings.Contains(said, text) {
+	for _, text := range a.ofObject(e, items) {
+		if strings.Contains(ready.Message, text) && !strings.Contains(said, text) {
 			out = append(out, Event{Warning: true, Reason: EventNodeProblem, Message: text})
+		}
+	}
+	return out
+}
+
+// ofObject are the words of condition Ready for what nodes refuse of one object alone.
+func (a *assigner) ofObject(e *world.EgressIP, items []world.Assignment) []string {
+	out := a.troubles(e.Name, items)
+	for _, i := range items {
+		if a.refuses(i.Node, e.Name) || a.isLate(e.Name, i) {
+			out = append(out, a.waitingFor(e.Name, i))
+		}
+	}
+	for _, f := range a.w.Config.Families() {
+		for _, node := range a.served.Nodes(e.Name, f) {
+			if a.refuses(node, e.Name) {
+				out = append(out, a.unsteeredText(node, e.Name, f))
+			}
 		}
 	}
 	return out

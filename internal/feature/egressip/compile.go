@@ -7,6 +7,7 @@ package egressip
 
 import (
 	"net/netip"
+	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -41,14 +42,22 @@ func (Pods) Compile(w *world.World, key string, out *plan.Rows) {
 		if e == nil {
 			continue
 		}
+		rows := out.For(podRows + e.Name)
 		for _, ip := range f.OfAddrs(addresses(w, p)) {
 			if p.Node == w.Self {
-				steerPod(w, e, f, p, ip, out)
+				steerPod(w, e, f, p, ip, rows)
 			}
-			translatePod(w, e, f, p, ip, out)
+			translatePod(w, e, f, p, ip, rows)
 		}
 	}
 }
+
+// podRows and a name own what pods claim of an EgressIP. It is not the owner of what the EgressIP itself claims, where it is
+// hosted: a node whose own pods cannot be steered goes on translating for others.
+const podRows = "egressip-pods/"
+
+// RefusedOf is the EgressIP whose pods cannot be served here when a row of that owner is refused.
+func RefusedOf(owner string) (egressIP string, is bool) { return strings.CutPrefix(owner, podRows) }
 
 // addresses are the attachment's where the pod is ours: it knows before the API tells.
 func addresses(w *world.World, p *world.Pod) []netip.Addr {

@@ -100,3 +100,47 @@ func TestProblemOfANodeIsTold(t *testing.T) {
 		}
 	}
 }
+
+// What a node refuses of its own pods' rows, or a holder of others', keeps the EgressIP from being Ready, though the address is held.
+func TestProblemOfAPodsNode(t *testing.T) {
+	w := newWorld()
+	w.SetNode(node("n1", 2, "172.18.0.2/24"))
+	w.SetNode(node("n2", 3, "172.18.0.3/24"))
+	w.SetNamespace(&world.Namespace{Name: "ns"})
+	w.SetEgressIP(object("e", 0, "172.18.0.33"))
+	w.SetPod(&world.Pod{Namespace: "ns", Name: "a", Node: "n2", Running: true, IPs: object("", 0, "10.244.1.6").IPs})
+	settle(w)
+	held := object("", 0, "172.18.0.33").IPs
+	steers := map[string][]world.Assignment{"e": {{Node: "n1", IP: held[0]}}}
+	says := func(node, problem string) {
+		h := &world.Holding{Node: node, BootID: "boot", Problems: map[string]string{}}
+		if problem != "" {
+			h.Problems["e"] = problem
+		} else {
+			h.Steers = steers
+		}
+		if node == "n1" {
+			h.Holds = map[string][]netip.Addr{"e": held}
+		}
+		w.SetHolding(h)
+	}
+	says("n1", "")
+	for i, x := range []struct {
+		node, problem, ready, told string
+	}{
+		{"n2", "", "selected pods leave with 172.18.0.33 on n1", ""},
+		{"n2", "nb refused it", "n2 does not lead its pods there over IPv4 yet: nb refused it", "NodeProblem"},
+		{"n2", "", "selected pods leave with 172.18.0.33 on n1", ""},
+		{"n1", "nb refused an element", "n1 holds 172.18.0.33 and does not serve all pods: nb refused an element", "NodeProblem"},
+		{"n1", "", "selected pods leave with 172.18.0.33 on n1", ""},
+	} {
+		says(x.node, x.problem)
+		d := settle(w)["e"]
+		if c := conditionOf(d, egressip.ConditionReady); c.Message != x.ready || (c.Status == "True") != (x.problem == "") || told(d) != x.told {
+			t.Errorf("%d: Ready %s %q, told %q; want %q", i, c.Status, c.Message, told(d), x.ready)
+		}
+		if again := settle(w)["e"].Events; len(again) > 0 {
+			t.Errorf("%d: told again: %+v", i, again)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+package egressip
+
+import "github.com/egret-net/egret/internal/world"
+
+// troubles are what holders refuse of the rows of pods, though they hold what they are assigned: those pods are not translated.
+func (a *assigner) troubles(name string, items []world.Assignment) []string {
+	var out []string
+	for _, i := range items {
+		if a.holds(name, i) && a.refuses(i.Node, name) {
+			out = append(out, i.Node+" holds "+i.IP.String()+" and does not serve all pods: "+a.w.Problem(i.Node, name))
+		}
+	}
+	return out
+}
+
+// refuses says whether a node has a problem of that EgressIP, and not of all.
+func (a *assigner) refuses(node, name string) bool {
+	return a.w.Problem(node, name) != a.w.Problem(node, "")
+}
