@@ -20,6 +20,7 @@ import (
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plane/listen"
 	"github.com/egret-net/egret/internal/plane/ovs"
+	"github.com/egret-net/egret/internal/plane/pulse"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -37,6 +38,7 @@ type Agent struct {
 	// reads are of the API server; applied waits until the world has what they gave.
 	reads   reads
 	applied func(context.Context) error
+	pulses  []*pulse.Pulse // of the processes that this node depends on
 	// confirmed says whether the zone's hypervisor has what the Northbound says.
 	confirmed func() bool
 
@@ -121,6 +123,7 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	a.last = report(n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
 	a.last.Problems = append(a.last.Problems, asProblems(faults)...)
 	a.last.Problems = append(a.last.Problems, a.stranded.problems()...)
+	a.last.Problems = append(a.last.Problems, a.silent()...)
 	a.last.Conflicts = a.guard.conflicts()
 	if w.Holding(a.self) == nil {
 		a.reports.forget()
@@ -128,6 +131,17 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	a.reports.put(a.last)
 	a.metrics.told(a.last)
 	a.knows(a.last)
+}
+
+// silent are the processes that do not answer, as problems.
+func (a *Agent) silent() []string {
+	var out []string
+	for _, p := range a.pulses {
+		if text := p.Problem(); text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // knows has this node's own pods led to what it holds without waiting for Kubernetes to tell of it.
@@ -187,7 +201,9 @@ func (a *Agent) event(at *world.Attachment, reason, message string) {
 		Warning:   true, Reason: reason, Action: "Attach", Note: message,
 	}
 	go func() {
-		if err := a.api.Clients.PostEvent(context.Background(), "egret-node", a.self, e); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+		defer cancel()
+		if err := a.api.Clients.PostEvent(ctx, "egret-node", a.self, e); err != nil {
 			a.log.Warn("could not write an Event", "pod", at.Key(), "error", err)
 		}
 	}()

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// writeTimeout bounds one request to the API server.
+const writeTimeout = 5 * time.Second
+
 // mailbox delivers the latest value to a slow receiver, in a goroutine of its own: the loop never waits for the API. What could not be
 // delivered is tried again, unless a newer value has come.
 type mailbox[T any] struct {
@@ -50,7 +53,10 @@ func (m *mailbox[T]) run(ctx context.Context) {
 			timer.Reset(time.Hour)
 			continue
 		}
-		if err := m.deliver(ctx, *v); err != nil {
+		timed, cancel := context.WithTimeout(ctx, writeTimeout)
+		err := m.deliver(timed, *v)
+		cancel()
+		if err != nil {
 			m.log.Warn("could not tell the API server; will try again", "what", m.what, "error", err)
 			timer.Reset(retry)
 			retry = min(2*retry, lastRetry)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -31,6 +32,7 @@ import (
 	"github.com/egret-net/egret/internal/plane/nft"
 	"github.com/egret-net/egret/internal/plane/ovn"
 	"github.com/egret-net/egret/internal/plane/ovs"
+	"github.com/egret-net/egret/internal/plane/pulse"
 	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -58,6 +60,9 @@ type targets struct {
 	link *announce.Plane
 	ear  *listen.Link
 	all  []plane.Plane
+
+	vswitchd *pulse.Pulse
+	pulses   []*pulse.Pulse // vswitchd's among them
 }
 
 // Run is the agent, until ctx ends. What it has set up stays: an agent's restart is nobody's business but its own.
@@ -115,22 +120,31 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 		nb: ovn.NewNB(o.Northbound, ovn.Options{Log: log}), sb: ovn.NewSB(o.Southbound, ovn.Options{Log: log}),
 		link: announce.New(ctx, announce.Links{}, log), ear: listen.New(ctx, map[string]string{o.Config.Bridge: o.Config.UplinkInterface}, log),
 	}
+	openvswitch := pulse.Start(ctx, "ovsdb-server (Open_vSwitch)", pulse.Database("unix:"+o.OVSRunDir+"/db.sock"))
+	north := pulse.Start(ctx, "ovsdb-server (OVN_Northbound)", pulse.Database(o.Northbound))
+	south := pulse.Start(ctx, "ovsdb-server (OVN_Southbound)", pulse.Database(o.Southbound))
+	t.vswitchd = pulse.Start(ctx, "ovs-vswitchd", pulse.Daemon(o.OVSRunDir, "ovs-vswitchd"))
+	t.pulses = []*pulse.Pulse{openvswitch, north, south, t.vswitchd}
+	for _, name := range []string{"ovn-northd", "ovn-controller"} {
+		runDir := filepath.Dir(strings.TrimPrefix(o.Northbound, "unix:")) // all of OVN has one run directory
+		t.pulses = append(t.pulses, pulse.Start(ctx, name, pulse.Daemon(runDir, name)))
+	}
 	own := func() map[string]conntrack.Own { return ownSources(ctx, o) }
 	t.all = []plane.Plane{
 		// The first is shrunk last: when its rules have gone, no packet makes an entry by them.
 		plane.For(plan.InDatagrams, conntrack.NewDatagrams(conntrack.Kernel{}, log)),
-		// A port, address, rule or accept that is missing leads no packet anywhere: who comes later need not wait for it. The bridge's flows
-		// need the host's rules, which drop what the kernel sees of the uplink, too; the logical network, which steers, needs all that packets
-		// meet behind it.
-		plane.For(plan.InOVSIDs|plan.InPorts, ovs.NewPlane(db), plane.After()),
+		// An accept that is missing leads no packet anywhere: who comes later need not wait for it. The bridge's flows name ports, and need the
+		// host's rules, which drop what the kernel sees of the uplink, too; the logical network, which steers, needs all that packets meet
+		// behind it.
+		plane.For(plan.InOVSIDs|plan.InPorts, openvswitch.On(ovs.NewPlane(db)), plane.After()),
 		plane.For(plan.InAddrs|plan.InRoutes|plan.InRules|plan.InSysctls, routes, plane.After()),
 		plane.For(plan.InNFTChains|plan.InNFTRules|plan.InNFTSets|plan.InNFTElems, rules, plane.After()),
 		plane.For(plan.InAccepts, forward.New(forward.Commands{}), plane.After()),
-		plane.For(plan.InFlows, t.flow, plane.After(routes.Name(), rules.Name())),
-		plane.For(plan.InSB, t.sb, plane.After()),
-		plane.For(plan.InNB|plan.InSetElems, t.nb, plane.After(routes.Name(), rules.Name(), t.flow.Name(), t.sb.Name())),
+		plane.For(plan.InFlows, t.vswitchd.On(t.flow), plane.After("ovs", routes.Name(), rules.Name())),
+		plane.For(plan.InSB, south.On(t.sb), plane.After()),
+		plane.For(plan.InNB|plan.InSetElems, north.On(t.nb), plane.After(routes.Name(), rules.Name(), t.flow.Name(), t.sb.Name())),
 		plane.For(plan.InAnnouncements, t.link, plane.After(t.nb.Name()), plane.Telling),
-		plane.For(plan.InSources|plan.InSourceExempt, conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)),
+		plane.For(plan.InSources|plan.InSourceExempt, t.vswitchd.On(conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log))),
 		plane.For(plan.InSources|plan.InSourceExempt, conntrack.New(conntrack.Kernel{}, conntrack.Kernel{}, func() map[string]conntrack.Own { return hostSources(o) }, log)),
 		plane.For(plan.InDatagrams, conntrack.NewBalanced(ctx, conntrack.Switch{RunDir: o.OVSRunDir}, log)),
 		plane.For(plan.InHealthChecks, health.New(ctx, health.Sockets{}), plane.After(), plane.Telling),
@@ -245,7 +259,7 @@ func (a *Agent) connect(o Options, t *targets) error {
 	a.reports = newMailbox("what this node holds", Report.Equal, a.api.Report, a.log)
 	a.annotations = newMailbox("this node's addresses", maps.Equal[map[string]string], a.api.AnnotateNode, a.log)
 	a.ear, a.guard.silence, a.guard.defend, a.guard.probe, a.guard.ask = t.ear, contact.Silence, t.link.Defend, t.link.Probe, a.api.EgressIP
-	a.ovs, a.confirmed = t.ovs, t.nb.Confirmed
+	a.ovs, a.confirmed, a.pulses = t.ovs, t.nb.Confirmed, t.pulses
 	a.loop.Planes, a.loop.Early = plane.Timed(t.all, a.metrics.applied), []plane.Plane{t.all[0], t.nft, t.flow}
 	a.cni = cniserver.New(cniserver.FromOVS(t.ovs), a, a.log)
 	a.cni.Answered = a.metrics.answered
@@ -309,7 +323,7 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 	go a.annotations.run(ctx)
 	go a.guard.run(ctx, t.ear.Claims())
 	go a.watchStranded(ctx)
-	go a.permit(ctx, t.flow.Renew)
+	go a.permit(ctx, func(ctx context.Context) error { return t.vswitchd.Do(ctx, t.flow.Renew) })
 	go a.listen(ctx, t.ovs)
 	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
 	go each(ctx, host, func() { a.readHost(ctx) })
@@ -320,6 +334,9 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 	})
 	for _, changed := range []<-chan struct{}{t.ovs.Changed(), t.nb.Changed(), t.sb.Changed()} {
 		go each(ctx, changed, a.loop.Wake)
+	}
+	for _, p := range t.pulses {
+		go each(ctx, p.Changed(), a.loop.Wake)
 	}
 	go each(ctx, t.nb.LateConfirm(), a.loop.Confirmed)
 }

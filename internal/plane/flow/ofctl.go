@@ -9,10 +9,14 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // ofctl runs ovs-ofctl against bridges whose sockets are in runDir.
 type ofctl struct{ path, runDir string }
+
+// commandTimeout bounds one command; 20,000 flows take 0.2 s.
+const commandTimeout = 10 * time.Second
 
 // commandError is what ovs-ofctl printed when it failed.
 type commandError struct{ text string }
@@ -73,12 +77,18 @@ func (o ofctl) socket(bridge string) string {
 }
 
 func (o ofctl) run(ctx context.Context, stdin string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, o.path, append([]string{"--timeout=10"}, args...)...)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, o.path, args...)
+	cmd.WaitDelay = time.Second
 	var out, errs strings.Builder
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
 	err := cmd.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
 		return "", &commandError{strings.TrimSpace(strings.TrimPrefix(errs.String(), "ovs-ofctl: "))}
+	}
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("run %s, does ovs-vswitchd answer? %w", o.path, context.Cause(ctx))
 	}
 	if err != nil {
 		return "", fmt.Errorf("run %s, is openvswitch-switch installed? %w", o.path, err)

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
@@ -25,6 +26,9 @@ type Tables interface {
 	Run(ctx context.Context, v6 bool, args ...string) (string, error)
 }
 
+// commandTimeout bounds one command, which waits for other users of the tables for 5 s.
+const commandTimeout = 10 * time.Second
+
 // Commands runs the commands of the host.
 type Commands struct{}
 
@@ -34,6 +38,8 @@ func (Commands) Run(ctx context.Context, v6 bool, args ...string) (string, error
 	if v6 {
 		name = "ip6tables"
 	}
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
 	out, err := exec.CommandContext(ctx, name, append([]string{"-w", "5"}, args...)...).CombinedOutput()
 	if err != nil && !errors.Is(err, exec.ErrNotFound) {
 		err = fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))

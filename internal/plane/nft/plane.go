@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"sigs.k8s.io/knftables"
 
@@ -17,6 +18,9 @@ const (
 	planeName = "nft"
 	TableName = "egret"
 )
+
+// callTimeout bounds one call of a plane, nft commands and all.
+const callTimeout = 20 * time.Second
 
 // Device says which index the link of that name has, and whether there is one.
 type Device func(name string) (index int, ok bool)
@@ -72,6 +76,8 @@ func (p *Plane) Name() string { return planeName }
 
 // Grow is part of plane.Plane: at most one transaction a table, unless something is refused.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	if p.changes != nil && p.changes.takeForeign() {
 		p.Forget()
 	}
@@ -80,6 +86,8 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 
 // Shrink is part of plane.Plane: at most one transaction a table.
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	return errors.Join(p.netdev.shrink(ctx, want), p.inet.shrink(ctx, want))
 }
 

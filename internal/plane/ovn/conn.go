@@ -3,9 +3,11 @@ package ovn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/cenkalti/rpc2"
 	"github.com/cenkalti/rpc2/jsonrpc"
@@ -17,6 +19,7 @@ import (
 // set changes stay differences.
 type conn struct {
 	rpc    *rpc2.Client
+	socket net.Conn
 	db     string
 	schema schema
 }
@@ -33,7 +36,7 @@ func dial(ctx context.Context, endpoint, db string, onUpdate func(tableUpdates))
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach %s (is its ovsdb-server running?): %w", db, err)
 	}
-	c := &conn{rpc: rpc2.NewClientWithCodec(jsonrpc.NewJSONCodec(nc)), db: db}
+	c := &conn{rpc: rpc2.NewClientWithCodec(jsonrpc.NewJSONCodec(nc)), socket: nc, db: db}
 	c.rpc.SetBlocking(true) // keeps notifications in order
 	c.rpc.Handle("echo", func(_ *rpc2.Client, args []any, reply *[]any) error {
 		*reply = args
@@ -68,8 +71,19 @@ func (c *conn) notify(args []json.RawMessage, onUpdate func(tableUpdates)) error
 	return nil
 }
 
+// callTimeout bounds one call; ovsdb-server takes 1.5 s for a transaction of 10,000 rows.
+const callTimeout = 20 * time.Second
+
+// call ends the connection when its time is over: what became of the call is not known then, and a server that stands still does not read,
+// so that even sending may wait.
 func (c *conn) call(ctx context.Context, method string, args, reply any) error {
-	return c.rpc.CallWithContext(ctx, method, args, reply)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { c.socket.Close() })()
+	if err := c.rpc.CallWithContext(ctx, method, args, reply); err != nil {
+		return errors.Join(context.Cause(ctx), err)
+	}
+	return nil
 }
 
 // monitor asks for a copy of the tables, and for every change to them from then on.

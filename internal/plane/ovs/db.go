@@ -20,6 +20,9 @@ const (
 	reconnectTimeout = 2 * time.Second
 	// readTimeout bounds how long a read waits for the cache to be whole again while ovsdb-server is away.
 	readTimeout = time.Second
+	// writeTimeout bounds a transaction, and settleTimeout what ovs-vswitchd needs to carry it out, devices of others included.
+	writeTimeout  = 5 * time.Second
+	settleTimeout = 10 * time.Second
 )
 
 // DB is one monitored connection to the local Open_vSwitch database. It connects again by itself; writes wait for that.
@@ -116,6 +119,8 @@ func (d *DB) commit(ctx context.Context, ops []ovsdb.Operation) error {
 	if len(ops) == 0 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	results, err := d.client.Transact(ctx, ops...)
 	if err != nil {
 		return fmt.Errorf("write to the OVS database, is ovsdb-server running? %w", err)
@@ -156,6 +161,8 @@ func (d *DB) settle(ctx context.Context) error {
 		return err
 	}
 	want := root.NextCfg
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
 	err = d.await(ctx, func() bool {
 		root, err := d.root(ctx)
 		return err == nil && root.CurCfg >= want

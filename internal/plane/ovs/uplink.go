@@ -69,6 +69,8 @@ func (d *DB) ensureDevice(ctx context.Context, u Uplink) error {
 }
 
 func (d *DB) awaitPort(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
 	err := d.await(ctx, func() bool {
 		_, ok := d.OFPort(name)
 		return ok

@@ -73,6 +73,14 @@ func (c *Conn) Call(ctx context.Context, command string, args ...string) (string
 	return text, err
 }
 
+// Ask runs a command and waits for its answer as long as ctx lasts, where Call gives up earlier.
+func (c *Conn) Ask(ctx context.Context, command string) error {
+	return c.exchange(ctx, command, [][]string{nil}, func(_ string, refused error) error { return refused })
+}
+
+// callTimeout bounds the answer to one window of commands; a dump of a million connections takes seconds.
+const callTimeout = 10 * time.Second
+
 // window is how many commands are on their way at one time. The daemon takes up to ten of a connection before it looks at anything else
 // (lib/unixctl.c of OVS 3.5), and nothing else meanwhile is one command a turn of its main loop.
 const window = 32
@@ -95,8 +103,14 @@ func (c *Conn) CallEach(ctx context.Context, command string, args [][]string, re
 	return errors.Join(errs...)
 }
 
-// each sends one request a list of arguments, and then takes the answers, which come in the same order.
 func (c *Conn) each(ctx context.Context, command string, args [][]string, answered func(result string, refused error) error) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return c.exchange(ctx, command, args, answered)
+}
+
+// exchange sends one request a list of arguments, and then takes the answers, which come in the same order.
+func (c *Conn) exchange(ctx context.Context, command string, args [][]string, answered func(result string, refused error) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) })
