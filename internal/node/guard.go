@@ -24,6 +24,10 @@ const (
 	askWait = time.Second
 	// guardTick is how often the guard looks round.
 	guardTick = time.Second
+	// claimantsAnIP is how many machines are remembered that claim one address: a conflict is told of one of them.
+	claimantsAnIP = 16
+	// askedFor is how long an answer of the API server about an address stands for further claims to it; its watch tells what changes.
+	askedFor = time.Second
 	// probesATick bounds what is asked of the link while this node cannot be sure of what it holds.
 	probesATick = 100
 	// unsureFor is how long a node that was cut off from all others is not sure: the API server's news come over connections that were cut off as
@@ -50,7 +54,8 @@ type guard struct {
 	adopted   bool                // what is held is what a former process left, and the cluster is not known yet
 	shared    map[netip.Addr]bool // another node says that it holds it, too
 	asking    bool
-	waiting   []listen.Claim // for the answer
+	waiting   []listen.Claim           // for the answer
+	asked     map[netip.Addr]time.Time // when the API server last said that an address is this node's
 	contested map[claimant]*contest
 	defended  map[netip.Addr]time.Time // last, of those that were contested
 	yielded   map[world.Claim]bool     // for lack of the API server
@@ -62,7 +67,7 @@ type guard struct {
 func newGuard(self string, do func(Change), log *slog.Logger) *guard {
 	return &guard{
 		self: self, do: do, log: log, held: map[netip.Addr]string{}, how: map[netip.Addr]plan.Announcement{}, contested: map[claimant]*contest{}, defended: map[netip.Addr]time.Time{},
-		yielded: map[world.Claim]bool{},
+		yielded: map[world.Claim]bool{}, asked: map[netip.Addr]time.Time{},
 	}
 }
 
@@ -75,10 +80,23 @@ func (g *guard) run(ctx context.Context, claims <-chan listen.Claim) {
 		case <-ctx.Done():
 			return
 		case c := <-claims:
-			g.do(func(w *world.World) []world.Touch { return g.heard(ctx, w, c) })
+			g.inTurn(ctx, func(w *world.World) []world.Touch { return g.heard(ctx, w, c) })
 		case <-tick.C:
-			g.do(func(w *world.World) []world.Touch { return g.look(ctx, w) })
+			g.inTurn(ctx, func(w *world.World) []world.Touch { return g.look(ctx, w) })
 		}
+	}
+}
+
+// inTurn does one thing after the other: what others send never fills the loop's queue.
+func (g *guard) inTurn(ctx context.Context, change Change) {
+	done := make(chan struct{})
+	g.do(func(w *world.World) []world.Touch {
+		defer close(done)
+		return change(w)
+	})
+	select {
+	case <-done:
+	case <-ctx.Done():
 	}
 }
 
@@ -110,6 +128,7 @@ func (g *guard) holds(s *plan.State) (own map[netip.Addr]string, devices []strin
 	gone := func(ip netip.Addr) bool { _, held := g.held[ip]; return !held }
 	maps.DeleteFunc(g.contested, func(c claimant, _ *contest) bool { return gone(c.ip) })
 	maps.DeleteFunc(g.defended, func(ip netip.Addr, _ time.Time) bool { return gone(ip) })
+	maps.DeleteFunc(g.asked, func(ip netip.Addr, _ time.Time) bool { return gone(ip) })
 	g.left(egressip.PassedOn(s))
 	return own, devices
 }
@@ -136,11 +155,31 @@ func (g *guard) heard(ctx context.Context, w *world.World, c listen.Claim) []wor
 	if g.mustYield(w, name, c) {
 		return g.yield(w, c)
 	}
-	if g.waiting = append(g.waiting, c); !g.asking {
+	if time.Since(g.asked[c.IP]) < askedFor {
+		return g.contend(w, c) // asked a moment ago, about another claim
+	}
+	g.wait(c)
+	if !g.asking {
 		g.asking = true
 		go g.inquire(ctx, name, mayBeOurs(w, c))
 	}
 	return nil
+}
+
+// wait keeps a claim until the API server has answered, unless enough others to the same address are kept.
+func (g *guard) wait(c listen.Claim) {
+	same := 0
+	for _, x := range g.waiting {
+		if x == c {
+			return
+		}
+		if x.IP == c.IP {
+			same++
+		}
+	}
+	if same < claimantsAnIP {
+		g.waiting = append(g.waiting, c)
+	}
 }
 
 // mustYield says whether there is nothing to ask: Kubernetes names another node, or is out of reach; or this node was, and another one says that it has the
@@ -189,6 +228,7 @@ func (g *guard) answered(w *world.World, err error) []world.Touch {
 		case err != nil || !named(w, g.self, name, c.IP):
 			touched = append(touched, g.yield(w, c)...)
 		default:
+			g.asked[c.IP] = time.Now()
 			touched = append(touched, g.contend(w, c)...)
 		}
 	}

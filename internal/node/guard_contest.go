@@ -51,6 +51,10 @@ func (g *guard) conflicts() []Conflict {
 func (g *guard) contend(w *world.World, c listen.Claim) []world.Touch {
 	now, who := time.Now(), claimant{c.IP, c.MAC}
 	x := g.contested[who]
+	if x == nil && g.isFull(c) && nodeAt(w, c.MAC) == "" {
+		g.stand(c.IP, &contest{last: now}, now)
+		return nil
+	}
 	if x == nil {
 		x = &contest{node: nodeAt(w, c.MAC), ours: mayBeOurs(w, c), first: now}
 		g.contested[who] = x
@@ -59,6 +63,17 @@ func (g *guard) contend(w *world.World, c listen.Claim) []world.Touch {
 	x.last = now
 	g.stand(c.IP, x, now)
 	return nil
+}
+
+// isFull says whether enough machines are remembered that claim an address.
+func (g *guard) isFull(c listen.Claim) bool {
+	same := 0
+	for who := range g.contested {
+		if who.ip == c.IP {
+			same++
+		}
+	}
+	return same >= claimantsAnIP
 }
 
 // stand announces the address again, not more often than is fair, and asks who else has it; towards a node of the cluster, once after the last claim.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -121,7 +122,7 @@ func (x *watched) probes(a plan.Announcement) {
 
 func (x *watched) asks(context.Context, string) (e *world.EgressIP, err error) {
 	x.inLoop(func(w *world.World) {
-		x.asked++
+		x.around.asked++
 		if x.answer == nil && x.brings != nil {
 			x.brings(w)
 		}
@@ -506,5 +507,38 @@ func TestGuardWasCutOff(t *testing.T) {
 		if _, yielded := x.yieldsTo(); yielded || x.answers() {
 			t.Errorf("after the API server has told: still gives way %t, answers %t", yielded, x.answers())
 		}
+	})
+}
+
+// TestGuardFlood: 100,000 machines that claim an address are one conflict: few are remembered, the API server is hardly asked, and another node that claims the address
+// is still known for one.
+func TestGuardFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := startGuard(t)
+		for i := range 100_000 {
+			x.ear.Say(listen.Claim{IP: x.ip, MAC: net.HardwareAddr{2, 9, byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}.String()})
+			if i%100 == 0 {
+				time.Sleep(time.Millisecond) // 100,000 a second
+			}
+		}
+		time.Sleep(time.Second)
+		x.inLoop(func(*world.World) {
+			if n := len(x.contested); n == 0 || n > claimantsAnIP {
+				t.Errorf("%d claimants are remembered", n)
+			}
+			if len(x.waiting) > claimantsAnIP || x.around.asked > 5 {
+				t.Errorf("%d claims wait; the API server was asked %d times in two seconds", len(x.waiting), x.around.asked)
+			}
+			if c := x.conflicts(); len(c) != 1 || c[0].IP != x.ip {
+				t.Errorf("conflicts are %v", c)
+			}
+		})
+		x.ear.Say(listen.Claim{IP: x.ip, MAC: successor})
+		time.Sleep(time.Second)
+		x.inLoop(func(*world.World) {
+			if x.contested[claimant{x.ip, successor}] == nil {
+				t.Error("the claim of a node is lost among the others")
+			}
+		})
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -34,10 +35,47 @@ type Ear interface {
 // backlog is enough for one announcement of each of a thousand addresses.
 const backlog = 1024
 
+// Of the claims to one address so many are passed on at once, and then one in each pause: who floods is a conflict like any other, and is not to
+// hide those about other addresses.
+const (
+	burst = 16
+	pause = 100 * time.Millisecond
+)
+
 // ears is what every Ear has.
 type ears struct {
 	own    atomic.Pointer[map[netip.Addr]string]
 	claims chan Claim
+
+	mu     sync.Mutex
+	spoken map[netip.Addr]time.Time // when the claims passed on will have had their pauses; for watched addresses
+}
+
+func newEars() *ears {
+	return &ears{claims: make(chan Claim, backlog), spoken: map[netip.Addr]time.Time{}}
+}
+
+// watch replaces what is watched.
+func (e *ears) watch(own map[netip.Addr]string) {
+	e.own.Store(&own)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.spoken, func(ip netip.Addr, _ time.Time) bool { _, watched := own[ip]; return !watched })
+}
+
+// mayPass says whether one more claim to an address may be passed on now.
+func (e *ears) mayPass(ip netip.Addr, now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	until := e.spoken[ip]
+	if until.Before(now) {
+		until = now
+	}
+	if until.Sub(now) >= burst*pause {
+		return false
+	}
+	e.spoken[ip] = until.Add(pause)
+	return true
 }
 
 // Claims are what was heard.
@@ -49,7 +87,7 @@ func (e *ears) hear(c Claim) {
 	if own == nil {
 		return
 	}
-	if mac, watched := (*own)[c.IP]; !watched || mac == c.MAC {
+	if mac, watched := (*own)[c.IP]; !watched || mac == c.MAC || !e.mayPass(c.IP, time.Now()) {
 		return
 	}
 	select {
@@ -60,7 +98,7 @@ func (e *ears) hear(c Claim) {
 
 // Link is the Ear on devices of this network namespace.
 type Link struct {
-	ears
+	*ears
 	ctx     context.Context
 	instead map[string]string
 	log     *slog.Logger
@@ -72,12 +110,12 @@ type Link struct {
 // New listens until ctx is done; devices that are not there are waited for. instead names, for a device, the one whose frames are to be heard in its
 // place: a bridge hands those of its ports to nobody.
 func New(ctx context.Context, instead map[string]string, log *slog.Logger) *Link {
-	return &Link{ears: ears{claims: make(chan Claim, backlog)}, ctx: ctx, instead: instead, log: log, open: map[string]context.CancelFunc{}}
+	return &Link{ears: newEars(), ctx: ctx, instead: instead, log: log, open: map[string]context.CancelFunc{}}
 }
 
 // Watch replaces what is watched.
 func (l *Link) Watch(own map[netip.Addr]string, devices []string) {
-	l.own.Store(&own)
+	l.watch(own)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for dev, stop := range l.open {

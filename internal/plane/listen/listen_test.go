@@ -80,6 +80,32 @@ func TestWatchedOnly(t *testing.T) {
 	}
 }
 
+// TestFlood: of 100,000 claims to one address by as many machines some are passed on, and one to another address is, too.
+func TestFlood(t *testing.T) {
+	f := NewFake()
+	flooded, other := netip.MustParseAddr("172.18.0.50"), netip.MustParseAddr("172.18.0.51")
+	f.Watch(map[netip.Addr]string{flooded: "02:00:00:00:00:01", other: "02:00:00:00:00:01"}, nil)
+	start := time.Now()
+	for i := range 100_000 {
+		f.Say(Claim{flooded, net.HardwareAddr{2, 9, byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}.String()})
+	}
+	f.Say(Claim{other, "02:00:00:00:00:09"})
+	most := burst + int(time.Since(start)/pause) + 1
+	if n := len(f.Claims()); n < 2 || n > most+1 {
+		t.Errorf("%d claims are passed on, want %d at most", n, most+1)
+	}
+	var last Claim
+	for len(f.Claims()) > 0 {
+		last = <-f.Claims()
+	}
+	if last.IP != other {
+		t.Error("the claim to another address is lost")
+	}
+	if f.Watch(nil, nil); len(f.spoken) > 0 {
+		t.Errorf("%d addresses are remembered that nobody watches", len(f.spoken))
+	}
+}
+
 // TestLink: what comes in from the link is heard, and what the host sends itself is not; after the device was made anew it is heard again.
 func TestLink(t *testing.T) {
 	planetest.OwnNetns(t)
