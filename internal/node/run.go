@@ -2,18 +2,13 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/cenkalti/backoff/v4"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/egret-net/egret/internal/cni"
 	"github.com/egret-net/egret/internal/compile"
@@ -71,14 +66,13 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	forget := func() error { return afterBoot(ctx, o, t, log) }
-	if err := backoff.RetryNotify(forget, backoff.WithContext(backoff.NewConstantBackOff(time.Second), ctx), func(err error, _ time.Duration) {
-		log.Warn("could not forget what was held before the boot; trying again", "error", err) // OVN's database may start after the agent
-	}); err != nil {
-		return fmt.Errorf("forget what was held before the boot: %w", err)
+	b := boot{
+		marker: o.BootMarker, log: log, pause: time.Second,
+		bringUp: func(ctx context.Context, closed bool) error { return bringUp(ctx, o, t, closed) },
+		empty:   func(ctx context.Context) error { return empty(ctx, o, t, log) },
 	}
-	if err := bringUp(ctx, o, t); err != nil {
-		return fmt.Errorf("bring up the gateway bridge: %w", err)
+	if err := b.run(ctx); err != nil {
+		return err
 	}
 	a := newAgent(o.Node, &o.Config, log)
 	if err := a.connect(o, t); err != nil {
@@ -175,37 +169,9 @@ func hostSources(o Options) map[string]conntrack.Own {
 	return map[string]conntrack.Own{plan.HostKernel: own}
 }
 
-// afterBoot empties the logical network when the agent first starts after a boot. The databases are on disk and still say what this node held
-// before; its egress IPs may be on other nodes by now, and must not be answered for on two: the uplink is brought up when ovn-controller has let go of them.
-// There are no pods to disturb.
-func afterBoot(ctx context.Context, o Options, t *targets, log *slog.Logger) error {
-	if _, err := os.Stat(o.BootMarker); err == nil {
-		return nil
-	}
-	log.Info("first start since the boot: the logical network is made anew")
-	if err := os.Remove(filepath.Join(o.CNIConfDir, cni.ConflistName)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err // the kubelet would say Ready before pods can be attached
-	}
-	if err := t.nb.Grow(ctx, plan.New()); !plane.OnlyRefusals(err) && !plane.OnlyUnconfirmed(err) {
-		return err
-	}
-	confirmed := func(context.Context) (bool, error) { return t.nb.Confirmed(), nil }
-	if wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, emptied, true, confirmed) != nil {
-		log.Warn("ovn-controller has not confirmed that it holds nothing of before the boot: is ovn-northd running, and ovn-controller?", "waited", emptied)
-	}
-	if err := os.MkdirAll(filepath.Dir(o.BootMarker), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(o.BootMarker, nil, 0o600)
-}
-
-// emptied is how long ovn-controller may take, which starts at the same time as the agent. A node without it has no use for its uplink, but for people
-// who come to see why.
-const emptied = 30 * time.Second
-
 // bringUp makes the gateway bridge of the uplink, with the flows that follow from this host's own facts: nothing in it needs the API server,
-// which may be behind that very bridge.
-func bringUp(ctx context.Context, o Options, t *targets) error {
+// which may be behind that very bridge. Closed, nothing passes that comes from OVN.
+func bringUp(ctx context.Context, o Options, t *targets, closed bool) error {
 	datapath := "system"
 	if o.Config.UserspaceOVS {
 		datapath = "netdev"
@@ -219,10 +185,10 @@ func bringUp(ctx context.Context, o Options, t *targets) error {
 		}
 	}
 	uplink := ovs.Uplink{Bridge: o.Config.Bridge, Device: o.Config.UplinkInterface, DatapathType: datapath}
-	return t.ovs.MoveUplink(ctx, uplink, func(ctx context.Context) error { return baseFlows(ctx, o, t) })
+	return t.ovs.MoveUplink(ctx, uplink, func(ctx context.Context) error { return baseFlows(ctx, o, t, closed) })
 }
 
-func baseFlows(ctx context.Context, o Options, t *targets) error {
+func baseFlows(ctx context.Context, o Options, t *targets, closed bool) error {
 	h, err := route.ReadHost(ctx)
 	if err != nil {
 		return err
@@ -234,6 +200,10 @@ func baseFlows(ctx context.Context, o Options, t *targets) error {
 	w := world.New(o.Node, &o.Config)
 	w.SetHost(facts)
 	base := compile.Full(w, all.Features())
+	if closed {
+		shut(base)
+		t.flow.Forget() // ovs-vswitchd may have started anew meanwhile
+	}
 	for _, p := range []plane.Plane{t.nft, t.flow} {
 		if err := p.Grow(ctx, base); err != nil {
 			return err

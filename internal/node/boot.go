@@ -1,0 +1,91 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/egret-net/egret/internal/cni"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+// boot gives the host its network, and then the logical network. When the agent first starts after a boot, OVN's databases still say what this
+// node held before; its egress IPs may be on other nodes by now. Until they are emptied the bridge takes nothing from OVN; the host's own traffic does not
+// depend on that.
+type boot struct {
+	marker  string // a file that a boot removes
+	log     *slog.Logger
+	pause   time.Duration // between two tries
+	bringUp func(ctx context.Context, closed bool) error
+	empty   func(context.Context) error
+}
+
+func (b boot) run(ctx context.Context) error {
+	_, err := os.Stat(b.marker)
+	first := err != nil
+	if err := b.bringUp(ctx, first); err != nil {
+		return fmt.Errorf("bring up the gateway bridge: %w", err)
+	}
+	if !first {
+		return nil
+	}
+	for err := b.begin(ctx); err != nil; err = b.begin(ctx) {
+		b.log.Warn("could not forget what was held before the boot, so that pods have no network; trying again", "error", err)
+		select {
+		case <-time.After(b.pause):
+		case <-ctx.Done():
+			return fmt.Errorf("forget what was held before the boot: %w", err)
+		}
+		if err := b.bringUp(ctx, true); err != nil {
+			b.log.Warn("could not keep the host's network up; trying again", "error", err)
+		}
+	}
+	return nil
+}
+
+// begin empties the logical network, and notes that it has.
+func (b boot) begin(ctx context.Context) error {
+	b.log.Info("first start since the boot: the logical network is made anew")
+	if err := b.empty(ctx); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(b.marker), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(b.marker, nil, 0o600)
+}
+
+// empty empties the logical network; there are no pods to disturb. It returns when ovn-controller has let go of what was there.
+func empty(ctx context.Context, o Options, t *targets, log *slog.Logger) error {
+	if err := os.Remove(filepath.Join(o.CNIConfDir, cni.ConflistName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err // the kubelet would say Ready before pods can be attached
+	}
+	if err := t.nb.Grow(ctx, plan.New()); !plane.OnlyRefusals(err) && !plane.OnlyUnconfirmed(err) {
+		return err
+	}
+	confirmed := func(context.Context) (bool, error) { return t.nb.Confirmed(), nil }
+	if wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, emptied, true, confirmed) != nil {
+		log.Warn("ovn-controller has not confirmed that it holds nothing of before the boot: is ovn-northd running, and ovn-controller?", "waited", emptied)
+	}
+	return nil
+}
+
+// emptied is how long ovn-controller may take, which starts at the same time as the agent.
+const emptied = 30 * time.Second
+
+// shut takes the flows from s that let in what comes from OVN: the bridges are secure, and what no flow allows does not pass.
+func shut(s *plan.State) {
+	for f := range s.Flows.Rows() {
+		if strings.Contains(f.Match, "in_port="+plan.PatchPort) {
+			delete(s.Flows, f)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// TestBootWithoutDatabase: while the logical network cannot be emptied, the host has its network all the same, again and again, and the bridge takes nothing from
+// OVN. The next start of the agent finds all done.
+func TestBootWithoutDatabase(t *testing.T) {
+	var did []string
+	broken := 2
+	b := boot{
+		marker: filepath.Join(t.TempDir(), "run", "booted"), log: slog.New(slog.DiscardHandler), pause: time.Millisecond,
+		bringUp: func(_ context.Context, closed bool) error {
+			did = append(did, map[bool]string{true: "closed", false: "open"}[closed])
+			return nil
+		},
+		empty: func(context.Context) error {
+			did = append(did, "empty")
+			if broken--; broken >= 0 {
+				return errors.New("no space left on device")
+			}
+			return nil
+		},
+	}
+	for range 2 {
+		if err := b.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"closed", "empty", "closed", "empty", "closed", "empty", "open"}; !slices.Equal(did, want) {
+		t.Errorf("did %v, want %v", did, want)
+	}
+}
+
+// TestShut: nothing from OVN's patch port passes a bridge that is shut, by any table, and the host's own traffic does.
+func TestShut(t *testing.T) {
+	for _, mode := range []world.GatewayMode{world.SharedGateway, world.LocalGateway} {
+		w := world.New("n1", compiletest.Config(mode))
+		w.SetHost(compiletest.Host("n1"))
+		s := compile.Full(w, all.Features())
+		before := len(s.Flows)
+		shut(s)
+		host := 0
+		for f := range s.Flows.Rows() {
+			switch {
+			case f.Table == 0 && !strings.Contains(f.Match, "in_port="), strings.Contains(f.Match, "in_port="+plan.PatchPort):
+				t.Errorf("%s: packets from OVN meet %s", mode, f)
+			case f.Table == 0 && strings.Contains(f.Match, "in_port=LOCAL"):
+				host++
+			}
+		}
+		if host == 0 || len(s.Flows) == before {
+			t.Errorf("%s: %d of %d flows are left, %d of them the host's", mode, len(s.Flows), before, host)
+		}
+	}
+}
