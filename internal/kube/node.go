@@ -21,7 +21,7 @@ func Node(o *corev1.Node) *world.Node {
 	n := &world.Node{
 		Name: o.Name, UID: string(o.UID), Labels: o.Labels, Ready: ready(o),
 		BootID: o.Status.NodeInfo.BootID, Deleting: o.DeletionTimestamp != nil, Version: o.ResourceVersion,
-		AllocationProblem: o.Annotations[v1.AnnotationAllocationProblem],
+		AllocationProblem: o.Annotations[v1.AnnotationAllocationProblem], InternalIPs: internal(o),
 	}
 	for _, r := range nodeReaders {
 		text, there := o.Annotations[r.annotation]
@@ -33,7 +33,7 @@ func Node(o *corev1.Node) *world.Node {
 		}
 	}
 	if len(n.HostAddrs) == 0 {
-		n.HostAddrs = internal(o)
+		n.HostAddrs = n.InternalIPs
 	}
 	return n
 }

@@ -25,14 +25,13 @@ func hostFacts(h route.Host, c *world.Config) *world.Host {
 		}
 		ip := a.Prefix.Addr()
 		out.Addrs = append(out.Addrs, ip)
-		if _, have := world.FamilyOf(ip).Of(out.Primary); gateway(a.Dev) && !have {
-			out.Primary = append(out.Primary, a.Prefix)
+		if gateway(a.Dev) {
+			out.Uplink = append(out.Uplink, a.Prefix)
 		}
 	}
-	if len(out.Primary) == 0 {
+	if out.Primary = preferred(h, gateway); len(out.Primary) == 0 {
 		return nil
 	}
-	slices.SortFunc(out.Primary, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
 	slices.SortFunc(out.Addrs, netip.Addr.Compare)
 	for _, v6 := range []bool{false, true} {
 		if r, ok := h.Default(v6); ok && gateway(r.Dev) && r.Via.IsValid() && r.Via.Is6() == v6 {

@@ -17,6 +17,8 @@ type Node struct {
 	Subnets []netip.Prefix
 	// Primary are the node's addresses on its primary network, with its length (k8s.ovn.org/node-primary-ifaddr).
 	Primary []netip.Prefix
+	// InternalIPs are the node's addresses as its kubelet tells them (status.addresses), in its order.
+	InternalIPs []netip.Addr
 	// HostAddrs are all addresses of the host, egress IPs left out (k8s.ovn.org/host-cidrs).
 	HostAddrs []netip.Addr
 	// CIDRs are the same, with the length of their subnets where egress IPs can be.
@@ -141,8 +143,11 @@ func (a *Attachment) LSP() string { return a.Namespace + "_" + a.Name }
 type Host struct {
 	// UplinkMAC is the hardware address that host and gateway router share.
 	UplinkMAC string
-	// Primary are the addresses of the gateway bridge, one a family.
+	// Primary are the addresses of the gateway bridge that are the node's own, one a family: of what is read from a host, those that the kernel
+	// prefers; in a world, the kubelet's where they are on the bridge.
 	Primary []netip.Prefix
+	// Uplink are all addresses of the gateway bridge, virtual ones (VRRP) and those that are going away among them.
+	Uplink []netip.Prefix
 	// Addrs are all global addresses of the host, but the management port's and egress IPs.
 	Addrs []netip.Addr
 	// Gateways are the next hops of the default routes, one a family.

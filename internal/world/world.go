@@ -13,7 +13,8 @@ type World struct {
 	Self   string // this node's name; "" in the controller
 	Config *Config
 
-	host        *Host
+	found       *Host // as it was read
+	host        *Host // with the addresses that are the node's own
 	nodes       map[string]*Node
 	namespaces  map[string]*Namespace
 	pods        map[string]*Pod
@@ -54,11 +55,8 @@ func (w *World) Host() *Host {
 
 // SetHost replaces the host's facts.
 func (w *World) SetHost(h *Host) []Touch {
-	if w.host != nil && w.host.equal(h) {
-		return nil
-	}
-	w.host = h
-	return []Touch{{KindHost, ""}}
+	w.found = h
+	return w.settleHost()
 }
 
 func (h *Host) equal(o *Host) bool {
@@ -89,13 +87,17 @@ func (w *World) Node(name string) *Node {
 func (w *World) SetNode(n *Node) []Touch {
 	old := w.nodes[n.Name]
 	w.nodes[n.Name] = n
+	var host []Touch
+	if n.Name == w.Self {
+		host = w.settleHost()
+	}
 	if old == nil {
-		return append(append(w.touchHolder(n.Name), w.relocate(n.Name, nil, n)...), Touch{KindNode, n.Name}, Touch{KindNodes, ""})
+		return slices.Concat(host, w.touchHolder(n.Name), w.relocate(n.Name, nil, n), []Touch{{KindNode, n.Name}, {KindNodes, ""}})
 	}
 	if old.same(n) {
-		return nil
+		return host
 	}
-	return append(append(w.touchHolder(n.Name), w.relocate(n.Name, old, n)...), Touch{KindNode, n.Name})
+	return slices.Concat(host, w.touchHolder(n.Name), w.relocate(n.Name, old, n), []Touch{{KindNode, n.Name}})
 }
 
 // DelNode removes a node.

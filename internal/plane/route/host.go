@@ -50,6 +50,11 @@ type Address struct {
 	Tentative  bool // duplicate address detection has not ended well, or not yet
 	Ours       bool // carries AddrProtocol
 	Local      bool // its scope is its link, its site or this host, not the universe (ip-address(8))
+	// Secondary: of IPv4, another address of its link and subnet is older, and the kernel picks that (IFA_F_SECONDARY). Of IPv6 it is temporary
+	// (RFC 8981), which the kernel says by the same bit.
+	Secondary bool
+	// Rank is its place among the kernel's addresses of its family and link, from the one that was configured first.
+	Rank int
 }
 
 // Route is a unicast route. Of a route with several nexthops there is one for each.
@@ -172,11 +177,19 @@ func hostLinks(links []netlink.Link, name map[int]string) []Link {
 
 func hostAddrs(addrs []netlink.Addr, name map[int]string) []Address {
 	var all []Address
-	for _, a := range addrs {
-		if p, ok := fromIPNet(a.IPNet); ok {
-			tentative := a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) != 0
-			all = append(all, Address{name[a.LinkIndex], p, deprecated(a), tentative, a.Protocol == AddrProtocol, a.Scope != unix.RT_SCOPE_UNIVERSE})
+	for i, a := range addrs {
+		p, ok := fromIPNet(a.IPNet)
+		if !ok {
+			continue
 		}
+		rank := i
+		if p.Addr().Is6() {
+			rank = len(addrs) - i // the kernel puts an IPv6 address before those of its scope (ipv6_link_dev_addr, Linux 2.6.13 and later)
+		}
+		all = append(all, Address{
+			Dev: name[a.LinkIndex], Prefix: p, Deprecated: deprecated(a), Tentative: a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) != 0,
+			Ours: a.Protocol == AddrProtocol, Local: a.Scope != unix.RT_SCOPE_UNIVERSE, Secondary: a.Flags&unix.IFA_F_SECONDARY != 0, Rank: rank,
+		})
 	}
 	slices.SortFunc(all, func(a, b Address) int {
 		return cmp.Or(cmp.Compare(a.Dev, b.Dev), a.Prefix.Addr().Compare(b.Prefix.Addr()), cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()))

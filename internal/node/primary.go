@@ -1,0 +1,47 @@
+package node
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/plane/route"
+)
+
+// preferred are the addresses of the uplink, one a family, that are the node's own as far as the kernel can tell: the source of the default route,
+// else the oldest. A deprecated or a temporary one never is, and a virtual one (VRRP), which is alone in its subnet or younger than the others,
+// only where there is no other. What the kubelet says, where it is known, goes before this (package world).
+func preferred(h route.Host, gateway func(dev string) bool) []netip.Prefix {
+	var out []netip.Prefix
+	for _, v6 := range []bool{false, true} {
+		candidates := slices.DeleteFunc(slices.Clone(h.Addrs), func(a route.Address) bool {
+			temporary := v6 && a.Secondary
+			return a.Prefix.Addr().Is6() != v6 || !gateway(a.Dev) || !countsAsHost(a) || a.Deprecated || temporary
+		})
+		if len(candidates) > 0 {
+			out = append(out, slices.MinFunc(candidates, preference(h, v6)).Prefix)
+		}
+	}
+	return out
+}
+
+// preference orders addresses of one family as the kernel does when it picks a source for the default route: that which the route names, then
+// those of the gateway's subnet, then by age (fib_info_update_nhc_saddr, Linux).
+func preference(h route.Host, v6 bool) func(a, b route.Address) int {
+	byDefault, _ := h.Default(v6)
+	last := func(is bool) int {
+		if is {
+			return 1
+		}
+		return 0
+	}
+	return func(a, b route.Address) int {
+		return cmp.Or(
+			last(a.Prefix.Addr() != byDefault.Src)-last(b.Prefix.Addr() != byDefault.Src),
+			last(a.Secondary)-last(b.Secondary),
+			last(a.Prefix.IsSingleIP())-last(b.Prefix.IsSingleIP()),
+			last(!a.Prefix.Masked().Contains(byDefault.Via))-last(!b.Prefix.Masked().Contains(byDefault.Via)),
+			cmp.Compare(a.Rank, b.Rank), a.Prefix.Addr().Compare(b.Prefix.Addr()),
+		)
+	}
+}

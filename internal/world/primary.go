@@ -1,0 +1,41 @@
+package world
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// settleHost makes the host's primary addresses those by which the kubelet made this node known, where the gateway bridge has them. A virtual
+// address (VRRP) that comes or goes, or that was there first, changes nothing then.
+func (w *World) settleHost() []Touch {
+	if w.found == nil {
+		return nil
+	}
+	h := *w.found
+	if n := w.nodes[w.Self]; n != nil {
+		h.Primary = ownAddrs(h.Primary, h.Uplink, n.InternalIPs)
+	}
+	if w.host != nil && w.host.equal(&h) {
+		return nil
+	}
+	w.host = &h
+	return []Touch{{KindHost, ""}}
+}
+
+// ownAddrs are preferred, one a family, with what the kubelet tells in place of what the bridge has.
+func ownAddrs(preferred, uplink []netip.Prefix, told []netip.Addr) []netip.Prefix {
+	var out []netip.Prefix
+	for _, f := range [...]Family{V4, V6} {
+		own, is := f.Of(preferred)
+		for _, ip := range f.OfAddrs(told) {
+			if i := slices.IndexFunc(uplink, func(p netip.Prefix) bool { return p.Addr() == ip }); i >= 0 {
+				own, is = uplink[i], true
+				break
+			}
+		}
+		if is {
+			out = append(out, own)
+		}
+	}
+	return out
+}
