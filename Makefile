@@ -119,8 +119,14 @@ image: root-folder product ## bin/egret-image.tar: the container image that depl
 test-manifests: build image ## deploy/ and deploy/cluster installed with kubectl on a cluster of its own
 	EGRET_MANIFESTS=1 go test -trimpath -count=1 -timeout 30m -v ./test/manifests
 
+# docs/chaos.md says what is done and what is judged.
+.PHONY: chaos
+chaos: build ## disturb a cluster by a seeded schedule for 30 minutes and judge every packet; CHAOS='-for 3m -seed 7 -gateway-mode local' chooses
+	go run -trimpath ./test/chaos $(CHAOS)
+
 .PHONY: test-all
-test-all: test test-manifests test-kernel ## the tests of manifests, of the control plane and of other kernels too, and more runs of the property tests
+test-all: test test-manifests test-kernel ## the tests of manifests, of the control plane and of other kernels too, chaos, and more runs of the property tests
+	$(MAKE) --no-print-directory chaos CHAOS='-for 3m $(CHAOS)'
 	go test -C sandbox/controlplane -trimpath -vet=off ./...
 	go test -trimpath -count=1 ./internal/compile ./internal/feature/egressip -rapid.checks=5000
 

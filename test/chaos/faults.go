@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/egret-net/egret/internal/sandbox"
+)
+
+// Scripts of a node. OVN's databases go onto a small file system of their own before it is filled: never the
+// machine's disk.
+const (
+	fillDisk = `set -e
+cp -a /var/lib/ovn /run/ovn-copy
+mount -t tmpfs -o size=24m tmpfs /var/lib/ovn
+cp -a /run/ovn-copy/. /var/lib/ovn
+rm -r /run/ovn-copy`
+	useUp     = `dd if=/dev/zero of=/var/lib/ovn/filler bs=4k 2>/dev/null; test "$(df --output=avail /var/lib/ovn | tail -1)" -eq 0`
+	emptyDisk = `set -e
+rm -f /var/lib/ovn/filler
+cp -a /var/lib/ovn /run/ovn-copy
+umount -l /var/lib/ovn
+cp -a /run/ovn-copy/. /var/lib/ovn
+rm -r /run/ovn-copy`
+)
+
+// do makes a fault happen.
+func (r *run) do(ctx context.Context, f fault) error {
+	c := r.cluster
+	switch f.kind {
+	case kill:
+		return r.signal(ctx, f, syscall.SIGKILL)
+	case freeze:
+		return r.signal(ctx, f, syscall.SIGSTOP)
+	case power:
+		return c.PowerOff(f.node)
+	case cutAPI:
+		return c.Partition(ctx, f.node, sandbox.FromAPI)
+	case cutFabric:
+		return c.Partition(ctx, f.node, sandbox.FromFabric)
+	case cutBoth:
+		return c.Partition(ctx, f.node, sandbox.FromBoth)
+	case fullDisk:
+		if err := r.moveDatabases(ctx, f.node, fillDisk); err != nil {
+			return err
+		}
+		_, err := c.ExecIn(ctx, f.node, "sh", "-c", useUp)
+		return err
+	case noAPI:
+		return c.StopControlPlane(ctx)
+	case unlabel:
+		return c.patchNode(ctx, f.node, label(false))
+	case cordon:
+		return c.patchNode(ctx, f.node, `{"spec":{"unschedulable":true}}`)
+	case respec:
+		return r.respec(ctx, f.object, egressIPs[f.object].other)
+	case relabel:
+		return r.relabel(ctx, f.object)
+	case recreate:
+		return c.recreatePod(ctx, r.record.senders[f.object])
+	}
+	return fmt.Errorf("no way to %s", f.kind)
+}
+
+// undo ends a fault.
+func (r *run) undo(ctx context.Context, f fault) error {
+	c := r.cluster
+	switch f.kind {
+	case freeze:
+		return r.signal(ctx, f, syscall.SIGCONT)
+	case power:
+		return c.PowerOn(ctx, f.node)
+	case cutAPI, cutFabric, cutBoth:
+		return c.Heal(ctx, f.node)
+	case fullDisk:
+		return r.moveDatabases(ctx, f.node, emptyDisk)
+	case noAPI:
+		return c.StartControlPlane(ctx)
+	case unlabel:
+		return c.patchNode(ctx, f.node, label(true))
+	case cordon:
+		return c.patchNode(ctx, f.node, `{"spec":{"unschedulable":null}}`)
+	case respec:
+		return r.respec(ctx, f.object, egressIPs[f.object].usual)
+	case relabel:
+		return r.relabel(ctx, f.object)
+	}
+	return nil
+}
+
+// signal reaches the process also in the moment between its end and its next start.
+func (r *run) signal(ctx context.Context, f fault, s syscall.Signal) error {
+	return until(ctx, 10*time.Second, func() error { return r.cluster.SignalProcess(ctx, f.node, f.object, s) })
+}
+
+// moveDatabases runs a script on a node while its databases are down.
+func (r *run) moveDatabases(ctx context.Context, node, script string) error {
+	databases := []string{"ovsdb-nb", "ovsdb-sb"}
+	for _, d := range databases {
+		if err := r.cluster.StopProcess(ctx, node, d); err != nil {
+			return err
+		}
+	}
+	_, err := r.cluster.ExecIn(ctx, node, "sh", "-c", script)
+	for _, d := range databases {
+		err = errors.Join(err, r.cluster.StartProcess(ctx, node, d))
+	}
+	return err
+}
+
+// respec and relabel write down what is right from now on.
+
+func (r *run) respec(ctx context.Context, name string, n []int) error {
+	ips, asked := r.cluster.addresses(n), time.Now()
+	r.note(func() {
+		r.record.addresses[name] = append(r.record.addresses[name], change[addresses]{asked: asked, value: ips})
+	})
+	err := r.cluster.respec(ctx, name, ips)
+	r.note(func() { finish(r.record.addresses[name]) })
+	return err
+}
+
+func (r *run) relabel(ctx context.Context, pod string) error {
+	s, asked := r.record.senders[pod], time.Now()
+	group := otherOf[s.group.last()]
+	r.note(func() { s.group = append(s.group, change[string]{asked: asked, value: group}) })
+	err := r.cluster.labelPod(ctx, pod, group)
+	r.note(func() { finish(s.group) })
+	return err
+}
+
+// finish says that the last change has been made.
+func finish[T any](h history[T]) { h[len(h)-1].done = time.Now() }

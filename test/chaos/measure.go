@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/egret-net/egret/internal/sandbox"
+)
+
+// counting prints "number name" lines: what a node holds.
+const counting = `
+echo "$(ovsdb-client --format=csv --no-headings dump unix:/run/ovn/ovnnb_db.sock OVN_Northbound | wc -l) rows of the Northbound"
+for b in br-int breth0; do
+	echo "$(ovs-ofctl dump-aggregate "$b" | sed 's/.*flow_count=//') flows of $b"
+done
+for port in %d %d; do
+	curl -s --max-time 5 http://127.0.0.1:$port/metrics | awk -v port=$port '
+		$1 == "process_open_fds" { print $2, "fds of the program at port", port }
+		$1 == "go_goroutines" { print $2, "goroutines of the program at port", port }
+		$1 == "process_resident_memory_bytes" { print $2, "memory of the program at port", port }'
+done`
+
+// measure is what the nodes hold now, by name: rows and flows of all together, for an egress IP that moves takes its
+// own along; of the programs each by itself.
+func (c *cluster) measure(ctx context.Context) (map[string]float64, error) {
+	script := fmt.Sprintf(counting, sandbox.AgentMetricsPort, sandbox.ControllerMetricsPort)
+	all := map[string]float64{}
+	for _, n := range c.Nodes() {
+		out, err := c.ExecIn(ctx, n.Name, "bash", "-c", script)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(out)) {
+			var number float64
+			value, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if _, err := fmt.Sscan(value, &number); err != nil {
+				return nil, fmt.Errorf("%s: count %q: %w", n.Name, line, err)
+			}
+			if strings.Contains(name, "program") {
+				name += " on " + n.Name
+			}
+			all[name] += number
+		}
+	}
+	return all, nil
+}

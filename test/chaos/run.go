@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/egret-net/egret/test/traffic"
+)
+
+const (
+	round    = 45 * time.Second // in which faults begin
+	converge = 30 * time.Second // after the last fault of a round
+	asking   = 100 * time.Millisecond
+)
+
+// run is one run of the program.
+type run struct {
+	cluster *cluster
+	out     io.Writer
+	seen    *traffic.Capture
+	asked   *traffic.Asking
+	was     map[string]float64
+	mu      sync.Mutex // of record
+	record  *record
+	failed  []string // the verdict so far
+}
+
+// newRun returns when all pods send as they should.
+func newRun(ctx context.Context, c *cluster, out io.Writer) (*run, error) {
+	r := &run{cluster: c, out: out, record: newRecord(c)}
+	if err := r.listen(); err != nil {
+		return nil, err
+	}
+	if err := until(ctx, 2*time.Minute, func() error { return c.calm(ctx) }); err != nil {
+		return nil, err
+	}
+	for _, s := range r.record.senders {
+		if err := c.createPod(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	if err := until(ctx, 2*time.Minute, func() error { return r.calm(ctx) }); err != nil {
+		return nil, err
+	}
+	pause(ctx, 20*time.Second) // what a start leaves behind goes
+	var err error
+	r.was, err = c.measure(ctx)
+	return r, err
+}
+
+func newRecord(c *cluster) *record {
+	r := &record{senders: c.senders(), nodes: map[string]addresses{},
+		addresses: map[string]history[addresses]{}, holders: map[string]history[[]string]{}}
+	for _, n := range c.Nodes() {
+		r.nodes[n.Name] = n.IPs
+	}
+	for name, n := range egressIPs {
+		r.addresses[name] = history[addresses]{{value: c.addresses(n.usual)}}
+	}
+	return r
+}
+
+// listen captures packets and asks for addresses until the program ends.
+func (r *run) listen() (err error) {
+	outside := r.cluster.ExternalHosts()[0]
+	if _, err := traffic.Swallow(outside.Name); err != nil {
+		return err
+	}
+	if r.seen, err = traffic.Listen(r.cluster.Cluster); err != nil {
+		return err
+	}
+	r.asked, err = traffic.Ask(outside, r.everyAddress(), asking)
+	return err
+}
+
+// everyAddress that an EgressIP has or will have.
+func (r *run) everyAddress() []netip.Addr {
+	var out []netip.Addr
+	for _, n := range egressIPs {
+		for _, ip := range r.cluster.addresses(append(slices.Clone(n.usual), n.other...)) {
+			if !slices.Contains(out, ip) {
+				out = append(out, ip)
+			}
+		}
+	}
+	return out
+}
+
+func (r *run) say(format string, args ...any) {
+	fmt.Fprintf(r.out, clock(time.Now())+"  "+format+"\n", args...)
+}
+
+func (r *run) note(do func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	do()
+}
+
+// round has one schedule happen, waits for the cluster to converge and judges what was seen since the last.
+func (r *run) round(ctx context.Context, number int, random *rand.Rand) error {
+	r.say("round %d", number)
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { r.watch(watching) })
+	err := r.perform(ctx, schedule(random, r.stage(), round))
+	last := time.Now()
+	if err == nil {
+		if late := until(ctx, converge, func() error { return r.calm(ctx) }); late != nil {
+			r.fail("not within %s of the last fault: %v", converge, late)
+			err = until(ctx, 3*time.Minute, func() error { return r.calm(ctx) })
+		}
+	}
+	r.say("converged after %s", time.Since(last).Round(10*time.Millisecond))
+	stop()
+	watch.Wait()
+	r.judge()
+	return err
+}
+
+func (r *run) stage() stage {
+	s := stage{egressIPs: slices.Sorted(maps.Keys(egressIPs)), controllers: 2}
+	for _, n := range r.cluster.Nodes() {
+		s.nodes = append(s.nodes, n.Name)
+	}
+	for _, p := range slices.Sorted(maps.Keys(r.record.senders)) {
+		if r.record.senders[p].group[0].value != "" {
+			s.pods = append(s.pods, p)
+		}
+	}
+	return s
+}
+
+// perform does and undoes faults at their times; all are undone, whatever fails.
+func (r *run) perform(ctx context.Context, all []fault) error {
+	begin := time.Now()
+	errs := make([]error, len(all))
+	var tasks sync.WaitGroup
+	for i, f := range all {
+		tasks.Go(func() {
+			pause(ctx, time.Until(begin.Add(f.at)))
+			if ctx.Err() == nil {
+				errs[i] = r.one(ctx, f)
+			}
+		})
+	}
+	tasks.Wait()
+	return errors.Join(errs...)
+}
+
+func (r *run) one(ctx context.Context, f fault) error {
+	w := window{fault: f, begin: time.Now(), end: time.Now().Add(time.Hour)}
+	number := 0
+	r.note(func() { number, r.record.windows = len(r.record.windows), append(r.record.windows, w) })
+	err := r.do(ctx, f)
+	r.say("%s", f)
+	pause(ctx, time.Until(w.begin.Add(f.lasts)))
+	err = errors.Join(err, r.undo(context.WithoutCancel(ctx), f))
+	r.note(func() { r.record.windows[number].end = time.Now() })
+	if err != nil {
+		return fmt.Errorf("%s: %w", f, err)
+	}
+	return nil
+}
+
+// watch writes down which nodes hold what, until ctx ends. While the API server is away, nobody can say.
+func (r *run) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		for name := range egressIPs {
+			asked := time.Now()
+			if nodes, err := r.cluster.holders(ctx, name); err == nil {
+				r.note(func() { r.record.holders[name] = known(r.record.holders[name], asked, nodes) })
+			}
+		}
+		pause(ctx, 200*time.Millisecond)
+	}
+}
+
+// known adds what was read to a history.
+func known(h history[[]string], asked time.Time, nodes []string) history[[]string] {
+	if len(h) > 0 && slices.Equal(h[len(h)-1].value, nodes) {
+		return h
+	}
+	return append(h, change[[]string]{asked, time.Now(), nodes})
+}
+
+// calm is nil if the cluster is whole and every pod is seen at every address outside, with what is its source from now on.
+func (r *run) calm(ctx context.Context) error {
+	if err := r.cluster.calm(ctx); err != nil {
+		return err
+	}
+	count := map[traffic.Flow]int{}
+	for _, x := range r.seen.Since(time.Now().Add(-time.Second)) {
+		s := r.record.senders[x.Pod]
+		if s != nil && x.Kind == "new" && slices.Contains(r.record.last(s), x.Src) {
+			count[x.Flow()]++
+		}
+	}
+	for name, s := range r.record.senders {
+		for _, ip := range r.cluster.ExternalHosts()[0].IPs {
+			if n := count[traffic.Flow{Pod: name, Kind: "new", Dst: ip}]; n < 5 {
+				return fmt.Errorf("%d packets of pod %s on %s to %s with one of %v in the last second",
+					n, name, s.node, ip, r.record.last(s))
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run) fail(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	r.say("FAIL: %s", text)
+	r.failed = append(r.failed, text)
+}
+
+// judge looks at what was seen since it did last.
+func (r *run) judge() {
+	r.record.seen, r.record.answers = r.seen.Since(time.Time{}), r.asked.Since(time.Time{})
+	r.seen.Forget()
+	r.asked.Forget()
+	wrong, packets := r.record.wrong()
+	lost, missing, excused := r.record.lost()
+	twice, moving := r.record.twice(asking)
+	for _, found := range [][]string{wrong, lost, twice} {
+		for _, line := range found[:min(len(found), 20)] {
+			r.say("  %s", line)
+		}
+	}
+	r.say("%d packets: %d with a wrong source, %d lost by unaffected pods (%d by others), "+
+		"%d answers of two machines (%d while addresses moved)", len(r.record.seen), packets, missing, excused, len(twice), moving)
+	if packets+missing+len(twice) > 0 {
+		r.fail("%d packets with a wrong source, %d lost by unaffected pods, %d answers of two machines",
+			packets, missing, len(twice))
+	}
+	if err := r.seen.Complete(); err != nil {
+		r.fail("%v", err)
+	}
+}
+
+// end measures the nodes once more.
+func (r *run) end(ctx context.Context) error {
+	pause(ctx, handover)
+	now, err := r.cluster.measure(ctx)
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		r.say("  %s: %.0f, was %.0f", name, now[name], r.was[name])
+	}
+	for _, line := range grown(r.was, now) {
+		r.fail("%s", line)
+	}
+	return err
+}
+
+// pause sleeps, no longer than ctx.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/egret-net/egret/test/traffic"
+)
+
+const (
+	// handover is how long after a change in the API the former address is as right as the new one.
+	handover = 30 * time.Second
+	// aftermath is how long after its end a fault explains what is lost by those that it touched, and two answers.
+	aftermath = 15 * time.Second
+	// before a fault's beginning is logged it has begun.
+	before = 500 * time.Millisecond
+)
+
+// window is a time in which something happened.
+type window struct {
+	fault
+	begin, end time.Time
+}
+
+func (w window) overlaps(from, to time.Time) bool {
+	return !to.Before(w.begin.Add(-before)) && !from.After(w.end.Add(aftermath))
+}
+
+// change is a value from a time on: that in which it was asked for.
+type change[T any] struct {
+	asked, done time.Time
+	value       T
+}
+
+// history are the values that something had, in their order.
+type history[T any] []change[T]
+
+// at are the values that are right at a time: the last, and those that were replaced less than a hand-over ago.
+func (h history[T]) at(t time.Time) []T {
+	var out []T
+	for i, c := range h {
+		if c.asked.After(t) || i+1 < len(h) && !h[i+1].done.IsZero() && h[i+1].done.Add(handover).Before(t) {
+			continue
+		}
+		out = append(out, c.value)
+	}
+	return out
+}
+
+func (h history[T]) last() T { return h[len(h)-1].value }
+
+type addresses = []netip.Addr
+
+// sender is a pod that sends.
+type sender struct {
+	name, node string
+	// group names the EgressIP that serves it; "" is none, and the pod leaves with its node's address.
+	group history[string]
+}
+
+// record is all that was seen of a run.
+type record struct {
+	senders   map[string]*sender
+	nodes     map[string]addresses          // by node
+	addresses map[string]history[addresses] // by EgressIP
+	holders   map[string]history[[]string]  // nodes that status named, by EgressIP
+	windows   []window
+	seen      []traffic.Sighting
+	answers   []traffic.Answer
+}
+
+// right are the addresses that a pod may have at a time.
+func (r *record) right(s *sender, t time.Time) []netip.Addr {
+	var out []netip.Addr
+	for _, group := range s.group.at(t) {
+		if group == "" {
+			out = append(out, r.nodes[s.node]...)
+		}
+		for _, list := range r.addresses[group].at(t) {
+			out = append(out, list...)
+		}
+	}
+	return out
+}
+
+// last are the addresses that a pod may have once everything has taken effect.
+func (r *record) last(s *sender) addresses {
+	if group := s.group.last(); group != "" {
+		return r.addresses[group].last()
+	}
+	return r.nodes[s.node]
+}
+
+// wrong are the packets that had no right source, in sentences, and their number.
+func (r *record) wrong() (found []string, packets int) {
+	type run struct{ pod, kind, src string }
+	first, last, count := map[run]traffic.Sighting{}, map[run]traffic.Sighting{}, map[run]int{}
+	var order []run
+	for _, x := range r.seen {
+		s := r.senders[x.Pod]
+		if s == nil || slices.Contains(r.right(s, x.At), x.Src) {
+			continue
+		}
+		k := run{x.Pod, x.Kind, x.Src.String()}
+		if count[k]++; count[k] == 1 {
+			first[k], order = x, append(order, k)
+		}
+		last[k] = x
+		packets++
+	}
+	for _, k := range order {
+		found = append(found, fmt.Sprintf("%d %s packets of %s on %s had source %s, number %d at %s to number %d at %s",
+			count[k], k.kind, k.pod, r.senders[k.pod].node, k.src, first[k].Number, clock(first[k].At), last[k].Number, clock(last[k].At)))
+	}
+	return found, packets
+}
+
+// lost are the packets that pods lost while nothing was done to them, in sentences, and their number; excused are those
+// of pods that were touched.
+func (r *record) lost() (found []string, packets, excused int) {
+	last := map[traffic.Flow]traffic.Sighting{}
+	for _, x := range r.seen {
+		s, was := r.senders[x.Pod], last[x.Flow()]
+		last[x.Flow()] = x
+		missing := x.Number - was.Number - 1
+		switch {
+		case s == nil || was.Pod == "" || missing <= 0:
+		case r.touched(s, was.At, x.At):
+			excused += missing
+		default:
+			packets += missing
+			found = append(found, fmt.Sprintf("%d %s packets of %s on %s to %s, source %s, between %s and %s",
+				missing, x.Kind, x.Pod, s.node, x.Dst, x.Src, clock(was.At), clock(x.At)))
+		}
+	}
+	return found, packets, excused
+}
+
+func (r *record) touched(s *sender, from, to time.Time) bool {
+	return slices.ContainsFunc(r.windows, func(w window) bool { return w.overlaps(from, to) && r.touches(w, s) })
+}
+
+// touches says whether a fault concerned a pod: its node, a node that held one of its addresses, its EgressIP or itself.
+// The API server is on nobody's way.
+func (r *record) touches(w window, s *sender) bool {
+	if w.node == s.node && w.node != "" || w.object == s.name {
+		return true
+	}
+	for from := w.begin.Add(-before); !from.After(w.end.Add(aftermath)); from = from.Add(time.Second) {
+		for _, group := range s.group.at(from) {
+			if group != "" && group == w.object {
+				return true
+			}
+			for _, nodes := range r.holders[group].at(from) {
+				if w.node != "" && slices.Contains(nodes, w.node) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// twice are the questions who has an address that two machines answered, in sentences, while nothing happened that
+// moves addresses; excused is the number of those that a fault explains.
+func (r *record) twice(every time.Duration) (found []string, excused int) {
+	type answered struct {
+		mac string
+		at  time.Time
+	}
+	last := map[netip.Addr][]answered{}
+	for _, a := range r.answers {
+		recent := slices.DeleteFunc(last[a.IP], func(x answered) bool { return x.mac == a.MAC || a.At.Sub(x.at) > every/2 })
+		last[a.IP] = append(recent, answered{a.MAC, a.At})
+		if len(recent) == 0 {
+			continue
+		}
+		if slices.ContainsFunc(r.windows, func(w window) bool { return w.overlaps(a.At, a.At) && w.moves() }) {
+			excused++
+			continue
+		}
+		found = append(found, fmt.Sprintf("%s: %s and %s at %s", a.IP, recent[0].mac, a.MAC, clock(a.At)))
+	}
+	return found, excused
+}
+
+// moves says whether a fault moves addresses.
+func (w window) moves() bool {
+	switch w.kind {
+	case recreate, relabel, noAPI:
+		return false
+	}
+	return true
+}
+
+func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
+
+// grown are the numbers that are not what they were, in sentences. What the kernel gives a program of Go as memory is
+// never all given back, so that it may grow by slack more; a program that was started anew has less.
+func grown(was, now map[string]float64) []string {
+	const part = 0.05
+	var out []string
+	for name, old := range was {
+		least, most, slack := old*(1-part), old*(1+part), 3.0
+		if strings.HasPrefix(name, "memory") {
+			slack = 8 << 20
+		}
+		if !strings.HasPrefix(name, "rows") && !strings.HasPrefix(name, "flows") {
+			least = 0
+		}
+		if have := now[name]; have < least-slack || have > most+slack {
+			out = append(out, fmt.Sprintf("%s was %.0f, is %.0f", name, old, have))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
