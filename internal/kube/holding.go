@@ -151,16 +151,13 @@ func EgressNode(h *world.Holding, nodeUID, agentVersion string, problems []strin
 		ObjectMeta: metav1.ObjectMeta{Name: h.Node, OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: "v1", Kind: "Node", Name: h.Node, UID: types.UID(nodeUID)},
 		}},
-		Status: egretv1.EgressNodeStatus{FormatVersion: egretv1.FormatVersion, BootID: h.BootID, AgentVersion: agentVersion, Problems: problems},
+		Status: egretv1.EgressNodeStatus{FormatVersion: egretv1.FormatVersion, BootID: h.BootID, AgentVersion: agentVersion, Problems: slices.Clone(problems)},
 	}
-	var ips []string
 	for _, name := range slices.Sorted(maps.Keys(h.Holds)) {
 		for _, ip := range sorted(h.Holds[name], netip.Addr.Compare) {
 			o.Status.Holding = append(o.Status.Holding, egretv1.Held{EgressIP: name, IP: ip.String()})
-			ips = append(ips, ip.String())
 		}
 	}
-	o.Status.HeldIPs = strings.Join(ips, ",")
 	for _, name := range slices.Sorted(maps.Keys(h.Steers)) {
 		for _, to := range h.Steers[name] {
 			o.Status.Steers = append(o.Status.Steers, egretv1.Steered{EgressIP: name, IP: to.IP.String(), Node: to.Node})
@@ -171,6 +168,15 @@ func EgressNode(h *world.Holding, nodeUID, agentVersion string, problems []strin
 			o.Status.Conflicts = append(o.Status.Conflicts, egretv1.Conflict{EgressIP: name, IP: c.IP.String(), MAC: c.MAC.String()})
 		}
 	}
-	o.Status.HoldingCount = int32(len(o.Status.Holding))
+	reportable(&o.Status)
+	o.Status.HoldingCount, o.Status.HeldIPs = int32(len(o.Status.Holding)), heldIPs(o.Status.Holding)
 	return o
+}
+
+func heldIPs(holding []egretv1.Held) string {
+	ips := make([]string, len(holding))
+	for i, h := range holding {
+		ips[i] = h.IP
+	}
+	return strings.Join(ips, ",")
 }

@@ -6,6 +6,16 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // as holding nothing.
 const FormatVersion = 1
 
+// What the schema of EgressNodeStatus takes. A report with more would be refused as a whole.
+const (
+	MaxHolding       = 8192
+	MaxProblems      = 256
+	MaxProblemLength = 1024 // characters
+	MaxConflicts     = 256
+	MaxSteers        = 8192
+	MaxAgentVersion  = 128 // characters
+)
+
 // EgressNode says what one node holds. It has the node's name and is written by that node's agent alone, which makes the
 // Node its owner, so that it goes when the Node goes. Status is no subresource: one write makes or changes the whole.
 //
@@ -50,28 +60,35 @@ type EgressNodeStatus struct {
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[0-9A-Za-z._-]+$`
 	BootID string `json:"bootID"`
 
 	// AgentVersion is the version of the agent that wrote this.
 	//
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	AgentVersion string `json:"agentVersion,omitempty"`
 
 	// Holding are the egress IPs that the node's targets translate to and that it answers for.
 	//
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8192
 	Holding []Held `json:"holding,omitempty"`
 
 	// HoldingCount is the number of items of holding, for printing.
 	//
 	// +required
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=8192
 	HoldingCount int32 `json:"holdingCount"`
 
 	// HeldIPs are the addresses of holding, separated by commas, for printing.
 	//
 	// +optional
+	// +kubebuilder:validation:MaxLength=376832
+	// +kubebuilder:validation:Pattern=`^[0-9a-f:.,]*$`
 	HeldIPs string `json:"heldIPs,omitempty"`
 
 	// Steers says, for each egress IP of which pods run here, to which node those pods' packets are led, once OVS does so.
@@ -79,18 +96,22 @@ type EgressNodeStatus struct {
 	//
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8192
 	Steers []Steered `json:"steers,omitempty"`
 
 	// Problems are what keeps the node from holding what it should, one sentence each.
 	//
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=1024
 	Problems []string `json:"problems,omitempty"`
 
 	// Conflicts are held addresses that another machine on the network says it has, as long as it was heard lately.
 	//
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
 	Conflicts []Conflict `json:"conflicts,omitempty"`
 }
 
@@ -100,17 +121,22 @@ type Conflict struct {
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	EgressIP string `json:"egressIP"`
 	// IP is the address in its canonical form.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="is not an IP address"
 	IP string `json:"ip"`
 	// MAC is the hardware address that the other machine names for it.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=17
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`
 	MAC string `json:"mac"`
 }
 
@@ -120,12 +146,15 @@ type Held struct {
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	EgressIP string `json:"egressIP"`
 	// IP is the address in its canonical form.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="is not an IP address"
 	IP string `json:"ip"`
 }
 
@@ -135,16 +164,21 @@ type Steered struct {
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	EgressIP string `json:"egressIP"`
 	// IP is the address in its canonical form.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="is not an IP address"
 	IP string `json:"ip"`
 	// Node is the name of the node that holds it.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Node string `json:"node"`
 }

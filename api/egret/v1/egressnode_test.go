@@ -2,6 +2,7 @@ package v1_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +80,22 @@ func TestRefusedObjects(t *testing.T) {
 		"no format version": {func(s *egretv1.EgressNodeStatus) { s.FormatVersion = 0 }, "status.formatVersion"},
 		"no address":        {func(s *egretv1.EgressNodeStatus) { s.Holding[1].IP = "" }, "status.holding[1].ip"},
 		"nameless":          {func(s *egretv1.EgressNodeStatus) { s.Holding[0].EgressIP = "" }, "status.holding[0].egressIP"},
+		"no name":           {func(s *egretv1.EgressNodeStatus) { s.Holding[0].EgressIP = "a\nb" }, "status.holding[0].egressIP"},
+		"long name":         {func(s *egretv1.EgressNodeStatus) { s.Holding[0].EgressIP = strings.Repeat("a", 254) }, "status.holding[0].egressIP"},
+		"not an address":    {func(s *egretv1.EgressNodeStatus) { s.Holding[0].IP = "172.18.0.300" }, "is not an IP address"},
+		"conflict nowhere":  {func(s *egretv1.EgressNodeStatus) { s.Conflicts[0].IP = "here" }, "is not an IP address"},
+		"steered nowhere":   {func(s *egretv1.EgressNodeStatus) { s.Steers[0].Node = "a b" }, "status.steers[0].node"},
+		"MAC and more":      {func(s *egretv1.EgressNodeStatus) { s.Conflicts[0].MAC = "02:00:00:00:00:09,a" }, "status.conflicts[0].mac"},
+		"boot id and more":  {func(s *egretv1.EgressNodeStatus) { s.BootID = "a b" }, "status.bootID"},
+		"long boot id":      {func(s *egretv1.EgressNodeStatus) { s.BootID = strings.Repeat("a", 65) }, "status.bootID"},
+		"long version":      {func(s *egretv1.EgressNodeStatus) { s.AgentVersion = strings.Repeat("a", 129) }, "status.agentVersion"},
+		"column of text":    {func(s *egretv1.EgressNodeStatus) { s.HeldIPs = "see https://example.org" }, "status.heldIPs"},
+		"long problem":      {func(s *egretv1.EgressNodeStatus) { s.Problems[0] = strings.Repeat("ä", 1025) }, "status.problems[0]"},
+		"many problems":     {func(s *egretv1.EgressNodeStatus) { s.Problems = slices.Repeat(s.Problems, 257) }, "status.problems"},
+		"many conflicts":    {func(s *egretv1.EgressNodeStatus) { s.Conflicts = slices.Repeat(s.Conflicts, 257) }, "status.conflicts"},
+		"many addresses": {func(s *egretv1.EgressNodeStatus) {
+			s.Holding, s.HoldingCount = slices.Repeat(s.Holding, 4097), 8194
+		}, "status.holding"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := filled()

@@ -1,0 +1,44 @@
+package kube_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// A report that the schema refuses is lost as a whole: the node would count as holding nothing.
+func TestReportFitsTheSchema(t *testing.T) {
+	h := &world.Holding{Node: "n1", BootID: "boot", Holds: map[string][]netip.Addr{"e": nil}, Conflicts: map[string][]world.Conflict{"e": nil}}
+	for i := range egretv1.MaxHolding + 1 {
+		var a [4]byte
+		binary.BigEndian.PutUint32(a[:], 10<<24+uint32(i))
+		h.Holds["e"] = append(h.Holds["e"], netip.AddrFrom4(a))
+	}
+	h.Conflicts["e"] = make([]world.Conflict, egretv1.MaxConflicts+1)
+	problems := []string{strings.Repeat("ä", egretv1.MaxProblemLength+1)}
+	for i := range egretv1.MaxProblems {
+		problems = append(problems, fmt.Sprint(i))
+	}
+	s := kube.EgressNode(h, "uid", strings.Repeat("v", 500), problems).Status
+	if len(s.Holding) != egretv1.MaxHolding || int(s.HoldingCount) != len(s.Holding) || strings.Count(s.HeldIPs, ",") != len(s.Holding)-1 {
+		t.Errorf("%d held, count %d", len(s.Holding), s.HoldingCount)
+	}
+	if len(s.Conflicts) != egretv1.MaxConflicts || len(s.AgentVersion) != egretv1.MaxAgentVersion || len(s.Problems) != egretv1.MaxProblems {
+		t.Errorf("%d conflicts, %d problems, a version of %d characters", len(s.Conflicts), len(s.Problems), len(s.AgentVersion))
+	}
+	if !strings.HasPrefix(s.Problems[0], "the node holds 8193 egress IPs and can report 8192") {
+		t.Errorf("first problem: %s", s.Problems[0])
+	}
+	if have := len([]rune(s.Problems[1])); have != egretv1.MaxProblemLength || !strings.HasSuffix(s.Problems[1], "ä...") {
+		t.Errorf("a long problem has %d characters", have)
+	}
+	if want := "and 3 problems more: see the agent's log"; s.Problems[egretv1.MaxProblems-1] != want {
+		t.Errorf("last problem %q, want %q", s.Problems[egretv1.MaxProblems-1], want)
+	}
+}
