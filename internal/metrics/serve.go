@@ -1,18 +1,31 @@
 // Package metrics serves what a program says of itself: /metrics for Prometheus, and /healthz.
 //
-// In: a registry, and a question whether the program lives. Out: HTTP, until a context ends.
+// In: a registry, and a question whether the program lives. Out: HTTP, until a context ends. Anybody who reaches the address may ask: what is answered
+// is at most two seconds old and made once for all, and connections are bounded.
 package metrics
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/egret-net/egret/internal/limit"
 )
+
+const (
+	// freshness is how old an answer may be, and how often it is made at most: reading the targets runs commands.
+	freshness = 2 * time.Second
+	// slowest is the longest that a request waits for an answer to be made. A loop may take 15 seconds before it counts as stuck.
+	slowest = 18 * time.Second
+)
+
+// bounds let several Prometheus servers ask at a time, each over connections that it keeps.
+var bounds = limit.Bounds{Connections: 64, PerPeer: 8, NewPerSecond: 10, BytesPerSecond: 32 << 10}
 
 // Serve answers /healthz and /metrics on an address until ctx is done. With an empty address it only waits.
 func Serve(ctx context.Context, address string, registry *prometheus.Registry, alive func() bool) error {
@@ -20,20 +33,35 @@ func Serve(ctx context.Context, address string, registry *prometheus.Registry, a
 		<-ctx.Done()
 		return nil
 	}
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if !alive() {
-			http.Error(w, "the loop does not go round: see the log for what it waits for", http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ok")
-	})
-	server := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	stop := context.AfterFunc(ctx, func() { server.Close() })
-	defer stop()
-	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
 		return fmt.Errorf("metrics on %s: %w; give another --metrics-address", address, err)
 	}
+	return serve(ctx, limit.Listen(l, bounds), registry, alive)
+}
+
+func serve(ctx context.Context, l net.Listener, registry prometheus.Gatherer, alive func() bool) error {
+	page, health := newCache(func() page { return gather(registry) }), newCache(alive)
+	go page.run(ctx)
+	go health.run(ctx)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) { answerPage(w, r, page) })
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) { answerHealth(w, r, health) })
+	server := &http.Server{Handler: mux, MaxHeaderBytes: 8 << 10, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second,
+		WriteTimeout: slowest + 10*time.Second, IdleTimeout: 2 * time.Minute}
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("metrics on %s: %w", l.Addr(), err)
+	}
 	return nil
+}
+
+func answerHealth(w http.ResponseWriter, r *http.Request, health *cache[bool]) {
+	alive, err := health.latest(r.Context())
+	if err != nil || !alive {
+		http.Error(w, "the loop does not go round: see the log for what it waits for", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
 }
