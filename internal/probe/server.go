@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/egret-net/egret/internal/limit"
 )
 
 const (
@@ -20,7 +22,25 @@ const (
 	shortestBeat = 20 * time.Millisecond
 	// sessionAge is how old a session gets, so that certificates that were exchanged come into use on both sides.
 	sessionAge = 10 * time.Minute
+	// idle is how long a connection may be without a request.
+	idle = time.Minute
+	// handshake is how long TLS and HTTP/2 may take to begin.
+	handshake  = 5 * time.Second
+	maxStreams = 4
 )
+
+// bounds are wide enough for some controllers, each with one session and knocks beside it while it is silent. Who has no certificate costs a handshake at
+// most, where there is TLS.
+var bounds = limit.Bounds{Connections: 32, PerPeer: 4, NewPerSecond: 20, BytesPerSecond: 8 << 10}
+
+// frugal are bounds on what one connection costs: a Watch, a Check, and one of each that is just ending; requests of some bytes.
+func frugal() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: sessionAge, MaxConnectionAgeGrace: time.Second, MaxConnectionIdle: idle}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: idle}),
+		grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(4 << 10), grpc.MaxRecvMsgSize(1 << 10), grpc.ConnectionTimeout(handshake),
+	}
+}
 
 // health answers grpc.health.v1 for a process that serves for as long as it runs.
 type health struct {
@@ -34,10 +54,10 @@ func Serve(ctx context.Context, l net.Listener, files Files) error {
 		l.Close()
 		return err
 	}
-	s := grpc.NewServer(grpc.Creds(creds), grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: sessionAge, MaxConnectionAgeGrace: time.Second}))
+	s := grpc.NewServer(append(frugal(), grpc.Creds(creds))...)
 	grpc_health_v1.RegisterHealthServer(s, health{})
 	defer context.AfterFunc(ctx, s.Stop)()
-	if err := s.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+	if err := s.Serve(limit.Listen(l, bounds)); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("health service on %s: %w", l.Addr(), err)
 	}
 	return nil

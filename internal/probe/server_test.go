@@ -1,0 +1,118 @@
+package probe_test
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/egret-net/egret/internal/probe"
+)
+
+// serves is a health service without TLS.
+func serves(t *testing.T) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- probe.Serve(ctx, l, probe.Files{}) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}
+
+// client asks from an address of 127.0.0.0/8.
+func client(t *testing.T, to, from string) grpc_health_v1.HealthClient {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	dial := func(ctx context.Context, _ string) (net.Conn, error) { return d.DialContext(ctx, "tcp", to) }
+	c, err := grpc.NewClient("passthrough:///"+to, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(dial))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return grpc_health_v1.NewHealthClient(c)
+}
+
+// watching says whether a Watch is answered soon.
+func watching(t *testing.T, c grpc_health_v1.HealthClient) bool {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	answered := make(chan bool, 1)
+	go func() { // to begin a stream waits, too
+		stream, err := c.Watch(ctx, &grpc_health_v1.HealthCheckRequest{Service: probe.Service})
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		answered <- err == nil
+	}()
+	select {
+	case ok := <-answered:
+		return ok
+	case <-time.After(500 * time.Millisecond):
+		return false
+	}
+}
+
+func TestStreamsOfAConnectionAreBounded(t *testing.T) {
+	c, answered := client(t, serves(t), "127.0.0.2"), 0
+	for range 10 {
+		if watching(t, c) {
+			answered++
+		}
+	}
+	if answered != 4 {
+		t.Errorf("%d of 10 streams are served over one connection, want 4", answered)
+	}
+}
+
+func TestConnectionsOfAPeerAreBounded(t *testing.T) {
+	at, answered := serves(t), 0
+	for range 8 {
+		if watching(t, client(t, at, "127.0.0.2")) {
+			answered++
+		}
+	}
+	if answered != 4 {
+		t.Errorf("%d of 8 connections of one peer are served, want 4", answered)
+	}
+	if !watching(t, client(t, at, "127.0.0.3")) {
+		t.Error("a controller is not served while a stranger asks")
+	}
+}
+
+// A flood of requests takes the peer's time, not the agent's.
+func TestRequestsOfAPeerAreBounded(t *testing.T) {
+	at := serves(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	var answers atomic.Int64
+	c := client(t, at, "127.0.0.2")
+	for range 4 {
+		go func() {
+			for ctx.Err() == nil {
+				if _, err := c.Check(ctx, &grpc_health_v1.HealthCheckRequest{}); err == nil {
+					answers.Add(1)
+				}
+			}
+		}()
+	}
+	<-ctx.Done()
+	// A request is 50 bytes or more, of 8 KiB a second and twice as much at once. A service without bounds answers several times as many.
+	if have := answers.Load(); have > 1500 {
+		t.Errorf("%d requests of one peer were answered in 3 s", have)
+	}
+}
