@@ -2,6 +2,10 @@ package deploy_test
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +28,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/component-base/featuregate"
 
+	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/deploy"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/node/cniserver"
 )
 
 // judge is the API server's own admission plugin with our policies loaded.
@@ -51,12 +58,12 @@ func newJudge(t *testing.T) judge {
 	return judge{plugin}
 }
 
-// policies are the documents of admission.yaml with the API server's defaults.
+// policies are the documents of admission-*.yaml with the API server's defaults.
 func policies(t *testing.T) []runtime.Object {
 	t.Helper()
 	everything := &metav1.LabelSelector{}
 	equivalent := admissionregistrationv1.Equivalent
-	all := decodeAll(t, deploy.Manifests, "admission.yaml")
+	all := decodeAll(t, deploy.Manifests, "admission-*.yaml")
 	for _, object := range all {
 		if policy, ok := object.(*admissionregistrationv1.ValidatingAdmissionPolicy); ok {
 			constraints := policy.Spec.MatchConstraints
@@ -109,20 +116,40 @@ func agentOf(node string) user.Info {
 	}
 }
 
-// node is a Node, pod a Pod on n1, egressNode an EgressNode; each is changed by the given functions.
-func node(name string, changes ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+// kubeletOf is the kubelet of a node, controllerUser egret-controller.
+func kubeletOf(node string) user.Info {
+	return &user.DefaultInfo{Name: "system:node:" + node, Groups: []string{"system:nodes", "system:authenticated"}}
+}
+
+var controllerUser = &user.DefaultInfo{Name: "system:serviceaccount:egret-system:egret-controller"}
+
+// change edits an object before it is judged.
+type change = func(*unstructured.Unstructured)
+
+// node is a Node, pod a Pod on n1, egressNode an EgressNode, service a Service; each is changed by the given functions.
+func node(name string, changes ...change) *unstructured.Unstructured {
 	return changed("v1", "Node", "", name, map[string]any{"podCIDR": "10.0.0.0/24"}, changes)
 }
 
-func pod(changes ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+func pod(changes ...change) *unstructured.Unstructured {
 	return changed("v1", "Pod", "default", "web", map[string]any{"nodeName": "n1"}, changes)
 }
 
-func egressNode(name string, changes ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+func egressNode(name string, changes ...change) *unstructured.Unstructured {
 	return changed("egret.k8s.ovn.org/v1", "EgressNode", "", name, map[string]any{}, changes)
 }
 
-func changed(version, kind, namespace, name string, spec map[string]any, changes []func(*unstructured.Unstructured)) *unstructured.Unstructured {
+func service(changes ...change) *unstructured.Unstructured {
+	return changed("v1", "Service", "default", "web", map[string]any{"clusterIP": "10.96.0.9"}, changes)
+}
+
+func event(reporter, instance string) *unstructured.Unstructured {
+	return changed("events.k8s.io/v1", "Event", "default", "web-1", nil, []change{func(o *unstructured.Unstructured) {
+		o.Object["reportingController"], o.Object["reportingInstance"] = reporter, instance
+	}})
+}
+
+func changed(version, kind, namespace, name string, spec map[string]any, changes []change) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": name}, "spec": spec,
 	}}
@@ -135,16 +162,27 @@ func changed(version, kind, namespace, name string, spec map[string]any, changes
 	return object
 }
 
-func annotated(key string) func(*unstructured.Unstructured) {
-	return func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{key: "x"}) }
+// annotated sets one annotation.
+func annotated(key, value string) change {
+	return func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{key: value}) }
 }
+
+// hosted sets one of the annotations with facts of a host, allocated one that the controller writes.
+func hosted(key, value string) change    { return annotated(v1.Prefix+key, value) }
+func allocated(key, value string) change { return annotated(v1.Prefix+key, value) }
+
+func cordoned(value string) change { return annotated(v1.AnnotationEgressCordon, value) }
 
 func labelled(o *unstructured.Unstructured) {
-	o.SetLabels(map[string]string{"k8s.ovn.org/egress-assignable": ""})
+	o.SetLabels(map[string]string{v1.LabelEgressAssignable: ""})
 }
 
-func owned(o *unstructured.Unstructured) {
-	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "u"}})
+func owned(o *unstructured.Unstructured) { ownedBy("n1")(o) }
+
+func ownedBy(node string) change {
+	return func(o *unstructured.Unstructured) {
+		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node, UID: "u"}})
+	}
 }
 
 func finalized(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.org/keep"}) }
@@ -153,19 +191,66 @@ func respecified(o *unstructured.Unstructured) {
 	o.Object["spec"] = map[string]any{"nodeName": "n1", "unschedulable": true}
 }
 
-func TestAdmitted(t *testing.T) {
+// conditioned gives a Service a condition, balanced an address of a load balancer.
+func conditioned(kind string) change {
+	return func(o *unstructured.Unstructured) {
+		o.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": kind, "status": "True"}}}
+	}
+}
+
+func balanced(o *unstructured.Unstructured) {
+	o.Object["status"] = map[string]any{"loadBalancer": map[string]any{"ingress": []any{map[string]any{"ip": "172.18.0.9"}}}}
+}
+
+// onNode is a change of annotations of n1 that somebody asks for, onPod the same of the pod.
+func onNode(by user.Info, c change) update { return update{by, "nodes", "", node("n1"), node("n1", c)} }
+func onPod(by user.Info, c change) update  { return update{by, "pods", "", pod(), pod(c)} }
+
+const (
+	gatewayOfV4 = `{"default":{"mode":"shared","bridge-id":"breth0","interface-id":"breth0_n1","mac-address":"02:00:00:00:00:02",` +
+		`"ip-addresses":["172.18.0.2/16"],"next-hops":["172.18.0.1"],"node-port-enable":"true"}}`
+	podNetworksOf = `{"default":{"ip_addresses":["10.244.1.5/24","fd00:10:244:1::5/64"],"mac_address":"0a:58:0a:f4:01:05",` +
+		`"gateway_ips":["10.244.1.1","fd00:10:244:1::1"],"role":"primary"}}`
+)
+
+// whatAgentsWrite are the annotations that HostAnnotations makes.
+func whatAgentsWrite() map[string]string {
+	return kube.HostAnnotations(kube.HostFacts{
+		Zone: "n1", ChassisID: "n1", Mode: "shared", Bridge: "breth0", UplinkMAC: "02:00:00:00:00:02", ManagementMAC: "0a:58:0a:f4:01:02",
+		Primary:   []netip.Prefix{netip.MustParsePrefix("172.18.0.2/16"), netip.MustParsePrefix("fd00:18::2/64")},
+		HostCIDRs: []netip.Prefix{netip.MustParsePrefix("172.18.0.2/16"), netip.MustParsePrefix("fd00:18::2/64")},
+		Gateways:  []netip.Addr{netip.MustParseAddr("172.18.0.1"), netip.MustParseAddr("fd00:18::1")},
+	})
+}
+
+// whatTheControllerWrites are the annotations of an allocation.
+func whatTheControllerWrites() map[string]string {
+	both := []netip.Prefix{netip.MustParsePrefix("100.64.0.3/16"), netip.MustParsePrefix("fd98::3/64")}
+	return kube.AllocationAnnotations(3, both, both, both)
+}
+
+// podNetworks is the annotation of a pod as the agent encodes it.
+func podNetworks(t *testing.T, n cniserver.PodNetwork) string {
+	t.Helper()
+	text, err := json.Marshal(cniserver.PodNetworks{cniserver.DefaultNetwork: n})
+	must(t, err)
+	return string(text)
+}
+
+// TestProgramsMayWriteWhatTheyWrite: a form that a program writes and its policy refuses would keep a node out of the cluster.
+func TestProgramsMayWriteWhatTheyWrite(t *testing.T) {
 	j := newJudge(t)
-	n1 := agentOf("n1")
+	single := podNetworks(t, cniserver.PodNetwork{IPs: []string{"10.244.1.5/24"}, MAC: "0a:58:0a:f4:01:05", Gateways: []string{"10.244.1.1"},
+		IPAddress: "10.244.1.5/24", Gateway: "10.244.1.1", Role: "primary"})
+	dual := podNetworks(t, cniserver.PodNetwork{IPs: []string{"10.244.1.5/24", "fd00:10:244:1::5/64"}, MAC: "0a:58:0a:f4:01:05",
+		Gateways: []string{"10.244.1.1", "fd00:10:244:1::1"}, Role: "primary"})
+	bare := kube.HostAnnotations(kube.HostFacts{Zone: "n1", ChassisID: "n1", Mode: "local", Bridge: "breth0"})
 	for name, u := range map[string]update{
-		"own Node":                {n1, "nodes", "", node("n1"), node("n1", annotated("k8s.ovn.org/host-cidrs"))},
-		"own Node, own prefix":    {n1, "nodes", "", node("n1"), node("n1", annotated("egret.k8s.ovn.org/x"))},
-		"annotation taken away":   {n1, "nodes", "", node("n1", annotated("k8s.ovn.org/host-cidrs")), node("n1")},
-		"others' are there":       {n1, "nodes", "", node("n1", annotated("example.org/x")), node("n1", annotated("example.org/x"))},
-		"pod on the node":         {n1, "pods", "", pod(), pod(annotated("k8s.ovn.org/pod-networks"))},
-		"EgressNode made":         {n1, "egressnodes", "", nil, egressNode("n1", owned)},
-		"EgressNode changed":      {n1, "egressnodes", "", egressNode("n1"), egressNode("n1", owned)},
-		"another user, any label": {&user.DefaultInfo{Name: "admin"}, "nodes", "", node("n1"), node("n1", labelled)},
-		"another user, any node":  {&user.DefaultInfo{Name: "admin"}, "egressnodes", "", nil, egressNode("n2")},
+		"agent's Node":      onNode(agentOf("n1"), func(o *unstructured.Unstructured) { o.SetAnnotations(whatAgentsWrite()) }),
+		"agent's bare Node": onNode(agentOf("n1"), func(o *unstructured.Unstructured) { o.SetAnnotations(bare) }),
+		"agent's pod":       onPod(agentOf("n1"), annotated(v1.AnnotationPodNetworks, dual)),
+		"single-stack pod":  onPod(agentOf("n1"), annotated(v1.AnnotationPodNetworks, single)),
+		"controller's Node": onNode(controllerUser, func(o *unstructured.Unstructured) { o.SetAnnotations(whatTheControllerWrites()) }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if have := j.refusal(u); have != "" {
@@ -175,48 +260,178 @@ func TestAdmitted(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestAdmitted(t *testing.T) {
 	j := newJudge(t)
-	n1 := agentOf("n1")
-	unbound := &user.DefaultInfo{Name: n1.GetName()}
-	const (
-		annotationsOnly = "the agent of node n1 may change annotations of "
-		noNode          = "this token of egret-node names no node"
-	)
-	host := annotated("k8s.ovn.org/host-cidrs")
-	for name, c := range map[string]struct {
-		update
-		want string
-	}{
-		"Node of another":       {update{n1, "nodes", "", node("n2"), node("n2", host)}, "the agent of node n1 may write its own Node only, not n2"},
-		"label":                 {update{n1, "nodes", "", node("n1"), node("n1", labelled)}, annotationsOnly + "its Node"},
-		"spec":                  {update{n1, "nodes", "", node("n1"), node("n1", respecified)}, annotationsOnly + "its Node"},
-		"finalizer":             {update{n1, "nodes", "", node("n1"), node("n1", finalized)}, annotationsOnly + "its Node"},
-		"owner":                 {update{n1, "nodes", "", node("n1"), node("n1", owned)}, annotationsOnly + "its Node"},
-		"Node deleted":          {update{n1, "nodes", "", node("n1"), nil}, annotationsOnly + "its Node"},
-		"another's annotation":  {update{n1, "nodes", "", node("n1"), node("n1", annotated("example.org/x"))}, "not example.org/x"},
-		"similar prefix":        {update{n1, "nodes", "", node("n1"), node("n1", annotated("not-k8s.ovn.org/x"))}, "not not-k8s.ovn.org/x"},
-		"another's taken away":  {update{n1, "nodes", "", node("n1", annotated("example.org/x")), node("n1")}, "not example.org/x"},
-		"own subnets":           {update{n1, "nodes", "", node("n1"), node("n1", annotated("k8s.ovn.org/node-subnets"))}, "allocated by egret-controller: the agent of node n1"},
-		"allocation problem":    {update{n1, "nodes", "", node("n1"), node("n1", annotated("egret.k8s.ovn.org/allocation-problem"))}, "allocated by egret-controller"},
-		"own id taken away":     {update{n1, "nodes", "", node("n1", annotated("k8s.ovn.org/node-id")), node("n1")}, "allocated by egret-controller"},
-		"status of another":     {update{n1, "nodes", "status", node("n2"), node("n2", host)}, "its own Node only"},
-		"Node, token unbound":   {update{unbound, "nodes", "", node("n1"), node("n1", host)}, noNode},
-		"pod elsewhere":         {update{agentOf("n2"), "pods", "", pod(), pod(host)}, "the agent of node n2 may write pods of its own node only, not default/web"},
-		"pod's label":           {update{n1, "pods", "", pod(), pod(labelled)}, annotationsOnly + "a pod"},
-		"pod's spec":            {update{n1, "pods", "", pod(), pod(respecified)}, annotationsOnly + "a pod"},
-		"pod made":              {update{n1, "pods", "", nil, pod()}, "pods of its own node only"},
-		"pod's other":           {update{n1, "pods", "", pod(), pod(annotated("example.org/x"))}, "not example.org/x"},
-		"pod, token unbound":    {update{unbound, "pods", "", pod(), pod(host)}, noNode},
-		"EgressNode of another": {update{n1, "egressnodes", "", egressNode("n2"), egressNode("n2", owned)}, "the agent of node n1 may write the EgressNode n1 only, not n2"},
-		"EgressNode made":       {update{n1, "egressnodes", "", nil, egressNode("n2")}, "EgressNode n1 only, not n2"},
-		"EgressNode deleted":    {update{n1, "egressnodes", "", egressNode("n2"), nil}, "EgressNode n1 only, not n2"},
-		"EgressNode, unbound":   {update{unbound, "egressnodes", "", nil, egressNode("n1")}, noNode},
+	n1, admin := agentOf("n1"), &user.DefaultInfo{Name: "admin"}
+	cidrs := hosted("host-cidrs", `["172.18.0.2/16"]`)
+	for name, u := range map[string]update{
+		"own Node":                {n1, "nodes", "", node("n1"), node("n1", cidrs)},
+		"no addresses":            onNode(n1, hosted("host-cidrs", "null")),
+		"annotation taken away":   {n1, "nodes", "", node("n1", cidrs), node("n1")},
+		"others' are there":       {n1, "nodes", "", node("n1", annotated("example.org/x", "x")), node("n1", annotated("example.org/x", "x"))},
+		"cordon for a shutdown":   onNode(n1, cordoned("shutdown/0d5c2f0e-8f3b-4c1a-9a53-6f1f4d8e7b11")),
+		"its own cordon lifted":   {n1, "nodes", "", node("n1", cordoned("shutdown/a")), node("n1")},
+		"pod on the node":         onPod(n1, annotated(v1.AnnotationPodNetworks, podNetworksOf)),
+		"pod's taken away":        {n1, "pods", "", pod(annotated(v1.AnnotationPodNetworks, podNetworksOf)), pod()},
+		"EgressNode made":         {n1, "egressnodes", "", nil, egressNode("n1", owned)},
+		"EgressNode changed":      {n1, "egressnodes", "", egressNode("n1"), egressNode("n1", owned)},
+		"EgressNode with a label": {n1, "egressnodes", "", egressNode("n1", labelled), egressNode("n1", labelled, owned)},
+		"agent's Event":           {n1, "events", "", nil, event("egret-node", "n1")},
+		"controller's Event":      {controllerUser, "events", "", nil, event("egret-controller", "n1")},
+		"allocation problem":      onNode(controllerUser, annotated(v1.AnnotationAllocationProblem, "no subnet is left")),
+		"Service refused":         {controllerUser, "services", "status", service(), service(conditioned(v1.ConditionRefused))},
+		"kubelet's heartbeat":     {kubeletOf("n1"), "nodes", "status", node("n1", cidrs), node("n1", cidrs)},
+		"kubelet's own":           onNode(kubeletOf("n1"), annotated("volumes.kubernetes.io/controller-managed-attach-detach", "true")),
+		"kubelet of a host":       {kubeletOf("n1"), "nodes", "", node("n1", labelled), node("n1", labelled, annotated("example.org/x", "x"))},
+		"kubelet registers":       {kubeletOf("n1"), "nodes", "", nil, node("n1")},
+		"kubelet, pod's status":   {kubeletOf("n1"), "pods", "status", pod(cidrs), pod(cidrs)},
+		"another user, any label": {admin, "nodes", "", node("n1"), node("n1", labelled)},
+		"another user, any node":  {admin, "egressnodes", "", nil, egressNode("n2")},
 	} {
+		t.Run(name, func(t *testing.T) {
+			if have := j.refusal(u); have != "" {
+				t.Errorf("refused: %s", have)
+			}
+		})
+	}
+}
+
+// refused is a change with a part of the message that it is refused with.
+type refused struct {
+	update
+	want string
+}
+
+func (j judge) refusesAll(t *testing.T, all map[string]refused) {
+	t.Helper()
+	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
 			if have := j.refusal(c.update); !strings.Contains(have, c.want) {
 				t.Errorf("want a refusal with %q, have %q", c.want, have)
 			}
 		})
 	}
+}
+
+func TestAgentsAreRefused(t *testing.T) {
+	n1 := agentOf("n1")
+	unbound := &user.DefaultInfo{Name: n1.GetName()}
+	const (
+		annotationsOnly = "the agent of node n1 may change annotations of "
+		noNode          = "this token of egret-node names no node"
+	)
+	host := hosted("host-cidrs", `["172.18.0.2/16"]`)
+	newJudge(t).refusesAll(t, map[string]refused{
+		"Node of another":       {update{n1, "nodes", "", node("n2"), node("n2", host)}, "the agent of node n1 may write its own Node only, not n2"},
+		"label":                 {onNode(n1, labelled), annotationsOnly + "its Node"},
+		"spec":                  {onNode(n1, respecified), annotationsOnly + "its Node"},
+		"finalizer":             {onNode(n1, finalized), annotationsOnly + "its Node"},
+		"owner":                 {onNode(n1, owned), annotationsOnly + "its Node"},
+		"Node deleted":          {update{n1, "nodes", "", node("n1"), nil}, annotationsOnly + "its Node"},
+		"another's annotation":  {onNode(n1, annotated("example.org/x", "x")), "not example.org/x"},
+		"an unknown one":        {onNode(n1, annotated("egret.k8s.ovn.org/x", "x")), "not egret.k8s.ovn.org/x"},
+		"similar prefix":        {onNode(n1, annotated("not-k8s.ovn.org/x", "x")), "not not-k8s.ovn.org/x"},
+		"another's taken away":  {update{n1, "nodes", "", node("n1", annotated("example.org/x", "x")), node("n1")}, "not example.org/x"},
+		"own subnets":           {onNode(n1, allocated("node-subnets", "x")), "allocated by egret-controller: the agent of node n1"},
+		"own id taken away":     {update{n1, "nodes", "", node("n1", allocated("node-id", "3")), node("n1")}, "allocated by egret-controller"},
+		"allocation problem":    {onNode(n1, annotated(v1.AnnotationAllocationProblem, "x")), "allocated by egret-controller"},
+		"status of another":     {update{n1, "nodes", "status", node("n2"), node("n2", host)}, "its own Node only"},
+		"Node, token unbound":   {update{unbound, "nodes", "", node("n1"), node("n1", host)}, noNode},
+		"pod elsewhere":         {onPod(agentOf("n2"), host), "the agent of node n2 may write pods of its own node only, not default/web"},
+		"pod's label":           {onPod(n1, labelled), annotationsOnly + "a pod"},
+		"pod's spec":            {onPod(n1, respecified), annotationsOnly + "a pod"},
+		"pod made":              {update{n1, "pods", "", nil, pod()}, "pods of its own node only"},
+		"pod's other":           {onPod(n1, host), "not k8s.ovn.org/host-cidrs"},
+		"pod, token unbound":    {onPod(unbound, host), noNode},
+		"EgressNode of another": {update{n1, "egressnodes", "", egressNode("n2"), egressNode("n2", owned)}, "the agent of node n1 may write the EgressNode n1 only, not n2"},
+		"EgressNode made":       {update{n1, "egressnodes", "", nil, egressNode("n2")}, "EgressNode n1 only, not n2"},
+		"EgressNode deleted":    {update{n1, "egressnodes", "", egressNode("n2"), nil}, "EgressNode n1 only, not n2"},
+		"EgressNode, unbound":   {update{unbound, "egressnodes", "", nil, egressNode("n1")}, noNode},
+		"EgressNode kept":       {update{n1, "egressnodes", "", egressNode("n1"), egressNode("n1", finalized)}, "owned by its Node"},
+		"EgressNode of n2":      {update{n1, "egressnodes", "", nil, egressNode("n1", ownedBy("n2"))}, "owned by its Node"},
+		"Event of the other":    {update{n1, "events", "", nil, event("egret-node", "n2")}, "in its own name"},
+		"Event of another":      {update{n1, "events", "", nil, event("kubelet", "n1")}, "in its own name"},
+	})
+}
+
+// TestValuesAreRefused: what an agent writes is read by all others, who make rows of it.
+func TestValuesAreRefused(t *testing.T) {
+	n1 := agentOf("n1")
+	gateway := func(old, new string) change {
+		return hosted("l3-gateway-config", strings.Replace(gatewayOfV4, old, new, 1))
+	}
+	network := func(old, new string) change {
+		return annotated(v1.AnnotationPodNetworks, strings.Replace(podNetworksOf, old, new, 1))
+	}
+	many := `["10.0.0.1/8"` + strings.Repeat(`,"10.0.0.1/8"`, 64) + `]`
+	newJudge(t).refusesAll(t, map[string]refused{
+		"another's chassis":      {onNode(n1, hosted("node-chassis-id", "n2")), "of node n1 are its own name"},
+		"another's zone":         {onNode(n1, hosted("zone-name", "n2")), "of node n1 are its own name"},
+		"no prefix":              {onNode(n1, hosted("host-cidrs", `["172.18.0.2"]`)), "host-cidrs"},
+		"prefix out of range":    {onNode(n1, hosted("host-cidrs", `["172.18.0.300/16"]`)), "a prefix that is none"},
+		"length out of range":    {onNode(n1, hosted("node-primary-ifaddr", `{"ipv4":"172.18.0.2/40"}`)), "a prefix that is none"},
+		"too many":               {onNode(n1, hosted("host-cidrs", many)), "more than 64"},
+		"too long":               {onNode(n1, hosted("host-cidrs", "["+strings.Repeat(" ", 5000)+"]")), "longer than 4096"},
+		"no families":            {onNode(n1, hosted("node-primary-ifaddr", `["172.18.0.2/16"]`)), "node-primary-ifaddr"},
+		"IPv6 for IPv4":          {onNode(n1, hosted("node-primary-ifaddr", `{"ipv4":"fd00:18::2/64"}`)), "node-primary-ifaddr"},
+		"MAC of a group":         {onNode(n1, hosted("node-mgmt-port-mac-addresses", `{"default":"01:00:5e:00:00:01"}`)), "node-mgmt-port-mac"},
+		"MAC with a line break":  {onNode(n1, gateway(`00:02"`, `00:02\nactions=drop"`)), "l3-gateway-config"},
+		"MAC and a flow":         {onNode(n1, gateway(`00:02"`, `00:02,actions=drop"`)), "l3-gateway-config"},
+		"next hop is none":       {onNode(n1, gateway("172.18.0.1\"", "172.18.0.1.1\"")), "l3-gateway-config"},
+		"address is none":        {onNode(n1, gateway("172.18.0.2/16", "172.18.0.2/99")), "a prefix that is none"},
+		"mode is none":           {onNode(n1, gateway("shared", "own")), "l3-gateway-config"},
+		"something more":         {onNode(n1, gateway(`"true"}`, `"true","x":"y"}`)), "l3-gateway-config"},
+		"a line more":            {onNode(n1, hosted("l3-gateway-config", gatewayOfV4+"\n")), "l3-gateway-config"},
+		"cordon as people":       {onNode(n1, cordoned("maintenance")), "leaves alone what people have set"},
+		"people's cordon":        {update{n1, "nodes", "", node("n1", cordoned("x")), node("n1")}, "leaves alone what people have set"},
+		"pod's MAC":              {onPod(n1, network("0a:58", "0b:58")), "pod-networks"},
+		"pod's address":          {onPod(n1, network("10.244.1.5/24", "10.244.1.500/24")), "pod-networks"},
+		"pod's third address":    {onPod(n1, network(`["10.244.1.5/24"`, `["10.244.1.5/24","10.244.1.6/24"`)), "pod-networks"},
+		"pod's with a character": {onPod(n1, network("10.244.1.5/24", "10.244.1.5/24\\u0000")), "pod-networks"},
+	})
+}
+
+func TestKubeletsAreRefused(t *testing.T) {
+	n1 := kubeletOf("n1")
+	const ours, label = "a kubelet may not change them", "a kubelet may not say whether its node hosts egress IPs"
+	all := map[string]refused{
+		"label":             {onNode(n1, labelled), label},
+		"label by status":   {update{n1, "nodes", "status", node("n1"), node("n1", labelled)}, label},
+		"label taken away":  {update{n1, "nodes", "", node("n1", labelled), node("n1")}, label},
+		"registers with it": {update{n1, "nodes", "", nil, node("n1", labelled)}, label},
+		"registers with id": {update{n1, "nodes", "", nil, node("n1", allocated("node-id", "3"))}, ours},
+		"by status":         {update{n1, "nodes", "status", node("n1"), node("n1", allocated("node-id", "3"))}, ours},
+		"taken away":        {update{n1, "nodes", "", node("n1", allocated("node-id", "3")), node("n1")}, ours},
+		"mirror pod":        {update{n1, "pods", "", nil, pod(annotated(v1.AnnotationPodNetworks, podNetworksOf))}, ours},
+		"pod's by status":   {update{n1, "pods", "status", pod(), pod(annotated(v1.AnnotationPodNetworks, podNetworksOf))}, ours},
+	}
+	for _, key := range append(slices.Collect(maps.Keys(whatAgentsWrite())), slices.Collect(maps.Keys(whatTheControllerWrites()))...) {
+		all[key] = refused{onNode(n1, annotated(key, "x")), ours}
+	}
+	newJudge(t).refusesAll(t, all)
+}
+
+func TestControllersAreRefused(t *testing.T) {
+	c := controllerUser
+	const theRest = "may change annotations of a Node and nothing else"
+	all := map[string]refused{
+		"label":               {onNode(c, labelled), theRest},
+		"spec":                {onNode(c, respecified), theRest},
+		"Node deleted":        {update{c, "nodes", "", node("n1"), nil}, theRest},
+		"another's":           {onNode(c, annotated("example.org/x", "x")), "not example.org/x"},
+		"id":                  {onNode(c, allocated("node-id", "0")), "node-id is a decimal number from 1"},
+		"subnet":              {onNode(c, allocated("node-subnets", `{"default":["10.244.1.0/99"]}`)), "a prefix that is none"},
+		"subnets' form":       {onNode(c, allocated("node-subnets", "10.244.1.0/24")), "node-subnets has another form"},
+		"transit":             {onNode(c, allocated("node-transit-switch-port-ifaddr", "x")), "node-transit-switch-port-ifaddr has another form"},
+		"join":                {onNode(c, allocated("node-gateway-router-lrp-ifaddrs", "x")), "node-gateway-router-lrp-ifaddrs has another form"},
+		"Service's balancer":  {update{c, "services", "status", service(), service(balanced)}, "nothing else of it"},
+		"Service's condition": {update{c, "services", "status", service(), service(conditioned("Other"))}, "nothing else of it"},
+		"Service's label":     {update{c, "services", "status", service(), service(labelled)}, "nothing else of it"},
+		"Service's key":       {update{c, "services", "status", service(), service(annotated("x", "x"))}, "nothing else of it"},
+		"Event of another":    {update{c, "events", "", nil, event("kubelet", "n1")}, "in its own name"},
+	}
+	for key := range whatAgentsWrite() {
+		all[key] = refused{onNode(c, annotated(key, "x")), "may change the annotations that it allocates only"}
+	}
+	newJudge(t).refusesAll(t, all)
 }
