@@ -87,7 +87,7 @@ func TestStolenCredentials(t *testing.T) {
 		"controller: host-cidrs":               {controller, "PATCH", nodes + other.Name, annotation("k8s.ovn.org/host-cidrs", `["172.18.0.2/16"]`), "allocates only"},
 		"controller: label":                    {controller, "PATCH", nodes + other.Name, egressLabel, "nothing else of it"},
 		"controller: pod":                      {controller, "PATCH", pods + "here", annotation("k8s.ovn.org/pod-networks", networks), rbac},
-		"controller: Service's balancer":       {controller, "PATCH", services + "/status", `{"status":{"loadBalancer":{"ingress":[{"ip":"172.18.0.9"}]}}}`, "nothing else of it"},
+		"controller: Service's condition":      {controller, "PATCH", services + "/status", `{"status":{"conditions":[{"type":"x","status":"True","reason":"x","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "nothing else of it"},
 		"controller: Service":                  {controller, "PATCH", services, `{"spec":{"externalIPs":["172.18.0.9"]}}`, rbac},
 		"controller: EgressIP's spec":          {controller, "PATCH", eip + "/e", `{}`, rbac},
 		"controller: EgressNode deleted":       {controller, "DELETE", egn + "/" + other.Name, "", rbac},
