@@ -66,9 +66,9 @@ func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, pl
 	bridge := func(ctx context.Context) (map[string]uint64, error) { return count(ctx, gateway.Untranslated(c)) }
 	router := func(ctx context.Context) (map[string]uint64, error) { return count(ctx, egressip.GuardFlows(c)) }
 	host := func(ctx context.Context) (map[string]uint64, error) {
-		rules, err := nft.Packets(ctx, gateway.ForwardChain)
+		rules, err := nft.Packets(ctx, plan.ForwardChain)
 		for name := range rules {
-			if !strings.HasPrefix(name, gateway.ForwardUntranslated) {
+			if !strings.HasPrefix(name, plan.ForwardUntranslated) {
 				delete(rules, name)
 			}
 		}

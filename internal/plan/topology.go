@@ -10,6 +10,9 @@ const (
 	GatewayLBGroup = "egret-services-gateway"
 	// PostroutingChain is the chain of table inet in which the host translates sources; several features have rules there.
 	PostroutingChain = "postrouting"
+	// ForwardChain is the chain of the host's forwarding. Names of its rules that drop and count what was not translated begin with ForwardUntranslated.
+	ForwardChain        = "forward"
+	ForwardUntranslated = "untranslated "
 	// PhysicalNetwork is the name that OVN's localnet ports and ovn-bridge-mappings share.
 	PhysicalNetwork = "physnet"
 )

@@ -24,25 +24,26 @@ func TestOutOfUse(t *testing.T) {
 	n := c.namespace(t, nil)
 	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c", node: c.nodes[2], sends: true})
 	seen := c.capture(t)
-	for i, way := range []struct {
-		name string
-		do   func(u *use)
-	}{
-		{"label", func(u *use) { u.c.unlabelEgress(u.t, u.from) }},
-		{"cordon", func(u *use) {
-			u.c.cordon(u.t, u.from.Name, `"maintenance"`)
-			u.t.Cleanup(func() { u.c.cordon(u.t, u.from.Name, "null") })
-		}},
-		{"not-ready", (*use).stopKubelet},
-		{"spec", func(u *use) { u.e.replace(u.away, u.instead) }},
-		{"deletion", func(u *use) { u.e.delete() }},
+	nothing := func(*use) {}
+	for i, way := range []way{
+		{"label", func(u *use) { u.c.unlabelEgress(u.t, u.from) }, nothing},
+		{"cordon", func(u *use) { u.c.cordon(u.t, u.from.Name, `"maintenance"`) }, func(u *use) { u.c.cordon(u.t, u.from.Name, "null") }},
+		{"not-ready", (*use).stopKubelet, func(u *use) { u.c.startKubelet(u.t, u.from.Name) }},
+		{"spec", func(u *use) { u.e.replace(u.away, u.instead) }, nothing},
+		{"deletion", func(u *use) { u.e.delete() }, nothing},
 	} {
 		for _, successor := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/successor-%v", way.name, successor), func(t *testing.T) {
-				c.outOfUse(t, n, seen, fmt.Sprintf("out-of-use-%s-%v", way.name, successor), successor, 100+4*i, way.do)
+				c.outOfUse(t, n, seen, fmt.Sprintf("out-of-use-%s-%v", way.name, successor), successor, 100+4*i, way)
 			})
 		}
 	}
+}
+
+// way is one of taking a node out of use, and what brings it back.
+type way struct {
+	name     string
+	do, undo func(*use)
 }
 
 // use is an EgressIP whose addresses are on two nodes; one of them is taken out of use.
@@ -55,7 +56,7 @@ type use struct {
 	instead []netip.Addr // what the spec can name in their place; none without a successor
 }
 
-func (c *cluster) outOfUse(t *testing.T, n *namespace, seen *capture, name string, successor bool, number int, way func(*use)) {
+func (c *cluster) outOfUse(t *testing.T, n *namespace, seen *capture, name string, successor bool, number int, way way) {
 	c.labelEgress(t, c.nodes[1], c.nodes[2])
 	ips := concat(c.number(number), c.number(number+1))
 	u := &use{t: t, c: c, e: c.egressIP(t, name, ips, n.itself(), metav1.LabelSelector{}), from: c.nodes[2]}
@@ -68,10 +69,10 @@ func (c *cluster) outOfUse(t *testing.T, n *namespace, seen *capture, name strin
 		c.labelEgress(t, c.nodes[0])
 		u.instead = c.number(number + 2)
 	}
+	within(t, soon, func() error { return seen.leaving(n, ips) })
 	seen.Forget()
-	seen.flowing(c, n, []string{"a", "b", "c"}, time.Now(), soon)
-	seen.onlyFrom(n, ips)
-	way(u)
+	defer way.undo(u)
+	way.do(u)
 	within(t, notReadyTimeout, u.said)
 	said := time.Now()
 	within(t, outOfUse, u.gone)
@@ -92,12 +93,18 @@ func (c *cluster) outOfUse(t *testing.T, n *namespace, seen *capture, name strin
 	}
 }
 
-// said is nil when the status names the node for nothing any more, or is gone.
+// said is nil when the status has none of the addresses on the node any more, or is gone.
 func (u *use) said() error {
-	if !u.e.exists() {
+	o, err := u.e.get()
+	if err != nil {
 		return nil
 	}
-	return u.e.notOn(u.from.Name)
+	for ip, node := range nodesOf(o) {
+		if node == u.from.Name && slices.Contains(u.away, netip.MustParseAddr(ip)) {
+			return fmt.Errorf("%s is still on node %s", ip, node)
+		}
+	}
+	return nil
 }
 
 // gone is nil when neither the node's NAT rows nor its EgressNode have the addresses.
@@ -122,7 +129,6 @@ func (u *use) stopKubelet() {
 	if err := u.c.StopProcess(u.t.Context(), u.from.Name, "kubelet"); err != nil {
 		u.t.Fatal(err)
 	}
-	u.t.Cleanup(func() { u.c.startKubelet(u.t, u.from.Name) })
 }
 
 // replace takes addresses out of the spec, and puts others there.

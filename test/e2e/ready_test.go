@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -58,6 +59,23 @@ func TestReadyMeansSteered(t *testing.T) {
 		e.delete()
 		within(t, soon, func() error { return seen.leavesAlone(n, ips[0].String()) })
 	}
+}
+
+// leaving is nil if the latest datagrams of every pod have one of these sources.
+func (s *capture) leaving(n *namespace, want []netip.Addr) error {
+	pods, begin := map[string]bool{}, time.Now().Add(-100*time.Millisecond)
+	for _, x := range s.Since(begin) {
+		if !strings.HasPrefix(x.Pod, n.name+"/") {
+			continue
+		}
+		if pods[x.Pod] = true; !slices.Contains(want, x.Src) {
+			return fmt.Errorf("%s leaves as %s, want %v", x.Pod, x.Src, want)
+		}
+	}
+	if len(pods) < len(n.at) {
+		return fmt.Errorf("of %d pods only %v were seen", len(n.at), pods)
+	}
+	return nil
 }
 
 // leavesAlone is nil if the latest datagrams of every pod have the node's address.

@@ -25,6 +25,7 @@ func (Allow) Compile(w *world.World, _ string, out *plan.Rows) {
 		toNodes(w, f, out)
 		heldBack(f, out)
 		guardOwn(w, h, f, out)
+		guardHost(w, f, out)
 	}
 }
 

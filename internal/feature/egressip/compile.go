@@ -77,11 +77,11 @@ func steerPod(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, i
 	s := steer(w, e, f)
 	if s.action == "" {
 		if a := w.Attachment(p.Key()); a != nil && a.HeldBack {
-			holdBack(f, ip, out)
+			holdBack(w, f, ip, out)
 		}
 		return
 	}
-	out.AddElem(guardedPods(f), ip.String())
+	guardPod(w, f, ip, out)
 	set := localPods(e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
@@ -91,9 +91,9 @@ func steerPod(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, i
 	}
 }
 
-func holdBack(f world.Family, ip netip.Addr, out *plan.Rows) {
+func holdBack(w *world.World, f world.Family, ip netip.Addr, out *plan.Rows) {
 	out.AddElem(heldPods(f), ip.String())
-	out.AddElem(guardedPods(f), ip.String())
+	guardPod(w, f, ip, out)
 }
 
 // translatePod puts a pod, of any node, among those that a holder translates.

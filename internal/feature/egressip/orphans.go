@@ -20,7 +20,7 @@ func (Orphans) Compile(w *world.World, key string, out *plan.Rows) {
 	}
 	for _, f := range w.Config.Families() {
 		for _, ip := range f.OfAddrs(a.IPs) {
-			holdBack(f, ip, out)
+			holdBack(w, f, ip, out)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package egressip
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -25,6 +26,40 @@ func guardOwn(w *world.World, h *world.Host, f world.Family, out *plan.Rows) {
 	})
 	if node, ok := f.Of(h.Primary); ok {
 		guardBridge(w.Config, f, node.Addr(), out)
+	}
+}
+
+// throughHost says whether packets of guarded pods can meet the host's kernel on their way outside, which masquerades what pods send.
+func throughHost(w *world.World) bool {
+	h := w.Host()
+	return w.Config.GatewayMode == world.LocalGateway || h != nil && len(h.Links) > 0
+}
+
+// guardHost drops what guarded pods begin through the host without a link's mark, but to nodes: the host would give it its own address. The set
+// is grown before the logical network steers, and shrunk after it: what comes by a path that is no longer, or not yet, in force is dropped.
+func guardHost(w *world.World, f world.Family, out *plan.Rows) {
+	if !throughHost(w) {
+		return
+	}
+	c := plan.NFTChain{Family: "inet", Name: plan.ForwardChain}
+	plan.Claim(&out.NFTChains, c, plan.NFTChainSpec{Type: "filter", Hook: "forward", Priority: "filter"})
+	plan.Claim(&out.NFTSets, plan.NFTSet{Name: guardedPods(f)}, plan.NFTSetSpec{Key: addrType(f)})
+	nodeIPSet(f, out)
+	ip := [...]string{"ip", "ip6"}[f]
+	var inside strings.Builder
+	for _, p := range w.Config.Cluster(f) {
+		fmt.Fprintf(&inside, " %s daddr != %s", ip, p)
+	}
+	plan.Claim(&out.NFTRules, plan.NFTRule{Chain: c, Name: plan.ForwardUntranslated + guardedPods(f)}, fmt.Sprintf(
+		"iifname %q ct direction original meta mark & %#x != %#x %s saddr @%s %s daddr != @%s%s counter drop",
+		world.ManagementPort, plan.MarkEgressLinkMask, plan.MarkEgressLink, ip, guardedPods(f), ip, setNodeIPs+f.String(), inside.String()))
+}
+
+// guardPod puts a pod of this node under the guards of its own gateway router and host.
+func guardPod(w *world.World, f world.Family, ip netip.Addr, out *plan.Rows) {
+	out.AddElem(guardedPods(f), ip.String())
+	if throughHost(w) {
+		plan.Claim(&out.NFTElems, plan.NFTElem{Set: guardedPods(f), Key: ip.String()}, "")
 	}
 }
 

@@ -142,9 +142,9 @@ func podOnLink(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, 
 	plan.Claim(&out.Sources, plan.Source{Router: plan.HostKernel, Pod: ip}, egress)
 }
 
-// nodeIPOnHost is a node's address as the host's kernel knows it, on nodes that have links to host egress IPs on.
+// nodeIPOnHost is a node's address as the host's kernel knows it, where it meets packets of pods with an egress IP.
 func nodeIPOnHost(w *world.World, ip netip.Addr, out *plan.Rows) {
-	if h := w.Host(); h == nil || len(h.Links) == 0 {
+	if !throughHost(w) {
 		return
 	}
 	f := world.FamilyOf(ip)

@@ -27,7 +27,7 @@ func (Firewall) Compile(w *world.World, _ string, out *plan.Rows) {
 	if n == nil || len(n.Subnets) == 0 {
 		return
 	}
-	forward := chain(out, ForwardChain, plan.NFTChainSpec{Type: "filter", Hook: "forward", Priority: "filter"})
+	forward := chain(out, plan.ForwardChain, plan.NFTChainSpec{Type: "filter", Hook: "forward", Priority: "filter"})
 	nat := chain(out, plan.PostroutingChain, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "srcnat"})
 	for _, s := range n.Subnets {
 		for _, c := range w.Config.Cluster(world.FamilyOf(s.Addr())) {
@@ -43,13 +43,6 @@ func (Firewall) Compile(w *world.World, _ string, out *plan.Rows) {
 	}
 }
 
-// ForwardChain is the chain of the host's forwarding. Names of its rules that drop and count what was not translated begin with
-// ForwardUntranslated; the cluster subnet follows.
-const (
-	ForwardChain        = "forward"
-	ForwardUntranslated = "untranslated "
-)
-
 func chain(out *plan.Rows, name string, spec plan.NFTChainSpec) plan.NFTChain {
 	c := plan.NFTChain{Family: "inet", Name: name}
 	plan.Claim(&out.NFTChains, c, spec)
@@ -61,7 +54,7 @@ func chain(out *plan.Rows, name string, spec plan.NFTChainSpec) plan.NFTChain {
 // further on, or dropped there. What answers a connection that the host sent to a pod is translated back.
 func foreignPods(c plan.NFTChain, own, cluster netip.Prefix, out *plan.Rows) {
 	ip := family(own)
-	rule(c, ForwardUntranslated+cluster.String(), fmt.Sprintf("iifname %q ct direction original meta mark & %#x != %#x %s saddr %s %s saddr != %s %s daddr != %s counter drop",
+	rule(c, plan.ForwardUntranslated+cluster.String(), fmt.Sprintf("iifname %q ct direction original meta mark & %#x != %#x %s saddr %s %s saddr != %s %s daddr != %s counter drop",
 		world.ManagementPort, plan.MarkEgressLinkMask, plan.MarkEgressLink, ip, cluster, ip, own, ip, cluster), out)
 }
 
