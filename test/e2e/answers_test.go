@@ -18,9 +18,9 @@ const (
 	askEvery = 100 * time.Millisecond
 	// quiet is how long one must have said nothing to count as one that answers no more.
 	quiet = time.Second
-	// overlap is how long two machines may both answer for one address: a former holder that Kubernetes cannot reach waits a second for the
-	// API server when it hears of another one. The rest is for two busy cores.
-	overlap = 4 * time.Second
+	// overlap is how long two machines may both answer for one address while it moves: a former holder that Kubernetes cannot reach waits 0.2 s for
+	// news and a second for the API server when it hears of another one. The rest is for two busy cores.
+	overlap = 2 * time.Second
 )
 
 // answers are those to a host's question who has an address, all the time.
@@ -80,6 +80,28 @@ func (a *answers) onlyHolders(e egressIP) {
 		}
 		return nil
 	})
+}
+
+// handedOver is for when the EgressIP is ready after a move: its check says that from now on nobody else has answered than the nodes that the status
+// names now.
+func (a *answers) handedOver(e egressIP) (check func()) {
+	a.t.Helper()
+	o, err := e.get()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	begin, holder := time.Now(), map[netip.Addr]string{}
+	for ip, node := range nodesOf(o) {
+		holder[netip.MustParseAddr(ip)] = kube.Node(e.c.node(a.t, node)).UplinkMAC.String()
+	}
+	return func() {
+		a.t.Helper()
+		for _, x := range a.Since(begin) {
+			if x.MAC != holder[x.IP] {
+				a.t.Errorf("%s answers for %s %s after the hand-over to %s", x.MAC, x.IP, x.At.Sub(begin), holder[x.IP])
+			}
+		}
+	}
 }
 
 // neverTwo says that no two machines answered for an address at the same time for longer than overlap.

@@ -27,7 +27,7 @@ func TestLateLabel(t *testing.T) {
 	c.labelEgress(t, c.nodes[1])
 	first := nodesOf(e.until(v1.ConditionAssigned, metav1.ConditionFalse, v1.ReasonPartiallyAssigned))
 	e.tells(v1.EventAssigned, c.nodes[1].Name)
-	n.from("a").to(family4or6(c.outside(0), ips[0])).soonArrivesAs(ips...)
+	n.from("a").to(family4or6(c.outside(0), ips[0])).formerly(c.nodes[0].IPs...).soonArrivesAs(ips...)
 
 	c.labelEgress(t, c.nodes[2])
 	both := e.ready()

@@ -4,15 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/plan"
 )
 
 // TestBadInput gives the cluster one bad thing after the other, and looks each time that another EgressIP goes on working.
@@ -98,16 +101,21 @@ func nodeWithoutAnnotations(t *testing.T, n *namespace) {
 	c.patchNode(t, bare, `{"metadata":{"labels":{"k8s.ovn.org/egress-assignable":""}}}`)
 	ips := concat(c.number(61)[:1], c.number(62)[:1])
 	e := c.egressIP(t, "bare-node", ips, n.itself(), selects(map[string]string{"app": "other"}))
-	for ip, node := range nodesOf(e.until(v1.ConditionReady, metav1.ConditionFalse, v1.ReasonPartiallyAssigned)) {
-		if node != c.nodes[1].Name {
-			t.Errorf("%s is on node %s, want %s", ip, node, c.nodes[1].Name)
-		}
+	o := e.until(v1.ConditionReady, metav1.ConditionFalse, v1.ReasonPartiallyAssigned)
+	where := nodesOf(o)
+	if len(where) != 1 || !slices.Contains(slices.Collect(maps.Values(where)), c.nodes[1].Name) {
+		t.Errorf("addresses on %v, want one on %s", where, c.nodes[1].Name)
+	}
+	said := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionReady).Message
+	if !strings.Contains(said, bare) {
+		t.Errorf("condition says %q, want the name of the node without an agent, %s", said, bare)
 	}
 }
 
-// garbageAnnotation: what the controller allocated is put right; the pods of the node go on.
+// garbageAnnotation: what the controller allocated is put right; the pods of the node go on, and others reach them.
 func garbageAnnotation(t *testing.T, n *namespace) {
 	c, node := n.c, n.c.nodes[2].Name
+	n.runs(pod{name: "on-garbage", node: n.c.nodes[2]})
 	key := v1.AnnotationNodeSubnets
 	want := kube.Node(c.node(t, node)).Subnets
 	garbage, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: "garbage"}}})
@@ -119,9 +127,18 @@ func garbageAnnotation(t *testing.T, n *namespace) {
 		}
 		return err
 	})
+	n.from("on-garbage").to(c.outside(0)).arrivesAs(c.nodes[2].IPs...)
+	n.from("good").to(n.pod("on-garbage")).arrivesAs(n.ips["good"]...)
+	n.runs(pod{name: "after-garbage", node: c.nodes[2]})
+	for _, ip := range n.ips["after-garbage"] {
+		if !slices.ContainsFunc(want, func(s netip.Prefix) bool { return s.Contains(ip) }) {
+			t.Errorf("a pod that starts afterwards has %s, want an address in %v", ip, want)
+		}
+	}
 }
 
-// podWithoutIP: a pod that waits for a node without a kubelet has no address, and is in nobody's way.
+// podWithoutIP: a pod that waits for a node without a kubelet has no address. It is no reason for the EgressIP that selects it not to be ready, and
+// nobody says that it is served.
 func podWithoutIP(t *testing.T, n *namespace) {
 	o := n.object(pod{name: "no-ip", labels: web})
 	o.Spec.NodeName = n.c.fakeNode(t)
@@ -133,9 +150,26 @@ func podWithoutIP(t *testing.T, n *namespace) {
 			t.Error(err)
 		}
 	})
-	if o, err := n.c.api.CoreV1().Pods(n.name).Get(t.Context(), "good", metav1.GetOptions{}); err != nil || o.Status.Phase != corev1.PodRunning {
-		t.Errorf("pod good: %v, %v", o.Status.Phase, err)
+	good := egressIP{t, n.c, "good"}
+	sets := n.c.selected(t, good)
+	n.runs(pod{name: "after-no-ip", node: n.c.nodes[0], labels: web}) // what was created before it is known by then
+	n.from("after-no-ip").to(n.c.outside(0)).arrivesAs(n.c.number(60)...)
+	good.ready()
+	if now, want := n.c.selected(t, good), slices.Sorted(slices.Values(append(sets, texts(n.ips["after-no-ip"])...))); !slices.Equal(now, want) {
+		t.Errorf("the holder translates for %v, want %v", now, want)
 	}
+}
+
+// selected are the pods' addresses that the second node, which holds it, translates for an EgressIP, in order.
+func (c *cluster) selected(t *testing.T, e egressIP) []string {
+	t.Helper()
+	var out []string
+	for _, family := range []string{"v4", "v6"} {
+		set := plan.SetName("egressip/" + e.name + "/pods." + family)
+		out = append(out, strings.Fields(c.on(t, c.nodes[1].Name, "ovn-nbctl", "--bare", "--columns=addresses", "find", "Address_Set", "name="+set))...)
+	}
+	slices.Sort(out)
+	return out
 }
 
 // badCNIConfig calls the plugin on a node as a container runtime does.

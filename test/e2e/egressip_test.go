@@ -52,7 +52,7 @@ func TestEgressIP(t *testing.T) {
 	)
 	e.delete()
 	for i, p := range []string{"web-1", "web-2", "web-3"} {
-		n.from(p).to(c.outside(0)).soonArrivesAs(c.nodes[i].IPs...)
+		n.from(p).to(c.outside(0)).formerly(concat(ips...)...).soonArrivesAs(c.nodes[i].IPs...)
 	}
 }
 

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -14,24 +15,33 @@ import (
 	"github.com/egret-net/egret/test/traffic"
 )
 
-// TestEstablishedSurvive: connections by an address whose node is well survive the loss of the other address' node, its return, and the move of that
-// address to a third node, the pod's own.
+// TestEstablishedSurvive: connections by addresses whose node is well survive the loss of the other addresses' node, its return, and the move of those
+// addresses to a third node, the pods' own.
 func TestEstablishedSurvive(t *testing.T) {
 	const count = 24
 	c := theCluster(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1], c.nodes[2])
 	k := keptBy(t, c.hosts[0])
-	stays, moves := c.number(62)[0], c.number(63)[0]
-	e := c.egressIP(t, "established", []netip.Addr{stays, moves}, n.itself(), metav1.LabelSelector{})
+	all := concat(c.number(62), c.number(63))
+	e := c.egressIP(t, "established", all, n.itself(), metav1.LabelSelector{})
 	where := e.ready()
+	lost := where[all[0].String()]
+	moves := slices.DeleteFunc(slices.Clone(all), func(ip netip.Addr) bool { return where[ip.String()] != lost })
+	stays := slices.DeleteFunc(slices.Clone(all), func(ip netip.Addr) bool { return slices.Contains(moves, ip) })
+	if len(moves) != len(stays) || len(moves) != len(c.hosts[0].IPs) {
+		t.Fatalf("addresses on %v, want one of each family on two nodes", where)
+	}
 	n.runs(pod{name: "first", node: c.nodes[0]})
-	n.from("first").to(family4or6(c.outside(0), stays)).spreadsOver(stays, moves)
-	n.runs(pod{name: "a", node: c.nodes[0], keeps: count})
-	connections := k.from(count, stays, moves)
-	t.Logf("%d of %d connections by %s", len(connections), count, stays)
+	n.from("first").to(c.outside(0)).spreadsOver(all...)
+	var connections []string
+	for _, to := range c.hosts[0].IPs {
+		n.runs(pod{name: "keeps-" + familyName(to), node: c.nodes[0], keeps: count, keepsTo: to})
+		by := k.from(count, ofFamily(stays, to)[0], ofFamily(moves, to)[0])
+		t.Logf("%d of %d connections by %s", len(by), count, ofFamily(stays, to))
+		connections = append(connections, by...)
+	}
 
-	lost := where[moves.String()]
 	c.powerOff(t, lost)
 	k.live("while the other node is away", connections)
 	within(t, notReadyTimeout, func() error { return e.notOn(lost) })
@@ -41,16 +51,31 @@ func TestEstablishedSurvive(t *testing.T) {
 	k.live("after the other node has returned", connections)
 
 	c.labelEgress(t, c.nodes[0])
-	lost = e.ready()[moves.String()]
+	lost = e.ready()[moves[0].String()]
 	c.powerOff(t, lost)
 	within(t, notReadyTimeout, func() error { return e.notOn(lost) })
-	if at := e.ready()[moves.String()]; at != c.nodes[0].Name {
-		t.Fatalf("%s is on %s, want %s", moves, at, c.nodes[0].Name)
+	where = e.ready()
+	for _, ip := range moves {
+		if at := where[ip.String()]; at != c.nodes[0].Name {
+			t.Fatalf("%s is on %s, want %s", ip, at, c.nodes[0].Name)
+		}
 	}
-	k.live("with the other address on the pod's node", connections)
+	k.live("with the other addresses on the pods' node", connections)
 	c.powerOn(t, lost)
-	n.from("a").to(family4or6(c.outside(0), stays)).spreadsOver(stays, moves)
+	n.from("first").to(c.outside(0)).spreadsOver(all...)
 	k.live("at the end", connections)
+}
+
+func familyName(ip netip.Addr) string {
+	if ip.Is4() {
+		return "v4"
+	}
+	return "v6"
+}
+
+// ofFamily are the addresses of like's family.
+func ofFamily(ips []netip.Addr, like netip.Addr) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(ips), func(ip netip.Addr) bool { return ip.Is4() != like.Is4() })
 }
 
 // TestFailoverWithoutControlPlane: the power of one of two hosting nodes goes while neither the API server nor its controllers run. The pods' nodes
@@ -59,16 +84,22 @@ func TestFailoverWithoutControlPlane(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1], c.nodes[2])
-	ips := []netip.Addr{c.number(64)[0], c.number(65)[0]}
+	ips := concat(c.number(64), c.number(65))
 	e := c.egressIP(t, "alone", ips, n.itself(), metav1.LabelSelector{})
 	where := e.ready()
 	seen := c.capture(t)
-	n.runs(pod{name: "a", node: c.nodes[0], sends: true})
-	to := c.hosts[0].IPs[0]
-	within(t, soon, func() error { return seen.steady(to, ips...) })
+	for _, p := range []string{"a", "b", "c", "d"} { // OVN chooses by source and destination: enough of both that some go by each node
+		n.runs(pod{name: p, node: c.nodes[0], sends: true})
+	}
+	to := concat(c.hosts[0].IPs, c.hosts[1].IPs)
+	seen.allSteady(soon, to, ips)
 	c.sessionsUp(t, c.nodes[0].Name, 2)
-	lost := seen.last(to)
-	left := ips[1-slices.Index(ips, lost)]
+	before := seen.ways()
+	lost := usedByBoth(before, where)
+	if lost == "" {
+		t.Fatalf("no node has connections of each family: %v", before)
+	}
+	left := slices.DeleteFunc(slices.Clone(ips), func(ip netip.Addr) bool { return where[ip.String()] == lost })
 
 	if err := c.StopControlPlane(t.Context()); err != nil {
 		t.Fatal(err)
@@ -80,14 +111,54 @@ func TestFailoverWithoutControlPlane(t *testing.T) {
 	}
 	t.Cleanup(start)
 	begin := time.Now()
-	c.powerOff(t, where[lost.String()])
-	within(t, soon, func() error { return seen.steady(to, left) })
+	c.powerOff(t, lost)
+	seen.allSteady(soon, to, left)
 	t.Logf("%s", seen.lost(begin.Add(-100*time.Millisecond)))
 	start()
-	c.powerOn(t, where[lost.String()])
-	within(t, notReadyTimeout, func() error { return seen.steady(to, lost) })
-	if wrong := traffic.Wrong(seen.of(to), n.name+"/", ips); len(wrong) > 0 {
-		t.Errorf("datagrams with a wrong source: %v; want %v", wrong, ips)
+	c.powerOn(t, lost)
+	within(t, notReadyTimeout, func() error {
+		if now := seen.ways(); !maps.Equal(now, before) {
+			return fmt.Errorf("connections go by %v, want %v", now, before)
+		}
+		return nil
+	})
+	seen.onlyFrom(n, ips)
+}
+
+// usedByBoth is a node by which connections of both families go, or of the only one that hosts outside have; "" if there is none.
+func usedByBoth(ways map[traffic.Flow]netip.Addr, where map[string]string) string {
+	families, used := map[bool]bool{}, map[string]map[bool]bool{}
+	for _, ip := range ways {
+		node := where[ip.String()]
+		if used[node] == nil {
+			used[node] = map[bool]bool{}
+		}
+		used[node][ip.Is4()], families[ip.Is4()] = true, true
+	}
+	for _, node := range slices.Sorted(maps.Keys(used)) {
+		if len(used[node]) == len(families) {
+			return node
+		}
+	}
+	return ""
+}
+
+// ways are the sources of new connections of the last second, the latest of each.
+func (s *capture) ways() map[traffic.Flow]netip.Addr {
+	out := map[traffic.Flow]netip.Addr{}
+	for _, x := range s.Since(time.Now().Add(-time.Second)) {
+		if x.Kind == "new" {
+			out[x.Flow()] = x.Src
+		}
+	}
+	return out
+}
+
+// allSteady waits until new connections to all of these addresses are steady, with these sources of the same family.
+func (s *capture) allSteady(limit time.Duration, to, want []netip.Addr) {
+	s.t.Helper()
+	for _, ip := range to {
+		within(s.t, limit, func() error { return s.steady(ip, ofFamily(want, ip)...) })
 	}
 }
 
@@ -110,12 +181,6 @@ func (s *capture) steady(to netip.Addr, want ...netip.Addr) error {
 		return fmt.Errorf("%d datagrams to %s in a second, %s", len(all), to, l)
 	}
 	return nil
-}
-
-// last is the source of the last that was seen.
-func (s *capture) last(to netip.Addr) netip.Addr {
-	all := s.of(to)
-	return all[len(all)-1].Src
 }
 
 // sessionsUp waits until a node hears so many others.

@@ -30,7 +30,7 @@ func TestFallback(t *testing.T) {
 	e.until(v1.ConditionFallback, metav1.ConditionTrue, v1.ReasonNodeIP)
 	e.tells(v1.EventFallback, "their node's address")
 	for i, p := range pods {
-		n.from(p).to(c.outside(0)).soonArrivesAs(c.nodes[i].IPs...)
+		n.from(p).to(c.outside(0)).formerly(c.number(52)...).soonArrivesAs(c.nodes[i].IPs...)
 	}
 
 	e.annotate(`{"metadata":{"annotations":{"` + v1.AnnotationWhenUnassigned + `":"` + v1.WhenUnassignedDrop + `"}}}`)

@@ -74,6 +74,7 @@ func TestCordon(t *testing.T) {
 	begin := time.Now()
 	c.cordon(t, h.from.Name, `"maintenance"`)
 	h.e.readyOn(h.to)
+	alone := h.asked.handedOver(h.e)
 	h.e.tells(v1.EventMoved, "NodeCordoned")
 	h.asked.onlyHolders(h.e)
 	for _, end := range ends {
@@ -81,12 +82,15 @@ func TestCordon(t *testing.T) {
 	}
 	t.Log(h.seen.lost(begin.Add(-100 * time.Millisecond)))
 	h.arrive("a", "b", "c")
+	alone()
 	c.cordon(t, h.from.Name, "null")
 	c.cordon(t, h.to.Name, `""`)
 	t.Cleanup(func() { c.cordon(t, h.to.Name, "null") })
 	h.e.readyOn(h.from)
+	alone = h.asked.handedOver(h.e)
 	h.asked.onlyHolders(h.e)
 	h.arrive("a", "b", "c")
+	alone()
 	h.asked.neverTwo()
 	h.seen.onlyFrom(h.namespace, h.ips)
 }
@@ -107,6 +111,7 @@ func TestShutDown(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = c.PowerOn(context.Background(), h.from.Name) })
 	h.e.readyOn(h.to)
+	alone := h.asked.handedOver(h.e)
 	for _, end := range ends {
 		end()
 	}
@@ -121,10 +126,13 @@ func TestShutDown(t *testing.T) {
 		}
 		return c.isReady(h.from.Name)
 	})
+	alone()
 	c.unlabelEgress(t, h.to)
 	h.e.readyOn(h.from)
+	alone = h.asked.handedOver(h.e)
 	h.asked.onlyHolders(h.e)
 	h.arrive("a", "b")
+	alone()
 	h.asked.neverTwo()
 	h.seen.onlyFrom(h.namespace, h.ips)
 }

@@ -67,20 +67,24 @@ func (k *kept) now() map[string]line {
 	return maps.Clone(k.all)
 }
 
-// from waits until there are so many connections, some with each of these sources, and returns those with the first.
+// from waits until there are so many connections of a family, some with each of these sources, and returns those with the first.
 func (k *kept) from(count int, sources ...netip.Addr) []string {
 	k.t.Helper()
 	var first []string
 	within(k.t, soon, func() error {
 		first = nil
-		by, all := map[netip.Addr]int{}, k.now()
-		for c, l := range all {
+		by, all := map[netip.Addr]int{}, 0
+		for c, l := range k.now() {
+			if l.source.Is4() != sources[0].Is4() {
+				continue
+			}
+			all++
 			if by[l.source]++; l.source == sources[0] {
 				first = append(first, c)
 			}
 		}
 		for _, s := range sources {
-			if by[s] == 0 || len(all) < count {
+			if by[s] == 0 || all < count {
 				return fmt.Errorf("connections by source: %v; want %d, some with each of %v", by, count, sources)
 			}
 		}

@@ -43,7 +43,8 @@ type from struct {
 
 type fromTo struct {
 	from
-	to endpoint
+	to     endpoint
+	before []netip.Addr // sources that were right before a change and may still be seen
 }
 
 func (n *namespace) from(pod string) from {
@@ -112,7 +113,13 @@ func (c *cluster) serveOnNodes(t *testing.T) {
 	}
 }
 
-func (f from) to(e endpoint) fromTo { return fromTo{f, e} }
+func (f from) to(e endpoint) fromTo { return fromTo{from: f, to: e} }
+
+// formerly says which sources were right before the change that is looked at.
+func (f fromTo) formerly(before ...netip.Addr) fromTo {
+	f.before = before
+	return f
+}
 
 // sources opens connections to every address there and returns the source addresses seen, one list for each address.
 func (f fromTo) sources(connections int) (seen []netip.Addr, err error) {
@@ -142,6 +149,11 @@ func (f fromTo) check(want []netip.Addr) error {
 	if err != nil {
 		return err
 	}
+	return f.compare(seen, want)
+}
+
+// compare is nil if all sources that were seen are among these.
+func (f fromTo) compare(seen, want []netip.Addr) error {
 	for _, source := range seen {
 		if !slices.Contains(want, source) {
 			return fmt.Errorf("%s to %s arrives as %s, want %v", f.from.from.name, f.to.name, source, want)
@@ -158,7 +170,8 @@ func (f fromTo) arrivesAs(want ...netip.Addr) {
 	}
 }
 
-// soonArrivesAs is for the first look after a change.
+// soonArrivesAs is for the first looks after a change: connections soon arrive with these sources. Until then they may fail or have those of before;
+// any other source is wrong at once.
 func (f fromTo) soonArrivesAs(want ...netip.Addr) {
 	f.t.Helper()
 	ok := false
@@ -167,7 +180,16 @@ func (f fromTo) soonArrivesAs(want ...netip.Addr) {
 			f.t.Log(f.from.from.explain(f.to))
 		}
 	}()
-	within(f.t, soon, func() error { return f.check(want) })
+	within(f.t, soon, func() error {
+		seen, err := f.sources(1)
+		if err == nil {
+			err = f.compare(seen, want)
+		}
+		if wrong := f.compare(seen, slices.Concat(want, f.before)); wrong != nil {
+			f.t.Fatalf("%v; before the change %v", wrong, f.before)
+		}
+		return err
+	})
 	ok = true
 }
 

@@ -25,7 +25,7 @@ import (
 const (
 	mergePatch  = types.MergePatchType
 	podPort     = 8080
-	keepPort    = 9998 // of the first host outside, for connections that are kept
+	keepPort    = 9998 // of a host outside, for connections that are kept
 	podsTimeout = 60 * time.Second
 )
 
@@ -44,7 +44,8 @@ type pod struct {
 	node     sandbox.Member
 	labels   map[string]string
 	sends    bool // to all hosts outside, all the time
-	keeps    int  // TCP connections to the first host outside
+	keeps    int  // TCP connections, to
+	keepsTo  netip.Addr
 	hostPort int32
 }
 
@@ -85,7 +86,7 @@ func (n *namespace) object(p pod) *corev1.Pod {
 		command = traffic.Sender + " " + n.name + "/" + p.name + " " + strings.Join(traffic.Sinks(n.c.Cluster), " ") + " & " + command
 	}
 	if p.keeps > 0 {
-		command = fmt.Sprintf("%s keep %d %s & %s", traffic.Sender, p.keeps, netip.AddrPortFrom(n.c.hosts[0].IPs[0], keepPort), command)
+		command = fmt.Sprintf("%s keep %d %s & %s", traffic.Sender, p.keeps, netip.AddrPortFrom(p.keepsTo, keepPort), command)
 	}
 	var none int64
 	container := corev1.Container{

@@ -178,13 +178,23 @@ func hostPort(t *testing.T, n *namespace) {
 	}
 }
 
-// TestPodStart reports how long a pod takes from its creation to Ready.
+// startLimit is for a pod from its creation to Ready, on two busy cores.
+const startLimit = 15 * time.Second
+
+// TestPodStart: a pod is Ready soon after its creation, and all that it may reach answers then, outside too.
 func TestPodStart(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
 	for i := range 3 {
 		begin := time.Now()
-		n.runs(pod{name: fmt.Sprint("pod-", i), node: c.nodes[1]})
-		t.Logf("pod created to Ready: %s", time.Since(begin).Round(time.Millisecond))
+		name := fmt.Sprint("pod-", i)
+		n.runs(pod{name: name, node: c.nodes[1]})
+		took := time.Since(begin)
+		t.Logf("pod created to Ready: %s", took.Round(time.Millisecond))
+		if took > startLimit {
+			t.Errorf("pod %s is Ready after %s, want at most %s", name, took, startLimit)
+		}
+		n.from(name).to(c.outside(0)).arrivesAs(c.nodes[1].IPs...)
+		n.from(name).to(n.pod("pod-0")).arrivesAs(n.ips[name]...)
 	}
 }

@@ -20,7 +20,7 @@ func TestNodeDeleted(t *testing.T) {
 	gone := c.nodes[2]
 	c.labelEgress(t, gone)
 	n.runs(pod{name: "a", node: c.nodes[0]})
-	ips := c.number(47)[:1]
+	ips := c.number(47)
 	e := c.egressIP(t, "deleted", ips, n.itself(), metav1.LabelSelector{})
 	e.readyOn(gone)
 	c.labelEgress(t, c.nodes[1])
@@ -30,14 +30,14 @@ func TestNodeDeleted(t *testing.T) {
 	}
 	e.readyOn(c.nodes[1])
 	e.tells(v1.EventMoved, "NodeDeleted")
-	n.from("a").to(family4or6(c.outside(0), ips[0])).soonArrivesAs(ips...)
+	n.from("a").to(c.outside(0)).soonArrivesAs(ips...)
 	for _, other := range c.nodes[:2] {
 		within(t, soon, func() error { return c.forgotten(t, other.Name, gone.Name) })
 	}
 	c.registered(t, gone.Name)
 	n.runs(pod{name: "c", node: gone})
 	n.from("a").to(n.pod("c")).soonArrivesAs(n.ips["a"]...)
-	n.from("c").to(family4or6(c.outside(0), ips[0])).soonArrivesAs(ips...)
+	n.from("c").to(c.outside(0)).soonArrivesAs(ips...)
 }
 
 // remnants finds what a zone still has of another node.

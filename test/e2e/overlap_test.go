@@ -35,8 +35,8 @@ func TestOverlap(t *testing.T) {
 		n.from(p).to(c.outside(0)).arrivesAs(c.number(50)...)
 	}
 	older.delete()
-	n.from("b").to(c.outside(0)).soonArrivesAs(c.number(51)...)
-	n.from("a").to(c.outside(0)).soonArrivesAs(c.nodes[0].IPs...)
+	n.from("b").to(c.outside(0)).formerly(c.number(50)...).soonArrivesAs(c.number(51)...)
+	n.from("a").to(c.outside(0)).formerly(c.number(50)...).soonArrivesAs(c.nodes[0].IPs...)
 	younger.until(v1.ConditionOverlapped, metav1.ConditionFalse, v1.ReasonNoOverlap)
 }
 
@@ -59,7 +59,7 @@ func TestOlderTakesOver(t *testing.T) {
 	first.delete()
 	older.ready()
 	for _, p := range []string{"a", "b"} {
-		n.from(p).to(c.outside(0)).soonArrivesAs(c.number(52)...)
+		n.from(p).to(c.outside(0)).formerly(c.number(53)...).soonArrivesAs(c.number(52)...)
 	}
 	seen.onlyFrom(n, append(c.number(52), c.number(53)...))
 }

@@ -115,7 +115,7 @@ func TestSecondary(t *testing.T) {
 	s.e.delete()
 	within(t, soon, func() error { return s.nothingLeft(1) })
 	for i, p := range secondPods {
-		s.n.from(p).to(s.c.outside(0)).soonArrivesAs(s.c.nodes[i].IPs...)
+		s.n.from(p).to(s.c.outside(0)).formerly(s.ips...).soonArrivesAs(s.c.nodes[i].IPs...)
 	}
 }
 

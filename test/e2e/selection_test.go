@@ -20,13 +20,13 @@ func TestLabels(t *testing.T) {
 	n.from("b").to(c.outside(0)).arrivesAs(ips...)
 
 	n.label("a", web)
-	n.from("a").to(c.outside(0)).soonArrivesAs(ips...)
+	n.from("a").to(c.outside(0)).formerly(c.nodes[0].IPs...).soonArrivesAs(ips...)
 	n.label("b", map[string]string{"app": absent})
-	n.from("b").to(c.outside(0)).soonArrivesAs(c.nodes[1].IPs...)
+	n.from("b").to(c.outside(0)).formerly(ips...).soonArrivesAs(c.nodes[1].IPs...)
 	n.labelSelf(map[string]string{"team": "red"})
-	n.from("a").to(c.outside(0)).soonArrivesAs(c.nodes[0].IPs...)
+	n.from("a").to(c.outside(0)).formerly(ips...).soonArrivesAs(c.nodes[0].IPs...)
 	n.labelSelf(map[string]string{"team": "blue"})
-	n.from("a").to(c.outside(0)).soonArrivesAs(ips...)
+	n.from("a").to(c.outside(0)).formerly(c.nodes[0].IPs...).soonArrivesAs(ips...)
 }
 
 // TestRelabelled: pods that send all the time come under another EgressIP and back, by their own labels and by their namespace's. They leave with either's
@@ -64,7 +64,7 @@ func TestRelabelled(t *testing.T) {
 			for _, color := range []string{"blue", "green", "blue", "green", "blue", "green"} {
 				x.paint(n, color)
 				for _, p := range secondPods {
-					n.from(p).to(c.outside(0)).soonArrivesAs(ips[color]...)
+					n.from(p).to(c.outside(0)).formerly(slices.Concat(ips["blue"], ips["green"])...).soonArrivesAs(ips[color]...)
 				}
 			}
 			seen.onlyFrom(n, slices.Concat(ips["blue"], ips["green"]))
@@ -103,11 +103,11 @@ func TestSelectors(t *testing.T) {
 				selected[p] = true
 			}
 			for _, p := range []string{"web", "db", "bare"} {
-				want := c.nodes[0].IPs
 				if selected[p] {
-					want = ips
+					in.from(p).to(c.outside(0)).soonArrivesAs(ips...)
+				} else { // the EgressIP before may have selected it
+					in.from(p).to(c.outside(0)).formerly(ips...).soonArrivesAs(c.nodes[0].IPs...)
 				}
-				in.from(p).to(c.outside(0)).soonArrivesAs(want...)
 			}
 		})
 	}
