@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -112,44 +113,50 @@ func holder(t *testing.T, api *fake.Clientset) string {
 
 // TestTheLeaseOfADeadNodeIsTaken: long before it ends; not from a node that lives.
 func TestTheLeaseOfADeadNodeIsTaken(t *testing.T) {
-	api := heldBy("n1")
-	b := stands(t, api, "n2")
-	if leader := within(t, "told who leads", b.leaders); leader != "n1" {
-		t.Errorf("told that %q leads", leader)
-	}
-	b.set("n3", false)
-	select {
-	case <-b.terms:
-		t.Fatal("leads in place of a leader whose node lives")
-	case <-time.After(2 * time.Second):
-	}
-	b.set("n1", false)
-	within(t, "takes the lease of a dead node", b.terms)
-	if h := holder(t, api); h != "n2" {
-		t.Errorf("held by %q", h)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		api := heldBy("n1")
+		b := stands(t, api, "n2")
+		if leader := within(t, "told who leads", b.leaders); leader != "n1" {
+			t.Errorf("told that %q leads", leader)
+		}
+		b.set("n3", false)
+		select {
+		case <-b.terms:
+			t.Fatal("leads in place of a leader whose node lives")
+		case <-time.After(2 * time.Second):
+		}
+		b.set("n1", false)
+		within(t, "takes the lease of a dead node", b.terms)
+		if h := holder(t, api); h != "n2" {
+			t.Errorf("held by %q", h)
+		}
+	})
 }
 
 // TestTakenLeaseEndsTheTerm: the one that it was taken from stops as soon as it sees that.
 func TestTakenLeaseEndsTheTerm(t *testing.T) {
-	api := heldBy("nobody")
-	a := stands(t, api, "n1")
-	a.set("nobody", false)
-	term := within(t, "n1 leads", a.terms)
-	b := stands(t, api, "n2")
-	b.set("n1", false)
-	within(t, "n2 leads", b.terms)
-	within(t, "n1 leads no more", term.Done())
+	synctest.Test(t, func(t *testing.T) {
+		api := heldBy("nobody")
+		a := stands(t, api, "n1")
+		a.set("nobody", false)
+		term := within(t, "n1 leads", a.terms)
+		b := stands(t, api, "n2")
+		b.set("n1", false)
+		within(t, "n2 leads", b.terms)
+		within(t, "n1 leads no more", term.Done())
+	})
 }
 
 // TestCutOffLeaderYields: another gets the lease at once.
 func TestCutOffLeaderYields(t *testing.T) {
-	api := heldBy("nobody")
-	a := stands(t, api, "n1")
-	a.set("nobody", false)
-	term := within(t, "n1 leads", a.terms)
-	b := stands(t, api, "n2")
-	a.set("", true)
-	within(t, "n1 leads no more", term.Done())
-	within(t, "n2 leads", b.terms)
+	synctest.Test(t, func(t *testing.T) {
+		api := heldBy("nobody")
+		a := stands(t, api, "n1")
+		a.set("nobody", false)
+		term := within(t, "n1 leads", a.terms)
+		b := stands(t, api, "n2")
+		a.set("", true)
+		within(t, "n1 leads no more", term.Done())
+		within(t, "n2 leads", b.terms)
+	})
 }

@@ -60,11 +60,21 @@ func (a *api) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case c := <-a.watch:
-			if a.synced.Load() {
-				time.Sleep(a.delay)
+			if a.synced.Load() && !sleep(ctx, a.delay) {
+				return
 			}
 			a.changes <- c
 		}
+	}
+}
+
+// sleep says whether it could: not if ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
 	}
 }
 
