@@ -90,8 +90,9 @@ test-conformance: build bin/e2e.test bin/ginkgo bin/regression-issue-74839 ## ru
 test: build lint unit e2e ## pass everything: lint, unit and property tests, real packets in one sandbox a gateway mode
 
 .PHONY: unit
-unit: ## the tests that need no cluster; what failed is run once more, the rest is remembered
-	go test -trimpath ./... || { echo 'once more, what failed:'; go test -trimpath ./...; }
+unit: ## the tests that need no cluster, with the race detector, which needs cgo; what passed is remembered
+	@hack/step 'packages of unit' hack/deps gcc libc6-dev
+	CGO_ENABLED=1 go test -race -trimpath ./...
 
 # The corpora run in the unit tests, too.
 FUZZTIME ?= 1m
