@@ -94,7 +94,7 @@ func claimedTwice(_ *testing.T, n *namespace) {
 	n.from("other").to(n.c.outside(0)).arrivesAs(n.c.nodes[1].IPs...)
 }
 
-// nodeWithoutAnnotations: an egress node that has no agent gets no address, and is named as the reason.
+// nodeWithoutAnnotations: an egress node that has no agent gets no address, and the EgressIP says that no node can host it.
 func nodeWithoutAnnotations(t *testing.T, n *namespace) {
 	c := n.c
 	bare := c.fakeNode(t)
@@ -107,8 +107,10 @@ func nodeWithoutAnnotations(t *testing.T, n *namespace) {
 		t.Errorf("addresses on %v, want one on %s", where, c.nodes[1].Name)
 	}
 	said := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionReady).Message
-	if !strings.Contains(said, bare) {
-		t.Errorf("condition says %q, want the name of the node without an agent, %s", said, bare)
+	for _, ip := range ips {
+		if _, hosted := where[ip.String()]; !hosted && !strings.Contains(said, "no node can host "+ip.String()) {
+			t.Errorf("condition says %q, want that no node can host %s", said, ip)
+		}
 	}
 }
 

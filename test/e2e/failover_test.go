@@ -33,7 +33,12 @@ func TestEstablishedSurvive(t *testing.T) {
 		t.Fatalf("addresses on %v, want one of each family on two nodes", where)
 	}
 	n.runs(pod{name: "first", node: c.nodes[0]})
-	n.from("first").to(c.outside(0)).spreadsOver(all...)
+	spreads := func() {
+		for _, to := range c.hosts[0].IPs {
+			n.from("first").to(family4or6(c.outside(0), to)).spreadsOver(ofFamily(all, to)...)
+		}
+	}
+	spreads()
 	var connections []string
 	for _, to := range c.hosts[0].IPs {
 		n.runs(pod{name: "keeps-" + familyName(to), node: c.nodes[0], keeps: count, keepsTo: to})
@@ -62,7 +67,7 @@ func TestEstablishedSurvive(t *testing.T) {
 	}
 	k.live("with the other addresses on the pods' node", connections)
 	c.powerOn(t, lost)
-	n.from("first").to(c.outside(0)).spreadsOver(all...)
+	spreads()
 	k.live("at the end", connections)
 }
 
