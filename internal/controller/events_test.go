@@ -38,8 +38,9 @@ func TestEventsComeAfterStatuses(t *testing.T) {
 		go c.Run(ctx)
 		c.Lead(ctx)
 		time.Sleep(1500 * time.Millisecond) // between two pulses
-		a.putEgressIP(anEgressIP("a", 1, "172.18.0.33"))
 		a.putEgressIP(anEgressIP("b", 0, "172.18.0.44"))
+		synctest.Wait() // or a is done with before b comes
+		a.putEgressIP(anEgressIP("a", 1, "172.18.0.33"))
 		time.Sleep(100 * time.Millisecond)
 		if a.assigned("a") == "" || a.reasons("a") != "" {
 			t.Errorf("a is assigned to %q with events %q while b is being written", a.assigned("a"), a.reasons("a"))

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -322,6 +323,7 @@ func eventually(t *testing.T, what, want string, have func() string) {
 	for {
 		h := have()
 		if h == want {
+			synctest.Wait() // what follows from it
 			return
 		}
 		if time.Now().After(deadline) {

@@ -87,7 +87,7 @@ func (s *Switch) KillVSwitchd() { s.kill(&s.vs) }
 // Vsctl runs ovs-vsctl and returns what it prints.
 func (s *Switch) Vsctl(args ...string) string {
 	s.t.Helper()
-	return s.run("usr/bin/ovs-vsctl", append([]string{"--db=" + s.DB(), "--timeout=5"}, args...)...)
+	return s.run("usr/bin/ovs-vsctl", append([]string{"--db=" + s.DB(), "--timeout=30"}, args...)...)
 }
 
 // Ofctl runs ovs-ofctl and returns what it prints. A bridge is named by Mgmt.
