@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/egret-net/egret/deploy"
+	"github.com/egret-net/egret/internal/sandbox/image"
 )
 
 // decodeAll reads every document of the files strictly: an unknown or repeated field fails the test.
@@ -122,6 +124,82 @@ func verbsByResource(r *rbacv1.ClusterRole) map[string][]string {
 		}
 	}
 	return verbs
+}
+
+// containers are those of a pod, the ones that begin and end before the others too.
+func containers(p corev1.PodSpec) []corev1.Container {
+	return append(slices.Clone(p.InitContainers), p.Containers...)
+}
+
+// pods are the templates of deploy/cluster, by name.
+func pods(t *testing.T) map[string]corev1.PodSpec {
+	t.Helper()
+	out := map[string]corev1.PodSpec{}
+	for _, object := range decodeAll(t, os.DirFS("cluster"), "*.yaml") {
+		switch o := object.(type) {
+		case *appsv1.Deployment:
+			out[o.Name] = o.Spec.Template.Spec
+		case *appsv1.DaemonSet:
+			out[o.Name] = o.Spec.Template.Spec
+		}
+	}
+	return out
+}
+
+// TestOneImage: all containers run what make image makes, which is no moving target.
+func TestOneImage(t *testing.T) {
+	want := image.Egret().Name
+	if strings.HasSuffix(want, ":latest") {
+		t.Errorf("%s has no version", want)
+	}
+	for name, p := range pods(t) {
+		for _, c := range containers(p) {
+			if c.Image != want {
+				t.Errorf("%s of %s runs %s, not %s", c.Name, name, c.Image, want)
+			}
+		}
+	}
+}
+
+// TestOnlyTheAgentHasAToken: who breaks into a database of OVN's, or into OVS, finds no way to the API server.
+func TestOnlyTheAgentHasAToken(t *testing.T) {
+	for name, p := range pods(t) {
+		if name == "egret-controller" {
+			continue
+		}
+		if p.AutomountServiceAccountToken == nil || *p.AutomountServiceAccountToken {
+			t.Errorf("%s: all containers get a token", name)
+		}
+		tokens := map[string]bool{}
+		for _, v := range p.Volumes {
+			tokens[v.Name] = v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(s corev1.VolumeProjection) bool { return s.ServiceAccountToken != nil })
+		}
+		for _, c := range containers(p) {
+			has := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return tokens[m.Name] })
+			if has != (c.Name == "agent") {
+				t.Errorf("%s of %s has a token: %t", c.Name, name, has)
+			}
+		}
+	}
+}
+
+// TestControllersAreUnprivileged: what pod security calls restricted, but for the host's network, on which alone management addresses can be reached.
+func TestControllersAreUnprivileged(t *testing.T) {
+	p := pods(t)["egret-controller"]
+	no, yes := false, true
+	want := &corev1.SecurityContext{AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
+	for _, c := range containers(p) {
+		if diff := cmp.Diff(want, c.SecurityContext); diff != "" {
+			t.Errorf("%s (-want +have):\n%s", c.Name, diff)
+		}
+	}
+	s := p.SecurityContext
+	if s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("controllers run as %+v", s)
+	}
+	if a := p.Affinity.NodeAffinity; a == nil || len(a.PreferredDuringSchedulingIgnoredDuringExecution) != 1 || a.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		t.Error("controllers are to prefer control-plane nodes, and to need none")
+	}
 }
 
 func role(t *testing.T, name string) *rbacv1.ClusterRole {

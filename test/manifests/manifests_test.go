@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/egret-net/egret/internal/probe/probetest"
 	"github.com/egret-net/egret/internal/sandbox"
 	"github.com/egret-net/egret/internal/sandbox/image"
 )
@@ -29,6 +31,7 @@ var egressIP = netip.MustParseAddr("172.18.0.77")
 func TestManifests(t *testing.T) {
 	l := start(t)
 	l.kubectl("apply", "-f", "../../deploy")
+	l.certify()
 	l.kubectl("apply", "-f", l.adapted())
 	l.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout", patience.String())
 	l.rolledOut()
@@ -38,6 +41,8 @@ func TestManifests(t *testing.T) {
 		"namespaceSelector":{},"podSelector":{"matchLabels":{"app":"web"}}}}`, egressIP))
 	l.kubectl("label", "node", l.nodes[1].Name, "k8s.ovn.org/egress-assignable=")
 	l.leaves()
+	l.unprivileged()
+	l.agentsAnswer()
 
 	end := l.asking()
 	l.kubectl("-n", "egret-system", "rollout", "restart", "daemonset/egret-node", "deployment/egret-controller")
@@ -46,6 +51,69 @@ func TestManifests(t *testing.T) {
 	l.network("after")
 	l.leaves()
 	l.noneRestarted()
+}
+
+const (
+	healthPort = "9107"
+	healthName = "egret"
+)
+
+// certify makes the Secret with which agents and controllers speak TLS.
+func (l *lab) certify() {
+	l.t.Helper()
+	files := probetest.NewAuthority(l.t, "manifests").Write(l.t.TempDir(), healthName)
+	l.kubectl("-n", "egret-system", "create", "secret", "generic", "egret-health",
+		"--from-file=tls.key="+files.Key, "--from-file=tls.crt="+files.Cert, "--from-file=ca.crt="+files.CA)
+}
+
+// agentsAnswer: a controller reaches every agent over TLS, and nobody does without a certificate.
+func (l *lab) agentsAnswer() {
+	l.t.Helper()
+	ip := l.nodes[0].IPs[0].String()
+	l.eventually("controllers hear all egress nodes", func() error {
+		out, err := l.ExecIn(l.t.Context(), l.nodes[0].Name, "curl", "-sS", "--max-time", "5", "http://"+ip+":9409/metrics")
+		if err != nil {
+			return err
+		}
+		const answers, missing = "egret_controller_probe_rtt_seconds_count ", "egret_controller_node_unreachable{"
+		for line := range strings.Lines(string(out)) {
+			if line == answers+"0\n" || strings.HasPrefix(line, missing) && !strings.HasSuffix(line, " 0\n") {
+				return errors.New(line)
+			}
+		}
+		if !strings.Contains(string(out), answers) {
+			return fmt.Errorf("no %s", answers)
+		}
+		return nil
+	})
+	subnet := l.kubectl("get", "node", l.nodes[1].Name, "-o", `jsonpath={.metadata.annotations.k8s\.ovn\.org/node-subnets}`)
+	var subnets map[string][]netip.Prefix
+	if err := json.Unmarshal([]byte(subnet), &subnets); err != nil {
+		l.t.Fatalf("%s: %v", subnet, err)
+	}
+	at := netip.AddrPortFrom(subnets["default"][0].Masked().Addr().Next().Next(), 9107)
+	out, err := l.ExecIn(l.t.Context(), l.nodes[1].Name, "curl", "-skS", "--max-time", "5", "https://"+at.String()+"/")
+	if err == nil {
+		l.t.Errorf("the health service speaks to somebody without a certificate: %s", out)
+	}
+}
+
+// unprivileged: of Egret's pods the controllers run without rights, and the databases have no token.
+func (l *lab) unprivileged() {
+	l.t.Helper()
+	status := l.kubectl("-n", "egret-system", "get", "pods", "-l", "app=egret-controller", "-o", "jsonpath={range .items[*]}{.spec.containers[0].securityContext}{.spec.securityContext}{end}")
+	for _, want := range []string{`"runAsNonRoot":true`, `"readOnlyRootFilesystem":true`, `"allowPrivilegeEscalation":false`, `"RuntimeDefault"`} {
+		if strings.Count(status, want) != 2 {
+			l.t.Errorf("controllers lack %s: %s", want, status)
+		}
+	}
+	for container, has := range map[string]bool{"nb-db": false, "agent": true} {
+		_, err := l.try("-n", "egret-system", "exec", "daemonset/egret-node", "-c", container, "--", "cat", "/var/run/secrets/kubernetes.io/serviceaccount/token")
+		if (err == nil) != has {
+			l.t.Errorf("container %s has a token: %t", container, err == nil)
+		}
+	}
+	l.kubectl("-n", "egret-system", "get", "poddisruptionbudget", "egret-controller")
 }
 
 // lab is a cluster that Egret's manifests are installed on.
@@ -95,7 +163,7 @@ func options(t *testing.T) sandbox.Options {
 	return o
 }
 
-// adapted is a copy of deploy/cluster with the one value that differs here: Open vSwitch's datapath.
+// adapted is a copy of deploy/cluster with the values that differ here: Open vSwitch's datapath, and the agents' health service with TLS.
 func (l *lab) adapted() string {
 	l.t.Helper()
 	dir := l.t.TempDir()
@@ -107,12 +175,21 @@ func (l *lab) adapted() string {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	const is = "DATAPATH: system"
-	if strings.Count(string(content), is) != 1 {
-		l.t.Fatalf("%s does not say %q", file, is)
+	text := string(content)
+	for is, becomes := range map[string]string{
+		"DATAPATH: system":         "DATAPATH: " + l.Datapath(),
+		`HEALTHCHECK_PORT: "0"`:    fmt.Sprintf("HEALTHCHECK_PORT: %q", healthPort),
+		`HEALTHCHECK_TLS_KEY: ""`:  "HEALTHCHECK_TLS_KEY: /etc/egret/health/tls.key",
+		`HEALTHCHECK_TLS_CERT: ""`: "HEALTHCHECK_TLS_CERT: /etc/egret/health/tls.crt",
+		`HEALTHCHECK_TLS_CA: ""`:   "HEALTHCHECK_TLS_CA: /etc/egret/health/ca.crt",
+		`HEALTHCHECK_TLS_NAME: ""`: "HEALTHCHECK_TLS_NAME: " + healthName,
+	} {
+		if strings.Count(text, is) != 1 {
+			l.t.Fatalf("%s does not say %q", file, is)
+		}
+		text = strings.Replace(text, is, becomes, 1)
 	}
-	content = []byte(strings.Replace(string(content), is, "DATAPATH: "+l.Datapath(), 1))
-	if err := os.WriteFile(file, content, 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		l.t.Fatal(err)
 	}
 	return dir

@@ -31,7 +31,7 @@ func Agnhost() Ref { return Ref{"localhost/agnhost:latest", "agnhost.tar"} }
 func CoreDNS() Ref { return Ref{"localhost/coredns:latest", "coredns.tar"} }
 
 // Egret names the product's image, which deploy/cluster runs: Egret's programs, OVS, OVN and what they call.
-func Egret() Ref { return Ref{"localhost/egret:latest", "egret-image.tar"} }
+func Egret() Ref { return Ref{"localhost/egret:v0.1.0", "egret-image.tar"} }
 
 // All lists the images that BuildAll makes.
 func All() []Ref { return []Ref{Pause(), Agnhost(), CoreDNS()} }
