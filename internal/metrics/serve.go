@@ -24,8 +24,8 @@ const (
 	slowest = 18 * time.Second
 )
 
-// bounds let several Prometheus servers ask at a time, each over connections that it keeps.
-var bounds = limit.Bounds{Connections: 64, PerPeer: 8, NewPerSecond: 10, BytesPerSecond: 32 << 10}
+// bounds let several Prometheus servers ask at a time. A connection carries one request: those that clients keep would use up the bounds.
+var bounds = limit.Bounds{Connections: 64, PerPeer: 16, NewPerSecond: 50, BytesPerSecond: 32 << 10}
 
 // Serve answers /healthz and /metrics on an address until ctx is done. With an empty address it only waits.
 func Serve(ctx context.Context, address string, registry *prometheus.Registry, alive func() bool) error {
@@ -48,7 +48,8 @@ func serve(ctx context.Context, l net.Listener, registry prometheus.Gatherer, al
 	mux.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) { answerPage(w, r, page) })
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) { answerHealth(w, r, health) })
 	server := &http.Server{Handler: mux, MaxHeaderBytes: 8 << 10, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second,
-		WriteTimeout: slowest + 10*time.Second, IdleTimeout: 2 * time.Minute}
+		WriteTimeout: slowest + 10*time.Second}
+	server.SetKeepAlivesEnabled(false)
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/egret-net/egret/internal/limit"
 )
 
 // counted is a registry with a gauge, and how often it was gathered.
@@ -43,7 +45,7 @@ func start(t *testing.T, r prometheus.Gatherer, alive func() bool) (address stri
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- serve(ctx, l, r, alive) }()
+	go func() { ended <- serve(ctx, limit.Listen(l, bounds), r, alive) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -68,13 +70,27 @@ func get(t *testing.T, url string) (status int, text string) {
 	return answer.StatusCode, string(b)
 }
 
-// Requests of strangers do not read the targets: fifty at once have it done once.
+// Clients that keep their connections, each its own, do not keep others from asking.
+func TestKeptConnections(t *testing.T) {
+	at := start(t, newCounted(), func() bool { return true })
+	for i := range 3 * bounds.PerPeer {
+		client := &http.Client{Transport: &http.Transport{}}
+		answer, err := client.Get("http://" + at + "/metrics")
+		if err != nil {
+			t.Fatalf("request %d: %v", i, err)
+		}
+		_, _ = io.Copy(io.Discard, answer.Body)
+		answer.Body.Close()
+	}
+}
+
+// Requests of strangers do not read the targets: several at once have it done once.
 func TestManyRequestsGatherOnce(t *testing.T) {
 	r, asked := newCounted(), atomic.Int64{}
 	at := start(t, r, func() bool { asked.Add(1); return true })
 	began := time.Now()
 	var all sync.WaitGroup
-	for range 50 {
+	for range bounds.PerPeer / 2 {
 		all.Go(func() {
 			if status, text := get(t, "http://"+at+"/metrics"); status != http.StatusOK || !strings.Contains(text, "\nanswer 42\n") {
 				t.Errorf("%d: %s", status, text)
