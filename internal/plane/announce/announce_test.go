@@ -234,3 +234,16 @@ func apply(t *testing.T, p *Plane, s *plan.State) {
 		t.Fatal(err)
 	}
 }
+
+// TestHostileAnnouncements: what is no hardware address, and no device, is refused alone and sent nowhere.
+func TestHostileAnnouncements(t *testing.T) {
+	for _, a := range []plan.Announcement{{Dev: "eth0", MAC: "02:00:00:00:00:01\n"}, {Dev: "eth0", MAC: "02:00:00:00:00:01:00:02"}, {Dev: "../eth0", MAC: "02:00:00:00:00:01"}} {
+		link, s := &Fake{}, state("172.18.0.1")
+		a.IP = netip.MustParseAddr("172.18.0.2")
+		s.Announcements.Put("hostile", a, plan.None{})
+		err := New(t.Context(), link, slog.New(slog.DiscardHandler)).Grow(t.Context(), s)
+		if r := plane.Refusals(err); len(r) != 1 || r[0].Owner != "hostile" || !plane.OnlyRefusals(err) || len(link.Probed()) != 1 {
+			t.Errorf("%+v: %v, probed %v", a, err, link.Probed())
+		}
+	}
+}

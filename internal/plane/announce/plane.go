@@ -3,7 +3,9 @@ package announce
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -18,6 +20,9 @@ import (
 var repeats = []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second}
 
 const every = time.Minute
+
+// ethernet is the length of a hardware address.
+const ethernet = 6
 
 // Plane announces and repeats until its context is done.
 type Plane struct {
@@ -137,6 +142,9 @@ func (p *Plane) again(a plan.Announcement, s *schedule) {
 
 // send asks before it tells, for the answer to come.
 func (p *Plane) send(a plan.Announcement) error {
+	if mac, err := net.ParseMAC(a.MAC); err != nil || len(mac) != ethernet || plane.CheckDevice(a.Dev) != nil {
+		return fmt.Errorf("%q on device %q cannot announce an address", a.MAC, a.Dev)
+	}
 	return errors.Join(p.sender.Probe(a), p.sender.Send(a))
 }
 

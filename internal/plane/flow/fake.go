@@ -31,7 +31,7 @@ func NewFake(ports Ports) *Fake {
 	return &Fake{Ports: ports, flows: map[plan.Flow]string{}, Foreign: map[plan.Flow]string{}}
 }
 
-func (f *Fake) Name() string { return "flow" }
+func (f *Fake) Name() string { return planeName }
 
 func (f *Fake) Grow(ctx context.Context, want *plan.State) error {
 	f.mu.Lock()
@@ -39,6 +39,10 @@ func (f *Fake) Grow(ctx context.Context, want *plan.State) error {
 	f.pending = nil
 	var errs []error
 	for k, actions := range want.Flows.Rows() {
+		if err := check(k, actions); err != nil {
+			errs = append(errs, &plane.Refused{Plane: planeName, Owner: want.Flows.Owner(k), Row: k.String(), Err: err})
+			continue
+		}
 		at, text, ok := f.resolve(k, actions)
 		if !ok {
 			f.pending = append(f.pending, k)
@@ -46,7 +50,7 @@ func (f *Fake) Grow(ctx context.Context, want *plan.State) error {
 		}
 		if f.Refuse != nil {
 			if err := f.Refuse(k, actions); err != nil {
-				errs = append(errs, &plane.Refused{Plane: "flow", Owner: want.Flows.Owner(k), Row: k.String(), Err: err})
+				errs = append(errs, &plane.Refused{Plane: planeName, Owner: want.Flows.Owner(k), Row: k.String(), Err: err})
 				continue
 			}
 		}

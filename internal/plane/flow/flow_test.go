@@ -54,9 +54,30 @@ func bad() *plan.State {
 	return s
 }
 
+// hostile are flows with what another machine said in the place of a hardware address or of a name.
+func hostile() []plan.Rows {
+	const second = "02:00:00:00:00:02\nadd cookie=0xbad,priority=65000 actions=drop"
+	var out []plan.Rows
+	for f, actions := range map[plan.Flow]string{
+		{Bridge: "br0", Priority: 120, Match: "ip,dl_src=" + second}:                        "drop",
+		{Bridge: "br0", Priority: 120, Match: "tcp,tp_dst=1"}:                               "mod_dl_dst:" + second + ",in_port",
+		{Bridge: "br0", Priority: 120, Match: "ip,cookie=0xbad"}:                            "drop",
+		{Bridge: "br0", Priority: 120, Match: "ip,dl_src=02:00:00:00:00:02,priority=65000"}: "drop",
+		{Bridge: "br0", Priority: 120, Match: "ip,actions=LOCAL"}:                           "drop",
+		{Bridge: "br0", Priority: 120, Match: "ip,dl_src=02:00:00:00:00:02 actions=LOCAL#"}: "drop",
+		{Bridge: "../../tmp/br0", Priority: 120, Match: "ip"}:                               "drop",
+		{Bridge: "br0", Priority: 120, Match: "ip,in_port={eth0\n}"}:                        "drop",
+		{Bridge: "br0", Priority: 120, Match: "arp,arp_op=2"}:                               "",
+		{Bridge: "br0", Priority: 120, Match: "udp"}:                                        "output:1#",
+	} {
+		out = append(out, plan.Rows{Flows: map[plan.Flow]string{f: actions}})
+	}
+	return out
+}
+
 // text is what a dump says when the bridge holds s.
 func text(s *plan.State) string {
-	lines, _ := render(s.Flows, testPorts)
+	lines, _, _ := render(s.Flows, testPorts)
 	var out []string
 	for _, l := range lines["br0"] {
 		out = append(out, strings.TrimPrefix(l.text, "table=0,"))
@@ -97,7 +118,7 @@ func TestConformance(t *testing.T) {
 		s, _ := start(t)
 		return &planetest.Rig{
 			New: func(t *testing.T) plane.Plane { return newPlane(s) },
-			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: "bad",
+			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: "bad", Hostile: hostile(),
 			Dump: func(*testing.T) string { return normal(dump(s, true)) },
 			Text: func(st *plan.State) string { return normal(text(st)) },
 			PutForeign: func(*testing.T) {
@@ -149,7 +170,7 @@ func TestFakeConformance(t *testing.T) {
 		}
 		return &planetest.Rig{
 			New: func(t *testing.T) plane.Plane { return f },
-			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: "bad", Writes: f.Writes,
+			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: "bad", Hostile: hostile(), Writes: f.Writes,
 			Dump: func(*testing.T) string { return sorted(f.Lines()) },
 			Text: func(s *plan.State) string {
 				g := NewFake(testPorts)

@@ -57,7 +57,7 @@ func texts(lines []line) []string {
 }
 
 func refusal(l line, err error) error {
-	return &plane.Refused{Plane: "flow", Owner: l.owner, Row: l.flow.String(), Err: err}
+	return &plane.Refused{Plane: planeName, Owner: l.owner, Row: l.flow.String(), Err: err}
 }
 
 func cookie(generation uint32) string { return fmt.Sprintf("%#x", uint64(generation)<<32|Mark) }

@@ -17,6 +17,8 @@ import (
 // Mark is the low half of the cookie of every flow of ours: `ovs-ofctl dump-flows breth0 cookie=0xdeff105/0xffffffff`.
 const Mark = 0xdeff105
 
+const planeName = "flow"
+
 // Plane writes flows with ovs-ofctl.
 type Plane struct {
 	ofctl ofctl
@@ -43,16 +45,15 @@ func New(command, runDir string, ports Ports, log *slog.Logger) *Plane {
 	return &Plane{ofctl: ofctl{command, runDir}, ports: ports, log: log, bridges: map[string]*bridge{}}
 }
 
-func (p *Plane) Name() string { return "flow" }
+func (p *Plane) Name() string { return planeName }
 
 // Grow installs all flows whose ports are there; the others are Pending. A bridge that does not answer is an error, a
 // flow that its switch refuses is a Refused; neither keeps the flows of another bridge out.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	lines, pending := render(want.Flows, p.ports)
+	lines, pending, errs := render(want.Flows, p.ports)
 	p.pending = pending
-	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(lines)) {
 		errs = append(errs, p.write(ctx, name, lines[name]))
 	}
@@ -63,7 +64,7 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	lines, _ := render(want.Flows, p.ports)
+	lines, _, _ := render(want.Flows, p.ports) // Grow has said what is refused
 	if err := p.adopt(ctx); err != nil {
 		return err
 	}

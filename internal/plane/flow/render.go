@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
 )
 
 // Ports knows OpenFlow port numbers by interface name.
@@ -58,11 +59,16 @@ func (r remembering) remember(a, b string, ask func() found) found {
 
 var braces = regexp.MustCompile(`\{[^{}]*\}`)
 
-// render turns the wanted flows into lines by bridge, sorted; flows that name a port that is not there are pending.
-func render(want plan.Table[plan.Flow, string], ports Ports) (lines map[string][]line, pending []plan.Flow) {
+// render turns the wanted flows into lines by bridge, sorted; flows that name a port that is not there are pending, and those that are no flows are
+// refused.
+func render(want plan.Table[plan.Flow, string], ports Ports) (lines map[string][]line, pending []plan.Flow, refused []error) {
 	lines = map[string][]line{}
 	ports = remembering{ports, map[[2]string]found{}}
 	for f, actions := range want.Rows() {
+		if err := check(f, actions); err != nil {
+			refused = append(refused, &plane.Refused{Plane: planeName, Owner: want.Owner(f), Row: f.String(), Err: err})
+			continue
+		}
 		text := fmt.Sprintf("table=%d,priority=%d,%s actions=%s", f.Table, f.Priority, f.Match, actions)
 		text, ok := resolve(f.Bridge, text, ports)
 		if !ok {
@@ -75,7 +81,7 @@ func render(want plan.Table[plan.Flow, string], ports Ports) (lines map[string][
 		slices.SortFunc(l, func(a, b line) int { return strings.Compare(a.text, b.text) })
 	}
 	slices.SortFunc(pending, func(a, b plan.Flow) int { return strings.Compare(a.String(), b.String()) })
-	return lines, pending
+	return lines, pending, refused
 }
 
 // resolve puts port numbers in place of `{name}`, `{LOCAL}` and `{patch:OTHER}` (the patch port to bridge OTHER;

@@ -68,17 +68,27 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 	if err := p.read(ctx); err != nil {
 		return err
 	}
+	var refused []error
 	for a := range plan.Diff(p.held, want.Accepts, plan.Same).Put {
-		err := p.run(ctx, a, "-I")
+		err := p.accept(ctx, a)
 		if errors.Is(err, exec.ErrNotFound) {
 			return nil
 		}
 		if err != nil {
-			return &plane.Refused{Plane: p.Name(), Owner: want.Accepts.Owner(a), Row: a.String(), Err: err}
+			refused = append(refused, &plane.Refused{Plane: p.Name(), Owner: want.Accepts.Owner(a), Row: a.String(), Err: err})
+			continue
 		}
 		p.held[a] = plan.None{}
 	}
-	return nil
+	return errors.Join(refused...)
+}
+
+// accept inserts a rule for one device: iptables would read another text as several, or as an option.
+func (p *Plane) accept(ctx context.Context, a plan.Accept) error {
+	if err := plane.CheckDevice(a.Dev); err != nil {
+		return err
+	}
+	return p.run(ctx, a, "-I")
 }
 
 // Shrink deletes what is ours and no longer wanted.

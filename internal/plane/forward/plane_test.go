@@ -81,3 +81,14 @@ func TestCommands(t *testing.T) {
 		return rig(t, Commands{})
 	})
 }
+
+// TestHostileDevices: what iptables would read as several devices, or as an option, is refused alone.
+func TestHostileDevices(t *testing.T) {
+	for _, dev := range []string{"eth0\n", "+", "eth+", "-j", "", "a b", "../x"} {
+		fake := &Fake{}
+		err := New(fake).Grow(t.Context(), state(plan.Accept{Dev: dev}, plan.Accept{Dev: "ovn-k8s-mp0"}))
+		if r := plane.Refusals(err); len(r) != 1 || !plane.OnlyRefusals(err) || fake.Writes != 1 {
+			t.Errorf("device %q: %v, %d writes", dev, err, fake.Writes)
+		}
+	}
+}

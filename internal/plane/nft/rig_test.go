@@ -84,7 +84,25 @@ func rig(t *testing.T, inet, netdev knftables.Interface, device Device, other kn
 		},
 		Writes:   func() int { return ci.runs + cn.runs },
 		FailOnce: func(*testing.T) { ci.away = 2 },
-		Bad:      bad, BadOwner: "bad",
+		Bad:      bad, BadOwner: "bad", Hostile: hostile(),
+	}
+}
+
+// hostile are rows with what ends a rule, a string, a name or a line of nft's.
+func hostile() []plan.Rows {
+	rule := func(name, text string) plan.Rows {
+		return plan.Rows{NFTRules: map[plan.NFTRule]string{{Chain: inetChain("pre"), Name: name}: text}}
+	}
+	elem := func(key string) plan.Rows {
+		return plan.Rows{NFTElems: map[plan.NFTElem]string{{Set: "pods", Key: key}: ""}}
+	}
+	return []plan.Rows{
+		rule("x", "accept\nflush ruleset"), rule("x", "accept; flush ruleset"), rule("x", "accept # drop"), rule("x", `iifname "a\" accept`), rule("x", `iifname "a accept`),
+		rule("x\ny", "accept"), rule(`x" ; flush ruleset`, "accept"), elem("10.0.0.9 }\nflush ruleset"), elem(`10.0.0.9" }`), elem("10.0.0.9, 10.0.0.10"),
+		{NFTSets: map[plan.NFTSet]plan.NFTSetSpec{{Name: "x { type ipv4_addr; }"}: {Key: "ipv4_addr"}}},
+		{NFTSets: map[plan.NFTSet]plan.NFTSetSpec{{Name: "x"}: {Key: "ipv4_addr; flags interval"}}},
+		{NFTChains: map[plan.NFTChain]plan.NFTChainSpec{inetChain("x; flush ruleset"): {}}},
+		{NFTChains: map[plan.NFTChain]plan.NFTChainSpec{inetChain("x"): {Type: "filter", Hook: "input", Priority: "0; policy drop"}}},
 	}
 }
 

@@ -70,7 +70,7 @@ func (w *wanted) refuse(owner, row string, err error) {
 // the link, and another link of that name does not bring it back.
 func (t *table) wantChain(w *wanted, s *plan.State, k plan.NFTChain, spec plan.NFTChainSpec) error {
 	o := object{"chain", k.Name}
-	if err := checkName(k.Name); err != nil {
+	if err := checkChain(k, spec); err != nil {
 		return err
 	}
 	definition := spec.String()
@@ -90,7 +90,7 @@ func (w *wanted) wantRule(s *plan.State, k plan.NFTRule, text string) error {
 	if _, ok := s.NFTChains[k.Chain]; !ok {
 		return errors.New("the plan has no such chain")
 	}
-	if err := checkName(k.Name); err != nil {
+	if err := errors.Join(checkName(k.Name), checkRule(text)); err != nil {
 		return err
 	}
 	if _, ok := w.objects[object{"chain", k.Chain.Name}]; ok {
@@ -103,7 +103,7 @@ func (w *wanted) wantSets(s *plan.State) {
 	sets := map[string]object{}
 	for k, spec := range s.NFTSets.Rows() {
 		o := setObject(k, spec)
-		if err := checkSetName(k.Name); err != nil {
+		if err := checkSet(k.Name, spec); err != nil {
 			w.refuse(s.NFTSets.Owner(k), setRow(k), err)
 			continue
 		}
@@ -118,15 +118,12 @@ func (w *wanted) wantSets(s *plan.State) {
 			}
 			continue
 		}
+		if err := checkElem(k.Key, value); err != nil {
+			w.refuse(s.NFTElems.Owner(k), elemRow(k), err)
+			continue
+		}
 		w.elems = append(w.elems, wantedElem{s.NFTElems.Owner(k), elemRow(k), o, spell(k.Key), spell(value)})
 	}
-}
-
-func checkSetName(name string) error {
-	if name == recordSet {
-		return fmt.Errorf("%s is the plane's own set", recordSet)
-	}
-	return checkName(name)
 }
 
 func setObject(k plan.NFTSet, spec plan.NFTSetSpec) object {

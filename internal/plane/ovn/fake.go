@@ -110,7 +110,8 @@ func (f *Fake) Grow(_ context.Context, want *plan.State) error {
 	defer f.mu.Unlock()
 	edits, refused := f.puts(want)
 	if !f.south {
-		edits = append(edits, f.elems(want)...)
+		elems, bad := f.elems(want)
+		edits, refused = append(edits, elems...), append(refused, bad...)
 		edits = append(edits, f.dels(want)...)
 	}
 	if err := f.run(edits); err != nil {
@@ -174,6 +175,9 @@ func (f *Fake) refuse(rows plan.Table[plan.RowID, plan.Row], bad map[plan.RowID]
 			return err
 		}
 	}
+	if err := checkTexts(id, r); err != nil {
+		return err
+	}
 	for _, ref := range (&wanted{row: r}).refs() {
 		if _, ok := rows[ref]; !ok || bad[ref] {
 			return fmt.Errorf("there is no row %s", ref)
@@ -182,16 +186,20 @@ func (f *Fake) refuse(rows plan.Table[plan.RowID, plan.Row], bad map[plan.RowID]
 	return nil
 }
 
-func (f *Fake) elems(want *plan.State) []fakeEdit {
+func (f *Fake) elems(want *plan.State) (edits []fakeEdit, refused []error) {
 	d := plan.Diff(heldRows(f.held.SetElems), want.SetElems, plan.Same)
-	var edits []fakeEdit
 	for e := range d.Put {
+		if err := checkElem(e); err != nil {
+			c := change{elem: e}
+			refused = append(refused, &plane.Refused{Plane: f.Name(), Owner: want.SetElems.Owner(e), Row: c.String(), Err: err})
+			continue
+		}
 		edits = append(edits, fakeEdit{1, e.Set + " " + e.Addr, func() { f.held.SetElems.Put("", e, plan.None{}) }})
 	}
 	for e := range d.Del {
 		edits = append(edits, fakeEdit{9, e.Set + " " + e.Addr, func() { f.held.SetElems.Drop("", e) }})
 	}
-	return edits
+	return edits, refused
 }
 
 func (f *Fake) dels(want *plan.State) []fakeEdit {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,8 +91,8 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 		if p.db == dbSouth {
 			return append(cs, d.yielding(cs)...), bad
 		}
-		cs = append(cs, d.elemChanges()...)
-		return append(cs, d.dels()...), bad
+		elems, badElems := wellFormed(d.elemChanges())
+		return slices.Concat(cs, elems, d.dels()), append(bad, badElems...)
 	})
 }
 

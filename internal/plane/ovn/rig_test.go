@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"path/filepath"
 	"slices"
@@ -299,7 +300,7 @@ func nbRig(t *testing.T) *planetest.Rig {
 		Monitored:  true,
 		Writes:     func() int { return int(p.txns.Load()) },
 		FailOnce:   func(*testing.T) { p.cut.Store(true) },
-		Bad:        bad, BadOwner: "eip/bad",
+		Bad:        bad, BadOwner: "eip/bad", Hostile: hostileNB(),
 	}
 }
 
@@ -405,10 +406,30 @@ func sbRig(t *testing.T) *planetest.Rig {
 		Monitored:   true,
 		Writes:      func() int { return int(p.txns.Load()) },
 		FailOnce:    func(*testing.T) { p.cut.Store(true) },
-		Bad:         bad, BadOwner: "node/bad",
+		Bad:         bad, BadOwner: "node/bad", Hostile: hostileSB(),
 	}
 }
 
 func TestNBConformance(t *testing.T) { planetest.Run(t, nbRig) }
 
 func TestSBConformance(t *testing.T) { planetest.Run(t, sbRig) }
+
+// hostileNB are rows with what OVN would read as more than one expression, address or line.
+func hostileNB() []plan.Rows {
+	policy := func(cols plan.Cols) plan.Rows {
+		all := plan.Cols{"priority": 100, "match": "ip4.src == 10.0.0.8", "action": "drop"}
+		maps.Copy(all, cols)
+		return plan.Rows{NB: map[plan.RowID]plan.Row{{Table: "Logical_Router_Policy", Name: "x"}: {Parent: plan.Router("router"), Cols: all}}}
+	}
+	return []plan.Rows{
+		policy(plan.Cols{"match": "ip4.src == 10.0.0.8\n|| 1"}), policy(plan.Cols{"match": `inport == "a`}), policy(plan.Cols{"match": `inport == "a\"`}),
+		policy(plan.Cols{"action": "reroute", "nexthops": []string{"10.0.0.1, 10.0.0.2"}}), policy(plan.Cols{"action": "drop\x00"}),
+		policy(plan.Cols{"options": map[string]string{"pkt_mark": "1\n2"}}),
+		{SetElems: map[plan.SetElem]plan.None{{Set: "set", Addr: "10.0.0.8} || ip4.src == {0.0.0.0/0"}: {}}},
+		{SetElems: map[plan.SetElem]plan.None{{Set: "set", Addr: "fe80::1%eth0"}: {}}},
+	}
+}
+
+func hostileSB() []plan.Rows {
+	return []plan.Rows{{SB: map[plan.RowID]plan.Row{{Table: "Chassis", Name: "n8"}: {Cols: plan.Cols{"name": "n8", "hostname": "n8\nn9"}}}}}
+}

@@ -68,6 +68,9 @@ func (w *wanted) check(s schema) error {
 	if w.id.Table == tableAddressSet && w.row.Cols[colAddresses] != nil {
 		return errors.New("put addresses of an Address_Set into SetElems")
 	}
+	if err := checkTexts(w.id, w.row); err != nil {
+		return err
+	}
 	if p := w.row.Parent; p == (plan.RowID{}) {
 		if !t.root {
 			return fmt.Errorf("rows of %s need a parent", w.id.Table)

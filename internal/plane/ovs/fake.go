@@ -38,21 +38,24 @@ func NewFake(bridges ...string) *Fake {
 	return f
 }
 
-func (f *Fake) Name() string { return "ovs" }
+func (f *Fake) Name() string { return planeName }
 
 func (f *Fake) Forget() {}
 
 func (f *Fake) Grow(ctx context.Context, want *plan.State) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for k, v := range plan.Diff(f.ids, want.OVSIDs, plan.Same[string]).Put {
-		f.ids[k] = v
-		f.wrote()
+	ids, errs := wellFormed(want)
+	for k, v := range ids {
+		if have, is := f.ids[k]; !is || have != v {
+			f.ids[k] = v
+			f.wrote()
+		}
 	}
-	var errs []error
 	for k, spec := range plan.Diff(f.ports, want.Ports, plan.Same[plan.PortSpec]).Put {
-		var err error
+		err := checkPort(k, spec)
 		switch {
+		case err != nil:
 		case !f.bridges[k.Bridge]:
 			err = fmt.Errorf("bridge %s does not exist", k.Bridge)
 		case f.foreign[k.Name]:

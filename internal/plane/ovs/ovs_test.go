@@ -70,6 +70,21 @@ func bad() *plan.State {
 	return s
 }
 
+// hostile are ports and settings with separators in them.
+func hostile() []plan.Rows {
+	at := func(name string, s plan.PortSpec) plan.Rows {
+		return plan.Rows{Ports: map[plan.Port]plan.PortSpec{{Bridge: "br-int", Name: name}: s}}
+	}
+	return []plan.Rows{
+		at("a\nb", plan.PortSpec{Type: "internal"}), at("../x", plan.PortSpec{Type: "internal"}), at("a b", plan.PortSpec{Type: "internal"}),
+		at("x", plan.PortSpec{Type: "internal", MAC: "02:00:00:00:00:01 02:00:00:00:00:02"}),
+		at("x", plan.PortSpec{Type: "geneve", Options: "key=1,remote_ip=10.0.0.1,remote_ip=10.0.0.2"}),
+		at("x", plan.PortSpec{Type: "geneve", Options: "remote_ip=10.0.0.1\n"}),
+		at("x", plan.PortSpec{Type: "internal", ExternalIDs: "iface-id=n1,n2"}),
+		{OVSIDs: map[string]string{"some-key": "10.0.0.1\n"}}, {OVSIDs: map[string]string{"a b": "c"}},
+	}
+}
+
 // dump prints settings and ports of ours, read by a connection of its own.
 func dump(t *testing.T, d *DB) string {
 	must(t, d.settle(t.Context())) // a write of its own brings d's copy up to date with other connections' writes
@@ -117,7 +132,7 @@ func TestConformance(t *testing.T) {
 		s, d := start(t)
 		return &planetest.Rig{
 			New: func(t *testing.T) plane.Plane { return NewPlane(connect(t, s)) },
-			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: "bad", Monitored: true,
+			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: "bad", Hostile: hostile(), Monitored: true,
 			Dump: func(t *testing.T) string { return dump(t, d) },
 			Text: func(st *plan.State) string { return st.Text() },
 			PutForeign: func(*testing.T) {

@@ -20,7 +20,9 @@ var _ plane.Plane = (*Plane)(nil)
 // NewPlane is the plane on db.
 func NewPlane(db *DB) *Plane { return &Plane{db} }
 
-func (p *Plane) Name() string { return "ovs" }
+const planeName = "ovs"
+
+func (p *Plane) Name() string { return planeName }
 
 func (p *Plane) Forget() {}
 
@@ -28,16 +30,19 @@ func (p *Plane) Forget() {}
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 	p.db.writes.Lock()
 	defer p.db.writes.Unlock()
-	if err := p.writeIDs(ctx, want, false); err != nil {
+	ids, errs := wellFormed(want)
+	if err := p.writeIDs(ctx, ids, false); err != nil {
 		return err
 	}
 	t, err := p.db.topology(ctx)
 	if err != nil {
 		return err
 	}
-	var errs []error
 	for k, spec := range want.Ports.Rows() {
-		err := p.db.putPort(ctx, t, k, spec)
+		err := checkPort(k, spec)
+		if err == nil {
+			err = p.db.putPort(ctx, t, k, spec)
+		}
 		if err != nil && ctx.Err() != nil {
 			return err
 		}
@@ -68,11 +73,12 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 			return fmt.Errorf("remove port %s: %w", name, err)
 		}
 	}
-	return p.writeIDs(ctx, want, true)
+	ids, _ := wellFormed(want) // Grow has said what is refused
+	return p.writeIDs(ctx, ids, true)
 }
 
 // writeIDs puts our settings among everybody's; shrink drops those of ours that want does not have.
-func (p *Plane) writeIDs(ctx context.Context, want *plan.State, shrink bool) error {
+func (p *Plane) writeIDs(ctx context.Context, want map[string]string, shrink bool) error {
 	root, err := p.db.root(ctx)
 	if err != nil {
 		return err
@@ -83,7 +89,7 @@ func (p *Plane) writeIDs(ctx context.Context, want *plan.State, shrink bool) err
 			ids[k] = root.ExternalIDs[k]
 		}
 	}
-	for k, v := range want.OVSIDs.Rows() {
+	for k, v := range want {
 		if have, ok := root.ExternalIDs[k]; shrink && (!ok || have != v) {
 			continue // shrinking makes no row; Grow was not called or something else came between
 		}

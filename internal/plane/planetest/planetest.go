@@ -37,6 +37,9 @@ type Rig struct {
 	// Bad is A and one row more, of owner BadOwner, which the target refuses. May be nil.
 	Bad      *plan.State
 	BadOwner string
+	// Hostile are rows, one each, with texts that would be something else to the target than they are in a plan. The target must never see them.
+	// May be nil.
+	Hostile []plan.Rows
 }
 
 const timeout = 20 * time.Second
@@ -57,6 +60,7 @@ func Run(t *testing.T, newRig func(t *testing.T) *Rig) {
 		{"HealsForeignDeletion", heals},
 		{"ConvergesAfterFailureHalfWay", failsHalfWay},
 		{"RefusedRowNamesItsOwner", refuses},
+		{"RefusesHostileTextAlone", refusesHostile},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, newRig(t)) })
 	}
@@ -188,4 +192,18 @@ func refuses(t *testing.T, r *Rig) {
 	}
 	mustApply(t, p, r.B)
 	wantDump(t, r, r.B)
+}
+
+func refusesHostile(t *testing.T, r *Rig) {
+	p := r.New(t)
+	const owner = "hostile"
+	for i := range r.Hostile {
+		r.A.Replace(owner, &plan.Rows{}, &r.Hostile[i])
+		err := plane.Apply(testContext(t), []plane.Plane{p}, r.A)
+		r.A.Replace(owner, &r.Hostile[i], &plan.Rows{})
+		if refusals := plane.Refusals(err); len(refusals) != 1 || refusals[0].Owner != owner || !plane.OnlyRefusals(err) {
+			t.Errorf("row %d, %+v: got error %v, want one refusal, of owner %s", i, r.Hostile[i], err, owner)
+		}
+		wantDump(t, r, r.A)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
 )
 
 func addrRow(k plan.Addr) string { return "addr " + k.Dev + " " + k.Prefix.String() }
@@ -40,7 +41,7 @@ func (p *Plane) growAddrs(want *plan.State, r *refusals) error {
 func (p *Plane) raise(want *plan.State, links links) error {
 	devs := map[string]bool{}
 	for k, spec := range want.Addrs.Rows() {
-		if !spec.Deprecated {
+		if !spec.Deprecated && plane.CheckDevice(k.Dev) == nil {
 			devs[k.Dev] = true
 		}
 	}
@@ -56,6 +57,9 @@ func (p *Plane) raise(want *plan.State, links links) error {
 }
 
 func (p *Plane) growAddr(k plan.Addr, spec plan.AddrSpec, links links, have map[plan.Addr]heldAddr) error {
+	if err := plane.CheckDevice(k.Dev); err != nil {
+		return err
+	}
 	if _, exists := links(k.Dev); !exists {
 		return noLink(k.Dev)
 	}

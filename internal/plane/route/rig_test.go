@@ -143,7 +143,7 @@ func rig(t *testing.T, target func() stack) *planetest.Rig {
 		Text:     text,
 		Writes:   func() int { return writes },
 		FailOnce: func(*testing.T) { fail = 2 },
-		Bad:      bad, BadOwner: "bad",
+		Bad:      bad, BadOwner: "bad", Hostile: hostile(),
 		Monitored: true,
 	}
 }
@@ -253,4 +253,17 @@ func stateB() *plan.State {
 	delete(r.Rules, plan.Rule{Priority: 30, Table: 7, Dst: netip.MustParsePrefix("10.96.0.0/16")})
 	r.Rules[plan.Rule{Priority: 30, Table: 8, Dst: netip.MustParsePrefix("10.96.0.0/16")}] = plan.None{}
 	return state(map[string]*plan.Rows{"a": r})
+}
+
+// hostile are settings outside of their directory, and devices that are none.
+func hostile() []plan.Rows {
+	sysctl := func(key, value string) plan.Rows {
+		return plan.Rows{Sysctls: map[plan.Sysctl]string{{Key: key}: value}}
+	}
+	return []plan.Rows{
+		sysctl("net.ipv4.conf.//.//.kernel.core_pattern", "1"), sysctl(plan.LinkSetting("..", "forwarding"), "1"), sysctl("net.ipv4..forwarding", "1"),
+		sysctl("net.ipv4.conf.a\nb.forwarding", "1"), sysctl("net.ipv4.ip_forward", "1\n0"),
+		{Addrs: map[plan.Addr]plan.AddrSpec{{Dev: "lo\n", Prefix: netip.MustParsePrefix("10.3.0.1/24")}: {}}},
+		{Routes: map[plan.RouteKey]plan.Route{{Table: 1009, Dst: netip.MustParsePrefix("10.3.0.0/24")}: {Dev: "../lo"}}},
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
 )
 
 func routeRow(k plan.RouteKey, r plan.Route) string { return "route " + k.String() + r.String() }
@@ -61,6 +62,9 @@ func (p *Plane) growRoutes(want *plan.State, r *refusals) error {
 }
 
 func (p *Plane) growRoute(k plan.RouteKey, want plan.Route, links links, have []heldRoute) error {
+	if err := plane.CheckDevice(want.Dev); err != nil {
+		return err
+	}
 	if _, exists := links(want.Dev); !exists {
 		return noLink(want.Dev)
 	}

@@ -2,12 +2,14 @@ package route
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
 )
 
 func sysctlRow(k plan.Sysctl, value string) string { return "sysctl " + k.Key + "=" + value }
@@ -24,6 +26,9 @@ func (p *Plane) growSysctls(want *plan.State, r *refusals) error {
 }
 
 func (p *Plane) growSysctl(key, value string) error {
+	if err := checkSysctl(key, value); err != nil {
+		return err
+	}
 	have, err := p.stack.sysctl(key)
 	if err != nil || sameSysctl(have, value) {
 		return err
@@ -36,6 +41,16 @@ func (p *Plane) growSysctl(key, value string) error {
 		return fmt.Errorf("the kernel made it %q", have)
 	}
 	return err
+}
+
+// checkSysctl says why a key would lead to another file than one below its own directory, or a value be more than one line.
+func checkSysctl(key, value string) error {
+	for part := range strings.SplitSeq(sysctlPath(key), "/") {
+		if part == "" || part == "." || part == ".." {
+			return fmt.Errorf("sysctl %q has a part that is no name", key)
+		}
+	}
+	return errors.Join(plane.CheckWord("sysctl", key), plane.CheckText("value of sysctl "+key, value, ""))
 }
 
 // sameSysctl ignores how the numbers of a setting are separated.
