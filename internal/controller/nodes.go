@@ -41,7 +41,7 @@ func (s *nodes) see(w *world.World) {
 }
 
 func (s *nodes) seeOne(w *world.World, name string) {
-	n, should := w.Node(name), s.should[name]
+	n, should := w.Said(name), s.should[name]
 	if n == nil || n == should {
 		return
 	}
@@ -64,7 +64,7 @@ func withAllocation(n *world.Node, id int, subnets, join, transit []netip.Prefix
 
 // decide puts an allocation in place, and returns what people should know of it and the node does not say yet.
 func (s *nodes) decide(w *world.World, name string, a zone.Allocation) []kube.Event {
-	old, text := w.Node(name), strings.Join(a.Problems, "; ")
+	old, text := w.Said(name), strings.Join(a.Problems, "; ")
 	if n := withAllocation(old, a.ID, a.Subnets, a.Join, a.Transit, text); s.should[name] == nil || !sameAllocation(old, n) {
 		s.put(w, n)
 	}

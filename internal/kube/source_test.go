@@ -49,6 +49,25 @@ func nodeVersions(w *world.World) string {
 	return s
 }
 
+// TestTableBeginsWithTheOldest: of two Nodes of the first list that claim one id the older keeps it; of later ones the one that was there.
+func TestTableBeginsWithTheOldest(t *testing.T) {
+	w := world.New("", &world.Config{JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets()})
+	of := func(name, v string, born int64) *corev1.Node {
+		n := version(name, v)
+		n.CreationTimestamp, n.Annotations = metav1.Unix(born, 0), map[string]string{v1.AnnotationNodeID: "7"}
+		return n
+	}
+	table := newTable(w, func() {})
+	must(t, table.Replace([]any{of("a", "1", 300), of("z", "2", 100)}, "2"))
+	if w.Node("z").ID != 7 || w.Node("a").ID != 0 {
+		t.Errorf("a has %d, z %d", w.Node("a").ID, w.Node("z").ID)
+	}
+	must(t, table.Replace([]any{of("older", "3", 50), of("a", "1", 300), of("z", "2", 100)}, "3"))
+	if w.Node("z").ID != 7 || w.Node("older").ID != 0 {
+		t.Errorf("older has %d, z %d", w.Node("older").ID, w.Node("z").ID)
+	}
+}
+
 func TestTableFollows(t *testing.T) {
 	w := world.New("", &world.Config{})
 	synced := 0

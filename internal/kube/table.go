@@ -1,8 +1,11 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -18,6 +21,7 @@ type Change func(*world.World) []world.Touch
 // row is an object, converted already: nothing of what the API server sent is kept.
 type row struct {
 	key, version string
+	created      time.Time
 	set          Change
 }
 
@@ -48,7 +52,7 @@ func (t *table) row(obj any) (*row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("an object of the API without metadata: %w", err)
 	}
-	return &row{key: keyOf(m.GetNamespace(), m.GetName()), version: m.GetResourceVersion(), set: t.convert(obj)}, nil
+	return &row{key: keyOf(m.GetNamespace(), m.GetName()), version: m.GetResourceVersion(), created: m.GetCreationTimestamp().Time, set: t.convert(obj)}, nil
 }
 
 func keyOf(namespace, name string) string {
@@ -140,17 +144,18 @@ func (t *table) Delete(obj any) error {
 	return nil
 }
 
-// Replace takes a whole list, of version as given: it is one change, with the deletion of what has gone while nobody watched.
+// Replace takes a whole list, of version as given: it is one change, with the deletion of what has gone while nobody watched. The oldest object comes
+// first: of nodes that claim the same, the world believes the one that it knew first.
 func (t *table) Replace(list []any, version string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	rows, err := t.oldestFirst(list)
+	if err != nil {
+		return err
+	}
 	var changes []Change
 	there := make(map[string]bool, len(list))
-	for _, obj := range list {
-		r, err := t.row(obj)
-		if err != nil {
-			return err
-		}
+	for _, r := range rows {
 		there[r.key] = true
 		if old, is := t.known[r.key]; !is || newer(r.version, old) {
 			t.known[r.key] = r.version
@@ -167,6 +172,19 @@ func (t *table) Replace(list []any, version string) error {
 	t.latest = version
 	t.send(t.all(changes))
 	return nil
+}
+
+func (t *table) oldestFirst(list []any) ([]*row, error) {
+	rows := make([]*row, len(list))
+	for i, obj := range list {
+		r, err := t.row(obj)
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = r
+	}
+	slices.SortStableFunc(rows, func(a, b *row) int { return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.key, b.key)) })
+	return rows, nil
 }
 
 // all is many changes in one; the first time it also says that the list is in the world.

@@ -19,11 +19,13 @@ const (
 	KindHost
 	KindNodes
 	KindNode
+	KindSubnets // the pod subnets of one node
 	KindNamespace
 	KindPods
 	KindPod
 	KindEgressIPs
 	KindEgressIP
+	KindPlaced      // whether an EgressIP's status gives one address to a node
 	KindEgressIPsIn // the EgressIPs that select one namespace, in order of precedence
 	KindSteering    // the nodes that lead their pods to holders of one EgressIP
 	KindHolders     // the nodes that hold addresses of one EgressIP

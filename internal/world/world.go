@@ -13,9 +13,12 @@ type World struct {
 	Self   string // this node's name; "" in the controller
 	Config *Config
 
-	found       *Host // as it was read
-	host        *Host // with the addresses that are the node's own
-	nodes       map[string]*Node
+	found       *Host              // as it was read
+	host        *Host              // with the addresses that are the node's own
+	said        map[string]*Node   // as the Nodes have it
+	nodes       map[string]*Node   // what is believed of them
+	assetsOf    map[asset][]string // the nodes that claim it, the former first
+	placed      map[netip.Addr]int // items of EgressIPs' statuses
 	namespaces  map[string]*Namespace
 	pods        map[string]*Pod
 	podsIn      map[string]map[string]*Pod // by namespace
@@ -40,7 +43,7 @@ type World struct {
 // New is a world with nothing in it.
 func New(self string, c *Config) *World {
 	return &World{
-		Self: self, Config: c, nodes: map[string]*Node{}, namespaces: map[string]*Namespace{}, pods: map[string]*Pod{},
+		Self: self, Config: c, said: map[string]*Node{}, nodes: map[string]*Node{}, assetsOf: map[asset][]string{}, placed: map[netip.Addr]int{}, namespaces: map[string]*Namespace{}, pods: map[string]*Pod{},
 		podsIn: map[string]map[string]*Pod{}, egressIPs: map[string]*EgressIP{}, selecting: map[string][]*EgressIP{}, demands: map[string]*demands{},
 		holdings: map[string]*Holding{}, lingering: map[string][]netip.Addr{}, attachments: map[string]*Attachment{}, services: map[string]*Service{},
 		unreachable: map[string]Unreachability{}, overdue: map[placement]Overdue{}, yielded: map[Claim]string{}, tunnels: map[string]Tunnel{}, claims: map[Frontend][]string{}, nodesAt: map[netip.Addr][]string{},
@@ -83,8 +86,17 @@ func (w *World) Node(name string) *Node {
 	return w.nodes[name]
 }
 
-// SetNode adds or replaces a node.
+// SetNode adds or replaces a node. What Node then says of it, and of others, is what is believed.
 func (w *World) SetNode(n *Node) []Touch {
+	others := w.claim(n.Name, n)
+	touched := w.putNode(w.believed(n))
+	for _, name := range others {
+		touched = append(touched, w.putNode(w.believed(w.said[name]))...)
+	}
+	return touched
+}
+
+func (w *World) putNode(n *Node) []Touch {
 	old := w.nodes[n.Name]
 	w.nodes[n.Name] = n
 	var host []Touch
@@ -92,12 +104,16 @@ func (w *World) SetNode(n *Node) []Touch {
 		host = w.settleHost()
 	}
 	if old == nil {
-		return slices.Concat(host, w.touchHolder(n.Name), w.relocate(n.Name, nil, n), []Touch{{KindNode, n.Name}, {KindNodes, ""}})
+		return slices.Concat(host, w.touchHolder(n.Name), w.relocate(n.Name, nil, n), []Touch{{KindNode, n.Name}, {KindSubnets, n.Name}, {KindNodes, ""}})
 	}
 	if old.same(n) {
 		return host
 	}
-	return slices.Concat(host, w.touchHolder(n.Name), w.relocate(n.Name, old, n), []Touch{{KindNode, n.Name}})
+	touched := slices.Concat(host, w.touchHolder(n.Name), w.relocate(n.Name, old, n), []Touch{{KindNode, n.Name}})
+	if !slices.Equal(old.Subnets, n.Subnets) {
+		touched = append(touched, Touch{KindSubnets, n.Name})
+	}
+	return touched
 }
 
 // DelNode removes a node.
@@ -107,7 +123,11 @@ func (w *World) DelNode(name string) []Touch {
 		return nil
 	}
 	delete(w.nodes, name)
-	return append(append(w.touchHolder(name), w.relocate(name, old, nil)...), Touch{KindNode, name}, Touch{KindNodes, ""})
+	touched := append(append(w.touchHolder(name), w.relocate(name, old, nil)...), Touch{KindNode, name}, Touch{KindSubnets, name}, Touch{KindNodes, ""})
+	for _, other := range w.claim(name, nil) {
+		touched = append(touched, w.putNode(w.believed(w.said[other]))...)
+	}
+	return touched
 }
 
 // same compares nodes: a kubelet writes its status every few seconds, and most of it concerns nobody here.

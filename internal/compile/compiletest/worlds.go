@@ -165,6 +165,9 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		return func(w *world.World) []world.Touch { return w.SetHost(h) }
 	case 2, 3:
 		p := Pod(i, node)
+		if rapid.IntRange(0, 4).Draw(t, "pod lies") == 0 {
+			p.IPs = PodIPs(i, 2)
+		}
 		return func(w *world.World) []world.Touch { return append(w.SetPod(p), attach(w, p)...) }
 	case 4:
 		p := Pod(i, node)
@@ -234,6 +237,24 @@ func changedNode(t *rapid.T, name string) *world.Node {
 	n.Ready = rapid.Bool().Draw(t, "ready")
 	if rapid.Bool().Draw(t, "unlabelled") {
 		n.Labels = nil
+	}
+	return claiming(t, n)
+}
+
+// claiming is a node that may say that it has what is another's, or an egress IP.
+func claiming(t *rapid.T, n *world.Node) *world.Node {
+	other := Node(rapid.IntRange(1, 3).Draw(t, "other"))
+	switch rapid.IntRange(0, 9).Draw(t, "claims") {
+	case 0:
+		n.ID = other.ID
+	case 1:
+		n.Subnets = other.Subnets
+	case 2:
+		n.Primary = other.Primary
+	case 3:
+		n.HostAddrs = append(n.HostAddrs, egressAddrs(0)...)
+	case 4:
+		n.Subnets = nil
 	}
 	return n
 }

@@ -83,7 +83,7 @@ func (NodeAddresses) Compile(w *world.World, key string, out *plan.Rows) {
 	if _, _, ok := w.Zone(); !ok || n == nil {
 		return
 	}
-	for _, ip := range n.HostAddrs {
+	for _, ip := range w.HostAddrs(n) {
 		insideNodes(w, ip, out)
 	}
 }

@@ -53,6 +53,7 @@ type assigner struct {
 	longest longest
 	owner   map[netip.Addr]*world.EgressIP
 	refused map[netip.Addr]refusal // addresses that are somebody else's
+	doubted map[netip.Addr]refusal // addresses that somebody else says are theirs, refused where no node has them
 	holders map[claim][]string
 	late    map[string]bool // nodes that were too late with an address
 }
@@ -94,7 +95,7 @@ type place struct {
 const nowhere = -1
 
 func newAssigner(w *world.World) *assigner {
-	a := &assigner{w: w, owner: map[netip.Addr]*world.EgressIP{}, refused: map[netip.Addr]refusal{}, holders: map[claim][]string{}, subnets: map[string]subnets{}, names: w.Nodes(), late: w.TooLate()}
+	a := &assigner{w: w, owner: map[netip.Addr]*world.EgressIP{}, refused: map[netip.Addr]refusal{}, doubted: map[netip.Addr]refusal{}, holders: map[claim][]string{}, subnets: map[string]subnets{}, names: w.Nodes(), late: w.TooLate()}
 	for e := range w.EachEgressIP() {
 		o := &object{e: e, places: make([]place, len(e.IPs))}
 		for i, ip := range e.IPs {
@@ -254,7 +255,7 @@ func (a *assigner) complete(o *object) {
 			h = a.staysAt(o, p.ip)
 		}
 		if h == nowhere {
-			p.why = a.noHost(p.ip)
+			p.why = a.nowhere(p.ip)
 			continue
 		}
 		a.put(p, h)

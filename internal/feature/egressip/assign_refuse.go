@@ -68,8 +68,11 @@ func (a *assigner) forbid() {
 	}
 	a.refuse("the address of pod ", a.asked(a.podAddresses))
 	a.refuse("the cluster IP of Service ", a.asked(a.serviceAddresses))
-	a.refuse("the gateway of node ", a.asked(a.gatewayAddresses))
-	a.refuse("an address of node ", a.asked(a.nodeAddresses))
+	a.doubt("the external or load-balancer IP of Service ", a.asked(a.frontAddresses))
+	a.doubt("the network address of ", a.asked(a.endsOf(networkAddress)))
+	a.doubt("the broadcast address of ", a.asked(a.endsOf(broadcastAddress)))
+	a.doubt("the gateway of node ", a.asked(a.gatewayAddresses))
+	a.doubt("an address of node ", a.asked(a.nodeAddresses))
 }
 
 // found is told of an address and of whose it is.
@@ -80,7 +83,7 @@ func (a *assigner) podAddresses(found found) {
 		if p.HostNetwork || p.Completed {
 			continue
 		}
-		for _, ip := range p.IPs {
+		for _, ip := range a.w.PodIPs(p) {
 			found(ip, p.Key)
 		}
 	}
@@ -93,6 +96,40 @@ func (a *assigner) serviceAddresses(found found) {
 			found(ip, s.Key)
 		}
 	}
+}
+
+// frontAddresses are those by which the outside reaches Services.
+func (a *assigner) frontAddresses(found found) {
+	for _, key := range a.w.Services() {
+		s := a.w.Service(key)
+		for _, ip := range slices.Concat(s.LoadBalancerIPs, s.ExternalIPs) {
+			found(ip, s.Key)
+		}
+	}
+}
+
+// endsOf yields the addresses at either end of the egress nodes' networks, which are no host's: the network's own (of IPv6 all routers', RFC 4291 2.6.1), and
+// of IPv4 the broadcast address. Networks of one or two addresses have none (RFC 3021, RFC 6164).
+func (a *assigner) endsOf(end func(netip.Prefix) netip.Addr) func(found) {
+	return func(found found) {
+		for _, cidrs := range []map[netip.Prefix]bool{a.longest.primary, a.longest.secondary} {
+			for p := range cidrs {
+				if ip := end(p); p.Bits() < p.Addr().BitLen()-1 && ip.IsValid() {
+					found(ip, p.String)
+				}
+			}
+		}
+	}
+}
+
+func networkAddress(p netip.Prefix) netip.Addr { return p.Masked().Addr() }
+
+// broadcastAddress is zero of IPv6.
+func broadcastAddress(p netip.Prefix) netip.Addr {
+	if p.Addr().Is6() {
+		return netip.Addr{}
+	}
+	return world.Nth(p, 1<<(32-p.Bits())-1)
 }
 
 func (a *assigner) gatewayAddresses(found found) {
@@ -130,6 +167,17 @@ func (a *assigner) asked(all func(found)) map[netip.Addr]string {
 	return owners
 }
 
+// doubt refuses an address unless it has a node by the status of its EgressIP: neither another node's word nor a Service takes that away, and it may
+// move. Where two machines really have an address, its holder hears the other (AddressConflict). One that no node can host is not placed again.
+func (a *assigner) doubt(what string, whose map[netip.Addr]string) {
+	for ip, name := range whose {
+		a.doubted[ip] = conflict(ip, what+name)
+		if !slices.ContainsFunc(a.owner[ip].Items, func(i world.Assignment) bool { return i.IP == ip }) {
+			a.refused[ip] = a.doubted[ip]
+		}
+	}
+}
+
 func (a *assigner) refuse(what string, whose map[netip.Addr]string) {
 	for ip, name := range whose {
 		a.refused[ip] = conflict(ip, what+name)
@@ -141,20 +189,18 @@ func (a *assigner) reserved(ip netip.Addr) (refusal, bool) {
 	if !ip.IsGlobalUnicast() {
 		return refusal{EventInvalid, ReasonInvalidEgressIP, ip.String() + " cannot be a source outside the node", ": use a free address of an egress node's network"}, true
 	}
-	c := a.w.Config
-	for _, r := range []struct {
-		name    string
-		subnets []netip.Prefix
-	}{
-		{"pod", c.Cluster(world.FamilyOf(ip))}, {"service", c.ServiceSubnets}, {"join", c.JoinSubnets}, {"transit", c.TransitSubnets}, {"slot", c.SlotSubnets},
-	} {
-		for _, p := range r.subnets {
-			if p.Contains(ip) {
-				return conflict(ip, "in the cluster's "+r.name+" subnet "+p.String()), true
-			}
-		}
+	if p, what := a.w.Config.Reserved(ip); what != "" {
+		return conflict(ip, "in the cluster's "+what+" subnet "+p.String()), true
 	}
 	return refusal{}, false
+}
+
+// nowhere is why an address that had a node has none now: what it is refused for from here on, if anything.
+func (a *assigner) nowhere(ip netip.Addr) refusal {
+	if r, is := a.doubted[ip]; is {
+		return r
+	}
+	return a.noHost(ip)
 }
 
 // noHost says why no node takes an address.

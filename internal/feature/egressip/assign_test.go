@@ -346,6 +346,11 @@ func TestRefusals(t *testing.T) {
 		"10.96.0.200":  {egressip.ReasonConflict, egressip.EventConflict, "the cluster's service subnet 10.96.0.0/16"},
 		"100.64.0.9":   {egressip.ReasonConflict, egressip.EventConflict, "the cluster's join subnet"},
 		"100.88.0.9":   {egressip.ReasonConflict, egressip.EventConflict, "the cluster's transit subnet"},
+		"172.18.0.90":  {egressip.ReasonConflict, egressip.EventConflict, "the external or load-balancer IP of Service default/svc"},
+		"172.18.0.91":  {egressip.ReasonConflict, egressip.EventConflict, "the external or load-balancer IP of Service default/svc"},
+		"172.18.0.0":   {egressip.ReasonConflict, egressip.EventConflict, "the network address of 172.18.0.0/24"},
+		"172.18.0.255": {egressip.ReasonConflict, egressip.EventConflict, "the broadcast address of 172.18.0.0/24"},
+		"fd00:18::":    {egressip.ReasonConflict, egressip.EventConflict, "the network address of fd00:18::/64"},
 		"10.10.10.10":  {egressip.ReasonNoNodeInNetwork, egressip.EventNoNode, "in no egress node's network (172.18.0.0/24)"},
 		"172.30.0.9":   {egressip.ReasonNoAssignableNode, egressip.EventNoNode, "n5 NodeNotReady"},
 		"172.18.0.50":  {egressip.ReasonConflict, egressip.EventUnsupported, "belongs to the older EgressIP older"},
@@ -378,16 +383,17 @@ func crowded() *world.World {
 	three(w)
 	n1 := node("n1", 2, "172.18.0.2/24", "fd00:18::2/64")
 	n1.Gateways = []netip.Addr{addr("172.18.0.1")}
-	w.SetNode(n1)
+	w.SetNode(withSubnet(n1, "10.244.1.0/24"))
 	n4 := node("n4", 5, "172.18.0.5/24")
 	n4.Labels, n4.HostAddrs = nil, []netip.Addr{addr("172.18.0.70")}
 	w.SetNode(n4)
 	n5 := node("n5", 6, "172.30.0.5/24")
 	n5.Ready = false
 	w.SetNode(n5)
-	w.SetPod(&world.Pod{Namespace: "default", Name: "web", IPs: []netip.Addr{addr("10.244.1.5")}})
+	w.SetPod(&world.Pod{Namespace: "default", Name: "web", Node: "n1", IPs: []netip.Addr{addr("10.244.1.5")}})
 	w.SetPod(&world.Pod{Namespace: "default", Name: "done", IPs: []netip.Addr{addr("10.244.1.6")}, Completed: true})
-	w.SetService(&world.Service{Namespace: "default", Name: "svc", ClusterIPs: []netip.Addr{addr("172.18.0.80")}})
+	w.SetService(&world.Service{Namespace: "default", Name: "svc", ClusterIPs: []netip.Addr{addr("172.18.0.80")},
+		LoadBalancerIPs: []netip.Addr{addr("172.18.0.90")}, ExternalIPs: []netip.Addr{addr("172.18.0.91")}})
 	w.SetEgressIP(object("older", 9, "172.18.0.50"))
 	return w
 }

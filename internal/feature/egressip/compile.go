@@ -62,12 +62,12 @@ func RefusedOf(owner string) (egressIP string, is bool) { return strings.CutPref
 // addresses are the attachment's where the pod is ours: it knows before the API tells.
 func addresses(w *world.World, p *world.Pod) []netip.Addr {
 	if p.Node != w.Self {
-		return p.IPs
+		return w.PodIPs(p)
 	}
 	if a := w.Attachment(p.Key()); a != nil && a.UID == p.UID {
 		return a.IPs
 	}
-	return p.IPs
+	return w.PodIPs(p)
 }
 
 // steerPod puts a pod of this node under its EgressIP's policy. Every such pod claims the policy and its set: the first brings

@@ -38,9 +38,11 @@ func TestRefusalIsToldOnceForItsReason(t *testing.T) {
 		{func() { w.SetNode(lost) }, "e", "172.18.0.33 now (n1 NodeNotReady)", ""},
 		{func() { w.DelNode("n1") }, "e", "172.18.0.33 now: label a node", ""},
 		{func() { w.SetNode(node("n2", 3, "172.19.0.3/24")) }, "e", "172.18.0.33: it is in no egress node's network (172.19.0.0/24)", "NoMatchingNodeFound"},
-		{func() { w.SetNode(node("n3", 4, "172.20.0.3/24")) }, "e", "(172.19.0.0/24, 172.20.0.0/24)", ""},
+		{func() { w.SetNode(withSubnet(node("n3", 4, "172.20.0.3/24"), "10.244.1.0/24")) }, "e", "(172.19.0.0/24, 172.20.0.0/24)", ""},
 		{func() { w.SetEgressIP(with(w.EgressIP("e"), "172.18.0.33", "172.18.0.3")) }, "e", "172.18.0.3: it is", "NoMatchingNodeFound"},
-		{func() { w.SetPod(&world.Pod{Namespace: "ns", Name: "a", IPs: object("", 0, "10.244.1.6").IPs}) }, "pod", "is the address of pod ns/a", ""},
+		{func() {
+			w.SetPod(&world.Pod{Namespace: "ns", Name: "a", Node: "n3", IPs: object("", 0, "10.244.1.6").IPs})
+		}, "pod", "is the address of pod ns/a", ""},
 		{func() { w.DelPod("ns/a") }, "pod", "is in the cluster's pod subnet", ""},
 	} {
 		x.change()
@@ -52,6 +54,11 @@ func TestRefusalIsToldOnceForItsReason(t *testing.T) {
 			t.Errorf("%s: told %q, want %q", x.says, have, x.told)
 		}
 	}
+}
+
+func withSubnet(n *world.Node, subnet string) *world.Node {
+	n.Subnets = append(n.Subnets, netip.MustParsePrefix(subnet))
+	return n
 }
 
 // with is an EgressIP with other addresses.

@@ -9,8 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// FirstID is the lowest id of a node: 1 is the cluster router's address in the join subnets.
-const FirstID = 2
+// FirstID is the lowest id of a node.
+const FirstID = world.FirstID
 
 // lastID is the highest key that a port of a logical switch can have: a node's id is the key of its port on transit_switch.
 const lastID = 1<<15 - 1
@@ -55,7 +55,7 @@ func addresses(c *world.Config, id int) (join, transit []netip.Prefix) {
 }
 
 func allocateIDs(w *world.World, names []string, out map[string]Allocation) {
-	owner, highest := map[int]string{}, maxID(w.Config)
+	owner, highest := map[int]string{}, w.Config.MaxID()
 	for _, name := range names {
 		a, id := out[name], w.Node(name).ID
 		switch {
@@ -85,19 +85,6 @@ func allocateIDs(w *world.World, names []string, out map[string]Allocation) {
 		}
 		out[name] = a
 	}
-}
-
-// maxID is the highest id that has an address in the join and transit subnets of all families.
-func maxID(c *world.Config) int {
-	highest := lastID
-	for _, subnets := range [][]netip.Prefix{c.JoinSubnets, c.TransitSubnets} {
-		for _, p := range subnets {
-			if host := p.Addr().BitLen() - p.Bits(); host < bits.Len(lastID) {
-				highest = min(highest, 1<<host-2) // the last is the broadcast address
-			}
-		}
-	}
-	return highest
 }
 
 // allocateSubnets gives each node a subnet of a family.

@@ -1,0 +1,268 @@
+package world
+
+import (
+	"fmt"
+	"math/bits"
+	"net/netip"
+	"slices"
+)
+
+// What Nodes say of themselves is not all believed: the credentials of one node must not make others send it what is a third one's. Ids, node
+// subnets and addresses must be in range, and each is one node's. Of several that claim the same, the former keeps it: the one that this world
+// knew first and that has claimed it ever since. When a program starts, that is the older Node, for lists are taken in in order of creation (package kube). A
+// rule that looked at age alone would let an older node take what a younger one has; one that remembered more would need a memory beside Kubernetes.
+// A node believes itself before all others.
+
+// FirstID is the lowest id of a node: 1 is the cluster router's address in the join subnets.
+const FirstID = 2
+
+// lastID is the highest key that a port of a logical switch can have: a node's id is the key of its port on transit_switch.
+const lastID = 1<<15 - 1
+
+// MaxID is the highest id that has an address in the join and transit subnets of all families.
+func (c *Config) MaxID() int {
+	highest := lastID
+	for _, subnets := range [][]netip.Prefix{c.JoinSubnets, c.TransitSubnets} {
+		for _, p := range subnets {
+			if host := p.Addr().BitLen() - p.Bits(); host < bits.Len(lastID) {
+				highest = min(highest, 1<<host-2) // the last is the broadcast address
+			}
+		}
+	}
+	return highest
+}
+
+// NodeSubnet says whether a prefix is one that a node can have: a node's part of a cluster subnet.
+func (c *Config) NodeSubnet(p netip.Prefix) bool {
+	return p == p.Masked() && slices.ContainsFunc(c.ClusterSubnets, func(s ClusterSubnet) bool {
+		return s.CIDR.Contains(p.Addr()) && p.Bits() == s.NodeLen
+	})
+}
+
+// Reserved says which of the cluster's own subnets an address is in, and what for: "pod", "service", "join", "transit" or "slot"; "" if it is in none.
+func (c *Config) Reserved(a netip.Addr) (subnet netip.Prefix, what string) {
+	for _, r := range c.ownSubnets() {
+		if r.CIDR.Contains(a) {
+			return r.CIDR, r.What
+		}
+	}
+	return netip.Prefix{}, ""
+}
+
+// ownSubnet is a range that the cluster gives out itself.
+type ownSubnet struct {
+	What string
+	CIDR netip.Prefix
+}
+
+func (c *Config) ownSubnets() []ownSubnet {
+	var out []ownSubnet
+	for _, s := range c.ClusterSubnets {
+		out = append(out, ownSubnet{"pod", s.CIDR})
+	}
+	for _, r := range []struct {
+		what string
+		list []netip.Prefix
+	}{{"service", c.ServiceSubnets}, {"join", c.JoinSubnets}, {"transit", c.TransitSubnets}, {"slot", c.SlotSubnets}} {
+		for _, p := range r.list {
+			out = append(out, ownSubnet{r.what, p.Masked()})
+		}
+	}
+	return out
+}
+
+// asset is an id, or else a node subnet or an address.
+type asset struct {
+	id     int
+	prefix netip.Prefix
+}
+
+// assets are what a node claims and may have, each once.
+func (w *World) assets(n *Node) []asset {
+	if n == nil {
+		return nil
+	}
+	var out []asset
+	add := func(a asset) {
+		if !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	if n.ID >= FirstID && n.ID <= w.Config.MaxID() {
+		add(asset{id: n.ID})
+	}
+	for _, p := range n.Subnets {
+		if w.Config.NodeSubnet(p) {
+			add(asset{prefix: p})
+		}
+	}
+	for _, a := range slices.Concat(n.addresses(), n.HostAddrs) {
+		if _, reserved := w.Config.Reserved(a); reserved == "" {
+			add(asset{prefix: Single(a)})
+		}
+	}
+	return out
+}
+
+// owner is the node that has an asset; "" if nobody claims it.
+func (w *World) owner(a asset) string {
+	claimants := w.assetsOf[a]
+	if slices.Contains(claimants, w.Self) {
+		return w.Self
+	}
+	if len(claimants) == 0 {
+		return ""
+	}
+	return claimants[0]
+}
+
+// claim notes what a node claims now, nil for nothing more, and returns the other nodes that have gained or lost something by it.
+func (w *World) claim(name string, n *Node) (others []string) {
+	was, is := w.assets(w.said[name]), w.assets(n)
+	change := func(a asset, claimants []string) {
+		before := w.owner(a)
+		if w.assetsOf[a] = claimants; len(claimants) == 0 {
+			delete(w.assetsOf, a)
+		}
+		for _, o := range []string{before, w.owner(a)} {
+			if o != "" && o != name && before != w.owner(a) && !slices.Contains(others, o) {
+				others = append(others, o)
+			}
+		}
+	}
+	for _, a := range was {
+		if !slices.Contains(is, a) {
+			change(a, without(w.assetsOf[a], name))
+		}
+	}
+	for _, a := range is {
+		if !slices.Contains(was, a) {
+			change(a, append(without(w.assetsOf[a], name), name))
+		}
+	}
+	if w.said[name] = n; n == nil {
+		delete(w.said, name)
+	}
+	return others
+}
+
+// believed is a node without what it cannot have and what others have; why not is among its problems, but for addresses beside the primary
+// network's: hosts have the same address on links of their own (docker0).
+func (w *World) believed(n *Node) *Node {
+	out := *n
+	out.Problems = slices.Clip(n.Problems)
+	doubt := func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) }
+	switch owner := w.owner(asset{id: n.ID}); {
+	case n.ID == 0 || owner == n.Name:
+	case owner != "":
+		out.ID = 0
+		doubt("id %d is also node %s's: the node gets another", n.ID, owner)
+	default:
+		out.ID = 0
+		doubt("id %d is not between %d and %d: the node gets another", n.ID, FirstID, w.Config.MaxID())
+	}
+	out.Subnets = w.ownedSubnets(n, doubt)
+	out.Primary = slices.DeleteFunc(slices.Clone(n.Primary), func(p netip.Prefix) bool {
+		owner := w.owner(asset{prefix: Single(p.Addr())})
+		if owner != n.Name {
+			doubt("address %s %s: give the node's primary network an address of its own", p, elsewhere(owner, "is in a subnet of the cluster's own"))
+		}
+		return owner != n.Name
+	})
+	out.HostAddrs = slices.DeleteFunc(slices.Clone(n.HostAddrs), func(a netip.Addr) bool { return w.owner(asset{prefix: Single(a)}) != n.Name })
+	if out.same(n) {
+		return n
+	}
+	return &out
+}
+
+func (w *World) ownedSubnets(n *Node, doubt func(string, ...any)) []netip.Prefix {
+	var has [2]bool
+	return slices.DeleteFunc(slices.Clone(n.Subnets), func(p netip.Prefix) bool {
+		owner, f := w.owner(asset{prefix: p}), FamilyOf(p.Addr())
+		switch {
+		case owner != n.Name || !w.Config.NodeSubnet(p):
+			doubt("subnet %s %s: the node does not use it", p, elsewhere(owner, notASubnet(p)))
+			return true
+		case has[f]:
+			doubt("subnet %s is the node's second one of its family: the node does not use it", p)
+			return true
+		}
+		has[f] = true
+		return false
+	})
+}
+
+func notASubnet(p netip.Prefix) string {
+	if p != p.Masked() {
+		return "is an address and not a subnet"
+	}
+	return "is no node's part of the cluster subnets"
+}
+
+func elsewhere(owner, otherwise string) string {
+	if owner != "" {
+		return "is also node " + owner + "'s"
+	}
+	return otherwise
+}
+
+// Said is a node as SetNode was told of it, or nil: for who puts right what is not believed. It does not record.
+func (w *World) Said(name string) *Node { return w.said[name] }
+
+// PodIPs are the addresses of a pod that are in its node's subnets: a pod's status and annotations are its node's words. A pod in the host's network has the
+// host's addresses, which no egress IP is for.
+func (w *World) PodIPs(p *Pod) []netip.Addr {
+	w.saw(KindSubnets, p.Node)
+	n := w.nodes[p.Node]
+	if n == nil || p.HostNetwork {
+		return nil
+	}
+	var out []netip.Addr
+	for _, ip := range p.IPs {
+		if slices.ContainsFunc(n.Subnets, func(s netip.Prefix) bool { return s.Contains(ip) }) {
+			out = append(out, ip)
+		}
+	}
+	return out
+}
+
+// HostAddrs are the addresses of a node's host but for those that an EgressIP's status has placed: a node cannot make an egress IP its own address by
+// saying so.
+func (w *World) HostAddrs(n *Node) []netip.Addr {
+	var out []netip.Addr
+	for _, a := range n.HostAddrs {
+		if !w.Placed(a) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// Placed says whether the status of any EgressIP gives an address to a node.
+func (w *World) Placed(a netip.Addr) bool {
+	w.saw(KindPlaced, a.String())
+	return w.placed[a] > 0
+}
+
+// place notes the items of an EgressIP's status, old and new.
+func (w *World) place(old, new *EgressIP) []Touch {
+	var touched []Touch
+	count := func(e *EgressIP, n int) {
+		if e == nil {
+			return
+		}
+		for _, i := range e.Items {
+			was := w.placed[i.IP] > 0
+			if w.placed[i.IP] += n; w.placed[i.IP] == 0 {
+				delete(w.placed, i.IP)
+			}
+			if was != (w.placed[i.IP] > 0) {
+				touched = append(touched, Touch{KindPlaced, i.IP.String()})
+			}
+		}
+	}
+	count(new, 1)
+	count(old, -1)
+	return touched
+}

@@ -1,0 +1,84 @@
+package world_test
+
+import (
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// liar is n3, and says that it has what is n1's.
+func liar(change func(n3, n1 *world.Node)) *world.Node {
+	n := compiletest.Node(3)
+	change(n, compiletest.Node(1))
+	return n
+}
+
+var lies = map[string]func(n3, n1 *world.Node){
+	"id":      func(n3, n1 *world.Node) { n3.ID = n1.ID },
+	"subnets": func(n3, n1 *world.Node) { n3.Subnets = n1.Subnets },
+	"primary": func(n3, n1 *world.Node) { n3.Primary = n1.Primary },
+	"address": func(n3, n1 *world.Node) { n3.HostAddrs = n1.HostAddrs },
+}
+
+// TestFormerKeeps: of two nodes that claim the same, the one that was known first keeps it, whatever it is called and however often either speaks, until it
+// gives it up.
+func TestFormerKeeps(t *testing.T) {
+	for name, lie := range lies {
+		w := world.New("n2", compiletest.Config(world.SharedGateway))
+		for _, i := range []int{1, 2} {
+			w.SetNode(compiletest.Node(i))
+		}
+		w.SetNode(liar(lie))
+		w.SetNode(compiletest.Node(1))
+		w.SetNode(liar(lie))
+		n1, n3 := w.Node("n1"), w.Node("n3")
+		if !reflect.DeepEqual(n1, compiletest.Node(1)) {
+			t.Errorf("%s: n1 lost something: %+v", name, n1)
+		}
+		if n3.ID == n1.ID || overlap(n3.Subnets, n1.Subnets) || overlap(n3.Primary, n1.Primary) || overlap(n3.HostAddrs, n1.HostAddrs) {
+			t.Errorf("%s: n3 is believed: %+v", name, n3)
+		}
+		if told := strings.Contains(strings.Join(n3.Problems, " "), "also node n1's"); told != (name != "address") {
+			t.Errorf("%s: problems %q", name, n3.Problems)
+		}
+		touched := w.DelNode("n1")
+		if have := w.Node("n3"); !reflect.DeepEqual(have, liar(lie)) || !slices.Contains(touched, world.Touch{Kind: world.KindNode, Key: "n3"}) {
+			t.Errorf("%s: without n1 it is n3's: %+v", name, have)
+		}
+	}
+}
+
+func overlap[T comparable](a, b []T) bool {
+	return slices.ContainsFunc(a, func(x T) bool { return slices.Contains(b, x) })
+}
+
+// TestSelfIsBelieved: no other node takes from this one what this one says that it has.
+func TestSelfIsBelieved(t *testing.T) {
+	for name, lie := range lies {
+		w := world.New("n1", compiletest.Config(world.SharedGateway))
+		w.SetNode(liar(lie))
+		w.SetNode(compiletest.Node(1))
+		if !reflect.DeepEqual(w.Node("n1"), compiletest.Node(1)) || reflect.DeepEqual(w.Node("n3"), liar(lie)) {
+			t.Errorf("%s: n1 is %+v, n3 %+v", name, w.Node("n1"), w.Node("n3"))
+		}
+	}
+}
+
+// TestOutOfRange: ids, subnets and addresses that no node can have are nobody's.
+func TestOutOfRange(t *testing.T) {
+	w := world.New("n1", compiletest.Config(world.SharedGateway))
+	n := compiletest.Node(3)
+	n.ID = 1
+	n.Subnets = []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("10.244.3.0/25"), netip.MustParsePrefix("10.244.3.7/24"), netip.MustParsePrefix("10.96.0.0/24")}
+	n.Primary = []netip.Prefix{netip.MustParsePrefix("10.244.1.5/24")}
+	n.HostAddrs = []netip.Addr{netip.MustParseAddr("10.244.1.5"), netip.MustParseAddr("10.96.0.1"), netip.MustParseAddr("100.64.0.1"), netip.MustParseAddr("100.88.0.2"), netip.MustParseAddr("100.96.0.2")}
+	w.SetNode(n)
+	if have := w.Node("n3"); have.ID != 0 || len(have.Subnets)+len(have.Primary)+len(have.HostAddrs) != 0 || len(have.Problems) != 6 {
+		t.Errorf("have %+v", have)
+	}
+}
