@@ -66,7 +66,7 @@ func TestNode(t *testing.T) {
 		HostAddrs: []netip.Addr{netip.MustParseAddr("172.18.0.2"), netip.MustParseAddr("192.168.1.2")},
 		CIDRs:     mustPrefixes("172.18.0.2/24", "192.168.1.2/24"),
 		Gateways:  []netip.Addr{netip.MustParseAddr("172.18.0.1")},
-		Join:      mustPrefixes("100.64.0.2/16"), Transit: mustPrefixes("100.88.0.2/16"),
+		Join:      mustPrefixes("100.64.0.2/16"), Transit: mustPrefixes("100.88.0.2/16"), Published: Published(o.Annotations),
 	}
 	if have := Node(o); !reflect.DeepEqual(have, want) {
 		t.Errorf("have %+v\nwant %+v", have, want)
@@ -79,7 +79,7 @@ func TestNode(t *testing.T) {
 }
 
 func TestNodeWithoutAnnotations(t *testing.T) {
-	if have, want := Node(annotated(nil)), (&world.Node{Name: "n1", Version: "7"}); !reflect.DeepEqual(have, want) {
+	if have, want := Node(annotated(nil)), (&world.Node{Name: "n1", Version: "7", Published: Published(nil)}); !reflect.DeepEqual(have, want) {
 		t.Errorf("have %+v", have)
 	}
 }
@@ -131,7 +131,7 @@ func TestConversionsEnd(t *testing.T) {
 func TestAllocationAnnotationsComeBack(t *testing.T) {
 	subnets, join, transit := mustPrefixes("10.244.1.0/24", "fd00:10:244:1::/64"), mustPrefixes("100.64.0.2/16", "fd98::2/64"), mustPrefixes("100.88.0.2/16", "fd97::2/64")
 	n := Node(annotated(AllocationAnnotations(2, subnets, join, transit)))
-	want := &world.Node{Name: "n1", Version: "7", ID: 2, Subnets: subnets, Join: join, Transit: transit}
+	want := &world.Node{Name: "n1", Version: "7", Published: Published(nil), ID: 2, Subnets: subnets, Join: join, Transit: transit}
 	if !reflect.DeepEqual(n, want) {
 		t.Errorf("have %+v", n)
 	}

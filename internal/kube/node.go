@@ -23,6 +23,7 @@ func Node(o *corev1.Node) *world.Node {
 		BootID: o.Status.NodeInfo.BootID, Deleting: o.DeletionTimestamp != nil, Version: o.ResourceVersion,
 		AllocationProblem: o.Annotations[v1.AnnotationAllocationProblem], InternalIPs: internal(o),
 	}
+	n.Published = Published(o.Annotations)
 	for _, r := range nodeReaders {
 		text, there := o.Annotations[r.annotation]
 		if !there {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,6 +45,7 @@ type Agent struct {
 
 	reports     *mailbox[Report]
 	annotations *mailbox[map[string]string]
+	rewrites    rewrites               // of the loop alone
 	last        Report                 // of the loop alone
 	known       []Held                 // of the loop alone: what the world has been told that this node holds; nil at first
 	translated  []egressip.Translation // of the loop alone: what the last plan translates to, and does not linger
@@ -113,12 +115,9 @@ func (a *Agent) after(ctx context.Context, w *world.World, o Outcome) {
 
 // tell puts what is new into the mailboxes; what the API server lost, it hears again.
 func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
-	if n.ChassisID == "" {
-		a.annotations.forget()
-	}
 	faults := networkFaults(w, n, h)
 	if faultsKnown(w.Holding(a.self), faults) {
-		a.annotations.put(published(a.self, h, n, a.config))
+		a.publish(n, published(a.self, h, n, a.config))
 	}
 	a.last = report(n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
 	a.last.Problems = append(a.last.Problems, asProblems(faults)...)
@@ -131,6 +130,19 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	a.reports.put(a.last)
 	a.metrics.told(a.last)
 	a.knows(a.last)
+}
+
+// publish has annotations written, and anew where the Node says something else: who garbled one would have taken the node out until then.
+func (a *Agent) publish(n *world.Node, annotations map[string]string) {
+	if n.Published != kube.Published(annotations) {
+		switch wait := a.rewrites.due(time.Now()); {
+		case wait == 0:
+			a.annotations.forget()
+		case wait > 0:
+			time.AfterFunc(wait, func() { a.loop.Do(func(*world.World) []world.Touch { return nil }) }) // looks again
+		}
+	}
+	a.annotations.put(annotations)
 }
 
 // silent are the processes that do not answer, as problems.

@@ -43,6 +43,8 @@ type Node struct {
 	Join, Transit []netip.Prefix
 	// AllocationProblem is what the controller said is wrong with the node's id or subnets.
 	AllocationProblem string
+	// Published stands for the texts of the annotations that the node's agent writes, as they are now: the agent compares it with what it would write.
+	Published [32]byte
 	// Version is the object's resourceVersion, for those who write it.
 	Version string
 	// Problems say which annotation could not be read, and why. What could be read stands.

@@ -1,0 +1,24 @@
+package kube
+
+import (
+	"crypto/sha256"
+
+	v1 "github.com/egret-net/egret/api/v1"
+)
+
+// agentAnnotations are the keys of HostAnnotations.
+func agentAnnotations() []string {
+	return []string{v1.AnnotationZoneName, v1.AnnotationNodeChassisID, v1.AnnotationNodePrimaryIfaddr, v1.AnnotationHostCIDRs,
+		v1.AnnotationL3GatewayConfig, v1.AnnotationNodeMgmtPortMACAddresses}
+}
+
+// Published stands for the texts of those annotations that a node's agent writes: texts that differ in anything, or are not there, have another.
+func Published(annotations map[string]string) [32]byte {
+	own := map[string]string{}
+	for _, key := range agentAnnotations() {
+		if text, there := annotations[key]; there {
+			own[key] = text
+		}
+	}
+	return sha256.Sum256([]byte(encode(own))) // in order of keys
+}
