@@ -57,7 +57,8 @@ type Loop struct {
 	passed  chan struct{} // closed and replaced when done grows
 	synced  bool
 	reread  bool
-	apply   bool // the targets are to be looked at, whether or not the plan changes
+	look    plan.Tables // whose targets are to be looked at, whether or not the plan changes
+	apply   bool        // the targets are to be looked at, whether or not the plan changes
 
 	last       Outcome     // of the loop alone
 	calm       bool        // the last round left nothing to do
@@ -160,6 +161,14 @@ func (l *Loop) Wake() {
 	l.poke()
 }
 
+// Look asks for a round that looks at the targets of these tables.
+func (l *Loop) Look(tables plan.Tables) {
+	l.mu.Lock()
+	l.look |= tables
+	l.mu.Unlock()
+	l.poke()
+}
+
 // Confirmed tells that what planes hold has taken effect: what waited for it is done.
 func (l *Loop) Confirmed() { l.poke() }
 
@@ -211,14 +220,14 @@ func (l *Loop) oneRound(ctx context.Context) {
 	for _, c := range r.changes {
 		touched = append(touched, c(l.world)...)
 	}
-	if l.memo.Update(l.world, touched) == 0 && !r.apply && l.calm {
+	if l.memo.Update(l.world, touched) == 0 && !r.apply && r.look == 0 && l.calm {
 		l.pass(ctx, r)
 		return
 	}
 	if r.synced {
 		l.memo.Update(l.world, l.Settle(l.world, l.memo.State))
 	}
-	if l.owed |= l.memo.State.TakeChanged(); r.apply || !l.calm && !l.waiting {
+	if l.owed |= l.memo.State.TakeChanged() | r.look; r.apply || !l.calm && !l.waiting {
 		l.owed = allTables
 	}
 	l.runRound(ctx, r, plane.Concerned(l.Planes, l.owed))
@@ -228,6 +237,7 @@ func (l *Loop) oneRound(ctx context.Context) {
 type round struct {
 	number        uint64
 	changes       []Change
+	look          plan.Tables
 	apply, synced bool
 }
 
@@ -236,8 +246,8 @@ func (l *Loop) take() round {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.round++
-	r := round{number: l.round, changes: l.pending, apply: l.apply, synced: l.synced}
-	l.pending, l.apply = nil, false
+	r := round{number: l.round, changes: l.pending, look: l.look, apply: l.apply, synced: l.synced}
+	l.pending, l.look, l.apply = nil, 0, false
 	if l.reread {
 		l.reread = false
 		for _, p := range l.Planes {

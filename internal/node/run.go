@@ -55,6 +55,8 @@ type targets struct {
 	link *announce.Plane
 	ear  *listen.Link
 	all  []plane.Plane
+	// connections are signalled when connections are to be looked at again.
+	connections []<-chan struct{}
 
 	vswitchd *pulse.Pulse
 	pulses   []*pulse.Pulse // vswitchd's among them
@@ -124,6 +126,9 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 		t.pulses = append(t.pulses, pulse.Start(ctx, name, pulse.Daemon(runDir, name)))
 	}
 	own := func() map[string]conntrack.Own { return ownSources(ctx, o) }
+	inSwitch := conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)
+	inKernel := conntrack.New(conntrack.Kernel{}, conntrack.Kernel{}, func() map[string]conntrack.Own { return hostSources(o) }, log)
+	t.connections = []<-chan struct{}{inSwitch.Again(), inKernel.Again()}
 	t.all = []plane.Plane{
 		// The first is shrunk last: when its rules have gone, no packet makes an entry by them.
 		plane.For(plan.InDatagrams, conntrack.NewDatagrams(conntrack.Kernel{}, log)),
@@ -138,8 +143,8 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 		plane.For(plan.InSB, south.On(t.sb), plane.After()),
 		plane.For(plan.InNB|plan.InSetElems, north.On(t.nb), plane.After(routes.Name(), rules.Name(), t.flow.Name(), t.sb.Name())),
 		plane.For(plan.InAnnouncements, t.link, plane.After(t.nb.Name()), plane.Telling),
-		plane.For(plan.InSources|plan.InSourceExempt, t.vswitchd.On(conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log))),
-		plane.For(plan.InSources|plan.InSourceExempt, conntrack.New(conntrack.Kernel{}, conntrack.Kernel{}, func() map[string]conntrack.Own { return hostSources(o) }, log)),
+		plane.For(plan.InSources|plan.InSourceExempt, t.vswitchd.On(inSwitch)),
+		plane.For(plan.InSources|plan.InSourceExempt, inKernel),
 		plane.For(plan.InDatagrams, conntrack.NewBalanced(ctx, conntrack.Switch{RunDir: o.OVSRunDir}, log)),
 		plane.For(plan.InHealthChecks, health.New(ctx, health.Sockets{}), plane.After(), plane.Telling),
 	}
@@ -309,6 +314,9 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 		go each(ctx, p.Changed(), a.loop.Wake)
 	}
 	go each(ctx, t.nb.LateConfirm(), a.loop.Confirmed)
+	for _, again := range t.connections {
+		go each(ctx, again, func() { a.loop.Look(plan.InSources) })
+	}
 }
 
 func each(ctx context.Context, signal <-chan struct{}, f func()) {

@@ -36,7 +36,7 @@ var _ plane.Plane = (*Balanced)(nil)
 
 // NewBalanced is a plane that flushes until ctx is done.
 func NewBalanced(ctx context.Context, target Pairs, log *slog.Logger) *Balanced {
-	return &Balanced{ctx: ctx, target: target, log: log, pauses: []time.Duration{time.Second, 5 * time.Second, 20 * time.Second}, held: map[plan.Datagram]bool{}}
+	return &Balanced{ctx: ctx, target: target, log: log, pauses: lookAgain(), held: map[plan.Datagram]bool{}}
 }
 
 // Name is part of plane.Plane.

@@ -36,6 +36,9 @@ type Plane struct {
 
 	turn time.Duration
 
+	again   chan struct{}
+	recheck recheck
+
 	mu   sync.Mutex
 	done map[string]rest // by router whose connections follow the Sources of seen
 	left map[string]work // by router that is half done, for the Sources of seen
@@ -67,7 +70,22 @@ var _ plane.Plane = (*Plane)(nil)
 // New is a plane on target. own gives, by router, what connections look like without an egress IP; its routers are looked at
 // even when none of their pods has one, so that a pod that lost its egress IP while nobody looked loses its connections.
 func New(target Target, zones Zones, own func() map[string]Own, log *slog.Logger) *Plane {
-	return &Plane{target: target, zones: zones, own: own, log: log, turn: turn, done: map[string]rest{}, left: map[string]work{}}
+	p := &Plane{
+		target: target, zones: zones, own: own, log: log, turn: turn, done: map[string]rest{}, left: map[string]work{}, again: make(chan struct{}, 1),
+	}
+	p.recheck = recheck{after: lookAgain(), due: p.due}
+	return p
+}
+
+// Again is signalled when connections are to be looked at though nothing has changed: Shrink does, when it is called.
+func (p *Plane) Again() <-chan struct{} { return p.again }
+
+func (p *Plane) due() {
+	p.Forget()
+	select {
+	case p.again <- struct{}{}:
+	default:
+	}
 }
 
 func (p *Plane) Name() string { return "conntrack" }
@@ -80,7 +98,9 @@ func (p *Plane) Grow(context.Context, *plan.State) error { return nil }
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.forgetChanged(want)
+	if p.forgetChanged(want) {
+		p.recheck.begin()
+	}
 	exempt := exempted(want)
 	own := p.own()
 	for _, router := range slices.Sorted(maps.Keys(own)) {
@@ -92,6 +112,9 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 		if !ok {
 			continue
 		}
+		if _, changed := p.done[router]; changed {
+			p.recheck.begin()
+		}
 		delete(p.done, router)
 		before, _ := p.zones.CTZone(ctx, router+"_dnat")
 		if err := p.enforce(ctx, zone, policy{router, want, now, before}); err != nil {
@@ -102,10 +125,12 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	return nil
 }
 
-// forgetChanged takes the routers whose Sources have changed from those that are done. From then on what is not done need not be noted.
-func (p *Plane) forgetChanged(want *plan.State) {
+// forgetChanged takes the routers whose Sources have changed from those that are done, and says whether there are any. From then on what is not done need
+// not be noted.
+func (p *Plane) forgetChanged(want *plan.State) bool {
 	changed, known := want.SourcesSince(p.seen.mark)
-	if p.seen.state != want || !known {
+	anew := p.seen.state != want || !known
+	if anew {
 		clear(p.done)
 		clear(p.left)
 	}
@@ -114,6 +139,7 @@ func (p *Plane) forgetChanged(want *plan.State) {
 		delete(p.left, s.Router)
 	}
 	p.seen = moment{want, want.SourceMark()}
+	return anew || len(changed) > 0
 }
 
 func exempted(want *plan.State) map[netip.Addr]plan.None {

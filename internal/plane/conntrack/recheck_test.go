@@ -1,0 +1,34 @@
+package conntrack
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestConnectionsAreLookedAtAgain: a connection that a cached flow of the datapath makes by the former rules, after the first look, is ended at a later one;
+// at 1, 5 and 20 s after the change, and then no more.
+func TestConnectionsAreLookedAtAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := NewFake(map[string]int{"GR_n1_snat": 5})
+		p, want := newPlane(f), sources("10.244.1.5", "172.18.0.50")
+		shrink(t, p, want)
+		begin, looks := time.Now(), []time.Duration{}
+		for range 3 {
+			f.Add(conn("10.244.1.5", "8.8.8.8", "172.18.0.2")) // by a flow that was cached
+			<-p.Again()
+			looks = append(looks, time.Since(begin))
+			if shrink(t, p, want); len(f.Entries()) != 0 {
+				t.Fatalf("after %s: %v is left", looks[len(looks)-1], f.Entries())
+			}
+		}
+		if looks[0] != time.Second || looks[1] != 5*time.Second || looks[2] != 20*time.Second {
+			t.Errorf("looked after %v", looks)
+		}
+		select {
+		case <-p.Again():
+			t.Error("looks on though nothing has changed")
+		case <-time.After(time.Hour):
+		}
+	})
+}
