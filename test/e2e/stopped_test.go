@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
+)
+
+// Times that a process stands still, may do so untold, and may be told of after it goes on.
+const (
+	toldIn    = 5 * time.Second
+	healedIn  = 10 * time.Second
+	readDelay = time.Second // of what a test reads over the API on busy cores
+)
+
+// stoppable are the processes whose silence a node's agent tells of, with their names there.
+var stoppable = map[string]string{
+	"ovsdb-server": "ovsdb-server (Open_vSwitch)", "ovsdb-nb": "ovsdb-server (OVN_Northbound)", "ovsdb-sb": "ovsdb-server (OVN_Southbound)",
+	"ovs-vswitchd": "ovs-vswitchd", "ovn-northd": "ovn-northd", "ovn-controller": "ovn-controller",
+}
+
+// TestStoppedProcess stops (SIGSTOP) each process of a node in turn. Its agent says so, and says that it is over when the process goes on; a pod of another
+// node loses nothing.
+func TestStoppedProcess(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes[1])
+	ips := c.number(72)
+	e := c.egressIP(t, "stopped", ips, n.itself(), metav1.LabelSelector{})
+	e.ready()
+	seen := c.capture(t)
+	n.runs(pod{name: "b", node: c.nodes[1], sends: true})
+	seen.flowing(c, n, []string{"b"}, time.Now(), soon)
+	begin := time.Now()
+	node := c.nodes[0].Name
+	for process, name := range stoppable {
+		signal := func(s syscall.Signal) {
+			if err := c.SignalProcess(context.WithoutCancel(t.Context()), node, process, s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Cleanup(func() { signal(syscall.SIGCONT) })
+		signal(syscall.SIGSTOP)
+		told := toldIn
+		if process == "ovs-vswitchd" { // it carries the node's own packets here: nobody can be told before it goes on
+			time.Sleep(toldIn)
+		} else {
+			told = within(t, toldIn+readDelay, func() error { return c.tells(t, node, name, true) })
+		}
+		signal(syscall.SIGCONT)
+		healed := within(t, healedIn, func() error { return c.tells(t, node, name, false) })
+		t.Logf("%-16s told after %v, healed after %v", process, told.Round(time.Millisecond), healed.Round(time.Millisecond))
+	}
+	if lost := seen.lost(begin); lost.Total > 0 {
+		t.Errorf("a pod of another node lost packets: %s", lost)
+	}
+	seen.onlyFrom(n, ips)
+}
+
+// tells is nil when a node's EgressNode has, or has not, a problem of that process.
+func (c *cluster) tells(t *testing.T, node, process string, want bool) error {
+	o := &egretv1.EgressNode{}
+	if err := c.kube.Egret.Get().Resource("egressnodes").Name(node).Do(t.Context()).Into(o); err != nil {
+		return err
+	}
+	has := slices.ContainsFunc(o.Status.Problems, func(p string) bool { return strings.HasPrefix(p, "process/"+process+":") })
+	if has != want {
+		return fmt.Errorf("problem of %s: %v, want %v; problems are %q", process, has, want, o.Status.Problems)
+	}
+	return nil
+}
