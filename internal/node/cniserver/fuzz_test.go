@@ -2,6 +2,7 @@ package cniserver_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -65,7 +66,8 @@ func answered(t *testing.T, ports cniserver.Attachments, body []byte) {
 	go func() {
 		served <- cniserver.New(ports, node, slog.New(slog.DiscardHandler)).Serve(t.Context(), listener)
 	}()
-	transport := &http.Transport{DisableKeepAlives: true, Dial: func(string, string) (net.Conn, error) { return here, nil }}
+	dial := func(context.Context, string, string) (net.Conn, error) { return here, nil }
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: dial}
 	response, err := (&http.Client{Transport: transport}).Post("http://egret-node"+cni.Path, "application/json", bytes.NewReader(body))
 	if err != nil {
 		t.Fatalf("%q is not answered: %v", body, err)
