@@ -90,6 +90,19 @@ func issueAgents(ctx context.Context, client kubernetes.Interface, n node, objec
 	return replaceFile(mark, []byte(object.UID), 0o644)
 }
 
+// dropAgents removes the tokens of Egret's programs on a node, and what they wait for, unless they are bound to this object.
+func dropAgents(n node, object *corev1.Node) {
+	mark := filepath.Join(n.etc(), "node.uid")
+	if have, err := os.ReadFile(mark); err != nil || string(have) == string(object.UID) {
+		return
+	}
+	_ = os.Remove(mark)
+	for _, id := range identities(n.number) {
+		_ = os.Remove(filepath.Join(n.etc(), id.program+".kubeconfig"))
+		_ = os.Remove(filepath.Join(n.etc(), id.program+".token"))
+	}
+}
+
 func requestToken(ctx context.Context, client kubernetes.Interface, serviceAccount string, object *corev1.Node) (string, error) {
 	lifetime := int64(tokenLifetime)
 	request := &authv1.TokenRequest{Spec: authv1.TokenRequestSpec{

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"io"
 	"syscall"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/egret-net/egret/internal/sandbox/nodeinit"
 )
@@ -49,10 +53,26 @@ func (c *Cluster) PowerOn(ctx context.Context, name string) error {
 	if err := n.powerOff(); err != nil { // what a crash between links and processes left
 		return err
 	}
+	c.dropDeadTokens(ctx, n)
 	if err := n.powerOn(); err != nil {
 		return err
 	}
 	return c.refreshAgents(ctx, n)
+}
+
+// dropDeadTokens takes from the node's agents tokens that are bound to a Node object that was deleted: with one the agent would begin while the API server still has
+// it in its cache, and read the file again after a minute only (client-go 0.36). Without an API server to ask, they stay.
+func (c *Cluster) dropDeadTokens(ctx context.Context, n node) {
+	client, err := c.Client()
+	if err != nil || c.layout.options.CNI != Egret || c.layout.options.NoKubernetes {
+		return
+	}
+	short, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	object, err := client.CoreV1().Nodes().Get(short, n.name, metav1.GetOptions{})
+	if err == nil || apierrors.IsNotFound(err) {
+		dropAgents(n, object)
+	}
 }
 
 func (c *Cluster) refreshAgents(ctx context.Context, n node) error {

@@ -127,6 +127,7 @@ func TestShutDown(t *testing.T) {
 		return c.isReady(h.from.Name)
 	})
 	alone()
+	within(t, podsTimeout, func() error { return h.canHost(h.from) })
 	c.unlabelEgress(t, h.to)
 	h.e.readyOn(h.from)
 	alone = h.asked.handedOver(h.e)
@@ -135,6 +136,18 @@ func TestShutDown(t *testing.T) {
 	alone()
 	h.asked.neverTwo()
 	h.seen.onlyFrom(h.namespace, h.ips)
+}
+
+// canHost is nil if the controller gives a node an address, of the two that are labelled the one with fewer: after a boot it does when the node is reached.
+func (h *holding) canHost(want sandbox.Member) error {
+	e := h.c.egressIP(h.t, fmt.Sprint(h.e.name, "-", time.Now().UnixNano()), h.c.number(99)[:1], h.itself(), selects(map[string]string{"app": "nobody"}))
+	defer e.delete()
+	for _, node := range e.ready() {
+		if node != want.Name {
+			return fmt.Errorf("the controller chooses %s, not %s", node, want.Name)
+		}
+	}
+	return nil
 }
 
 // TestPartition cuts the hosting node off from the API server, from all the rest of the network, and from both; and from the API server while its agent, which is

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -122,12 +123,19 @@ func TestRulesDoNotGrow(t *testing.T) {
 	t.Logf("rules of the hosting node: %v", before[c.nodes[1].Name])
 }
 
-// fakeNode is a Node object without a kubelet; its pods have addresses and nothing else.
+// fakeNode is a Node object without a kubelet; its pods have addresses of its subnets and nothing else.
 func (c *cluster) fakeNode(t *testing.T) string {
 	t.Helper()
-	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "fake-"}}
-	o, err := c.api.CoreV1().Nodes().Create(t.Context(), o, metav1.CreateOptions{})
+	var subnets []string
+	for _, ip := range c.nodes[0].IPs {
+		subnets = append(subnets, netip.MustParsePrefix(pretended(ip.Is4(), 0)).String())
+	}
+	text, err := json.Marshal(map[string]any{"default": subnets})
 	if err != nil {
+		t.Fatal(err)
+	}
+	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "fake-", Annotations: map[string]string{v1.AnnotationNodeSubnets: string(text)}}}
+	if o, err = c.api.CoreV1().Nodes().Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -138,14 +146,14 @@ func (c *cluster) fakeNode(t *testing.T) string {
 	return o.Name
 }
 
-// pretend makes a pod whose annotation says that it runs with this number in a pod subnet that no node has.
+// pretend makes a pod whose annotation says that it runs with this number in the pod subnets of the fake node.
 func (n *namespace) pretend(p pod, node string, number int) {
 	n.t.Helper()
 	o := n.object(p)
 	o.Spec.NodeName = node
 	var ips []string
 	for _, ip := range n.c.nodes[0].IPs {
-		ips = append(ips, pretended(ip.Is4(), number)+map[bool]string{true: "/24", false: "/64"}[ip.Is4()])
+		ips = append(ips, pretended(ip.Is4(), number))
 	}
 	networks, err := json.Marshal(map[string]any{"default": map[string]any{"ip_addresses": ips, "mac_address": "0a:58:0a:f4:63:01", "role": "primary"}})
 	if err != nil {
@@ -157,12 +165,12 @@ func (n *namespace) pretend(p pod, node string, number int) {
 	}
 }
 
-// pretended is an address of a pod subnet that no node has.
+// pretended is an address of the fake node's pod subnets, with their length.
 func pretended(v4 bool, number int) string {
 	if v4 {
-		return fmt.Sprint("10.244.99.", number)
+		return fmt.Sprintf("10.244.99.%d/24", number)
 	}
-	return fmt.Sprint("fd00:10:244:99::", number)
+	return fmt.Sprintf("fd00:10:244:99::%d/64", number)
 }
 
 // members is nil if the pretended pods with these numbers are in sets of the hosting node.
@@ -176,7 +184,7 @@ func (c *cluster) members(node string, numbers ...int) error {
 	}
 	have := strings.Fields(out)
 	for _, number := range numbers {
-		if ip := pretended(c.nodes[0].IPs[0].Is4(), number); !slices.Contains(have, ip) {
+		if ip, _, _ := strings.Cut(pretended(c.nodes[0].IPs[0].Is4(), number), "/"); !slices.Contains(have, ip) {
 			return fmt.Errorf("node %s has no set with %s", node, ip)
 		}
 	}
