@@ -41,9 +41,15 @@ func (c *change) String() string {
 	return text
 }
 
-// group names changes that only make sense together: a Chassis must have an Encap (Chassis.encaps has at least one).
+// isElement says whether c is about an address of a set.
+func (c *change) isElement() bool { return c.w == nil && c.row == nil }
+
+// group names changes that only make sense together: a Chassis must have an Encap (Chassis.encaps has at least one), and an address that goes from one set
+// to another, as a pod's that another EgressIP serves, must be in both at no time.
 func (c *change) group() plan.RowID {
 	switch {
+	case c.isElement():
+		return plan.RowID{Table: tableAddressSet, Name: "address " + c.elem.Addr}
 	case c.w == nil:
 		return plan.RowID{}
 	case c.w.id.Table == tableEncap:
@@ -119,24 +125,32 @@ func (d *differ) count(c *change) {
 
 // elemChanges are the addresses to add and to remove.
 func (d *differ) elemChanges() []change {
-	if !d.changedKnown {
-		return append(d.elemPuts(), d.elemDels()...)
+	var puts []change
+	var gone []plan.SetElem
+	if d.changedKnown {
+		puts, gone = d.changedElems()
+	} else {
+		puts, gone = d.elemPuts(), d.elemsGone()
 	}
-	var out []change
+	return append(puts, d.elemDels(puts, gone)...)
+}
+
+// changedElems are the addresses to add, and those that nobody wants, of all that can differ.
+func (d *differ) changedElems() (puts []change, gone []plan.SetElem) {
 	done := map[plan.SetElem]bool{}
 	for _, e := range d.changed {
-		if done[e] {
-			continue
-		}
-		done[e] = true
 		_, want := d.elems[e]
 		_, have := d.m.elems[e]
-		_, stays := d.rows[plan.RowID{Table: tableAddressSet, Name: e.Set}]
-		if want != have && (want || stays) {
-			out = append(out, change{elem: e, del: have, owner: d.elems.Owner(e)})
+		switch {
+		case done[e] || want == have:
+		case want:
+			puts = append(puts, change{elem: e, owner: d.elems.Owner(e)})
+		default:
+			gone = append(gone, e)
 		}
+		done[e] = true
 	}
-	return out
+	return puts, gone
 }
 
 // elemPuts are the addresses to add.
@@ -190,18 +204,30 @@ func (d *differ) yielding(puts []change) []change {
 	return slices.DeleteFunc(d.dels(), func(c change) bool { return !losing[c.row] })
 }
 
-// elemDels are the addresses that nobody wants, of sets that stay.
-func (d *differ) elemDels() []change {
+// elemsGone are the addresses that nobody wants.
+func (d *differ) elemsGone() []plan.SetElem {
 	if d.foundElems == len(d.m.elems) {
 		return nil
 	}
-	var dels []change
+	var gone []plan.SetElem
 	for e := range d.m.elems {
-		if _, ok := d.elems[e]; ok {
-			continue
+		if _, wanted := d.elems[e]; !wanted {
+			gone = append(gone, e)
 		}
-		if _, stays := d.rows[plan.RowID{Table: tableAddressSet, Name: e.Set}]; stays {
-			dels = append(dels, change{elem: e, del: true})
+	}
+	return gone
+}
+
+// elemDels are the removals of addresses that nobody wants: of sets that stay, and of others where the address is added elsewhere. The rest goes with its set.
+func (d *differ) elemDels(puts []change, gone []plan.SetElem) []change {
+	added := map[string]bool{}
+	for _, c := range puts {
+		added[c.elem.Addr] = true
+	}
+	var dels []change
+	for _, e := range gone {
+		if _, stays := d.rows[plan.RowID{Table: tableAddressSet, Name: e.Set}]; stays || added[e.Addr] {
+			dels = append(dels, change{elem: e, del: true, owner: d.elems.Owner(e)})
 		}
 	}
 	return dels

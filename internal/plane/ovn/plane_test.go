@@ -182,7 +182,7 @@ func pending(t *testing.T, p *Plane, s *plan.State) []change {
 	}
 	cs, bad := sess.diff(fresh.differ(s), func(d *differ) ([]change, []refusal) {
 		cs, bad := d.puts()
-		return append(append(append(cs, d.elemPuts()...), d.elemDels()...), d.dels()...), bad
+		return append(append(cs, d.elemChanges()...), d.dels()...), bad
 	})
 	if len(bad) > 0 {
 		t.Fatal(bad)
