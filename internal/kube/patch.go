@@ -44,6 +44,7 @@ type statusPatch struct {
 		Items             []v1.EgressIPStatusItem `json:"items"`
 		AssignedNodes     string                  `json:"assignedNodes"`
 		AssignedEgressIPs string                  `json:"assignedEgressIPs"`
+		Leaving           []v1.EgressIPLeaving    `json:"leaving"`
 		InForce           []v1.IPFamily           `json:"inForce"`
 		Conditions        any                     `json:"conditions"`
 	} `json:"status"`
@@ -54,7 +55,7 @@ func (c *Clients) PatchEgressIPStatus(ctx context.Context, e *world.EgressIP) (s
 	s := EgressIPStatus(e)
 	patch := statusPatch{Metadata: metadata{ResourceVersion: e.Version}}
 	patch.Status.Items, patch.Status.AssignedNodes, patch.Status.AssignedEgressIPs = s.Items, s.AssignedNodes, s.AssignedEgressIPs
-	patch.Status.InForce, patch.Status.Conditions = s.InForce, s.Conditions
+	patch.Status.Leaving, patch.Status.InForce, patch.Status.Conditions = s.Leaving, s.InForce, s.Conditions
 	version, err := versionAfter(ctx, c.EgressIP.Patch(types.MergePatchType).Resource(string(EgressIPs)).Name(e.Name).SubResource("status").Body([]byte(encode(patch))))
 	if err != nil {
 		return "", fmt.Errorf("status of EgressIP %s: %w", e.Name, err)

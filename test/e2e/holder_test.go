@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,10 +73,26 @@ func TestCordon(t *testing.T) {
 	ends := []func(){h.connecting("a"), h.connecting("b"), h.connecting("c")}
 	time.Sleep(time.Second) // so that connections are on their way
 	begin := time.Now()
+	leaving := func(o *v1.EgressIP) bool {
+		return slices.ContainsFunc(o.Status.Leaving, func(l v1.EgressIPLeaving) bool { return l.Node == h.from.Name })
+	}
+	moving := c.shown(t, "cordon", leaving)
 	c.cordon(t, h.from.Name, `"maintenance"`)
 	h.e.readyOn(h.to)
 	alone := h.asked.handedOver(h.e)
 	h.e.tells(v1.EventMoved, "NodeCordoned")
+	select {
+	case <-moving:
+	case <-time.After(soon):
+		t.Error("status.leaving has not shown the move")
+	}
+	within(t, soon, func() error {
+		o, err := h.e.get()
+		if err == nil && leaving(o) {
+			err = fmt.Errorf("leaving: %+v", o.Status.Leaving)
+		}
+		return err
+	})
 	h.asked.onlyHolders(h.e)
 	for _, end := range ends {
 		end()

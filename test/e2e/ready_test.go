@@ -92,6 +92,12 @@ func (s *capture) leavesAlone(n *namespace, ip string) error {
 // readySeen tells when a watch has shown an EgressIP as Ready.
 func (c *cluster) readySeen(t *testing.T, name string) <-chan time.Time {
 	t.Helper()
+	return c.shown(t, name, func(o *v1.EgressIP) bool { return meta.IsStatusConditionTrue(o.Status.Conditions, v1.ConditionReady) })
+}
+
+// shown tells when a watch has shown an EgressIP of which something is so.
+func (c *cluster) shown(t *testing.T, name string, is func(*v1.EgressIP) bool) <-chan time.Time {
+	t.Helper()
 	seen := make(chan time.Time, 1)
 	list := cache.NewListWatchFromClient(c.kube.EgressIP, "egressips", metav1.NamespaceAll, fields.OneTermEqualSelector("metadata.name", name))
 	w, err := list.WatchWithContext(t.Context(), metav1.ListOptions{})
@@ -107,11 +113,10 @@ func (c *cluster) readySeen(t *testing.T, name string) <-chan time.Time {
 			case <-ctx.Done():
 				return
 			case event, open := <-w.ResultChan():
-				o, is := event.Object.(*v1.EgressIP)
 				if !open {
 					return
 				}
-				if is && meta.IsStatusConditionTrue(o.Status.Conditions, v1.ConditionReady) {
+				if o, known := event.Object.(*v1.EgressIP); known && is(o) {
 					seen <- time.Now()
 					return
 				}
