@@ -60,11 +60,14 @@ type Loop struct {
 	look    plan.Tables // whose targets are to be looked at, whether or not the plan changes
 	apply   bool        // the targets are to be looked at, whether or not the plan changes
 
-	last       Outcome     // of the loop alone
-	calm       bool        // the last round left nothing to do
-	owed       plan.Tables // what changed since a round went through
-	waiting    bool        // the last round waits for nothing but Confirmed
-	unfinished bool        // it left something for which nobody need wait
+	last       Outcome       // of the loop alone
+	calm       bool          // the last round left nothing to do
+	owed       plan.Tables   // what changed since a round went through
+	waiting    bool          // the last round waits for nothing but Confirmed
+	awaited    uint64        // the round whose plan that is
+	since      time.Time     // and since when it waits
+	touched    []world.Touch // what the plan does not follow yet
+	unfinished bool          // it left something for which nobody need wait
 }
 
 const (
@@ -216,10 +219,18 @@ func (l *Loop) Run(ctx context.Context) {
 // oneRound takes in what is pending, and applies the plan if anything is left to do.
 func (l *Loop) oneRound(ctx context.Context) {
 	r := l.take()
-	var touched []world.Touch
 	for _, c := range r.changes {
-		touched = append(touched, c(l.world)...)
+		l.touched = append(l.touched, c(l.world)...)
 	}
+	if l.waiting && !r.apply && time.Since(l.since) < stillWaiting { // a plan is carried out before it is changed, or it never would be where changes do not end
+		l.owed |= r.look
+		l.runRound(ctx, round{number: l.awaited, synced: r.synced}, plane.Concerned(l.Planes, l.owed))
+		if l.waiting {
+			return
+		}
+	}
+	touched := l.touched
+	l.touched = nil
 	if l.memo.Update(l.world, touched) == 0 && !r.apply && r.look == 0 && l.calm {
 		l.pass(ctx, r)
 		return
@@ -270,6 +281,9 @@ func (l *Loop) runRound(ctx context.Context, r round, planes []plane.Plane) {
 	err := l.applyPlan(ctx, r.synced, planes)
 	l.last = l.outcome(err)
 	l.last.Duration = time.Since(start)
+	if waiting := plane.OnlyUnconfirmed(err); waiting && (!l.waiting || l.awaited != r.number) {
+		l.awaited, l.since = r.number, start
+	}
 	l.calm, l.waiting, l.unfinished = err == nil, plane.OnlyUnconfirmed(err), errors.Is(err, plane.ErrUnfinished)
 	if l.calm {
 		l.owed = 0
