@@ -119,6 +119,9 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	if faultsKnown(w.Holding(a.self), faults) {
 		a.publish(n, published(a.self, h, n, a.config))
 	}
+	if h := w.Holding(a.self); a.known == nil && h != nil && h.BootID == a.api.BootID { // a former process's targets go on
+		a.last = adopted(h)
+	}
 	a.last = report(n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
 	a.last.Problems = append(a.last.Problems, asProblems(faults)...)
 	a.last.Problems = append(a.last.Problems, a.stranded.problems()...)

@@ -101,8 +101,8 @@ func (a *Agent) Attached(ctx context.Context, p cniserver.PodPort) error {
 		name := egressip.Waiting(w, at.Key())
 		return name, name == ""
 	})
-	if err == nil {
-		return nil
+	if err == nil { // the world has a holder; OVN is to have it, too
+		return a.loop.DoAndWait(ctx, func(*world.World) []world.Touch { return nil })
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

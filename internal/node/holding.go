@@ -58,6 +58,24 @@ func (r Report) of(node, bootID string) *world.Holding {
 	return h
 }
 
+// adopted is what a former process of this boot said last.
+func adopted(h *world.Holding) Report {
+	var r Report
+	for name, ips := range h.Holds {
+		for _, ip := range ips {
+			r.Holding = append(r.Holding, Held{name, ip})
+		}
+	}
+	for name, to := range h.Steers {
+		for _, s := range to {
+			r.Steers = append(r.Steers, plan.Steered{EgressIP: name, IP: s.IP, Node: s.Node})
+		}
+	}
+	slices.SortFunc(r.Holding, Held.compare)
+	slices.SortFunc(r.Steers, plan.Steered.Compare)
+	return r
+}
+
 // translates lists the egress IPs that a plan translates to.
 func translates(s *plan.State) []Held {
 	var found []Held
