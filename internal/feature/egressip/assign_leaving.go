@@ -12,6 +12,8 @@ import (
 const (
 	// leavingFor is with a successor: longer than an agent is restarted for, so that its pods lose nothing.
 	leavingFor = 30 * time.Second
+	// saysNothingFor is how long a pods' node that has not told where it steers is taken to steer to the former holder: an agent of before status.steers.
+	saysNothingFor = 2 * time.Second
 	// abandonedFor is without one: an administrator who takes a node out of use expects it to be out of use.
 	abandonedFor = 3 * time.Second
 )
@@ -28,9 +30,17 @@ func (a *assigner) leaving(o *object, items []world.Assignment) (out []world.Lea
 			continue
 		}
 		out = append(out, l)
-		again = earlier(again, until)
+		again = earlier(again, a.nextLook(l, until))
 	}
 	return out, again
+}
+
+// nextLook is when a former holder is to be looked at again though nothing changes.
+func (a *assigner) nextLook(l world.Leaving, until time.Time) time.Time {
+	if silent := l.Since.Add(saysNothingFor); silent.After(a.now) && silent.Before(until) {
+		return silent
+	}
+	return until
 }
 
 // formerHolders are those that the object names as leaving, and those that it names as holders of what is decided to be elsewhere.
@@ -62,7 +72,16 @@ func (a *assigner) done(e *world.EgressIP, items []world.Assignment, l world.Lea
 			return false
 		}
 	}
-	return !a.steersTo(e.Name, world.Assignment{Node: l.Node, IP: l.IP})
+	return !a.steersTo(e.Name, world.Assignment{Node: l.Node, IP: l.IP}) && !(a.now.Before(l.Since.Add(saysNothingFor)) && a.saysNothing(e.Name, l.IP))
+}
+
+// saysNothing says whether any node that can be reached, and has running pods of an object, does not tell where it leads them.
+func (a *assigner) saysNothing(egressIP string, ip netip.Addr) bool {
+	f := world.FamilyOf(ip)
+	return slices.ContainsFunc(a.served.Nodes(egressIP, f), func(node string) bool {
+		n := a.w.Node(node)
+		return n != nil && n.Ready && a.w.Unreachable(node) == "" && a.w.Steers(node, egressIP, f, nil)
+	})
 }
 
 // steersTo says whether any node that can be reached leads its pods to a holder.

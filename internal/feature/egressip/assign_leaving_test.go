@@ -67,7 +67,7 @@ func TestFormerHolderLeaves(t *testing.T) {
 			report(w, "n1", ip)
 			unlabel(w, "n1")
 			d := decideAt(w, start)
-			if items(d["e"]) != "n2="+ip || leaving(d["e"]) != "n1="+ip || !d["e"].Again.Equal(start.Add(30*time.Second)) {
+			if items(d["e"]) != "n2="+ip || leaving(d["e"]) != "n1="+ip || !d["e"].Again.Equal(start.Add(2*time.Second)) {
 				t.Fatalf("at first: %s, leaving %s, again %v", items(d["e"]), leaving(d["e"]), d["e"].Again)
 			}
 			write(w, d)
@@ -103,7 +103,7 @@ func TestLeavingWithoutSuccessor(t *testing.T) {
 	report(w, "n2", "172.18.0.44", world.Assignment{Node: "n2", IP: addr("172.18.0.44")})
 	unlabel(w, "n2")
 	d := decideAt(w, start)["e"]
-	if leaving(d) != "n2=172.18.0.44" || !d.Again.Equal(start.Add(3*time.Second)) {
+	if leaving(d) != "n2=172.18.0.44" || !d.Again.Equal(start.Add(2*time.Second)) {
 		t.Fatalf("leaving %q until %v", leaving(d), d.Again)
 	}
 	write(w, map[string]egressip.Decision{"e": d})
@@ -155,5 +155,29 @@ func TestReadyWaitsForPodsNodes(t *testing.T) {
 	report(w, "n2", "")
 	if ready, inForce := said("Ready"), said("InForce"); ready.Status != "False" || inForce.Status != "True" {
 		t.Errorf("n2 has fallen back: %+v, %+v", ready, inForce)
+	}
+}
+
+// TestOldAgentsAreWaitedFor: an agent of before status.steers does not say where it leads its pods; the former holder is kept for a moment.
+func TestOldAgentsAreWaitedFor(t *testing.T) {
+	w := newWorld()
+	three(w)
+	w.SetNamespace(&world.Namespace{Name: "ns"})
+	w.SetEgressIP(object("e", 0, "172.18.0.33"))
+	w.SetPod(&world.Pod{Namespace: "ns", Name: "p", Node: "n3", IPs: []netip.Addr{addr("10.244.3.5")}, Running: true})
+	start := time.Unix(1000, 0)
+	write(w, decideAt(w, start))
+	hold(w, "n1", map[string][]netip.Addr{"e": {addr("172.18.0.33")}})
+	hold(w, "n3", nil) // old
+	write(w, decideAt(w, start))
+	unlabel(w, "n1")
+	write(w, decideAt(w, start))
+	hold(w, "n2", map[string][]netip.Addr{"e": {addr("172.18.0.33")}})
+	d := decideAt(w, start.Add(time.Millisecond))["e"]
+	if leaving(d) == "" {
+		t.Errorf("n1 is told to let go in the moment in which n2 holds the address; n3, whose pods were led to n1, has said nothing")
+	}
+	if d = decideAt(w, start.Add(2*time.Second))["e"]; leaving(d) != "" {
+		t.Errorf("after two seconds: %q", leaving(d))
 	}
 }

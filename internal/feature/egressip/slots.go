@@ -20,10 +20,11 @@ func slotted(w *world.World, e *world.EgressIP, f world.Family) (hops []string, 
 		return nil, nil
 	}
 	for slot, ip := range ips {
-		if homes.at[slot] != "" {
+		hop := slotHop(w, e, slot, homes.of(slot), f)
+		if hop != "" && homes.at[slot] != "" {
 			to = append(to, world.Assignment{Node: homes.at[slot], IP: ip})
 		}
-		if hop := slotHop(w, e, slot, homes.of(slot), f); hop != "" && !slices.Contains(hops, hop) {
+		if hop != "" && !slices.Contains(hops, hop) {
 			hops = append(hops, hop)
 		}
 	}
