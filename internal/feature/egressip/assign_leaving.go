@@ -46,6 +46,11 @@ func (a *assigner) nextLook(l world.Leaving, until time.Time) time.Time {
 // formerHolders are those that the object names as leaving, and those that it names as holders of what is decided to be elsewhere.
 func (a *assigner) formerHolders(e *world.EgressIP, items []world.Assignment) []world.Leaving {
 	out := slices.Clone(e.Leaving)
+	for i := range out {
+		if out[i].Since.After(a.now) { // the clock was set back, or another controller's is ahead
+			out[i].Since = a.now
+		}
+	}
 	for _, old := range e.Items {
 		if !slices.Contains(items, old) && !e.Leaves(old.Node, old.IP) {
 			out = append(out, world.Leaving{Node: old.Node, IP: old.IP, Since: a.now})

@@ -181,3 +181,17 @@ func TestOldAgentsAreWaitedFor(t *testing.T) {
 		t.Errorf("after two seconds: %q", leaving(d))
 	}
 }
+
+// TestClockSetBack: what was decided in the future is counted from now.
+func TestClockSetBack(t *testing.T) {
+	now := time.Unix(1000, 0)
+	w := newWorld()
+	three(w)
+	e := object("e", 0, "172.18.0.33")
+	e.Items = []world.Assignment{{Node: "n2", IP: addr("172.18.0.33")}}
+	e.Leaving = []world.Leaving{{Node: "n1", IP: addr("172.18.0.33"), Since: now.Add(time.Hour)}}
+	w.SetEgressIP(e)
+	if d := decideAt(w, now)["e"]; len(d.Leaving) != 1 || !d.Leaving[0].Since.Equal(now) {
+		t.Errorf("leaving %+v, want since %v", d.Leaving, now)
+	}
+}
