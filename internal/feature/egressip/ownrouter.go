@@ -58,7 +58,8 @@ func guardHost(w *world.World, f world.Family, out *plan.Rows) {
 // guardPod puts a pod of this node under the guards of its own gateway router and host.
 func guardPod(w *world.World, f world.Family, ip netip.Addr, out *plan.Rows) {
 	out.AddElem(guardedPods(f), ip.String())
-	if throughHost(w) {
+	if throughHost(w) { // an orphan is known before the node is, whose rules bring the set
+		plan.Claim(&out.NFTSets, plan.NFTSet{Name: guardedPods(f)}, plan.NFTSetSpec{Key: addrType(f)})
 		plan.Claim(&out.NFTElems, plan.NFTElem{Set: guardedPods(f), Key: ip.String()}, "")
 	}
 }
