@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +23,7 @@ type lagging struct {
 	lag    time.Duration
 	rows   int
 	at     time.Time
-	shrunk int
+	shrunk atomic.Int32
 }
 
 func (p *lagging) Grow(ctx context.Context, want *plan.State) error {
@@ -51,7 +52,7 @@ func (p *lagging) Grow(ctx context.Context, want *plan.State) error {
 }
 
 func (p *lagging) Shrink(ctx context.Context, want *plan.State) error {
-	p.shrunk++
+	p.shrunk.Add(1)
 	return p.Fake.Shrink(ctx, want)
 }
 
@@ -65,7 +66,7 @@ func TestChangesWithoutEnd(t *testing.T) {
 		go l.Run(t.Context())
 		l.Synced()
 		time.Sleep(time.Second)
-		shrunk := target.shrunk
+		shrunk := target.shrunk.Load()
 		waited := make(chan time.Duration, 1)
 		start := time.Now()
 		go func() {
@@ -85,8 +86,8 @@ func TestChangesWithoutEnd(t *testing.T) {
 		default:
 			t.Error("the first pod still waits")
 		}
-		if target.shrunk-shrunk < 10 {
-			t.Errorf("%d times something was removed in ten seconds", target.shrunk-shrunk)
+		if target.shrunk.Load()-shrunk < 10 {
+			t.Errorf("%d times something was removed in ten seconds", target.shrunk.Load()-shrunk)
 		}
 	})
 }
