@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/rpc2"
@@ -22,6 +23,8 @@ type conn struct {
 	socket net.Conn
 	db     string
 	schema schema
+	// cut is true from when a call's time was over: the reader of a socket hears of its end some time later.
+	cut atomic.Bool
 }
 
 // dial connects to endpoint, "unix:PATH" or "tcp:HOST:PORT", and reads db's schema. onUpdate gets every notification, in order,
@@ -79,8 +82,12 @@ const callTimeout = 20 * time.Second
 func (c *conn) call(ctx context.Context, method string, args, reply any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { c.socket.Close() })()
-	if err := c.rpc.CallWithContext(ctx, method, args, reply); err != nil {
+	stop := context.AfterFunc(ctx, func() { c.socket.Close() })
+	err := c.rpc.CallWithContext(ctx, method, args, reply)
+	if !stop() {
+		c.cut.Store(true)
+	}
+	if err != nil {
 		return errors.Join(context.Cause(ctx), err)
 	}
 	return nil
@@ -130,6 +137,16 @@ func (c *conn) transact(ctx context.Context, ops []ovsdb.Operation) ([]*result, 
 		}
 	}
 	return results, nil
+}
+
+// alive says whether another call may be answered.
+func (c *conn) alive() bool {
+	select {
+	case <-c.done():
+		return false
+	default:
+		return !c.cut.Load()
+	}
 }
 
 func (c *conn) done() <-chan struct{} { return c.rpc.DisconnectNotify() }

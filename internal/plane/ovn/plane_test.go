@@ -45,9 +45,11 @@ func signalled(ch <-chan struct{}, within time.Duration) bool {
 func TestConfirmed(t *testing.T) {
 	env := ovntest.Start(t)
 	p := newNB(t, env, time.Minute)
+	env.Pause("northd") // which may be quicker than Grow
 	if err := p.Grow(t.Context(), nbStateA()); !plane.OnlyUnconfirmed(err) {
 		t.Fatalf("have %v, want nothing but ErrUnconfirmed", err)
 	}
+	env.Resume("northd")
 	if !signalled(p.LateConfirm(), 5*time.Second) || !p.Confirmed() {
 		t.Error("northd is up and there is no hypervisor, but the transaction is not confirmed")
 	}

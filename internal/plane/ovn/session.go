@@ -58,14 +58,7 @@ func open(ctx context.Context, endpoint, db string, log *slog.Logger, changed fu
 	return s, nil
 }
 
-func (s *session) alive() bool {
-	select {
-	case <-s.conn.done():
-		return false
-	default:
-		return true
-	}
-}
+func (s *session) alive() bool { return s.conn.alive() }
 
 // ensureGlobal makes the NB_Global row of a database that nobody has initialised yet.
 func (s *session) ensureGlobal(ctx context.Context) error {
