@@ -3,6 +3,8 @@ package limit
 import (
 	"context"
 	"net"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/time/rate"
 )
@@ -11,6 +13,8 @@ import (
 type conn struct {
 	net.Conn
 	bytes   *rate.Limiter
+	now     func() time.Time
+	moved   atomic.Int64 // when bytes last went either way, in nanoseconds since 1970
 	release func()
 }
 
@@ -18,12 +22,24 @@ type conn struct {
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b[:min(len(b), c.bytes.Burst())])
 	if n > 0 {
+		c.move()
 		if waited := c.bytes.WaitN(context.Background(), n); err == nil {
 			err = waited
 		}
 	}
 	return n, err
 }
+
+// Write counts as use of the connection: a peer that is only told things needs it.
+func (c *conn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if n > 0 {
+		c.move()
+	}
+	return n, err
+}
+
+func (c *conn) move() { c.moved.Store(c.now().UnixNano()) }
 
 // Close ends the connection once.
 func (c *conn) Close() error {

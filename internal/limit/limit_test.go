@@ -3,6 +3,7 @@ package limit_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -65,27 +66,70 @@ func answers(t *testing.T, c net.Conn) bool {
 	return err == nil
 }
 
+// hasEnded says whether the server has closed a connection.
+func hasEnded(t *testing.T, c net.Conn) bool {
+	t.Helper()
+	_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	_, err := c.Read(make([]byte, 1))
+	return !errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// Who has no connection gets in, in place of the connection that was idle for longest; those in all are no more than before.
 func TestConnectionsInAll(t *testing.T) {
 	b := wide
 	b.Connections = 2
 	at := echo(t, b)
-	first := dial(t, at, "127.0.0.2")
-	for i, c := range []struct {
-		from string
-		want bool
-	}{{"127.0.0.3", true}, {"127.0.0.4", false}, {"127.0.0.1", true}} {
-		if i == 0 && !answers(t, first) {
-			t.Error("the first is not answered")
-		}
-		if have := answers(t, dial(t, at, c.from)); have != c.want {
-			t.Errorf("connection from %s is answered: %t, want %t", c.from, have, c.want)
-		}
+	first, second := dial(t, at, "127.0.0.2"), dial(t, at, "127.0.0.3")
+	if !answers(t, first) || !answers(t, second) || !answers(t, first) {
+		t.Fatal("connections within the bounds are not answered")
 	}
-	first.Close()
-	for end := time.Now().Add(10 * time.Second); !answers(t, dial(t, at, "127.0.0.4")); time.Sleep(10 * time.Millisecond) {
+	third := dial(t, at, "127.0.0.4")
+	if !answers(t, third) {
+		t.Error("a peer without connections is refused")
+	}
+	if !hasEnded(t, second) || hasEnded(t, first) {
+		t.Errorf("want the idlest connection closed alone: used %t, idle %t", hasEnded(t, first), hasEnded(t, second))
+	}
+	if answers(t, dial(t, at, "127.0.0.4")) {
+		t.Error("a peer takes another's place that has no more than itself")
+	}
+	if !answers(t, dial(t, at, "127.0.0.1")) {
+		t.Error("strangers keep this host itself out")
+	}
+	third.Close()
+	for end := time.Now().Add(10 * time.Second); !answers(t, dial(t, at, "127.0.0.2")); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("a closed connection still counts")
 		}
+	}
+}
+
+// Peers that together have all connections, each no more than it may, keep nobody out.
+func TestManyPeersKeepNobodyOut(t *testing.T) {
+	b := wide
+	b.Connections, b.PerPeer = 32, 4
+	at := echo(t, b)
+	var strangers []net.Conn
+	for i := range 32 {
+		c := dial(t, at, fmt.Sprintf("127.0.1.%d", 1+i/4))
+		if !answers(t, c) {
+			t.Fatalf("connection %d is not answered", i)
+		}
+		strangers = append(strangers, c)
+	}
+	for i := range 3 {
+		if !answers(t, dial(t, at, "127.0.0.2")) {
+			t.Errorf("connection %d of a peer with fewer than all others is refused", i)
+		}
+	}
+	closed := 0
+	for _, c := range strangers {
+		if hasEnded(t, c) {
+			closed++
+		}
+	}
+	if closed != 3 {
+		t.Errorf("%d connections were closed for 3", closed)
 	}
 }
 

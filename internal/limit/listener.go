@@ -11,7 +11,8 @@ import (
 
 // Bounds are a listener's. All are at least 1.
 type Bounds struct {
-	// Connections at one time, of all peers but this host itself: strangers cannot keep the kubelet from asking.
+	// Connections at one time, of all peers but this host itself: strangers cannot keep the kubelet from asking. One more takes the place of another, if its
+	// peer has fewer than that one's; else it is refused.
 	Connections int
 	// PerPeer are connections of one peer at one time.
 	PerPeer int
@@ -39,7 +40,8 @@ type listener struct {
 
 // peer is one that has connections, or had some so lately that its next ones are bounded on account of them.
 type peer struct {
-	open   int
+	own    bool // this host itself
+	open   map[*conn]bool
 	begins *rate.Limiter
 	bytes  *rate.Limiter
 }
@@ -51,43 +53,95 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if admitted := l.admit(c); admitted != nil {
+		admitted, displaced := l.admit(c)
+		if displaced != nil {
+			displaced.Close()
+		}
+		if admitted != nil {
 			return admitted, nil
 		}
 		c.Close()
 	}
 }
 
-// admit is the connection with its bounds, or nil.
-func (l *listener) admit(c net.Conn) net.Conn {
-	from, own := addressOf(c.RemoteAddr()), addressOf(c.RemoteAddr()) == addressOf(c.LocalAddr())
+// admit is the connection with its bounds, or nil, and the one whose place it takes, if any. That one no longer counts; it is to be closed.
+func (l *listener) admit(c net.Conn) (admitted, displaced *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sweep()
+	p := l.peerOf(c)
+	if !p.begins.AllowN(l.now(), 1) || len(p.open) >= l.bounds.PerPeer {
+		return nil, nil
+	}
+	if !p.own && l.strangers >= l.bounds.Connections {
+		most := l.most()
+		if len(most.open) <= len(p.open) {
+			return nil, nil
+		}
+		displaced = most.idlest()
+		l.drop(most, displaced)
+	}
+	admitted = &conn{Conn: c, bytes: p.bytes, now: l.now}
+	admitted.release = func() { l.release(p, admitted) }
+	admitted.move()
+	if p.open[admitted] = true; !p.own {
+		l.strangers++
+	}
+	return admitted, displaced
+}
+
+// peerOf is whose connection it is.
+func (l *listener) peerOf(c net.Conn) *peer {
+	from := addressOf(c.RemoteAddr())
 	p := l.peers[from]
 	if p == nil {
 		p = l.bounds.peer()
+		p.own = from == addressOf(c.LocalAddr())
 		l.peers[from] = p
 	}
-	if !p.begins.AllowN(l.now(), 1) || p.open >= l.bounds.PerPeer || !own && l.strangers >= l.bounds.Connections {
-		return nil
-	}
-	p.open++
-	if !own {
-		l.strangers++
-	}
-	return &conn{Conn: c, bytes: p.bytes, release: sync.OnceFunc(func() { l.release(p, own) })}
+	return p
 }
 
 func (b Bounds) peer() *peer {
-	return &peer{begins: rate.NewLimiter(rate.Limit(b.NewPerSecond), 2*b.NewPerSecond), bytes: rate.NewLimiter(rate.Limit(b.BytesPerSecond), 2*b.BytesPerSecond)}
+	return &peer{open: map[*conn]bool{}, begins: rate.NewLimiter(rate.Limit(b.NewPerSecond), 2*b.NewPerSecond), bytes: rate.NewLimiter(rate.Limit(b.BytesPerSecond), 2*b.BytesPerSecond)}
 }
 
-func (l *listener) release(p *peer, own bool) {
+// most is the peer with the most connections, of several the one with the connection that has been idle for longest. This host itself is none of them; there
+// is one.
+func (l *listener) most() (most *peer) {
+	for _, p := range l.peers {
+		if p.own || len(p.open) == 0 {
+			continue
+		}
+		if most == nil || len(p.open) > len(most.open) || len(p.open) == len(most.open) && p.idlest().moved.Load() < most.idlest().moved.Load() {
+			most = p
+		}
+	}
+	return most
+}
+
+// idlest is the connection that nothing went over for longest.
+func (p *peer) idlest() (idlest *conn) {
+	for c := range p.open {
+		if idlest == nil || c.moved.Load() < idlest.moved.Load() {
+			idlest = c
+		}
+	}
+	return idlest
+}
+
+func (l *listener) release(p *peer, c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.open--
-	if !own {
+	l.drop(p, c)
+}
+
+// drop no longer counts a connection.
+func (l *listener) drop(p *peer, c *conn) {
+	if !p.open[c] {
+		return
+	}
+	if delete(p.open, c); !p.own {
 		l.strangers--
 	}
 }
@@ -103,7 +157,7 @@ func (l *listener) sweep() {
 	}
 	l.swept = now
 	for a, p := range l.peers {
-		if p.open == 0 && p.begins.TokensAt(now) >= float64(p.begins.Burst()) {
+		if len(p.open) == 0 && p.begins.TokensAt(now) >= float64(p.begins.Burst()) {
 			delete(l.peers, a)
 		}
 	}

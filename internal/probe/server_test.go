@@ -2,6 +2,8 @@ package probe_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/egret-net/egret/internal/probe"
+	"github.com/egret-net/egret/internal/probe/probetest"
 )
 
 // serves is a health service without TLS.
@@ -91,6 +94,40 @@ func TestConnectionsOfAPeerAreBounded(t *testing.T) {
 	}
 	if !watching(t, client(t, at, "127.0.0.3")) {
 		t.Error("a controller is not served while a stranger asks")
+	}
+}
+
+// Eight strangers hold all connections, and never finish a handshake. They come again as soon as they are closed; the controller hears the agent all the while.
+func TestStrangersDoNotSilenceTheAgent(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string]probe.Files{"plain": {}, "TLS": probetest.NewAuthority(t, "good").Write(t.TempDir(), "ovn")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.agent(61, files)
+			for i := range 32 {
+				go besiege(t, fmt.Sprintf("127.0.0.61:%d", l.port), fmt.Sprintf("127.0.3.%d", 1+i/4))
+			}
+			time.Sleep(500 * time.Millisecond)
+			l.probe(probe.Options{Self: "n9", Port: l.port, Grace: 2 * time.Second, TLS: files}, 61)
+			l.quiet(12 * time.Second) // an agent that is never heard is away after ten
+		})
+	}
+}
+
+// besiege keeps a connection open that says nothing, until the test ends.
+func besiege(t *testing.T, to, from string) {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	for t.Context().Err() == nil {
+		c, err := d.DialContext(t.Context(), "tcp", to)
+		if err != nil {
+			return
+		}
+		ended := context.AfterFunc(t.Context(), func() { c.Close() })
+		_, _ = io.Copy(io.Discard, c)
+		ended()
+		c.Close()
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 
