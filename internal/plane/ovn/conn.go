@@ -23,7 +23,7 @@ type conn struct {
 	socket net.Conn
 	db     string
 	schema schema
-	// cut is true from when a call's time was over: the reader of a socket hears of its end some time later.
+	// cut is true from when we ended the connection: the reader of the socket hears of it some time later.
 	cut atomic.Bool
 }
 
@@ -151,4 +151,7 @@ func (c *conn) alive() bool {
 
 func (c *conn) done() <-chan struct{} { return c.rpc.DisconnectNotify() }
 
-func (c *conn) close() { _ = c.rpc.Close() }
+func (c *conn) close() {
+	c.cut.Store(true)
+	_ = c.rpc.Close()
+}
