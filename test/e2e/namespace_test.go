@@ -66,7 +66,7 @@ func (c *cluster) namespace(t *testing.T, labels map[string]string) *namespace {
 	return &namespace{t: t, c: c, name: o.Name, ips: map[string][]netip.Addr{}, at: map[string]string{}}
 }
 
-// runs creates pods and returns when all are Ready.
+// runs creates pods and returns when all are Ready and their servers answer: a container has started some time before the program in it listens.
 func (n *namespace) runs(pods ...pod) {
 	n.t.Helper()
 	for _, p := range pods {
@@ -76,7 +76,14 @@ func (n *namespace) runs(pods ...pod) {
 	}
 	for _, p := range pods {
 		within(n.t, podsTimeout, func() error { return n.learn(p.name) })
+		within(n.t, podsTimeout, func() error { return n.answers(p) })
 	}
+}
+
+// answers is nil when a pod's server answers its own node.
+func (n *namespace) answers(p pod) error {
+	_, err := fetch(n.t.Context(), clientIn(p.node.Name), url(n.ips[p.name][0], podPort, "/"))
+	return err
 }
 
 // object runs the Kubernetes test server, and a sender beside it if asked.
