@@ -45,3 +45,21 @@ func (c *cluster) measure(ctx context.Context) (map[string]float64, error) {
 	}
 	return all, nil
 }
+
+// openFiles lists what the programs of all nodes have open, for who looks into a number that has grown.
+const openFiles = `
+for program in egret-node egret-controller; do
+	for pid in $(pidof "$program"); do
+		echo "$program $pid"
+		for fd in /proc/"$pid"/fd/*; do echo "  ${fd##*/} $(readlink "$fd")"; done
+	done
+done
+ss -anp | grep egret`
+
+// tellOpenFiles prints them.
+func (r *run) tellOpenFiles(ctx context.Context) {
+	for _, n := range r.cluster.Nodes() {
+		out, err := r.cluster.ExecIn(ctx, n.Name, "bash", "-c", openFiles)
+		r.say("open files on %s (%v):\n%s", n.Name, err, out)
+	}
+}

@@ -251,8 +251,12 @@ func (r *run) end(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		r.say("  %s: %.0f, was %.0f", name, now[name], r.was[name])
 	}
-	for _, line := range grown(r.was, now) {
+	more := grown(r.was, now)
+	for _, line := range more {
 		r.fail("%s", line)
+	}
+	if len(more) > 0 {
+		r.tellOpenFiles(ctx)
 	}
 	return err
 }
