@@ -43,13 +43,11 @@ func main() {
 }
 
 func parse(args []string) (*options, error) {
-	o := &options{config: world.Config{JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
-		SlotSubnets: world.DefaultSlotSubnets(), ReachabilityTimeout: world.DefaultReachabilityTimeout}}
+	o := &options{}
 	f := flag.NewFlagSet("egret-controller", flag.ExitOnError)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says how to reach the API server; without it, as a pod does")
 	f.StringVar(&o.nodeName, "node-name", os.Getenv("NODE_NAME"), "`name` of the node that this runs on: the identity in the election")
-	clusterSubnets := f.String("cluster-subnets", "10.244.0.0/16/24", "`ranges` of pod addresses, each with the length of a node's part: 10.244.0.0/16/24,fd00:10:244::/48/64")
-	serviceSubnets := f.String("service-subnets", "10.96.0.0/16", "`ranges` of cluster IPs: 10.96.0.0/16,fd00:10:96::/112")
+	subnets := settings.SubnetFlags(f)
 	f.StringVar(&o.metricsAddress, "metrics-address", "", "`host:port` for /metrics and /healthz; without it, neither is served")
 	f.IntVar(&o.verbosity, "v", 0, "`level` of detail in the log: 0, or 1 and more for debugging")
 	o.reach = settings.Flags(f)
@@ -63,12 +61,7 @@ func parse(args []string) (*options, error) {
 	if o.nodeName == "" {
 		return nil, fmt.Errorf("no node name: give --node-name, or NODE_NAME in the environment")
 	}
-	var err error
-	if o.config.ClusterSubnets, err = world.ParseClusterSubnets(*clusterSubnets); err != nil {
-		return nil, err
-	}
-	o.config.ServiceSubnets, err = world.ParseSubnets(*serviceSubnets)
-	return o, err
+	return o, subnets.Into(&o.config)
 }
 
 func run(o *options) error {

@@ -46,8 +46,7 @@ func run() error {
 	mode := f.String("gateway-mode", "shared", "shared: pods leave through the gateway router; local: through the host")
 	uplink := f.String("gateway-interface", "eth0", "the node's uplink")
 	datapath := f.String("datapath", "system", "of Open vSwitch: system is the kernel's, netdev is in userspace")
-	cluster := f.String("cluster-subnets", "10.244.0.0/16/24", "pod subnets, each with the length of a node's share")
-	services := f.String("service-subnets", "10.96.0.0/16", "subnets of ClusterIPs")
+	subnets := settings.SubnetFlags(f)
 	reach := settings.Flags(f)
 	verbose := f.Bool("v", false, "log more")
 	if err := f.Parse(os.Args[1:]); err != nil {
@@ -56,8 +55,11 @@ func run() error {
 	if err := reach.Read(); err != nil {
 		return err
 	}
+	if err := subnets.Into(&o.Config); err != nil {
+		return err
+	}
 	var err error
-	if o.Config, err = config(*mode, *cluster, *services); err != nil {
+	if o.Config.GatewayMode, err = gatewayMode(*mode); err != nil {
 		return err
 	}
 	o.Config.ReachabilityTimeout, o.Health = reach.Timeout, node.Health{Port: reach.Port, TLS: reach.TLS}
@@ -84,18 +86,12 @@ func bootID() (string, error) {
 	return strings.TrimSpace(string(boot)), nil
 }
 
-func config(mode, cluster, services string) (world.Config, error) {
-	c := world.Config{GatewayMode: world.GatewayMode(mode), JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
-		SlotSubnets: world.DefaultSlotSubnets(), ReachabilityTimeout: world.DefaultReachabilityTimeout}
-	if c.GatewayMode != world.SharedGateway && c.GatewayMode != world.LocalGateway {
-		return c, fmt.Errorf("gateway mode %q: give shared or local", mode)
+func gatewayMode(s string) (world.GatewayMode, error) {
+	m := world.GatewayMode(s)
+	if m != world.SharedGateway && m != world.LocalGateway {
+		return m, fmt.Errorf("gateway mode %q: give shared or local", s)
 	}
-	var err error
-	if c.ClusterSubnets, err = world.ParseClusterSubnets(cluster); err != nil {
-		return c, err
-	}
-	c.ServiceSubnets, err = world.ParseSubnets(services)
-	return c, err
+	return m, nil
 }
 
 func logger(verbose bool) *slog.Logger {

@@ -126,6 +126,7 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	a.last.Problems = append(a.last.Problems, asProblems(faults)...)
 	a.last.Problems = append(a.last.Problems, a.stranded.problems()...)
 	a.last.Problems = append(a.last.Problems, a.silent()...)
+	a.last.Problems = append(a.last.Problems, a.config.OverlappedBy(h)...)
 	a.last.Conflicts = a.guard.conflicts()
 	if w.Holding(a.self) == nil {
 		a.reports.forget()

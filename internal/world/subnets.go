@@ -8,18 +8,13 @@ import (
 )
 
 // ParseClusterSubnets reads "10.244.0.0/16/24,fd00:10:244::/48/64": each a range and the length of the subnets that nodes
-// get of it. Without a length it is 24 for IPv4 and 64 for IPv6. Ranges must not overlap.
+// get of it. Without a length it is 24 for IPv4 and 64 for IPv6.
 func ParseClusterSubnets(s string) ([]ClusterSubnet, error) {
 	var out []ClusterSubnet
 	for _, part := range fields(s) {
 		c, err := parseClusterSubnet(part)
 		if err != nil {
 			return nil, fmt.Errorf("cluster subnet %q: %w; write it as 10.244.0.0/16/24", part, err)
-		}
-		for _, o := range out {
-			if o.CIDR.Overlaps(c.CIDR) {
-				return nil, fmt.Errorf("cluster subnets %s and %s overlap: give ranges that do not", o.CIDR, c.CIDR)
-			}
 		}
 		out = append(out, c)
 	}

@@ -1,0 +1,39 @@
+package node
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/egret-net/egret/internal/plane/route"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// TestHostNetworkInAClusterRange: a network of the host that overlaps a range of the cluster's is a problem of the node while it is there.
+func TestHostNetworkInAClusterRange(t *testing.T) {
+	a, _ := startLateAgent(t, &lateServer{version: 5})
+	problems := func(h *world.Host) (told []string) {
+		t.Helper()
+		err := a.loop.DoAndWait(t.Context(), func(w *world.World) []world.Touch {
+			a.tell(w, w.Node("n1"), h, hosting())
+			told = slices.Clone(a.last.Problems)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return told
+	}
+	ofRange := func(s string) bool { return strings.Contains(s, "overlap") }
+	overlapping := facts(t, func(h *route.Host) {
+		h.Addrs = append(h.Addrs, route.Address{Dev: "eth1", Prefix: prefix("10.244.9.1/24")})
+	})
+	if said := problems(overlapping); !slices.ContainsFunc(said, func(s string) bool {
+		return strings.HasPrefix(s, "network 10.244.9.0/24 of link eth1 and pod subnet 10.244.0.0/16 overlap")
+	}) {
+		t.Errorf("the node says %q", said)
+	}
+	if said := problems(facts(t, nil)); slices.ContainsFunc(said, ofRange) {
+		t.Errorf("when the network is gone, the node says %q", said)
+	}
+}

@@ -1,0 +1,94 @@
+package world
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// subnetFlag is the flag, of agents and controllers alike, that sets a kind of range; "" if it is fixed.
+func subnetFlag(what string) string {
+	return map[string]string{"pod": "--cluster-subnets", "service": "--service-subnets"}[what]
+}
+
+// CheckSubnets refuses ranges of the cluster that have addresses in common: one address would then mean two things. It
+// names each such two and what to change.
+func (c *Config) CheckSubnets() error {
+	var errs []error
+	all := append(c.ownSubnets(), masqueraded()...)
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			if a.CIDR.Overlaps(b.CIDR) {
+				errs = append(errs, fmt.Errorf("%s and %s overlap: %s", a, b, remedy(a, b)))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// OverlappedBy says which of a host's networks have addresses in common with a range of the cluster, one sentence each,
+// with what to do. An address that is alone in its network is none: hosts have Services' on links of their own
+// (NodeLocal DNSCache).
+func (c *Config) OverlappedBy(h *Host) []string {
+	var out []string
+	for _, n := range h.networks() {
+		for _, r := range append(c.ownSubnets(), masqueraded()...) {
+			if hosts(n.CIDR) && n.CIDR.Overlaps(r.CIDR) {
+				out = append(out, fmt.Sprintf("%s and %s overlap, and who has an address in both is not reached: "+
+					"use another network there%s", n, r, orFlag(r)))
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (s ownSubnet) String() string { return s.What + " subnet " + s.CIDR.String() }
+
+// masqueraded has the addresses that stand for a host and for a load balancer: 169.254.169.3 and .5, fd69::3 and fd69::5
+// (feature service).
+func masqueraded() []ownSubnet {
+	return []ownSubnet{
+		{"masquerade", netip.MustParsePrefix("169.254.169.0/29")}, {"masquerade", netip.MustParsePrefix("fd69::/125")},
+	}
+}
+
+// remedy names a flag that the user can change, the second's if it has one.
+func remedy(a, b ownSubnet) string {
+	switch first, second := subnetFlag(a.What), subnetFlag(b.What); {
+	case second != "":
+		return "give " + second + " a range outside " + a.CIDR.String()
+	case first != "":
+		return "the latter is fixed; give " + first + " a range outside " + b.CIDR.String()
+	}
+	return "both are fixed"
+}
+
+func orFlag(s ownSubnet) string {
+	if flag := subnetFlag(s.What); flag != "" {
+		return ", or build the cluster with another " + flag
+	}
+	return ""
+}
+
+// hostNetwork is a network that a host has an address in, by a link of it.
+type hostNetwork struct {
+	Link string
+	CIDR netip.Prefix
+}
+
+func (n hostNetwork) String() string { return "network " + n.CIDR.String() + " of " + n.Link }
+
+func (h *Host) networks() []hostNetwork {
+	var out []hostNetwork
+	for _, p := range slices.Concat(h.Primary, h.Uplink) {
+		out = append(out, hostNetwork{"the uplink", p.Masked()})
+	}
+	for _, l := range h.Links {
+		for _, p := range l.Addrs {
+			out = append(out, hostNetwork{"link " + l.Name, p.Masked()})
+		}
+	}
+	return out
+}
