@@ -227,14 +227,15 @@ func (r *run) judge() {
 	r.asked.Forget()
 	wrong, packets := r.record.wrong()
 	lost, missing, excused := r.record.lost()
-	twice, moving := r.record.twice(asking)
+	twice, moving, late := r.record.twice(asking)
 	for _, found := range [][]string{wrong, lost, twice} {
 		for _, line := range found[:min(len(found), 20)] {
 			r.say("  %s", line)
 		}
 	}
 	r.say("%d packets: %d with a wrong source, %d lost by unaffected pods (%d by others), "+
-		"%d answers of two machines (%d while addresses moved)", len(r.record.seen), packets, missing, excused, len(twice), moving)
+		"%d answers of two machines (%d while addresses moved, the last %s after the fault)",
+		len(r.record.seen), packets, missing, excused, len(twice), moving, late.Round(time.Millisecond))
 	if packets+missing+len(twice) > 0 {
 		r.fail("%d packets with a wrong source, %d lost by unaffected pods, %d answers of two machines",
 			packets, missing, len(twice))

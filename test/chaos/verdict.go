@@ -165,8 +165,8 @@ func (r *record) touches(w window, s *sender) bool {
 }
 
 // twice are the questions who has an address that two machines answered, in sentences, while nothing happened that
-// moves addresses; excused is the number of those that a fault explains.
-func (r *record) twice(every time.Duration) (found []string, excused int) {
+// moves addresses; excused is the number of those that a fault explains, and late how long after its end the last was.
+func (r *record) twice(every time.Duration) (found []string, excused int, late time.Duration) {
 	type answered struct {
 		mac string
 		at  time.Time
@@ -178,13 +178,23 @@ func (r *record) twice(every time.Duration) (found []string, excused int) {
 		if len(recent) == 0 {
 			continue
 		}
-		if slices.ContainsFunc(r.windows, func(w window) bool { return w.overlaps(a.At, a.At) && w.moves() }) {
-			excused++
+		if after, explained := r.explained(a.At); explained {
+			excused, late = excused+1, max(late, after)
 			continue
 		}
 		found = append(found, fmt.Sprintf("%s: %s and %s at %s", a.IP, recent[0].mac, a.MAC, clock(a.At)))
 	}
-	return found, excused
+	return found, excused, late
+}
+
+// explained says whether a fault moved addresses at a time, and how long after the end of the last one that was.
+func (r *record) explained(at time.Time) (after time.Duration, explained bool) {
+	for _, w := range r.windows {
+		if w.overlaps(at, at) && w.moves() && (!explained || at.Sub(w.end) < after) {
+			after, explained = at.Sub(w.end), true
+		}
+	}
+	return after, explained
 }
 
 // moves says whether a fault moves addresses.

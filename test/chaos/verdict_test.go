@@ -97,8 +97,8 @@ func TestTwice(t *testing.T) {
 	r := testRecord()
 	r.answers = []traffic.Answer{answer(1, "x"), answer(1.1, "x"), answer(1.2, "y"), answer(1.3, "y"), answer(2, "x"), answer(2.01, "y"), answer(40, "x"), answer(40.01, "y")}
 	r.windows = []window{{fault{kind: cutFabric, node: "n2"}, second(38), second(39)}, {fault{kind: noAPI}, second(0), second(3)}}
-	if found, excused := r.twice(100 * time.Millisecond); len(found) != 1 || excused != 1 {
-		t.Errorf("%v, %d excused; want that of second 2, and that of second 40 excused", found, excused)
+	if found, excused, late := r.twice(100 * time.Millisecond); len(found) != 1 || excused != 1 || late != 1010*time.Millisecond {
+		t.Errorf("%v, %d excused, the last after %v; want that of second 2, and that of second 40 excused, a second after the fault", found, excused, late)
 	}
 }
 
