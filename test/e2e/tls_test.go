@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,10 +45,13 @@ func TestHealthTLS(t *testing.T) {
 	c.restart(t, "egret-node", hosting)
 	within(t, soon, func() error { return c.shows(t, hosting, second) })
 
+	// Controllers that have not heard an agent yet since they were started give it five times the grace.
+	for _, controller := range c.nodes[:2] {
+		within(t, soon, func() error { return c.hears(t, controller, other) })
+	}
 	c.certify(t, stranger, other)
 	c.restart(t, "egret-node", other)
-	// Controllers that had not heard the agent yet since they were started give it five times the grace.
-	within(t, 3*agentAwayTimeout, func() error { return c.missing(other, len(c.nodes[:2])) })
+	within(t, agentAwayTimeout, func() error { return c.missing(other, len(c.nodes[:2])) })
 	if err := c.missing(hosting, 0); err != nil {
 		t.Error("with a new certificate the agent was missed, earlier than the one with a stranger's: ", err)
 	}
@@ -118,6 +122,17 @@ func (c *cluster) shows(t *testing.T, n sandbox.Member, of *probetest.Authority)
 		_, err = conn.ConnectionState().PeerCertificates[0].Verify(x509.VerifyOptions{Roots: of.Pool()})
 		return err
 	})
+}
+
+// hears is nil if the controller of a node has a connection to the agent of another.
+func (c *cluster) hears(t *testing.T, controller, agent sandbox.Member) error {
+	open := c.on(t, controller.Name, "ss", "-Htn", "state", "established", "dport", "=", fmt.Sprint(":", tlsPort))
+	for _, ip := range c.management(t, agent.Name) {
+		if strings.Contains(open, ip.String()) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the controller on %s does not hear the agent on %s; it has\n%s", controller.Name, agent.Name, open)
 }
 
 // missing is nil if so many controllers say that the agent of a node is away, and that is all they say of it.
