@@ -268,6 +268,10 @@ func (c *Controller) decide(now time.Time) {
 	c.egressIPs.place(c.world, all)
 	_, again := c.egressIPs.patience.Look(c.world, now) // of what was assigned just now, too
 	c.decideBy(again)
+	touched, again := c.egressIPs.patience.Await(c.world, all, now)
+	if c.decideBy(again); len(touched) > 0 {
+		c.decideBy(now)
+	}
 	for e := range c.world.EachEgressIP() { // the oldest is written first
 		c.metrics.latencies.decided(e.Name, all[e.Name], now)
 		c.egressIPs.decide(c.world, e.Name, all[e.Name], now)

@@ -36,6 +36,29 @@ func (w *World) SetOverdue(node string, c Claim, o Overdue) []Touch {
 	return []Touch{{KindHolders, c.EgressIP}}
 }
 
+// steering is a node's of the pods of an EgressIP that run there.
+type steering struct {
+	node, egressIP string
+}
+
+// Unconfirmed says whether a node is no longer waited for to confirm that it steers pods of an EgressIP. Only the controller knows of any.
+func (w *World) Unconfirmed(node, egressIP string) bool {
+	w.saw(KindSteering, egressIP)
+	return w.unconfirmed[steering{node, egressIP}]
+}
+
+// SetUnconfirmed replaces that.
+func (w *World) SetUnconfirmed(node, egressIP string, is bool) []Touch {
+	s := steering{node, egressIP}
+	if w.unconfirmed[s] == is {
+		return nil
+	}
+	if w.unconfirmed[s] = is; !is {
+		delete(w.unconfirmed, s)
+	}
+	return []Touch{{KindSteering, egressIP}}
+}
+
 // TooLate are the nodes that are too late with any address. It does not record.
 func (w *World) TooLate() map[string]bool {
 	out := map[string]bool{}

@@ -19,6 +19,7 @@ type Decision struct {
 	InForce    [2]bool            // by world.Family
 	Conditions []world.Condition  // Assigned, Ready, InForce, Fallback; Since is zero where the status changed now
 	Events     []Event            // what became different from what the object says
+	Awaited    []string           // nodes that Ready waits for, and that do not say what keeps them
 	Again      time.Time          // when to decide anew though nothing changes; zero: not
 }
 

@@ -39,6 +39,7 @@ func (a *assigner) decide(o *object) Decision {
 	}
 	assigned, lacks := o.assigned(d.Items), fallback(a.w.Config, o.e, d.Items)
 	unsteered := a.unsteered(o.e, d.Items)
+	d.Awaited = unsteered.awaited
 	ready := a.ready(o.e, assigned, d.Items, unsteered)
 	for _, c := range []world.Condition{assigned, ready, forced(o.e, assigned, d, unsteered), lacks} {
 		d.Conditions = append(d.Conditions, dated(o.e, c))
@@ -103,7 +104,7 @@ func first(a, b string) string {
 }
 
 // ready says whether every address is held by the node that it is assigned to, and every node leads the selected pods that run there to those.
-func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []world.Assignment, unsteered []string) world.Condition {
+func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []world.Assignment, unsteered unsteered) world.Condition {
 	c := world.Condition{Type: ConditionReady, Status: "False", Reason: assigned.Reason, Message: assigned.Message}
 	waiting := append(a.waiting(e.Name, items), a.troubles(e.Name, items)...)
 	switch {
@@ -113,10 +114,10 @@ func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []wo
 		c.Message = strings.Join(append([]string{assigned.Message}, waiting...), "; ")
 	case len(waiting) > 0:
 		c.Reason, c.Message = ReasonWaitingForNode, strings.Join(waiting, ", ")
-	case len(unsteered) > 0:
-		c.Reason, c.Message = ReasonWaitingForNode, some(unsteered)
+	case len(unsteered.waiting) > 0:
+		c.Reason, c.Message = ReasonWaitingForNode, some(unsteered.waiting)
 	default:
-		c.Status, c.Reason, c.Message = "True", ReasonHeld, "selected pods leave with "+assigned.Message
+		c.Status, c.Reason, c.Message = "True", ReasonHeld, "selected pods leave with "+assigned.Message+unsteered.given()
 	}
 	return c
 }
@@ -155,41 +156,13 @@ func (a *assigner) isLate(name string, i world.Assignment) bool {
 	return a.w.Overdue(i.Node, world.Claim{EgressIP: name, IP: i.IP}) != world.OnTime
 }
 
-// unsteered says which nodes have not confirmed that they lead the selected pods that run there to all that hold an address. A node that is not ready, or not
-// reached, is not waited for: what its pods send, it drops or sends as it did.
-func (a *assigner) unsteered(e *world.EgressIP, items []world.Assignment) []string {
-	var out []string
-	for _, f := range a.w.Config.Families() {
-		to := ofFamily(items, f)
-		if len(to) == 0 {
-			continue
-		}
-		for _, node := range a.served.Nodes(e.Name, f) {
-			n := a.w.Node(node)
-			if n != nil && n.Ready && a.w.Unreachable(node) == "" && !a.w.Steers(node, e.Name, f, to) {
-				out = append(out, a.unsteeredText(node, e.Name, f))
-			}
-		}
-	}
-	return out
-}
-
-// unsteeredText says what is missing, and what the node says of it.
-func (a *assigner) unsteeredText(node, egressIP string, f world.Family) string {
-	text := node + " does not lead its pods there over IP" + f.String() + " yet"
-	if p := a.w.Problem(node, egressIP); p != "" {
-		text += ": " + p
-	}
-	return text
-}
-
 func ofFamily(items []world.Assignment, f world.Family) []world.Assignment {
 	return slices.DeleteFunc(slices.Clone(items), func(i world.Assignment) bool { return world.FamilyOf(i.IP) != f })
 }
 
-// forced is InForce for people: True where every family that the spec has addresses of is in force, and every node with selected pods has confirmed it once;
+// forced is InForce for people: True where every family that the spec has addresses of is in force, and every node with selected pods has confirmed it once, or was waited for;
 // which families are, status.inForce says.
-func forced(e *world.EgressIP, assigned world.Condition, d Decision, unsteered []string) world.Condition {
+func forced(e *world.EgressIP, assigned world.Condition, d Decision, unsteered unsteered) world.Condition {
 	in := families(func(f world.Family) bool { return e.Asks(f) && d.InForce[f] })
 	awaited := families(func(f world.Family) bool { return e.Asks(f) && !d.InForce[f] && hasFamily(d.Items, f) })
 	lacking := families(func(f world.Family) bool { return e.Asks(f) && !hasFamily(d.Items, f) })
@@ -197,10 +170,10 @@ func forced(e *world.EgressIP, assigned world.Condition, d Decision, unsteered [
 	switch {
 	case awaited != "":
 		c.Reason = ReasonNotHeld
-	case in != "" && len(unsteered) > 0 && condition(e, ConditionInForce).Status != "True":
-		c.Reason, c.Message = ReasonWaitingForNode, some(unsteered)
+	case in != "" && len(unsteered.waiting) > 0 && condition(e, ConditionInForce).Status != "True":
+		c.Reason, c.Message = ReasonWaitingForNode, some(unsteered.waiting)
 	case in != "" && lacking == "":
-		c.Status, c.Reason = "True", ReasonHeld
+		c.Status, c.Reason, c.Message = "True", ReasonHeld, c.Message+unsteered.given()
 	}
 	return c
 }

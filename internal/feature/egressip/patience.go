@@ -14,9 +14,10 @@ const (
 	forgivenAfter = 5 * time.Minute
 )
 
-// Patience measures how long nodes do not hold what they are assigned, and puts what follows into the world.
+// Patience measures how long nodes do not do what they are asked for, and puts what follows into the world.
 type Patience struct {
-	since map[assignedTo]time.Time
+	since    map[assignedTo]time.Time // they do not hold what they are assigned
+	steering map[podsOf]time.Time     // they do not confirm that they steer
 }
 
 // assignedTo is an address of an EgressIP on a node.
@@ -26,7 +27,9 @@ type assignedTo struct {
 }
 
 // NewPatience has seen nothing yet.
-func NewPatience() *Patience { return &Patience{since: map[assignedTo]time.Time{}} }
+func NewPatience() *Patience {
+	return &Patience{since: map[assignedTo]time.Time{}, steering: map[podsOf]time.Time{}}
+}
 
 // Look compares what is assigned with what is held. It returns what it touched, and when to look again though nothing changes; zero: not.
 func (p *Patience) Look(w *world.World, now time.Time) (touched []world.Touch, again time.Time) {
@@ -57,6 +60,9 @@ func (p *Patience) Look(w *world.World, now time.Time) (touched []world.Touch, a
 func (p *Patience) Forget(w *world.World) {
 	for a := range p.since {
 		p.forget(w, a)
+	}
+	for s := range p.steering {
+		p.confirmed(w, s)
 	}
 }
 

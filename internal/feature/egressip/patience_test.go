@@ -35,11 +35,54 @@ func (x *patient) after(d time.Duration) egressip.Decision {
 		decided := decideAt(x.w, x.now)
 		write(x.w, decided)
 		_, again := x.p.Look(x.w, x.now)
+		touched, next := x.p.Await(x.w, decided, x.now)
+		if again = sooner(again, next); len(touched) > 0 {
+			continue
+		}
 		if again.IsZero() || again.After(end) {
 			x.now = end
 			return decided["e"]
 		}
 		x.now = again
+	}
+}
+
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// TestPodsNodeWithoutAgent: nobody probes it, and Ready does not wait for it for ever; it does for one that says what keeps it.
+func TestPodsNodeWithoutAgent(t *testing.T) {
+	x := newPatient("n1", "n2")
+	x.w.SetNamespace(&world.Namespace{Name: "ns"})
+	x.w.SetPod(&world.Pod{Namespace: "ns", Name: "a", Node: "n2", IPs: []netip.Addr{addr("10.244.1.5")}, Running: true})
+	x.after(4 * time.Second)
+	report(x.w, "n1", "172.18.0.33") // the time begins when the address is held
+	d := x.after(29 * time.Second)
+	if c := conditionOf(d, "Ready"); c.Status != "False" || c.Message != "n2 does not lead its pods there over IPv4 yet" {
+		t.Errorf("after 29 s: %+v", c)
+	}
+	const silent = "; n2 has not confirmed for 30s that it leads its pods there over IPv4: see whether egret-node runs there"
+	d = x.after(2 * time.Second)
+	for _, kind := range []string{"Ready", "InForce"} {
+		if c := conditionOf(d, kind); c.Status != "True" || !strings.HasSuffix(c.Message, silent) {
+			t.Errorf("after 31 s: %+v", c)
+		}
+	}
+	x.w.SetHolding(&world.Holding{Node: "n2", BootID: "boot", Problems: map[string]string{"e": "nb refused it"}})
+	if c := conditionOf(x.after(time.Minute), "Ready"); c.Status != "False" || c.Message != "n2 does not lead its pods there over IPv4 yet: nb refused it" {
+		t.Errorf("its agent is back, and says why: %+v", c)
+	}
+	report(x.w, "n2", "", world.Assignment{Node: "n1", IP: addr("172.18.0.33")})
+	if c := conditionOf(x.after(time.Second), "Ready"); c.Status != "True" || c.Message != "selected pods leave with 172.18.0.33 on n1" {
+		t.Errorf("it has confirmed: %+v", c)
+	}
+	report(x.w, "n2", "")
+	if c := conditionOf(x.after(time.Second), "Ready"); c.Status != "False" {
+		t.Errorf("it does so no longer, and is not waited for: %+v", c)
 	}
 }
 
@@ -93,12 +136,16 @@ func TestNobodyElseCanHold(t *testing.T) {
 
 // TestForget: a controller that no longer decides leaves nothing behind.
 func TestForget(t *testing.T) {
-	x := newPatient("n1")
-	x.after(20 * time.Second)
-	if !x.w.TooLate()["n1"] {
-		t.Fatal("n1 is not too late")
+	x := newPatient("n1", "n2")
+	x.w.SetNamespace(&world.Namespace{Name: "ns"})
+	x.w.SetPod(&world.Pod{Namespace: "ns", Name: "a", Node: "n2", IPs: []netip.Addr{addr("10.244.1.5")}, Running: true})
+	x.w.SetEgressIP(object("late", 0, "172.18.0.44"))
+	hold(x.w, "n1", map[string][]netip.Addr{"e": {addr("172.18.0.33")}})
+	x.after(40 * time.Second)
+	if !x.w.TooLate()["n2"] || !x.w.Unconfirmed("n2", "e") {
+		t.Fatalf("too late: %v, unconfirmed: %t", x.w.TooLate(), x.w.Unconfirmed("n2", "e"))
 	}
-	if x.p.Forget(x.w); x.w.TooLate()["n1"] {
-		t.Error("it still is")
+	if x.p.Forget(x.w); len(x.w.TooLate()) > 0 || x.w.Unconfirmed("n2", "e") {
+		t.Error("they still are")
 	}
 }

@@ -1,0 +1,62 @@
+package egressip
+
+import (
+	"slices"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// unsteered are nodes that have not confirmed that they lead the selected pods that run there to all that hold an address, in words.
+type unsteered struct {
+	waiting []string // that are waited for
+	silent  []string // that were, for as long as that may take
+	awaited []string // the names of those that may end up there, each once: they do not say what keeps them
+}
+
+// unsteered looks at one object. A node that is not ready, or not reached, is not waited for: what its pods send, it drops or sends as it did. Only egress
+// nodes are probed: another whose agent is gone is waited for no longer than a former holder is kept for it.
+func (a *assigner) unsteered(e *world.EgressIP, items []world.Assignment) (u unsteered) {
+	for _, f := range a.w.Config.Families() {
+		to := ofFamily(items, f)
+		if len(to) == 0 {
+			continue
+		}
+		for _, node := range a.served.Nodes(e.Name, f) {
+			if n := a.w.Node(node); n != nil && n.Ready && a.w.Unreachable(node) == "" && !a.w.Steers(node, e.Name, f, to) {
+				a.note(&u, e, items, node, f)
+			}
+		}
+	}
+	return u
+}
+
+// note says of a node that has not confirmed whether it is waited for. The time for it begins when all that it is to confirm is there.
+func (a *assigner) note(u *unsteered, e *world.EgressIP, items []world.Assignment, node string, f world.Family) {
+	over := a.w.Unconfirmed(node, e.Name)
+	silent := a.w.Problem(node, e.Name) == "" && (over || len(a.waiting(e.Name, items)) == 0)
+	if silent && !slices.Contains(u.awaited, node) {
+		u.awaited = append(u.awaited, node)
+	}
+	if silent && over {
+		u.silent = append(u.silent, node+" has not confirmed for "+leavingFor.String()+" that it leads its pods there over IP"+f.String()+": see whether egret-node runs there")
+		return
+	}
+	u.waiting = append(u.waiting, a.unsteeredText(node, e.Name, f))
+}
+
+// unsteeredText says what is missing, and what the node says of it.
+func (a *assigner) unsteeredText(node, egressIP string, f world.Family) string {
+	text := node + " does not lead its pods there over IP" + f.String() + " yet"
+	if p := a.w.Problem(node, egressIP); p != "" {
+		text += ": " + p
+	}
+	return text
+}
+
+// given is what is added to a condition that does not wait for nodes any more.
+func (u unsteered) given() string {
+	if len(u.silent) == 0 {
+		return ""
+	}
+	return "; " + some(u.silent)
+}
