@@ -86,9 +86,15 @@ func translates(s *plan.State) []Held {
 	return found
 }
 
-// steered lists the nodes that this node's own pods are led to, without EgressIPs of which a target refused something.
-func steered(s *plan.State, concerned map[string]bool) []plan.Steered {
+// steered lists the nodes that this node's own pods are led to. Of an EgressIP of which a target refused something those are the former ones: a row that may not
+// be changed stands as it was, and goes on steering.
+func steered(before []plan.Steered, s *plan.State, concerned map[string]bool) []plan.Steered {
 	var out []plan.Steered
+	for _, k := range before {
+		if concerned["egressip/"+k.EgressIP] {
+			out = append(out, k)
+		}
+	}
 	for k := range s.Steered.Rows() {
 		if !concerned["egressip/"+k.EgressIP] {
 			out = append(out, k)
@@ -121,7 +127,7 @@ func report(owner string, before Report, o Outcome, confirmed bool) Report {
 		}
 	}
 	if r.Steers = before.Steers; confirmed && o.Err == nil {
-		r.Steers = steered(o.State, concerned)
+		r.Steers = steered(before.Steers, o.State, concerned)
 	}
 	slices.Sort(r.Problems)
 	r.Problems = slices.Compact(r.Problems)

@@ -83,4 +83,9 @@ func TestRefusedOfPods(t *testing.T) {
 	if want := []Held{{"e0", e.IPs[0]}}; !slices.Equal(got.Holding, want) || len(got.Steers) > 0 {
 		t.Errorf("holds %v, want %v; leads its pods to %v", got.Holding, want, got.Steers)
 	}
+	former := Report{Steers: []plan.Steered{{EgressIP: "e0", IP: e.IPs[0], Node: "n2"}, {EgressIP: "gone", IP: e.IPs[0], Node: "n2"}}}
+	got = report("uid", former, Outcome{State: state, Refused: refused}, true)
+	if want := former.Steers[:1]; !slices.Equal(got.Steers, want) {
+		t.Errorf("its former row stands: leads its pods to %v, want %v", got.Steers, want)
+	}
 }

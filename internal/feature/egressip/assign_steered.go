@@ -22,7 +22,8 @@ func (a *assigner) unsteered(e *world.EgressIP, items []world.Assignment) (u uns
 			continue
 		}
 		for _, node := range a.served.Nodes(e.Name, f) {
-			if n := a.w.Node(node); n != nil && n.Ready && a.w.Unreachable(node) == "" && !a.w.Steers(node, e.Name, f, to) {
+			n := a.w.Node(node)
+			if n != nil && n.Ready && a.w.Unreachable(node) == "" && (!a.w.Steers(node, e.Name, f, to) || a.refuses(node, e.Name)) {
 				a.note(&u, e, items, node, f)
 			}
 		}

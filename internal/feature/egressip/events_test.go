@@ -120,11 +120,9 @@ func TestProblemOfAPodsNode(t *testing.T) {
 	held := object("", 0, "172.18.0.33").IPs
 	steers := map[string][]world.Assignment{"e": {{Node: "n1", IP: held[0]}}}
 	says := func(node, problem string) {
-		h := &world.Holding{Node: node, BootID: "boot", Problems: map[string]string{}}
+		h := &world.Holding{Node: node, BootID: "boot", Problems: map[string]string{}, Steers: steers} // what was before it refused, it still does
 		if problem != "" {
 			h.Problems["e"] = problem
-		} else {
-			h.Steers = steers
 		}
 		if node == "n1" {
 			h.Holds = map[string][]netip.Addr{"e": held}
