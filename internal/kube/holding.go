@@ -77,7 +77,7 @@ func unread(h *world.Holding, field string, err error) {
 }
 
 func readSteers(h *world.Holding, list []egretv1.Steered) {
-	list, err := atMost(list, maxHeld)
+	list, err := atMost(list, egretv1.MaxSteers)
 	unread(h, "steers", err)
 	for i, s := range list {
 		a, err := parseAddr(s.IP)
@@ -87,6 +87,10 @@ func readSteers(h *world.Holding, list []egretv1.Steered) {
 		if unread(h, fmt.Sprintf("steers[%d]", i), err); err == nil {
 			noteSteers(h, s.EgressIP, world.Assignment{Node: s.Node, IP: a})
 		}
+	}
+	if n := len(list); n >= egretv1.MaxSteers { // there may be more, also of the last one
+		h.SteersMore = true
+		delete(h.Steers, list[n-1].EgressIP)
 	}
 }
 

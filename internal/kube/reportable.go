@@ -7,7 +7,7 @@ import (
 )
 
 // reportable shortens what the schema of EgressNode would refuse, and the rest of the report with it. What is left out of holding
-// counts as not held: the problem that says so tells people what to do.
+// counts as not held, and of what is left out of steers nobody knows where it is led: the problems that say so tell people what to do.
 func reportable(s *egretv1.EgressNodeStatus) {
 	s.AgentVersion = characters(s.AgentVersion, egretv1.MaxAgentVersion)
 	if n := len(s.Holding); n > egretv1.MaxHolding {
@@ -15,7 +15,11 @@ func reportable(s *egretv1.EgressNodeStatus) {
 		text := fmt.Sprintf("the node holds %d egress IPs and can report %d: give it fewer, by more egress nodes", n, egretv1.MaxHolding)
 		s.Problems = append([]string{text}, s.Problems...)
 	}
-	s.Steers = s.Steers[:min(len(s.Steers), egretv1.MaxSteers)]
+	if n := len(s.Steers); n > egretv1.MaxSteers {
+		s.Steers = s.Steers[:egretv1.MaxSteers]
+		text := fmt.Sprintf("the node leads its pods to %d holders of egress IPs and can report %d: run fewer selected pods on it", n, egretv1.MaxSteers)
+		s.Problems = append([]string{text}, s.Problems...)
+	}
 	s.Conflicts = s.Conflicts[:min(len(s.Conflicts), egretv1.MaxConflicts)]
 	if n := len(s.Problems); n > egretv1.MaxProblems {
 		kept := egretv1.MaxProblems - 1

@@ -21,6 +21,11 @@ func TestReportFitsTheSchema(t *testing.T) {
 		h.Holds["e"] = append(h.Holds["e"], netip.AddrFrom4(a))
 	}
 	h.Conflicts["e"] = make([]world.Conflict, egretv1.MaxConflicts+1)
+	h.Steers = map[string][]world.Assignment{}
+	for i := range egretv1.MaxSteers/2 + 1 {
+		to := world.Assignment{Node: "n1", IP: netip.AddrFrom4([4]byte{172, 18, 0, 33})}
+		h.Steers[fmt.Sprintf("e%05d", i)] = []world.Assignment{to, {Node: "n2", IP: to.IP}}
+	}
 	problems := []string{strings.Repeat("ä", egretv1.MaxProblemLength+1)}
 	for i := range egretv1.MaxProblems {
 		problems = append(problems, fmt.Sprint(i))
@@ -32,13 +37,33 @@ func TestReportFitsTheSchema(t *testing.T) {
 	if len(s.Conflicts) != egretv1.MaxConflicts || len(s.AgentVersion) != egretv1.MaxAgentVersion || len(s.Problems) != egretv1.MaxProblems {
 		t.Errorf("%d conflicts, %d problems, a version of %d characters", len(s.Conflicts), len(s.Problems), len(s.AgentVersion))
 	}
+	if !strings.HasPrefix(s.Problems[0], "the node leads its pods to 8194 holders of egress IPs and can report 8192") || len(s.Steers) != egretv1.MaxSteers {
+		t.Errorf("%d steered, first problem: %s", len(s.Steers), s.Problems[0])
+	}
+	s.Problems = s.Problems[1:]
 	if !strings.HasPrefix(s.Problems[0], "the node holds 8193 egress IPs and can report 8192") {
 		t.Errorf("first problem: %s", s.Problems[0])
 	}
 	if have := len([]rune(s.Problems[1])); have != egretv1.MaxProblemLength || !strings.HasSuffix(s.Problems[1], "ä...") {
 		t.Errorf("a long problem has %d characters", have)
 	}
-	if want := "and 3 problems more: see the agent's log"; s.Problems[egretv1.MaxProblems-1] != want {
-		t.Errorf("last problem %q, want %q", s.Problems[egretv1.MaxProblems-1], want)
+	if want := "and 4 problems more: see the agent's log"; s.Problems[egretv1.MaxProblems-2] != want {
+		t.Errorf("last problem %q, want %q", s.Problems[egretv1.MaxProblems-2], want)
+	}
+}
+
+// Of what a full report has no room for nobody says that it is led nowhere.
+func TestFullReportOfSteers(t *testing.T) {
+	o := &egretv1.EgressNode{Status: egretv1.EgressNodeStatus{BootID: "boot"}}
+	for i := range egretv1.MaxSteers {
+		o.Status.Steers = append(o.Status.Steers, egretv1.Steered{EgressIP: fmt.Sprintf("e%05d", i/2), IP: "172.18.0.33", Node: fmt.Sprint("n", i%2)})
+	}
+	last := o.Status.Steers[egretv1.MaxSteers-1].EgressIP
+	if h := kube.Holding(o); !h.SteersMore || len(h.Steers["e00000"]) != 2 || h.Steers[last] != nil {
+		t.Errorf("full: more %t, first %v, last %v", h.SteersMore, h.Steers["e00000"], h.Steers[last])
+	}
+	o.Status.Steers = o.Status.Steers[1:]
+	if h := kube.Holding(o); h.SteersMore || len(h.Steers[last]) != 2 {
+		t.Errorf("with room left: more %t, last %v", h.SteersMore, h.Steers[last])
 	}
 }

@@ -54,6 +54,13 @@ func (w *World) SteersTo(node, egressIP string, to Assignment) bool {
 	return slices.Contains(w.steering(node, egressIP, FamilyOf(to.IP)), to)
 }
 
+// SteersUntold says whether a node has told as much as a report has room for, and nothing of this EgressIP.
+func (w *World) SteersUntold(node, egressIP string) bool {
+	w.saw(KindSteering, egressIP)
+	h, n := w.holdings[node], w.nodes[node]
+	return h != nil && n != nil && h.BootID == n.BootID && h.SteersMore && len(h.Steers[egressIP]) == 0
+}
+
 func (w *World) steering(node, egressIP string, f Family) []Assignment {
 	w.saw(KindSteering, egressIP)
 	h, n := w.holdings[node], w.nodes[node]

@@ -172,6 +172,8 @@ type Holding struct {
 	Holds map[string][]netip.Addr
 	// Steers, by EgressIP name, are the nodes that it leads its own pods' packets to, by address. Only the controller reads it.
 	Steers map[string][]Assignment
+	// SteersMore says that Steers is not all: a report has room for so many.
+	SteersMore bool
 	// Problems, by EgressIP name, are what keeps it from holding what it should; under "" is what concerns them all.
 	Problems map[string]string
 	// Faults are the node's subnets that can host no egress IP now, with the reason and what to do.

@@ -89,9 +89,12 @@ func (a *assigner) saysNothing(egressIP string, ip netip.Addr) bool {
 	})
 }
 
-// steersTo says whether any node that can be reached leads its pods to a holder.
+// steersTo says whether any node that can be reached leads its pods to a holder, or may do so and has no room left to say.
 func (a *assigner) steersTo(egressIP string, to world.Assignment) bool {
-	return slices.ContainsFunc(a.names, func(node string) bool {
+	untold := func(node string) bool {
+		return a.w.Unreachable(node) != world.NodeUnreachable && a.w.SteersUntold(node, egressIP)
+	}
+	return slices.ContainsFunc(a.served.Nodes(egressIP, world.FamilyOf(to.IP)), untold) || slices.ContainsFunc(a.names, func(node string) bool {
 		return a.w.Unreachable(node) != world.NodeUnreachable && a.w.SteersTo(node, egressIP, to)
 	})
 }

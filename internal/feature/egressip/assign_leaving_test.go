@@ -85,6 +85,28 @@ func TestFormerHolderLeaves(t *testing.T) {
 	}
 }
 
+// TestReportWithoutRoom: a node with more to say than its report has room for may still steer to a former holder. That is waited for, and not for ever.
+func TestReportWithoutRoom(t *testing.T) {
+	x := newPatient("n1", "n2", "n3")
+	x.w.SetNamespace(&world.Namespace{Name: "ns"})
+	x.w.SetPod(&world.Pod{Namespace: "ns", Name: "a", Node: "n3", IPs: []netip.Addr{addr("10.244.1.5")}, Running: true})
+	x.after(0)
+	report(x.w, "n1", "172.18.0.33")
+	full := &world.Holding{Node: "n3", BootID: "boot", SteersMore: true, Problems: map[string]string{"": "no room"}}
+	x.w.SetHolding(full)
+	x.after(time.Second)
+	unlabel(x.w, "n1")
+	x.after(0)
+	report(x.w, "n2", "172.18.0.33")
+	if d := x.after(29 * time.Second); leaving(d) != "n1=172.18.0.33" || conditionOf(d, "Ready").Status != "False" {
+		t.Errorf("after 29 s: leaving %q, %+v", leaving(d), conditionOf(d, "Ready"))
+	}
+	d := x.after(3 * time.Second)
+	if c := conditionOf(d, "Ready"); leaving(d) != "" || c.Status != "True" || !strings.HasSuffix(c.Message, "over IPv4: no room") {
+		t.Errorf("after 32 s: leaving %q, %+v", leaving(d), c)
+	}
+}
+
 func unlabel(w *world.World, name string) {
 	n := *w.Node(name)
 	n.Labels = nil

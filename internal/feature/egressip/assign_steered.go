@@ -31,15 +31,17 @@ func (a *assigner) unsteered(e *world.EgressIP, items []world.Assignment) (u uns
 	return u
 }
 
-// note says of a node that has not confirmed whether it is waited for. The time for it begins when all that it is to confirm is there.
+// note says of a node that has not confirmed whether it is waited for. The time for it begins when all that it is to confirm is there. A report that is full
+// may leave out this object: that counts as silence.
 func (a *assigner) note(u *unsteered, e *world.EgressIP, items []world.Assignment, node string, f world.Family) {
 	over := a.w.Unconfirmed(node, e.Name)
-	silent := a.w.Problem(node, e.Name) == "" && (over || len(a.waiting(e.Name, items)) == 0)
+	says := a.w.Problem(node, e.Name) != "" && !a.w.SteersUntold(node, e.Name)
+	silent := !says && (over || len(a.waiting(e.Name, items)) == 0)
 	if silent && !slices.Contains(u.awaited, node) {
 		u.awaited = append(u.awaited, node)
 	}
 	if silent && over {
-		u.silent = append(u.silent, node+" has not confirmed for "+leavingFor.String()+" that it leads its pods there over IP"+f.String()+": see whether egret-node runs there")
+		u.silent = append(u.silent, a.silentText(node, e.Name, f))
 		return
 	}
 	u.waiting = append(u.waiting, a.unsteeredText(node, e.Name, f))
@@ -52,6 +54,15 @@ func (a *assigner) unsteeredText(node, egressIP string, f world.Family) string {
 		text += ": " + p
 	}
 	return text
+}
+
+// silentText says what is not known of a node.
+func (a *assigner) silentText(node, egressIP string, f world.Family) string {
+	text := node + " has not confirmed for " + leavingFor.String() + " that it leads its pods there over IP" + f.String() + ": "
+	if p := a.w.Problem(node, egressIP); p != "" {
+		return text + p
+	}
+	return text + "see whether egret-node runs there"
 }
 
 // given is what is added to a condition that does not wait for nodes any more.
