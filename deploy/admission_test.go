@@ -30,8 +30,10 @@ import (
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/deploy"
+	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/world"
 )
 
 // judge is the API server's own admission plugin with our policies loaded.
@@ -223,10 +225,12 @@ func whatAgentsWrite() map[string]string {
 	})
 }
 
-// whatTheControllerWrites are the annotations of an allocation.
+// whatTheControllerWrites are the annotations of an allocation, and the record.
 func whatTheControllerWrites() map[string]string {
 	both := []netip.Prefix{netip.MustParsePrefix("100.64.0.3/16"), netip.MustParsePrefix("fd98::3/64")}
-	return kube.AllocationAnnotations(3, both, both, both)
+	out := kube.AllocationAnnotations(3, both, both, both)
+	out[v1.AnnotationRecordedAddresses] = kube.RecordAnnotation(compiletest.Recorded(3).Record)
+	return out
 }
 
 // podNetworks is the annotation of a pod as the agent encodes it.
@@ -278,6 +282,7 @@ func TestAdmitted(t *testing.T) {
 		"EgressNode with a label": {n1, "egressnodes", "", egressNode("n1", labelled), egressNode("n1", labelled, owned)},
 		"agent's Event":           {n1, "events", "", nil, event("egret-node", "n1")},
 		"controller's Event":      {controllerUser, "events", "", nil, event("egret-controller", "n1")},
+		"nothing is recorded":     onNode(controllerUser, annotated(v1.AnnotationRecordedAddresses, kube.RecordAnnotation(world.Record{}))),
 		"allocation problem":      onNode(controllerUser, annotated(v1.AnnotationAllocationProblem, "no subnet is left")),
 		"Service refused":         {controllerUser, "services", "status", service(), service(conditioned(v1.ConditionRefused))},
 		"kubelet's heartbeat":     {kubeletOf("n1"), "nodes", "status", node("n1", cidrs), node("n1", cidrs)},
@@ -334,6 +339,8 @@ func TestAgentsAreRefused(t *testing.T) {
 		"another's taken away":  {update{n1, "nodes", "", node("n1", annotated("example.org/x", "x")), node("n1")}, "not example.org/x"},
 		"own subnets":           {onNode(n1, allocated("node-subnets", "x")), "allocated by egret-controller: the agent of node n1"},
 		"own id taken away":     {update{n1, "nodes", "", node("n1", allocated("node-id", "3")), node("n1")}, "allocated by egret-controller"},
+		"own record":            {onNode(n1, annotated(v1.AnnotationRecordedAddresses, `{"addresses":["172.18.0.3"]}`)), "allocated by egret-controller"},
+		"own record taken away": {update{n1, "nodes", "", node("n1", annotated(v1.AnnotationRecordedAddresses, `{"addresses":["172.18.0.3"]}`)), node("n1")}, "allocated by egret-controller"},
 		"allocation problem":    {onNode(n1, annotated(v1.AnnotationAllocationProblem, "x")), "allocated by egret-controller"},
 		"status of another":     {update{n1, "nodes", "status", node("n2"), node("n2", host)}, "its own Node only"},
 		"Node, token unbound":   {update{unbound, "nodes", "", node("n1"), node("n1", host)}, noNode},
@@ -401,6 +408,7 @@ func TestKubeletsAreRefused(t *testing.T) {
 		"registers with it": {update{n1, "nodes", "", nil, node("n1", labelled)}, label},
 		"registers with id": {update{n1, "nodes", "", nil, node("n1", allocated("node-id", "3"))}, ours},
 		"by status":         {update{n1, "nodes", "status", node("n1"), node("n1", allocated("node-id", "3"))}, ours},
+		"record taken away": {update{n1, "nodes", "", node("n1", annotated(v1.AnnotationRecordedAddresses, `{"addresses":["172.18.0.3"]}`)), node("n1")}, ours},
 		"taken away":        {update{n1, "nodes", "", node("n1", allocated("node-id", "3")), node("n1")}, ours},
 		"mirror pod":        {update{n1, "pods", "", nil, pod(annotated(v1.AnnotationPodNetworks, podNetworksOf))}, ours},
 		"pod's by status":   {update{n1, "pods", "status", pod(), pod(annotated(v1.AnnotationPodNetworks, podNetworksOf))}, ours},
@@ -424,6 +432,9 @@ func TestControllersAreRefused(t *testing.T) {
 		"subnets' form":       {onNode(c, allocated("node-subnets", "10.244.1.0/24")), "node-subnets has another form"},
 		"transit":             {onNode(c, allocated("node-transit-switch-port-ifaddr", "x")), "node-transit-switch-port-ifaddr has another form"},
 		"join":                {onNode(c, allocated("node-gateway-router-lrp-ifaddrs", "x")), "node-gateway-router-lrp-ifaddrs has another form"},
+		"record":              {onNode(c, annotated(v1.AnnotationRecordedAddresses, `["172.18.0.3"]`)), "recorded-addresses has another form"},
+		"recorded address":    {onNode(c, annotated(v1.AnnotationRecordedAddresses, `{"addresses":["172.18.0.300"]}`)), "recorded-addresses has another form"},
+		"recorded MAC":        {onNode(c, annotated(v1.AnnotationRecordedAddresses, `{"addresses":[],"mac-address":"01:00:5e:00:00:01"}`)), "recorded-addresses has another form"},
 		"Service's balancer":  {update{c, "services", "status", service(), service(balanced)}, "nothing else of it"},
 		"Service's condition": {update{c, "services", "status", service(), service(conditioned("Other"))}, "nothing else of it"},
 		"Service's label":     {update{c, "services", "status", service(), service(labelled)}, "nothing else of it"},

@@ -27,6 +27,10 @@ const (
 	// AnnotationAllocationProblem says in words why the node has no id or subnets, or not those that its annotations ask
 	// for. It is there while that is so; an Event says it once.
 	AnnotationAllocationProblem = EgretPrefix + "allocation-problem"
+	// AnnotationRecordedAddresses is what has been accepted as the node's own, as JSON: {"addresses":["172.18.0.2","fd00:18::2"],
+	// "mac-address":"0a:58:ac:12:00:02"}, the addresses on the primary network and the uplink's hardware address. Of several nodes that claim the same,
+	// it is that one's whose record has it. It goes with the Node; without it, the first that claims something has it.
+	AnnotationRecordedAddresses = EgretPrefix + "recorded-addresses"
 )
 
 // Annotations of a Node that its agent writes.

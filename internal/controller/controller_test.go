@@ -87,7 +87,7 @@ func TestFromNothingToReady(t *testing.T) {
 		if n := a.written("egressips/e"); n > 3 { // assigned; in force with one holder; ready
 			t.Errorf("%d writes of e", n)
 		}
-		if n := a.written("nodes/n1"); n != 1 {
+		if n := a.written("nodes/n1"); n != 2 { // its allocation; its record
 			t.Errorf("%d writes of n1", n)
 		}
 	})
@@ -248,7 +248,7 @@ func TestBurst(t *testing.T) {
 		eventually(t, "assignments", "1000", func() string {
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			return fmt.Sprint(len(a.writes) - 20)
+			return fmt.Sprint(len(a.writes) - 2*20) // two of each node: its allocation, its record
 		})
 		if n := decisions(t, m) - before; n > 2 { // the watch may hold one change back for a moment
 			t.Errorf("%d decisions", n)
@@ -396,7 +396,9 @@ func TestTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, c, _, stop := oneAssigned(t, 0, "n1", "n2")
 		eventually(t, "events", "Assigned", func() string { return a.reasons("e") })
-		eventually(t, "id of n2", "3", func() string { return a.annotation("n2", v1.AnnotationNodeID) })
+		for n, record := range map[string]string{"n1": `{"addresses":["172.18.0.2"]}`, "n2": `{"addresses":["172.18.0.3"]}`} {
+			eventually(t, "record of "+n, record, a.record(n))
+		}
 		stop()
 		time.Sleep(20 * time.Millisecond)
 		a.mu.Lock()

@@ -35,6 +35,7 @@ type api struct {
 	writes   []string                   // "egressips/e"
 	events   []kube.Event
 	fail     func(object string) error // asked before each write
+	refuse   string                    // an annotation of Nodes that may not be written; "": all may
 
 	delay   time.Duration
 	watch   chan kube.Change
@@ -168,6 +169,9 @@ func (a *api) PatchNode(_ context.Context, name, version string, set map[string]
 	}
 	if err := a.begin("nodes/"+name, have, version); err != nil {
 		return "", err
+	}
+	if _, is := set[a.refuse]; is {
+		return "", apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, name, fmt.Errorf("annotation %s", a.refuse))
 	}
 	n := a.nodes[name].DeepCopy()
 	if n.Annotations == nil {

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -47,7 +46,7 @@ func (s *nodes) seeOne(w *world.World, name string) {
 	}
 	s.says[name] = n
 	if should != nil {
-		s.put(w, withAllocation(n, should.ID, should.Subnets, should.Join, should.Transit, should.AllocationProblem))
+		s.put(w, withAllocation(n, should))
 	}
 }
 
@@ -56,16 +55,18 @@ func (s *nodes) put(w *world.World, n *world.Node) {
 	w.SetNode(n)
 }
 
-func withAllocation(n *world.Node, id int, subnets, join, transit []netip.Prefix, problem string) *world.Node {
+// withAllocation is n with what the controller writes of a.
+func withAllocation(n, a *world.Node) *world.Node {
 	c := *n
-	c.ID, c.Subnets, c.Join, c.Transit, c.AllocationProblem = id, subnets, join, transit, problem
+	c.ID, c.Subnets, c.Join, c.Transit, c.Record, c.AllocationProblem = a.ID, a.Subnets, a.Join, a.Transit, a.Record, a.AllocationProblem
 	return &c
 }
 
 // decide puts an allocation in place, and returns what people should know of it and the node does not say yet.
 func (s *nodes) decide(w *world.World, name string, a zone.Allocation) []kube.Event {
 	old, text := w.Said(name), strings.Join(a.Problems, "; ")
-	if n := withAllocation(old, a.ID, a.Subnets, a.Join, a.Transit, text); s.should[name] == nil || !sameAllocation(old, n) {
+	n := withAllocation(old, &world.Node{ID: a.ID, Subnets: a.Subnets, Join: a.Join, Transit: a.Transit, Record: a.Record, AllocationProblem: text})
+	if s.should[name] == nil || !sameAllocation(old, n) {
 		s.put(w, n)
 	}
 	if text == "" || text == old.AllocationProblem {
@@ -80,10 +81,11 @@ func (s *nodes) decide(w *world.World, name string, a zone.Allocation) []kube.Ev
 
 func sameAllocation(a, b *world.Node) bool {
 	return a.ID == b.ID && slices.Equal(a.Subnets, b.Subnets) && slices.Equal(a.Join, b.Join) && slices.Equal(a.Transit, b.Transit) &&
-		a.AllocationProblem == b.AllocationProblem
+		a.Record.Equal(b.Record) && a.AllocationProblem == b.AllocationProblem
 }
 
-// annotations are those that a node should have and has not. What could not be allocated is left as it is.
+// annotations are those that a node should have and has not. What could not be allocated is left as it is. The record is written by itself, after all else: an
+// API server with admission policies of before would refuse it, and no node's join must wait for that.
 func annotations(says, should *world.Node) map[string]string {
 	id := should.ID
 	if says.ID == id && slices.Equal(says.Join, should.Join) && slices.Equal(says.Transit, should.Transit) {
@@ -96,6 +98,9 @@ func annotations(says, should *world.Node) map[string]string {
 	set := kube.AllocationAnnotations(id, subnets, should.Join, should.Transit)
 	if says.AllocationProblem != should.AllocationProblem {
 		set[v1.AnnotationAllocationProblem] = should.AllocationProblem
+	}
+	if len(set) == 0 && !says.Record.Equal(should.Record) {
+		set[v1.AnnotationRecordedAddresses] = kube.RecordAnnotation(should.Record)
 	}
 	return set
 }

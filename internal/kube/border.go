@@ -17,6 +17,8 @@ const (
 	maxSubnets = 8
 	// maxGateways are next hops of default routes: one a family, and more with several uplinks.
 	maxGateways = 8
+	// maxRecorded is more than the one a family that a node has on its primary network.
+	maxRecorded = 8
 	// maxPodIPs is more than the one a family that a pod has.
 	maxPodIPs = 8
 	// maxHeld is far more egress IPs than one node can have on a link.

@@ -140,6 +140,25 @@ func TestAllocationAnnotationsComeBack(t *testing.T) {
 	}
 }
 
+func TestRecordComesBack(t *testing.T) {
+	mac, err := world.ParseHardwareAddr("0a:58:ac:12:00:02")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []world.Record{{}, {Addrs: []netip.Addr{netip.MustParseAddr("172.18.0.2"), netip.MustParseAddr("fd00:18::2")}}, {MAC: mac}} {
+		n := Node(annotated(map[string]string{v1.AnnotationRecordedAddresses: RecordAnnotation(r)}))
+		if !n.Record.Equal(r) || len(n.Problems) > 0 {
+			t.Errorf("%+v came back as %+v, %v", r, n.Record, n.Problems)
+		}
+	}
+	for _, garbage := range []string{"", "x", `{"addresses":["x"]}`, `{"mac-address":"33:33:00:00:00:02"}`} {
+		n := Node(annotated(map[string]string{v1.AnnotationRecordedAddresses: garbage}))
+		if !n.Record.Equal(world.Record{}) || len(n.Problems) != 1 {
+			t.Errorf("%q: %+v, %v", garbage, n.Record, n.Problems)
+		}
+	}
+}
+
 func TestCordon(t *testing.T) {
 	for text, boot := range map[string]string{"": "", "maintenance": "", v1.EgressCordonShutdown + "b1": "b1"} {
 		if n := Node(annotated(map[string]string{v1.AnnotationEgressCordon: text})); !n.Cordoned || n.CordonBoot != boot || len(n.Problems) > 0 {

@@ -50,6 +50,9 @@ func FuzzHostileNode(f *testing.F) {
 		func(h *hostile) {
 			h.gateway = `{"default":{"mac-address":"02:00:00:00:00:03\ncookie=0xbad,priority=65000,actions=drop","next-hops":["172.18.0.2"]}}`
 		},
+		func(h *hostile) { h.primary = `{"ipv4":"172.18.0.2/24","ipv6":"fc00:f853:ccd:e793::2/64"}` },
+		func(h *hostile) { h.primary = `{"ipv4":"172.18.0.50/24","ipv6":"fc00:f853:ccd:e793::50/64"}` },
+		func(h *hostile) { h.gateway = `{"default":{"mac-address":"02:00:00:00:00:01"}}` },
 		func(h *hostile) { h.ready, h.problem = false, "network/172.18.0.0/24: down\n" },
 	} {
 		h := honest()
@@ -142,7 +145,11 @@ func others() []*world.Pod {
 
 // seenFrom is the world of a node to which n3 says this: e0 is held by n2 and n1, one family each, and e1 is assigned to n3.
 func (h hostile) seenFrom(self string, said hostile) *world.World {
-	w := compiletest.Small(self, world.SharedGateway)
+	w := world.New(self, compiletest.Config(world.SharedGateway))
+	for _, n := range []*world.Node{said.node(), compiletest.Recorded(1), compiletest.Recorded(2)} { // n3 is the oldest
+		w.SetNode(n)
+	}
+	w.SetHost(compiletest.Host(self))
 	for _, ns := range []string{"ns0", "ns1", "ns2"} {
 		w.SetNamespace(&world.Namespace{Name: ns})
 	}
@@ -161,7 +168,6 @@ func (h hostile) seenFrom(self string, said hostile) *world.World {
 			w.SetAttachment(compiletest.Attachment(p))
 		}
 	}
-	w.SetNode(said.node())
 	w.SetHolding(kube.Holding(said.egressNode()))
 	w.SetPod(kube.Pod(said.pod()))
 	return w

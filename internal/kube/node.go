@@ -75,6 +75,7 @@ var nodeReaders = []nodeReader{
 	{v1.AnnotationNodeGatewayRouterLRPIfaddrs, readJoin},
 	{v1.AnnotationNodeTransitSwitchPortIfaddr, readTransit},
 	{v1.AnnotationEgressCordon, readCordon},
+	{v1.AnnotationRecordedAddresses, readRecord},
 }
 
 func readCordon(n *world.Node, text string) error {

@@ -542,3 +542,17 @@ func TestGuardFlood(t *testing.T) {
 		})
 	})
 }
+
+// TestNodeOfAHardwareAddress: a node that names another one's hardware address is not taken for it, whatever it is called.
+func TestNodeOfAHardwareAddress(t *testing.T) {
+	w := compiletest.Small("n1", world.SharedGateway)
+	liar := &world.Node{Name: "a", ID: 9, UplinkMAC: compiletest.HardwareAddr(successor)}
+	w.SetNode(liar)
+	if have := nodeAt(w, successor); have != "n2" {
+		t.Errorf("the node with n2's hardware address is %q", have)
+	}
+	w.DelNode("n2")
+	if have := nodeAt(w, successor); have != "a" {
+		t.Errorf("n2 is gone, and the node with its hardware address is %q", have)
+	}
+}

@@ -8,9 +8,9 @@ import (
 )
 
 // What Nodes say of themselves is not all believed: the credentials of one node must not make others send it what is a third one's. Ids, node
-// subnets and addresses must be in range, and each is one node's. Of several that claim the same, the former keeps it: the one that this world
-// knew first and that has claimed it ever since. When a program starts, that is the older Node, for lists are taken in in order of creation (package kube). A
-// rule that looked at age alone would let an older node take what a younger one has; one that remembered more would need a memory beside Kubernetes.
+// subnets, addresses and hardware addresses must be in range, and each is one node's. Of several that claim the same it is the one's that the controller has
+// recorded with it (Record); of those of one rank, the former keeps it: the one that this world knew first and that has claimed it ever since. When a program
+// starts, that is the older Node, for lists are taken in in order of creation (package kube). Only the controller writes ids and node subnets: they need no record.
 // A node believes itself before all others.
 
 // FirstID is the lowest id of a node: 1 is the cluster router's address in the join subnets.
@@ -71,9 +71,10 @@ func (c *Config) ownSubnets() []ownSubnet {
 	return out
 }
 
-// asset is an id, or else a node subnet or an address.
+// asset is an id, or else a hardware address, or else a node subnet or an address.
 type asset struct {
 	id     int
+	mac    HardwareAddr
 	prefix netip.Prefix
 }
 
@@ -91,6 +92,9 @@ func (w *World) assets(n *Node) []asset {
 	if n.ID >= FirstID && n.ID <= w.Config.MaxID() {
 		add(asset{id: n.ID})
 	}
+	if n.UplinkMAC.IsValid() {
+		add(asset{mac: n.UplinkMAC})
+	}
 	for _, p := range n.Subnets {
 		if w.Config.NodeSubnet(p) {
 			add(asset{prefix: p})
@@ -104,46 +108,57 @@ func (w *World) assets(n *Node) []asset {
 	return out
 }
 
-// owner is the node that has an asset; "" if nobody claims it.
+// owner is the node that has an asset: of the lowest rank, and of these the former; "" if nobody claims it.
 func (w *World) owner(a asset) string {
-	claimants := w.assetsOf[a]
-	if slices.Contains(claimants, w.Self) {
-		return w.Self
+	first := ""
+	for _, name := range w.assetsOf[a] {
+		if first == "" || w.rank(name, a) < w.rank(first, a) {
+			first = name
+		}
 	}
-	if len(claimants) == 0 {
-		return ""
-	}
-	return claimants[0]
+	return first
 }
 
 // claim notes what a node claims now, nil for nothing more, and returns the other nodes that have gained or lost something by it.
 func (w *World) claim(name string, n *Node) (others []string) {
 	was, is := w.assets(w.said[name]), w.assets(n)
-	change := func(a asset, claimants []string) {
-		before := w.owner(a)
-		if w.assetsOf[a] = claimants; len(claimants) == 0 {
-			delete(w.assetsOf, a)
-		}
-		for _, o := range []string{before, w.owner(a)} {
-			if o != "" && o != name && before != w.owner(a) && !slices.Contains(others, o) {
-				others = append(others, o)
-			}
-		}
-	}
-	for _, a := range was {
-		if !slices.Contains(is, a) {
-			change(a, without(w.assetsOf[a], name))
-		}
-	}
-	for _, a := range is {
-		if !slices.Contains(was, a) {
-			change(a, append(without(w.assetsOf[a], name), name))
-		}
+	concerned := slices.Concat(is, slices.DeleteFunc(slices.Clone(was), func(a asset) bool { return slices.Contains(is, a) }))
+	before := w.owners(concerned)
+	for _, a := range concerned {
+		w.claimOne(name, a, slices.Contains(is, a))
 	}
 	if w.said[name] = n; n == nil {
 		delete(w.said, name)
 	}
+	for i, now := range w.owners(concerned) {
+		for _, o := range []string{before[i], now} {
+			if o != "" && o != name && before[i] != now && !slices.Contains(others, o) {
+				others = append(others, o)
+			}
+		}
+	}
 	return others
+}
+
+func (w *World) owners(all []asset) []string {
+	out := make([]string, len(all))
+	for i, a := range all {
+		out[i] = w.owner(a)
+	}
+	return out
+}
+
+// claimOne notes whether a node claims an asset. One that did keeps its place among the claimants.
+func (w *World) claimOne(name string, a asset, claims bool) {
+	had := slices.Contains(w.assetsOf[a], name)
+	switch {
+	case claims && !had:
+		w.assetsOf[a] = append(slices.Clip(w.assetsOf[a]), name)
+	case !claims && had:
+		if w.assetsOf[a] = without(w.assetsOf[a], name); len(w.assetsOf[a]) == 0 {
+			delete(w.assetsOf, a)
+		}
+	}
 }
 
 // believed is a node without what it cannot have and what others have; why not is among its problems, but for addresses beside the primary
@@ -163,18 +178,41 @@ func (w *World) believed(n *Node) *Node {
 	}
 	out.Subnets = w.ownedSubnets(n, doubt)
 	out.Primary = slices.DeleteFunc(slices.Clone(n.Primary), func(p netip.Prefix) bool {
-		owner := w.owner(asset{prefix: Single(p.Addr())})
-		if owner != n.Name {
-			doubt("address %s %s: give the node's primary network an address of its own", p, elsewhere(owner, "is in a subnet of the cluster's own"))
+		why := w.notPrimary(n, p.Addr())
+		if why != "" {
+			doubt("address %s %s", p, why)
 		}
-		return owner != n.Name
+		return why != ""
 	})
+	if owner := w.owner(asset{mac: n.UplinkMAC}); n.UplinkMAC.IsValid() && owner != n.Name {
+		out.UplinkMAC = HardwareAddr{}
+		doubt("hardware address %s is also node %s's: %s, or give the node's link one of its own", n.UplinkMAC, owner, deleteIfGone(owner))
+	}
 	out.HostAddrs = slices.DeleteFunc(slices.Clone(n.HostAddrs), func(a netip.Addr) bool { return w.owner(asset{prefix: Single(a)}) != n.Name })
 	if out.same(n) {
 		return n
 	}
 	return &out
 }
+
+// notPrimary says why an address on its primary network is not a node's, and what to do; "" if it is. A node cannot take an egress IP that has a node by
+// saying that it has it, unless it is recorded with it; one of which nothing is recorded is new, and joins, whatever comes of that address.
+func (w *World) notPrimary(n *Node, a netip.Addr) string {
+	own := asset{prefix: Single(a)}
+	const another = "give the node's primary network an address of its own"
+	switch owner := w.owner(own); {
+	case owner == "":
+		return "is in a subnet of the cluster's own: " + another
+	case owner != n.Name:
+		return fmt.Sprintf("is also node %s's: %s, or %s", owner, deleteIfGone(owner), another)
+	case w.placed[a] > 0 && len(n.Record.Addrs) > 0 && w.rank(n.Name, own) > 1:
+		return "is an egress IP that a node has: take it out of the EgressIP, or " + another
+	}
+	return ""
+}
+
+// deleteIfGone is what helps where a machine was installed anew under another name.
+func deleteIfGone(node string) string { return "delete Node " + node + " if it is gone" }
 
 func (w *World) ownedSubnets(n *Node, doubt func(string, ...any)) []netip.Prefix {
 	var has [2]bool
@@ -245,9 +283,10 @@ func (w *World) Placed(a netip.Addr) bool {
 	return w.placed[a] > 0
 }
 
-// place notes the items of an EgressIP's status, old and new.
+// place notes the items of an EgressIP's status, old and new. Nodes that say that they have one of these addresses are looked at anew.
 func (w *World) place(old, new *EgressIP) []Touch {
 	var touched []Touch
+	var changed []netip.Addr
 	count := func(e *EgressIP, n int) {
 		if e == nil {
 			return
@@ -259,10 +298,16 @@ func (w *World) place(old, new *EgressIP) []Touch {
 			}
 			if was != (w.placed[i.IP] > 0) {
 				touched = append(touched, Touch{KindPlaced, i.IP.String()})
+				changed = append(changed, i.IP)
 			}
 		}
 	}
 	count(new, 1)
 	count(old, -1)
+	for _, ip := range changed {
+		for _, name := range w.assetsOf[asset{prefix: Single(ip)}] {
+			touched = append(touched, w.putNode(w.believed(w.said[name]))...)
+		}
+	}
 	return touched
 }

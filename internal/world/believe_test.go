@@ -23,6 +23,7 @@ var lies = map[string]func(n3, n1 *world.Node){
 	"subnets": func(n3, n1 *world.Node) { n3.Subnets = n1.Subnets },
 	"primary": func(n3, n1 *world.Node) { n3.Primary = n1.Primary },
 	"address": func(n3, n1 *world.Node) { n3.HostAddrs = n1.HostAddrs },
+	"mac":     func(n3, n1 *world.Node) { n3.UplinkMAC = n1.UplinkMAC },
 }
 
 // TestFormerKeeps: of two nodes that claim the same, the one that was known first keeps it, whatever it is called and however often either speaks, until it
@@ -40,7 +41,7 @@ func TestFormerKeeps(t *testing.T) {
 		if !reflect.DeepEqual(n1, compiletest.Node(1)) {
 			t.Errorf("%s: n1 lost something: %+v", name, n1)
 		}
-		if n3.ID == n1.ID || overlap(n3.Subnets, n1.Subnets) || overlap(n3.Primary, n1.Primary) || overlap(n3.HostAddrs, n1.HostAddrs) {
+		if n3.ID == n1.ID || overlap(n3.Subnets, n1.Subnets) || overlap(n3.Primary, n1.Primary) || overlap(n3.HostAddrs, n1.HostAddrs) || n3.UplinkMAC == n1.UplinkMAC {
 			t.Errorf("%s: n3 is believed: %+v", name, n3)
 		}
 		if told := strings.Contains(strings.Join(n3.Problems, " "), "also node n1's"); told != (name != "address") {

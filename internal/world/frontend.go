@@ -13,7 +13,7 @@ func (w *World) Claimants(f Frontend) []string {
 }
 
 // NodesAt are the nodes whose own address on the primary network that is, by name. What else is on a host may come and go: kube-vip and
-// keepalived put a load balancer's address there.
+// keepalived put a load balancer's address there. What a node claims beside what is recorded of it does not count: with it, it could take Services' addresses.
 func (w *World) NodesAt(a netip.Addr) []string {
 	w.saw(KindNodeAddress, a.String())
 	return w.nodesAt[a]
@@ -78,7 +78,7 @@ func (w *World) precedence(f Frontend, a, b *Service) int {
 
 // relocate notes the addresses that a node has now.
 func (w *World) relocate(name string, old, new *Node) []Touch {
-	was, is := old.addresses(), new.addresses()
+	was, is := old.settled(), new.settled()
 	if slices.Equal(was, is) {
 		return nil
 	}

@@ -41,6 +41,8 @@ type Node struct {
 	// Join and Transit are the addresses that the annotations name. Only the controller reads them, to correct them: others
 	// take Config.Join and Config.Transit of ID.
 	Join, Transit []netip.Prefix
+	// Record is what the controller has accepted as the node's own (egret.k8s.ovn.org/recorded-addresses).
+	Record Record
 	// AllocationProblem is what the controller said is wrong with the node's id or subnets.
 	AllocationProblem string
 	// Published stands for the texts of the annotations that the node's agent writes, as they are now: the agent compares it with what it would write.

@@ -17,7 +17,7 @@ type World struct {
 	host        *Host              // with the addresses that are the node's own
 	said        map[string]*Node   // as the Nodes have it
 	nodes       map[string]*Node   // what is believed of them
-	assetsOf    map[asset][]string // the nodes that claim it, the former first
+	assetsOf    map[asset][]string // the nodes that claim it, in the order in which they did
 	placed      map[netip.Addr]int // items of EgressIPs' statuses
 	namespaces  map[string]*Namespace
 	pods        map[string]*Pod
@@ -137,7 +137,7 @@ func (n *Node) same(o *Node) bool {
 		n.CordonBoot == o.CordonBoot && n.UplinkMAC == o.UplinkMAC && n.ChassisID == o.ChassisID &&
 		maps.Equal(n.Labels, o.Labels) && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Primary, o.Primary) &&
 		slices.Equal(n.HostAddrs, o.HostAddrs) && slices.Equal(n.CIDRs, o.CIDRs) && slices.Equal(n.Gateways, o.Gateways) && slices.Equal(n.Problems, o.Problems) &&
-		slices.Equal(n.Join, o.Join) && slices.Equal(n.Transit, o.Transit)
+		slices.Equal(n.Join, o.Join) && slices.Equal(n.Transit, o.Transit) && n.Record.Equal(o.Record)
 }
 
 // Attachments lists the pods that have a port on this node, "namespace/name".

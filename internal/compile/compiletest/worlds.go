@@ -52,6 +52,13 @@ func Node(i int) *world.Node {
 	}
 }
 
+// Recorded is Node as the controller has recorded it.
+func Recorded(i int) *world.Node {
+	n := Node(i)
+	n.Record = world.Record{Addrs: []netip.Addr{Primary(i), primary6(i)}, MAC: n.UplinkMAC}
+	return n
+}
+
 // Host is what node n<i> finds on itself.
 func Host(self string) *world.Host {
 	var i int

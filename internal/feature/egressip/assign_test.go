@@ -525,6 +525,14 @@ func TestAddressConflict(t *testing.T) {
 	if d = says("boot", "02:00:00:00:00:09"); len(d.Events) != 0 {
 		t.Errorf("told again: %+v", d.Events)
 	}
+	n3, liar := *w.Said("n3"), *w.Said("n3")
+	n3.UplinkMAC = compiletest.HardwareAddr("02:00:00:00:00:09")
+	liar.Name, liar.ID, liar.Primary, liar.UplinkMAC = "z", 9, nil, n3.UplinkMAC
+	w.SetNode(&n3)
+	w.SetNode(&liar)
+	if c := conditionOf(says("boot", "02:00:00:00:00:09"), "AddressConflict"); !strings.Contains(c.Message, "answered for by 02:00:00:00:00:09 (node n3)") {
+		t.Errorf("another node names n3's hardware address: %+v", c)
+	}
 	if c := conditionOf(says("before", "02:00:00:00:00:09"), "AddressConflict"); c.Status != "False" {
 		t.Errorf("after a reboot: %+v", c)
 	}

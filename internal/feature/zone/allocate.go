@@ -20,12 +20,13 @@ type Allocation struct {
 	ID            int            // 0: none is free
 	Subnets       []netip.Prefix // one a family, in the order of the families; fewer where none is free
 	Join, Transit []netip.Prefix // the node's addresses there, one a family
+	Record        world.Record   // what is the node's own, of what it names
 	// Problems say what was wrong or is lacking, and what to do.
 	Problems []string
 }
 
-// Allocate gives each node an id and pod subnets. What a node has and may have it keeps; of two nodes with the same, the first by
-// name keeps it. Others get the lowest that is free. A node that is going away keeps its own until it is gone.
+// Allocate gives each node an id and pod subnets, and says what is recorded of it. What a node has and may have it keeps; of two nodes with the same, the one
+// that the world believes keeps it. Others get the lowest that is free. A node that is going away keeps its own until it is gone.
 func Allocate(w *world.World) map[string]Allocation {
 	names := w.Nodes()
 	out := make(map[string]Allocation, len(names))
@@ -36,6 +37,7 @@ func Allocate(w *world.World) map[string]Allocation {
 	for _, f := range w.Config.Families() {
 		allocateSubnets(w, names, f, out)
 	}
+	record(w, names, out)
 	for _, name := range names {
 		a := out[name]
 		a.Join, a.Transit = addresses(w.Config, a.ID)

@@ -1,0 +1,106 @@
+package zone
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// recorder decides what is recorded of each node: what it is believed to have. What a node no longer has is kept until it has something else in its place,
+// and nobody else gets it until then.
+type recorder struct {
+	w     *world.World
+	addrs map[netip.Addr]string // whose record has them, of nodes that claim nothing else
+	macs  map[world.HardwareAddr]string
+}
+
+// record fills in the records.
+func record(w *world.World, names []string, out map[string]Allocation) {
+	r := recorder{w: w, addrs: map[netip.Addr]string{}, macs: map[world.HardwareAddr]string{}}
+	for _, name := range names {
+		r.keep(w.Node(name))
+	}
+	for _, name := range names {
+		a, n := out[name], w.Node(name)
+		a.Record.MAC = r.mac(n)
+		for _, f := range [...]world.Family{world.V4, world.V6} {
+			if ip, is := r.addr(n, f, &a); is {
+				a.Record.Addrs = append(a.Record.Addrs, ip)
+			}
+		}
+		out[name] = a
+	}
+}
+
+// keep notes what a node is recorded with and does not replace.
+func (r recorder) keep(n *world.Node) {
+	if n.Record.MAC.IsValid() && (n.UplinkMAC == n.Record.MAC || !n.UplinkMAC.IsValid()) {
+		r.macs[n.Record.MAC] = n.Name
+	}
+	for _, ip := range n.Record.Addrs {
+		if p, claims := world.FamilyOf(ip).Of(n.Primary); !claims || p.Addr() == ip {
+			r.addrs[ip] = n.Name
+		}
+	}
+}
+
+// mac is the hardware address to record; none where neither the node nor its record has one.
+func (r recorder) mac(n *world.Node) world.HardwareAddr {
+	if holder := r.macs[n.UplinkMAC]; !n.UplinkMAC.IsValid() || holder != "" && holder != n.Name {
+		return n.Record.MAC
+	}
+	return n.UplinkMAC
+}
+
+// addr is the address of a family to record, and whether there is one; why the node's own is not, goes to its problems.
+func (r recorder) addr(n *world.Node, f world.Family, a *Allocation) (netip.Addr, bool) {
+	old := f.OfAddrs(n.Record.Addrs)
+	p, claims := f.Of(n.Primary)
+	why := ""
+	if claims && !slices.Contains(old, p.Addr()) {
+		why = r.refusal(n, p.Addr())
+	}
+	switch {
+	case why != "":
+		a.Problems = append(a.Problems, fmt.Sprintf("address %s %s", p.Addr(), why))
+	case claims:
+		return p.Addr(), true
+	}
+	if len(old) == 0 {
+		return netip.Addr{}, false
+	}
+	return old[0], true
+}
+
+// refusal says why an address that a node names is not recorded, and what to do; "" if it is. The first address that a node is recorded with may be one
+// that a Service asks for: it is an address of the node then, and stays that. A node that is known cannot take a Service's.
+func (r recorder) refusal(n *world.Node, ip netip.Addr) string {
+	const another = "give the node's primary network an address of its own"
+	switch holder := r.addrs[ip]; {
+	case holder != "":
+		return fmt.Sprintf("is recorded as node %s's: delete Node %s if it is gone, or %s", holder, holder, another)
+	case r.w.Placed(ip):
+		return "is an egress IP that a node has: take it out of the EgressIP, or " + another
+	}
+	if len(n.Record.Addrs) == 0 {
+		return ""
+	}
+	if key := r.serviceAt(ip); key != "" {
+		return fmt.Sprintf("is an address of Service %s, which keeps it: take it out of the Service, or give the node another", key)
+	}
+	return ""
+}
+
+// serviceAt is the first Service by name that has or asks for an address; "" if none does.
+func (r recorder) serviceAt(ip netip.Addr) string {
+	first := ""
+	for _, key := range r.w.Services() {
+		s := r.w.Service(key)
+		if slices.Contains(slices.Concat(s.ClusterIPs, s.LoadBalancerIPs, s.ExternalIPs), ip) && (first == "" || key < first) {
+			first = key
+		}
+	}
+	return first
+}
