@@ -36,7 +36,7 @@ func (x *patient) after(d time.Duration) egressip.Decision {
 		write(x.w, decided)
 		_, again := x.p.Look(x.w, x.now)
 		touched, next := x.p.Await(x.w, decided, x.now)
-		if again = sooner(again, next); len(touched) > 0 {
+		if again = sooner(sooner(again, next), decided["e"].Again); len(touched) > 0 {
 			continue
 		}
 		if again.IsZero() || again.After(end) {
