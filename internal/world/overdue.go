@@ -18,19 +18,25 @@ type placement struct {
 	node  string
 }
 
+// lateness is how late a node is, and why.
+type lateness struct {
+	how Overdue
+	why string
+}
+
 // Overdue is how late a node is with an address of an EgressIP. Only the controller knows of any.
 func (w *World) Overdue(node string, c Claim) Overdue {
 	w.saw(KindHolders, c.EgressIP)
-	return w.overdue[placement{c, node}]
+	return w.overdue[placement{c, node}].how
 }
 
-// SetOverdue replaces that.
-func (w *World) SetOverdue(node string, c Claim, o Overdue) []Touch {
+// SetOverdue replaces how late a node is, and why by its own word; "" if it says nothing.
+func (w *World) SetOverdue(node string, c Claim, o Overdue, why string) []Touch {
 	p := placement{c, node}
-	if w.overdue[p] == o {
+	if w.overdue[p] == (lateness{o, why}) {
 		return nil
 	}
-	if w.overdue[p] = o; o == OnTime {
+	if w.overdue[p] = (lateness{o, why}); o == OnTime {
 		delete(w.overdue, p)
 	}
 	return []Touch{{KindHolders, c.EgressIP}}
@@ -59,13 +65,17 @@ func (w *World) SetUnconfirmed(node, egressIP string, is bool) []Touch {
 	return []Touch{{KindSteering, egressIP}}
 }
 
-// TooLate are the nodes that are too late with any address. It does not record.
-func (w *World) TooLate() map[string]bool {
-	out := map[string]bool{}
+// TooLate are the nodes that are too late, by the address that they are too late with, and what they said of it then ("": nothing). It does not record.
+func (w *World) TooLate() map[Claim]map[string]string {
+	out := map[Claim]map[string]string{}
 	for p, o := range w.overdue {
-		if o == TooLate {
-			out[p.node] = true
+		if o.how != TooLate {
+			continue
 		}
+		if out[p.claim] == nil {
+			out[p.claim] = map[string]string{}
+		}
+		out[p.claim][p.node] = o.why
 	}
 	return out
 }

@@ -35,7 +35,7 @@ type World struct {
 	claims      map[Frontend][]string     // by address and port: the Services that ask for it
 	nodesAt     map[netip.Addr][]string   // the nodes that have an address
 	unreachable map[string]Unreachability // by node
-	overdue     map[placement]Overdue
+	overdue     map[placement]lateness
 	unconfirmed map[steering]bool
 
 	read func(Touch) // nil when nobody records
@@ -47,7 +47,7 @@ func New(self string, c *Config) *World {
 		Self: self, Config: c, said: map[string]*Node{}, nodes: map[string]*Node{}, assetsOf: map[asset][]string{}, placed: map[netip.Addr]int{}, namespaces: map[string]*Namespace{}, pods: map[string]*Pod{},
 		podsIn: map[string]map[string]*Pod{}, egressIPs: map[string]*EgressIP{}, selecting: map[string][]*EgressIP{}, demands: map[string]*demands{},
 		holdings: map[string]*Holding{}, lingering: map[string][]netip.Addr{}, attachments: map[string]*Attachment{}, services: map[string]*Service{},
-		unreachable: map[string]Unreachability{}, overdue: map[placement]Overdue{}, unconfirmed: map[steering]bool{}, yielded: map[Claim]string{}, tunnels: map[string]Tunnel{}, claims: map[Frontend][]string{}, nodesAt: map[netip.Addr][]string{},
+		unreachable: map[string]Unreachability{}, overdue: map[placement]lateness{}, unconfirmed: map[steering]bool{}, yielded: map[Claim]string{}, tunnels: map[string]Tunnel{}, claims: map[Frontend][]string{}, nodesAt: map[netip.Addr][]string{},
 	}
 }
 

@@ -56,7 +56,8 @@ type assigner struct {
 	refused map[netip.Addr]refusal // addresses that are somebody else's
 	doubted map[netip.Addr]refusal // addresses that somebody else says are theirs, refused where no node has them
 	holders map[claim][]string
-	late    map[string]bool // nodes that were too late with an address
+	late    map[string]bool                   // nodes that were too late with an address
+	failed  map[world.Claim]map[string]string // those, by address, and what they said of it
 }
 
 // host is a node that can take egress IPs now, and how many it has; or one whose agent is away. That one takes none, but goes on translating as it did: what
@@ -96,7 +97,12 @@ type place struct {
 const nowhere = -1
 
 func newAssigner(w *world.World) *assigner {
-	a := &assigner{w: w, owner: map[netip.Addr]*world.EgressIP{}, refused: map[netip.Addr]refusal{}, doubted: map[netip.Addr]refusal{}, holders: map[claim][]string{}, subnets: map[string]subnets{}, names: w.Nodes(), late: w.TooLate()}
+	a := &assigner{w: w, owner: map[netip.Addr]*world.EgressIP{}, refused: map[netip.Addr]refusal{}, doubted: map[netip.Addr]refusal{}, holders: map[claim][]string{}, subnets: map[string]subnets{}, names: w.Nodes(), late: map[string]bool{}, failed: w.TooLate()}
+	for _, nodes := range a.failed {
+		for node := range nodes {
+			a.late[node] = true
+		}
+	}
 	for e := range w.EachEgressIP() {
 		o := &object{e: e, places: make([]place, len(e.IPs))}
 		for i, ip := range e.IPs {

@@ -1,6 +1,7 @@
 package egressip
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -137,8 +138,28 @@ func (a *assigner) holds(name string, i world.Assignment) bool {
 	return slices.Contains(a.holders[claim{name, i.IP}], i.Node)
 }
 
-// waitingFor says what is missing, and what the node says of it.
+// waitingFor says what is missing, what the node says of it, and which others have tried before.
 func (a *assigner) waitingFor(name string, i world.Assignment) string {
+	return a.notHeld(name, i) + a.othersFailed(name, i)
+}
+
+// othersFailed says which other nodes did not hold an address in time, and why.
+func (a *assigner) othersFailed(name string, i world.Assignment) string {
+	failed := a.failed[world.Claim{EgressIP: name, IP: i.IP}]
+	var said []string
+	for _, node := range slices.Sorted(maps.Keys(failed)) {
+		if node != i.Node {
+			said = append(said, node+" ("+first(failed[node], "it does not say why")+")")
+		}
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return "; neither did " + some(said)
+}
+
+// notHeld says that a node does not hold an address, and why by its own word.
+func (a *assigner) notHeld(name string, i world.Assignment) string {
 	text := i.Node + " does not hold " + i.IP.String() + " yet"
 	if a.isLate(name, i) {
 		text += ", for more than " + lateAfter.String()

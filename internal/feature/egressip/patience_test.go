@@ -1,6 +1,7 @@
 package egressip_test
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -52,6 +53,56 @@ func sooner(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+func tooLate(w *world.World, node string) bool {
+	for _, nodes := range w.TooLate() {
+		if _, is := nodes[node]; is {
+			return true
+		}
+	}
+	return false
+}
+
+// TestNeitherCanHold: two nodes that both cannot hold an address do not hand it to and fro as long as they stand; the condition names both, with their reasons.
+func TestNeitherCanHold(t *testing.T) {
+	x := newPatient("n1", "n2")
+	for node, why := range map[string]string{"n1": "nb refused it", "n2": "northd is dead"} {
+		x.w.SetHolding(&world.Holding{Node: node, BootID: "boot", Problems: map[string]string{"e": why}})
+	}
+	was, moves := items(x.after(0)), []int{}
+	for second := range 24 * 3600 {
+		d := x.after(time.Second)
+		if items(d) != was {
+			was, moves = items(d), append(moves, second)
+		}
+	}
+	if len(moves) > 45 || len(moves) < 5 || moves[2]-moves[1] < 290 || moves[len(moves)-1]-moves[len(moves)-3] < 2390 {
+		t.Errorf("%d moves in a day, at seconds %v", len(moves), moves)
+	}
+	text := conditionOf(x.after(0), "Ready").Message
+	if !strings.Contains(text, "does not hold 172.18.0.33 yet, for more than 5s: ") || !strings.Contains(text, "; neither did n") ||
+		!strings.Contains(text, "nb refused it") || !strings.Contains(text, "northd is dead") {
+		t.Errorf("condition: %q", text)
+	}
+}
+
+// TestManyAtOnce: a node that is given many addresses at once has longer for them, for OVN confirms them together.
+func TestManyAtOnce(t *testing.T) {
+	x := &patient{w: newWorld(), p: egressip.NewPatience(), now: time.Unix(1000, 0)}
+	x.w.SetNode(node("n1", 2, "172.18.0.2/16"))
+	x.w.SetNode(node("n2", 3, "172.18.0.3/16"))
+	x.w.SetEgressIP(object("e", 0, "172.18.255.1"))
+	for i := range 3999 { // 2,000 a node
+		x.w.SetEgressIP(object(fmt.Sprint("e", i), -1, fmt.Sprintf("172.18.%d.%d", 1+i/250, 1+i%250)))
+	}
+	x.after(0)
+	if d := x.after(14 * time.Second); len(x.w.TooLate()) > 0 || len(d.Events) > 0 {
+		t.Errorf("after 14 s %d addresses count as too late, events %v", len(x.w.TooLate()), d.Events)
+	}
+	if x.after(16 * time.Second); len(x.w.TooLate()) != 4000 {
+		t.Errorf("after 30 s %d addresses count as too late", len(x.w.TooLate()))
+	}
 }
 
 // TestPodsNodeWithoutAgent: nobody probes it, and Ready does not wait for it for ever; it does for one that says what keeps it.
@@ -115,7 +166,7 @@ func TestNodeThatNeverHolds(t *testing.T) {
 	}
 	hold(x.w, now[0].Node, map[string][]netip.Addr{"e": {addr("172.18.0.33")}, "late": {addr("172.18.0.44")}})
 	x.after(5 * time.Minute)
-	if late := x.w.TooLate(); late["n1"] {
+	if tooLate(x.w, "n1") {
 		t.Error("n1 is not forgiven after five minutes")
 	}
 }
@@ -142,7 +193,7 @@ func TestForget(t *testing.T) {
 	x.w.SetEgressIP(object("late", 0, "172.18.0.44"))
 	hold(x.w, "n1", map[string][]netip.Addr{"e": {addr("172.18.0.33")}})
 	x.after(40 * time.Second)
-	if !x.w.TooLate()["n2"] || !x.w.Unconfirmed("n2", "e") {
+	if !tooLate(x.w, "n2") || !x.w.Unconfirmed("n2", "e") {
 		t.Fatalf("too late: %v, unconfirmed: %t", x.w.TooLate(), x.w.Unconfirmed("n2", "e"))
 	}
 	if x.p.Forget(x.w); len(x.w.TooLate()) > 0 || x.w.Unconfirmed("n2", "e") {
