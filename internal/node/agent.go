@@ -143,7 +143,7 @@ func (a *Agent) publish(n *world.Node, annotations map[string]string) {
 		case wait == 0:
 			a.annotations.forget()
 		case wait > 0:
-			time.AfterFunc(wait, func() { a.loop.Do(func(*world.World) []world.Touch { return nil }) }) // looks again
+			time.AfterFunc(wait, a.loop.Again)
 		}
 	}
 	a.annotations.put(annotations)
@@ -195,7 +195,7 @@ func (a *Agent) letGo(ctx context.Context, at *world.Attachment) {
 	}
 	free := *at
 	free.HeldBack = false
-	a.loop.Do(func(w *world.World) []world.Touch {
+	_ = a.loop.Offer(ctx, func(w *world.World) []world.Touch { // its only error is that the agent ends
 		if w.Attachment(at.Key()) != at {
 			return nil
 		}

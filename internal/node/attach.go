@@ -123,8 +123,8 @@ func (a *Agent) holdBack(ctx context.Context, at *world.Attachment, name string)
 
 // Detached forgets an attachment. It does not wait for the targets: a pod must be able to go while the cluster is not known yet, or cannot be
 // asked. Its address is the last to be given again.
-func (a *Agent) Detached(_ context.Context, hostIface string) error {
-	a.loop.Do(func(w *world.World) []world.Touch {
+func (a *Agent) Detached(ctx context.Context, hostIface string) error {
+	return a.loop.Offer(ctx, func(w *world.World) []world.Touch {
 		for _, key := range w.Attachments() {
 			if w.Attachment(key).HostIface == hostIface {
 				return w.DelAttachment(key, hostIface)
@@ -132,7 +132,6 @@ func (a *Agent) Detached(_ context.Context, hostIface string) error {
 		}
 		return nil
 	})
-	return nil
 }
 
 func attachment(p cniserver.PodPort) *world.Attachment {

@@ -12,7 +12,6 @@ import (
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	apiv1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/kube"
-	"github.com/egret-net/egret/internal/world"
 )
 
 // releasePoll is how often Release looks whether the node still holds anything, and how soon it asks again what the API server refused.
@@ -100,7 +99,7 @@ func (a *Agent) uncordon(ctx context.Context, version string) {
 		defer a.uncordoning.Store(false)
 		if err := a.api.Uncordon(ctx, version); err != nil {
 			a.log.Warn("could not remove the annotation of the former shutdown; will try again", "error", err)
-			time.AfterFunc(time.Second, func() { a.loop.Do(func(*world.World) []world.Touch { return nil }) })
+			time.AfterFunc(time.Second, a.loop.Again)
 			return
 		}
 		a.log.Info("egress IPs may come here again: the annotation of the former shutdown is gone")

@@ -51,6 +51,7 @@ type Loop struct {
 
 	mu      sync.Mutex
 	pending []Change
+	room    chan struct{} // closed and replaced when there is some again
 	wake    chan struct{}
 	round   uint64        // rounds begun
 	done    uint64        // the latest round that went through
@@ -83,14 +84,17 @@ const allTables = ^plan.Tables(0)
 // NewLoop is a loop over w, which it owns from here on.
 func NewLoop(w *world.World, features []compile.Feature, log *slog.Logger) *Loop {
 	return &Loop{
-		Log: log, world: w, memo: compile.NewMemo(features), wake: make(chan struct{}, 1), passed: make(chan struct{}),
+		Log: log, world: w, memo: compile.NewMemo(features), wake: make(chan struct{}, 1), passed: make(chan struct{}), room: make(chan struct{}),
 		Settle: func(*world.World, *plan.State) []world.Touch { return nil },
 		Grown:  func(context.Context, *world.World, Outcome) {}, After: func(context.Context, *world.World, Outcome) {},
 		Ran: func(Outcome) {},
 	}
 }
 
-// Do has change made in the loop, soon.
+// mostPending is how many changes may wait for a round before those who bring more have to wait, too: a round takes seconds while a target is slow.
+const mostPending = 4096
+
+// Do has change made in the loop, soon. It never waits: for the loop itself, and for those who have one change at a time to bring.
 func (l *Loop) Do(change Change) {
 	l.mu.Lock()
 	l.pending = append(l.pending, change)
@@ -98,13 +102,40 @@ func (l *Loop) Do(change Change) {
 	l.poke()
 }
 
+// Offer has change made in the loop, soon, and waits for room among those that are to be made. Its error is ctx's; the change is not made then.
+func (l *Loop) Offer(ctx context.Context, change Change) error {
+	_, err := l.offer(ctx, change)
+	return err
+}
+
+// offer returns the round that takes the change in.
+func (l *Loop) offer(ctx context.Context, change Change) (round uint64, err error) {
+	for {
+		l.mu.Lock()
+		room := l.room
+		if len(l.pending) < mostPending {
+			l.pending = append(l.pending, change)
+			round, room = l.round+1, nil // the next round to begin takes it in
+		}
+		l.mu.Unlock()
+		if room == nil {
+			l.poke()
+			return round, nil
+		}
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
 // DoAndWait has change made and returns when the planes hold the plan with it.
 func (l *Loop) DoAndWait(ctx context.Context, change Change) error {
-	l.mu.Lock()
-	l.pending = append(l.pending, change)
-	round := l.round + 1 // the next round to begin takes it in
-	l.mu.Unlock()
-	l.poke()
+	round, err := l.offer(ctx, change)
+	if err != nil {
+		return err
+	}
 	return l.wait(ctx, round)
 }
 
@@ -126,14 +157,24 @@ func (l *Loop) wait(ctx context.Context, round uint64) error {
 
 // Ask runs question in the loop and waits for it.
 func (l *Loop) Ask(ctx context.Context, question func(*world.World)) error {
-	answered := make(chan struct{})
-	l.Do(func(w *world.World) []world.Touch {
+	return l.Turn(ctx, func(w *world.World) []world.Touch {
 		question(w)
-		close(answered)
 		return nil
 	})
+}
+
+// Turn has change made in the loop and waits until that is so. Who brings one change after the other by it never has more than one among those that wait.
+func (l *Loop) Turn(ctx context.Context, change Change) error {
+	made := make(chan struct{})
+	err := l.Offer(ctx, func(w *world.World) []world.Touch {
+		defer close(made)
+		return change(w)
+	})
+	if err != nil {
+		return err
+	}
 	select {
-	case <-answered:
+	case <-made:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -171,6 +212,9 @@ func (l *Loop) Look(tables plan.Tables) {
 	l.mu.Unlock()
 	l.poke()
 }
+
+// Again asks for a round, in which whoever waits for what rounds tell looks again.
+func (l *Loop) Again() { l.poke() }
 
 // Confirmed tells that what planes hold has taken effect: what waited for it is done.
 func (l *Loop) Confirmed() { l.poke() }
@@ -258,6 +302,10 @@ func (l *Loop) take() round {
 	defer l.mu.Unlock()
 	l.round++
 	r := round{number: l.round, changes: l.pending, look: l.look, apply: l.apply, synced: l.synced}
+	if len(l.pending) >= mostPending {
+		close(l.room)
+		l.room = make(chan struct{})
+	}
 	l.pending, l.look, l.apply = nil, 0, false
 	if l.reread {
 		l.reread = false

@@ -99,6 +99,58 @@ func TestDoAndWait(t *testing.T) {
 	})
 }
 
+// TestChangesAreBounded: while a round takes long, who brings more changes waits, and none is lost.
+func TestChangesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
+		stuck, goOn := newStuck()
+		l.Planes = []plane.Plane{stuck}
+		go l.Run(t.Context())
+		l.Synced()
+		synctest.Wait() // the first round is at it
+		var made atomic.Int32
+		count := func(*world.World) []world.Touch { made.Add(1); return nil }
+		late, cancel := context.WithCancel(t.Context())
+		for i := range 4 * mostPending {
+			ctx := t.Context()
+			if i >= 2*mostPending {
+				ctx = late
+			}
+			go func() { _ = l.Offer(ctx, count) }()
+		}
+		synctest.Wait()
+		l.mu.Lock()
+		pending := len(l.pending)
+		l.mu.Unlock()
+		if pending != mostPending {
+			t.Errorf("%d changes wait for a round that hangs, want %d", pending, mostPending)
+		}
+		cancel()
+		synctest.Wait()
+		goOn()
+		synctest.Wait()
+		if n := made.Load(); n < 2*mostPending || n > 3*mostPending {
+			t.Errorf("%d changes were made", n)
+		}
+	})
+}
+
+// stuck is a plane that hangs until it is told to go on.
+type stuck struct {
+	plane.Plane
+	goOn chan struct{}
+}
+
+func newStuck() (s *stuck, goOn func()) {
+	s = &stuck{ovn.NewFake(), make(chan struct{})}
+	return s, func() { close(s.goOn) }
+}
+
+func (s *stuck) Grow(ctx context.Context, want *plan.State) error {
+	<-s.goOn
+	return s.Plane.Grow(ctx, want)
+}
+
 // TestRetries: a round that fails is repeated until it goes through, and only then does who waits go on.
 func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -247,7 +247,7 @@ func (a *Agent) adopt(ctx context.Context) error {
 	if err := a.cni.Sweep(ctx); err != nil {
 		a.log.Warn("could not sweep ports of pods that are gone", "error", err)
 	}
-	a.readHost(ctx)
+	a.readHost(ctx, a.loop.Do)
 	ports, err := cniserver.FromOVS(a.ovs).PodPorts(ctx)
 	if err != nil {
 		return fmt.Errorf("read the pods' ports: %w", err)
@@ -275,14 +275,14 @@ func (a *Agent) adoptHeld(ctx context.Context, nb *ovn.Plane) {
 	})
 }
 
-func (a *Agent) readHost(ctx context.Context) {
+func (a *Agent) readHost(ctx context.Context, do func(Change)) {
 	h, err := route.ReadHost(ctx)
 	if err != nil {
 		a.log.Warn("could not read this host's addresses", "error", err)
 		return
 	}
 	if facts := hostFacts(h, a.config); facts != nil {
-		a.loop.Do(func(w *world.World) []world.Touch { return w.SetHost(facts) })
+		do(func(w *world.World) []world.Touch { return w.SetHost(facts) })
 	}
 	if !slices.Equal(h.Ours, a.ours) { // by us, or by somebody who took of it
 		a.ours = h.Ours
@@ -301,7 +301,8 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 	go a.permit(ctx, func(ctx context.Context) error { return t.vswitchd.Do(ctx, t.flow.Renew) })
 	go a.listen(ctx, t.ovs)
 	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
-	go each(ctx, host, func() { a.readHost(ctx) })
+	inTurn := func(c Change) { _ = a.loop.Turn(ctx, c) } // its only error is that the agent ends
+	go each(ctx, host, func() { a.readHost(ctx, inTurn) })
 	go each(ctx, restarts, a.loop.Reread)
 	go each(ctx, t.nft.Watch(ctx), func() {
 		a.log.Warn("somebody else changed our nftables tables; they are read anew")
@@ -342,7 +343,9 @@ func (a *Agent) changes(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case c := <-a.source.Changes():
-			a.loop.Do(Change(c))
+			if a.loop.Offer(ctx, Change(c)) != nil {
+				return
+			}
 		case <-synced:
 			if a.source.Synced() {
 				a.loop.Synced()

@@ -40,10 +40,7 @@ func (a *Agent) watchStranded(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
-			a.loop.Do(func(w *world.World) []world.Touch {
-				a.stranded.look(w, a.guard.held, now)
-				return nil
-			})
+			_ = a.loop.Ask(ctx, func(w *world.World) { a.stranded.look(w, a.guard.held, now) }) // its only error is that the agent ends
 		}
 	}
 }

@@ -49,10 +49,10 @@ func (a *Agent) listen(ctx context.Context, db *ovs.DB) {
 	expired := make(chan func())
 	e := &ears{
 		tell: func(node string, t world.Tunnel) {
-			a.loop.Do(func(w *world.World) []world.Touch { return w.SetTunnel(node, t) })
+			_ = a.loop.Offer(ctx, func(w *world.World) []world.Touch { return w.SetTunnel(node, t) }) // its only error is that the agent ends
 		},
 		alone: func(is bool) {
-			a.loop.Do(func(*world.World) []world.Touch { a.guard.alone(is); return nil })
+			_ = a.loop.Offer(ctx, func(*world.World) []world.Touch { a.guard.alone(is); return nil })
 		},
 		after: func(d time.Duration, f func()) func() bool {
 			return time.AfterFunc(d, func() {

@@ -25,7 +25,7 @@ func until[T any](ctx context.Context, a *Agent, ask func(*world.World) (answer 
 		}
 		return final
 	})
-	a.loop.Do(func(*world.World) []world.Touch { return nil }) // a round, to ask in
+	a.loop.Again() // a round, to ask in
 	var err error
 	select {
 	case <-done:
