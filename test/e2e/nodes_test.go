@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/kube"
 )
 
 // TestNodeDeleted: when a Node object is deleted its address moves, and the other nodes forget the node; it comes back
@@ -38,6 +39,25 @@ func TestNodeDeleted(t *testing.T) {
 	n.runs(pod{name: "c", node: gone})
 	n.from("a").to(n.pod("c")).soonArrivesAs(n.ips["a"]...)
 	n.from("c").to(c.outside(0)).soonArrivesAs(ips...)
+}
+
+// TestNodesAreRecorded: each node's addresses and its uplink's hardware address are recorded, as its agent names them.
+func TestNodesAreRecorded(t *testing.T) {
+	c := theCluster(t)
+	for _, m := range c.nodes {
+		within(t, soon, func() error {
+			n := kube.Node(c.node(t, m.Name))
+			if len(n.Record.Addrs) != len(n.Primary) || !n.UplinkMAC.IsValid() || n.Record.MAC != n.UplinkMAC {
+				return fmt.Errorf("%s names %v and %s, recorded is %+v", m.Name, n.Primary, n.UplinkMAC, n.Record)
+			}
+			for i, p := range n.Primary {
+				if n.Record.Addrs[i] != p.Addr() {
+					return fmt.Errorf("%s names %v, recorded is %v", m.Name, n.Primary, n.Record.Addrs)
+				}
+			}
+			return nil
+		})
+	}
 }
 
 // remnants finds what a zone still has of another node.
