@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 
@@ -24,15 +26,40 @@ type Health struct {
 // healthRetry is the pause before the service is started again after it failed, as when somebody else has the port.
 const healthRetry = 3 * time.Second
 
-// serveHealth answers on the management addresses until ctx is done. They are known once the node has its pod subnets.
+// serveHealth answers on the management addresses until ctx is done: those of the pod subnets that the node has, whenever they become others.
+// As long as it is said to have none, it answers as before.
 func (a *Agent) serveHealth(ctx context.Context, o Health) {
-	if o.Port == 0 || a.untilTrue(ctx, func() bool { return len(a.Subnets()) > 0 }) != nil {
+	if o.Port == 0 {
 		return
 	}
-	for _, subnet := range a.Subnets() {
-		address := netip.AddrPortFrom(zone.ManagementAddr(subnet), uint16(o.Port))
-		go keepServing(ctx, address, o.TLS, a.log)
+	serving := map[netip.Prefix]context.CancelFunc{}
+	var subnets []netip.Prefix
+	for {
+		others := func() bool { return len(a.Subnets()) > 0 && !slices.Equal(subnets, a.Subnets()) }
+		if a.untilTrue(ctx, others) != nil {
+			return // all that serves ends with ctx
+		}
+		subnets = a.Subnets()
+		maps.DeleteFunc(serving, func(s netip.Prefix, stop context.CancelFunc) bool {
+			gone := !slices.Contains(subnets, s)
+			if gone {
+				stop()
+			}
+			return gone
+		})
+		for _, s := range subnets {
+			if serving[s] == nil {
+				serving[s] = a.serveAt(ctx, netip.AddrPortFrom(zone.ManagementAddr(s), uint16(o.Port)), o.TLS)
+			}
+		}
 	}
+}
+
+// serveAt answers on one address until stop.
+func (a *Agent) serveAt(ctx context.Context, address netip.AddrPort, tls probe.Files) (stop context.CancelFunc) {
+	ctx, stop = context.WithCancel(ctx)
+	go keepServing(ctx, address, tls, a.log)
+	return stop
 }
 
 func keepServing(ctx context.Context, address netip.AddrPort, tls probe.Files, log *slog.Logger) {
