@@ -25,6 +25,7 @@ func (Kernel) CTZone(_ context.Context, name string) (int, bool) {
 	return hostZone, name == plan.HostKernel+"_snat"
 }
 
+// The sockets that the netlink package opens for one request have a deadline of 60 s for each answer, which the kernel has ready when sendmsg(2) returns.
 var families = []netlink.InetFamily{unix.AF_INET, unix.AF_INET6}
 
 // Dump lists the entries of both families. A table that changes while it is read may miss some; the plane reads again after each flush.

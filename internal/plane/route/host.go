@@ -91,9 +91,9 @@ func (h Host) Link(name string) (Link, bool) {
 
 // ReadHost reads the network namespace that the calling thread is in.
 func ReadHost(ctx context.Context) (Host, error) {
-	n, err := netlink.NewHandleWithOptions(netlink.HandleOptions{RetryInterrupted: true}, unix.NETLINK_ROUTE)
+	n, err := openSocket()
 	if err != nil {
-		return Host{}, fmt.Errorf("open a netlink socket: %w", err)
+		return Host{}, err
 	}
 	defer n.Close()
 	links, err := n.LinkList()

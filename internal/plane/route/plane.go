@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -37,14 +38,32 @@ type Plane struct {
 
 // New is the plane on the network namespace that the calling thread is in. It needs CAP_NET_ADMIN.
 func New(o Options) (*Plane, error) {
-	h, err := netlink.NewHandleWithOptions(netlink.HandleOptions{RetryInterrupted: true}, unix.NETLINK_ROUTE)
+	h, err := openSocket()
 	if err != nil {
-		return nil, fmt.Errorf("open a netlink socket: %w", err)
+		return nil, err
 	}
 	if o.SysctlRoot == "" {
 		o.SysctlRoot = "/proc/sys"
 	}
 	return newPlane(&kernel{netlink: h, sysctls: o.SysctlRoot}), nil
+}
+
+// answerTime is how long the kernel's answer to one request may take. Linux carries out a netlink request within sendmsg(2), and the answer is there when that
+// returns: what is waited for in vain is one that did not fit into the socket's buffer. What sendmsg itself waits for, others' changes under the RTNL lock,
+// takes microseconds, and no deadline interrupts it.
+const answerTime = 5 * time.Second
+
+// openSocket is a netlink socket with a deadline for each answer; a Handle has none by itself.
+func openSocket() (*netlink.Handle, error) {
+	h, err := netlink.NewHandleWithOptions(netlink.HandleOptions{RetryInterrupted: true}, unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("open a netlink socket: %w", err)
+	}
+	if err := h.SetSocketTimeout(answerTime); err != nil {
+		h.Close()
+		return nil, fmt.Errorf("give a netlink socket a deadline: %w", err)
+	}
+	return h, nil
 }
 
 func newPlane(s stack) *Plane { return &Plane{stack: s, unproven: map[plan.Addr]bool{}} }
