@@ -55,6 +55,8 @@ type targets struct {
 	link *announce.Plane
 	ear  *listen.Link
 	all  []plane.Plane
+	// early are those that are grown before the cluster is known: ports, the host's rules, and the bridge's flows.
+	early []plane.Plane
 	// connections are signalled when connections are to be looked at again.
 	connections []<-chan struct{}
 
@@ -129,13 +131,15 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	inSwitch := conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)
 	inKernel := conntrack.New(conntrack.Kernel{}, conntrack.Kernel{}, func() map[string]conntrack.Own { return hostSources(o) }, log)
 	t.connections = []<-chan struct{}{inSwitch.Again(), inKernel.Again()}
+	ports := plane.For(plan.InOVSIDs|plan.InPorts, openvswitch.On(ovs.NewPlane(db)), plane.After())
+	t.early = []plane.Plane{ports, t.nft, t.flow}
 	t.all = []plane.Plane{
 		// The first is shrunk last: when its rules have gone, no packet makes an entry by them.
 		plane.For(plan.InDatagrams, conntrack.NewDatagrams(conntrack.Kernel{}, log)),
 		// An accept that is missing leads no packet anywhere: who comes later need not wait for it. The bridge's flows name ports, and need the
 		// host's rules, which drop what the kernel sees of the uplink, too; the logical network, which steers, needs all that packets meet
 		// behind it.
-		plane.For(plan.InOVSIDs|plan.InPorts, openvswitch.On(ovs.NewPlane(db)), plane.After()),
+		ports,
 		plane.For(plan.InAddrs|plan.InRoutes|plan.InRules|plan.InSysctls, routes, plane.After()),
 		plane.For(plan.InNFTChains|plan.InNFTRules|plan.InNFTSets|plan.InNFTElems, rules, plane.After()),
 		plane.For(plan.InAccepts, forward.New(forward.Commands{}), plane.After()),
@@ -235,7 +239,7 @@ func (a *Agent) connect(o Options, t *targets) error {
 	a.annotations = newMailbox("this node's addresses", maps.Equal[map[string]string], a.api.AnnotateNode, a.log)
 	a.ear, a.guard.silence, a.guard.defend, a.guard.probe, a.guard.ask = t.ear, contact.Silence, t.link.Defend, t.link.Probe, a.api.EgressIP
 	a.ovs, a.confirmed, a.pulses = t.ovs, t.nb.Confirmed, t.pulses
-	a.loop.Planes, a.loop.Early = plane.Timed(t.all, a.metrics.applied), []plane.Plane{t.all[0], t.nft, t.flow}
+	a.loop.Planes, a.loop.Early = plane.Timed(t.all, a.metrics.applied), t.early
 	a.cni = cniserver.New(cniserver.FromOVS(t.ovs), a, a.log)
 	a.cni.Answered = a.metrics.answered
 	return nil
