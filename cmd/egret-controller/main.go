@@ -86,7 +86,8 @@ func run(o *options) error {
 	group.Go(func() error { c.Run(ctx); return nil })
 	group.Go(func() error { return prober.Run(ctx) })
 	group.Go(func() error { return controller.Elect(ctx, config, o.nodeName, prober, c) })
-	group.Go(func() error { return metrics.Serve(ctx, o.metricsAddress, own.Registry, c.Alive) })
+	health := func() metrics.Health { return metrics.Health{Alive: c.Alive()} }
+	group.Go(func() error { return metrics.Serve(ctx, o.metricsAddress, own.Registry, health) })
 	return group.Wait()
 }
 

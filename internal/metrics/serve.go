@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,8 +28,15 @@ const (
 // bounds let several Prometheus servers ask at a time. A connection carries one request: those that clients keep would use up the bounds.
 var bounds = limit.Bounds{Connections: 64, PerPeer: 16, NewPerSecond: 50, BytesPerSecond: 32 << 10}
 
+// Health is what /healthz says: 200 or 503, and what is wrong, one line each. A program that waits for others lives all
+// the same: to start it anew would not help.
+type Health struct {
+	Alive    bool
+	Problems []string
+}
+
 // Serve answers /healthz and /metrics on an address until ctx is done. With an empty address it only waits.
-func Serve(ctx context.Context, address string, registry *prometheus.Registry, alive func() bool) error {
+func Serve(ctx context.Context, address string, registry *prometheus.Registry, health func() Health) error {
 	if address == "" {
 		<-ctx.Done()
 		return nil
@@ -37,11 +45,11 @@ func Serve(ctx context.Context, address string, registry *prometheus.Registry, a
 	if err != nil {
 		return fmt.Errorf("metrics on %s: %w; give another --metrics-address", address, err)
 	}
-	return serve(ctx, limit.Listen(l, bounds), registry, alive)
+	return serve(ctx, limit.Listen(l, bounds), registry, health)
 }
 
-func serve(ctx context.Context, l net.Listener, registry prometheus.Gatherer, alive func() bool) error {
-	page, health := newCache(func() page { return gather(registry) }), newCache(alive)
+func serve(ctx context.Context, l net.Listener, registry prometheus.Gatherer, ask func() Health) error {
+	page, health := newCache(func() page { return gather(registry) }), newCache(ask)
 	go page.run(ctx)
 	go health.run(ctx)
 	mux := http.NewServeMux()
@@ -58,11 +66,12 @@ func serve(ctx context.Context, l net.Listener, registry prometheus.Gatherer, al
 	return nil
 }
 
-func answerHealth(w http.ResponseWriter, r *http.Request, health *cache[bool]) {
-	alive, err := health.latest(r.Context())
-	if err != nil || !alive {
-		http.Error(w, "the loop does not go round: see the log for what it waits for", http.StatusServiceUnavailable)
+func answerHealth(w http.ResponseWriter, r *http.Request, health *cache[Health]) {
+	h, err := health.latest(r.Context())
+	problems := strings.Join(append([]string{""}, h.Problems...), "\n")
+	if err != nil || !h.Alive {
+		http.Error(w, "the loop does not go round: see the log for what it waits for"+problems, http.StatusServiceUnavailable)
 		return
 	}
-	fmt.Fprintln(w, "ok")
+	fmt.Fprintln(w, "ok"+problems)
 }

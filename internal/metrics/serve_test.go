@@ -37,7 +37,7 @@ func newCounted() *counted {
 }
 
 // start serves on an address of this host.
-func start(t *testing.T, r prometheus.Gatherer, alive func() bool) (address string) {
+func start(t *testing.T, r prometheus.Gatherer, health func() Health) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -45,7 +45,7 @@ func start(t *testing.T, r prometheus.Gatherer, alive func() bool) (address stri
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- serve(ctx, limit.Listen(l, bounds), r, alive) }()
+	go func() { ended <- serve(ctx, limit.Listen(l, bounds), r, health) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -72,7 +72,7 @@ func get(t *testing.T, url string) (status int, text string) {
 
 // Clients that keep their connections, each its own, do not keep others from asking.
 func TestKeptConnections(t *testing.T) {
-	at := start(t, newCounted(), func() bool { return true })
+	at := start(t, newCounted(), well)
 	for i := range 3 * bounds.PerPeer {
 		client := &http.Client{Transport: &http.Transport{}}
 		answer, err := client.Get("http://" + at + "/metrics")
@@ -87,7 +87,7 @@ func TestKeptConnections(t *testing.T) {
 // Requests of strangers do not read the targets: several at once have it done once.
 func TestManyRequestsGatherOnce(t *testing.T) {
 	r, asked := newCounted(), atomic.Int64{}
-	at := start(t, r, func() bool { asked.Add(1); return true })
+	at := start(t, r, func() Health { asked.Add(1); return well() })
 	began := time.Now()
 	var all sync.WaitGroup
 	for range bounds.PerPeer / 2 {
@@ -110,10 +110,24 @@ func TestManyRequestsGatherOnce(t *testing.T) {
 	}
 }
 
-func TestStuckIsNotHealthy(t *testing.T) {
-	at := start(t, newCounted(), func() bool { return false })
-	if status, _ := get(t, "http://"+at+"/healthz"); status != http.StatusServiceUnavailable {
-		t.Errorf("status %d", status)
+func well() Health { return Health{Alive: true} }
+
+// What is wrong is said whether the loop goes round or not; who waits for others is healthy.
+func TestHealth(t *testing.T) {
+	for _, c := range []struct {
+		health Health
+		status int
+		text   string
+	}{
+		{Health{Alive: true}, http.StatusOK, "ok\n"},
+		{Health{Alive: true, Problems: []string{"northd does not answer", "nor do others"}}, http.StatusOK, "ok\nnorthd does not answer\nnor do others\n"},
+		{Health{Problems: []string{"northd does not answer"}}, http.StatusServiceUnavailable,
+			"the loop does not go round: see the log for what it waits for\nnorthd does not answer\n"},
+	} {
+		at := start(t, newCounted(), func() Health { return c.health })
+		if status, text := get(t, "http://"+at+"/healthz"); status != c.status || text != c.text {
+			t.Errorf("%+v: %d %q, want %d %q", c.health, status, text, c.status, c.text)
+		}
 	}
 }
 
@@ -156,7 +170,7 @@ func TestSlowAnswer(t *testing.T) {
 
 // A request's header ends in time and is of a size, or the connection does.
 func TestRequestsAreBounded(t *testing.T) {
-	at := start(t, newCounted(), func() bool { return true })
+	at := start(t, newCounted(), well)
 	for name, begin := range map[string]string{
 		"slow": "GET /metrics HTTP/1.1\r\nHost: x\r\n", "large": "GET /metrics HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 20<<10) + "\r\n\r\n",
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -83,15 +84,22 @@ func (a *Agent) Annotate(ctx context.Context, namespace, name, uid string, nets 
 	return a.api.AnnotatePod(ctx, namespace, name, uid, value)
 }
 
-// Attached returns when the targets hold the plan with the pod in it, by what Kubernetes says now, and its egress IP, if it has one, is ready or
-// holds it back.
+// Attached returns when the targets hold the plan with the pod in it, by what Kubernetes says now, and its egress IP, if it
+// has one, is ready or holds it back. The error names processes that do not answer, which it waited for.
 func (a *Agent) Attached(ctx context.Context, p cniserver.PodPort) error {
-	at := attachment(p)
+	err := a.attach(ctx, attachment(p))
+	if silent := a.silent(); err != nil && len(silent) > 0 {
+		return fmt.Errorf("%s: %w", strings.Join(silent, "; "), err)
+	}
+	return err
+}
+
+func (a *Agent) attach(ctx context.Context, at *world.Attachment) error {
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return a.loop.DoAndWait(both, func(w *world.World) []world.Touch { return w.SetAttachment(at) })
 	})
-	group.Go(func() error { return a.catchUp(both, p.Namespace) })
+	group.Go(func() error { return a.catchUp(both, at.Namespace) })
 	if err := group.Wait(); err != nil {
 		return err
 	}

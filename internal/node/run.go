@@ -362,12 +362,13 @@ func (a *Agent) changes(ctx context.Context) {
 // serveMetrics goes without when the address is taken: pods and egress IPs do not depend on it.
 func (a *Agent) serveMetrics(ctx context.Context, o Options, t *targets) {
 	a.metrics.countBlocked(&o.Config, t.flow.Packets, a.log)
-	alive := func() bool {
+	health := func() metrics.Health {
 		short, cancel := context.WithTimeout(ctx, healthWait)
 		defer cancel()
-		return a.loop.Ask(short, func(*world.World) {}) == nil
+		alive := a.loop.Ask(short, func(*world.World) {}) == nil
+		return metrics.Health{Alive: alive, Problems: a.silent()}
 	}
-	if err := metrics.Serve(ctx, o.MetricsAddress, a.metrics.Registry, alive); err != nil {
+	if err := metrics.Serve(ctx, o.MetricsAddress, a.metrics.Registry, health); err != nil {
 		a.log.Error("no metrics are served", "error", err)
 	}
 }

@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"errors"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovn"
+	"github.com/egret-net/egret/internal/plane/pulse"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -74,5 +77,21 @@ func TestPodStartsWhenOVNSteers(t *testing.T) {
 			t.Errorf("the pod starts (%v), and OVN does not know of its egress IP: it leaves with its node's address", err)
 		}
 	case <-time.After(time.Second): // it waits
+	}
+}
+
+// TestPodThatWaitsIsToldForWhom: ADD ends with its time while OVN carries nothing out, and says which process does not answer.
+func TestPodThatWaitsIsToldForWhom(t *testing.T) {
+	a, target := startLateAgent(t, &lateServer{version: 5})
+	g := &gate{Fake: target}
+	g.closed.Store(true)
+	stopped := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	a.pulses = []*pulse.Pulse{pulse.Start(t.Context(), "ovn-northd", stopped)}
+	a.loop.Do(func(*world.World) []world.Touch { a.loop.Planes = []plane.Plane{g}; return nil })
+	short, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	err := a.Attached(short, ofShop)
+	if err == nil || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "ovn-northd does not answer") {
+		t.Errorf("ADD ends with %v", err)
 	}
 }
