@@ -28,6 +28,11 @@ type boot struct {
 	empty   func(context.Context) error
 }
 
+// brokenNorthbound says what to do while pods have no network.
+const brokenNorthbound = "could not forget what was held before the boot: the host has its network, and pods have none; trying again. " +
+	"See whether the ovsdb-server of OVN_Northbound runs, what its log says, and whether its disk has room; " +
+	"a damaged file may be removed, for all that is in it is written anew"
+
 func (b boot) run(ctx context.Context) error {
 	_, err := os.Stat(b.marker)
 	first := err != nil
@@ -38,7 +43,7 @@ func (b boot) run(ctx context.Context) error {
 		return nil
 	}
 	for err := b.begin(ctx); err != nil; err = b.begin(ctx) {
-		b.log.Warn("could not forget what was held before the boot, so that pods have no network; trying again", "error", err)
+		b.log.Warn(brokenNorthbound, "error", err)
 		select {
 		case <-time.After(b.pause):
 		case <-ctx.Done():

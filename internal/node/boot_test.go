@@ -21,9 +21,10 @@ import (
 // OVN. The next start of the agent finds all done.
 func TestBootWithoutDatabase(t *testing.T) {
 	var did []string
+	var said strings.Builder
 	broken := 2
 	b := boot{
-		marker: filepath.Join(t.TempDir(), "run", "booted"), log: slog.New(slog.DiscardHandler), pause: time.Millisecond,
+		marker: filepath.Join(t.TempDir(), "run", "booted"), log: slog.New(slog.NewTextHandler(&said, nil)), pause: time.Millisecond,
 		bringUp: func(_ context.Context, closed bool) error {
 			did = append(did, map[bool]string{true: "closed", false: "open"}[closed])
 			return nil
@@ -43,6 +44,11 @@ func TestBootWithoutDatabase(t *testing.T) {
 	}
 	if want := []string{"closed", "empty", "closed", "empty", "closed", "empty", "open"}; !slices.Equal(did, want) {
 		t.Errorf("did %v, want %v", did, want)
+	}
+	for _, want := range []string{"no space left on device", "whether its disk has room", "a damaged file may be removed"} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("the log says %s, want %q", said.String(), want)
+		}
 	}
 }
 

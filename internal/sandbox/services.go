@@ -154,7 +154,8 @@ func agentUnit(l layout, e endpoint, datapath string) nodeinit.Unit {
 			"--datapath", datapath,
 			"--metrics-address", ":" + strconv.Itoa(AgentMetricsPort),
 		}, commonFlags(l)...),
-		Needs: []string{nodeEtc + "/node.kubeconfig", ovsSocket, nbSocket, sbSocket},
+		// It does not wait for OVN's databases, nor does the pod of deploy/cluster: it gives the host its network first.
+		Needs: []string{nodeEtc + "/node.kubeconfig", ovsSocket},
 	}
 }
 
