@@ -133,10 +133,18 @@ func (c *conn) transact(ctx context.Context, ops []ovsdb.Operation) ([]*result, 
 			if i >= len(ops) {
 				i = -1
 			}
-			return nil, &txnError{i, r.Error, r.Details}
+			return nil, c.failure(&txnError{i, r.Error, r.Details})
 		}
 	}
 	return results, nil
+}
+
+// failure is the server's own trouble where that is what a transaction failed by (RFC 7047 4.1.3): no row is to blame.
+func (c *conn) failure(e *txnError) error {
+	if e.what == "I/O error" || e.what == "resources exhausted" {
+		return fmt.Errorf("the server of %s cannot write: %s: see whether the disk of its file has room", c.db, e.Error())
+	}
+	return e
 }
 
 // alive says whether another call may be answered.

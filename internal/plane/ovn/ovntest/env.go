@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Env is one zone's central half: Northbound, Southbound, ovn-northd.
@@ -96,6 +98,21 @@ func (e *Env) Pause(name string) { _ = e.procs[name].Process.Signal(syscall.SIGS
 
 // Resume is the end of Pause.
 func (e *Env) Resume(name string) { _ = e.procs[name].Process.Signal(syscall.SIGCONT) }
+
+// Fill has each write of the server of database "nb" or "sb" to its file fail from now on, as it does where the disk is full; Clear ends that. The
+// server must have been started with SIGXFSZ ignored.
+func (e *Env) Fill(db string) { e.limitFile(db, 0) }
+
+// Clear see Fill.
+func (e *Env) Clear(db string) { e.limitFile(db, unix.RLIM_INFINITY) }
+
+func (e *Env) limitFile(db string, bytes uint64) {
+	e.t.Helper()
+	limit := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
+	if err := unix.Prlimit(e.procs[db].Process.Pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
+		e.t.Fatal(err)
+	}
+}
 
 func (e *Env) start(name, program string, args ...string) {
 	e.t.Helper()
