@@ -173,7 +173,9 @@ func (h hostile) seenFrom(self string, said hostile) *world.World {
 	return w
 }
 
-func (h hostile) node() *world.Node {
+func (h hostile) node() *world.Node { return kube.Node(h.object()) }
+
+func (h hostile) object() *corev1.Node {
 	n := compiletest.Node(3)
 	status := corev1.ConditionFalse
 	if h.ready {
@@ -186,7 +188,7 @@ func (h hostile) node() *world.Node {
 	}
 	o.Status.NodeInfo.BootID = n.BootID
 	o.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
-	return kube.Node(o)
+	return o
 }
 
 func (h hostile) egressNode() *egretv1.EgressNode {

@@ -31,12 +31,27 @@ func Node(o *corev1.Node) *world.Node {
 		}
 		if err := r.read(n, text); err != nil {
 			n.Problems = append(n.Problems, fmt.Sprintf("annotation %s: %s: remove it, and its writer puts it right", r.annotation, plain(err.Error())))
+			noteUnread(n, r.annotation)
 		}
 	}
 	if len(n.HostAddrs) == 0 {
 		n.HostAddrs = n.InternalIPs
 	}
 	return n
+}
+
+// noteUnread is of what a node's agent writes: the controller remembers what it writes itself.
+func noteUnread(n *world.Node, annotation string) {
+	switch annotation {
+	case v1.AnnotationNodeChassisID:
+		n.Unread.Chassis = true
+	case v1.AnnotationNodePrimaryIfaddr:
+		n.Unread.Primary = true
+	case v1.AnnotationHostCIDRs:
+		n.Unread.HostAddrs = true
+	case v1.AnnotationL3GatewayConfig:
+		n.Unread.Gateway = true
+	}
 }
 
 // internal are the addresses that the kubelet tells of: all that is known of a node on which no agent runs, or none yet.

@@ -49,8 +49,9 @@ type Node struct {
 	Published [32]byte
 	// Version is the object's resourceVersion, for those who write it.
 	Version string
-	// Problems say which annotation could not be read, and why. What could be read stands.
+	// Problems say which annotation could not be read, and why. What could be read stands; of what could not, SetNode keeps what was known before.
 	Problems []string
+	Unread   Unread
 }
 
 // Namespace is a namespace's labels.

@@ -89,6 +89,7 @@ func (w *World) Node(name string) *Node {
 
 // SetNode adds or replaces a node. What Node then says of it, and of others, is what is believed.
 func (w *World) SetNode(n *Node) []Touch {
+	n = n.orBefore(w.said[n.Name])
 	others := w.claim(n.Name, n)
 	touched := w.putNode(w.believed(n))
 	for _, name := range others {
