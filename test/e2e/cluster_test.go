@@ -55,6 +55,14 @@ func start(ctx context.Context, o sandbox.Options) (*cluster, error) {
 	return c, traffic.Install(ctx, s)
 }
 
+// inOneMode skips, in all runs but those of shared gateway mode, a test of what does not depend on that mode.
+func (c *cluster) inOneMode(t *testing.T) {
+	t.Helper()
+	if mode := c.Options().GatewayMode; mode != sandbox.Shared {
+		t.Skipf("it is the same in gateway mode %s as in gateway mode %s, where it is tried", mode, sandbox.Shared)
+	}
+}
+
 // feed runs a command on a node or host with this standard input, and returns its standard output.
 func (c *cluster) feed(ctx context.Context, who string, stdin []byte, command ...string) (string, error) {
 	args, err := c.Command(who, command...)

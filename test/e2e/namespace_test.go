@@ -47,6 +47,7 @@ type pod struct {
 	keeps    int  // TCP connections, to
 	keepsTo  netip.Addr
 	hostPort int32
+	inHost   bool // in its host's network
 }
 
 // namespace makes one for a test, named after it; it goes when the test ends.
@@ -69,11 +70,22 @@ func (c *cluster) namespace(t *testing.T, labels map[string]string) *namespace {
 // runs creates pods and returns when all are Ready and their servers answer: a container has started some time before the program in it listens.
 func (n *namespace) runs(pods ...pod) {
 	n.t.Helper()
+	n.creates(pods...)
+	n.awaits(pods...)
+}
+
+func (n *namespace) creates(pods ...pod) {
+	n.t.Helper()
 	for _, p := range pods {
 		if _, err := n.c.api.CoreV1().Pods(n.name).Create(n.t.Context(), n.object(p), metav1.CreateOptions{}); err != nil {
 			n.t.Fatal(err)
 		}
 	}
+}
+
+// awaits returns when pods that were created are Ready and their servers answer.
+func (n *namespace) awaits(pods ...pod) {
+	n.t.Helper()
 	for _, p := range pods {
 		within(n.t, podsTimeout, func() error { return n.learn(p.name) })
 		within(n.t, podsTimeout, func() error { return n.answers(p) })
@@ -107,7 +119,7 @@ func (n *namespace) object(p pod) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: p.name, Labels: p.labels},
 		Spec: corev1.PodSpec{
-			NodeName: p.node.Name, Containers: []corev1.Container{container}, TerminationGracePeriodSeconds: &none,
+			NodeName: p.node.Name, HostNetwork: p.inHost, Containers: []corev1.Container{container}, TerminationGracePeriodSeconds: &none,
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, // stays when its node is away
 			Volumes: []corev1.Volume{{Name: "tools", VolumeSource: corev1.VolumeSource{
 				HostPath: &corev1.HostPathVolumeSource{Path: traffic.Dir}}}},

@@ -8,16 +8,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestLabels: what is selected follows the labels of pods and namespaces at once.
+// TestLabels: what is selected follows the labels of pods and namespaces at once. A pod in its host's network, selected or not, leaves as its node, and Ready
+// does not wait for that node.
 func TestLabels(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, map[string]string{"team": "blue"})
 	c.labelEgress(t, c.nodes[1])
-	n.runs(pod{name: "a", node: c.nodes[0]}, pod{name: "b", node: c.nodes[1], labels: web})
+	n.runs(pod{name: "a", node: c.nodes[0]}, pod{name: "b", node: c.nodes[1], labels: web}, pod{name: "host", node: c.nodes[2], labels: web, inHost: true})
 	ips := c.number(37)
 	c.egressIP(t, "labels", ips, selects(map[string]string{"team": "blue"}), selects(web)).ready()
 	n.from("a").to(c.outside(0)).arrivesAs(c.nodes[0].IPs...)
 	n.from("b").to(c.outside(0)).arrivesAs(ips...)
+	n.from("host").to(c.outside(0)).arrivesAs(c.nodes[2].IPs...)
 
 	n.label("a", web)
 	n.from("a").to(c.outside(0)).formerly(c.nodes[0].IPs...).soonArrivesAs(ips...)

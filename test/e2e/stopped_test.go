@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	"github.com/egret-net/egret/internal/sandbox"
 )
 
 // Times that a process stands still, may do so untold, and may be told of after it goes on.
@@ -29,8 +32,8 @@ var stoppable = map[string]string{
 	"ovs-vswitchd": "ovs-vswitchd", "ovn-northd": "ovn-northd", "ovn-controller": "ovn-controller",
 }
 
-// TestStoppedProcess stops (SIGSTOP) each process of a node in turn. Its agent says so, and says that it is over when the process goes on; a pod of another
-// node goes on sending, and with no other source.
+// TestStoppedProcess stops (SIGSTOP) each process of a node in turn. Its agent says so, in its EgressNode and at /healthz, and says that it is over when the
+// process goes on; a pod that is created there meanwhile runs then, with the right source; a pod of another node goes on sending, and with no other source.
 func TestStoppedProcess(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -51,14 +54,19 @@ func TestStoppedProcess(t *testing.T) {
 		}
 		t.Cleanup(func() { signal(syscall.SIGCONT) })
 		signal(syscall.SIGSTOP)
+		waiting := pod{name: "during-" + process, node: c.nodes[0]}
+		n.creates(waiting)
 		told := toldIn
 		if process == "ovs-vswitchd" { // it carries the node's own packets here: nobody can be told before it goes on
 			time.Sleep(toldIn)
 		} else {
 			told = within(t, toldIn+readDelay, func() error { return c.tells(t, node, name, true) })
+			c.healthNames(t, c.nodes[0], name)
 		}
 		signal(syscall.SIGCONT)
 		healed := within(t, healedIn, func() error { return c.tells(t, node, name, false) })
+		n.awaits(waiting)
+		n.from(waiting.name).to(c.outside(0)).arrivesAs(ips...)
 		t.Logf("%-16s told after %v, healed after %v", process, told.Round(time.Millisecond), healed.Round(time.Millisecond))
 	}
 	lost := seen.lost(begin)
@@ -67,6 +75,21 @@ func TestStoppedProcess(t *testing.T) {
 		t.Errorf("the traffic of a pod of another node stood still: %s", lost)
 	}
 	seen.onlyFrom(n, ips)
+}
+
+// healthNames asks a node's agent for its health: it answers in time, that it lives, and which process does not.
+func (c *cluster) healthNames(t *testing.T, node sandbox.Member, process string) {
+	t.Helper()
+	response, err := clientIn(node.Name).Get(url(node.IPs[0], sandbox.AgentMetricsPort, "/healthz"))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer response.Body.Close()
+	said, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(said), "process/"+process+": ") {
+		t.Errorf("while %s stands still, /healthz says %s %q %v", process, response.Status, said, err)
+	}
 }
 
 // tells is nil when a node's EgressNode has, or has not, a problem of that process.
