@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,7 @@ func (f *faults) power(e egressIP) {
 			others = append(others, p)
 		}
 	}
+	f.t.Cleanup(func() { _ = f.c.PowerOn(context.Background(), hosting) })
 	if err := f.c.PowerOff(hosting); err != nil {
 		f.t.Fatal(err)
 	}

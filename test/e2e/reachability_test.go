@@ -24,9 +24,11 @@ func TestSilentNode(t *testing.T) {
 	ips := c.number(48)[:1]
 	e := c.egressIP(t, "silent", ips, n.itself(), metav1.LabelSelector{})
 	e.ready()
-	n.runs(pod{name: "a", node: c.nodes[0]}, pod{name: "b", node: c.nodes[1]}, pod{name: "c", node: c.nodes[2]})
+	pods := []pod{{name: "a", node: c.nodes[0]}, {name: "b", node: c.nodes[1]}, {name: "c", node: c.nodes[2]}}
+	n.runs(pods...)
 	for range 3 {
 		hosting := e.ready()[ips[0].String()]
+		t.Cleanup(func() { _ = c.PowerOn(context.Background(), hosting) })
 		if err := c.PowerOff(hosting); err != nil {
 			t.Fatal(err)
 		}
@@ -40,6 +42,9 @@ func TestSilentNode(t *testing.T) {
 		c.powerOn(t, hosting)
 		if after := e.ready(); !maps.Equal(moved, after) {
 			t.Errorf("moved from %v to %v when %s came back", moved, after, hosting)
+		}
+		for _, p := range pods { // one on that node starts again after the node is Ready
+			within(t, podsTimeout, func() error { return n.answers(p) })
 		}
 	}
 }
