@@ -14,8 +14,8 @@ import (
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// TestAddressesBesideTheNodes: the uplink has a virtual address that is lower than the node's, one in its subnet, a deprecated IPv6 address and a temporary one,
-// and the agent is started anew. The node's address stays the one that its kubelet tells, for tunnels and for pods that no egress IP serves.
+// TestAddressesBesideTheNodes: the uplink has a virtual address that is lower than the node's, one in its subnet, a deprecated IPv6 address and a temporary
+// one, and the agent is started anew. The node's address stays the one that its kubelet tells, for tunnels and for pods that no egress IP serves.
 func TestAddressesBesideTheNodes(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -62,11 +62,12 @@ func (c *cluster) startsAnew(t *testing.T, node sandbox.Member) {
 	})
 }
 
-// addAddress adds one to a node's uplink until the test ends. With mngtmpaddr the kernel adds a temporary one of its own (RFC 8981).
+// addAddress adds one to a node's uplink until the test ends. With mngtmpaddr the kernel adds a temporary one of its own (RFC 8981). It does not prefer
+// that, as use_tempaddr=2 would say for all that the host sends or, in local gateway mode, masquerades.
 func (c *cluster) addAddress(t *testing.T, node sandbox.Member, address, how string) {
 	t.Helper()
 	const temporary = "net.ipv6.conf.breth0.use_tempaddr="
-	c.on(t, node.Name, "sysctl", "-w", temporary+"2")
+	c.on(t, node.Name, "sysctl", "-w", temporary+"1")
 	c.on(t, node.Name, "sh", "-c", "ip address add "+address+" dev breth0 "+how)
 	t.Cleanup(func() {
 		_, err := c.ExecIn(context.Background(), node.Name, "ip", "address", "del", address, "dev", "breth0")
