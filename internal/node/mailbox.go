@@ -5,10 +5,19 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // writeTimeout bounds one request to the API server.
 const writeTimeout = 5 * time.Second
+
+// What is delivered is the whole of a value, and the API server hands it on to every node. When many addresses move, a value changes with each of them: the
+// first news go out at once, the rest in some distance.
+const (
+	newsAtOnce = 20
+	newsApart  = 100 * time.Millisecond
+)
 
 // mailbox delivers the latest value to a slow receiver, in a goroutine of its own: the loop never waits for the API. What could not be
 // delivered is tried again, unless a newer value has come.
@@ -17,6 +26,7 @@ type mailbox[T any] struct {
 	equal   func(a, b T) bool
 	deliver func(context.Context, T) error
 	log     *slog.Logger
+	pace    *rate.Limiter
 
 	mu     sync.Mutex
 	latest *T
@@ -25,7 +35,7 @@ type mailbox[T any] struct {
 }
 
 func newMailbox[T any](what string, equal func(a, b T) bool, deliver func(context.Context, T) error, log *slog.Logger) *mailbox[T] {
-	return &mailbox[T]{what: what, equal: equal, deliver: deliver, log: log, wake: make(chan struct{}, 1)}
+	return &mailbox[T]{what: what, equal: equal, deliver: deliver, log: log, wake: make(chan struct{}, 1), pace: rate.NewLimiter(rate.Every(newsApart), newsAtOnce)}
 }
 
 func (m *mailbox[T]) put(v T) {
@@ -48,8 +58,15 @@ func (m *mailbox[T]) run(ctx context.Context) {
 		case <-m.wake:
 		case <-timer.C:
 		}
+		if _, news := m.next(); !news {
+			timer.Reset(time.Hour)
+			continue
+		}
+		if m.pace.Wait(ctx) != nil {
+			return
+		}
 		v, news := m.next()
-		if !news {
+		if !news { // it is again what was delivered last
 			timer.Reset(time.Hour)
 			continue
 		}
