@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,10 +22,12 @@ const backlog = 1024
 // meanwhile is deleted.
 type Source struct {
 	clients   *Clients
+	log       *slog.Logger
 	resources []Resource
 	tables    map[Resource]*table
 	changes   chan Change
 	unsynced  atomic.Int32
+	wentBack  atomic.Int64
 	stopped   chan struct{}
 	join      *join
 	stringsMu sync.Mutex
@@ -32,14 +35,15 @@ type Source struct {
 }
 
 // NewSource prepares to follow the given resources.
-func NewSource(clients *Clients, resources ...Resource) *Source {
+func NewSource(clients *Clients, log *slog.Logger, resources ...Resource) *Source {
 	s := &Source{
-		clients: clients, resources: resources, tables: map[Resource]*table{},
+		clients: clients, log: log, resources: resources, tables: map[Resource]*table{},
 		changes: make(chan Change, backlog), stopped: make(chan struct{}), join: newJoin(),
 	}
 	for _, r := range resources {
 		convert, remove := s.conversion(r)
-		s.tables[r] = &table{convert: convert, remove: remove, send: s.send, synced: func() { s.unsynced.Add(-1) }, known: map[string]string{}}
+		s.tables[r] = &table{convert: convert, remove: remove, send: s.send, known: map[string]string{},
+			synced: func() { s.unsynced.Add(-1) }, back: func(seen, list string) { s.tellBack(r, seen, list) }}
 	}
 	s.unsynced.Store(int32(len(resources)))
 	return s
@@ -50,6 +54,16 @@ func (s *Source) Changes() <-chan Change { return s.changes }
 
 // Synced says whether the first list of every resource has been applied to the world.
 func (s *Source) Synced() bool { return s.unsynced.Load() == 0 }
+
+// WentBack counts the lists, of those that have been applied to the world, that showed that the history of a resource went back: etcd was restored
+// from a backup. Versions of before say nothing of what is newer than what.
+func (s *Source) WentBack() int64 { return s.wentBack.Load() }
+
+func (s *Source) tellBack(r Resource, seen, list string) {
+	s.wentBack.Add(1)
+	s.log.Warn("resourceVersions went back, so etcd was restored from a backup: all objects are taken as the API server has them now, and what it has lost of our "+
+		"reports and decisions is written again; what others wrote since the backup is lost", "resource", r, "seen", seen, "now", list)
+}
 
 // Observe takes an object that the API server gave in answer to a request, so that it is in the world before the watch brings it.
 func (s *Source) Observe(obj any) error {
@@ -111,7 +125,7 @@ func (s *Source) reflector(r Resource) *cache.Reflector {
 		}
 	}
 	list := cache.NewFilteredListWatchFromClient(client, string(r), metav1.NamespaceAll, options)
-	return cache.NewReflectorWithOptions(list, example, s.tables[r], cache.ReflectorOptions{
+	return cache.NewReflectorWithOptions(&resumer{ListWatch: list, forked: s.tables[r].fork}, example, s.tables[r], cache.ReflectorOptions{
 		Name: string(r),
 		// The API server may be away for a restart only: client-go's own 30 s would be an outage of ours.
 		Backoff: &wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Jitter: 0.2, Cap: 800 * time.Millisecond, Steps: 10},

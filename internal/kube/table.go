@@ -31,10 +31,12 @@ type table struct {
 	remove  func(key string) Change // of "namespace/name", or "name"
 	send    func(Change)            // blocks while the loop is behind
 	synced  func()                  // once, when the first list is in the world
+	back    func(seen, list string) // with each list that showed that history went back from one version to another, when it is in the world
 	mu      sync.Mutex              // also keeps the order of sends
 	known   map[string]string       // key to resourceVersion
 	latest  string                  // resourceVersion up to which the watch has brought everything; "": nothing yet
 	listed  bool
+	forked  bool // the API server has not reached what was seen of it: its next list is the truth
 }
 
 var _ cache.TransformingStore = &table{}
@@ -129,6 +131,12 @@ func newer(a, b string) bool {
 	return err != nil || c > 0
 }
 
+// older says that version a comes before b; if they cannot be compared, it does not.
+func older(a, b string) bool {
+	c, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && c < 0
+}
+
 // Delete takes the end of an object from the watch.
 func (t *table) Delete(obj any) error {
 	m, err := meta.Accessor(obj)
@@ -145,7 +153,8 @@ func (t *table) Delete(obj any) error {
 }
 
 // Replace takes a whole list, of version as given: it is one change, with the deletion of what has gone while nobody watched. The oldest object comes
-// first: of nodes that claim the same, the world believes the one that it knew first.
+// first: of nodes that claim the same, the world believes the one that it knew first. If history went back, all of the list is taken, and nothing is
+// kept that is not in it.
 func (t *table) Replace(list []any, version string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,25 +162,60 @@ func (t *table) Replace(list []any, version string) error {
 	if err != nil {
 		return err
 	}
+	back := t.wentBack(rows, version)
 	var changes []Change
 	there := make(map[string]bool, len(list))
 	for _, r := range rows {
 		there[r.key] = true
-		if old, is := t.known[r.key]; !is || newer(r.version, old) {
+		if old, is := t.known[r.key]; back || !is || newer(r.version, old) {
 			t.known[r.key] = r.version
 			changes = append(changes, r.set)
 		}
 	}
-	for key, old := range t.known {
-		if there[key] || version != "" && newer(old, version) { // what we wrote after the list was made exists
-			continue
-		}
-		delete(t.known, key)
-		changes = append(changes, t.remove(key))
+	changes = append(changes, t.removeAllBut(there, func(old string) bool {
+		return !back && version != "" && newer(old, version) // what we wrote after the list was made exists
+	})...)
+	if back {
+		changes = append(changes, t.tellBack(t.latest, version))
 	}
-	t.latest = version
+	t.latest, t.forked = version, false
 	t.send(t.all(changes))
 	return nil
+}
+
+// wentBack says whether a list is not of the history that was followed, but of an earlier state and what was made of it: etcd was restored from a
+// backup. An API server that lags cannot give such a list. A reflector of client-go (0.37) asks for one at least as new as the last version that it
+// was given, or, when the API server refuses that, for a consistent read; only its first one may be of any age.
+func (t *table) wentBack(rows []*row, version string) bool {
+	return t.forked || older(version, t.latest) || slices.ContainsFunc(rows, func(r *row) bool {
+		known, is := t.known[r.key]
+		return is && older(r.version, known) && !newer(known, version)
+	})
+}
+
+func (t *table) removeAllBut(there map[string]bool, stays func(version string) bool) []Change {
+	var changes []Change
+	for key, version := range t.known {
+		if !there[key] && !stays(version) {
+			delete(t.known, key)
+			changes = append(changes, t.remove(key))
+		}
+	}
+	return changes
+}
+
+func (t *table) tellBack(seen, list string) Change {
+	return func(*world.World) []world.Touch {
+		t.back(seen, list)
+		return nil
+	}
+}
+
+// fork notes that the API server's history is not the one that was followed.
+func (t *table) fork() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.forked = true
 }
 
 func (t *table) oldestFirst(list []any) ([]*row, error) {
