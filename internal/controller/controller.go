@@ -48,6 +48,7 @@ type Controller struct {
 	nodes     *nodes
 	services  *services
 	synced    bool
+	wentBack  int64        // as the source last counted
 	told      []kube.Event // to be posted when the writes are done
 	decided   time.Time    // when, last
 	due       time.Time    // when to decide next; zero: not
@@ -58,6 +59,8 @@ type Controller struct {
 type Source interface {
 	Changes() <-chan kube.Change
 	Synced() bool
+	// WentBack counts how often the history of a resource was found to have gone back, in what was applied to the world.
+	WentBack() int64
 }
 
 // New makes a controller that decides nothing before it is told to Lead.
@@ -189,6 +192,7 @@ func (c *Controller) catchUp() {
 func (c *Controller) apply(change kube.Change) {
 	now := time.Now()
 	touched := change(c.world)
+	c.forgetWritten()
 	c.egressIPs.touch(touched)
 	for _, t := range touched {
 		c.services.touch(t)
@@ -211,6 +215,15 @@ func (c *Controller) apply(change kube.Change) {
 		c.log.Info("synced", "nodes", len(c.world.Nodes()), "egressIPs", len(c.world.EgressIPs()))
 		c.decideBy(now)
 	}
+}
+
+// forgetWritten no longer waits for the world to see writes that are not in the API server's history any more.
+func (c *Controller) forgetWritten() {
+	n := c.source.WentBack()
+	if n != c.wentBack && c.outbox != nil {
+		c.outbox.forgetWritten()
+	}
+	c.wentBack = n
 }
 
 // changed takes in an EgressIP that is another than before. If it only came back as it was decided, nothing is to be decided.

@@ -41,6 +41,7 @@ type api struct {
 	watch   chan kube.Change
 	changes chan kube.Change
 	synced  atomic.Bool
+	back    atomic.Int64 // how often a restore has been seen
 }
 
 func newAPI(delay time.Duration) *api {
@@ -50,6 +51,7 @@ func newAPI(delay time.Duration) *api {
 
 func (a *api) Changes() <-chan kube.Change { return a.changes }
 func (a *api) Synced() bool                { return a.synced.Load() }
+func (a *api) WentBack() int64             { return a.back.Load() }
 
 // run brings the watch's events to the controller, late and in order; what is there first is the list.
 func (a *api) run(ctx context.Context) {

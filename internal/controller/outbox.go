@@ -138,6 +138,13 @@ func (o *outbox) ended(r result) bool {
 	return true
 }
 
+// forgetWritten has no object wait until the world sees its last write.
+func (o *outbox) forgetWritten() {
+	for _, l := range o.letters {
+		l.written = ""
+	}
+}
+
 // backoff is the pause after the write that follows so many others.
 func backoff(attempts int) time.Duration {
 	return min(firstBackoff<<min(attempts, 16), lastBackoff)
