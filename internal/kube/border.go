@@ -13,6 +13,8 @@ import (
 const (
 	// maxHostCIDRs is far more than the addresses of a host's network interfaces; HostAnnotations publishes no more.
 	maxHostCIDRs = 64
+	// maxInternalIPs is far more than the one a family that a kubelet tells, and what a cloud provider adds. A status has room for 40,000.
+	maxInternalIPs = 16
 	// maxSubnets is more than the one a family that a node has.
 	maxSubnets = 8
 	// maxGateways are next hops of default routes: one a family, and more with several uplinks.

@@ -3,9 +3,12 @@ package kube
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	v1 "github.com/egret-net/egret/api/v1"
@@ -53,6 +56,18 @@ func TestNodeAnnotationsAreParsed(t *testing.T) {
 		if len(n.Problems) != 1 || !strings.Contains(n.Problems[0], c.annotation) || len(n.Problems[0]) > 2*maxText || strings.ContainsAny(n.Problems[0], "\n\r\x00") {
 			t.Errorf("%s: problems %.600q", name, n.Problems)
 		}
+	}
+}
+
+// TestInternalIPsAreBounded: a kubelet can tell of as many addresses as a status has room for, and every agent would go through all of them.
+func TestInternalIPsAreBounded(t *testing.T) {
+	o := annotated(nil)
+	for i := range 40_000 {
+		address := netip.AddrFrom4([4]byte{8, byte(i >> 16), byte(i >> 8), byte(i)}).String()
+		o.Status.Addresses = append(o.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
+	}
+	if n := Node(o); len(n.InternalIPs) != maxInternalIPs || len(n.HostAddrs) != maxInternalIPs || len(n.Problems) != 1 {
+		t.Errorf("%d internal IPs, %d of the host, problems %q", len(n.InternalIPs), len(n.HostAddrs), n.Problems)
 	}
 }
 

@@ -21,7 +21,11 @@ func Node(o *corev1.Node) *world.Node {
 	n := &world.Node{
 		Name: o.Name, UID: string(o.UID), Labels: o.Labels, Ready: ready(o),
 		BootID: o.Status.NodeInfo.BootID, Deleting: o.DeletionTimestamp != nil, Version: o.ResourceVersion,
-		AllocationProblem: o.Annotations[v1.AnnotationAllocationProblem], InternalIPs: internal(o),
+		AllocationProblem: o.Annotations[v1.AnnotationAllocationProblem],
+	}
+	var tooMany error
+	if n.InternalIPs, tooMany = atMost(internal(o), maxInternalIPs); tooMany != nil {
+		n.Problems = append(n.Problems, fmt.Sprintf("status.addresses of type InternalIP: %s", tooMany))
 	}
 	n.Published = Published(o.Annotations)
 	for _, r := range nodeReaders {
