@@ -229,8 +229,9 @@ func (c *Controller) forgetWritten() {
 // changed takes in an EgressIP that is another than before. If it only came back as it was decided, nothing is to be decided.
 func (c *Controller) changed(name string, now time.Time) {
 	if e := c.world.EgressIP(name); c.outbox != nil && e != nil && c.egressIPs.echo(e) {
-		c.egressIPs.seeOne(c.world, name)
-		c.settle(target{kube.EgressIPs, name})
+		t := target{kube.EgressIPs, name}
+		c.refresh(t)
+		c.settle(t)
 		return
 	}
 	c.decideBy(now)
@@ -276,10 +277,10 @@ func (c *Controller) decide(now time.Time) {
 	}
 	c.strayed = true // a node that got its subnets has management addresses
 	c.egressIPs.update(c.world)
-	c.egressIPs.patience.Look(c.world, now)
-	all := egressip.Assign(c.world, c.egressIPs.served, now.UTC().Truncate(time.Microsecond)) // as exact as the API keeps it
+	c.egressIPs.patience.Look(c.world, c.egressIPs.written, now)
+	all := egressip.Assign(c.world, c.egressIPs.served, c.egressIPs.written, now.UTC().Truncate(time.Microsecond)) // as exact as the API keeps it
 	c.egressIPs.place(c.world, all)
-	_, again := c.egressIPs.patience.Look(c.world, now) // of what was assigned just now, too
+	_, again := c.egressIPs.patience.Look(c.world, c.egressIPs.written, now) // of what was taken away just now, too
 	c.decideBy(again)
 	touched, again := c.egressIPs.patience.Await(c.world, all, now)
 	if c.decideBy(again); len(touched) > 0 {
@@ -335,7 +336,9 @@ func (c *Controller) letterTo(t target) (send func(context.Context) (string, err
 	case kube.EgressIPs:
 		says, should := c.egressIPs.says[t.name], c.egressIPs.should[t.name]
 		if says != nil && should != nil && !sameStatus(says, should) {
-			return func(ctx context.Context) (string, error) { return c.writer.PatchEgressIPStatus(ctx, should) }, says.Version
+			return func(ctx context.Context) (string, error) {
+				return c.writer.PatchEgressIPStatus(ctx, toSend(says, should, time.Now()))
+			}, says.Version
 		}
 	}
 	return nil, ""
@@ -381,6 +384,8 @@ func (c *Controller) refresh(t target) {
 	case kube.Nodes:
 		c.nodes.seeOne(c.world, t.name)
 	case kube.EgressIPs:
-		c.egressIPs.seeOne(c.world, t.name)
+		if c.egressIPs.seeOne(c.world, t.name) {
+			c.decideBy(c.egressIPs.seen(c.world, t.name, time.Now()))
+		}
 	}
 }

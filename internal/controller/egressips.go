@@ -44,10 +44,11 @@ func (s *egressIPs) see(w *world.World) {
 	}
 }
 
-func (s *egressIPs) seeOne(w *world.World, name string) {
+// seeOne says whether the API has shown an object anew.
+func (s *egressIPs) seeOne(w *world.World, name string) bool {
 	e, should := w.EgressIP(name), s.should[name]
 	if e == nil || e == should {
-		return
+		return false
 	}
 	if should != nil && should.UID != e.UID {
 		s.forget(name)
@@ -55,8 +56,24 @@ func (s *egressIPs) seeOne(w *world.World, name string) {
 	}
 	s.says[name] = e
 	if should != nil {
-		s.put(w, withStatus(e, decisionOf(should), slices.Concat(filter(should, ours), filter(e, foreign))))
+		d := decisionOf(should)
+		d.Leaving = datedAs(d.Leaving, e)
+		s.put(w, withStatus(e, d, slices.Concat(filter(should, ours), filter(e, foreign))))
 	}
+	return true
+}
+
+// written is an object as the API last showed it.
+func (s *egressIPs) written(name string) *world.EgressIP { return s.says[name] }
+
+// seen begins to wait for what the API has shown of an object, and says when to decide though nothing changes; zero: not.
+func (s *egressIPs) seen(w *world.World, name string, now time.Time) time.Time {
+	says := s.says[name]
+	again := s.patience.Seen(w, says, now)
+	if len(says.Leaving) > 0 { // no decision has counted the time of what was not written
+		return now.Add(lazily)
+	}
+	return again
 }
 
 // unseen says whether the API has shown anything of which the world told nobody, such as a condition that somebody edited.
@@ -84,6 +101,34 @@ func (s *egressIPs) touch(touched []world.Touch) {
 func (s *egressIPs) update(w *world.World) {
 	s.overlaps.Update(w)
 	s.served.Update(w)
+}
+
+// unpunctual is how much later than it was decided a status is sent with new times. One that is sent at once comes back just as it was decided.
+const unpunctual = time.Second
+
+// toSend is what should be written: who is not listed as leaving yet leaves from the time when it is sent, however long that had to wait.
+func toSend(says, should *world.EgressIP, now time.Time) *world.EgressIP {
+	e := *should
+	e.Leaving = slices.Clone(should.Leaving)
+	for i := range e.Leaving {
+		if l := &e.Leaving[i]; !says.Leaves(l.Node, l.IP) && now.Sub(l.Since) > unpunctual {
+			l.Since = now.UTC().Truncate(time.Microsecond) // as exact as the API keeps it
+		}
+	}
+	return &e
+}
+
+// datedAs are those who leave, with the times with which they were sent.
+func datedAs(leaving []world.Leaving, e *world.EgressIP) []world.Leaving {
+	out := slices.Clone(leaving)
+	for i := range out {
+		for _, l := range e.Leaving {
+			if l.Node == out[i].Node && l.IP == out[i].IP && l.Since.After(out[i].Since) {
+				out[i].Since = l.Since
+			}
+		}
+	}
+	return out
 }
 
 // decisionOf is what a status says of a decision, without its conditions.

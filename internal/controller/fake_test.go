@@ -64,12 +64,19 @@ func (a *api) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case c := <-a.watch:
-			if a.synced.Load() && !sleep(ctx, a.delay) {
+			if a.synced.Load() && !sleep(ctx, a.lag()) {
 				return
 			}
 			a.changes <- c
 		}
 	}
+}
+
+// lag is how late the watch is now.
+func (a *api) lag() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.delay
 }
 
 // sleep says whether it could: not if ctx ended before.

@@ -23,12 +23,16 @@ type Decision struct {
 	Again      time.Time          // when to decide anew though nothing changes; zero: not
 }
 
+// Written is an EgressIP, by name, as the API last showed it. There is one for each of the world's.
+type Written func(name string) *world.EgressIP
+
 // Assign decides for every EgressIP which node hosts which of its addresses (seed egress-ip-original-proposal.md 4.1-4.6). It is
 // sticky: an address stays where the object's status says it is while that node can host it. The same world has the same answer,
-// and a world that says what was decided has no events. Served are the nodes of the pods that are served.
-func Assign(w *world.World, served *Served, now time.Time) map[string]Decision {
+// and a world that says what was decided has no events. Served are the nodes of the pods that are served. Written are the EgressIPs as the API shows them, where
+// the world has what was decided: it tells what nodes can know by now.
+func Assign(w *world.World, served *Served, written Written, now time.Time) map[string]Decision {
 	a := newAssigner(w)
-	a.served, a.now = served, now
+	a.served, a.written, a.now = served, written, now
 	a.forbid()
 	for _, o := range a.objects {
 		a.keep(o)
@@ -45,6 +49,7 @@ func Assign(w *world.World, served *Served, now time.Time) map[string]Decision {
 type assigner struct {
 	w       *world.World
 	served  *Served
+	written Written
 	now     time.Time
 	names   []string // of all nodes
 	objects []*object

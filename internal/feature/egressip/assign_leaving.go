@@ -19,18 +19,20 @@ const (
 )
 
 // leaving are the former holders of an object's addresses that are to go on translating: until the successor holds the address and no node steers to the
-// former one. An address that the spec no longer names, or that is somebody else's, is let go of at once, and so is all of a family without any node.
+// former one. None is taken off, whatever time has passed, before the API has shown that it leaves: its successor could not know before. An address that the spec no longer names, or that is somebody else's, is let go of at once, and so is all of a family without any node.
 func (a *assigner) leaving(o *object, items []world.Assignment) (out []world.Leaving, again time.Time) {
 	for _, l := range a.formerHolders(o.e, items) {
 		until := l.Since.Add(leavingFor)
 		if !assigned(items, l.IP) {
 			until = l.Since.Add(abandonedFor)
 		}
-		if !a.mayLeave(o.e, items, l) || !a.now.Before(until) || o.e.Leaves(l.Node, l.IP) && a.done(o.e, items, l) {
+		over := !a.now.Before(until)
+		if !a.mayLeave(o.e, items, l) || a.written(o.e.Name).Leaves(l.Node, l.IP) && (over || a.done(o.e, items, l)) {
 			continue
 		}
-		out = append(out, l)
-		again = earlier(again, a.nextLook(l, until))
+		if out = append(out, l); !over {
+			again = earlier(again, a.nextLook(l, until))
+		}
 	}
 	return out, again
 }

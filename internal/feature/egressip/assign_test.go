@@ -66,7 +66,7 @@ func decide(w *world.World) map[string]egressip.Decision { return decideAt(w, ti
 func decideAt(w *world.World, now time.Time) map[string]egressip.Decision {
 	served := egressip.NewServed()
 	served.Update(w)
-	return egressip.Assign(w, served, now)
+	return egressip.Assign(w, served, w.EgressIP, now)
 }
 
 func settle(w *world.World) map[string]egressip.Decision {

@@ -36,7 +36,7 @@ type assignedTo struct {
 
 // attempt is what is known of a node that does not hold an address which it is assigned, or did not when it was.
 type attempt struct {
-	since    time.Time // when it was assigned; zero: it is not any more
+	since    time.Time // when the API showed that it is assigned; zero: it is not any more
 	among    int       // how many addresses the node was waited for meanwhile, at the most
 	failures int       // how often it was too late
 	left     time.Time // when the address was taken from it after that
@@ -47,18 +47,12 @@ func NewPatience() *Patience {
 	return &Patience{attempts: map[assignedTo]*attempt{}, steering: map[podsOf]time.Time{}}
 }
 
-// Look compares what is assigned with what is held. It returns what it touched, and when to look again though nothing changes; zero: not.
-func (p *Patience) Look(w *world.World, now time.Time) (touched []world.Touch, again time.Time) {
+// Look compares what is assigned with what is held. It returns what it touched, and when to look again though nothing changes; zero: not. Of what was decided
+// and is not written yet no node knows: none is waited for.
+func (p *Patience) Look(w *world.World, written Written, now time.Time) (touched []world.Touch, again time.Time) {
 	awaited := map[string][]assignedTo{} // by node
 	for e := range w.EachEgressIP() {
-		for _, i := range e.Items {
-			a := assignedTo{world.Claim{EgressIP: e.Name, IP: i.IP}, i.Node}
-			if w.Holds(i.Node, e.Name, i.IP) {
-				touched = append(touched, p.forget(w, a)...)
-				continue
-			}
-			awaited[i.Node] = append(awaited[i.Node], a)
-		}
+		touched = append(touched, p.compare(w, e, written(e.Name), awaited)...)
 	}
 	is := p.begin(awaited, now)
 	for a, t := range p.attempts {
@@ -72,6 +66,29 @@ func (p *Patience) Look(w *world.World, now time.Time) (touched []world.Touch, a
 		touched, again = append(touched, more...), earlier(again, next)
 	}
 	return touched, again
+}
+
+// Seen begins to wait for what the API shows of an EgressIP from now on. It returns when to Look though nothing changes; zero: not.
+func (p *Patience) Seen(w *world.World, shown *world.EgressIP, now time.Time) (again time.Time) {
+	awaited := map[string][]assignedTo{}
+	if p.compare(w, w.EgressIP(shown.Name), shown, awaited); len(p.begin(awaited, now)) > 0 {
+		return now.Add(lateAfter)
+	}
+	return time.Time{}
+}
+
+// compare adds to awaited, by node, what an EgressIP's status assigns as decided and as written, and the node does not hold. It forgets what the node holds.
+func (p *Patience) compare(w *world.World, decided, shown *world.EgressIP, awaited map[string][]assignedTo) (touched []world.Touch) {
+	for _, i := range decided.Items {
+		a := assignedTo{world.Claim{EgressIP: decided.Name, IP: i.IP}, i.Node}
+		switch {
+		case w.Holds(i.Node, decided.Name, i.IP):
+			touched = append(touched, p.forget(w, a)...)
+		case slices.Contains(shown.Items, i):
+			awaited[i.Node] = append(awaited[i.Node], a)
+		}
+	}
+	return touched
 }
 
 // begin notes what nodes are waited for from now on, and returns all that they are waited for.

@@ -32,10 +32,10 @@ func newPatient(nodes ...string) *patient {
 func (x *patient) after(d time.Duration) egressip.Decision {
 	end := x.now.Add(d)
 	for {
-		x.p.Look(x.w, x.now)
+		x.p.Look(x.w, x.w.EgressIP, x.now)
 		decided := decideAt(x.w, x.now)
 		write(x.w, decided)
-		_, again := x.p.Look(x.w, x.now)
+		_, again := x.p.Look(x.w, x.w.EgressIP, x.now)
 		touched, next := x.p.Await(x.w, decided, x.now)
 		if again = sooner(sooner(again, next), decided["e"].Again); len(touched) > 0 {
 			continue

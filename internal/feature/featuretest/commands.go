@@ -118,7 +118,7 @@ func (c *cluster) assign(args []string) (string, error) {
 		c.now = c.now.Add(d)
 	}
 	served.Update(w)
-	decided := egressip.Assign(w, served, c.now)
+	decided := egressip.Assign(w, served, w.EgressIP, c.now)
 	for name, d := range decided {
 		e := *w.EgressIP(name)
 		e.Items, e.Leaving, e.InForce = d.Items, d.Leaving, d.InForce
