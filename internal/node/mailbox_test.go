@@ -21,17 +21,20 @@ func TestNewsAreCoalesced(t *testing.T) {
 		for n := range 10 {
 			m.put(n)
 			time.Sleep(10 * time.Millisecond)
+			synctest.Wait()
 			if len(delivered) != n+1 {
 				t.Fatalf("after %d news %d are delivered", n+1, len(delivered))
 			}
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		delivered = nil
 		for n := range 2000 {
 			m.put(10 + n)
 			time.Sleep(5 * time.Millisecond)
 		}
-		time.Sleep(newsApart + 5*time.Millisecond)
+		time.Sleep(time.Second)
+		synctest.Wait()
 		if n := len(delivered); n > newsAtOnce+10_000/100+1 || delivered[n-1] != 2009 {
 			t.Errorf("of 2000 news in 10 s %d are delivered, the last is %d", n, delivered[n-1])
 		}
