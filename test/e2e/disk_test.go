@@ -12,8 +12,8 @@ import (
 
 const northbound = "/var/lib/ovn/ovnnb_db.db"
 
-// TestBrokenDisk: a node's agent starts as after a boot, first with no room left where OVN's databases are, then, by a power cut, with a Northbound file that is
-// damaged. The host has its network all the time, the agent's log says what to do, and pods have theirs once it was done. Gateway modes do not differ in
+// TestBrokenDisk: a node's agent starts as after a boot, first with no room left where OVN's databases are, then, by a power cut, with a Northbound file
+// that is damaged. The host has its network all the time, the agent's log says what to do, and pods have theirs once it was done. Gateway modes do not differ in
 // this: it runs in one.
 func TestBrokenDisk(t *testing.T) {
 	c := theCluster(t)
@@ -98,9 +98,19 @@ func (d *disk) says(from int) {
 	})
 }
 
-// hostWorks: the node's own connections get out, to hosts outside and to other nodes.
+// hostWorks: the host's addresses are on the gateway bridge, and its own connections get out by it, to hosts outside and to other nodes. (Before that, OVS in
+// userspace leaves the kernel what it sees of the uplink.)
 func (d *disk) hostWorks() {
 	d.t.Helper()
+	within(d.t, soon, func() error {
+		have := d.c.on(d.t, d.node.Name, "ip", "-brief", "address", "show", "breth0")
+		for _, ip := range d.node.IPs {
+			if !strings.Contains(have, " "+ip.String()+"/") {
+				return fmt.Errorf("%s is not on the bridge: %s", ip, have)
+			}
+		}
+		return nil
+	})
 	d.c.from(d.t, d.node).to(d.c.outside(0)).soonArrivesAs(d.node.IPs...)
 	d.c.from(d.t, d.node).to(nodeServer(d.c.nodes[0])).arrivesAs(d.node.IPs...)
 }
