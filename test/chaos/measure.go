@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/egret-net/egret/internal/sandbox"
 )
@@ -20,6 +21,23 @@ for port in %d %d; do
 		$1 == "go_goroutines" { print $2, "goroutines of the program at port", port }
 		$1 == "process_resident_memory_bytes" { print $2, "memory of the program at port", port }'
 done`
+
+// looks is how often the nodes are measured for one number: an agent that just asks OVS and the kernel something has nine descriptors more.
+const looks = 4
+
+// least is the least that the nodes hold in some seconds, by name.
+func (c *cluster) least(ctx context.Context) (map[string]float64, error) {
+	all, err := c.measure(ctx)
+	for i := 1; i < looks && err == nil; i++ {
+		pause(ctx, time.Second)
+		var now map[string]float64
+		now, err = c.measure(ctx)
+		for name, n := range now {
+			all[name] = min(all[name], n)
+		}
+	}
+	return all, err
+}
 
 // measure is what the nodes hold now, by name: rows and flows of all together, for an egress IP that moves takes its
 // own along; of the programs each by itself.

@@ -52,7 +52,7 @@ func newRun(ctx context.Context, c *cluster, out io.Writer) (*run, error) {
 	}
 	pause(ctx, 20*time.Second) // what a start leaves behind goes
 	var err error
-	r.was, err = c.measure(ctx)
+	r.was, err = c.least(ctx)
 	return r, err
 }
 
@@ -248,7 +248,7 @@ func (r *run) judge() {
 // end measures the nodes once more.
 func (r *run) end(ctx context.Context) error {
 	pause(ctx, handover)
-	now, err := r.cluster.measure(ctx)
+	now, err := r.cluster.least(ctx)
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		r.say("  %s: %.0f, was %.0f", name, now[name], r.was[name])
 	}
