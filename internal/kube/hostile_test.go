@@ -25,6 +25,7 @@ type hostile struct {
 	hostCIDRs, primary, gateway, chassis string // annotations
 	boot, egressIP, held, problem        string // of its EgressNode; held are addresses, separated by blanks
 	podNetworks, podIP                   string // of its pod
+	internalIPs                          string // of its kubelet, separated by blanks
 	ready                                bool
 }
 
@@ -34,7 +35,8 @@ func honest() hostile {
 	host := kube.HostAnnotations(kube.HostFacts{Zone: "n3", ChassisID: "n3", Mode: world.SharedGateway, Bridge: "breth0", UplinkMAC: n.UplinkMAC.String(),
 		Primary: n.Primary, HostCIDRs: n.CIDRs, Gateways: n.Gateways})
 	return hostile{hostCIDRs: host[v1.AnnotationHostCIDRs], primary: host[v1.AnnotationNodePrimaryIfaddr], gateway: host[v1.AnnotationL3GatewayConfig], chassis: "n3",
-		boot: n.BootID, egressIP: "e1", held: compiletest.EgressAddr(1)[0].String(), podIP: "10.244.3.15", ready: true}
+		boot: n.BootID, egressIP: "e1", held: compiletest.EgressAddr(1)[0].String(), podIP: "10.244.3.15", ready: true,
+		internalIPs: n.Primary[0].Addr().String() + " " + n.Primary[1].Addr().String()}
 }
 
 // FuzzHostileNode: whatever n3 writes of itself, packets of pods on n1 and n2 go the way that they go otherwise, but to n3's own addresses; those
@@ -47,6 +49,10 @@ func FuzzHostileNode(f *testing.F) {
 		func(h *hostile) { h.podNetworks = `{"default":{"ip_addresses":["10.244.1.10/24","10.244.2.12/24"]}}` },
 		func(h *hostile) { h.podIP = "10.244.1.10" },
 		func(h *hostile) { h.chassis, h.boot = "n1", "boot-n1" },
+		func(h *hostile) { h.primary = `{"ipv4":"172.18.0.2/24","ipv6":"fc00:f853:ccd:e793::2/64"}` },
+		func(h *hostile) { h.hostCIDRs = `["172.18.0.4/16","172.18.0.100/16","8.8.8.8/32","2001:db8::1/64"]` },
+		func(h *hostile) { h.internalIPs = "172.18.0.100 8.8.8.8 2001:db8::1 10.244.1.10 172.18.0.50" },
+		func(h *hostile) { h.primary, h.internalIPs = "{}", "10.244.1.10 172.18.0.100 8.8.8.8 172.18.0.50" },
 		func(h *hostile) {
 			h.gateway = `{"default":{"mac-address":"02:00:00:00:00:03\ncookie=0xbad,priority=65000,actions=drop","next-hops":["172.18.0.2"]}}`
 		},
@@ -57,11 +63,11 @@ func FuzzHostileNode(f *testing.F) {
 	} {
 		h := honest()
 		change(&h)
-		f.Add(h.hostCIDRs, h.primary, h.gateway, h.chassis, h.boot, h.egressIP, h.held, h.problem, h.podNetworks, h.podIP, h.ready)
+		f.Add(h.hostCIDRs, h.primary, h.gateway, h.chassis, h.boot, h.egressIP, h.held, h.problem, h.podNetworks, h.podIP, h.internalIPs, h.ready)
 	}
 	own := walked(f, honest())
-	f.Fuzz(func(t *testing.T, hostCIDRs, primary, gateway, chassis, boot, egressIP, held, problem, podNetworks, podIP string, ready bool) {
-		h := hostile{hostCIDRs, primary, gateway, chassis, boot, egressIP, held, problem, podNetworks, podIP, ready}
+	f.Fuzz(func(t *testing.T, hostCIDRs, primary, gateway, chassis, boot, egressIP, held, problem, podNetworks, podIP, internalIPs string, ready bool) {
+		h := hostile{hostCIDRs, primary, gateway, chassis, boot, egressIP, held, problem, podNetworks, podIP, internalIPs, ready}
 		for p, have := range walked(t, h) {
 			if want := own[p]; have != want && !h.mayBe(p.Dst) {
 				t.Errorf("%s to %s: %s\nwithout the hostile node: %s\nit says %+v", p.Src, p.Dst, have, want, h)
@@ -110,9 +116,17 @@ func outcome(ends []trace.End) string {
 // outside are hosts that are no nodes.
 var outside = []netip.Addr{netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("172.18.0.100")}
 
-// mayBe says whether an address may be n3's: one that it says it has, and nobody else in the cluster does.
+// mayBe says whether an address may be n3's: the one that it says it is known by in that family, if nobody else in the cluster has it. What it lists beside is not.
 func (h hostile) mayBe(ip netip.Addr) bool {
-	return slices.Contains(outside, ip) && slices.Contains(h.node().HostAddrs, ip)
+	n, f := h.node(), world.FamilyOf(ip)
+	if p, ok := f.Of(n.Primary); ok {
+		return slices.Contains(outside, ip) && p.Addr() == ip
+	}
+	told := slices.DeleteFunc(f.OfAddrs(n.InternalIPs), func(a netip.Addr) bool {
+		_, reserved := compiletest.Config(world.SharedGateway).Reserved(a)
+		return reserved != ""
+	})
+	return slices.Contains(outside, ip) && len(told) > 0 && told[0] == ip
 }
 
 // isOthers says whether an address is n1's or n2's.
@@ -188,6 +202,9 @@ func (h hostile) object() *corev1.Node {
 	}
 	o.Status.NodeInfo.BootID = n.BootID
 	o.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
+	for _, ip := range strings.Fields(h.internalIPs) {
+		o.Status.Addresses = append(o.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip})
+	}
 	return o
 }
 

@@ -49,6 +49,11 @@ func (c *Config) Reserved(a netip.Addr) (subnet netip.Prefix, what string) {
 	return netip.Prefix{}, ""
 }
 
+func (c *Config) isReserved(a netip.Addr) bool {
+	_, what := c.Reserved(a)
+	return what != ""
+}
+
 // ownSubnet is a range that the cluster gives out itself.
 type ownSubnet struct {
 	What string
@@ -100,7 +105,7 @@ func (w *World) assets(n *Node) []asset {
 			add(asset{prefix: p})
 		}
 	}
-	for _, a := range slices.Concat(n.addresses(), n.HostAddrs) {
+	for _, a := range n.addresses() {
 		if _, reserved := w.Config.Reserved(a); reserved == "" {
 			add(asset{prefix: Single(a)})
 		}
@@ -162,7 +167,7 @@ func (w *World) claimOne(name string, a asset, claims bool) {
 }
 
 // believed is a node without what it cannot have and what others have; why not is among its problems, but for addresses beside the primary
-// network's: hosts have the same address on links of their own (docker0).
+// network's: hosts have the same address on links of their own (docker0), so that a list of them takes none from another node, nor from one to come.
 func (w *World) believed(n *Node) *Node {
 	out := *n
 	out.Problems = slices.Clip(n.Problems)
@@ -188,7 +193,7 @@ func (w *World) believed(n *Node) *Node {
 		out.UplinkMAC = HardwareAddr{}
 		doubt("hardware address %s is also node %s's: %s, or give the node's link one of its own", n.UplinkMAC, owner, deleteIfGone(owner))
 	}
-	out.HostAddrs = slices.DeleteFunc(slices.Clone(n.HostAddrs), func(a netip.Addr) bool { return w.owner(asset{prefix: Single(a)}) != n.Name })
+	out.HostAddrs = slices.DeleteFunc(slices.Clone(n.HostAddrs), w.Config.isReserved)
 	if out.same(n) {
 		return n
 	}
@@ -265,13 +270,26 @@ func (w *World) PodIPs(p *Pod) []netip.Addr {
 	return out
 }
 
-// HostAddrs are the addresses of a node's host but for those that an EgressIP's status has placed: a node cannot make an egress IP its own address by
-// saying so.
-func (w *World) HostAddrs(n *Node) []netip.Addr {
+// NodeAddrs are the addresses that selected pods of this node reach with the node's own address. Of this node they are all of its host. Of another they
+// are one a family, its address on the primary network, or its kubelet's where it is believed none: whatever else a node lists could be a host's outside, which
+// selected pods must not reach with any address but an egress IP. What an EgressIP's status has placed is no node's, whoever says so.
+func (w *World) NodeAddrs(n *Node) []netip.Addr {
+	listed := n.HostAddrs
+	if n.Name != w.Self {
+		listed = w.knownBy(n)
+	}
+	return slices.DeleteFunc(slices.Clone(listed), w.Placed)
+}
+
+// knownBy are the addresses that a node is known by, one a family.
+func (w *World) knownBy(n *Node) []netip.Addr {
 	var out []netip.Addr
-	for _, a := range n.HostAddrs {
-		if !w.Placed(a) {
-			out = append(out, a)
+	told := slices.DeleteFunc(slices.Clone(n.InternalIPs), w.Config.isReserved)
+	for _, f := range [...]Family{V4, V6} {
+		if p, ok := f.Of(n.Primary); ok {
+			out = append(out, p.Addr())
+		} else if ips := f.OfAddrs(told); len(ips) > 0 {
+			out = append(out, ips[0])
 		}
 	}
 	return out

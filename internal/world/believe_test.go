@@ -22,7 +22,6 @@ var lies = map[string]func(n3, n1 *world.Node){
 	"id":      func(n3, n1 *world.Node) { n3.ID = n1.ID },
 	"subnets": func(n3, n1 *world.Node) { n3.Subnets = n1.Subnets },
 	"primary": func(n3, n1 *world.Node) { n3.Primary = n1.Primary },
-	"address": func(n3, n1 *world.Node) { n3.HostAddrs = n1.HostAddrs },
 	"mac":     func(n3, n1 *world.Node) { n3.UplinkMAC = n1.UplinkMAC },
 }
 
@@ -41,10 +40,10 @@ func TestFormerKeeps(t *testing.T) {
 		if !reflect.DeepEqual(n1, compiletest.Node(1)) {
 			t.Errorf("%s: n1 lost something: %+v", name, n1)
 		}
-		if n3.ID == n1.ID || overlap(n3.Subnets, n1.Subnets) || overlap(n3.Primary, n1.Primary) || overlap(n3.HostAddrs, n1.HostAddrs) || n3.UplinkMAC == n1.UplinkMAC {
+		if n3.ID == n1.ID || overlap(n3.Subnets, n1.Subnets) || overlap(n3.Primary, n1.Primary) || n3.UplinkMAC == n1.UplinkMAC {
 			t.Errorf("%s: n3 is believed: %+v", name, n3)
 		}
-		if told := strings.Contains(strings.Join(n3.Problems, " "), "also node n1's"); told != (name != "address") {
+		if told := strings.Contains(strings.Join(n3.Problems, " "), "also node n1's"); !told {
 			t.Errorf("%s: problems %q", name, n3.Problems)
 		}
 		touched := w.DelNode("n1")
@@ -67,6 +66,41 @@ func TestSelfIsBelieved(t *testing.T) {
 		if !reflect.DeepEqual(w.Node("n1"), compiletest.Node(1)) || reflect.DeepEqual(w.Node("n3"), liar(lie)) {
 			t.Errorf("%s: n1 is %+v, n3 %+v", name, w.Node("n1"), w.Node("n3"))
 		}
+	}
+}
+
+// TestListsTakeNothing: what a node lists beside its primary address makes that no address of it to other nodes, and is there for a node to come.
+func TestListsTakeNothing(t *testing.T) {
+	w := world.New("n1", compiletest.Config(world.SharedGateway))
+	w.SetNode(compiletest.Node(1))
+	lists := liar(func(n3, _ *world.Node) {
+		n3.HostAddrs = append(n3.HostAddrs, slices.Concat(compiletest.Node(2).HostAddrs, []netip.Addr{netip.MustParseAddr("8.8.8.8")})...)
+		n3.InternalIPs = []netip.Addr{netip.MustParseAddr("172.18.0.100"), netip.MustParseAddr("2001:db8::1")}
+	})
+	w.SetNode(lists)
+	if have, want := w.NodeAddrs(w.Node("n3")), lists.HostAddrs[:2]; !slices.Equal(have, want) {
+		t.Errorf("n3's addresses are %s, want %s", have, want)
+	}
+	w.SetNode(compiletest.Node(2))
+	if have := w.Node("n2"); !reflect.DeepEqual(have, compiletest.Node(2)) {
+		t.Errorf("n2 lost something: %+v", have)
+	}
+	if have, want := w.NodeAddrs(w.Node("n1")), compiletest.Node(1).HostAddrs; !slices.Equal(have, want) {
+		t.Errorf("this node's addresses are %s, want %s", have, want)
+	}
+}
+
+// TestWithoutAgent: a node that has told of no primary network is known by one address a family that its kubelet tells, and not by one that no node can have.
+func TestWithoutAgent(t *testing.T) {
+	w := world.New("n1", compiletest.Config(world.SharedGateway))
+	told := []netip.Addr{netip.MustParseAddr("10.244.1.5"), netip.MustParseAddr("172.18.0.9"), netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("fc00:f853:ccd:e793::9")}
+	node := func(ips ...netip.Addr) *world.Node { return &world.Node{Name: "n9", InternalIPs: ips, HostAddrs: ips} }
+	w.SetNode(node(told...))
+	if have := w.NodeAddrs(w.Node("n9")); !slices.Equal(have, []netip.Addr{told[1], told[3]}) {
+		t.Errorf("have %s", have)
+	}
+	if touched := w.SetNode(node(told[2])); !slices.Contains(touched, world.Touch{Kind: world.KindNode, Key: "n9"}) {
+		t.Errorf("its kubelet tells another address: %v", touched)
 	}
 }
 

@@ -35,17 +35,13 @@ func (n *Node) settled() []netip.Addr {
 	return slices.DeleteFunc(addrs, func(a netip.Addr) bool { return !slices.Contains(n.Record.Addrs, a) })
 }
 
-// rank orders the nodes that claim an asset, the lowest first: this node, for a node believes itself; one that the controller has recorded with it; one
-// whose primary network's address it is, before those that have it on any link.
+// rank orders the nodes that claim an asset, the lowest first: this node, for a node believes itself; then one that the controller has recorded with it.
 func (w *World) rank(name string, a asset) int {
-	n := w.said[name]
 	switch {
 	case name == w.Self:
 		return 0
-	case n.Record.has(a):
+	case w.said[name].Record.has(a):
 		return 1
-	case a.prefix.IsSingleIP() && !slices.Contains(n.addresses(), a.prefix.Addr()):
-		return 3
 	}
 	return 2
 }

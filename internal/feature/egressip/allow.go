@@ -77,13 +77,13 @@ type NodeAddresses struct{}
 func (NodeAddresses) Name() string    { return "egressip-node" }
 func (NodeAddresses) Per() world.Kind { return world.KindNode }
 
-// Compile adds every address of one node's host.
+// Compile adds what one node is known by; of this node, every address of its host.
 func (NodeAddresses) Compile(w *world.World, key string, out *plan.Rows) {
 	n := w.Node(key)
 	if _, _, ok := w.Zone(); !ok || n == nil {
 		return
 	}
-	for _, ip := range w.HostAddrs(n) {
+	for _, ip := range w.NodeAddrs(n) {
 		insideNodes(w, ip, out)
 	}
 }

@@ -69,7 +69,7 @@ func TestPlacedIsNoNodes(t *testing.T) {
 	w := compiletest.Small("n1", world.SharedGateway)
 	ip := compiletest.EgressAddr(0)[0]
 	liar := compiletest.Node(3)
-	liar.HostAddrs = append(liar.HostAddrs, ip)
+	liar.Primary = []netip.Prefix{netip.PrefixFrom(ip, 24)}
 	e := compiletest.EgressIP(0, "", ip)
 	e.Items = []world.Assignment{{Node: "n2", IP: ip}}
 	m := compile.NewMemo(all.Features())

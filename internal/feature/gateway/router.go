@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -27,6 +28,9 @@ func (Router) Compile(w *world.World, _ string, out *plan.Rows) {
 		}
 		for _, a := range f.OfAddrs(h.Addrs) {
 			ownHost(w.Self, f, a, world.Nth(s, 2), out)
+			if !slices.ContainsFunc(h.Primary, func(p netip.Prefix) bool { return p.Addr() == a }) {
+				ownHostForOthers(w.Self, f, a, world.Nth(s, 2), out)
+			}
 		}
 	}
 }
@@ -42,4 +46,11 @@ func nodeIP(self string, subnet netip.Prefix, node netip.Addr, out *plan.Rows) {
 func ownHost(self string, f world.Family, host, management netip.Addr, out *plan.Rows) {
 	match := fmt.Sprintf("inport == %q && %s.dst == %s", "rtos-"+self, f.Match(), host)
 	out.AddPolicy("own-node/"+host.String(), plan.PriorityOwnNode, match, "reroute", []string{management.String()}, nil)
+}
+
+// ownHostForOthers does the same with what other nodes steered here because this node holds an egress IP of theirs: to them, an address of this host beside its
+// primary one is any machine's, and from the gateway router nothing finds the way back to the host that it shares its hardware address with.
+func ownHostForOthers(self string, f world.Family, host, management netip.Addr, out *plan.Rows) {
+	match := fmt.Sprintf("inport == %q && %s.dst == %s", "rtots-"+self, f.Match(), host)
+	out.AddPolicy("own-node-for-others/"+host.String(), plan.PriorityOwnNode, match, "reroute", []string{management.String()}, nil)
 }
