@@ -198,12 +198,12 @@ func (a *assigner) unfit(n *world.Node) string {
 func (a *assigner) keep(o *object) {
 	for i := range o.places {
 		p := &o.places[i]
-		if r, no := a.refused[p.ip]; no {
-			p.why = r
+		if first := a.owner[p.ip]; first != o.e { // before what may change with that one's status
+			p.why = claimedBy(p.ip, first)
 			continue
 		}
-		if first := a.owner[p.ip]; first != o.e {
-			p.why = claimedBy(p.ip, first)
+		if r, no := a.refused[p.ip]; no {
+			p.why = r
 			continue
 		}
 		if h := a.staysAt(o, p.ip); h != nowhere && !a.hosts[h].away && !(a.tooLate(o.e, p.ip, h) && a.onTime(p.ip)) {

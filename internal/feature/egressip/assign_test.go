@@ -541,3 +541,20 @@ func TestAddressConflict(t *testing.T) {
 		t.Errorf("after the conflict: %+v", d)
 	}
 }
+
+// TestYoungerIsToldOfTheOlder: who asks for an address that an older EgressIP asks for is told of that, whatever the address is refused to the older for, now
+// or once its node is gone.
+func TestYoungerIsToldOfTheOlder(t *testing.T) {
+	w := newWorld()
+	w.SetNode(node("n1", 2, "172.18.0.201/24"))
+	unlabel(w, "n1")
+	older := object("older", 1, "172.18.0.201")
+	older.Items = []world.Assignment{{Node: "gone", IP: addr("172.18.0.201")}}
+	w.SetEgressIP(older)
+	w.SetEgressIP(object("younger", 0, "172.18.0.201"))
+	for range 2 {
+		if c := conditionOf(settle(w)["younger"], "Assigned"); !strings.HasPrefix(c.Message, "172.18.0.201 belongs to the older EgressIP older") {
+			t.Errorf("Assigned: %+v", c)
+		}
+	}
+}
