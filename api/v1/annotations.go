@@ -60,6 +60,10 @@ const (
 	EgressCordonShutdown   = "shutdown/"
 )
 
+// AnnotationSecondaryNetworks of a Node, which people set, confirms secondary networks of it, as a list of prefixes with commas: "172.18.5.0/24". It
+// is needed for a network inside another node's that no second node has an address in: what one node says alone keeps no egress IP from others.
+const AnnotationSecondaryNetworks = EgretPrefix + "secondary-networks"
+
 // AnnotationPodNetworks of a Pod, written by its node's agent before CNI ADD answers, holds its addresses by network, as
 // JSON: {"default":{"ip_addresses":["10.244.1.5/24"],"mac_address":"0a:58:0a:f4:01:05","gateway_ips":["10.244.1.1"],
 // "role":"primary"}}.

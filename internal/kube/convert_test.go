@@ -159,6 +159,19 @@ func TestRecordComesBack(t *testing.T) {
 	}
 }
 
+// TestConfirmedNetworks: what people confirm is read as networks, by whatever address of it they name it.
+func TestConfirmedNetworks(t *testing.T) {
+	n := Node(annotated(map[string]string{v1.AnnotationSecondaryNetworks: "172.18.5.7/24,fd00:18:5::/64"}))
+	for _, p := range mustPrefixes("172.18.5.0/24", "fd00:18:5::/64") {
+		if !n.Confirms(p) || len(n.Problems) > 0 {
+			t.Errorf("%s is not confirmed: %v, problems %q", p, n.Confirmed, n.Problems)
+		}
+	}
+	if n = Node(annotated(map[string]string{v1.AnnotationSecondaryNetworks: "172.18.5.0"})); len(n.Confirmed) > 0 || len(n.Problems) != 1 {
+		t.Errorf("an address is taken for a network: %+v", n)
+	}
+}
+
 func TestCordon(t *testing.T) {
 	for text, boot := range map[string]string{"": "", "maintenance": "", v1.EgressCordonShutdown + "b1": "b1"} {
 		if n := Node(annotated(map[string]string{v1.AnnotationEgressCordon: text})); !n.Cordoned || n.CordonBoot != boot || len(n.Problems) > 0 {

@@ -95,6 +95,7 @@ var nodeReaders = []nodeReader{
 	{v1.AnnotationNodeTransitSwitchPortIfaddr, readTransit},
 	{v1.AnnotationEgressCordon, readCordon},
 	{v1.AnnotationRecordedAddresses, readRecord},
+	{v1.AnnotationSecondaryNetworks, readConfirmed},
 }
 
 func readCordon(n *world.Node, text string) error {
@@ -103,6 +104,13 @@ func readCordon(n *world.Node, text string) error {
 		n.CordonBoot = boot
 	}
 	return nil
+}
+
+func readConfirmed(n *world.Node, text string) error {
+	list, tooMany := atMost(strings.Split(text, ","), maxHostCIDRs)
+	var err error
+	n.Confirmed, err = prefixes(list)
+	return errors.Join(tooMany, err)
 }
 
 // readChassisID takes a node's own name only, which is what agents publish (package node): with another's a node would have that node's packets sent to

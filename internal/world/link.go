@@ -119,3 +119,8 @@ func (n *Node) Networks() []netip.Prefix {
 	}
 	return out
 }
+
+// Confirms says whether people confirm that a network is one of a node's.
+func (n *Node) Confirms(p netip.Prefix) bool {
+	return slices.ContainsFunc(n.Confirmed, func(c netip.Prefix) bool { return c.Masked() == p })
+}

@@ -23,6 +23,8 @@ type Node struct {
 	HostAddrs []netip.Addr
 	// CIDRs are the same, with the length of their subnets where egress IPs can be.
 	CIDRs []netip.Prefix
+	// Confirmed are networks that people say the node has (egret.k8s.ovn.org/secondary-networks).
+	Confirmed []netip.Prefix
 	// Gateways are the next hops of the host's default routes (k8s.ovn.org/l3-gateway-config).
 	Gateways []netip.Addr
 	// ChassisID is the OVN system-id (k8s.ovn.org/node-chassis-id); "" until the agent has published it.

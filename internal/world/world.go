@@ -137,8 +137,8 @@ func (n *Node) same(o *Node) bool {
 	return n.UID == o.UID && n.ID == o.ID && n.Ready == o.Ready && n.BootID == o.BootID && n.Deleting == o.Deleting && n.Cordoned == o.Cordoned &&
 		n.CordonBoot == o.CordonBoot && n.UplinkMAC == o.UplinkMAC && n.ChassisID == o.ChassisID &&
 		maps.Equal(n.Labels, o.Labels) && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Primary, o.Primary) && slices.Equal(n.InternalIPs, o.InternalIPs) &&
-		slices.Equal(n.HostAddrs, o.HostAddrs) && slices.Equal(n.CIDRs, o.CIDRs) && slices.Equal(n.Gateways, o.Gateways) && slices.Equal(n.Problems, o.Problems) &&
-		slices.Equal(n.Join, o.Join) && slices.Equal(n.Transit, o.Transit) && n.Record.Equal(o.Record)
+		slices.Equal(n.HostAddrs, o.HostAddrs) && slices.Equal(n.CIDRs, o.CIDRs) && slices.Equal(n.Confirmed, o.Confirmed) && slices.Equal(n.Gateways, o.Gateways) &&
+		slices.Equal(n.Problems, o.Problems) && slices.Equal(n.Join, o.Join) && slices.Equal(n.Transit, o.Transit) && n.Record.Equal(o.Record)
 }
 
 // Attachments lists the pods that have a port on this node, "namespace/name".

@@ -56,6 +56,7 @@ type assigner struct {
 	hosts   []host
 	nets    [2][]network       // of hosts, by family
 	subnets map[string]subnets // by node
+	named   named
 	longest longest
 	owner   map[netip.Addr]*world.EgressIP
 	refused map[netip.Addr]refusal // addresses that are somebody else's
@@ -102,7 +103,7 @@ type place struct {
 const nowhere = -1
 
 func newAssigner(w *world.World) *assigner {
-	a := &assigner{w: w, owner: map[netip.Addr]*world.EgressIP{}, refused: map[netip.Addr]refusal{}, doubted: map[netip.Addr]refusal{}, holders: map[claim][]string{}, subnets: map[string]subnets{}, names: w.Nodes(), late: map[string]bool{}, failed: w.TooLate()}
+	a := &assigner{w: w, owner: map[netip.Addr]*world.EgressIP{}, refused: map[netip.Addr]refusal{}, doubted: map[netip.Addr]refusal{}, holders: map[claim][]string{}, subnets: map[string]subnets{}, named: named{map[netip.Prefix]naming{}, map[netip.Prefix]naming{}}, names: w.Nodes(), late: map[string]bool{}, failed: w.TooLate()}
 	for _, nodes := range a.failed {
 		for node := range nodes {
 			a.late[node] = true
@@ -129,6 +130,7 @@ func newAssigner(w *world.World) *assigner {
 			a.hosts = append(a.hosts, host{node: n, away: true})
 		}
 	}
+	a.longest.primary, a.longest.secondary = a.named.settle()
 	return a
 }
 

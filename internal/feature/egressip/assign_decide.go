@@ -42,7 +42,9 @@ func (a *assigner) decide(o *object) Decision {
 	unsteered := a.unsteered(o.e, d.Items)
 	d.Awaited = unsteered.awaited
 	ready := a.ready(o.e, assigned, d.Items, unsteered)
-	for _, c := range []world.Condition{assigned, ready, forced(o.e, assigned, d, unsteered), lacks} {
+	noted := assigned
+	noted.Message += a.doubts(o)
+	for _, c := range []world.Condition{noted, ready, forced(o.e, assigned, d, unsteered), lacks} {
 		d.Conditions = append(d.Conditions, dated(o.e, c))
 	}
 	d.Events = slices.Concat(o.events(a, d.Items), a.problems(o.e, ready, d.Items), fallsBack(o.e, lacks))
@@ -51,6 +53,17 @@ func (a *assigner) decide(o *object) Decision {
 		d.Events = append(d.Events, conflictEvents(o.e, c)...)
 	}
 	return d
+}
+
+// doubts are those about the networks of its addresses, for condition Assigned.
+func (a *assigner) doubts(o *object) string {
+	var out strings.Builder
+	for _, p := range o.places {
+		if doubt := a.named.inDoubt(p.ip); doubt != "" {
+			out.WriteString("; " + doubt)
+		}
+	}
+	return out.String()
 }
 
 // inForce says whether selected pods send nothing with another source. It begins when a live node first holds an address that the decision names it for, and

@@ -1,6 +1,7 @@
 package egressip
 
 import (
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -15,8 +16,8 @@ type subnets struct {
 	faults  map[netip.Prefix]string // of links that can host nothing now, by the node's own words
 }
 
-// longest are the subnets of egress nodes, whether or not they can host now, on primary networks and on secondary links.
-type longest struct{ primary, secondary map[netip.Prefix]bool }
+// longest are the networks of egress nodes that decide: those that one of them does not name alone.
+type longest struct{ primary, secondary map[netip.Prefix]naming }
 
 // addSubnets notes a node's.
 func (a *assigner) addSubnets(n *world.Node) {
@@ -25,20 +26,26 @@ func (a *assigner) addSubnets(n *world.Node) {
 		s.primary = append(s.primary, p.Masked())
 	}
 	a.subnets[n.Name] = s
-	if _, labelled := n.Labels[AssignableLabel]; !labelled {
-		return
-	}
-	if a.longest.primary == nil {
-		a.longest = longest{map[netip.Prefix]bool{}, map[netip.Prefix]bool{}}
-	}
-	for _, p := range slices.Concat(s.all, slices.Collect(maps.Keys(s.faults))) {
-		if slices.Contains(s.primary, p) {
-			a.longest.primary[p] = true
-		} else {
-			a.longest.secondary[p] = true
+	a.named.add(n, s)
+}
+
+// each yields all, each once.
+func (s subnets) each() iter.Seq[netip.Prefix] {
+	return func(yield func(netip.Prefix) bool) {
+		for _, p := range s.all {
+			if !yield(p) {
+				return
+			}
+		}
+		for p := range s.faults {
+			if !slices.Contains(s.all, p) && !yield(p) {
+				return
+			}
 		}
 	}
 }
+
+func (s subnets) isPrimary(p netip.Prefix) bool { return slices.Contains(s.primary, p) }
 
 // of is the subnet of a node that an address belongs to there, the longest, and what keeps the node from hosting it; zero if there is none.
 func (s subnets) of(ip netip.Addr) (cidr netip.Prefix, fault string) {
@@ -71,12 +78,12 @@ func (a *assigner) faultFor(n *world.Node, ip netip.Addr) string {
 	return fault
 }
 
-// candidates yields the hosts that an address can go to: those with a link into its subnet. Where egress nodes have it in a secondary
-// network longer than in any primary one, it belongs to that network and to no other.
+// candidates yields the hosts that an address can go to: those with a link into its subnet. Where egress nodes agree that it is in a secondary
+// network, longer than any primary one that they agree on, nobody is one who has it in a shorter network. What one of them says alone takes it from nobody.
 func (a *assigner) candidates(ip netip.Addr, found func(host int)) {
 	secondary, primary := longestOf(maps.Keys(a.longest.secondary), ip), longestOf(maps.Keys(a.longest.primary), ip)
 	for _, net := range a.nets[world.FamilyOf(ip)] {
-		if !net.cidr.Contains(ip) || secondary.Bits() > primary.Bits() && net.cidr != secondary {
+		if !net.cidr.Contains(ip) || secondary.Bits() > primary.Bits() && net.cidr.Bits() < secondary.Bits() {
 			continue
 		}
 		for _, h := range net.hosts {

@@ -112,14 +112,21 @@ func (a *assigner) frontAddresses(found found) {
 // of IPv4 the broadcast address. Networks of one or two addresses have none (RFC 3021, RFC 6164).
 func (a *assigner) endsOf(end func(netip.Prefix) netip.Addr) func(found) {
 	return func(found found) {
-		for _, cidrs := range []map[netip.Prefix]bool{a.longest.primary, a.longest.secondary} {
-			for p := range cidrs {
-				if ip := end(p); p.Bits() < p.Addr().BitLen()-1 && ip.IsValid() {
+		for _, cidrs := range []map[netip.Prefix]naming{a.named.primary, a.named.secondary} {
+			for p, by := range cidrs {
+				ip := end(p)
+				_, asked := a.owner[ip]
+				if asked && p.Bits() < p.Addr().BitLen()-1 && a.isEnd(ip, by) {
 					found(ip, p.String)
 				}
 			}
 		}
 	}
+}
+
+// isEnd says whether an address at an end of a subnet is no host's: not by the word of one node, where another egress node has it in the midst of another.
+func (a *assigner) isEnd(ip netip.Addr, by naming) bool {
+	return by.agreed() || by.lone() && !a.named.othersHave(ip, by.name).IsValid()
 }
 
 func networkAddress(p netip.Prefix) netip.Addr { return p.Masked().Addr() }
