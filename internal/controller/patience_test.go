@@ -163,6 +163,7 @@ func TestLateWatchStillEndsLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, _, _ := oneAssigned(t, time.Millisecond, "n1", "n2")
 		a.hold("n1", map[string][]string{"e": {"172.18.0.33"}})
+		a.hold("n2", map[string][]string{"e": {"172.18.0.33"}}) // the successor's report comes first
 		time.Sleep(time.Second)
 		n := aNode("n1", 2)
 		n.Labels = nil
