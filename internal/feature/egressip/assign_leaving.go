@@ -19,18 +19,19 @@ const (
 )
 
 // leaving are the former holders of an object's addresses that are to go on translating: until the successor holds the address and no node steers to the
-// former one. None is taken off, whatever time has passed, before the API has shown that it leaves: its successor could not know before. An address that the spec no longer names, or that is somebody else's, is let go of at once, and so is all of a family without any node.
+// former one. None is taken off, whatever time has passed, before the API has shown that it leaves: its successor could not know before. An address that
+// the spec no longer names, or that is somebody else's, is let go of at once, and so is all of a family without any node.
 func (a *assigner) leaving(o *object, items []world.Assignment) (out []world.Leaving, again time.Time) {
 	for _, l := range a.formerHolders(o.e, items) {
 		until := l.Since.Add(leavingFor)
 		if !assigned(items, l.IP) {
 			until = l.Since.Add(abandonedFor)
 		}
-		over := !a.now.Before(until)
+		over := !a.now.Before(until) && !a.cannotLetGo(o.e, items, l)
 		if !a.mayLeave(o.e, items, l) || a.written(o.e.Name).Leaves(l.Node, l.IP) && (over || a.done(o.e, items, l)) {
 			continue
 		}
-		if out = append(out, l); !over {
+		if out = append(out, l); a.now.Before(until) {
 			again = earlier(again, a.nextLook(l, until))
 		}
 	}
@@ -70,6 +71,12 @@ func (a *assigner) mayLeave(e *world.EgressIP, items []world.Assignment, l world
 	}
 	instead := func(i world.Assignment) bool { return i.Node == l.Node && world.FamilyOf(i.IP) == f }
 	return hasFamily(items, f) && !slices.ContainsFunc(items, instead)
+}
+
+// cannotLetGo says whether a former holder translates on, whatever the status says, for its agent is away: OVN there steers the node's own pods by
+// what stands, and the successor passes the answers on only to one that leaves.
+func (a *assigner) cannotLetGo(e *world.EgressIP, items []world.Assignment, l world.Leaving) bool {
+	return assigned(items, l.IP) && a.w.Unreachable(l.Node) == world.AgentAway && slices.Contains(a.holders[claim{e.Name, l.IP}], l.Node)
 }
 
 // done says whether nobody needs a former holder any more.

@@ -50,6 +50,10 @@ func TestFormerHolderLeaves(t *testing.T) {
 		{name: "almost", holder: "n2", steers: []world.Assignment{old}, after: 30*time.Second - 1, want: "n1=" + ip},
 		{name: "the pod's node is dead", holder: "n2", steers: []world.Assignment{old}, after: time.Second,
 			change: func(w *world.World) { w.SetUnreachable("n3", world.NodeUnreachable) }},
+		{name: "the time is over, but its agent is away", holder: "n2", steers: []world.Assignment{old}, after: time.Hour, want: "n1=" + ip,
+			change: func(w *world.World) { w.SetUnreachable("n1", world.AgentAway) }},
+		{name: "the same, and it holds nothing", holder: "n2", steers: []world.Assignment{old}, after: time.Hour,
+			change: func(w *world.World) { w.SetUnreachable("n1", world.AgentAway); report(w, "n1", "") }},
 		{name: "the former holder is dead", after: time.Second, change: func(w *world.World) { w.SetUnreachable("n1", world.NodeUnreachable) }},
 		{name: "the former holder is gone", after: time.Second, change: func(w *world.World) { w.DelNode("n1") }},
 		{name: "the spec names it no longer", after: time.Second, change: func(w *world.World) {
