@@ -23,6 +23,7 @@ type egressIPs struct {
 	overlaps *egressip.Overlaps
 	served   *egressip.Served
 	patience *egressip.Patience
+	freed    bool // the API has shown that an address was given up, for which another object may wait
 }
 
 func newEgressIPs() *egressIPs {
@@ -54,6 +55,7 @@ func (s *egressIPs) seeOne(w *world.World, name string) bool {
 		s.forget(name)
 		should = nil
 	}
+	s.freed = s.freed || givesUp(s.says[name], e)
 	s.says[name] = e
 	if should != nil {
 		d := decisionOf(should)
@@ -63,6 +65,13 @@ func (s *egressIPs) seeOne(w *world.World, name string) bool {
 	return true
 }
 
+// givesUp says whether an object has an address less on any node than it had; nil is none.
+func givesUp(old, now *world.EgressIP) bool {
+	return old != nil && slices.ContainsFunc(old.Items, func(i world.Assignment) bool {
+		return !slices.ContainsFunc(now.Items, func(j world.Assignment) bool { return i.IP == j.IP })
+	})
+}
+
 // written is an object as the API last showed it.
 func (s *egressIPs) written(name string) *world.EgressIP { return s.says[name] }
 
@@ -70,6 +79,10 @@ func (s *egressIPs) written(name string) *world.EgressIP { return s.says[name] }
 func (s *egressIPs) seen(w *world.World, name string, now time.Time) time.Time {
 	says := s.says[name]
 	again := s.patience.Seen(w, says, now)
+	if s.freed {
+		s.freed = false
+		return now
+	}
 	if len(says.Leaving) > 0 { // no decision has counted the time of what was not written
 		return now.Add(lazily)
 	}

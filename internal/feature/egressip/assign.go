@@ -34,6 +34,7 @@ func Assign(w *world.World, served *Served, written Written, now time.Time) map[
 	a := newAssigner(w)
 	a.served, a.written, a.now = served, written, now
 	a.forbid()
+	a.giveUp()
 	for _, o := range a.objects {
 		a.keep(o)
 	}
@@ -59,6 +60,7 @@ type assigner struct {
 	named   named
 	longest longest
 	owner   map[netip.Addr]*world.EgressIP
+	givenUp map[netip.Addr]givenUp // addresses that the API shows with a node of another object than their owner, which has to be written first
 	refused map[netip.Addr]refusal // addresses that are somebody else's
 	doubted map[netip.Addr]refusal // addresses that somebody else says are theirs, refused where no node has them
 	holders map[claim][]string
@@ -85,6 +87,22 @@ type network struct {
 type claim struct {
 	egressIP string
 	ip       netip.Addr
+}
+
+// givenUp is whose status still gives an address to which node.
+type givenUp struct{ egressIP, node string }
+
+// giveUp finds the addresses that statuses which are still to be written give to nodes: their next owner has to wait, or two nodes would be named for one
+// address, and neither would give way.
+func (a *assigner) giveUp() {
+	a.givenUp = map[netip.Addr]givenUp{}
+	for _, o := range a.objects {
+		for _, i := range a.written(o.e.Name).Items {
+			if owner := a.owner[i.IP]; owner != nil && owner != o.e && a.w.Node(i.Node) != nil {
+				a.givenUp[i.IP] = givenUp{o.e.Name, i.Node}
+			}
+		}
+	}
 }
 
 // object is one EgressIP on its way to a decision, with a place for each address of its spec.
@@ -270,6 +288,10 @@ func (a *assigner) complete(o *object) {
 		}
 		if h == nowhere {
 			p.why = a.nowhere(p.ip)
+			continue
+		}
+		if by, is := a.givenUp[p.ip]; is {
+			p.why = stillGivenBy(p.ip, by)
 			continue
 		}
 		a.put(p, h)

@@ -59,6 +59,11 @@ func claimedBy(ip netip.Addr, e *world.EgressIP) refusal {
 	return refusal{EventUnsupported, ReasonConflict, ip.String() + " belongs to the older EgressIP ", e.Name + ": use another address, or remove it there"}
 }
 
+func stillGivenBy(ip netip.Addr, by givenUp) refusal {
+	return refusal{EventUnassigned, ReasonWaitingForNode, ip.String() + " is still on node ", by.node + " by the status of EgressIP " + by.egressIP +
+		", which does not name it any more: if that lasts, see the log of egret-controller for why the status cannot be written"}
+}
+
 // forbid finds the requested addresses that are somebody else's; who is named last here, is named.
 func (a *assigner) forbid() {
 	for ip := range a.owner {
