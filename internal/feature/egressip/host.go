@@ -66,8 +66,8 @@ const natPriority = 10
 // natRow is the start of the ids of the rows that translate to an address.
 func natRow(egressIP string, ip netip.Addr) string { return "egressip/" + egressIP + "/" + ip.String() }
 
-// muted says whether this node translates to an address without answering for it: it has given way, or it is leaving it and the successor holds it, or nobody
-// is to have it.
+// muted says whether this node translates to an address without answering for it: it has given way, or it is leaving it and the successor holds it, or
+// another one left it later, or nobody is to have it.
 func muted(w *world.World, e *world.EgressIP, ip netip.Addr) bool {
 	if _, yielded := w.Yielded(e.Name, ip); yielded {
 		return true
@@ -78,7 +78,8 @@ func muted(w *world.World, e *world.EgressIP, ip netip.Addr) bool {
 	case "":
 		return true
 	default:
-		return w.Holds(successor, e.Name, ip) && w.Alive(successor)
+		last := standIn(w, w.EgressIP(e.Name), ip)
+		return w.Holds(successor, e.Name, ip) && w.Alive(successor) || last != "" && last != w.Self
 	}
 }
 
@@ -130,11 +131,15 @@ func PassedOn(s *plan.State) map[netip.Addr]bool {
 	return out
 }
 
-// otherHolder is the other node that says it holds an address, or nil: of several the one that status names, else one that is heard.
+// otherHolder is the other node that says it holds an address, or nil: of several the one that status names, else the one that left it last, else one that
+// is heard.
 func otherHolder(w *world.World, e *world.EgressIP, ip netip.Addr) *world.Node {
+	last := standIn(w, w.EgressIP(e.Name), ip)
 	rank := func(name string) int {
 		switch {
 		case w.EgressIP(e.Name).Assignee(ip) == name:
+			return 3
+		case last == name:
 			return 2
 		case w.Alive(name):
 			return 1

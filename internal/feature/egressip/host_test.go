@@ -94,6 +94,20 @@ func (h handover) is(want string) {
 	}
 }
 
+// TestTwoFormerHolders: of two that leave an address the one that left last answers until the successor is ready; the other one stays silent.
+func TestTwoFormerHolders(t *testing.T) {
+	for self, want := range map[string][2]string{
+		"n1": {"muted, passes on to n2, reroute[100.88.0.3], translates", "muted, passes on to n3, reroute[100.88.0.4], translates"},
+		"n2": {"announces, passes on to n1, translates", "muted, passes on to n3, translates"},
+	} {
+		h := newHandover(t, self, "n2", "n1", "n2")
+		h.assigns("n3", "n1", "n2")
+		h.is(want[0])
+		h.reports("n3", true)
+		h.is(want[1])
+	}
+}
+
 const toSelf, toN2 = "reroute[100.64.0.2]", "reroute[100.88.0.3]"
 
 // TestFormerHolder: it answers until the successor is ready; then it translates in silence, and ends. If it is needed again meanwhile, it answers.

@@ -73,11 +73,8 @@ func lastResort(w *world.World, e *world.EgressIP, ip netip.Addr, f world.Family
 }
 
 func leavingHolder(w *world.World, e *world.EgressIP, ip netip.Addr) string {
-	for _, l := range e.Leaving {
-		to := instead(w, e, l.Node, ip)
-		if l.IP == ip && w.Holds(l.Node, e.Name, ip) && w.Alive(l.Node) && numbered(w, to) {
-			return to
-		}
+	if to := instead(w, e, standIn(w, e, ip), ip); numbered(w, to) {
+		return to
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package egressip
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/egret-net/egret/internal/world"
 )
@@ -47,12 +48,23 @@ func leavingHolders(w *world.World, e *world.EgressIP, f world.Family) []world.A
 		return nil
 	}
 	var out []world.Assignment
-	for _, l := range e.Leaving {
-		if world.FamilyOf(l.IP) == f && w.Holds(l.Node, e.Name, l.IP) && w.Alive(l.Node) {
-			out = appendHolder(out, w, e, world.Assignment{Node: l.Node, IP: l.IP})
+	for _, ip := range f.OfAddrs(e.IPs) {
+		if node := standIn(w, e, ip); node != "" {
+			out = appendHolder(out, w, e, world.Assignment{Node: node, IP: ip})
 		}
 	}
 	return out
+}
+
+// standIn is the node that answers for an address while nobody holds it who is assigned it: of the live ones that are leaving it the one that left last, for
+// those before it have given way to it already. "" is none.
+func standIn(w *world.World, e *world.EgressIP, ip netip.Addr) string {
+	for _, l := range slices.Backward(e.Leaving) {
+		if l.IP == ip && w.Holds(l.Node, e.Name, ip) && w.Alive(l.Node) {
+			return l.Node
+		}
+	}
+	return ""
 }
 
 // instead is a holder, or the node that this one has given way to; "" if that is no node of the cluster.
