@@ -151,7 +151,7 @@ func (w *World) SetOwn(h *Holding) []Touch {
 		old = w.holdings[w.Self]
 	}
 	w.own = h
-	return holdersTouched(old, h)
+	return w.holdersTouched(w.Self, old, h)
 }
 
 // Own is what was last set; nil before. It does not record.
@@ -161,14 +161,14 @@ func (w *World) Own() *Holding { return w.own }
 func (w *World) SetHolding(h *Holding) []Touch {
 	old := w.holdings[h.Node]
 	w.holdings[h.Node] = h
-	return slices.Concat(holdersTouched(old, h), steeringTouched(old, h), w.hostsTouched(h.Node, old, h), faultsTouched(h.Node, old, h))
+	return w.reportTouched(h.Node, old, h)
 }
 
 // DelHolding removes what a node said.
 func (w *World) DelHolding(node string) []Touch {
 	old := w.holdings[node]
 	delete(w.holdings, node)
-	return slices.Concat(holdersTouched(old, nil), steeringTouched(old, nil), w.hostsTouched(node, old, nil), faultsTouched(node, old, nil))
+	return w.reportTouched(node, old, nil)
 }
 
 // Holding is what a node says it holds, or nil. It does not record.
@@ -176,7 +176,8 @@ func (w *World) Holding(node string) *Holding { return w.holdings[node] }
 
 // Problem is what keeps a node from holding addresses of an EgressIP, in its own words since its last boot; "" if nothing does.
 func (w *World) Problem(node, egressIP string) string {
-	w.saw(KindHolders, egressIP)
+	w.saw(KindProblems, egressIP)
+	w.saw(KindProblems, "")
 	h, n := w.holdings[node], w.nodes[node]
 	if h == nil || n == nil || h.BootID != n.BootID {
 		return ""
@@ -202,7 +203,7 @@ func (h *Holding) faults() map[netip.Prefix]string {
 
 // Conflicts are the addresses of an EgressIP that a node holds and another machine says it has, by that node's word.
 func (w *World) Conflicts(node, egressIP string) []Conflict {
-	w.saw(KindHolders, egressIP)
+	w.saw(KindProblems, egressIP)
 	h, n := w.holdings[node], w.nodes[node]
 	if h == nil || n == nil || h.BootID != n.BootID {
 		return nil
@@ -210,20 +211,27 @@ func (w *World) Conflicts(node, egressIP string) []Conflict {
 	return h.Conflicts[egressIP]
 }
 
-// touchHolder touches every EgressIP that a node says it holds: whether that counts depends on the node.
+// touchHolder touches every EgressIP of which a node says anything: whether that counts depends on the node.
 func (w *World) touchHolder(node string) []Touch {
-	t := holdersTouched(w.holdings[node], nil)
+	h := w.holdings[node]
+	t := slices.Concat(w.holdersTouched(node, h, nil), problemsTouched(h, nil), steeringTouched(h, nil))
 	if node == w.Self {
-		t = append(t, holdersTouched(w.own, nil)...)
+		t = append(t, w.holdersTouched(node, w.own, nil)...)
 	}
 	return t
+}
+
+// reportTouched follows a change of all that a node says.
+func (w *World) reportTouched(node string, old, new *Holding) []Touch {
+	return slices.Concat(w.holdersTouched(node, old, new), problemsTouched(old, new), steeringTouched(old, new),
+		w.hostsTouched(node, old, new), faultsTouched(node, old, new))
 }
 
 // steeringTouched are the EgressIPs whose pods a node leads elsewhere than before. Agents do not read it: it must not cost them anything.
 func steeringTouched(old, new *Holding) []Touch {
 	var t []Touch
 	for name := range union(old.steers(), new.steers()) {
-		if !slices.Equal(old.steers()[name], new.steers()[name]) {
+		if old.boot() != new.boot() || !slices.Equal(old.steers()[name], new.steers()[name]) {
 			t = append(t, Touch{KindSteering, name})
 		}
 	}
@@ -248,35 +256,62 @@ func union[V any](a, b map[string]V) map[string]struct{} {
 	return all
 }
 
-// holdersTouched are the EgressIPs about which a node says something else than before; with nil for either, all that it speaks of.
-func holdersTouched(old, new *Holding) []Touch {
-	names := map[string]bool{}
-	for _, h := range []*Holding{old, new} {
-		if h == nil {
+// holdersTouched are the EgressIPs of which a node holds something else than before, by its word, as far as status
+// names it for that. The rest costs nobody anything: when status comes to name it, the EgressIP itself is touched,
+// which Holds reads too.
+func (w *World) holdersTouched(node string, old, new *Holding) []Touch {
+	var t []Touch
+	for name := range union(old.holds(), new.holds()) {
+		e := w.egressIPs[name]
+		if e == nil {
 			continue
 		}
-		for name := range h.Holds {
-			names[name] = true
-		}
-		for name := range h.Problems {
-			names[name] = true
-		}
-		for name := range h.Conflicts {
-			names[name] = true
-		}
-	}
-	var t []Touch
-	for name := range names {
-		if old == nil || new == nil || !old.saysAlike(new, name) {
+		before, now := e.naming(node, old.holds()[name]), e.naming(node, new.holds()[name])
+		if !slices.Equal(before, now) || len(now) > 0 && old.boot() != new.boot() {
 			t = append(t, Touch{KindHolders, name})
 		}
 	}
 	return t
 }
 
-func (h *Holding) saysAlike(o *Holding, egressIP string) bool {
-	return h.BootID == o.BootID && slices.Equal(h.Holds[egressIP], o.Holds[egressIP]) && h.Problems[egressIP] == o.Problems[egressIP] &&
-		slices.Equal(h.Conflicts[egressIP], o.Conflicts[egressIP])
+// naming are those addresses for which the status names a node.
+func (e *EgressIP) naming(node string, ips []netip.Addr) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(ips), func(ip netip.Addr) bool { return !e.Names(node, ip) })
+}
+
+func (h *Holding) holds() map[string][]netip.Addr {
+	if h == nil {
+		return nil
+	}
+	return h.Holds
+}
+
+func (h *Holding) boot() string {
+	if h == nil {
+		return ""
+	}
+	return h.BootID
+}
+
+// problemsTouched are the EgressIPs of which a node reports another problem or conflict than before, "" for all. Agents
+// do not read it: it must not cost them anything.
+func problemsTouched(old, new *Holding) []Touch {
+	var o, n Holding
+	if old != nil {
+		o = *old
+	}
+	if new != nil {
+		n = *new
+	}
+	all := union(o.Problems, n.Problems)
+	maps.Copy(all, union(o.Conflicts, n.Conflicts))
+	var t []Touch
+	for name := range all {
+		if o.BootID != n.BootID || o.Problems[name] != n.Problems[name] || !slices.Equal(o.Conflicts[name], n.Conflicts[name]) {
+			t = append(t, Touch{KindProblems, name})
+		}
+	}
+	return t
 }
 
 // faultsTouched follows a change of what a node says of its networks. Its annotation may say the same earlier, or later.

@@ -28,7 +28,8 @@ func TestRebootedNodeHoldsNothing(t *testing.T) {
 		t.Errorf("touched %v and holds %v after a reboot", got, w.Holds("n2", "prod", ip))
 	}
 	failing := &world.Holding{Node: "n2", BootID: "two", Problems: map[string]string{"prod": "nb refused it"}}
-	if got := w.SetHolding(failing); !slices.Equal(got, touched) || w.Problem("n2", "prod") != "nb refused it" {
+	want := []world.Touch{{Kind: world.KindHolders, Key: "prod"}, {Kind: world.KindProblems, Key: "prod"}}
+	if got := w.SetHolding(failing); !slices.Equal(got, want) || w.Problem("n2", "prod") != "nb refused it" {
 		t.Errorf("touched %v, problem %q", got, w.Problem("n2", "prod"))
 	}
 	if w.SetNode(&world.Node{Name: "n2", BootID: "three"}); w.Problem("n2", "prod") != "" {

@@ -29,6 +29,7 @@ const (
 	KindEgressIPsIn // the EgressIPs that select one namespace, in order of precedence
 	KindSteering    // the nodes that lead their pods to holders of one EgressIP
 	KindHolders     // the nodes that hold addresses of one EgressIP
+	KindProblems    // what nodes say keeps them from holding addresses of one EgressIP, and who else has these; "": of all
 	KindYielded     // what this node has given way for
 	KindHosts       // whether one node hosts egress IPs
 	KindFaults      // what one node says of its networks that can host nothing

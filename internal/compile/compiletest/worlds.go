@@ -192,6 +192,9 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	case 10:
 		return func(w *world.World) []world.Touch { return w.DelEgressIP(fmt.Sprint("e", i%4)) }
 	case 11:
+		if rapid.IntRange(0, 4).Draw(t, "report deleted") == 0 {
+			return func(w *world.World) []world.Touch { return w.DelHolding(node) }
+		}
 		h := randomHolding(t, node)
 		if node == w.Self && rapid.Bool().Draw(t, "by itself") {
 			return func(w *world.World) []world.Touch { return w.SetOwn(h) }
@@ -262,6 +265,8 @@ func claiming(t *rapid.T, n *world.Node) *world.Node {
 		n.HostAddrs = append(n.HostAddrs, egressAddrs(0)...)
 	case 4:
 		n.Subnets = nil
+	case 5:
+		n.BootID = "before"
 	}
 	return n
 }
@@ -271,6 +276,11 @@ func randomEgressIP(t *rapid.T, i int) *world.EgressIP {
 	for _, ip := range e.IPs {
 		if n := rapid.IntRange(0, 3).Draw(t, "assigned to"); n > 0 {
 			e.Items = append(e.Items, world.Assignment{Node: fmt.Sprint("n", n), IP: ip})
+		}
+	}
+	for _, ip := range e.IPs {
+		if n := rapid.IntRange(0, 6).Draw(t, "leaving"); n > 0 && n <= 3 && !e.Names(fmt.Sprint("n", n), ip) {
+			e.Leaving = append(e.Leaving, world.Leaving{Node: fmt.Sprint("n", n), IP: ip})
 		}
 	}
 	e.InForce = [2]bool{rapid.Bool().Draw(t, "v4 in force"), rapid.Bool().Draw(t, "v6 in force")}
@@ -288,7 +298,10 @@ func randomYield(t *rapid.T, c world.Claim) func(*world.World) []world.Touch {
 }
 
 func randomHolding(t *rapid.T, node string) *world.Holding {
-	h := &world.Holding{Node: node, BootID: "boot-" + node, Holds: map[string][]netip.Addr{}}
+	h := &world.Holding{
+		Node: node, BootID: "boot-" + node, Holds: map[string][]netip.Addr{}, Steers: map[string][]world.Assignment{},
+		Problems: map[string]string{}, Conflicts: map[string][]world.Conflict{},
+	}
 	if rapid.IntRange(0, 4).Draw(t, "rebooted") == 0 {
 		h.BootID = "before"
 	}
@@ -298,6 +311,15 @@ func randomHolding(t *rapid.T, node string) *world.Holding {
 				h.Holds[fmt.Sprint("e", i)] = append(h.Holds[fmt.Sprint("e", i)], ip)
 			}
 		}
+	}
+	about := rapid.SampledFrom([]string{"", "e0", "e1", "e2", "e3"}).Draw(t, "says more about")
+	switch ip := EgressAddr(0)[0]; rapid.IntRange(0, 3).Draw(t, "what") {
+	case 0:
+		h.Problems[about] = "nb refused it"
+	case 1:
+		h.Conflicts[about] = []world.Conflict{{IP: ip, MAC: Node(3).UplinkMAC}}
+	case 2:
+		h.Steers[about] = []world.Assignment{{Node: node, IP: ip}}
 	}
 	return h
 }
