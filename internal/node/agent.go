@@ -52,6 +52,7 @@ type Agent struct {
 	ours        []string               // what was last seen of ours on this host
 
 	stranded stranded // of the loop alone
+	tidying  *tidying
 
 	// guard keeps what this node holds to one holder; ear tells it of others.
 	guard *guard
@@ -180,22 +181,22 @@ func (a *Agent) tidy(ctx context.Context, w *world.World) {
 			heldBack++
 		}
 		if at.HeldBack && egressip.Waiting(w, key) == "" {
-			go a.letGo(ctx, at)
+			a.tidying.begin(chore{at, letGo}, func() error { return a.letGo(ctx, at) })
 		}
 		if p != nil && p.Completed && p.UID == at.UID {
-			go a.release(ctx, at)
+			a.tidying.begin(chore{at, release}, func() error { return a.release(ctx, at) })
 		}
 	}
 }
 
-func (a *Agent) letGo(ctx context.Context, at *world.Attachment) {
+func (a *Agent) letGo(ctx context.Context, at *world.Attachment) error {
 	if err := a.ovs.SetHeld(ctx, at.HostIface, false); err != nil {
 		a.log.Warn("could not forget that a pod was held back", "pod", at.Key(), "error", err)
-		return
+		return err
 	}
 	free := *at
 	free.HeldBack = false
-	_ = a.loop.Offer(ctx, func(w *world.World) []world.Touch { // its only error is that the agent ends
+	return a.loop.Offer(ctx, func(w *world.World) []world.Touch {
 		if w.Attachment(at.Key()) != at {
 			return nil
 		}
@@ -203,10 +204,12 @@ func (a *Agent) letGo(ctx context.Context, at *world.Attachment) {
 	})
 }
 
-func (a *Agent) release(ctx context.Context, at *world.Attachment) {
-	if err := a.cni.ReleaseCompleted(ctx, at.Namespace, at.Name, at.UID); err != nil {
+func (a *Agent) release(ctx context.Context, at *world.Attachment) error {
+	err := a.cni.ReleaseCompleted(ctx, at.Namespace, at.Name, at.UID)
+	if err != nil {
 		a.log.Warn("could not release the addresses of a completed pod", "pod", at.Key(), "error", err)
 	}
+	return err
 }
 
 // event tells people of a pod.
@@ -241,7 +244,7 @@ func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
 	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics(), stranded: stranded{log: log}}
 	a.subnets.Store(&[]netip.Prefix{})
 	a.loop = NewLoop(world.New(self, c), all.Features(), log)
-	a.guard = newGuard(self, a.loop.Do, log)
+	a.guard, a.tidying = newGuard(self, a.loop.Do, log), newTidying(a.loop.Again)
 	a.loop.Settle, a.loop.Grown, a.loop.After, a.loop.Ran = a.settle, a.grown, a.after, a.metrics.ran
 	return a
 }
