@@ -86,8 +86,10 @@ func TestPodThatWaitsIsToldForWhom(t *testing.T) {
 	g := &gate{Fake: target}
 	g.closed.Store(true)
 	stopped := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-	a.pulses = []*pulse.Pulse{pulse.Start(t.Context(), "ovn-northd", stopped)}
-	a.loop.Do(func(*world.World) []world.Touch { a.loop.Planes = []plane.Plane{g}; return nil })
+	northd := pulse.Start(t.Context(), "ovn-northd", stopped)
+	if err := a.loop.Ask(t.Context(), func(*world.World) { a.loop.Planes, a.pulses = []plane.Plane{g}, []*pulse.Pulse{northd} }); err != nil {
+		t.Fatal(err)
+	}
 	short, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
 	err := a.Attached(short, ofShop)
