@@ -55,6 +55,26 @@ func TestNothingLingersWithoutYielding(t *testing.T) {
 	}
 }
 
+// TestNothingLingersAfterLeaving: a former holder that has heard its successor announce the address has given way for it, too. It lets go all the same when the
+// status no longer lists it.
+func TestNothingLingersAfterLeaving(t *testing.T) {
+	ip, w := compiletest.EgressAddr(0)[0], holding("n1", "n1")
+	a := newAgent("n1", w.Config, slog.New(slog.DiscardHandler))
+	full := func() *plan.State { return compile.Full(w, all.Features()) }
+	a.settle(w, full())
+	leaving := e0("n2")
+	leaving.Leaving = []world.Leaving{{Node: "n1", IP: ip}}
+	w.SetEgressIP(leaving)
+	w.SetYielded(world.Claim{EgressIP: "e0", IP: ip}, "n2")
+	if touched := a.settle(w, full()); len(touched) != 0 || len(translates(full())) != 1 {
+		t.Fatalf("leaving: touched %v, translates to %v", touched, translates(full()))
+	}
+	w.SetEgressIP(e0("n2"))
+	if touched := a.settle(w, full()); len(touched) != 0 || len(translates(full())) != 0 {
+		t.Errorf("not leaving any more: touched %v, translates to %v", touched, translates(full()))
+	}
+}
+
 // holding is the world of a node in which EgressIP e0 is assigned to n1 and held by others.
 func holding(self string, by ...string) *world.World {
 	w := compiletest.Small(self, world.SharedGateway)

@@ -1,6 +1,7 @@
 package egressip
 
 import (
+	"net/netip"
 	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -8,7 +9,7 @@ import (
 )
 
 // Linger compares what the former plan translated to, of what did not linger, with a new plan. It returns the same of the new plan, and the addresses
-// that begin to linger: those that this node translated to until it gave way for them. There is no API server then whose word status.leaving would be.
+// that begin to linger: those that this node translated to until it gave way for them, though the status names it.
 func Linger(w *world.World, before []Translation, s *plan.State) (now, begin []Translation) {
 	for t := range Translations(s) {
 		if !w.Lingers(t.EgressIP, t.IP) {
@@ -16,9 +17,17 @@ func Linger(w *world.World, before []Translation, s *plan.State) (now, begin []T
 		}
 	}
 	for _, t := range before {
-		if _, yielded := w.Yielded(t.EgressIP, t.IP); yielded && !slices.Contains(now, t) && !w.Lingers(t.EgressIP, t.IP) {
+		_, yielded := w.Yielded(t.EgressIP, t.IP)
+		if yielded && mayLinger(w, t.EgressIP, t.IP) && !slices.Contains(now, t) && !w.Lingers(t.EgressIP, t.IP) {
 			begin = append(begin, t)
 		}
 	}
 	return now, begin
+}
+
+// mayLinger says whether this node has given way without the API server's word, which the status would be: once it names another node, status.leaving
+// says how long this one is needed.
+func mayLinger(w *world.World, egressIP string, ip netip.Addr) bool {
+	e := w.EgressIP(egressIP)
+	return e != nil && e.Assignee(ip) == w.Self
 }

@@ -136,6 +136,10 @@ func hosted(w *world.World, e *world.EgressIP, f world.Family) []netip.Addr {
 			return []netip.Addr{l.IP}
 		}
 	}
-	lingering := f.OfAddrs(w.Lingering(e.Name))
-	return lingering[:min(1, len(lingering))]
+	for _, ip := range f.OfAddrs(w.Lingering(e.Name)) {
+		if mayLinger(w, e.Name, ip) {
+			return []netip.Addr{ip}
+		}
+	}
+	return nil
 }
