@@ -43,8 +43,13 @@ func TestSilentNode(t *testing.T) {
 		if after := e.ready(); !maps.Equal(moved, after) {
 			t.Errorf("moved from %v to %v when %s came back", moved, after, hosting)
 		}
-		for _, p := range pods { // one on that node starts again after the node is Ready
-			within(t, podsTimeout, func() error { return n.answers(p) })
+		for _, p := range pods { // one on that node starts again after the node is Ready, with other addresses
+			within(t, podsTimeout, func() error {
+				if err := n.learn(p.name); err != nil {
+					return err
+				}
+				return n.answers(p)
+			})
 		}
 	}
 }
