@@ -75,10 +75,15 @@ func newHostile(t *testing.T, c *cluster) *hostile {
 	others := c.egressIP(t, "hostile-others", h.others, h.n.itself(), selects(map[string]string{"app": "others"}))
 	others.readyOn(c.nodes[1])
 	c.labelEgress(t, h.node)
-	own := c.egressIP(t, "hostile-own", h.own, h.n.itself(), selects(map[string]string{"app": "own"}))
-	if where := own.ready(); !slices.Contains(slices.Collect(maps.Values(where)), h.node.Name) {
-		t.Fatalf("%s hosts none of %v", h.node.Name, where)
-	}
+	var own egressIP
+	within(t, soon, func() error { // the controller may hear of the EgressIP before it hears of the label
+		own = c.egressIP(t, "hostile-own", h.own, h.n.itself(), selects(map[string]string{"app": "own"}))
+		if where := own.ready(); !slices.Contains(slices.Collect(maps.Values(where)), h.node.Name) {
+			own.delete()
+			return fmt.Errorf("%s hosts none of %v", h.node.Name, where)
+		}
+		return nil
+	})
 	h.seen = c.capture(t)
 	h.n.runs(pod{name: "a", node: c.nodes[0], labels: map[string]string{"app": "own"}, sends: true},
 		pod{name: "b", node: c.nodes[1], labels: map[string]string{"app": "others"}, sends: true})
