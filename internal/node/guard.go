@@ -57,17 +57,17 @@ type guard struct {
 	waiting   []listen.Claim           // for the answer
 	asked     map[netip.Addr]time.Time // when the API server last said that an address is this node's
 	contested map[claimant]*contest
-	defended  map[netip.Addr]time.Time // last, of those that were contested
-	yielded   map[world.Claim]bool     // for lack of the API server
-	next      netip.Addr               // the first to be probed
-	cutOff    bool                     // no other node is heard
-	rejoined  time.Time                // when one was heard again; zero if that never was
+	defended  map[netip.Addr]time.Time     // last, of those that were contested
+	yielded   map[world.EgressAddress]bool // for lack of the API server
+	next      netip.Addr                   // the first to be probed
+	cutOff    bool                         // no other node is heard
+	rejoined  time.Time                    // when one was heard again; zero if that never was
 }
 
 func newGuard(self string, do func(Change), log *slog.Logger) *guard {
 	return &guard{
 		self: self, do: do, log: log, held: map[netip.Addr]string{}, how: map[netip.Addr]plan.Announcement{}, contested: map[claimant]*contest{}, defended: map[netip.Addr]time.Time{},
-		yielded: map[world.Claim]bool{}, asked: map[netip.Addr]time.Time{},
+		yielded: map[world.EgressAddress]bool{}, asked: map[netip.Addr]time.Time{},
 	}
 }
 
@@ -251,7 +251,7 @@ func (g *guard) look(ctx context.Context, w *world.World) []world.Touch {
 	}
 	if len(g.yielded) > 0 && !g.asking {
 		g.asking = true
-		go g.takeBack(ctx, slices.SortedFunc(maps.Keys(g.yielded), world.Claim.Compare))
+		go g.takeBack(ctx, slices.SortedFunc(maps.Keys(g.yielded), world.EgressAddress.Compare))
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 // yield gives way. Where Kubernetes names another node that is only until the successor's report can be here: if none comes, the address is
 // answered for again. Where Kubernetes is out of reach it is until it says again whose the address is.
 func (g *guard) yield(w *world.World, c listen.Claim) []world.Touch {
-	claim := world.Claim{EgressIP: g.held[c.IP], IP: c.IP}
+	claim := world.EgressAddress{EgressIP: g.held[c.IP], IP: c.IP}
 	if _, already := w.Yielded(claim.EgressIP, claim.IP); already {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (g *guard) yield(w *world.World, c listen.Claim) []world.Touch {
 
 // reconsider ends what was given way for, when the time of a successor's report is over; not while one that this node does not hear says that it holds the
 // address: it is heard by the link.
-func (g *guard) reconsider(claim world.Claim) {
+func (g *guard) reconsider(claim world.EgressAddress) {
 	time.AfterFunc(linger, func() {
 		g.do(func(w *world.World) []world.Touch {
 			switch {
@@ -47,7 +47,7 @@ func (g *guard) reconsider(claim world.Claim) {
 }
 
 // heldUnheard says whether another node that Kubernetes names holds an address and is not alive as far as this one can tell.
-func heldUnheard(w *world.World, self string, c world.Claim) bool {
+func heldUnheard(w *world.World, self string, c world.EgressAddress) bool {
 	e := w.EgressIP(c.EgressIP)
 	return e != nil && slices.ContainsFunc(e.Items, func(a world.Assignment) bool {
 		return a.IP == c.IP && a.Node != self && w.Holds(a.Node, c.EgressIP, c.IP) && !w.Alive(a.Node)
@@ -55,7 +55,7 @@ func heldUnheard(w *world.World, self string, c world.Claim) bool {
 }
 
 // takeBack ends what was given way for, one EgressIP after the other, once the world says what the API server says of it.
-func (g *guard) takeBack(ctx context.Context, claims []world.Claim) {
+func (g *guard) takeBack(ctx context.Context, claims []world.EgressAddress) {
 	var err error
 	for _, c := range claims {
 		var e *world.EgressIP
@@ -71,7 +71,7 @@ func (g *guard) takeBack(ctx context.Context, claims []world.Claim) {
 }
 
 // resume takes e, nil if there is none, for what the API server says.
-func (g *guard) resume(w *world.World, c world.Claim, e *world.EgressIP) []world.Touch {
+func (g *guard) resume(w *world.World, c world.EgressAddress, e *world.EgressIP) []world.Touch {
 	have := w.EgressIP(c.EgressIP)
 	if e != nil && (have == nil || !slices.Equal(have.Items, e.Items)) {
 		return nil // the next look finds that it has come

@@ -19,7 +19,7 @@ func TestYieldedAddressLingers(t *testing.T) {
 	a := newAgent("n1", w.Config, slog.New(slog.DiscardHandler))
 	full := func() *plan.State { return compile.Full(w, all.Features()) }
 	a.settle(w, full())
-	w.SetYielded(world.Claim{EgressIP: "e0", IP: ip}, "n2")
+	w.SetYielded(world.EgressAddress{EgressIP: "e0", IP: ip}, "n2")
 	if len(translates(full())) != 0 || len(a.settle(w, full())) == 0 || len(translates(full())) != 1 {
 		t.Fatalf("the plan translates to %v, want the address that was given way for", translates(full()))
 	}
@@ -65,7 +65,7 @@ func TestNothingLingersAfterLeaving(t *testing.T) {
 	leaving := e0("n2")
 	leaving.Leaving = []world.Leaving{{Node: "n1", IP: ip}}
 	w.SetEgressIP(leaving)
-	w.SetYielded(world.Claim{EgressIP: "e0", IP: ip}, "n2")
+	w.SetYielded(world.EgressAddress{EgressIP: "e0", IP: ip}, "n2")
 	if touched := a.settle(w, full()); len(touched) != 0 || len(translates(full())) != 1 {
 		t.Fatalf("leaving: touched %v, translates to %v", touched, translates(full()))
 	}

@@ -100,14 +100,14 @@ func (w *World) SetLingering(egressIP string, ip netip.Addr, lingers bool) []Tou
 	return []Touch{{KindHolders, egressIP}}
 }
 
-// Claim is an address of one EgressIP.
-type Claim struct {
+// EgressAddress is an address of one EgressIP.
+type EgressAddress struct {
 	EgressIP string
 	IP       netip.Addr
 }
 
 // Compare orders by EgressIP, then by address.
-func (c Claim) Compare(o Claim) int {
+func (c EgressAddress) Compare(o EgressAddress) int {
 	return cmp.Or(cmp.Compare(c.EgressIP, o.EgressIP), c.IP.Compare(o.IP))
 }
 
@@ -115,18 +115,18 @@ func (c Claim) Compare(o Claim) int {
 // node of the cluster.
 func (w *World) Yielded(egressIP string, ip netip.Addr) (to string, yielded bool) {
 	w.saw(KindHolders, egressIP)
-	to, yielded = w.yielded[Claim{egressIP, ip}]
+	to, yielded = w.yielded[EgressAddress{egressIP, ip}]
 	return to, yielded
 }
 
 // EachYielded are all that this node has given way for, in order.
-func (w *World) EachYielded() []Claim {
+func (w *World) EachYielded() []EgressAddress {
 	w.saw(KindYielded, "")
-	return slices.SortedFunc(maps.Keys(w.yielded), Claim.Compare)
+	return slices.SortedFunc(maps.Keys(w.yielded), EgressAddress.Compare)
 }
 
 // SetYielded notes that this node gives way for an address.
-func (w *World) SetYielded(c Claim, to string) []Touch {
+func (w *World) SetYielded(c EgressAddress, to string) []Touch {
 	if old, is := w.yielded[c]; is && old == to {
 		return nil
 	}
@@ -135,7 +135,7 @@ func (w *World) SetYielded(c Claim, to string) []Touch {
 }
 
 // DelYielded ends that.
-func (w *World) DelYielded(c Claim) []Touch {
+func (w *World) DelYielded(c EgressAddress) []Touch {
 	if _, is := w.yielded[c]; !is {
 		return nil
 	}

@@ -14,8 +14,8 @@ const (
 
 // placement is an address of an EgressIP on a node.
 type placement struct {
-	claim Claim
-	node  string
+	address EgressAddress
+	node    string
 }
 
 // lateness is how late a node is, and why.
@@ -25,13 +25,13 @@ type lateness struct {
 }
 
 // Overdue is how late a node is with an address of an EgressIP. Only the controller knows of any.
-func (w *World) Overdue(node string, c Claim) Overdue {
+func (w *World) Overdue(node string, c EgressAddress) Overdue {
 	w.saw(KindHolders, c.EgressIP)
 	return w.overdue[placement{c, node}].how
 }
 
 // SetOverdue replaces how late a node is, and why by its own word; "" if it says nothing.
-func (w *World) SetOverdue(node string, c Claim, o Overdue, why string) []Touch {
+func (w *World) SetOverdue(node string, c EgressAddress, o Overdue, why string) []Touch {
 	p := placement{c, node}
 	if w.overdue[p] == (lateness{o, why}) {
 		return nil
@@ -66,16 +66,16 @@ func (w *World) SetUnconfirmed(node, egressIP string, is bool) []Touch {
 }
 
 // TooLate are the nodes that are too late, by the address that they are too late with, and what they said of it then ("": nothing). It does not record.
-func (w *World) TooLate() map[Claim]map[string]string {
-	out := map[Claim]map[string]string{}
+func (w *World) TooLate() map[EgressAddress]map[string]string {
+	out := map[EgressAddress]map[string]string{}
 	for p, o := range w.overdue {
 		if o.how != TooLate {
 			continue
 		}
-		if out[p.claim] == nil {
-			out[p.claim] = map[string]string{}
+		if out[p.address] == nil {
+			out[p.address] = map[string]string{}
 		}
-		out[p.claim][p.node] = o.why
+		out[p.address][p.node] = o.why
 	}
 	return out
 }

@@ -23,13 +23,13 @@ type World struct {
 	pods        map[string]*Pod
 	podsIn      map[string]map[string]*Pod // by namespace
 	egressIPs   map[string]*EgressIP
-	selecting   map[string][]*EgressIP  // by namespace, in order of precedence
-	demands     map[string]*demands     // by namespace, of those that somebody asked about
-	holdings    map[string]*Holding     // by node
-	own         *Holding                // this node's, by its own knowledge; nil until it has any
-	lingering   map[string][]netip.Addr // by EgressIP
-	yielded     map[Claim]string        // to which node
-	tunnels     map[string]Tunnel       // by node
+	selecting   map[string][]*EgressIP   // by namespace, in order of precedence
+	demands     map[string]*demands      // by namespace, of those that somebody asked about
+	holdings    map[string]*Holding      // by node
+	own         *Holding                 // this node's, by its own knowledge; nil until it has any
+	lingering   map[string][]netip.Addr  // by EgressIP
+	yielded     map[EgressAddress]string // to which node
+	tunnels     map[string]Tunnel        // by node
 	attachments map[string]*Attachment
 	services    map[string]*Service
 	claims      map[Frontend][]string     // by address and port: the Services that ask for it
@@ -47,7 +47,9 @@ func New(self string, c *Config) *World {
 		Self: self, Config: c, said: map[string]*Node{}, nodes: map[string]*Node{}, assetsOf: map[asset][]string{}, placed: map[netip.Addr]int{}, namespaces: map[string]*Namespace{}, pods: map[string]*Pod{},
 		podsIn: map[string]map[string]*Pod{}, egressIPs: map[string]*EgressIP{}, selecting: map[string][]*EgressIP{}, demands: map[string]*demands{},
 		holdings: map[string]*Holding{}, lingering: map[string][]netip.Addr{}, attachments: map[string]*Attachment{}, services: map[string]*Service{},
-		unreachable: map[string]Unreachability{}, overdue: map[placement]lateness{}, unconfirmed: map[steering]bool{}, yielded: map[Claim]string{}, tunnels: map[string]Tunnel{}, claims: map[Frontend][]string{}, nodesAt: map[netip.Addr][]string{},
+		unreachable: map[string]Unreachability{}, overdue: map[placement]lateness{}, unconfirmed: map[steering]bool{},
+		yielded: map[EgressAddress]string{}, tunnels: map[string]Tunnel{}, claims: map[Frontend][]string{},
+		nodesAt: map[netip.Addr][]string{},
 	}
 }
 

@@ -201,7 +201,7 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		}
 		return func(w *world.World) []world.Touch { return w.SetHolding(h) }
 	case 12:
-		return randomYield(t, world.Claim{EgressIP: fmt.Sprint("e", i%4), IP: EgressAddr(2 * (i % 4))[0]})
+		return randomYield(t, world.EgressAddress{EgressIP: fmt.Sprint("e", i%4), IP: EgressAddr(2 * (i % 4))[0]})
 	case 13:
 		s := RandomService(t, i)
 		return func(w *world.World) []world.Touch { return w.SetService(s) }
@@ -287,7 +287,7 @@ func randomEgressIP(t *rapid.T, i int) *world.EgressIP {
 	return e
 }
 
-func randomYield(t *rapid.T, c world.Claim) func(*world.World) []world.Touch {
+func randomYield(t *rapid.T, c world.EgressAddress) func(*world.World) []world.Touch {
 	to := rapid.SampledFrom([]string{"", "n2", "ends"}).Draw(t, "yields to")
 	return func(w *world.World) []world.Touch {
 		if to == "ends" {

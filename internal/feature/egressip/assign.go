@@ -64,8 +64,8 @@ type assigner struct {
 	refused map[netip.Addr]refusal // addresses that are somebody else's
 	doubted map[netip.Addr]refusal // addresses that somebody else says are theirs, refused where no node has them
 	holders map[claim][]string
-	late    map[string]bool                   // nodes that were too late with an address
-	failed  map[world.Claim]map[string]string // those, by address, and what they said of it
+	late    map[string]bool                           // nodes that were too late with an address
+	failed  map[world.EgressAddress]map[string]string // those, by address, and what they said of it
 }
 
 // host is a node that can take egress IPs now, and how many it has; or one whose agent is away. That one takes none, but goes on translating as it did: what
@@ -234,7 +234,7 @@ func (a *assigner) keep(o *object) {
 
 // tooLate says whether a host has not held an address of an object for so long that another is to try.
 func (a *assigner) tooLate(e *world.EgressIP, ip netip.Addr, h int) bool {
-	return a.w.Overdue(a.hosts[h].node.Name, world.Claim{EgressIP: e.Name, IP: ip}) == world.TooLate
+	return a.w.Overdue(a.hosts[h].node.Name, world.EgressAddress{EgressIP: e.Name, IP: ip}) == world.TooLate
 }
 
 // onTime says whether any host can take an address that was not too late with another.

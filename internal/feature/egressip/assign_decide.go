@@ -158,7 +158,7 @@ func (a *assigner) waitingFor(name string, i world.Assignment) string {
 
 // othersFailed says which other nodes did not hold an address in time, and why.
 func (a *assigner) othersFailed(name string, i world.Assignment) string {
-	failed := a.failed[world.Claim{EgressIP: name, IP: i.IP}]
+	failed := a.failed[world.EgressAddress{EgressIP: name, IP: i.IP}]
 	var said []string
 	for _, node := range slices.Sorted(maps.Keys(failed)) {
 		if node != i.Node {
@@ -187,7 +187,7 @@ func (a *assigner) notHeld(name string, i world.Assignment) string {
 }
 
 func (a *assigner) isLate(name string, i world.Assignment) bool {
-	return a.w.Overdue(i.Node, world.Claim{EgressIP: name, IP: i.IP}) != world.OnTime
+	return a.w.Overdue(i.Node, world.EgressAddress{EgressIP: name, IP: i.IP}) != world.OnTime
 }
 
 func ofFamily(items []world.Assignment, f world.Family) []world.Assignment {

@@ -69,7 +69,7 @@ func (a *assigner) cause(e *world.EgressIP, old world.Assignment) string {
 		return CauseDeleted
 	case a.unfit(n) != "":
 		return a.unfit(n)
-	case a.w.Overdue(n.Name, world.Claim{EgressIP: e.Name, IP: old.IP}) == world.TooLate:
+	case a.w.Overdue(n.Name, world.EgressAddress{EgressIP: e.Name, IP: old.IP}) == world.TooLate:
 		return CauseNotHeld
 	case a.faultFor(n, old.IP) != "":
 		return CauseLink

@@ -148,7 +148,7 @@ func TestSuccessorPassesOn(t *testing.T) {
 // TestGivesWay: a holder that Kubernetes names gives way to a machine that it hears, and its own pods with it.
 func TestGivesWay(t *testing.T) {
 	h := newHandover(t, "n1", "n1", "n1")
-	c := world.Claim{EgressIP: "e0", IP: h.ip}
+	c := world.EgressAddress{EgressIP: "e0", IP: h.ip}
 	h.SetYielded(c, "n2")
 	h.SetLingering("e0", h.ip, true)
 	h.is("muted, " + toN2 + ", translates")

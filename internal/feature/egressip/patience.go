@@ -30,7 +30,7 @@ type Patience struct {
 
 // assignedTo is an address of an EgressIP on a node.
 type assignedTo struct {
-	claim world.Claim
+	claim world.EgressAddress
 	node  string
 }
 
@@ -80,7 +80,7 @@ func (p *Patience) Seen(w *world.World, shown *world.EgressIP, now time.Time) (a
 // compare adds to awaited, by node, what an EgressIP's status assigns as decided and as written, and the node does not hold. It forgets what the node holds.
 func (p *Patience) compare(w *world.World, decided, shown *world.EgressIP, awaited map[string][]assignedTo) (touched []world.Touch) {
 	for _, i := range decided.Items {
-		a := assignedTo{world.Claim{EgressIP: decided.Name, IP: i.IP}, i.Node}
+		a := assignedTo{world.EgressAddress{EgressIP: decided.Name, IP: i.IP}, i.Node}
 		switch {
 		case w.Holds(i.Node, decided.Name, i.IP):
 			touched = append(touched, p.forget(w, a)...)

@@ -192,7 +192,7 @@ func (s *simulation) calm(t *rapid.T) {
 			s.nodes[name].world.SetTunnel(other, world.TunnelUp)
 		}
 		for _, ip := range right {
-			s.nodes[name].world.DelYielded(world.Claim{EgressIP: "e0", IP: ip})
+			s.nodes[name].world.DelYielded(world.EgressAddress{EgressIP: "e0", IP: ip})
 		}
 		s.detachEnded(name)
 	}
@@ -312,7 +312,7 @@ func (s *simulation) assignOlder(node int) {
 
 // hear is another machine that says it has an address, or is heard no longer.
 func (n *agent) hear(t *rapid.T) {
-	c := world.Claim{EgressIP: "e0", IP: rapid.SampledFrom(addresses).Draw(t, "address")}
+	c := world.EgressAddress{EgressIP: "e0", IP: rapid.SampledFrom(addresses).Draw(t, "address")}
 	if to := rapid.SampledFrom([]string{"", "n1", "n2", "n3", "nobody"}).Draw(t, "heard"); to == "nobody" || to == n.world.Self {
 		n.world.DelYielded(c)
 	} else {

@@ -25,10 +25,10 @@ func (Yields) Compile(w *world.World, _ string, out *plan.Rows) {
 }
 
 // TranslatesTo is the address that a NAT row of Hosts is for; false for every other row.
-func TranslatesTo(id plan.RowID) (c world.Claim, is bool) {
+func TranslatesTo(id plan.RowID) (c world.EgressAddress, is bool) {
 	rest, is := strings.CutPrefix(id.Name, "egressip/")
 	name, rest, _ := strings.Cut(rest, "/")
 	text, _, _ := strings.Cut(rest, "/")
 	ip, err := netip.ParseAddr(text)
-	return world.Claim{EgressIP: name, IP: ip}, is && id.Table == "NAT" && err == nil
+	return world.EgressAddress{EgressIP: name, IP: ip}, is && id.Table == "NAT" && err == nil
 }
