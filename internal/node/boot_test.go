@@ -63,7 +63,8 @@ func TestShut(t *testing.T) {
 		host := 0
 		for f := range s.Flows.Rows() {
 			switch {
-			case f.Table == 0 && !strings.Contains(f.Match, "in_port="), strings.Contains(f.Match, "in_port="+plan.PatchPort):
+			case f.Table == 0 && !strings.Contains(f.Match, "in_port="),
+				strings.Contains(f.Match, "in_port="+plan.DefaultNames().PatchPort()):
 				t.Errorf("%s: packets from OVN meet %s", mode, f)
 			case f.Table == 0 && strings.Contains(f.Match, "in_port=LOCAL"):
 				host++

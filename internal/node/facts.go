@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -43,8 +44,7 @@ func hostFacts(h route.Host, c *world.Config) *world.Host {
 
 // countsAsHost leaves out what is not the host's own: the management port, our own bridges, what we added, what is valid on its link only.
 func countsAsHost(a route.Address) bool {
-	switch a.Dev {
-	case world.ManagementPort, world.IntegrationBridge, world.LivenessBridge:
+	if plan.IsManagementPort(a.Dev) || a.Dev == plan.IntegrationBridge || a.Dev == plan.LivenessBridge {
 		return false
 	}
 	ip := a.Prefix.Addr()

@@ -61,11 +61,13 @@ func tableOfOthers(h route.Host, l route.Link) string {
 // the management port are ours.
 func unmarked(h route.Host, l route.Link) string {
 	marked := slices.ContainsFunc(h.Addrs, func(a route.Address) bool { return a.Ours })
-	if marked || !slices.ContainsFunc(h.Addrs, func(a route.Address) bool { return a.Dev == world.ManagementPort && a.Prefix.Addr().IsGlobalUnicast() }) {
+	if marked || !slices.ContainsFunc(h.Addrs, func(a route.Address) bool {
+		return plan.IsManagementPort(a.Dev) && a.Prefix.Addr().IsGlobalUnicast()
+	}) {
 		return ""
 	}
 	return fmt.Sprintf("addresses of %s carry no mark of ours (proto 0x%x), by which egress IPs on link %s would be known: Linux 5.18 or later is needed",
-		world.ManagementPort, route.AddrProtocol, l.Name)
+		plan.DefaultNames().ManagementPort(), route.AddrProtocol, l.Name)
 }
 
 // ruleInTheWay looks for a rule of somebody else that comes before the link's own, be that there or not, and takes packets of pods elsewhere: the guard
@@ -89,7 +91,7 @@ func ruleInTheWay(h route.Host, c *world.Config, l route.Link, f world.Family) s
 func mayMatch(r route.Rule, mark uint32, cluster []netip.Prefix) bool {
 	from := !r.Src.IsValid() || slices.ContainsFunc(cluster, r.Src.Overlaps)
 	to := !slices.ContainsFunc(cluster, func(p netip.Prefix) bool { return r.Dst.IsValid() && p.Bits() <= r.Dst.Bits() && p.Overlaps(r.Dst) })
-	by := r.Oif == "" && (r.Iif == "" || r.Iif == world.ManagementPort)
+	by := r.Oif == "" && (r.Iif == "" || plan.IsManagementPort(r.Iif))
 	return r.Not || from && to && by && (r.Mark^mark)&r.Mask == 0
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -15,7 +16,7 @@ func secondaryLinks(h route.Host, c *world.Config, gateway func(dev string) bool
 	for _, l := range h.Links {
 		master, enslaved := h.Link(l.Master)
 		switch {
-		case gateway(l.Name) || l.Name == "lo" || l.Name == world.ManagementPort || l.MAC == "":
+		case gateway(l.Name) || l.Name == "lo" || plan.IsManagementPort(l.Name) || l.MAC == "":
 			continue
 		case l.Kind == "vrf" || l.Kind == "openvswitch" || l.Kind == "tun":
 			continue

@@ -166,7 +166,7 @@ func ownSources(ctx context.Context, o Options) map[string]conntrack.Own {
 	for _, s := range o.Config.ClusterSubnets {
 		own.Pods = append(own.Pods, s.CIDR)
 	}
-	return map[string]conntrack.Own{plan.GatewayRouter(o.Node): own}
+	return map[string]conntrack.Own{plan.DefaultNames().GatewayRouter(o.Node): own}
 }
 
 // hostSources say how to tell connections through the host's kernel that were given an egress IP: by their mark. Others are not ours to judge.
@@ -185,11 +185,13 @@ func bringUp(ctx context.Context, o Options, t *targets, closed bool) error {
 	if o.Config.UserspaceOVS {
 		datapath = "netdev"
 	}
-	if err := t.ovs.EnsureBridge(ctx, ovs.Bridge{Name: world.IntegrationBridge, DatapathType: datapath, FailMode: "secure"}); err != nil {
+	integration := ovs.Bridge{Name: plan.IntegrationBridge, DatapathType: datapath, FailMode: "secure"}
+	if err := t.ovs.EnsureBridge(ctx, integration); err != nil {
 		return err
 	}
 	if o.Config.ReachabilityTimeout > 0 {
-		if err := t.ovs.EnsureBridge(ctx, ovs.Bridge{Name: world.LivenessBridge, DatapathType: datapath, FailMode: "secure"}); err != nil {
+		liveness := ovs.Bridge{Name: plan.LivenessBridge, DatapathType: datapath, FailMode: "secure"}
+		if err := t.ovs.EnsureBridge(ctx, liveness); err != nil {
 			return err
 		}
 	}

@@ -24,13 +24,15 @@ func SetName(id string) string { return strings.NewReplacer("-", "_", "/", "__")
 // InSet is an address set as it stands in a match.
 func InSet(id string) string { return "$" + SetName(id) }
 
-// AddPolicy claims a policy of the cluster router. nexthops is empty but for reroutes.
-func (r *Rows) AddPolicy(id string, priority int, match, action string, nexthops []string, options map[string]string) {
+// AddPolicy claims a policy of a network's cluster router. nexthops is empty but for reroutes.
+func (r *Rows) AddPolicy(
+	n Names, id string, priority int, match, action string, nexthops []string, options map[string]string,
+) {
 	cols := Cols{"priority": priority, "match": match, "action": action, "nexthops": slices.Sorted(slices.Values(nexthops)), "options": options}
 	if options == nil {
 		cols["options"] = map[string]string{}
 	}
-	r.AddNB(RowID{"Logical_Router_Policy", id}, Router(ClusterRouter), cols)
+	r.AddNB(RowID{"Logical_Router_Policy", n.Row(id)}, Router(n.ClusterRouter()), cols)
 }
 
 // AddACL claims an ACL of a switch that drops what comes in.

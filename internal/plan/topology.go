@@ -1,13 +1,11 @@
 package plan
 
-// The names of the logical network, as OVN-Kubernetes gives them: people and their tools look for these.
+// Names that are no network's.
 const (
-	ClusterRouter = "ovn_cluster_router"
-	JoinSwitch    = "join"
-	TransitSwitch = "transit_switch"
-	// ServiceLBGroup holds the load balancers that a node switch refers to, and GatewayLBGroup those of a gateway router.
-	ServiceLBGroup = "egret-services"
-	GatewayLBGroup = "egret-services-gateway"
+	// IntegrationBridge is the bridge that ovn-controller programs.
+	IntegrationBridge = "br-int"
+	// LivenessBridge is the bridge of the tunnels that only tell whether other nodes answer.
+	LivenessBridge = "br-egret-bfd"
 	// PostroutingChain is the chain of table inet in which the host translates sources; several features have rules there.
 	PostroutingChain = "postrouting"
 	// ForwardChain is the chain of the host's forwarding. Names of its rules that drop and count what was not translated begin with ForwardUntranslated.
@@ -16,12 +14,6 @@ const (
 	// PhysicalNetwork is the name that OVN's localnet ports and ovn-bridge-mappings share.
 	PhysicalNetwork = "physnet"
 )
-
-// GatewayRouter is the router between the join switch and the uplink of a node.
-func GatewayRouter(node string) string { return "GR_" + node }
-
-// ExternalSwitch is the switch with the localnet port of a node's uplink.
-func ExternalSwitch(node string) string { return "ext_" + node }
 
 // Router, Switch and Group are the ids of root rows that have a name column.
 func Router(name string) RowID { return RowID{"Logical_Router", name} }

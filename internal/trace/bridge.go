@@ -19,7 +19,7 @@ type flow struct {
 func (z *zone) indexHost() {
 	for f, actions := range z.state.Flows.Rows() {
 		z.flows[f.Table] = append(z.flows[f.Table], flow{f.Priority, f.Match, actions})
-		if port := inPort(f.Match); port != "" && port != "LOCAL" && port != plan.PatchPort {
+		if port := inPort(f.Match); port != "" && port != "LOCAL" && port != plan.DefaultNames().PatchPort() {
 			z.uplink, z.bridge = port, f.Bridge
 		}
 	}
@@ -81,8 +81,8 @@ func (w walker) act(todo []string, inPort, flow string) []End {
 		case a == "LOCAL":
 			w.iif = w.zone().bridge
 			return w.host()
-		case a == "output:"+plan.PatchPort:
-			return w.route(plan.GatewayRouter(w.node), "rtoe-"+plan.GatewayRouter(w.node))
+		case a == "output:"+w.names.PatchPort():
+			return w.route(w.names.GatewayRouter(w.node), w.names.GatewayToExternal(w.node))
 		case strings.HasPrefix(a, "output:"):
 			return w.arrive()
 		case name == "resubmit":

@@ -12,9 +12,6 @@ import (
 // uplink is the link by which packets leave that no rule of ours routes elsewhere.
 const uplink = "uplink"
 
-// managementPort is the host's link into its node switch.
-const managementPort = "ovn-k8s-mp0"
-
 // host is the kernel of a node, for packets that come out of its management port, or from outside.
 func (w walker) host() []End {
 	w.mark, w.oif = 0, ""
@@ -52,7 +49,7 @@ func (w walker) outOfHost() []End {
 	switch w.oif {
 	case uplink:
 		return w.bridge("LOCAL")
-	case managementPort:
+	case w.names.ManagementPort():
 		return w.nodeSwitch()
 	}
 	return w.arrive()
@@ -166,15 +163,15 @@ func (w walker) rules(chain string) []string {
 // no plan tells.
 func (w walker) linkAddress() netip.Addr {
 	for a := range w.zone().state.Addrs.Rows() {
-		if a.Dev == managementPort && w.oif == managementPort && a.Prefix.Addr().Is4() == w.p.Src.Is4() {
+		if dev := w.names.ManagementPort(); a.Dev == dev && w.oif == dev && a.Prefix.Addr().Is4() == w.p.Src.Is4() {
 			return a.Prefix.Addr()
 		}
 	}
-	r := w.zone().routers[plan.GatewayRouter(w.node)]
+	r := w.zone().routers[w.names.GatewayRouter(w.node)]
 	if w.oif != uplink || r == nil {
 		return netip.Addr{}
 	}
-	for _, p := range r.networks["rtoe-"+r.name] {
+	for _, p := range r.networks[w.names.GatewayToExternal(w.node)] {
 		if p.Addr().Is4() == w.p.Src.Is4() {
 			return p.Addr()
 		}

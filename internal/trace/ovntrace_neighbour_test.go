@@ -35,7 +35,8 @@ func TestNeighboursAreKnown(t *testing.T) {
 		{"ARP probe", "n2", arp("0.0.0.0"), "arp.op = 2"},
 		{"DAD", "n2", ns("::", ""), "nd_na"},
 	} {
-		out, err := a.zones[x.node].TraceOnce(t.Context(), plan.ExternalSwitch(x.node), fmt.Sprintf(`inport=="breth0_%s" && eth.src==02:00:00:00:00:64 && %s`, x.node, x.asks))
+		packet := fmt.Sprintf(`inport=="breth0_%s" && eth.src==02:00:00:00:00:64 && %s`, x.node, x.asks)
+		out, err := a.zones[x.node].TraceOnce(t.Context(), plan.DefaultNames().ExternalSwitch(x.node), packet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +52,7 @@ func TestTheWayToPodsIsKnown(t *testing.T) {
 	a.start(t, "n2")
 	for f, header := range map[world.Family]string{world.V4: "ip4.src==%s && ip4.dst==%s && ip.ttl==64", world.V6: "ip6.src==%s && ip6.dst==%s && ip.ttl==64"} {
 		packet := fmt.Sprintf(`inport=="breth0_n2" && eth.src==02:00:00:00:00:64 && eth.dst==%s && `+header, compiletest.Host("n2").UplinkMAC, compiletest.EgressAddr(50)[f], compiletest.Pod(0, "n1").IPs[f])
-		out, err := a.zones["n2"].TraceOnce(t.Context(), plan.ExternalSwitch("n2"), packet)
+		out, err := a.zones["n2"].TraceOnce(t.Context(), plan.DefaultNames().ExternalSwitch("n2"), packet)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -112,7 +112,9 @@ func (a *agreement) start(t *testing.T, node string) {
 
 // bindings makes learnt ones of the static ones: ovn-controller asks both, and ovn-trace 25.03 only the former.
 func bindings(e *ovntest.Env, p *plan.State) {
-	router := strings.TrimSpace(e.SBCtl("--bare", "--columns=_uuid", "find", "Datapath_Binding", "external_ids:name="+plan.ClusterRouter))
+	name := plan.DefaultNames().ClusterRouter()
+	router := strings.TrimSpace(e.SBCtl("--bare", "--columns=_uuid", "find", "Datapath_Binding",
+		"external_ids:name="+name))
 	var args []string
 	for id, row := range p.NB.Rows() {
 		if id.Table == "Static_MAC_Binding" {
@@ -302,7 +304,9 @@ func (l leg) packet(pod *world.Pod, p trace.Packet) (datapath, microflow string)
 		transit := func(name string) string {
 			return world.MAC(world.Nth(world.DefaultTransitSubnets()[0], compiletest.Node(int(name[1]-'0')).ID))
 		}
-		datapath, inport, from, to = plan.TransitSwitch, "tstor-"+l.from, transit(l.from), transit(l.node)
+		names := plan.DefaultNames()
+		datapath, inport = names.TransitSwitch(), names.TransitToRouter(l.from)
+		from, to = transit(l.from), transit(l.node)
 	}
 	ip := world.FamilyOf(p.Src).Match()
 	return datapath, fmt.Sprintf("inport==%q && eth.src==%s && eth.dst==%s && %s.src==%s && %s.dst==%s && ip.ttl==64 && tcp && tcp.dst==%d",

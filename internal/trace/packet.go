@@ -55,12 +55,13 @@ type Network map[string]*plan.State
 
 // walker is one packet under way. It is copied where the way forks.
 type walker struct {
-	net  map[string]*zone
-	p    Packet
-	node string
-	mark int
-	iif  string // of the host, by which it came there; "" for its own processes
-	oif  string // once it is routed there
+	net   map[string]*zone
+	names plan.Names // of the network that the packet is in
+	p     Packet
+	node  string
+	mark  int
+	iif   string // of the host, by which it came there; "" for its own processes
+	oif   string // once it is routed there
 	// asked is its destination when it came to the host.
 	asked netip.AddrPort
 	reg0  int // of the gateway bridge

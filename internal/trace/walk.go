@@ -11,7 +11,7 @@ import (
 func Walk(net Network, p Packet) []End {
 	w := start(net, p)
 	for name, z := range w.net {
-		if port, ok := z.podPort(p.Src); ok {
+		if port, ok := z.podPort(w.names, p.Src); ok {
 			w.node = name
 			return w.step("from %s", port.name).nodeSwitch()
 		}
@@ -29,7 +29,7 @@ func Arrive(net Network, node string, p Packet) []End {
 }
 
 func start(net Network, p Packet) walker {
-	w := walker{net: map[string]*zone{}, p: p}
+	w := walker{net: map[string]*zone{}, names: plan.DefaultNames(), p: p}
 	for name, s := range net {
 		w.net[name] = newZone(s)
 	}
@@ -37,10 +37,10 @@ func start(net Network, p Packet) walker {
 }
 
 // podPort is the switch port, on the node's own switch, that has an address.
-func (z *zone) podPort(a netip.Addr) (switchPort, bool) {
+func (z *zone) podPort(n plan.Names, a netip.Addr) (switchPort, bool) {
 	for _, p := range z.ports {
 		for _, ip := range p.ips {
-			if ip == a && p.sw != plan.TransitSwitch {
+			if ip == a && p.sw != n.TransitSwitch() {
 				return p, true
 			}
 		}
@@ -60,14 +60,14 @@ func (w walker) nodeSwitch() []End {
 			return w.end(Dropped, "ACL %s", a.id)
 		}
 	}
-	return w.quality().balanced(plan.ServiceLBGroup, walker.switched)
+	return w.quality().balanced(w.names.ServiceLBGroup(), walker.switched)
 }
 
 func (w walker) switched() []End {
-	if port, ok := w.zone().podPort(w.p.Dst); ok {
+	if port, ok := w.zone().podPort(w.names, w.p.Dst); ok {
 		return w.deliver(port)
 	}
-	return w.route(plan.ClusterRouter, "rtos-"+w.node)
+	return w.route(w.names.ClusterRouter(), w.names.RouterToNodeSwitch(w.node))
 }
 
 // quality is the QoS rows of the switch: they set the mark that lets replies pass.
@@ -92,8 +92,8 @@ func (w walker) matches(match, inport string) (bool, error) {
 
 // deliver hands the packet to a pod, or to the host where the port is its management port.
 func (w walker) deliver(port switchPort) []End {
-	if port.name == "k8s-"+w.node {
-		w.iif = managementPort
+	if port.name == w.names.HostPort(w.node) {
+		w.iif = w.names.ManagementPort()
 		return w.step("to the management port").host()
 	}
 	return w.end(ToPod, "%s", port.name)
@@ -108,9 +108,9 @@ func (w walker) route(name, inport string) []End {
 	switch {
 	case r == nil:
 		return w.end(Dropped, "no router %s", name)
-	case name == plan.GatewayRouter(w.node):
+	case name == w.names.GatewayRouter(w.node):
 		w.balancer = nil // what the switch did does not matter any more
-		return w.balanced(plan.GatewayLBGroup, func(w walker) []End { return w.decide(r, inport) })
+		return w.balanced(w.names.GatewayLBGroup(), func(w walker) []End { return w.decide(r, inport) })
 	}
 	return w.decide(r, inport)
 }
@@ -187,19 +187,22 @@ func (r *router) lookup(p Packet) (netip.Addr, bool) {
 // forward finds who has the next hop's address, as seen from a router's ports.
 func (w walker) forward(r *router, via netip.Addr) []End {
 	w = w.step("%s forwards to %s", r.name, via)
-	if gr := plan.GatewayRouter(w.node); r.name == gr {
+	gr, join := w.names.GatewayRouter(w.node), w.names.GatewayToJoin(w.node)
+	if r.name == gr {
 		return w.forwardFromGateway(r, via)
-	} else if g := w.zone().routers[gr]; g != nil && (g.has(via) || w.bound(via, w.node, "rtoj-"+gr)) {
-		w = w.step("gateway router")
-		return w.route(gr, "rtoj-"+gr)
 	}
-	if port, ok := w.zone().podPort(via); ok {
+	if g := w.zone().routers[gr]; g != nil && (g.has(via) || w.bound(via, w.node, join)) {
+		w = w.step("gateway router")
+		return w.route(gr, join)
+	}
+	if port, ok := w.zone().podPort(w.names, via); ok {
 		return w.deliver(port)
 	}
 	for name, z := range w.net {
-		if c := z.routers[plan.ClusterRouter]; name != w.node && c != nil && (c.has(via) || w.bound(via, name, "rtots-"+name)) && w.knows(name) {
+		port, c := w.names.RouterToTransit(name), z.routers[w.names.ClusterRouter()]
+		if name != w.node && c != nil && (c.has(via) || w.bound(via, name, port)) && w.knows(name) {
 			w.node, w.mark = name, 0 // Geneve carries no packet mark between zones
-			return w.route(plan.ClusterRouter, "rtots-"+name)
+			return w.route(c.name, port)
 		}
 	}
 	return w.end(Dropped, "nobody has %s", via)
@@ -213,7 +216,7 @@ func (w walker) bound(via netip.Addr, node, port string) bool {
 
 // knows says whether this zone has a port on the transit switch for another one.
 func (w walker) knows(node string) bool {
-	_, ok := w.zone().ports["tstor-"+node]
+	_, ok := w.zone().ports[w.names.TransitToRouter(node)]
 	return ok
 }
 
@@ -230,12 +233,12 @@ func (r *router) has(a netip.Addr) bool {
 
 // forwardFromGateway goes back into the cluster, or out, translated.
 func (w walker) forwardFromGateway(r *router, via netip.Addr) []End {
-	if c := w.zone().routers[plan.ClusterRouter]; c != nil && c.has(via) {
-		w = w.forced(r, "rtoj-"+r.name)
-		return w.route(plan.ClusterRouter, "rtoj-"+plan.ClusterRouter)
+	if c := w.zone().routers[w.names.ClusterRouter()]; c != nil && c.has(via) {
+		w = w.forced(r, w.names.GatewayToJoin(w.node))
+		return w.route(w.names.ClusterRouter(), w.names.RouterToJoin())
 	}
 	if w.balancer != nil && !w.balancer.skipSNAT {
-		return w.forced(r, "rtoe-"+r.name).bridge(plan.PatchPort)
+		return w.forced(r, w.names.GatewayToExternal(w.node)).bridge(w.names.PatchPort())
 	}
 	for _, n := range r.nat {
 		if !n.logical.Contains(w.p.Src) || w.p.Reply {
@@ -251,7 +254,7 @@ func (w walker) forwardFromGateway(r *router, via netip.Addr) []End {
 			break
 		}
 	}
-	return w.bridge(plan.PatchPort)
+	return w.bridge(w.names.PatchPort())
 }
 
 // forced is lb_force_snat_ip=router_ip: what the gateway router balanced has the address of the port it leaves by.

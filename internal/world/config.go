@@ -36,12 +36,6 @@ type Config struct {
 	ReachabilityTimeout time.Duration
 }
 
-// ManagementPort is the host's interface into its node switch.
-const ManagementPort = "ovn-k8s-mp0"
-
-// IntegrationBridge is the bridge that ovn-controller programs.
-const IntegrationBridge = "br-int"
-
 // DefaultJoinSubnets and DefaultTransitSubnets are OVN-Kubernetes' defaults.
 func DefaultJoinSubnets() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("100.64.0.0/16"), netip.MustParsePrefix("fd98::/64")}
@@ -54,9 +48,6 @@ func DefaultTransitSubnets() []netip.Prefix {
 
 // DefaultReachabilityTimeout is OVN-Kubernetes' default.
 const DefaultReachabilityTimeout = time.Second
-
-// LivenessBridge is the bridge of the tunnels that only tell whether other nodes answer.
-const LivenessBridge = "br-egret-bfd"
 
 // Families are the address families of the cluster subnets, IPv4 first.
 func (c *Config) Families() []Family {

@@ -19,7 +19,8 @@ func (Allow) Compile(w *world.World, _ string, out *plan.Rows) {
 	if !ok {
 		return
 	}
-	out.AddPolicy("egressip-no-reroute/reply-traffic", plan.PriorityAllow, "pkt.mark == "+plan.Itoa(plan.MarkReply), "allow", nil, nil)
+	names, reply := plan.DefaultNames(), "pkt.mark == "+plan.Itoa(plan.MarkReply)
+	out.AddPolicy(names, "egressip-no-reroute/reply-traffic", plan.PriorityAllow, reply, "allow", nil, nil)
 	for _, f := range w.Config.Families() {
 		insideCluster(w, f, out)
 		toNodes(w, f, out)
@@ -33,7 +34,7 @@ func insideCluster(w *world.World, f world.Family, out *plan.Rows) {
 	ip := f.Match()
 	for _, from := range w.Config.Cluster(f) {
 		for _, to := range inside(w, f) {
-			out.AddPolicy("egressip-no-reroute/"+from.String()+"-"+to, plan.PriorityAllow,
+			out.AddPolicy(plan.DefaultNames(), "egressip-no-reroute/"+from.String()+"-"+to, plan.PriorityAllow,
 				ip+".src == "+from.String()+" && "+ip+".dst == "+to, "allow", nil, nil)
 		}
 	}
@@ -45,10 +46,11 @@ func toNodes(w *world.World, f world.Family, out *plan.Rows) {
 	ip, served := f.Match(), plan.InSet(servedPods(f))
 	out.AddSet(servedPods(f))
 	out.AddSet(nodeIPs(f))
-	out.AddPolicy("egressip-no-reroute/nodes."+f.String(), plan.PriorityAllow,
+	out.AddPolicy(plan.DefaultNames(), "egressip-no-reroute/nodes."+f.String(), plan.PriorityAllow,
 		ip+".src == "+served+" && "+ip+".dst == "+plan.InSet(nodeIPs(f)), "allow", nil,
 		map[string]string{"pkt_mark": plan.Itoa(plan.MarkNodeIP)})
-	out.AddNB(plan.RowID{Table: "QoS", Name: "egressip-mark-reply-traffic." + f.String()}, plan.Switch(w.Self), plan.Cols{
+	sw := plan.Switch(plan.DefaultNames().NodeSwitch(w.Self))
+	out.AddNB(plan.RowID{Table: "QoS", Name: "egressip-mark-reply-traffic." + f.String()}, sw, plan.Cols{
 		"priority": plan.PriorityReplies, "direction": "from-lport",
 		"match":  ip + ".src == " + served + " && ct.trk && ct.rpl && " + ip + ".dst != {" + strings.Join(inside(w, f), ", ") + "}",
 		"action": map[string]string{"mark": plan.Itoa(plan.MarkReply)},
@@ -68,7 +70,8 @@ func inside(w *world.World, f world.Family) []string {
 // heldBack drops what pods say to the outside that started before their egress IP was ready.
 func heldBack(f world.Family, out *plan.Rows) {
 	out.AddSet(heldPods(f))
-	out.AddPolicy("egressip-held-back."+f.String(), plan.PriorityEgressIP, f.Match()+".src == "+plan.InSet(heldPods(f)), "drop", nil, nil)
+	match := f.Match() + ".src == " + plan.InSet(heldPods(f))
+	out.AddPolicy(plan.DefaultNames(), "egressip-held-back."+f.String(), plan.PriorityEgressIP, match, "drop", nil, nil)
 }
 
 // NodeAddresses are one node's members of the set of node addresses.

@@ -85,7 +85,8 @@ func steerPod(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, i
 	set := localPods(e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
-	out.AddPolicy("egressip/"+e.Name+"/"+f.String(), plan.PriorityEgressIP, f.Match()+".src == "+plan.InSet(set), s.action, s.nexthops, nil)
+	id, match := "egressip/"+e.Name+"/"+f.String(), f.Match()+".src == "+plan.InSet(set)
+	out.AddPolicy(plan.DefaultNames(), id, plan.PriorityEgressIP, match, s.action, s.nexthops, nil)
 	for _, a := range s.to {
 		plan.Claim(&out.Steered, plan.Steered{EgressIP: e.Name, IP: a.IP, Node: a.Node}, plan.None{})
 	}
@@ -110,5 +111,5 @@ func translatePod(w *world.World, e *world.EgressIP, f world.Family, p *world.Po
 		return
 	}
 	out.AddElem(allPods(e, f), ip.String())
-	plan.Claim(&out.Sources, plan.Source{Router: plan.GatewayRouter(w.Self), Pod: ip}, held[0])
+	plan.Claim(&out.Sources, plan.Source{Router: plan.DefaultNames().GatewayRouter(w.Self), Pod: ip}, held[0])
 }

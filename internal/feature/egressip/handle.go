@@ -35,8 +35,10 @@ const learnt = "cookie=0xdeff106"
 func handle(c *world.Config, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
 	uplink, said := "{"+c.UplinkInterface+"}", [...]string{"arp", "icmp6,icmp_type=136"}[f]
 	about := "," + [...]string{"arp_spa=", "nd_target="}[f] + ip.String()
-	out.AddFlow(c.Bridge, 0, handlePriority, said+",in_port="+plan.PatchPort+about, fmt.Sprintf("resubmit(,%d)", answersTable))
-	out.AddFlow(c.Bridge, 0, handlePriority, said+",in_port="+uplink+about, fmt.Sprintf("resubmit(,%d),LOCAL,output:%s", claimsTable, plan.PatchPort))
+	ovn := plan.DefaultNames().PatchPort()
+	out.AddFlow(c.Bridge, 0, handlePriority, said+",in_port="+ovn+about, fmt.Sprintf("resubmit(,%d)", answersTable))
+	both := fmt.Sprintf("resubmit(,%d),LOCAL,output:%s", claimsTable, ovn)
+	out.AddFlow(c.Bridge, 0, handlePriority, said+",in_port="+uplink+about, both)
 
 	out.AddFlow(c.Bridge, answersTable, 20, fmt.Sprintf("hard_timeout=%d", permission), "output:"+uplink)
 	out.AddFlow(c.Bridge, answersTable, 0, "", "output:"+uplink)

@@ -49,7 +49,7 @@ func translate(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr,
 	match := f.Match() + ".src == " + plan.InSet(allPods(e, f)) + " && " + notToNodes
 	for _, c := range w.Config.Cluster(f) {
 		id := natRow(e.Name, ip) + "/" + c.String()
-		out.AddNB(plan.RowID{Table: "NAT", Name: id}, plan.Router(plan.GatewayRouter(w.Self)), plan.Cols{
+		out.AddNB(plan.RowID{Table: "NAT", Name: id}, plan.Router(plan.DefaultNames().GatewayRouter(w.Self)), plan.Cols{
 			"type": "snat", "external_ip": ip.String(), "logical_ip": c.String(), "match": match, "priority": natPriority,
 		})
 	}

@@ -17,11 +17,14 @@ func guardedPods(f world.Family) string { return "egressip-guarded-pods." + f.St
 // flows change at one time, what the datapath has cached of them does not (OVS 3.5 revalidates one entry after the other): a packet may be steered by
 // the old policy and translated by the new rows, when a pod goes or comes under another EgressIP. A pod that changes so stays in the set.
 func guardOwn(w *world.World, h *world.Host, f world.Family, out *plan.Rows) {
-	router := plan.GatewayRouter(w.Self)
+	n := plan.DefaultNames()
 	out.AddSet(guardedPods(f))
-	out.AddNB(plan.RowID{Table: "Logical_Router_Policy", Name: guardedPods(f)}, plan.Router(router), plan.Cols{
+	match := fmt.Sprintf("inport == %q && %s.src == %s && pkt.mark == 0",
+		n.GatewayToJoin(w.Self), f.Match(), plan.InSet(guardedPods(f)))
+	router := plan.Router(n.GatewayRouter(w.Self))
+	out.AddNB(plan.RowID{Table: "Logical_Router_Policy", Name: guardedPods(f)}, router, plan.Cols{
 		"priority": plan.PriorityEgressIP, "action": "allow", "nexthops": []string(nil),
-		"match":   "inport == \"rtoj-" + router + "\" && " + f.Match() + ".src == " + plan.InSet(guardedPods(f)) + " && pkt.mark == 0",
+		"match":   match,
 		"options": map[string]string{"pkt_mark": plan.Itoa(plan.MarkGuarded)},
 	})
 	if node, ok := f.Of(h.Primary); ok {
@@ -52,7 +55,8 @@ func guardHost(w *world.World, f world.Family, out *plan.Rows) {
 	}
 	plan.Claim(&out.NFTRules, plan.NFTRule{Chain: c, Name: plan.ForwardUntranslated + guardedPods(f)}, fmt.Sprintf(
 		"iifname %q ct direction original meta mark & %#x != %#x %s saddr @%s %s daddr != @%s%s counter drop",
-		world.ManagementPort, plan.MarkEgressLinkMask, plan.MarkEgressLink, ip, guardedPods(f), ip, setNodeIPs+f.String(), inside.String()))
+		plan.DefaultNames().ManagementPort(), plan.MarkEgressLinkMask, plan.MarkEgressLink,
+		ip, guardedPods(f), ip, setNodeIPs+f.String(), inside.String()))
 }
 
 // guardPod puts a pod of this node under the guards of its own gateway router and host.
@@ -73,10 +77,12 @@ const (
 // guardBridge drops what begins a connection. What answers one from outside to a node port has the node's address rightly: the bridge knows that connection.
 func guardBridge(c *world.Config, f world.Family, node netip.Addr, out *plan.Rows) {
 	ip, source := [...]string{"ip", "ipv6"}[f], [...]string{",nw_src=", ",ipv6_src="}[f]+node.String()
-	out.AddFlow(c.Bridge, 0, guardPriority, ip+source+",in_port="+plan.PatchPort+",pkt_mark="+plan.Itoa(plan.MarkGuarded),
+	n := plan.DefaultNames()
+	match := ip + source + ",in_port=" + n.PatchPort() + ",pkt_mark=" + plan.Itoa(plan.MarkGuarded)
+	out.AddFlow(c.Bridge, 0, guardPriority, match,
 		fmt.Sprintf("ct(zone=%d,table=%d)", plan.ZoneGateway, guardTable))
 	for _, state := range []string{"+trk+est", "+trk+rel"} {
-		out.AddFlow(c.Bridge, guardTable, 10, ip+",ct_state="+state, plan.CommitOVN+",output:{"+c.UplinkInterface+"}")
+		out.AddFlow(c.Bridge, guardTable, 10, ip+",ct_state="+state, n.Commit()+",output:{"+c.UplinkInterface+"}")
 	}
 	g := guardFlow(c, f)
 	out.AddFlow(g.Bridge, g.Table, g.Priority, g.Match, "drop")

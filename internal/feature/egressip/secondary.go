@@ -129,7 +129,9 @@ func toHost(n *world.Node, e *world.EgressIP, f world.Family, out *plan.Rows) {
 	}
 	set := remotePods(e, f)
 	out.AddSet(set)
-	out.AddPolicy(set, plan.PriorityEgressIP, fmt.Sprintf("inport == %q && %s.src == %s", "rtots-"+n.Name, f.Match(), plan.InSet(set)),
+	names := plan.DefaultNames()
+	match := fmt.Sprintf("inport == %q && %s.src == %s", names.RouterToTransit(n.Name), f.Match(), plan.InSet(set))
+	out.AddPolicy(names, set, plan.PriorityEgressIP, match,
 		"reroute", []string{hop.String()}, nil)
 }
 

@@ -63,7 +63,8 @@ func (k kernel) mark(e *world.EgressIP) {
 		fmt.Fprintf(&inside, " %s daddr != %s", k.ip(), p)
 	}
 	k.rule(c, "egressip/"+short(e.Name)+"/"+k.family.String(), "iifname %q ct direction original %s saddr @%s %s daddr != @%s%s meta mark set %#x ct mark set meta mark",
-		world.ManagementPort, k.ip(), hostPods(e, k.family), k.ip(), setNodeIPs+k.family.String(), inside.String(), linkMark(k.link))
+		plan.DefaultNames().ManagementPort(), k.ip(), hostPods(e, k.family),
+		k.ip(), setNodeIPs+k.family.String(), inside.String(), linkMark(k.link))
 	k.rule(c, "reply "+k.link.Name, "iifname %q ct direction reply ct mark %#x meta mark set ct mark", k.link.Name, linkMark(k.link))
 }
 

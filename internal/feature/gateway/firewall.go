@@ -27,17 +27,18 @@ func (Firewall) Compile(w *world.World, _ string, out *plan.Rows) {
 	if n == nil || len(n.Subnets) == 0 {
 		return
 	}
+	dev := plan.DefaultNames().ManagementPort()
 	forward := chain(out, plan.ForwardChain, plan.NFTChainSpec{Type: "filter", Hook: "forward", Priority: "filter"})
 	nat := chain(out, plan.PostroutingChain, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "srcnat"})
 	for _, s := range n.Subnets {
 		for _, c := range w.Config.Cluster(world.FamilyOf(s.Addr())) {
-			foreignPods(forward, s, c, out)
-			masquerade(nat, s, c, out)
-			inbound(nat, s, c, out)
+			foreignPods(forward, dev, s, c, out)
+			masquerade(nat, dev, s, c, out)
+			inbound(nat, dev, s, c, out)
 		}
 		for _, c := range w.Config.ServiceSubnets {
 			if world.FamilyOf(c.Addr()) == world.FamilyOf(s.Addr()) {
-				inbound(nat, s, c, out)
+				inbound(nat, dev, s, c, out)
 			}
 		}
 	}
@@ -52,25 +53,27 @@ func chain(out *plan.Rows, name string, spec plan.NFTChainSpec) plan.NFTChain {
 // foreignPods drops and counts what comes from the management port with another node's pod as source: it was steered here to be
 // translated and was not. Masquerading would give it this node's address. What is marked is for an egress IP on a link, and translated
 // further on, or dropped there. What answers a connection that the host sent to a pod is translated back.
-func foreignPods(c plan.NFTChain, own, cluster netip.Prefix, out *plan.Rows) {
+func foreignPods(c plan.NFTChain, dev string, own, cluster netip.Prefix, out *plan.Rows) {
 	ip := family(own)
-	rule(c, plan.ForwardUntranslated+cluster.String(), fmt.Sprintf("iifname %q ct direction original meta mark & %#x != %#x %s saddr %s %s saddr != %s %s daddr != %s counter drop",
-		world.ManagementPort, plan.MarkEgressLinkMask, plan.MarkEgressLink, ip, cluster, ip, own, ip, cluster), out)
+	text := "iifname %q ct direction original meta mark & %#x != %#x " +
+		"%s saddr %s %s saddr != %s %s daddr != %s counter drop"
+	rule(c, plan.ForwardUntranslated+cluster.String(), fmt.Sprintf(text,
+		dev, plan.MarkEgressLinkMask, plan.MarkEgressLink, ip, cluster, ip, own, ip, cluster), out)
 }
 
 // masquerade gives this node's pods the address of the interface they leave by.
-func masquerade(c plan.NFTChain, own, cluster netip.Prefix, out *plan.Rows) {
+func masquerade(c plan.NFTChain, dev string, own, cluster netip.Prefix, out *plan.Rows) {
 	ip := family(own)
 	rule(c, "masquerade "+own.String(), fmt.Sprintf("oifname != %q %s saddr %s %s daddr != %s masquerade",
-		world.ManagementPort, ip, own, ip, cluster), out)
+		dev, ip, own, ip, cluster), out)
 }
 
 // inbound gives what the host sends on to pods or Services (connections to a hostPort or a node port) the management port's address, or the
 // pod's replies would leave by the gateway router, translated as a new connection's.
-func inbound(c plan.NFTChain, own, inside netip.Prefix, out *plan.Rows) {
+func inbound(c plan.NFTChain, dev string, own, inside netip.Prefix, out *plan.Rows) {
 	ip := family(own)
 	rule(c, "inbound "+inside.String(), fmt.Sprintf("oifname %q %s saddr != %s %s daddr %s masquerade",
-		world.ManagementPort, ip, world.Nth(own, 2), ip, inside), out)
+		dev, ip, world.Nth(own, 2), ip, inside), out)
 }
 
 func rule(c plan.NFTChain, name, text string, out *plan.Rows) {

@@ -21,7 +21,6 @@ func (Bridge) Name() string    { return "gateway-bridge" }
 func (Bridge) Per() world.Kind { return world.KindHost }
 
 const (
-	ovn       = plan.PatchPort
 	bothSides = "LOCAL,resubmit(,2)"
 	// neighbours are ND's messages, RFC 4861: they belong to no connection.
 	neighbourFirst, neighbourLast = 133, 137
@@ -33,7 +32,8 @@ func (Bridge) Compile(w *world.World, _ string, out *plan.Rows) {
 	if h == nil || h.UplinkMAC == "" {
 		return
 	}
-	b := flows{bridge: w.Config.Bridge, uplink: "{" + w.Config.UplinkInterface + "}", mac: h.UplinkMAC, out: out}
+	b := flows{names: plan.DefaultNames(), bridge: w.Config.Bridge, mac: h.UplinkMAC, out: out}
+	b.uplink = "{" + w.Config.UplinkInterface + "}"
 	b.links()
 	b.neighbours()
 	for _, p := range h.Primary {
@@ -44,6 +44,7 @@ func (Bridge) Compile(w *world.World, _ string, out *plan.Rows) {
 }
 
 type flows struct {
+	names               plan.Names
 	bridge, uplink, mac string
 	out                 *plan.Rows
 }
@@ -55,11 +56,11 @@ func (b flows) add(table, priority int, match, actions string) {
 // links is everything below IP: ARP above all. Both sides hear what is for all, and what is for the hardware address they share.
 // The copy for OVN is a flow of its own, in table 2: the host must be reachable before ovn-controller has made the patch port.
 func (b flows) links() {
-	b.add(2, 10, "in_port="+b.uplink, "output:"+ovn)
+	b.add(2, 10, "in_port="+b.uplink, "output:"+b.names.PatchPort())
 	b.add(0, 10, "in_port="+b.uplink+",dl_dst="+b.mac, bothSides)
 	b.add(0, 9, "in_port="+b.uplink+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", bothSides)
 	b.add(0, 9, "in_port=LOCAL", "output:"+b.uplink)
-	b.add(0, 9, "in_port="+ovn, "output:"+b.uplink)
+	b.add(0, 9, "in_port="+b.names.PatchPort(), "output:"+b.uplink)
 }
 
 func (b flows) neighbours() {
@@ -67,7 +68,7 @@ func (b flows) neighbours() {
 		icmp := fmt.Sprintf("icmp6,icmp_type=%d,", t)
 		b.add(0, 110, icmp+"in_port="+b.uplink, bothSides)
 		b.add(0, 110, icmp+"in_port=LOCAL", "output:"+b.uplink)
-		b.add(0, 110, icmp+"in_port="+ovn, "output:"+b.uplink)
+		b.add(0, 110, icmp+"in_port="+b.names.PatchPort(), "output:"+b.uplink)
 	}
 }
 
@@ -75,16 +76,16 @@ func (b flows) neighbours() {
 // what should have been translated and was not, 100 remembers whose the connection is. There is no bypass (109) for local pods.
 func (b flows) family(f world.Family, node netip.Addr, cluster []netip.Prefix) {
 	ip := protocol(f)
-	b.add(0, 105, fmt.Sprintf("%s,in_port=%s,pkt_mark=%#x", ip, ovn, plan.MarkNodeIP),
-		"ct(commit,zone=64000,nat(src="+node.String()+"),exec(set_field:0x1->ct_mark)),output:"+b.uplink)
+	b.add(0, 105, fmt.Sprintf("%s,in_port=%s,pkt_mark=%#x", ip, b.names.PatchPort(), plan.MarkNodeIP),
+		b.names.CommitAs(node.String())+",output:"+b.uplink)
 	for _, c := range cluster {
-		for _, match := range untranslated(c) {
+		for _, match := range untranslated(b.names, c) {
 			b.add(0, untranslatedPriority, match, "drop")
 		}
 	}
-	b.add(0, 100, ip+",in_port="+ovn, plan.CommitOVN+",output:"+b.uplink)
-	b.add(0, 100, ip+",in_port=LOCAL", plan.CommitHost+",output:"+b.uplink)
-	b.add(0, 50, ip+",in_port="+b.uplink, "ct(zone=64000,nat,table=1)")
+	b.add(0, 100, ip+",in_port="+b.names.PatchPort(), b.names.Commit()+",output:"+b.uplink)
+	b.add(0, 100, ip+",in_port=LOCAL", plan.CommitHost()+",output:"+b.uplink)
+	b.add(0, 50, ip+",in_port="+b.uplink, fmt.Sprintf("ct(zone=%d,nat,table=1)", plan.ZoneGateway))
 	b.replies(ip)
 }
 
@@ -92,17 +93,17 @@ func (b flows) family(f world.Family, node netip.Addr, cluster []netip.Prefix) {
 const untranslatedPriority = 103
 
 // untranslated are the packets with a pod's address as source that OVN, or the host, would send out.
-func untranslated(cluster netip.Prefix) []string {
+func untranslated(n plan.Names, cluster netip.Prefix) []string {
 	f := world.FamilyOf(cluster.Addr())
 	source := sourceField(f) + "=" + cluster.String()
-	return []string{protocol(f) + ",in_port=" + ovn + "," + source, protocol(f) + ",in_port=LOCAL," + source}
+	return []string{protocol(f) + ",in_port=" + n.PatchPort() + "," + source, protocol(f) + ",in_port=LOCAL," + source}
 }
 
 // Untranslated are the flows that drop them, for those who count.
 func Untranslated(c *world.Config) []plan.Flow {
 	var out []plan.Flow
 	for _, s := range c.ClusterSubnets {
-		for _, match := range untranslated(s.CIDR) {
+		for _, match := range untranslated(plan.DefaultNames(), s.CIDR) {
 			out = append(out, plan.Flow{Bridge: c.Bridge, Priority: untranslatedPriority, Match: match})
 		}
 	}
@@ -131,8 +132,8 @@ func hostPrefixes(f world.Family, addrs []netip.Addr) []netip.Prefix {
 // replies find the side that the connection is of.
 func (b flows) replies(ip string) {
 	for _, state := range []string{"+trk+est", "+trk+rel"} {
-		b.add(1, 100, ip+",ct_state="+state+",ct_mark=0x1", "output:"+ovn)
-		b.add(1, 100, ip+",ct_state="+state+",ct_mark=0x2", "LOCAL")
+		b.add(1, 100, ip+",ct_state="+state+","+b.names.OfNetwork(), "output:"+b.names.PatchPort())
+		b.add(1, 100, ip+",ct_state="+state+","+plan.OfHost(), "LOCAL")
 	}
 	b.add(1, 9, ip+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", "LOCAL")
 }

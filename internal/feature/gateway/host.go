@@ -19,17 +19,18 @@ func (Management) Compile(w *world.World, _ string, out *plan.Rows) {
 	if !ok {
 		return
 	}
-	mtu := h.PodMTU()
-	plan.Claim(&out.Ports, plan.Port{Bridge: world.IntegrationBridge, Name: world.ManagementPort}, plan.PortSpec{
-		Type: "internal", MAC: world.MAC(world.Nth(n.Subnets[0], 2)), MTU: mtu, ExternalIDs: plan.Pairs("iface-id", "k8s-"+n.Name),
+	names, mtu := plan.DefaultNames(), h.PodMTU()
+	plan.Claim(&out.Ports, plan.Port{Bridge: plan.IntegrationBridge, Name: names.ManagementPort()}, plan.PortSpec{
+		Type: "internal", MAC: world.MAC(world.Nth(n.Subnets[0], 2)), MTU: mtu,
+		ExternalIDs: plan.Pairs("iface-id", names.HostPort(n.Name)),
 	})
 	for _, s := range n.Subnets {
-		managementFamily(w, s, mtu, out)
+		managementFamily(names, w, s, mtu, out)
 	}
 }
 
-func managementFamily(w *world.World, subnet netip.Prefix, mtu int, out *plan.Rows) {
-	dev, f := world.ManagementPort, world.FamilyOf(subnet.Addr())
+func managementFamily(names plan.Names, w *world.World, subnet netip.Prefix, mtu int, out *plan.Rows) {
+	dev, f := names.ManagementPort(), world.FamilyOf(subnet.Addr())
 	own, router := world.Nth(subnet, 2), world.Nth(subnet, 1)
 	plan.Claim(&out.Addrs, plan.Addr{Dev: dev, Prefix: netip.PrefixFrom(own, subnet.Bits())}, plan.AddrSpec{NoDAD: f == world.V6})
 	to := w.Config.Cluster(f)

@@ -21,36 +21,40 @@ func (Router) Compile(w *world.World, _ string, out *plan.Rows) {
 	if !ok {
 		return
 	}
+	names := plan.DefaultNames()
 	for _, s := range n.Subnets {
 		f := world.FamilyOf(s.Addr())
 		if p, ok := f.Of(h.Primary); ok {
-			nodeIP(w.Self, s, p.Addr(), out)
+			nodeIP(names, w.Self, s, p.Addr(), out)
 		}
 		for _, a := range f.OfAddrs(h.Addrs) {
-			ownHost(w.Self, f, a, world.Nth(s, 2), out)
+			ownHost(names, w.Self, f, a, world.Nth(s, 2), out)
 			if !slices.ContainsFunc(h.Primary, func(p netip.Prefix) bool { return p.Addr() == a }) {
-				ownHostForOthers(w.Self, f, a, world.Nth(s, 2), out)
+				ownHostForOthers(names, w.Self, f, a, world.Nth(s, 2), out)
 			}
 		}
 	}
 }
 
 // nodeIP is for this node's own pods only, never for the whole cluster subnet: pods of other nodes would leave with this node's address.
-func nodeIP(self string, subnet netip.Prefix, node netip.Addr, out *plan.Rows) {
-	out.AddNB(plan.RowID{Table: "NAT", Name: "node-ip/" + subnet.String()}, plan.Router(plan.GatewayRouter(self)), plan.Cols{
+func nodeIP(names plan.Names, self string, subnet netip.Prefix, node netip.Addr, out *plan.Rows) {
+	id := plan.RowID{Table: "NAT", Name: names.Row("node-ip/" + subnet.String())}
+	out.AddNB(id, plan.Router(names.GatewayRouter(self)), plan.Cols{
 		"type": "snat", "external_ip": node.String(), "logical_ip": subnet.String(),
 	})
 }
 
 // ownHost sends a pod's packets to its own node over the management port: the gateway router has the same address and would keep them.
-func ownHost(self string, f world.Family, host, management netip.Addr, out *plan.Rows) {
-	match := fmt.Sprintf("inport == %q && %s.dst == %s", "rtos-"+self, f.Match(), host)
-	out.AddPolicy("own-node/"+host.String(), plan.PriorityOwnNode, match, "reroute", []string{management.String()}, nil)
+func ownHost(names plan.Names, self string, f world.Family, host, management netip.Addr, out *plan.Rows) {
+	match := fmt.Sprintf("inport == %q && %s.dst == %s", names.RouterToNodeSwitch(self), f.Match(), host)
+	to := []string{management.String()}
+	out.AddPolicy(names, "own-node/"+host.String(), plan.PriorityOwnNode, match, "reroute", to, nil)
 }
 
 // ownHostForOthers does the same with what other nodes steered here because this node holds an egress IP of theirs: to them, an address of this host beside its
 // primary one is any machine's, and from the gateway router nothing finds the way back to the host that it shares its hardware address with.
-func ownHostForOthers(self string, f world.Family, host, management netip.Addr, out *plan.Rows) {
-	match := fmt.Sprintf("inport == %q && %s.dst == %s", "rtots-"+self, f.Match(), host)
-	out.AddPolicy("own-node-for-others/"+host.String(), plan.PriorityOwnNode, match, "reroute", []string{management.String()}, nil)
+func ownHostForOthers(names plan.Names, self string, f world.Family, host, management netip.Addr, out *plan.Rows) {
+	match := fmt.Sprintf("inport == %q && %s.dst == %s", names.RouterToTransit(self), f.Match(), host)
+	to := []string{management.String()}
+	out.AddPolicy(names, "own-node-for-others/"+host.String(), plan.PriorityOwnNode, match, "reroute", to, nil)
 }

@@ -29,7 +29,7 @@ func (Sessions) Compile(w *world.World, key string, out *plan.Rows) {
 	if !ok {
 		return
 	}
-	plan.Claim(&out.Ports, plan.Port{Bridge: world.LivenessBridge, Name: "bfd-" + plan.Itoa(n.ID)}, plan.PortSpec{
+	plan.Claim(&out.Ports, plan.Port{Bridge: plan.LivenessBridge, Name: plan.LivenessPort(n.ID)}, plan.PortSpec{
 		Type: "geneve", ExternalIDs: plan.Pairs(NodeKey, n.Name),
 		Options: plan.Pairs("key", tunnelKey, "local_ip", local.String(), "remote_ip", remote.String()),
 		BFD:     plan.Pairs("enable", "true", "min_tx", interval, "min_rx", interval, "mult", multiplier),

@@ -25,7 +25,8 @@ func (Ports) Compile(w *world.World, key string, out *plan.Rows) {
 	for _, ip := range a.IPs {
 		address += " " + ip.String()
 	}
-	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: a.LSP()}, plan.Switch(w.Self), plan.Cols{
+	sw := plan.Switch(plan.DefaultNames().NodeSwitch(w.Self))
+	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: a.LSP()}, sw, plan.Cols{
 		"name": a.LSP(), "addresses": []string{address}, "port_security": []string{address},
 		"options":      map[string]string{"requested-chassis": w.Self, "iface-id-ver": a.UID},
 		"external_ids": map[string]string{"pod": "true", "namespace": a.Namespace},

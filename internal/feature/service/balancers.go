@@ -48,9 +48,9 @@ func (b balancers) write(node string, s *world.Service, out *plan.Rows) {
 		if id.scope != scopeCluster {
 			name += "_" + node
 		}
-		group := plan.Group(plan.ServiceLBGroup)
+		group := plan.Group(plan.DefaultNames().ServiceLBGroup())
 		if id.scope == scopeRouter || id.scope == scopeLocalRouter {
-			group = plan.Group(plan.GatewayLBGroup)
+			group = plan.Group(plan.DefaultNames().GatewayLBGroup())
 		}
 		out.AddNB(plan.RowID{Table: "Load_Balancer", Name: name}, group, plan.Cols{
 			"name": name, "protocol": id.protocol, "vips": vips, "options": options(s, id),

@@ -71,7 +71,7 @@ func (b bridge) local(p world.ServicePort, f world.Family) {
 	for _, ip := range f.OfAddrs(External(b.w, b.s, p)) {
 		d := destination{p.Protocol, ip, p.Port}
 		for _, match := range b.admitted(f, d) {
-			b.add(newTable, newPriority, match, plan.ToHost)
+			b.add(newTable, newPriority, match, plan.ToHost())
 		}
 	}
 }
@@ -103,12 +103,12 @@ func (b bridge) admitted(f world.Family, d destination) []string {
 // give sends connections to the host, to the gateway router, or to either by lot. The host can choose among all endpoints, but not send a client's
 // own address to a pod: the answer would leave by the gateway router.
 func (b bridge) give(f world.Family, d destination, to Inbound) {
-	actions, drawn := plan.ToOVN, false
+	actions, drawn := plan.DefaultNames().ToOVN(), false
 	switch {
 	case len(to.Host) > 0 && len(to.Gateway) > 0 && b.s.ExternalLocal:
 		actions, drawn = b.lots(b.match(f, d), to), true
 	case len(to.Host) > 0:
-		actions = plan.ToHost
+		actions = plan.ToHost()
 	}
 	for _, match := range b.admitted(f, d) {
 		b.add(newTable, newPriority, match, actions)
@@ -122,9 +122,9 @@ func (b bridge) give(f world.Family, d destination, to Inbound) {
 // host's own endpoints.
 func (b bridge) lots(match string, to Inbound) (draw string) {
 	for i := range to.Host {
-		b.add(drawnTable, newPriority, fmt.Sprintf("%s,reg0=%d", match, i), plan.ToHost)
+		b.add(drawnTable, newPriority, fmt.Sprintf("%s,reg0=%d", match, i), plan.ToHost())
 	}
-	b.add(drawnTable, refusedPriority, match, plan.ToOVN)
+	b.add(drawnTable, refusedPriority, match, plan.DefaultNames().ToOVN())
 	by := "symmetric_l3l4+udp"
 	if b.s.Affinity > 0 {
 		by = "nw_src"

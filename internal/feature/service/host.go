@@ -24,14 +24,16 @@ func (Host) Compile(w *world.World, _ string, out *plan.Rows) {
 		k := kernel{f, out}
 		k.sets()
 		k.guard()
-		k.translate(all, k.chain("services-prerouting", plan.NFTChainSpec{Type: "nat", Hook: "prerouting", Priority: "dstnat"}), notFromPods)
+		before := plan.NFTChainSpec{Type: "nat", Hook: "prerouting", Priority: "dstnat"}
+		k.translate(all, k.chain("services-prerouting", before), notFromPods())
 		own := k.chain("services-output", plan.NFTChainSpec{Type: "nat", Hook: "output", Priority: "-100"}) // nft before 1.0.7 has no dstnat here
 		k.translate(ownHost, own, "")
 		k.translate(all, own, "")
 		k.source()
 		if s, ok := f.Of(n.Subnets); ok && w.Config.GatewayMode == world.LocalGateway {
 			router := world.Nth(s, 1)
-			plan.Claim(&out.Routes, plan.RouteKey{Table: mainTable, Dst: world.Single(LocalOnly(f))}, plan.Route{Dev: world.ManagementPort, Via: router})
+			key := plan.RouteKey{Table: mainTable, Dst: world.Single(LocalOnly(f))}
+			plan.Claim(&out.Routes, key, plan.Route{Dev: plan.DefaultNames().ManagementPort(), Via: router})
 		}
 	}
 }
@@ -103,22 +105,23 @@ func (k kernel) set(name string, spec plan.NFTSetSpec) {
 	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: name}, spec)
 }
 
-const (
-	transport = "meta l4proto { tcp, udp, sctp } "
-	// notFromPods: what comes by the management port has been balanced in OVN.
-	notFromPods = "iifname != \"" + world.ManagementPort + "\" "
-)
+const transport = "meta l4proto { tcp, udp, sctp } "
+
+// notFromPods: what comes by the management port has been balanced in OVN.
+func notFromPods() string { return fmt.Sprintf("iifname != %q ", plan.DefaultNames().ManagementPort()) }
 
 // guard answers before anything is translated.
 func (k kernel) guard() {
 	c := k.chain("services-guard", plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-110"})
 	own := k.chain("services-guard-output", plan.NFTChainSpec{Type: "filter", Hook: "output", Priority: "-110"})
-	for chain, from := range map[plan.NFTChain]string{c: notFromPods, own: ""} {
+	for chain, from := range map[plan.NFTChain]string{c: notFromPods(), own: ""} {
 		k.rule(chain, "1 clients", from+transport+"%s @%s %s saddr . %s != @%s drop",
 			k.frontend(), frontendSet(setGuarded, k.family), k.ip(), k.frontend(), frontendSet(setClients, k.family))
 	}
-	k.rule(c, "2 refused tcp", notFromPods+"ct state new meta l4proto tcp %s @%s reject with tcp reset", k.frontend(), frontendSet(setRefused, k.family))
-	k.rule(c, "3 refused", notFromPods+"ct state new meta l4proto { udp, sctp } %s @%s reject", k.frontend(), frontendSet(setRefused, k.family))
+	k.rule(c, "2 refused tcp", notFromPods()+"ct state new meta l4proto tcp %s @%s reject with tcp reset",
+		k.frontend(), frontendSet(setRefused, k.family))
+	k.rule(c, "3 refused", notFromPods()+"ct state new meta l4proto { udp, sctp } %s @%s reject",
+		k.frontend(), frontendSet(setRefused, k.family))
 }
 
 // translate looks a new connection up. A client keeps its endpoint by its address alone, as long as the endpoints stay the same.
@@ -135,9 +138,11 @@ func (k kernel) translate(who string, c plan.NFTChain, match string) {
 func (k kernel) source() {
 	c := k.chain(plan.PostroutingChain, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "srcnat"})
 	asked := fmt.Sprintf("ct original %s daddr . meta l4proto . ct original proto-dst", k.ip())
+	dev := plan.DefaultNames().ManagementPort()
 	const foreign = transport + "fib saddr type != local "
-	k.rule(c, "client kept", foreign+"oifname %q %s @%s accept", world.ManagementPort, asked, frontendSet(setKept, k.family))
-	k.rule(c, "client masqueraded", foreign+"oifname != %q %s @%s masquerade", world.ManagementPort, asked, frontendSet(setHidden, k.family))
+	k.rule(c, "client kept", foreign+"oifname %q %s @%s accept", dev, asked, frontendSet(setKept, k.family))
+	k.rule(c, "client masqueraded", foreign+"oifname != %q %s @%s masquerade", dev, asked,
+		frontendSet(setHidden, k.family))
 }
 
 func (k kernel) chain(name string, spec plan.NFTChainSpec) plan.NFTChain {

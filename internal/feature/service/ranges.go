@@ -42,5 +42,5 @@ func refusePods(w *world.World, s *world.Service, p world.ServicePort, f world.F
 		match += fmt.Sprintf(" && %s.src != {%s}", f.Match(), strings.Join(texts, ", "))
 	}
 	name := fmt.Sprintf("service/%s/%s/%s", s.Key(), p.Protocol, netip.AddrPortFrom(ip, p.Port))
-	out.AddACL(name, plan.Switch(w.Self), plan.PriorityRefuse, match)
+	out.AddACL(name, plan.Switch(plan.DefaultNames().NodeSwitch(w.Self)), plan.PriorityRefuse, match)
 }

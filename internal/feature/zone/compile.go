@@ -12,9 +12,6 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// transitKey is the transit switch's tunnel key: the same number in every zone makes them one switch.
-const transitKey = 16711683
-
 // Own is the zone of this very node.
 type Own struct{}
 
@@ -27,12 +24,14 @@ func (Own) Compile(w *world.World, _ string, out *plan.Rows) {
 	if !ok {
 		return
 	}
+	names := plan.DefaultNames()
 	global(n, out)
-	nodeSwitch(n, out)
-	join(w, n, out)
-	gatewayRouter(w, n, h, out)
-	transit(w, n, out)
-	routes(w, n, h, out)
+	shared(names, out)
+	nodeSwitch(names, n, out)
+	join(names, w, n, out)
+	gatewayRouter(names, w, n, h, out)
+	transit(names, w, n, out)
+	routes(names, w, n, out)
 }
 
 // RouterAddr and ManagementAddr are the first two addresses of a node's subnet, as in OVN-Kubernetes.
@@ -46,25 +45,31 @@ func global(n *world.Node, out *plan.Rows) {
 	out.AddNB(plan.RowID{Table: "NB_Global", Name: "."}, plan.RowID{}, plan.Cols{
 		"name": n.Name, "options": map[string]string{"name": n.Name, "use_ct_inv_match": "false"},
 	})
-	out.AddNB(plan.Router(plan.ClusterRouter), plan.RowID{}, plan.Cols{"name": plan.ClusterRouter})
-	for _, g := range []string{plan.ServiceLBGroup, plan.GatewayLBGroup} {
+}
+
+// shared is what all nodes' parts of a network have in common.
+func shared(names plan.Names, out *plan.Rows) {
+	out.AddNB(plan.Router(names.ClusterRouter()), plan.RowID{}, plan.Cols{"name": names.ClusterRouter()})
+	for _, g := range []string{names.ServiceLBGroup(), names.GatewayLBGroup()} {
 		out.AddNB(plan.Group(g), plan.RowID{}, plan.Cols{"name": g})
 	}
 }
 
-func nodeSwitch(n *world.Node, out *plan.Rows) {
+func nodeSwitch(names plan.Names, n *world.Node, out *plan.Rows) {
 	var routers, management []string
 	for _, s := range n.Subnets {
 		routers = append(routers, netip.PrefixFrom(RouterAddr(s), s.Bits()).String())
 		management = append(management, ManagementAddr(s).String())
 	}
-	out.AddNB(plan.Switch(n.Name), plan.RowID{}, plan.Cols{
-		"name": n.Name, "load_balancer_group": []plan.RowID{plan.Group(plan.ServiceLBGroup)},
+	sw := names.NodeSwitch(n.Name)
+	out.AddNB(plan.Switch(sw), plan.RowID{}, plan.Cols{
+		"name": sw, "load_balancer_group": []plan.RowID{plan.Group(names.ServiceLBGroup())},
 	})
-	out.AddPeers(plan.ClusterRouter, "rtos-"+n.Name, n.Name, "stor-"+n.Name, world.MAC(RouterAddr(n.Subnets[0])), routers, nil, nil)
-	port := "k8s-" + n.Name
+	out.AddPeers(names.ClusterRouter(), names.RouterToNodeSwitch(n.Name), sw, names.NodeSwitchToRouter(n.Name),
+		world.MAC(RouterAddr(n.Subnets[0])), routers, nil, nil)
+	port := names.HostPort(n.Name)
 	mac := world.MAC(ManagementAddr(n.Subnets[0]))
-	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: port}, plan.Switch(n.Name), plan.Cols{
+	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: port}, plan.Switch(sw), plan.Cols{
 		"name": port, "addresses": []string{address(mac, management)},
 	})
 }
@@ -77,11 +82,11 @@ func address(mac string, ips []string) string {
 	return mac
 }
 
-func join(w *world.World, n *world.Node, out *plan.Rows) {
-	out.AddNB(plan.Switch(plan.JoinSwitch), plan.RowID{}, plan.Cols{"name": plan.JoinSwitch})
-	out.AddPeers(plan.ClusterRouter, "rtoj-"+plan.ClusterRouter, plan.JoinSwitch, "jtor-"+plan.ClusterRouter,
+func join(names plan.Names, w *world.World, n *world.Node, out *plan.Rows) {
+	out.AddNB(plan.Switch(names.JoinSwitch()), plan.RowID{}, plan.Cols{"name": names.JoinSwitch()})
+	out.AddPeers(names.ClusterRouter(), names.RouterToJoin(), names.JoinSwitch(), names.JoinToRouter(),
 		joinMAC(w, 1), append(joins(w, 1), slots(w, 1, w.Config.SlotJoin)...), nil, nil)
-	bind(w, "rtoj-"+plan.ClusterRouter, n.ID, w.Config.SlotJoin, joinMAC(w, n.ID), out)
+	bind(w, names.RouterToJoin(), n.ID, w.Config.SlotJoin, joinMAC(w, n.ID), out)
 }
 
 func joinMAC(w *world.World, id int) string {
@@ -101,46 +106,52 @@ func joins(w *world.World, id int) []string {
 // Its one neighbour on the join switch is known to northd: OVN-Kubernetes' option dynamic_neigh_routers, for join switches with a router of each node, would
 // have the first replies to pods wait for it.
 // What is too big for pods it answers with ICMP: the links outside carry more than pods' do, and where these end it would be lost in silence.
-func gatewayRouter(w *world.World, n *world.Node, h *world.Host, out *plan.Rows) {
-	gr, ext := plan.GatewayRouter(n.Name), plan.ExternalSwitch(n.Name)
+func gatewayRouter(names plan.Names, w *world.World, n *world.Node, h *world.Host, out *plan.Rows) {
+	gr, ext := names.GatewayRouter(n.Name), names.ExternalSwitch(n.Name)
 	out.AddNB(plan.Router(gr), plan.RowID{}, plan.Cols{"name": gr, "options": map[string]string{
 		"chassis": n.Name, "lb_force_snat_ip": "router_ip", "always_learn_from_arp_request": "true",
-	}, "load_balancer_group": []plan.RowID{plan.Group(plan.GatewayLBGroup)}})
-	out.AddPeers(gr, "rtoj-"+gr, plan.JoinSwitch, "jtor-"+gr, joinMAC(w, n.ID), joins(w, n.ID), map[string]string{"gateway_mtu": plan.Itoa(h.PodMTU())}, nil)
+	}, "load_balancer_group": []plan.RowID{plan.Group(names.GatewayLBGroup())}})
+	out.AddPeers(gr, names.GatewayToJoin(n.Name), names.JoinSwitch(), names.JoinToGateway(n.Name), joinMAC(w, n.ID),
+		joins(w, n.ID), map[string]string{"gateway_mtu": plan.Itoa(h.PodMTU())}, nil)
 	out.AddNB(plan.Switch(ext), plan.RowID{}, plan.Cols{"name": ext})
 	var networks []string
 	for _, p := range h.Primary {
 		networks = append(networks, p.String())
 	}
-	out.AddPeers(gr, "rtoe-"+gr, ext, "etor-"+gr, h.UplinkMAC, networks, nil, map[string]string{"nat-addresses": "router", "exclude-lb-vips-from-garp": "true"})
-	localnet := w.Config.Bridge + "_" + n.Name
+	out.AddPeers(gr, names.GatewayToExternal(n.Name), ext, names.ExternalToGateway(n.Name), h.UplinkMAC, networks, nil,
+		map[string]string{"nat-addresses": "router", "exclude-lb-vips-from-garp": "true"})
+	localnet := names.Localnet(w.Config.Bridge, n.Name)
 	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: localnet}, plan.Switch(ext), plan.Cols{
-		"name": localnet, "type": "localnet", "addresses": []string{"unknown"}, "options": map[string]string{"network_name": plan.PhysicalNetwork},
+		"name": localnet, "type": "localnet", "addresses": []string{"unknown"},
+		"options": map[string]string{"network_name": plan.PhysicalNetwork},
 	})
-	gatewayRoutes(w, gr, h, out)
+	gatewayRoutes(names, w, h, out)
 }
 
 // gatewayRoutes lead back into the cluster, and out to the host's own gateways.
-func gatewayRoutes(w *world.World, gr string, h *world.Host, out *plan.Rows) {
+func gatewayRoutes(names plan.Names, w *world.World, h *world.Host, out *plan.Rows) {
+	gr := names.GatewayRouter(w.Self)
 	for _, f := range w.Config.Families() {
 		for _, c := range w.Config.Cluster(f) {
 			out.AddRoute(gr, "dst-ip", c.String(), w.Config.Join(1, f).Addr().String(), "")
 		}
 		for _, via := range f.OfAddrs(h.Gateways) {
-			out.AddRoute(gr, "dst-ip", anywhere(f), via.String(), "rtoe-"+gr)
+			out.AddRoute(gr, "dst-ip", anywhere(f), via.String(), names.GatewayToExternal(w.Self))
 		}
 	}
 }
 
 func anywhere(f world.Family) string { return [...]string{"0.0.0.0/0", "::/0"}[f] }
 
-func transit(w *world.World, n *world.Node, out *plan.Rows) {
-	out.AddNB(plan.Switch(plan.TransitSwitch), plan.RowID{}, plan.Cols{
-		"name": plan.TransitSwitch, "other_config": map[string]string{"requested-tnl-key": plan.Itoa(transitKey)},
+func transit(names plan.Names, w *world.World, n *world.Node, out *plan.Rows) {
+	out.AddNB(plan.Switch(names.TransitSwitch()), plan.RowID{}, plan.Cols{
+		"name":         names.TransitSwitch(),
+		"other_config": map[string]string{"requested-tnl-key": plan.Itoa(names.TransitKey())},
 	})
 	key := map[string]string{"requested-tnl-key": plan.Itoa(n.ID)}
-	out.AddPeers(plan.ClusterRouter, "rtots-"+n.Name, plan.TransitSwitch, "tstor-"+n.Name, transitMAC(w, n.ID),
-		append(transits(w, n.ID), slots(w, n.ID, w.Config.SlotTransit)...), key, key)
+	port, peer := names.RouterToTransit(n.Name), names.TransitToRouter(n.Name)
+	out.AddPeers(names.ClusterRouter(), port, names.TransitSwitch(), peer,
+		transitMAC(w, n.ID), append(transits(w, n.ID), slots(w, n.ID, w.Config.SlotTransit)...), key, key)
 }
 
 func transits(w *world.World, id int) []string {
@@ -158,7 +169,7 @@ func transitMAC(w *world.World, id int) string {
 // routes send what this node's pods say to the outside to the gateway router, or in local gateway mode to the host. The route
 // for the whole cluster subnet is for packets of other nodes' pods that were steered here: OVN acts on a reroute policy only
 // where a route matched first, and it is the way to the gateway router for those that are translated here.
-func routes(w *world.World, n *world.Node, h *world.Host, out *plan.Rows) {
+func routes(names plan.Names, w *world.World, n *world.Node, out *plan.Rows) {
 	for _, s := range n.Subnets {
 		f := world.FamilyOf(s.Addr())
 		gateway := w.Config.Join(n.ID, f).Addr()
@@ -166,10 +177,10 @@ func routes(w *world.World, n *world.Node, h *world.Host, out *plan.Rows) {
 		if w.Config.GatewayMode == world.LocalGateway {
 			own = ManagementAddr(s)
 		}
-		out.AddRoute(plan.ClusterRouter, "src-ip", s.String(), own.String(), "")
+		out.AddRoute(names.ClusterRouter(), "src-ip", s.String(), own.String(), "")
 		for _, c := range w.Config.Cluster(f) {
 			if !slices.Contains(n.Subnets, c) {
-				out.AddRoute(plan.ClusterRouter, "src-ip", c.String(), gateway.String(), "")
+				out.AddRoute(names.ClusterRouter(), "src-ip", c.String(), gateway.String(), "")
 			}
 		}
 	}

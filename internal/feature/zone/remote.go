@@ -20,8 +20,9 @@ func (Remote) Compile(w *world.World, key string, out *plan.Rows) {
 		return
 	}
 	chassis(n, out)
-	port := "tstor-" + n.Name
-	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: port}, plan.Switch(plan.TransitSwitch), plan.Cols{
+	names := plan.DefaultNames()
+	port := names.TransitToRouter(n.Name)
+	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: port}, plan.Switch(names.TransitSwitch()), plan.Cols{
 		"name": port, "type": "remote", "addresses": []string{address(transitMAC(w, n.ID), transits(w, n.ID))},
 		"options": map[string]string{"requested-tnl-key": plan.Itoa(n.ID), "requested-chassis": n.ChassisID},
 	})
@@ -30,11 +31,12 @@ func (Remote) Compile(w *world.World, key string, out *plan.Rows) {
 	}
 	for _, s := range n.Subnets {
 		via := w.Config.Transit(n.ID, world.FamilyOf(s.Addr())).Addr().String()
-		out.AddRoute(plan.ClusterRouter, "dst-ip", s.String(), via, "")
+		out.AddRoute(names.ClusterRouter(), "dst-ip", s.String(), via, "")
 	}
 	for _, f := range w.Config.Families() {
 		gateway := world.Single(w.Config.Join(n.ID, f).Addr())
-		out.AddRoute(plan.ClusterRouter, "dst-ip", gateway.String(), w.Config.Transit(n.ID, f).Addr().String(), "")
+		via := w.Config.Transit(n.ID, f).Addr().String()
+		out.AddRoute(names.ClusterRouter(), "dst-ip", gateway.String(), via, "")
 	}
 }
 

@@ -22,7 +22,7 @@ const hostZone = 0
 
 // CTZone is hostZone for plan.HostKernel.
 func (Kernel) CTZone(_ context.Context, name string) (int, bool) {
-	return hostZone, name == plan.HostKernel+"_snat"
+	return hostZone, name == plan.SNATZone(plan.HostKernel)
 }
 
 // The sockets that the netlink package opens for one request have a deadline of 60 s for each answer, which the kernel has ready when sendmsg(2) returns.

@@ -108,7 +108,7 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 		if done, ok := p.done[router]; ok && done.equal(now) {
 			continue
 		}
-		zone, ok := p.zones.CTZone(ctx, router+"_snat")
+		zone, ok := p.zones.CTZone(ctx, plan.SNATZone(router))
 		if !ok {
 			continue
 		}

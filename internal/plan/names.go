@@ -1,0 +1,105 @@
+package plan
+
+import "strings"
+
+// DefaultNetwork is the name of the cluster default network, as in node annotations that have a key a network.
+const DefaultNetwork = "default"
+
+// Names gives every thing of one logical network its name or its number, as OVN-Kubernetes does: people and their
+// tools look for these. What belongs to the default network has plain names; what belongs to another has the network's
+// name in front. Nothing else makes such a name.
+type Names struct {
+	Network string
+	ID      int // 0 is the default network's
+}
+
+// DefaultNames are those of the cluster default network.
+func DefaultNames() Names { return Names{Network: DefaultNetwork} }
+
+// Row is the name of a row, or the id of an address set, of which each network can have one.
+func (n Names) Row(name string) string { return n.prefix() + name }
+
+// prefix has '.' in place of what OVN's names cannot have everywhere. Names of networks differ in more than that.
+func (n Names) prefix() string {
+	if n.Network == DefaultNetwork {
+		return ""
+	}
+	return strings.NewReplacer("-", ".", "/", ".").Replace(n.Network) + "_"
+}
+
+// Routers and switches.
+
+func (n Names) ClusterRouter() string { return n.Row("ovn_cluster_router") }
+func (n Names) JoinSwitch() string    { return n.Row("join") }
+func (n Names) TransitSwitch() string { return n.Row("transit_switch") }
+
+// GatewayRouter is the router between the join switch and the uplink of a node.
+func (n Names) GatewayRouter(node string) string { return "GR_" + n.Row(node) }
+
+// NodeSwitch is the switch of a node's pods.
+func (n Names) NodeSwitch(node string) string { return n.Row(node) }
+
+// ExternalSwitch is the switch with the localnet port of a node's uplink.
+func (n Names) ExternalSwitch(node string) string { return "ext_" + n.Row(node) }
+
+// Groups of load balancers.
+
+// ServiceLBGroup holds the load balancers that a node switch refers to.
+func (n Names) ServiceLBGroup() string { return n.Row("egret-services") }
+
+// GatewayLBGroup holds those of a gateway router.
+func (n Names) GatewayLBGroup() string { return n.Row("egret-services-gateway") }
+
+// Ports, named by what they are on and what they lead to: r is a router, s the node switch, ts the transit switch,
+// j the join switch, e the external switch.
+
+func (n Names) RouterToNodeSwitch(node string) string { return "rtos-" + n.NodeSwitch(node) }
+func (n Names) NodeSwitchToRouter(node string) string { return "stor-" + n.NodeSwitch(node) }
+func (n Names) RouterToTransit(node string) string    { return n.Row("rtots-" + node) }
+func (n Names) TransitToRouter(node string) string    { return n.Row("tstor-" + node) }
+func (n Names) RouterToJoin() string                  { return "rtoj-" + n.ClusterRouter() }
+func (n Names) JoinToRouter() string                  { return "jtor-" + n.ClusterRouter() }
+func (n Names) GatewayToJoin(node string) string      { return "rtoj-" + n.GatewayRouter(node) }
+func (n Names) JoinToGateway(node string) string      { return "jtor-" + n.GatewayRouter(node) }
+func (n Names) GatewayToExternal(node string) string  { return "rtoe-" + n.GatewayRouter(node) }
+func (n Names) ExternalToGateway(node string) string  { return "etor-" + n.GatewayRouter(node) }
+
+// Localnet is the port of the external switch that leads to the gateway bridge.
+func (n Names) Localnet(bridge, node string) string { return bridge + "_" + n.Row(node) }
+
+// HostPort is the port of the node switch that the host's management port is plugged into.
+func (n Names) HostPort(node string) string { return "k8s-" + n.Row(node) }
+
+// ManagementPort is the host's interface into its node switch.
+func (n Names) ManagementPort() string { return managementPorts + Itoa(n.ID) }
+
+const managementPorts = "ovn-k8s-mp"
+
+// IsManagementPort says whether an interface of the host is a network's management port.
+func IsManagementPort(dev string) bool { return strings.HasPrefix(dev, managementPorts) }
+
+// PodPort is a pod's port on the node switch, and the iface-id of its OVS interface.
+func (n Names) PodPort(namespace, name string) string { return n.Row(namespace + "_" + name) }
+
+// Numbers.
+
+// TransitKey is the transit switch's tunnel key: the same number in every zone makes them one switch. OVN leaves 4096
+// keys free for that.
+func (n Names) TransitKey() int { return 16711683 + n.ID }
+
+// CTMark is the ct_mark, in ZoneGateway, of connections of the network's pods.
+func (n Names) CTMark() int {
+	if n.ID == 0 {
+		return 1
+	}
+	return 3 + n.ID
+}
+
+// hostCTMark is the ct_mark, in ZoneGateway, of the host's connections.
+const hostCTMark = 2
+
+// LivenessPort is the tunnel port to the node of an id on LivenessBridge: it is of no network.
+func LivenessPort(id int) string { return "bfd-" + Itoa(id) }
+
+// SNATZone is the conntrack zone that ovn-controller gives to a router's translation of sources.
+func SNATZone(router string) string { return router + "_snat" }

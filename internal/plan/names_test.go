@@ -1,0 +1,51 @@
+package plan_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/egret-net/egret/internal/plan"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// TestNames holds all names of the default network and of another one to a golden file.
+func TestNames(t *testing.T) {
+	got := all(t, plan.DefaultNames()) + all(t, plan.Names{Network: "team-a_blue", ID: 7})
+	const file = "testdata/names.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("names are not those of %s:\n%s", file, got)
+	}
+}
+
+// all calls every method, each string parameter with a text of its own: a new method is in the golden file at once.
+func all(t *testing.T, n plan.Names) string {
+	t.Helper()
+	var out strings.Builder
+	v := reflect.ValueOf(n)
+	for i := range v.NumMethod() {
+		m := v.Method(i)
+		var args []reflect.Value
+		for a := range m.Type().NumIn() {
+			if m.Type().In(a).Kind() != reflect.String {
+				t.Fatalf("%s takes something else than text", v.Type().Method(i).Name)
+			}
+			args = append(args, reflect.ValueOf([]string{"n1", "x"}[a]))
+		}
+		fmt.Fprintf(&out, "%s %s %v\n", n.Network, v.Type().Method(i).Name, m.Call(args)[0])
+	}
+	return out.String()
+}
