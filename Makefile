@@ -93,6 +93,7 @@ test: build lint unit e2e ## pass everything: lint, unit and property tests, rea
 unit: ## the tests that need no cluster, with the race detector, which needs cgo; what passed is remembered
 	@hack/step 'packages of unit' hack/deps gcc libc6-dev
 	CGO_ENABLED=1 go test -race -trimpath ./...
+	go test -trimpath -run '^TestBudget$$' ./internal/compile
 
 # The corpora run in the unit tests, too.
 FUZZTIME ?= 1m

@@ -22,8 +22,6 @@ func BenchmarkOnePod(b *testing.B) {
 	m := compile.NewMemo(all.Features())
 	m.Update(w, nil)
 	for i := 0; b.Loop(); i++ {
-		p := compiletest.BigPod(i % 10000)
-		p.IPs = compiletest.PodIPs(i%200, i%250)
-		m.Update(w, w.SetPod(p))
+		m.Update(w, w.SetPod(movedPod(i, i/10_000)))
 	}
 }

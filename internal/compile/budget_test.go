@@ -1,0 +1,127 @@
+package compile_test
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// The promises are 100 ms for a full compile and 1 ms for the change of one pod, at 500 nodes, 10,000 pods and 1,000
+// EgressIPs, on the machine on which yardstick takes yardstickTime. On any other they scale with it. Nothing here looks
+// at the clock: it counts the time that this process had a processor, which other programs on a busy machine do not
+// lengthen. Of one pod's promise a tenth is allowed: a walk over all pods takes 0.2 ms.
+const (
+	yardstickTime = 20 * time.Millisecond
+	fullTime      = 100 * time.Millisecond
+	podTime       = time.Millisecond / 10
+	// What a compile allocates is the same on every machine. These are half as much again as when they were written.
+	fullAllocations = 400_000
+	podAllocations  = 48
+)
+
+// budgetRuns is how often each thing is measured: the least counts.
+const budgetRuns = 7
+
+// yardstick is a fixed piece of work of the kind that a compile does: it makes strings, maps and sorted lists of them.
+func yardstick() int {
+	words := map[string][]string{}
+	for i := range 64_000 {
+		key := fmt.Sprint("pod-", i%2_000)
+		words[key] = append(words[key], fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255))
+	}
+	size := 0
+	for _, list := range words {
+		slices.Sort(list)
+		size += len(strings.Join(list, ","))
+	}
+	return size
+}
+
+// TestBudget: a full compile and the change of one pod stay within their budgets.
+func TestBudget(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector makes one kind of work slower than another; make unit runs this test without it, too")
+	}
+	w := compiletest.Big()
+	m := compile.NewMemo(all.Features())
+	m.Update(w, nil)
+	unit, full, pod := newCost(), newCost(), newCost()
+	for lap := range budgetRuns {
+		unit.measure(1, func() { yardstick() })
+		full.measure(1, func() { compile.Full(w, all.Features()) })
+		pod.measure(budgetPods, func() { movePods(m, w, lap) })
+	}
+	for _, b := range []struct {
+		what        string
+		have        cost
+		time        time.Duration
+		allocations uint64
+	}{{"a full compile", full, fullTime, fullAllocations}, {"one pod", pod, podTime, podAllocations}} {
+		scaled := time.Duration(float64(b.have.time) * float64(yardstickTime) / float64(unit.time))
+		t.Logf("%s: %s and %d allocations; with a yardstick of %s, not %s: %s", b.what, b.have.time, b.have.allocations,
+			yardstickTime, unit.time, scaled)
+		if scaled > b.time {
+			t.Errorf("%s takes %s on a machine with a yardstick of %s; its budget is %s",
+				b.what, scaled, yardstickTime, b.time)
+		}
+		if b.have.allocations > b.allocations {
+			t.Errorf("%s makes %d allocations; its budget is %d", b.what, b.have.allocations, b.allocations)
+		}
+	}
+}
+
+// budgetPods are moved in one run.
+const budgetPods = 500
+
+// movePods gives pods of the big world other addresses than those of the lap before.
+func movePods(m *compile.Memo, w *world.World, lap int) {
+	for i := range budgetPods {
+		m.Update(w, w.SetPod(movedPod(i, lap)))
+	}
+}
+
+// movedPod is a pod of the big world with addresses that differ from lap to lap.
+func movedPod(i, lap int) *world.Pod {
+	p := compiletest.BigPod(i % 10_000)
+	p.IPs = compiletest.PodIPs(i%200, 1+(i+lap)%250)
+	return p
+}
+
+// cost is the least that some runs of a thing took.
+type cost struct {
+	time        time.Duration // on processors
+	allocations uint64
+}
+
+func newCost() cost { return cost{time: math.MaxInt64, allocations: math.MaxUint64} }
+
+// measure runs what does a thing so many times. Garbage is not collected meanwhile: it may be of what ran before.
+func (c *cost) measure(times int, do func()) {
+	runtime.GC()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := processorTime()
+	do()
+	took := processorTime() - start
+	runtime.ReadMemStats(&after)
+	c.time = min(c.time, took/time.Duration(times))
+	c.allocations = min(c.allocations, (after.Mallocs-before.Mallocs)/uint64(times))
+}
+
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // it fails for no process
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
