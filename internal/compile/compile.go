@@ -16,7 +16,7 @@ type Feature interface {
 	// Per is the kind of object that is compiled one by one.
 	Per() world.Kind
 	// Compile adds the rows of one object to out. It reads nothing but w, and does not mind that the object is gone.
-	Compile(w *world.World, key string, out *plan.Rows)
+	Compile(w *world.View, key string, out *plan.Rows)
 }
 
 // Owner is the owner under which a feature's rows for one object stand in a plan.State.
@@ -33,7 +33,7 @@ func Full(w *world.World, features []Feature) *plan.State {
 	for _, f := range features {
 		for _, k := range w.Keys(f.Per()) {
 			var rows plan.Rows
-			f.Compile(w, k, &rows)
+			f.Compile(&w.View, k, &rows)
 			s.Replace(Owner(f, k), &plan.Rows{}, &rows)
 		}
 	}

@@ -85,13 +85,13 @@ func (m *Memo) redo(u unit, w *world.World) {
 func (m *Memo) compile(u unit, w *world.World) result {
 	r := result{rows: &plan.Rows{}}
 	seen := map[world.Touch]struct{}{}
-	w = w.Recording(func(t world.Touch) {
+	v := w.Recording(func(t world.Touch) {
 		if _, ok := seen[t]; !ok {
 			seen[t] = struct{}{}
 			r.reads = append(r.reads, t)
 		}
 	})
-	m.features[u.feature].Compile(w, u.key, r.rows)
+	m.features[u.feature].Compile(v, u.key, r.rows)
 	return r
 }
 

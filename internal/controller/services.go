@@ -47,7 +47,7 @@ func (s *services) decide(w *world.World) []string {
 		if o == nil {
 			continue
 		}
-		if words := strings.Join(service.Refusals(w, o), "; "); words != "" {
+		if words := strings.Join(service.Refusals(&w.View, o), "; "); words != "" {
 			s.refused[key] = words
 		}
 		if s.conditions(o) != nil {

@@ -180,7 +180,7 @@ func (a *Agent) tidy(ctx context.Context, w *world.World) {
 		if at.HeldBack {
 			heldBack++
 		}
-		if at.HeldBack && egressip.Waiting(w, key) == "" {
+		if at.HeldBack && egressip.Waiting(&w.View, key) == "" {
 			a.tidying.begin(chore{at, letGo}, func() error { return a.letGo(ctx, at) })
 		}
 		if p != nil && p.Completed && p.UID == at.UID {

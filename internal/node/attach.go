@@ -106,7 +106,7 @@ func (a *Agent) attach(ctx context.Context, at *world.Attachment) error {
 	short, cancel := context.WithTimeout(ctx, egressWait)
 	defer cancel()
 	waitsFor, err := until(short, a, func(w *world.World) (string, bool) {
-		name := egressip.Waiting(w, at.Key())
+		name := egressip.Waiting(&w.View, at.Key())
 		return name, name == ""
 	})
 	if err == nil { // the world has a holder; OVN is to have it, too

@@ -255,7 +255,7 @@ func (w *World) Said(name string) *Node { return w.said[name] }
 
 // PodIPs are the addresses of a pod that are in its node's subnets: a pod's status and annotations are its node's words. A pod in the host's network has the
 // host's addresses, which no egress IP is for.
-func (w *World) PodIPs(p *Pod) []netip.Addr {
+func (w *View) PodIPs(p *Pod) []netip.Addr {
 	w.saw(KindSubnets, p.Node)
 	n := w.nodes[p.Node]
 	if n == nil || p.HostNetwork {
@@ -273,7 +273,7 @@ func (w *World) PodIPs(p *Pod) []netip.Addr {
 // NodeAddrs are the addresses that selected pods of this node reach with the node's own address. Of this node they are all of its host. Of another they
 // are one a family, its address on the primary network, or its kubelet's where it is believed none: whatever else a node lists could be a host's outside, which
 // selected pods must not reach with any address but an egress IP. What an EgressIP's status has placed is no node's, whoever says so.
-func (w *World) NodeAddrs(n *Node) []netip.Addr {
+func (w *View) NodeAddrs(n *Node) []netip.Addr {
 	listed := n.HostAddrs
 	if n.Name != w.Self {
 		listed = w.knownBy(n)
@@ -282,7 +282,7 @@ func (w *World) NodeAddrs(n *Node) []netip.Addr {
 }
 
 // knownBy are the addresses that a node is known by, one a family.
-func (w *World) knownBy(n *Node) []netip.Addr {
+func (w *View) knownBy(n *Node) []netip.Addr {
 	var out []netip.Addr
 	told := slices.DeleteFunc(slices.Clone(n.InternalIPs), w.Config.isReserved)
 	for _, f := range [...]Family{V4, V6} {
@@ -296,7 +296,7 @@ func (w *World) knownBy(n *Node) []netip.Addr {
 }
 
 // Placed says whether the status of any EgressIP gives an address to a node.
-func (w *World) Placed(a netip.Addr) bool {
+func (w *View) Placed(a netip.Addr) bool {
 	w.saw(KindPlaced, a.String())
 	return w.placed[a] > 0
 }

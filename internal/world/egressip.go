@@ -11,20 +11,20 @@ import (
 )
 
 // EgressIPs lists all EgressIPs by name.
-func (w *World) EgressIPs() []string {
+func (w *View) EgressIPs() []string {
 	w.saw(KindEgressIPs, "")
 	return slices.Sorted(maps.Keys(w.egressIPs))
 }
 
 // EgressIP is an EgressIP, or nil.
-func (w *World) EgressIP(name string) *EgressIP {
+func (w *View) EgressIP(name string) *EgressIP {
 	w.saw(KindEgressIP, name)
 	return w.egressIPs[name]
 }
 
 // Serving is the EgressIP that serves a pod in a family, or nil: the foremost of those that select it. The others stand by, which is no state: it is what
 // this says when the winner is gone.
-func (w *World) Serving(p *Pod, f Family) *EgressIP {
+func (w *View) Serving(p *Pod, f Family) *EgressIP {
 	if p.HostNetwork || p.Completed {
 		return nil
 	}

@@ -7,14 +7,14 @@ import (
 )
 
 // Claimants are the Services that ask for an address and port, the one that gets it first: one whose cluster IP it is, then the oldest.
-func (w *World) Claimants(f Frontend) []string {
+func (w *View) Claimants(f Frontend) []string {
 	w.saw(KindFrontend, f.String())
 	return w.claims[f]
 }
 
 // NodesAt are the nodes whose own address on the primary network that is, by name. What else is on a host may come and go: kube-vip and
 // keepalived put a load balancer's address there. What a node claims beside what is recorded of it does not count: with it, it could take Services' addresses.
-func (w *World) NodesAt(a netip.Addr) []string {
+func (w *View) NodesAt(a netip.Addr) []string {
 	w.saw(KindNodeAddress, a.String())
 	return w.nodesAt[a]
 }

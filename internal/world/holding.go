@@ -9,7 +9,7 @@ import (
 
 // Holds says whether a node holds an egress IP: the EgressIP's status names it, it says so itself, and it has not been rebooted since. Of itself a
 // node knows without asking. What a node says of an address that the controller did not give it counts for nothing.
-func (w *World) Holds(node, egressIP string, ip netip.Addr) bool {
+func (w *View) Holds(node, egressIP string, ip netip.Addr) bool {
 	w.saw(KindHolders, egressIP)
 	if e := w.EgressIP(egressIP); e == nil || !e.Names(node, ip) {
 		return false
@@ -22,7 +22,7 @@ func (w *World) Holds(node, egressIP string, ip netip.Addr) bool {
 }
 
 // Holders are the nodes that hold an address of an EgressIP, each once, sorted by name.
-func (w *World) Holders(egressIP string, ip netip.Addr) []string {
+func (w *View) Holders(egressIP string, ip netip.Addr) []string {
 	w.saw(KindHolders, egressIP)
 	e := w.EgressIP(egressIP)
 	if e == nil {
@@ -44,24 +44,24 @@ func (w *World) Holders(egressIP string, ip netip.Addr) []string {
 }
 
 // Steers says whether a node has confirmed that it leads its own pods' packets of a family to exactly these nodes, in this boot.
-func (w *World) Steers(node, egressIP string, f Family, to []Assignment) bool {
+func (w *View) Steers(node, egressIP string, f Family, to []Assignment) bool {
 	said := w.steering(node, egressIP, f)
 	return len(said) == len(to) && !slices.ContainsFunc(to, func(a Assignment) bool { return !slices.Contains(said, a) })
 }
 
 // SteersTo says whether a node leads its own pods' packets to another for an address, as far as it has told.
-func (w *World) SteersTo(node, egressIP string, to Assignment) bool {
+func (w *View) SteersTo(node, egressIP string, to Assignment) bool {
 	return slices.Contains(w.steering(node, egressIP, FamilyOf(to.IP)), to)
 }
 
 // SteersUntold says whether a node has told as much as a report has room for, and nothing of this EgressIP.
-func (w *World) SteersUntold(node, egressIP string) bool {
+func (w *View) SteersUntold(node, egressIP string) bool {
 	w.saw(KindSteering, egressIP)
 	h, n := w.holdings[node], w.nodes[node]
 	return h != nil && n != nil && h.BootID == n.BootID && h.SteersMore && len(h.Steers[egressIP]) == 0
 }
 
-func (w *World) steering(node, egressIP string, f Family) []Assignment {
+func (w *View) steering(node, egressIP string, f Family) []Assignment {
 	w.saw(KindSteering, egressIP)
 	h, n := w.holdings[node], w.nodes[node]
 	if h == nil || n == nil || h.BootID != n.BootID {
@@ -71,13 +71,13 @@ func (w *World) steering(node, egressIP string, f Family) []Assignment {
 }
 
 // Lingers says whether this node goes on translating to an address that it has just given up.
-func (w *World) Lingers(egressIP string, ip netip.Addr) bool {
+func (w *View) Lingers(egressIP string, ip netip.Addr) bool {
 	w.saw(KindHolders, egressIP)
 	return slices.Contains(w.lingering[egressIP], ip)
 }
 
 // Lingering are the addresses of an EgressIP that linger here, in order of address.
-func (w *World) Lingering(egressIP string) []netip.Addr {
+func (w *View) Lingering(egressIP string) []netip.Addr {
 	w.saw(KindHolders, egressIP)
 	return w.lingering[egressIP]
 }
@@ -113,14 +113,14 @@ func (c EgressAddress) Compare(o EgressAddress) int {
 
 // Yielded says whether this node has given way to another machine that answers for an address which it held, and to which node; "" if it is no
 // node of the cluster.
-func (w *World) Yielded(egressIP string, ip netip.Addr) (to string, yielded bool) {
+func (w *View) Yielded(egressIP string, ip netip.Addr) (to string, yielded bool) {
 	w.saw(KindHolders, egressIP)
 	to, yielded = w.yielded[EgressAddress{egressIP, ip}]
 	return to, yielded
 }
 
 // EachYielded are all that this node has given way for, in order.
-func (w *World) EachYielded() []EgressAddress {
+func (w *View) EachYielded() []EgressAddress {
 	w.saw(KindYielded, "")
 	return slices.SortedFunc(maps.Keys(w.yielded), EgressAddress.Compare)
 }
@@ -175,7 +175,7 @@ func (w *World) DelHolding(node string) []Touch {
 func (w *World) Holding(node string) *Holding { return w.holdings[node] }
 
 // Problem is what keeps a node from holding addresses of an EgressIP, in its own words since its last boot; "" if nothing does.
-func (w *World) Problem(node, egressIP string) string {
+func (w *View) Problem(node, egressIP string) string {
 	w.saw(KindProblems, egressIP)
 	w.saw(KindProblems, "")
 	h, n := w.holdings[node], w.nodes[node]
@@ -189,7 +189,7 @@ func (w *World) Problem(node, egressIP string) string {
 }
 
 // Faults are a node's networks that can host nothing, in its own words.
-func (w *World) Faults(node string) map[netip.Prefix]string {
+func (w *View) Faults(node string) map[netip.Prefix]string {
 	w.saw(KindFaults, node)
 	return w.holdings[node].faults()
 }
@@ -202,7 +202,7 @@ func (h *Holding) faults() map[netip.Prefix]string {
 }
 
 // Conflicts are the addresses of an EgressIP that a node holds and another machine says it has, by that node's word.
-func (w *World) Conflicts(node, egressIP string) []Conflict {
+func (w *View) Conflicts(node, egressIP string) []Conflict {
 	w.saw(KindProblems, egressIP)
 	h, n := w.holdings[node], w.nodes[node]
 	if h == nil || n == nil || h.BootID != n.BootID {

@@ -39,7 +39,7 @@ type reading struct {
 // readReports are all that can be asked about reports, each with its answer and what was read for it.
 func readReports(w *world.World) map[string]reading {
 	out := map[string]reading{}
-	ask := func(question string, f func(w *world.World) any) {
+	ask := func(question string, f func(w *world.View) any) {
 		r := reading{reads: map[world.Touch]bool{}}
 		r.answer = fmt.Sprint(f(w.Recording(func(x world.Touch) { r.reads[x] = true })))
 		out[question] = r
@@ -47,17 +47,17 @@ func readReports(w *world.World) map[string]reading {
 	for i := range 4 {
 		e := fmt.Sprint("e", i)
 		for _, ip := range slices.Concat(compiletest.EgressAddr(i), compiletest.SecondaryAddr(i)) {
-			ask(fmt.Sprint("Holders ", e, ip), func(w *world.World) any { return w.Holders(e, ip) })
+			ask(fmt.Sprint("Holders ", e, ip), func(w *world.View) any { return w.Holders(e, ip) })
 			for _, n := range []string{"n1", "n2", "n3"} {
-				ask(fmt.Sprint("Holds ", n, e, ip), func(w *world.World) any { return w.Holds(n, e, ip) })
+				ask(fmt.Sprint("Holds ", n, e, ip), func(w *world.View) any { return w.Holds(n, e, ip) })
 			}
 		}
 		for _, n := range []string{"n1", "n2", "n3"} {
 			to := world.Assignment{Node: n, IP: compiletest.EgressAddr(0)[0]}
-			ask(fmt.Sprint("Problem ", n, e), func(w *world.World) any { return w.Problem(n, e) })
-			ask(fmt.Sprint("Conflicts ", n, e), func(w *world.World) any { return w.Conflicts(n, e) })
-			ask(fmt.Sprint("SteersTo ", n, e), func(w *world.World) any { return w.SteersTo(n, e, to) })
-			ask(fmt.Sprint("Steers ", n, e), func(w *world.World) any {
+			ask(fmt.Sprint("Problem ", n, e), func(w *world.View) any { return w.Problem(n, e) })
+			ask(fmt.Sprint("Conflicts ", n, e), func(w *world.View) any { return w.Conflicts(n, e) })
+			ask(fmt.Sprint("SteersTo ", n, e), func(w *world.View) any { return w.SteersTo(n, e, to) })
+			ask(fmt.Sprint("Steers ", n, e), func(w *world.View) any {
 				return w.Steers(n, e, world.V4, []world.Assignment{to})
 			})
 		}

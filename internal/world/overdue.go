@@ -25,7 +25,7 @@ type lateness struct {
 }
 
 // Overdue is how late a node is with an address of an EgressIP. Only the controller knows of any.
-func (w *World) Overdue(node string, c EgressAddress) Overdue {
+func (w *View) Overdue(node string, c EgressAddress) Overdue {
 	w.saw(KindHolders, c.EgressIP)
 	return w.overdue[placement{c, node}].how
 }
@@ -48,7 +48,7 @@ type steering struct {
 }
 
 // Unconfirmed says whether a node is no longer waited for to confirm that it steers pods of an EgressIP. Only the controller knows of any.
-func (w *World) Unconfirmed(node, egressIP string) bool {
+func (w *View) Unconfirmed(node, egressIP string) bool {
 	w.saw(KindSteering, egressIP)
 	return w.unconfirmed[steering{node, egressIP}]
 }

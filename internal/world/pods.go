@@ -7,7 +7,7 @@ import (
 )
 
 // Pods lists all pods, "namespace/name", in no order.
-func (w *World) Pods() []string {
+func (w *View) Pods() []string {
 	w.saw(KindPods, "")
 	return slices.Collect(maps.Keys(w.pods))
 }
@@ -19,7 +19,7 @@ func (w *World) EachPod() iter.Seq[*Pod] { return maps.Values(w.pods) }
 func (w *World) PodsIn(ns string) iter.Seq[*Pod] { return maps.Values(w.podsIn[ns]) }
 
 // Pod is a pod, or nil.
-func (w *World) Pod(key string) *Pod {
+func (w *View) Pod(key string) *Pod {
 	w.saw(KindPod, key)
 	return w.pods[key]
 }
@@ -61,7 +61,7 @@ func (p *Pod) same(o *Pod) bool {
 }
 
 // Namespace is a namespace, or nil.
-func (w *World) Namespace(name string) *Namespace {
+func (w *View) Namespace(name string) *Namespace {
 	w.saw(KindNamespace, name)
 	return w.namespaces[name]
 }

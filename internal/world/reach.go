@@ -11,7 +11,7 @@ const (
 )
 
 // Unreachable is why a node does not count as reachable. Only the controller knows of any.
-func (w *World) Unreachable(node string) Unreachability {
+func (w *View) Unreachable(node string) Unreachability {
 	w.saw(KindNode, node)
 	return w.unreachable[node]
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Selecting are the EgressIPs that select a pod, in order of precedence, whether they serve it or not.
-func (w *World) Selecting(p *Pod) []*EgressIP {
+func (w *View) Selecting(p *Pod) []*EgressIP {
 	if p.HostNetwork || p.Completed {
 		return nil
 	}

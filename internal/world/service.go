@@ -71,13 +71,13 @@ func (f Frontend) String() string {
 }
 
 // Services lists all Services, "namespace/name".
-func (w *World) Services() []string {
+func (w *View) Services() []string {
 	w.saw(KindServices, "")
 	return slices.Collect(maps.Keys(w.services))
 }
 
 // Service is a Service, or nil.
-func (w *World) Service(key string) *Service {
+func (w *View) Service(key string) *Service {
 	w.saw(KindService, key)
 	return w.services[key]
 }

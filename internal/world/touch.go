@@ -42,19 +42,6 @@ const (
 	KindNodeAddress // the nodes that have one address
 )
 
-// Recording is the same world, telling read of everything that is looked at through it.
-func (w *World) Recording(read func(Touch)) *World {
-	v := *w
-	v.read = read
-	return &v
-}
-
-func (w *World) saw(k Kind, key string) {
-	if w.read != nil {
-		w.read(Touch{k, key})
-	}
-}
-
 // Keys lists the objects of a kind, in no order; for the kinds that features compile one by one.
 func (w *World) Keys(k Kind) []string {
 	switch k {

@@ -16,7 +16,7 @@ const (
 func (t Tunnel) String() string { return [...]string{"unknown", "up", "down"}[t] }
 
 // Tunnel is what is heard from a node.
-func (w *World) Tunnel(node string) Tunnel {
+func (w *View) Tunnel(node string) Tunnel {
 	w.saw(KindTunnel, node)
 	return w.tunnels[node]
 }
@@ -34,7 +34,7 @@ func (w *World) SetTunnel(node string, t Tunnel) []Touch {
 
 // Alive says whether packets sent to a node have a chance. What is heard of it over the tunnel decides, in both directions: a node that Kubernetes
 // does not hear of forwards all the same. Where the tunnel says nothing, Kubernetes does. A node hears itself.
-func (w *World) Alive(node string) bool {
+func (w *View) Alive(node string) bool {
 	n := w.Node(node)
 	if n == nil {
 		return false
@@ -52,7 +52,7 @@ func (w *World) Alive(node string) bool {
 const AssignableLabel = "k8s.ovn.org/egress-assignable"
 
 // Hosts says whether packets of other nodes' pods may go to a node to leave there: it is an egress node, or it still holds an egress IP.
-func (w *World) Hosts(node string) bool {
+func (w *View) Hosts(node string) bool {
 	n := w.Node(node)
 	if n == nil {
 		return false

@@ -8,11 +8,14 @@ import (
 	"slices"
 )
 
-// World is all tables. It is not safe for concurrent use: one loop owns it.
+// World is all tables, with the methods that change them. It is not safe for concurrent use: one loop owns it. It also
+// has the methods of a View: called on a World they record nothing.
 type World struct {
-	Self   string // this node's name; "" in the controller
-	Config *Config
+	View
+}
 
+// tables are what the objects and facts are kept in, and the indexes over them.
+type tables struct {
 	found       *Host              // as it was read
 	host        *Host              // with the addresses that are the node's own
 	said        map[string]*Node   // as the Nodes have it
@@ -37,24 +40,41 @@ type World struct {
 	unreachable map[string]Unreachability // by node
 	overdue     map[placement]lateness
 	unconfirmed map[steering]bool
-
-	read func(Touch) // nil when nobody records
 }
 
 // New is a world with nothing in it.
 func New(self string, c *Config) *World {
-	return &World{
-		Self: self, Config: c, said: map[string]*Node{}, nodes: map[string]*Node{}, assetsOf: map[asset][]string{}, placed: map[netip.Addr]int{}, namespaces: map[string]*Namespace{}, pods: map[string]*Pod{},
-		podsIn: map[string]map[string]*Pod{}, egressIPs: map[string]*EgressIP{}, selecting: map[string][]*EgressIP{}, demands: map[string]*demands{},
-		holdings: map[string]*Holding{}, lingering: map[string][]netip.Addr{}, attachments: map[string]*Attachment{}, services: map[string]*Service{},
-		unreachable: map[string]Unreachability{}, overdue: map[placement]lateness{}, unconfirmed: map[steering]bool{},
-		yielded: map[EgressAddress]string{}, tunnels: map[string]Tunnel{}, claims: map[Frontend][]string{},
-		nodesAt: map[netip.Addr][]string{},
+	return &World{View{Self: self, Config: c, tables: newTables()}}
+}
+
+func newTables() *tables {
+	return &tables{
+		said:        map[string]*Node{},
+		nodes:       map[string]*Node{},
+		assetsOf:    map[asset][]string{},
+		placed:      map[netip.Addr]int{},
+		namespaces:  map[string]*Namespace{},
+		pods:        map[string]*Pod{},
+		podsIn:      map[string]map[string]*Pod{},
+		egressIPs:   map[string]*EgressIP{},
+		selecting:   map[string][]*EgressIP{},
+		demands:     map[string]*demands{},
+		holdings:    map[string]*Holding{},
+		lingering:   map[string][]netip.Addr{},
+		attachments: map[string]*Attachment{},
+		services:    map[string]*Service{},
+		unreachable: map[string]Unreachability{},
+		overdue:     map[placement]lateness{},
+		unconfirmed: map[steering]bool{},
+		yielded:     map[EgressAddress]string{},
+		tunnels:     map[string]Tunnel{},
+		claims:      map[Frontend][]string{},
+		nodesAt:     map[netip.Addr][]string{},
 	}
 }
 
 // Host is this host's facts; nil until they were read.
-func (w *World) Host() *Host {
+func (w *View) Host() *Host {
 	w.saw(KindHost, "")
 	return w.host
 }
@@ -72,19 +92,19 @@ func (h *Host) equal(o *Host) bool {
 
 // Zone is this node and its host, once both are known well enough to have a logical network: an id, pod subnets, and an uplink. Nothing that
 // belongs to that network can be compiled before.
-func (w *World) Zone() (n *Node, h *Host, ok bool) {
+func (w *View) Zone() (n *Node, h *Host, ok bool) {
 	n, h = w.Node(w.Self), w.Host()
 	return n, h, n != nil && h != nil && n.ID != 0 && len(n.Subnets) > 0
 }
 
 // Nodes lists all nodes by name.
-func (w *World) Nodes() []string {
+func (w *View) Nodes() []string {
 	w.saw(KindNodes, "")
 	return slices.Sorted(maps.Keys(w.nodes))
 }
 
 // Node is a node, or nil.
-func (w *World) Node(name string) *Node {
+func (w *View) Node(name string) *Node {
 	w.saw(KindNode, name)
 	return w.nodes[name]
 }
@@ -144,13 +164,13 @@ func (n *Node) same(o *Node) bool {
 }
 
 // Attachments lists the pods that have a port on this node, "namespace/name".
-func (w *World) Attachments() []string {
+func (w *View) Attachments() []string {
 	w.saw(KindAttachments, "")
 	return slices.Sorted(maps.Keys(w.attachments))
 }
 
 // Attachment is a pod's port on this node, or nil.
-func (w *World) Attachment(key string) *Attachment {
+func (w *View) Attachment(key string) *Attachment {
 	w.saw(KindAttachment, key)
 	return w.attachments[key]
 }
@@ -183,7 +203,7 @@ func byPrecedence(a, b *EgressIP) int {
 }
 
 // EachEgressIP yields all EgressIPs in order of precedence.
-func (w *World) EachEgressIP() iter.Seq[*EgressIP] {
+func (w *View) EachEgressIP() iter.Seq[*EgressIP] {
 	w.saw(KindEgressIPs, "")
 	return slices.Values(slices.SortedFunc(maps.Values(w.egressIPs), byPrecedence))
 }

@@ -14,7 +14,7 @@ func (Allow) Name() string    { return "egressip-allow" }
 func (Allow) Per() world.Kind { return world.KindHost }
 
 // Compile adds the policies of seed egress-ip.md with priority 102, and what marks replies.
-func (Allow) Compile(w *world.World, _ string, out *plan.Rows) {
+func (Allow) Compile(w *world.View, _ string, out *plan.Rows) {
 	_, h, ok := w.Zone()
 	if !ok {
 		return
@@ -30,7 +30,7 @@ func (Allow) Compile(w *world.World, _ string, out *plan.Rows) {
 	}
 }
 
-func insideCluster(w *world.World, f world.Family, out *plan.Rows) {
+func insideCluster(w *world.View, f world.Family, out *plan.Rows) {
 	ip := f.Match()
 	for _, from := range w.Config.Cluster(f) {
 		for _, to := range inside(w, f) {
@@ -42,7 +42,7 @@ func insideCluster(w *world.World, f world.Family, out *plan.Rows) {
 
 // toNodes also asks for the node's own address, so that it is the same wherever the pod runs, and marks replies of connections
 // that came from outside, which must not be steered anywhere.
-func toNodes(w *world.World, f world.Family, out *plan.Rows) {
+func toNodes(w *world.View, f world.Family, out *plan.Rows) {
 	ip, served := f.Match(), plan.InSet(servedPods(f))
 	out.AddSet(servedPods(f))
 	out.AddSet(nodeIPs(f))
@@ -59,7 +59,7 @@ func toNodes(w *world.World, f world.Family, out *plan.Rows) {
 
 // inside are the subnets that replies need no mark for. They must not have it: OVS 3.5's userspace datapath looks the tunnel's route up with
 // the packet's mark, finds none, and drops what was to go to another node.
-func inside(w *world.World, f world.Family) []string {
+func inside(w *world.View, f world.Family) []string {
 	var out []string
 	for _, p := range append(w.Config.Cluster(f), w.Config.Join(1, f).Masked()) {
 		out = append(out, p.String())
@@ -81,7 +81,7 @@ func (NodeAddresses) Name() string    { return "egressip-node" }
 func (NodeAddresses) Per() world.Kind { return world.KindNode }
 
 // Compile adds what one node is known by; of this node, every address of its host.
-func (NodeAddresses) Compile(w *world.World, key string, out *plan.Rows) {
+func (NodeAddresses) Compile(w *world.View, key string, out *plan.Rows) {
 	n := w.Node(key)
 	if _, _, ok := w.Zone(); !ok || n == nil {
 		return

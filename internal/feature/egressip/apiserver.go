@@ -16,7 +16,7 @@ func (APIServer) Name() string    { return "egressip-apiserver" }
 func (APIServer) Per() world.Kind { return world.KindService }
 
 // Compile adds the endpoints of the one Service that the API server keeps for itself.
-func (APIServer) Compile(w *world.World, key string, out *plan.Rows) {
+func (APIServer) Compile(w *world.View, key string, out *plan.Rows) {
 	if key != "default/kubernetes" {
 		return
 	}
@@ -33,11 +33,11 @@ func (APIServer) Compile(w *world.World, key string, out *plan.Rows) {
 	}
 }
 
-func inCluster(w *world.World, ip netip.Addr) bool {
+func inCluster(w *world.View, ip netip.Addr) bool {
 	return slices.ContainsFunc(w.Config.Cluster(world.FamilyOf(ip)), func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-func insideNodes(w *world.World, ip netip.Addr, out *plan.Rows) {
+func insideNodes(w *world.View, ip netip.Addr, out *plan.Rows) {
 	out.AddElem(nodeIPs(world.FamilyOf(ip)), ip.String())
 	plan.Claim(&out.SourceExempt, ip, plan.None{})
 	nodeIPOnHost(w, ip, out)

@@ -33,7 +33,7 @@ func NewOverlaps() *Overlaps {
 }
 
 // overlaps are a pod's, each once, sorted.
-func overlaps(w *world.World, p *world.Pod) []overlap {
+func overlaps(w *world.View, p *world.Pod) []overlap {
 	selecting := w.Selecting(p)
 	if len(selecting) < 2 {
 		return nil

@@ -32,7 +32,7 @@ func (Pods) Name() string    { return "egressip-pod" }
 func (Pods) Per() world.Kind { return world.KindPod }
 
 // Compile adds one pod's memberships.
-func (Pods) Compile(w *world.World, key string, out *plan.Rows) {
+func (Pods) Compile(w *world.View, key string, out *plan.Rows) {
 	p := w.Pod(key)
 	if _, _, ok := w.Zone(); !ok || p == nil {
 		return
@@ -60,7 +60,7 @@ const podRows = "egressip-pods/"
 func RefusedOf(owner string) (egressIP string, is bool) { return strings.CutPrefix(owner, podRows) }
 
 // addresses are the attachment's where the pod is ours: it knows before the API tells.
-func addresses(w *world.World, p *world.Pod) []netip.Addr {
+func addresses(w *world.View, p *world.Pod) []netip.Addr {
 	if p.Node != w.Self {
 		return w.PodIPs(p)
 	}
@@ -72,7 +72,7 @@ func addresses(w *world.World, p *world.Pod) []netip.Addr {
 
 // steerPod puts a pod of this node under its EgressIP's policy. Every such pod claims the policy and its set: the first brings
 // them and the last takes them away, so that a node holds nothing for EgressIPs that none of its pods use.
-func steerPod(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
+func steerPod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
 	out.AddElem(servedPods(f), ip.String())
 	s := steer(w, e, f)
 	if s.action == "" {
@@ -92,13 +92,13 @@ func steerPod(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, i
 	}
 }
 
-func holdBack(w *world.World, f world.Family, ip netip.Addr, out *plan.Rows) {
+func holdBack(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
 	out.AddElem(heldPods(f), ip.String())
 	guardPod(w, f, ip, out)
 }
 
 // translatePod puts a pod, of any node, among those that a holder translates.
-func translatePod(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
+func translatePod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
 	held := hosted(w, e, f)
 	if len(held) == 0 {
 		return

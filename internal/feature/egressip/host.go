@@ -15,7 +15,7 @@ func (Hosts) Name() string    { return "egressip" }
 func (Hosts) Per() world.Kind { return world.KindEgressIP }
 
 // Compile adds the translation to every address that this node hosts.
-func (Hosts) Compile(w *world.World, key string, out *plan.Rows) {
+func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 	n, h, ok := w.Zone()
 	e := w.EgressIP(key)
 	if !ok || e == nil {
@@ -45,7 +45,7 @@ func (Hosts) Compile(w *world.World, key string, out *plan.Rows) {
 
 // translate is one NAT row a cluster subnet for any number of pods (NAT.match, OVN 24.03 and later). It comes before the node
 // subnet's own row by its priority, and leaves what goes to nodes to that one.
-func translate(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
+func translate(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
 	match := f.Match() + ".src == " + plan.InSet(allPods(e, f)) + " && " + notToNodes
 	for _, c := range w.Config.Cluster(f) {
 		id := natRow(e.Name, ip) + "/" + c.String()
@@ -68,7 +68,7 @@ func natRow(egressIP string, ip netip.Addr) string { return "egressip/" + egress
 
 // muted says whether this node translates to an address without answering for it: it has given way, or it is leaving it and the successor holds it, or
 // another one left it later, or nobody is to have it.
-func muted(w *world.World, e *world.EgressIP, ip netip.Addr) bool {
+func muted(w *world.View, e *world.EgressIP, ip netip.Addr) bool {
 	if _, yielded := w.Yielded(e.Name, ip); yielded {
 		return true
 	}
@@ -99,7 +99,7 @@ func mute(c *world.Config, f world.Family, ip netip.Addr, out *plan.Rows) {
 // successor, what comes from hosts that have not heard of it, or were answered by the former holder last. Whether this node hears the other is
 // all the same: pods' nodes may. The frame has this node's source address, or switches would look for its sender here. What comes from that very node it
 // had no use for itself; the time to live bounds what more than two nodes do with a packet that none of them knows.
-func passOn(w *world.World, e *world.EgressIP, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
+func passOn(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
 	other := otherHolder(w, e, ip)
 	if other == nil || !other.UplinkMAC.IsValid() {
 		return
@@ -133,7 +133,7 @@ func PassedOn(s *plan.State) map[netip.Addr]bool {
 
 // otherHolder is the other node that says it holds an address, or nil: of several the one that status names, else the one that left it last, else one that
 // is heard.
-func otherHolder(w *world.World, e *world.EgressIP, ip netip.Addr) *world.Node {
+func otherHolder(w *world.View, e *world.EgressIP, ip netip.Addr) *world.Node {
 	last := standIn(w, w.EgressIP(e.Name), ip)
 	rank := func(name string) int {
 		switch {

@@ -18,7 +18,7 @@ func Linger(w *world.World, before []Translation, s *plan.State) (now, begin []T
 	}
 	for _, t := range before {
 		_, yielded := w.Yielded(t.EgressIP, t.IP)
-		if yielded && mayLinger(w, t.EgressIP, t.IP) && !slices.Contains(now, t) && !w.Lingers(t.EgressIP, t.IP) {
+		if yielded && mayLinger(&w.View, t.EgressIP, t.IP) && !slices.Contains(now, t) && !w.Lingers(t.EgressIP, t.IP) {
 			begin = append(begin, t)
 		}
 	}
@@ -27,7 +27,7 @@ func Linger(w *world.World, before []Translation, s *plan.State) (now, begin []T
 
 // mayLinger says whether this node has given way without the API server's word, which the status would be: once it names another node, status.leaving
 // says how long this one is needed.
-func mayLinger(w *world.World, egressIP string, ip netip.Addr) bool {
+func mayLinger(w *world.View, egressIP string, ip netip.Addr) bool {
 	e := w.EgressIP(egressIP)
 	return e != nil && e.Assignee(ip) == w.Self
 }

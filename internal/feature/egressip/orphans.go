@@ -13,7 +13,7 @@ func (Orphans) Name() string    { return "egressip-orphan" }
 func (Orphans) Per() world.Kind { return world.KindAttachment }
 
 // Compile adds one attached pod to those that are held back, if it has no object of its own.
-func (Orphans) Compile(w *world.World, key string, out *plan.Rows) {
+func (Orphans) Compile(w *world.View, key string, out *plan.Rows) {
 	a, p := w.Attachment(key), w.Pod(key)
 	if a == nil || p != nil && p.UID == a.UID {
 		return

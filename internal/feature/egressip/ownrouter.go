@@ -16,7 +16,7 @@ func guardedPods(f world.Family) string { return "egressip-guarded-pods." + f.St
 // each packet for which no egress IP's row matches. So it must not be both: a packet with the mark and the node's address is dropped by the bridge. Even where
 // flows change at one time, what the datapath has cached of them does not (OVS 3.5 revalidates one entry after the other): a packet may be steered by
 // the old policy and translated by the new rows, when a pod goes or comes under another EgressIP. A pod that changes so stays in the set.
-func guardOwn(w *world.World, h *world.Host, f world.Family, out *plan.Rows) {
+func guardOwn(w *world.View, h *world.Host, f world.Family, out *plan.Rows) {
 	n := plan.DefaultNames()
 	out.AddSet(guardedPods(f))
 	match := fmt.Sprintf("inport == %q && %s.src == %s && pkt.mark == 0",
@@ -33,14 +33,14 @@ func guardOwn(w *world.World, h *world.Host, f world.Family, out *plan.Rows) {
 }
 
 // throughHost says whether packets of guarded pods can meet the host's kernel on their way outside, which masquerades what pods send.
-func throughHost(w *world.World) bool {
+func throughHost(w *world.View) bool {
 	h := w.Host()
 	return w.Config.GatewayMode == world.LocalGateway || h != nil && len(h.Links) > 0
 }
 
 // guardHost drops what guarded pods begin through the host without a link's mark, but to nodes: the host would give it its own address. The set
 // is grown before the logical network steers, and shrunk after it: what comes by a path that is no longer, or not yet, in force is dropped.
-func guardHost(w *world.World, f world.Family, out *plan.Rows) {
+func guardHost(w *world.View, f world.Family, out *plan.Rows) {
 	if !throughHost(w) {
 		return
 	}
@@ -60,7 +60,7 @@ func guardHost(w *world.World, f world.Family, out *plan.Rows) {
 }
 
 // guardPod puts a pod of this node under the guards of its own gateway router and host.
-func guardPod(w *world.World, f world.Family, ip netip.Addr, out *plan.Rows) {
+func guardPod(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
 	out.AddElem(guardedPods(f), ip.String())
 	if throughHost(w) { // an orphan is known before the node is, whose rules bring the set
 		plan.Claim(&out.NFTSets, plan.NFTSet{Name: guardedPods(f)}, plan.NFTSetSpec{Key: addrType(f)})

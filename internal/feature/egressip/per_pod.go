@@ -9,14 +9,14 @@ import (
 // perPod keeps a list for each pod that follows from who serves it, so that a change costs what it touches. Property tests hold what is summed up from
 // it to a count from nothing.
 type perPod[T comparable] struct {
-	of    func(*world.World, *world.Pod) []T // sorted, each once
-	add   func(list []T, n int)              // n is 1 or -1
-	lists map[string][]T                     // by pod; only those with any
+	of    func(*world.View, *world.Pod) []T // sorted, each once
+	add   func(list []T, n int)             // n is 1 or -1
+	lists map[string][]T                    // by pod; only those with any
 	stale map[world.Touch]struct{}
 	known bool // false: nothing was counted yet
 }
 
-func newPerPod[T comparable](of func(*world.World, *world.Pod) []T, add func(list []T, n int)) perPod[T] {
+func newPerPod[T comparable](of func(*world.View, *world.Pod) []T, add func(list []T, n int)) perPod[T] {
 	return perPod[T]{of: of, add: add, lists: map[string][]T{}, stale: map[world.Touch]struct{}{}}
 }
 
@@ -37,19 +37,19 @@ func (m *perPod[T]) Update(w *world.World) {
 	if !m.known {
 		m.known = true
 		for p := range w.EachPod() {
-			m.put(p.Key(), m.of(w, p))
+			m.put(p.Key(), m.of(&w.View, p))
 		}
 	}
 	for t := range m.stale {
 		switch p := w.Pod(t.Key); {
 		case t.Kind == world.KindEgressIPsIn:
 			for p := range w.PodsIn(t.Key) {
-				m.put(p.Key(), m.of(w, p))
+				m.put(p.Key(), m.of(&w.View, p))
 			}
 		case p == nil:
 			m.put(t.Key, nil)
 		default:
-			m.put(t.Key, m.of(w, p))
+			m.put(t.Key, m.of(&w.View, p))
 		}
 	}
 	clear(m.stale)

@@ -73,7 +73,7 @@ func short(name string) string {
 }
 
 // homeOf is where an address is on this host: on the primary network, on a link, or nowhere.
-func homeOf(w *world.World, ip netip.Addr) (primary bool, link *world.Link) {
+func homeOf(w *world.View, ip netip.Addr) (primary bool, link *world.Link) {
 	h := w.Host()
 	if h == nil {
 		return false, nil
@@ -83,7 +83,7 @@ func homeOf(w *world.World, ip netip.Addr) (primary bool, link *world.Link) {
 
 // ownHop is where this node sends its own pods' packets for addresses that it hosts itself: to its gateway router, or to the host. An
 // address that is nowhere here must not be steered to: the gateway router would give the pod the node's address.
-func ownHop(w *world.World, e *world.EgressIP, n *world.Node, f world.Family) (hop netip.Addr, ok bool) {
+func ownHop(w *world.View, e *world.EgressIP, n *world.Node, f world.Family) (hop netip.Addr, ok bool) {
 	for _, ip := range hosted(w, e, f) {
 		primary, link := homeOf(w, ip)
 		if link != nil {
@@ -107,7 +107,10 @@ func management(n *world.Node, f world.Family) (netip.Addr, bool) {
 
 // hostOnLink is all that a node has for an address on a link. Where another node answers for it by now (muted) it is no address here any more:
 // what is still on its way is translated.
-func hostOnLink(w *world.World, n *world.Node, e *world.EgressIP, f world.Family, ip netip.Addr, l *world.Link, muted bool, out *plan.Rows) {
+func hostOnLink(
+	w *world.View, n *world.Node, e *world.EgressIP, f world.Family, ip netip.Addr, l *world.Link, muted bool,
+	out *plan.Rows,
+) {
 	if !muted {
 		plan.Claim(&out.Addrs, plan.Addr{Dev: l.Name, Prefix: world.Single(ip)}, plan.AddrSpec{Deprecated: true, NoDAD: f == world.V6})
 		plan.Claim(&out.Announcements, plan.Announcement{Dev: l.Name, IP: ip, MAC: l.MAC}, plan.None{})
@@ -136,7 +139,7 @@ func toHost(n *world.Node, e *world.EgressIP, f world.Family, out *plan.Rows) {
 }
 
 // podOnLink makes a pod, of any node, one whose packets the host translates.
-func podOnLink(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, ip, egress netip.Addr, out *plan.Rows) {
+func podOnLink(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip, egress netip.Addr, out *plan.Rows) {
 	if p.Node != w.Self {
 		out.AddElem(remotePods(e, f), ip.String())
 	}
@@ -145,7 +148,7 @@ func podOnLink(w *world.World, e *world.EgressIP, f world.Family, p *world.Pod, 
 }
 
 // nodeIPOnHost is a node's address as the host's kernel knows it, where it meets packets of pods with an egress IP.
-func nodeIPOnHost(w *world.World, ip netip.Addr, out *plan.Rows) {
+func nodeIPOnHost(w *world.View, ip netip.Addr, out *plan.Rows) {
 	if !throughHost(w) {
 		return
 	}

@@ -29,7 +29,7 @@ func NewServed() *Served {
 }
 
 // servers are a pod's, one a family in which it has an address.
-func servers(w *world.World, p *world.Pod) []servedBy {
+func servers(w *world.View, p *world.Pod) []servedBy {
 	if !p.Running || p.Node == "" {
 		return nil
 	}

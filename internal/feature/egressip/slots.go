@@ -10,7 +10,7 @@ import (
 // slotted are the next hops of an EgressIP with several addresses, one a slot: the i-th address of the spec has the i-th slot. Number and order are
 // the same whoever is alive, so that OVN, whose choice among next hops has no memory, goes on with every connection as it was, but for those of a
 // slot whose address has lost its node, or got it back. Such a slot leads to one of the others.
-func slotted(w *world.World, e *world.EgressIP, f world.Family) (hops []string, to []world.Assignment) {
+func slotted(w *world.View, e *world.EgressIP, f world.Family) (hops []string, to []world.Assignment) {
 	ips := f.OfAddrs(e.IPs)
 	homes := homesOf(ips, func(ip netip.Addr) string { return home(w, e, ip) })
 	if len(homes.left) == 0 {
@@ -57,7 +57,7 @@ func (h homes) of(slot int) string {
 }
 
 // home is the live node that an address leads to, or "": the one that it is assigned to; the one that it is leaving, while its successor gets ready.
-func home(w *world.World, e *world.EgressIP, ip netip.Addr) string {
+func home(w *world.View, e *world.EgressIP, ip netip.Addr) string {
 	if node := assignedHolder(w, e, ip, true); node != "" || e.Assignee(ip) == "" {
 		return node
 	}
@@ -65,14 +65,14 @@ func home(w *world.World, e *world.EgressIP, ip netip.Addr) string {
 }
 
 // lastResort is where an address leads to when none has a home: to a node that gives it up and has no successor, or to one that is not heard of.
-func lastResort(w *world.World, e *world.EgressIP, ip netip.Addr, f world.Family) string {
+func lastResort(w *world.View, e *world.EgressIP, ip netip.Addr, f world.Family) string {
 	if node := leavingHolder(w, e, ip); node != "" && e.HasItems(f) {
 		return node
 	}
 	return assignedHolder(w, e, ip, false)
 }
 
-func leavingHolder(w *world.World, e *world.EgressIP, ip netip.Addr) string {
+func leavingHolder(w *world.View, e *world.EgressIP, ip netip.Addr) string {
 	if to := instead(w, e, standIn(w, e, ip), ip); numbered(w, to) {
 		return to
 	}
@@ -80,7 +80,7 @@ func leavingHolder(w *world.World, e *world.EgressIP, ip netip.Addr) string {
 }
 
 // assignedHolder is the node that an address is assigned to, if it holds it and is alive, or is not; else "".
-func assignedHolder(w *world.World, e *world.EgressIP, ip netip.Addr, alive bool) string {
+func assignedHolder(w *world.View, e *world.EgressIP, ip netip.Addr, alive bool) string {
 	node := e.Assignee(ip)
 	if to := instead(w, e, node, ip); w.Holds(node, e.Name, ip) && w.Alive(node) == alive && numbered(w, to) {
 		return to
@@ -88,14 +88,14 @@ func assignedHolder(w *world.World, e *world.EgressIP, ip netip.Addr, alive bool
 	return ""
 }
 
-func numbered(w *world.World, node string) bool {
+func numbered(w *world.View, node string) bool {
 	n := w.Node(node)
 	return n != nil && n.ID != 0
 }
 
 // slotHop is a node's address in a slot: beyond the own gateway router, or another zone's. For what this node's own host translates there is one
 // address only, the management port's, whatever the slot; "" for what is nowhere here.
-func slotHop(w *world.World, e *world.EgressIP, slot int, node string, f world.Family) string {
+func slotHop(w *world.View, e *world.EgressIP, slot int, node string, f world.Family) string {
 	if node == w.Self {
 		hop, ok := ownHop(w, e, w.Node(node), f)
 		if !ok {

@@ -18,7 +18,7 @@ type steering struct {
 //
 // An address leads to the node that it is assigned to, if that holds it and is alive; else to a live node that is leaving it, while its successor gets
 // ready. Where that is true of no address, assigned holders that are not heard of may be all that is left.
-func steer(w *world.World, e *world.EgressIP, f world.Family) steering {
+func steer(w *world.View, e *world.EgressIP, f world.Family) steering {
 	if !w.EgressIP(e.Name).Active(f) {
 		return steering{}
 	}
@@ -32,7 +32,7 @@ func steer(w *world.World, e *world.EgressIP, f world.Family) steering {
 }
 
 // assignedHolders are the nodes that hold what they are assigned.
-func assignedHolders(w *world.World, e *world.EgressIP, f world.Family, alive bool) []world.Assignment {
+func assignedHolders(w *world.View, e *world.EgressIP, f world.Family, alive bool) []world.Assignment {
 	var out []world.Assignment
 	for _, a := range e.Items {
 		if world.FamilyOf(a.IP) == f && w.Holds(a.Node, e.Name, a.IP) && w.Alive(a.Node) == alive {
@@ -43,7 +43,7 @@ func assignedHolders(w *world.World, e *world.EgressIP, f world.Family, alive bo
 }
 
 // leavingHolders are live nodes that still hold what was moved away from them, or given up there: until any other is ready, if one is to be.
-func leavingHolders(w *world.World, e *world.EgressIP, f world.Family) []world.Assignment {
+func leavingHolders(w *world.View, e *world.EgressIP, f world.Family) []world.Assignment {
 	if !e.HasItems(f) {
 		return nil
 	}
@@ -58,7 +58,7 @@ func leavingHolders(w *world.World, e *world.EgressIP, f world.Family) []world.A
 
 // standIn is the node that answers for an address while nobody holds it who is assigned it: of the live ones that are leaving it the one that left last, for
 // those before it have given way to it already. "" is none.
-func standIn(w *world.World, e *world.EgressIP, ip netip.Addr) string {
+func standIn(w *world.View, e *world.EgressIP, ip netip.Addr) string {
 	for _, l := range slices.Backward(e.Leaving) {
 		if l.IP == ip && w.Holds(l.Node, e.Name, ip) && w.Alive(l.Node) {
 			return l.Node
@@ -68,14 +68,14 @@ func standIn(w *world.World, e *world.EgressIP, ip netip.Addr) string {
 }
 
 // instead is a holder, or the node that this one has given way to; "" if that is no node of the cluster.
-func instead(w *world.World, e *world.EgressIP, node string, ip netip.Addr) string {
+func instead(w *world.View, e *world.EgressIP, node string, ip netip.Addr) string {
 	if to, yielded := w.Yielded(e.Name, ip); yielded && node == w.Self {
 		return to
 	}
 	return node
 }
 
-func appendHolder(list []world.Assignment, w *world.World, e *world.EgressIP, a world.Assignment) []world.Assignment {
+func appendHolder(list []world.Assignment, w *world.View, e *world.EgressIP, a world.Assignment) []world.Assignment {
 	if a.Node = instead(w, e, a.Node, a.IP); a.Node == "" {
 		return list
 	}
@@ -83,7 +83,7 @@ func appendHolder(list []world.Assignment, w *world.World, e *world.EgressIP, a 
 }
 
 // nextHops lead to those who are ready, if anybody is: by slots where there are several addresses.
-func nextHops(w *world.World, e *world.EgressIP, f world.Family) (hops []string, to []world.Assignment) {
+func nextHops(w *world.View, e *world.EgressIP, f world.Family) (hops []string, to []world.Assignment) {
 	if n := len(f.OfAddrs(e.IPs)); n > 1 && n <= world.Slots && w.Config.SlotTransit(0, 1, f).IsValid() {
 		return slotted(w, e, f)
 	}
@@ -98,7 +98,7 @@ func nextHops(w *world.World, e *world.EgressIP, f world.Family) (hops []string,
 }
 
 // nexthopsOf are addresses on the cluster router's side: this node's own gateway router or host, or the other zones' transit ports.
-func nexthopsOf(w *world.World, e *world.EgressIP, holders []world.Assignment, f world.Family) []string {
+func nexthopsOf(w *world.View, e *world.EgressIP, holders []world.Assignment, f world.Family) []string {
 	seen := map[netip.Addr]bool{}
 	var hops []string
 	for _, a := range holders {
@@ -120,7 +120,7 @@ func nexthopsOf(w *world.World, e *world.EgressIP, holders []world.Assignment, f
 
 // hosted are the addresses of a family that this node translates to: those that it is assigned, else one that is leaving it, else the first that lingers
 // because it was given way for. Never two kinds: two rows that translate the same pods would leave it open which one does.
-func hosted(w *world.World, e *world.EgressIP, f world.Family) []netip.Addr {
+func hosted(w *world.View, e *world.EgressIP, f world.Family) []netip.Addr {
 	now := w.EgressIP(e.Name)
 	var assigned []netip.Addr
 	for _, a := range now.Items {

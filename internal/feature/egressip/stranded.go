@@ -15,7 +15,7 @@ func Stranded(w *world.World, name string, ip netip.Addr) string {
 	if e == nil || !slices.Contains(e.Items, world.Assignment{Node: w.Self, IP: ip}) {
 		return ""
 	}
-	if steer(w, e, f).action == "reroute" {
+	if steer(&w.View, e, f).action == "reroute" {
 		return ""
 	}
 	if to, yielded := w.Yielded(name, ip); yielded {

@@ -4,7 +4,7 @@ import "github.com/egret-net/egret/internal/world"
 
 // Waiting says whether a pod of this node has an egress IP that no node is ready for: what it sends outside now would leave with another
 // source, or nowhere. A pod that starts waits for this to end; "" is the answer when it need not, else the EgressIP's name.
-func Waiting(w *world.World, key string) string {
+func Waiting(w *world.View, key string) string {
 	p := w.Pod(key)
 	if p == nil {
 		return ""

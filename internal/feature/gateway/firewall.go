@@ -16,7 +16,7 @@ func (Firewall) Name() string    { return "gateway-firewall" }
 func (Firewall) Per() world.Kind { return world.KindHost }
 
 // Compile adds the chains.
-func (Firewall) Compile(w *world.World, _ string, out *plan.Rows) {
+func (Firewall) Compile(w *world.View, _ string, out *plan.Rows) {
 	n, h := w.Node(w.Self), w.Host()
 	if h == nil {
 		return

@@ -27,7 +27,7 @@ const (
 )
 
 // Compile adds the flows. The bridge is secure: what no flow allows does not pass, and after a restart nothing does.
-func (Bridge) Compile(w *world.World, _ string, out *plan.Rows) {
+func (Bridge) Compile(w *world.View, _ string, out *plan.Rows) {
 	h := w.Host()
 	if h == nil || h.UplinkMAC == "" {
 		return

@@ -14,7 +14,7 @@ func (Management) Name() string    { return "gateway-management" }
 func (Management) Per() world.Kind { return world.KindHost }
 
 // Compile adds the port, its addresses and the routes to pods and Services.
-func (Management) Compile(w *world.World, _ string, out *plan.Rows) {
+func (Management) Compile(w *world.View, _ string, out *plan.Rows) {
 	n, h, ok := w.Zone()
 	if !ok {
 		return
@@ -29,7 +29,7 @@ func (Management) Compile(w *world.World, _ string, out *plan.Rows) {
 	}
 }
 
-func managementFamily(names plan.Names, w *world.World, subnet netip.Prefix, mtu int, out *plan.Rows) {
+func managementFamily(names plan.Names, w *world.View, subnet netip.Prefix, mtu int, out *plan.Rows) {
 	dev, f := names.ManagementPort(), world.FamilyOf(subnet.Addr())
 	own, router := world.Nth(subnet, 2), world.Nth(subnet, 1)
 	plan.Claim(&out.Addrs, plan.Addr{Dev: dev, Prefix: netip.PrefixFrom(own, subnet.Bits())}, plan.AddrSpec{NoDAD: f == world.V6})
@@ -70,7 +70,7 @@ func (Settings) Name() string    { return "gateway-settings" }
 func (Settings) Per() world.Kind { return world.KindHost }
 
 // Compile adds the keys that ovn-controller reads.
-func (Settings) Compile(w *world.World, _ string, out *plan.Rows) {
+func (Settings) Compile(w *world.View, _ string, out *plan.Rows) {
 	h := w.Host()
 	if h == nil || len(h.Primary) == 0 {
 		return

@@ -16,7 +16,7 @@ func (Router) Name() string    { return "gateway-router" }
 func (Router) Per() world.Kind { return world.KindHost }
 
 // Compile adds translation and policies.
-func (Router) Compile(w *world.World, _ string, out *plan.Rows) {
+func (Router) Compile(w *world.View, _ string, out *plan.Rows) {
 	n, h, ok := w.Zone()
 	if !ok {
 		return

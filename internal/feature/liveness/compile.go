@@ -19,7 +19,7 @@ func (Sessions) Per() world.Kind { return world.KindNode }
 
 // Compile adds the session with one node. Both ends must have one, and decide by the same objects: one of the two hosts egress IPs, or is an
 // egress node that may at any time.
-func (Sessions) Compile(w *world.World, key string, out *plan.Rows) {
+func (Sessions) Compile(w *world.View, key string, out *plan.Rows) {
 	self, h, ok := w.Zone()
 	n := w.Node(key)
 	if !ok || w.Config.ReachabilityTimeout == 0 || n == nil || key == w.Self || n.ID == 0 || !w.Hosts(key) && !w.Hosts(self.Name) {

@@ -16,7 +16,7 @@ func (Ports) Name() string    { return "pod" }
 func (Ports) Per() world.Kind { return world.KindAttachment }
 
 // Compile adds the port of one pod.
-func (Ports) Compile(w *world.World, key string, out *plan.Rows) {
+func (Ports) Compile(w *world.View, key string, out *plan.Rows) {
 	a := w.Attachment(key)
 	if _, _, ok := w.Zone(); !ok || a == nil {
 		return

@@ -28,7 +28,7 @@ const (
 )
 
 // Compile adds a flow an address and port; a few more where only some clients may come in, or this host is one of several endpoints.
-func (Bridge) Compile(w *world.World, key string, out *plan.Rows) {
+func (Bridge) Compile(w *world.View, key string, out *plan.Rows) {
 	s, h := w.Service(key), w.Host()
 	if s == nil || h == nil || h.UplinkMAC == "" {
 		return
@@ -46,7 +46,7 @@ func (Bridge) Compile(w *world.World, key string, out *plan.Rows) {
 }
 
 type bridge struct {
-	w   *world.World
+	w   *world.View
 	s   *world.Service
 	h   *world.Host
 	out *plan.Rows

@@ -9,10 +9,10 @@ import (
 )
 
 // Gets says whether a Service gets an address and port that it asks for.
-func Gets(w *world.World, s *world.Service, f world.Frontend) bool { return refusal(w, s, f) == "" }
+func Gets(w *world.View, s *world.Service, f world.Frontend) bool { return refusal(w, s, f) == "" }
 
 // External are the addresses beside cluster IPs that a Service asks for and gets for one of its ports, without node ports.
-func External(w *world.World, s *world.Service, p world.ServicePort) []netip.Addr {
+func External(w *world.View, s *world.Service, p world.ServicePort) []netip.Addr {
 	var out []netip.Addr
 	for _, ip := range slices.Concat(s.LoadBalancerIPs, s.ExternalIPs) {
 		if !slices.Contains(out, ip) && !slices.Contains(s.ClusterIPs, ip) && Gets(w, s, world.Frontend{IP: ip, Protocol: p.Protocol, Port: p.Port}) {
@@ -23,7 +23,7 @@ func External(w *world.World, s *world.Service, p world.ServicePort) []netip.Add
 }
 
 // Refusals say what a Service asks for and does not get, and what to do about each.
-func Refusals(w *world.World, s *world.Service) []string {
+func Refusals(w *world.View, s *world.Service) []string {
 	out := slices.Clone(s.Problems)
 	add := func(why string) {
 		if why != "" && !slices.Contains(out, why) {
@@ -43,7 +43,7 @@ func Refusals(w *world.World, s *world.Service) []string {
 
 // nowhere is why nobody can be at an endpoint's address; "" if somebody can. What is in none of the cluster's subnets is a host's, of this network or of
 // one that it has a route to.
-func nowhere(w *world.World, e world.Endpoint) string {
+func nowhere(w *world.View, e world.Endpoint) string {
 	subnet, what := inside(w.Config, e.Addr())
 	switch {
 	case what == "" || what == forPods && (e.Node != "" || nodeOf(w, e.Addr())):
@@ -54,7 +54,7 @@ func nowhere(w *world.World, e world.Endpoint) string {
 	return fmt.Sprintf("endpoint %s is inside %s, which is %s: it gets no connections, name pods or hosts", e.Addr(), subnet, what)
 }
 
-func nodeOf(w *world.World, pod netip.Addr) bool {
+func nodeOf(w *world.View, pod netip.Addr) bool {
 	return slices.ContainsFunc(w.Nodes(), func(name string) bool {
 		return slices.ContainsFunc(w.Node(name).Subnets, func(s netip.Prefix) bool { return s.Contains(pod) })
 	})
@@ -62,7 +62,7 @@ func nodeOf(w *world.World, pod netip.Addr) bool {
 
 // refusal is why a Service does not get an address and port; "" if it does. The order of precedence is world.Claimants'; what is an address
 // of a host, a pod or another part of the cluster stays that.
-func refusal(w *world.World, s *world.Service, f world.Frontend) string {
+func refusal(w *world.View, s *world.Service, f world.Frontend) string {
 	if first := w.Claimants(f); len(first) > 0 && first[0] != s.Key() {
 		return fmt.Sprintf("%s is served for Service %s, which comes first: give one of them another address or port", f, first[0])
 	}

@@ -17,7 +17,7 @@ func (Balancers) Name() string    { return "service" }
 func (Balancers) Per() world.Kind { return world.KindService }
 
 // Compile adds the load balancers of one Service.
-func (Balancers) Compile(w *world.World, key string, out *plan.Rows) {
+func (Balancers) Compile(w *world.View, key string, out *plan.Rows) {
 	s := w.Service(key)
 	_, h, ok := w.Zone()
 	if !ok || s == nil {
@@ -40,7 +40,7 @@ func (Balancers) Compile(w *world.World, key string, out *plan.Rows) {
 
 // onSwitch is what pods of this node meet, and what the host sends in by its management port: in-cluster clients are served by all endpoints
 // whatever the external traffic policy is.
-func onSwitch(w *world.World, s *world.Service, p world.ServicePort, f world.Family, h *world.Host, rows balancers) {
+func onSwitch(w *world.View, s *world.Service, p world.ServicePort, f world.Family, h *world.Host, rows balancers) {
 	b := BackendsOf(w, s, p, f)
 	internal := scopeCluster
 	if s.InternalLocal {
@@ -68,7 +68,7 @@ func onSwitch(w *world.World, s *world.Service, p world.ServicePort, f world.Fam
 // onGateway is what comes in by the uplink in shared gateway mode. What this host itself listens to is not behind the gateway router, which has
 // the host's address: the bridge gives that to the host. A reject must not be translated (OVN 25.03 gives it the router's address, whatever the
 // client asked), so that what has no endpoint is with what keeps sources.
-func onGateway(w *world.World, s *world.Service, p world.ServicePort, f world.Family, h *world.Host, rows balancers) {
+func onGateway(w *world.View, s *world.Service, p world.ServicePort, f world.Family, h *world.Host, rows balancers) {
 	to, scope := FromOutside(w, s, p, f), scopeRouter
 	if s.ExternalLocal || len(to.Gateway) == 0 {
 		scope = scopeLocalRouter
@@ -85,7 +85,7 @@ func onGateway(w *world.World, s *world.Service, p world.ServicePort, f world.Fa
 }
 
 // HasNodePort says whether a Service gets the node port that one of its ports asks for.
-func HasNodePort(w *world.World, s *world.Service, p world.ServicePort) bool {
+func HasNodePort(w *world.View, s *world.Service, p world.ServicePort) bool {
 	return p.NodePort != 0 && Gets(w, s, world.Frontend{Protocol: p.Protocol, Port: p.NodePort})
 }
 
@@ -93,7 +93,7 @@ func HasNodePort(w *world.World, s *world.Service, p world.ServicePort) bool {
 type Inbound struct{ Host, Gateway []world.Endpoint }
 
 // FromOutside are the endpoints of one family that connections from outside to a port of a Service go to, in shared gateway mode.
-func FromOutside(w *world.World, s *world.Service, p world.ServicePort, f world.Family) Inbound {
+func FromOutside(w *world.View, s *world.Service, p world.ServicePort, f world.Family) Inbound {
 	b := BackendsOf(w, s, p, f)
 	if s.ExternalLocal {
 		return Inbound{Host: b.LocalHost, Gateway: b.LocalPods}

@@ -23,7 +23,7 @@ const zoneLabel = "topology.kubernetes.io/zone"
 
 // BackendsOf chooses, of those that somebody can be at, as kube-proxy does: the ready ones; if there are none, those that end and still serve (KEP-1669); among the ready
 // those that hints give to this node, else to its zone, where every one has a hint (KEP-2433, KEP-3015).
-func BackendsOf(w *world.World, s *world.Service, p world.ServicePort, f world.Family) Backends {
+func BackendsOf(w *world.View, s *world.Service, p world.ServicePort, f world.Family) Backends {
 	all := slices.DeleteFunc(slices.Clone(p.Endpoints), func(e world.Endpoint) bool {
 		_, what := inside(w.Config, e.Addr())
 		return world.FamilyOf(e.Addr()) != f || what != "" && what != forPods
@@ -72,7 +72,7 @@ func usable(all []world.Endpoint) []world.Endpoint {
 }
 
 // hinted are those for this node, or for its zone; none if one has no hint at all, or no hint names either.
-func hinted(w *world.World, all []world.Endpoint) []world.Endpoint {
+func hinted(w *world.View, all []world.Endpoint) []world.Endpoint {
 	if len(all) == 0 || len(all[0].ForNodes)+len(all[0].ForZones) == 0 {
 		return nil // what most are, without a look at the node
 	}
@@ -106,7 +106,7 @@ func naming(all []world.Endpoint, name string, hints func(world.Endpoint) []stri
 
 // here says whether an endpoint is on this very node: its slice says so or does not say, and the address is one of the node's pods or its
 // host's own.
-func here(w *world.World, e world.Endpoint) bool {
+func here(w *world.View, e world.Endpoint) bool {
 	if e.Node != "" && e.Node != w.Self {
 		return false
 	}
@@ -115,7 +115,7 @@ func here(w *world.World, e world.Endpoint) bool {
 }
 
 // OnOwnHost says whether an address is this host's own: what listens there is host-networked.
-func OnOwnHost(w *world.World, a netip.Addr) bool {
+func OnOwnHost(w *world.View, a netip.Addr) bool {
 	h := w.Host()
 	return h != nil && slices.Contains(h.Addrs, a)
 }

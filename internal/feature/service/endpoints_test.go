@@ -72,13 +72,14 @@ func TestBackends(t *testing.T) {
 			for _, text := range x.endpoints {
 				p.Endpoints = append(p.Endpoints, backend(text))
 			}
-			b := service.BackendsOf(w, s, p, world.V4)
+			b := service.BackendsOf(&w.View, s, p, world.V4)
 			if have, want := said(b), x.want; have != want {
 				t.Errorf("have %s\nwant %s", have, want)
 			}
 			s.InternalLocal = true
 			local := append(b.LocalHost, b.LocalPods...)
-			if b := service.BackendsOf(w, s, p, world.V4); len(b.Internal) != len(local) || names(b.Cluster) != names(service.BackendsOf(w, s, p, world.V4).Cluster) {
+			b, again := service.BackendsOf(&w.View, s, p, world.V4), service.BackendsOf(&w.View, s, p, world.V4)
+			if len(b.Internal) != len(local) || names(b.Cluster) != names(again.Cluster) {
 				t.Errorf("internal traffic policy Local: %s", said(b))
 			}
 		})
@@ -119,7 +120,7 @@ func TestEndpointsNowhere(t *testing.T) {
 		"endpoint 100.64.0.2 is inside 100.64.0.0/16, which is between the cluster's routers: it gets no connections, name pods or hosts",
 		"endpoint 10.244.200.7 is inside 10.244.0.0/16, which is for pods, and in no node's part of it: connections to it get no answer, take it out",
 	}
-	if have := service.Refusals(w, s); fmt.Sprint(have) != fmt.Sprint(want) {
+	if have := service.Refusals(&w.View, s); fmt.Sprint(have) != fmt.Sprint(want) {
 		t.Errorf("have %s\nwant %s", strings.Join(have, "\n"), strings.Join(want, "\n"))
 	}
 }
@@ -144,11 +145,11 @@ func TestRefusals(t *testing.T) {
 		"100.64.0.2 is inside 100.64.0.0/16, which is between the cluster's routers: use an address of no such subnet",
 		"node port 30080/tcp is served for Service shop/old, which comes first: give one of them another address or port",
 	}
-	if have := service.Refusals(w, s); fmt.Sprint(have) != fmt.Sprint(want) {
+	if have := service.Refusals(&w.View, s); fmt.Sprint(have) != fmt.Sprint(want) {
 		t.Errorf("have %s\nwant %s", strings.Join(have, "\n"), strings.Join(want, "\n"))
 	}
 	w.DelService("shop/old")
-	if have := service.Refusals(w, s); len(have) != len(want)-2 {
+	if have := service.Refusals(&w.View, s); len(have) != len(want)-2 {
 		t.Errorf("without the older one: %s", strings.Join(have, "\n"))
 	}
 }

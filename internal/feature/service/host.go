@@ -14,7 +14,7 @@ func (Host) Name() string    { return "service-host" }
 func (Host) Per() world.Kind { return world.KindHost }
 
 // Compile adds chains, rules, sets and maps.
-func (Host) Compile(w *world.World, _ string, out *plan.Rows) {
+func (Host) Compile(w *world.View, _ string, out *plan.Rows) {
 	n, _, ok := w.Zone()
 	if !ok {
 		return

@@ -19,7 +19,7 @@ func (HostPorts) Name() string    { return "service-host-ports" }
 func (HostPorts) Per() world.Kind { return world.KindService }
 
 // Compile adds the elements of one Service, and its health check.
-func (HostPorts) Compile(w *world.World, key string, out *plan.Rows) {
+func (HostPorts) Compile(w *world.View, key string, out *plan.Rows) {
 	s := w.Service(key)
 	if _, _, ok := w.Zone(); !ok || s == nil {
 		return
@@ -36,7 +36,7 @@ func (HostPorts) Compile(w *world.World, key string, out *plan.Rows) {
 
 // hostPort is one port of a Service in one family.
 type hostPort struct {
-	w         *world.World
+	w         *world.View
 	s         *world.Service
 	p         world.ServicePort
 	family    world.Family
@@ -233,7 +233,7 @@ func (h hostPort) element(set, key string) {
 }
 
 // healthCheck counts the ready endpoints of this node, each address once.
-func healthCheck(w *world.World, s *world.Service, out *plan.Rows) {
+func healthCheck(w *world.View, s *world.Service, out *plan.Rows) {
 	if s.HealthCheckPort == 0 || !s.ExternalLocal {
 		return
 	}

@@ -29,7 +29,7 @@ func forSome(s *world.Service, ip netip.Addr) bool {
 
 // refusePods drops what pods of this node that are none of its clients send to an address that is for some only, before the switch balances it. What
 // the host sends in by its management port never has such a destination: the host has translated it, for its own set of clients.
-func refusePods(w *world.World, s *world.Service, p world.ServicePort, f world.Family, ip netip.Addr, out *plan.Rows) {
+func refusePods(w *world.View, s *world.Service, p world.ServicePort, f world.Family, ip netip.Addr, out *plan.Rows) {
 	if !forSome(s, ip) {
 		return
 	}

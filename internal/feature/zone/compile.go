@@ -19,7 +19,7 @@ func (Own) Name() string    { return "zone" }
 func (Own) Per() world.Kind { return world.KindHost }
 
 // Compile waits for the node's id and for the host's uplink: without either there is nothing to connect.
-func (Own) Compile(w *world.World, _ string, out *plan.Rows) {
+func (Own) Compile(w *world.View, _ string, out *plan.Rows) {
 	n, h, ok := w.Zone()
 	if !ok {
 		return
@@ -82,18 +82,18 @@ func address(mac string, ips []string) string {
 	return mac
 }
 
-func join(names plan.Names, w *world.World, n *world.Node, out *plan.Rows) {
+func join(names plan.Names, w *world.View, n *world.Node, out *plan.Rows) {
 	out.AddNB(plan.Switch(names.JoinSwitch()), plan.RowID{}, plan.Cols{"name": names.JoinSwitch()})
 	out.AddPeers(names.ClusterRouter(), names.RouterToJoin(), names.JoinSwitch(), names.JoinToRouter(),
 		joinMAC(w, 1), append(joins(w, 1), slots(w, 1, w.Config.SlotJoin)...), nil, nil)
 	bind(w, names.RouterToJoin(), n.ID, w.Config.SlotJoin, joinMAC(w, n.ID), out)
 }
 
-func joinMAC(w *world.World, id int) string {
+func joinMAC(w *world.View, id int) string {
 	return world.MAC(w.Config.Join(id, w.Config.Families()[0]).Addr())
 }
 
-func joins(w *world.World, id int) []string {
+func joins(w *world.View, id int) []string {
 	var out []string
 	for _, f := range w.Config.Families() {
 		out = append(out, w.Config.Join(id, f).String())
@@ -106,7 +106,7 @@ func joins(w *world.World, id int) []string {
 // Its one neighbour on the join switch is known to northd: OVN-Kubernetes' option dynamic_neigh_routers, for join switches with a router of each node, would
 // have the first replies to pods wait for it.
 // What is too big for pods it answers with ICMP: the links outside carry more than pods' do, and where these end it would be lost in silence.
-func gatewayRouter(names plan.Names, w *world.World, n *world.Node, h *world.Host, out *plan.Rows) {
+func gatewayRouter(names plan.Names, w *world.View, n *world.Node, h *world.Host, out *plan.Rows) {
 	gr, ext := names.GatewayRouter(n.Name), names.ExternalSwitch(n.Name)
 	out.AddNB(plan.Router(gr), plan.RowID{}, plan.Cols{"name": gr, "options": map[string]string{
 		"chassis": n.Name, "lb_force_snat_ip": "router_ip", "always_learn_from_arp_request": "true",
@@ -129,7 +129,7 @@ func gatewayRouter(names plan.Names, w *world.World, n *world.Node, h *world.Hos
 }
 
 // gatewayRoutes lead back into the cluster, and out to the host's own gateways.
-func gatewayRoutes(names plan.Names, w *world.World, h *world.Host, out *plan.Rows) {
+func gatewayRoutes(names plan.Names, w *world.View, h *world.Host, out *plan.Rows) {
 	gr := names.GatewayRouter(w.Self)
 	for _, f := range w.Config.Families() {
 		for _, c := range w.Config.Cluster(f) {
@@ -143,7 +143,7 @@ func gatewayRoutes(names plan.Names, w *world.World, h *world.Host, out *plan.Ro
 
 func anywhere(f world.Family) string { return [...]string{"0.0.0.0/0", "::/0"}[f] }
 
-func transit(names plan.Names, w *world.World, n *world.Node, out *plan.Rows) {
+func transit(names plan.Names, w *world.View, n *world.Node, out *plan.Rows) {
 	out.AddNB(plan.Switch(names.TransitSwitch()), plan.RowID{}, plan.Cols{
 		"name":         names.TransitSwitch(),
 		"other_config": map[string]string{"requested-tnl-key": plan.Itoa(names.TransitKey())},
@@ -154,7 +154,7 @@ func transit(names plan.Names, w *world.World, n *world.Node, out *plan.Rows) {
 		transitMAC(w, n.ID), append(transits(w, n.ID), slots(w, n.ID, w.Config.SlotTransit)...), key, key)
 }
 
-func transits(w *world.World, id int) []string {
+func transits(w *world.View, id int) []string {
 	var out []string
 	for _, f := range w.Config.Families() {
 		out = append(out, w.Config.Transit(id, f).String())
@@ -162,14 +162,14 @@ func transits(w *world.World, id int) []string {
 	return out
 }
 
-func transitMAC(w *world.World, id int) string {
+func transitMAC(w *world.View, id int) string {
 	return world.MAC(w.Config.Transit(id, w.Config.Families()[0]).Addr())
 }
 
 // routes send what this node's pods say to the outside to the gateway router, or in local gateway mode to the host. The route
 // for the whole cluster subnet is for packets of other nodes' pods that were steered here: OVN acts on a reroute policy only
 // where a route matched first, and it is the way to the gateway router for those that are translated here.
-func routes(names plan.Names, w *world.World, n *world.Node, out *plan.Rows) {
+func routes(names plan.Names, w *world.View, n *world.Node, out *plan.Rows) {
 	for _, s := range n.Subnets {
 		f := world.FamilyOf(s.Addr())
 		gateway := w.Config.Join(n.ID, f).Addr()

@@ -14,7 +14,7 @@ func (Remote) Name() string    { return "zone-remote" }
 func (Remote) Per() world.Kind { return world.KindNode }
 
 // Compile waits until the other node's agent has published its chassis and its tunnel endpoint.
-func (Remote) Compile(w *world.World, key string, out *plan.Rows) {
+func (Remote) Compile(w *world.View, key string, out *plan.Rows) {
 	n := w.Node(key)
 	if _, _, ok := w.Zone(); !ok || n == nil || key == w.Self || n.ID == 0 || n.ChassisID == "" || len(n.Primary) == 0 {
 		return

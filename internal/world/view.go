@@ -1,0 +1,24 @@
+package world
+
+// View is what features read a world through. Each of its methods records what it looked at, so that what was computed
+// from it is computed again when, and only when, that is touched. What does not record is a method of World.
+type View struct {
+	Self   string // this node's name; "" in the controller
+	Config *Config
+
+	*tables
+	read func(Touch) // nil when nobody records
+}
+
+// Recording is the same world, telling read of everything that is looked at through it.
+func (w *World) Recording(read func(Touch)) *View {
+	v := w.View
+	v.read = read
+	return &v
+}
+
+func (w *View) saw(k Kind, key string) {
+	if w.read != nil {
+		w.read(Touch{k, key})
+	}
+}
