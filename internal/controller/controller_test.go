@@ -224,6 +224,23 @@ func TestGarbageNodeIsRepaired(t *testing.T) {
 	})
 }
 
+// TestOtherNetworksStay: an allocation keeps what a Node's annotations say of other networks.
+func TestOtherNetworksStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(0)
+		n := aNode("n1", 2)
+		delete(n.Annotations, v1.AnnotationNodeID)
+		n.Annotations[v1.AnnotationNodeSubnets] = `{"blue":["10.9.0.0/24"]}`
+		n.Annotations[v1.AnnotationNodeGatewayRouterLRPIfaddrs] = `{"blue":{"ipv4":"100.65.0.2/16"}}`
+		a.putNode(n)
+		start(t, a)
+		eventually(t, "subnets", `{"blue":["10.9.0.0/24"],"default":["10.244.0.0/24"]}`,
+			func() string { return a.annotation("n1", v1.AnnotationNodeSubnets) })
+		eventually(t, "join", `{"blue":{"ipv4":"100.65.0.2/16"},"default":{"ipv4":"100.64.0.2/16"}}`,
+			func() string { return a.annotation("n1", v1.AnnotationNodeGatewayRouterLRPIfaddrs) })
+	})
+}
+
 // A thousand EgressIPs at once are decided in one go, and each is written once.
 func TestBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

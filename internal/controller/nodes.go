@@ -102,5 +102,5 @@ func annotations(says, should *world.Node) map[string]string {
 	if len(set) == 0 && !says.Record.Equal(should.Record) {
 		set[v1.AnnotationRecordedAddresses] = kube.RecordAnnotation(should.Record)
 	}
-	return set
+	return kube.MergeNetworks(says.OtherNetworks, set)
 }

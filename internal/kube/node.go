@@ -27,7 +27,7 @@ func Node(o *corev1.Node) *world.Node {
 	if n.InternalIPs, tooMany = atMost(internal(o), maxInternalIPs); tooMany != nil {
 		n.Problems = append(n.Problems, fmt.Sprintf("status.addresses of type InternalIP: %s", tooMany))
 	}
-	n.Published = Published(o.Annotations)
+	n.Published, n.OtherNetworks = Published(o.Annotations), otherNetworks(o.Annotations)
 	for _, r := range nodeReaders {
 		text, there := o.Annotations[r.annotation]
 		if !there {
@@ -133,12 +133,15 @@ func readID(n *world.Node, text string) error {
 }
 
 func readSubnets(n *world.Node, text string) error {
-	var byNetwork map[string]oneOrMany
-	if json.Unmarshal([]byte(text), &byNetwork) != nil {
-		byNetwork = map[string]oneOrMany{defaultNetwork: {text}} // the oldest form: the subnet alone
+	var own oneOrMany
+	err := ofDefault(text, &own)
+	if networks(text) == nil {
+		own, err = oneOrMany{text}, nil // the oldest form: the subnet alone
 	}
-	list, tooMany := atMost(byNetwork[defaultNetwork], maxSubnets)
-	var err error
+	if err != nil {
+		return err
+	}
+	list, tooMany := atMost(own, maxSubnets)
 	n.Subnets, err = prefixes(list)
 	return errors.Join(tooMany, err)
 }
@@ -179,11 +182,10 @@ type gatewayConfig struct {
 }
 
 func readGateway(n *world.Node, text string) error {
-	var byNetwork map[string]gatewayConfig
-	if err := json.Unmarshal([]byte(text), &byNetwork); err != nil {
+	var g gatewayConfig
+	if err := ofDefault(text, &g); err != nil {
 		return err
 	}
-	g := byNetwork[defaultNetwork]
 	hops, tooMany := atMost(g.NextHops, maxGateways)
 	gateways, err := addrs(hops)
 	n.Gateways = gateways
@@ -196,12 +198,12 @@ func readGateway(n *world.Node, text string) error {
 }
 
 func readJoin(n *world.Node, text string) error {
-	var byNetwork map[string]addrPair
-	if err := json.Unmarshal([]byte(text), &byNetwork); err != nil {
+	var own addrPair
+	if err := ofDefault(text, &own); err != nil {
 		return err
 	}
 	var err error
-	n.Join, err = byNetwork[defaultNetwork].prefixes()
+	n.Join, err = own.prefixes()
 	return err
 }
 
@@ -215,7 +217,8 @@ func readTransit(n *world.Node, text string) error {
 	return err
 }
 
-// AllocationAnnotations are those of a node's allocation, which the controller writes. An id of 0 leaves all but the subnets out.
+// AllocationAnnotations are those of a node's allocation, which the controller writes: MergeNetworks keeps what they
+// do not name. An id of 0 leaves all but the subnets out.
 func AllocationAnnotations(id int, subnets, join, transit []netip.Prefix) map[string]string {
 	out := map[string]string{}
 	if len(subnets) > 0 {
@@ -257,7 +260,7 @@ func publishable(h HostFacts) []netip.Prefix {
 	return list[:min(len(list), maxHostCIDRs)]
 }
 
-// HostAnnotations are those that the agent writes on its own node.
+// HostAnnotations are those that the agent writes on its own node: MergeNetworks keeps what they do not name.
 func HostAnnotations(h HostFacts) map[string]string {
 	cidrs := []string{}
 	for _, p := range sorted(publishable(h), netip.Prefix.Compare) {

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"encoding/json"
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,11 +52,11 @@ func podIPs(o *corev1.Pod) []netip.Addr {
 }
 
 func annotatedIPs(text string) []netip.Addr {
-	var byNetwork map[string]podNetwork
-	if text == "" || json.Unmarshal([]byte(text), &byNetwork) != nil {
+	var own podNetwork
+	if ofDefault(text, &own) != nil {
 		return nil
 	}
-	list, tooMany := atMost(byNetwork[defaultNetwork].IPAddresses, maxPodIPs)
+	list, tooMany := atMost(own.IPAddresses, maxPodIPs)
 	ps, err := prefixes(list)
 	if err != nil || tooMany != nil {
 		return nil

@@ -12,13 +12,22 @@ func agentAnnotations() []string {
 		v1.AnnotationL3GatewayConfig, v1.AnnotationNodeMgmtPortMACAddresses}
 }
 
-// Published stands for the texts of those annotations that a node's agent writes: texts that differ in anything, or are not there, have another.
+// Published stands for the texts of those annotations that a node's agent writes: texts that differ in anything, or
+// are not there, have another. What is said of other networks is none of it.
 func Published(annotations map[string]string) [32]byte {
 	own := map[string]string{}
 	for _, key := range agentAnnotations() {
 		if text, there := annotations[key]; there {
-			own[key] = text
+			own[key] = defaultsOf(text)
 		}
 	}
 	return sha256.Sum256([]byte(encode(own))) // in order of keys
+}
+
+// defaultsOf is what an annotation says of the default network, or all of it where it has no such key.
+func defaultsOf(text string) string {
+	if own, there := networks(text)[defaultNetwork]; there {
+		return string(own)
+	}
+	return text
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	apiv1 "github.com/egret-net/egret/api/v1"
@@ -29,13 +30,22 @@ type API struct {
 
 const fieldManager = "egret-node"
 
-// AnnotateNode sets annotations of this node.
+// AnnotateNode sets annotations of this node. What they say of other networks stays: it is read first, and the Node
+// must still be as it was read.
 func (a *API) AnnotateNode(ctx context.Context, annotations map[string]string) error {
-	patch, err := annotationPatch(annotations, "")
-	if err != nil {
-		return err
-	}
-	return a.patchNode(ctx, patch)
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		n := &corev1.Node{}
+		if err := a.Clients.Core.Get().Resource("nodes").Name(a.Node).Do(ctx).Into(n); err != nil {
+			return fmt.Errorf("read node %s: %w", a.Node, err)
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"resourceVersion": n.ResourceVersion, "annotations": kube.MergeNetworks(n.Annotations, annotations),
+		}})
+		if err != nil {
+			return err
+		}
+		return a.patchNode(ctx, patch)
+	})
 }
 
 // Cordon sets the annotation egress-cordon of this node, if the Node is still as it was at that version.
@@ -68,7 +78,8 @@ func (a *API) patchNode(ctx context.Context, patch []byte) error {
 	return a.Observe(n)
 }
 
-// AnnotatePod sets annotations of a pod, if it is still the one that has that UID for the kubelet; a nil value removes the key.
+// AnnotatePod sets annotations of a pod, if it is still the one that has that UID for the kubelet: the API server
+// refuses to change the UID of another pod of that name. A nil value removes the key.
 func (a *API) AnnotatePod(ctx context.Context, namespace, name, uid string, annotations map[string]any) error {
 	err := a.patchPod(ctx, namespace, name, uid, annotations)
 	if !apierrors.IsInvalid(err) { // what a patch with another UID gets
@@ -83,7 +94,7 @@ func (a *API) AnnotatePod(ctx context.Context, namespace, name, uid string, anno
 
 func (a *API) patchPod(ctx context.Context, namespace, name, uid string, annotations map[string]any) error {
 	p := &corev1.Pod{}
-	patch, err := annotationPatch(annotations, uid)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations, "uid": uid}})
 	if err == nil {
 		err = a.Clients.Core.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(name).
 			VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager}, metav1.ParameterCodec).Body(patch).Do(ctx).Into(p)
@@ -143,15 +154,6 @@ func (a *API) EgressIP(ctx context.Context, name string) (*world.EgressIP, error
 		return nil, fmt.Errorf("read EgressIP %s: %w", name, err)
 	}
 	return kube.EgressIP(o), a.Observe(o)
-}
-
-// annotationPatch names the UID, if any: the API server refuses to change the UID of another object of that name.
-func annotationPatch[V any](annotations map[string]V, uid string) ([]byte, error) {
-	meta := map[string]any{"annotations": annotations}
-	if uid != "" {
-		meta["uid"] = uid
-	}
-	return json.Marshal(map[string]any{"metadata": meta})
 }
 
 // Report writes this node's EgressNode, whole, in one request: a merge patch, which costs the API server less than an apply, or the first time

@@ -2,11 +2,13 @@ package node
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -36,6 +38,47 @@ func TestWholePatch(t *testing.T) {
 	}
 	if v, there := patch.Status["holding"]; !there || v != nil {
 		t.Errorf("holding is %v, want null: %s", v, text)
+	}
+}
+
+// TestAnnotateNodeKeepsOtherNetworks: what the Node says of other networks at the time of the write is kept, also
+// where it was written in between.
+func TestAnnotateNodeKeepsOtherNetworks(t *testing.T) {
+	const key = "k8s.ovn.org/l3-gateway-config"
+	reads, stored := 0, ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.Method == http.MethodGet:
+			reads++
+		case !strings.Contains(string(body), `"resourceVersion":"2"`):
+			w.WriteHeader(http.StatusConflict)
+			io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`)
+			return
+		default:
+			stored = string(body)
+		}
+		node := map[string]any{"kind": "Node", "apiVersion": "v1", "metadata": map[string]any{
+			"name": "n1", "resourceVersion": strconv.Itoa(reads),
+			"annotations": map[string]string{key: fmt.Sprintf(`{"blue":%d}`, reads)},
+		}}
+		if err := json.NewEncoder(w).Encode(node); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	clients, err := kube.NewClients(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := API{Node: "n1", Clients: clients, Observe: func(any) error { return nil }}
+	if err := api.AnnotateNode(t.Context(), map[string]string{key: `{"default":{}}`}); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"metadata":{"annotations":{"` + key + `":"{\"blue\":2,\"default\":{}}"},"resourceVersion":"2"}}`
+	if stored != want {
+		t.Errorf("stored %s, want %s", stored, want)
 	}
 }
 

@@ -49,6 +49,9 @@ type Node struct {
 	AllocationProblem string
 	// Published stands for the texts of the annotations that the node's agent writes, as they are now: the agent compares it with what it would write.
 	Published [32]byte
+	// OtherNetworks is what annotations with a key a network say of others than the default one, by annotation: it
+	// stays when these are written.
+	OtherNetworks map[string]string
 	// Version is the object's resourceVersion, for those who write it.
 	Version string
 	// Problems say which annotation could not be read, and why. What could be read stands; of what could not, SetNode keeps what was known before.

@@ -1,0 +1,71 @@
+package kube
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+
+	v1 "github.com/egret-net/egret/api/v1"
+)
+
+// byNetwork are the annotations of a Node that are a JSON object with a key a network. Each network's writer owns its
+// key alone.
+var byNetwork = []string{
+	v1.AnnotationNodeSubnets, v1.AnnotationNodeGatewayRouterLRPIfaddrs,
+	v1.AnnotationL3GatewayConfig, v1.AnnotationNodeMgmtPortMACAddresses,
+}
+
+// networks is what such an annotation says of each network, as it is written there; nil if it is no JSON object.
+func networks(text string) map[string]json.RawMessage {
+	var out map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &out) != nil {
+		return nil
+	}
+	return out
+}
+
+// ofDefault reads what an annotation says of the default network into v. What it says of others may look like anything.
+func ofDefault(text string, v any) error {
+	all := networks(text)
+	if all == nil {
+		return errors.New("no JSON object")
+	}
+	own, there := all[defaultNetwork]
+	if !there {
+		return nil
+	}
+	return json.Unmarshal(own, v)
+}
+
+// otherNetworks are the annotations with a key a network, without the default network's; those that say nothing else
+// are left out.
+func otherNetworks(annotations map[string]string) map[string]string {
+	var out map[string]string
+	for _, key := range byNetwork {
+		others := networks(annotations[key])
+		if delete(others, defaultNetwork); len(others) == 0 {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[key] = encode(others)
+	}
+	return out
+}
+
+// MergeNetworks is set as it is to be written where the annotations have stand: what those say of networks that set
+// does not name stays.
+func MergeNetworks(have, set map[string]string) map[string]string {
+	out := maps.Clone(set)
+	for key, text := range set {
+		others := networks(have[key])
+		if others == nil || !slices.Contains(byNetwork, key) {
+			continue
+		}
+		maps.Copy(others, networks(text))
+		out[key] = encode(others)
+	}
+	return out
+}
