@@ -49,6 +49,14 @@ func (r *Rows) AddRoute(router, policy, prefix, nexthop, port string) {
 	r.AddNB(RowID{"Logical_Router_Static_Route", router + "/" + policy + "/" + prefix + "/" + nexthop}, Router(router), cols)
 }
 
+// AddMACBinding claims that a router sends what has an address beyond one of its ports as next hop to a hardware
+// address, without asking there.
+func (r *Rows) AddMACBinding(port, ip, mac string) {
+	r.AddNB(RowID{"Static_MAC_Binding", port + "/" + ip}, RowID{}, Cols{
+		"logical_port": port, "ip": ip, "mac": mac, "override_dynamic_mac": true,
+	})
+}
+
 // AddPeers claims a router port and the switch port it is plugged into. routerOpts and switchOpts are further options.
 func (r *Rows) AddPeers(router, routerPort, sw, switchPort, mac string, networks []string, routerOpts, switchOpts map[string]string) {
 	r.AddNB(RowID{"Logical_Router_Port", routerPort}, Router(router), Cols{

@@ -30,7 +30,7 @@ type Config struct {
 	TransitSubnets  []netip.Prefix // zones meet here: node id is the host part
 	UplinkInterface string         // "eth0"
 	Bridge          string         // "breth0"
-	SlotSubnets     []netip.Prefix // the Slots ways to every node, see Slot: a /13 of IPv4, a /29 of IPv6
+	SlotSubnets     []netip.Prefix // of the ECMP slots' next hops, see DefaultSlotSubnets
 	UserspaceOVS    bool           // OVS' netdev datapath: the kernel sees the uplink's packets too
 	// ReachabilityTimeout is the time of silence after which an egress node is dead; 0: egress nodes are assumed to be reachable.
 	ReachabilityTimeout time.Duration

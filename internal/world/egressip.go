@@ -116,7 +116,7 @@ func (w *World) SetEgressIP(e *EgressIP) []Touch {
 	case !old.same(e):
 		t = []Touch{{KindEgressIP, e.Name}}
 	}
-	t = append(t, w.place(old, e)...)
+	t = slices.Concat(t, w.place(old, e), slotsTouched(old, e))
 	alike := old != nil && old.servesAlike(e)
 	for name, ns := range w.namespaces {
 		selected := e.Namespaces.Matches(labels.Set(ns.Labels))
@@ -151,7 +151,7 @@ func (w *World) DelEgressIP(name string) []Touch {
 		return nil
 	}
 	delete(w.egressIPs, name)
-	t := append(w.place(old, nil), Touch{KindEgressIP, name}, Touch{KindEgressIPs, ""})
+	t := slices.Concat(w.place(old, nil), slotsTouched(old, nil), []Touch{{KindEgressIP, name}, {KindEgressIPs, ""}})
 	for ns := range w.namespaces {
 		t = append(t, w.selectIn(ns, name, nil, false)...)
 	}

@@ -2,40 +2,112 @@ package world
 
 import "net/netip"
 
-// Slots is the number of ways to one node.
-const Slots = 8
+// MaxSlots is the number of ECMP slots: one for each address that an EgressIP may have (its CRD's maxItems).
+const MaxSlots = 64
 
-// slotBits number the slots, and one bit more tells a slot's two networks apart.
-const slotBits = 3
+// CommonSlots are always there: routers have addresses in them, and nodes that host egress IPs are bound to theirs. Of
+// the slots beyond, a router has as many as the EgressIP with the most addresses needs (World.Slots), and who steers by
+// one binds its next hop.
+const CommonSlots = 8
 
-// DefaultSlotSubnets are beside DefaultTransitSubnets.
+// commonSlotBits number the common slots, and one bit more tells a slot's two networks apart.
+const commonSlotBits = 3
+
+// DefaultSlotSubnets are beside DefaultTransitSubnets: those of the common slots, then those of the slots beyond.
+// Addresses of either are next hops in OVN's tables, and in no packet.
 func DefaultSlotSubnets() []netip.Prefix {
-	return []netip.Prefix{netip.MustParsePrefix("100.96.0.0/13"), netip.MustParsePrefix("fd96:8::/29")}
+	return []netip.Prefix{
+		netip.MustParsePrefix("100.96.0.0/13"), netip.MustParsePrefix("fd96:8::/29"),
+		furtherSlotsV4, furtherSlotsV6,
+	}
 }
 
-// SlotTransit is an address of node id where zones meet: each node has one in every slot, and all lead to the same port. OVN keeps the next hops of
-// a policy as a set of texts and deals connections out by their order in it. An address each for the slots of one policy makes that order the
-// slots' whichever nodes they lead to, and lets two lead to one node. So the subnets are such that the texts of two slots' addresses differ
-// before the node's number begins: the slot is the end of the second group, which is not 0.
+// The subnets of the slots beyond the common ones. IPv4 is short of a place where the text of a group has three digits
+// always: the one from 240 on is in no network.
+var (
+	furtherSlotsV4 = netip.PrefixFrom(netip.AddrFrom4([4]byte{254}), 8)
+	furtherSlotsV6 = netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfd, 0x96, 0x10}), 25)
+)
+
+// SlotTransit is an address of node id where zones meet: each node has one in every slot, and all lead to the same
+// port. OVN keeps the next hops of a policy as a set of texts and deals connections out by their order in it. An
+// address each for the slots of one policy makes that order the slots' whichever nodes they lead to, and lets two lead
+// to one node. So the subnets are such that the texts of two slots' addresses differ before the node's number begins:
+// the slot is the end of the second group, which is not 0.
 func (c *Config) SlotTransit(slot, id int, f Family) netip.Prefix { return c.slot(slot, 0, id, f) }
 
-// SlotJoin is the same of the node's own gateway router, as the cluster router of that node sees it; id 1 is the cluster router's.
+// SlotJoin is the same of the node's own gateway router, as the cluster router of that node sees it; id 1 is the
+// cluster router's.
 func (c *Config) SlotJoin(slot, id int, f Family) netip.Prefix { return c.slot(slot, 1, id, f) }
 
 // slot is address id of one half of a slot's share of the subnets.
 func (c *Config) slot(slot, half, id int, f Family) netip.Prefix {
+	if slot >= CommonSlots {
+		return furtherSlot((slot-CommonSlots)<<1|half, id, f)
+	}
 	all, ok := f.Of(c.SlotSubnets)
 	if !ok {
 		return netip.Prefix{}
 	}
 	b, number := all.Masked().Addr().AsSlice(), slot<<1|half
-	for i := range slotBits + 1 {
-		if number>>(slotBits-i)&1 != 0 {
+	for i := range commonSlotBits + 1 {
+		if number>>(commonSlotBits-i)&1 != 0 {
 			bit := all.Bits() + i
 			b[bit/8] |= 0x80 >> (bit % 8)
 		}
 	}
 	a, _ := netip.AddrFromSlice(b)
-	share := netip.PrefixFrom(a, all.Bits()+slotBits+1)
+	share := netip.PrefixFrom(a, all.Bits()+commonSlotBits+1)
 	return netip.PrefixFrom(Nth(share, id), share.Bits())
 }
+
+// furtherSlot is address id of the half of that number of the slots beyond the common ones. The second group has as
+// many digits whatever the number is, so that texts compare as numbers do.
+func furtherSlot(number, id int, f Family) netip.Prefix {
+	a, length := netip.AddrFrom4([4]byte{254, byte(100 + number)}), 16
+	if f == V6 {
+		a, length = netip.AddrFrom16([16]byte{0xfd, 0x96, 0x10, byte(number)}), 32
+	}
+	return netip.PrefixFrom(Nth(netip.PrefixFrom(a, length), id), length)
+}
+
+// Slots is the number of slots of a family that routers need addresses in.
+func (w *View) Slots(f Family) int {
+	w.saw(KindSlots, "")
+	n := 0
+	for _, e := range w.egressIPs {
+		n = max(n, e.slots()[f])
+	}
+	return max(n, CommonSlots)
+}
+
+// slots are those beyond the common ones that an EgressIP needs, by family, counted from the first of all; 0 where it
+// needs none.
+func (e *EgressIP) slots() (n [2]int) {
+	if e == nil {
+		return n
+	}
+	for _, ip := range e.IPs {
+		n[FamilyOf(ip)]++
+	}
+	for f := range n {
+		if n[f] = min(n[f], MaxSlots); n[f] <= CommonSlots {
+			n[f] = 0
+		}
+	}
+	return n
+}
+
+// slotsTouched follows a change of the number of slots that an EgressIP needs.
+func slotsTouched(old, new *EgressIP) []Touch {
+	if old.slots() == new.slots() {
+		return nil
+	}
+	return []Touch{{KindSlots, ""}}
+}
+
+// JoinMAC is the hardware address of node id's gateway router on the join switch; id 1 is the cluster router's.
+func (c *Config) JoinMAC(id int) string { return MAC(c.Join(id, c.Families()[0]).Addr()) }
+
+// TransitMAC is the hardware address of node id's cluster router on the transit switch.
+func (c *Config) TransitMAC(id int) string { return MAC(c.Transit(id, c.Families()[0]).Addr()) }

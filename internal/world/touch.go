@@ -38,6 +38,7 @@ const (
 	KindAttachment
 	KindServices
 	KindService
+	KindSlots       // how many ECMP slots EgressIPs need
 	KindFrontend    // the Services that ask for one address and port
 	KindNodeAddress // the nodes that have one address
 )

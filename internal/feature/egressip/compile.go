@@ -85,11 +85,7 @@ func steerPod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip
 	set := localPods(e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
-	id, match := "egressip/"+e.Name+"/"+f.String(), f.Match()+".src == "+plan.InSet(set)
-	out.AddPolicy(plan.DefaultNames(), id, plan.PriorityEgressIP, match, s.action, s.nexthops, nil)
-	for _, a := range s.to {
-		plan.Claim(&out.Steered, plan.Steered{EgressIP: e.Name, IP: a.IP, Node: a.Node}, plan.None{})
-	}
+	s.claim(e, f, set, out)
 }
 
 func holdBack(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {

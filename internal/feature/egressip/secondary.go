@@ -81,9 +81,12 @@ func homeOf(w *world.View, ip netip.Addr) (primary bool, link *world.Link) {
 	return h.Home(ip)
 }
 
-// ownHop is where this node sends its own pods' packets for addresses that it hosts itself: to its gateway router, or to the host. An
-// address that is nowhere here must not be steered to: the gateway router would give the pod the node's address.
-func ownHop(w *world.View, e *world.EgressIP, n *world.Node, f world.Family) (hop netip.Addr, ok bool) {
+// ownHop is where this node sends its own pods' packets for addresses that it hosts itself: to its gateway router, or
+// to the host. An address that is nowhere here must not be steered to: the gateway router would give the pod the node's
+// address.
+func ownHop(
+	w *world.View, e *world.EgressIP, n *world.Node, f world.Family, gateway netip.Addr,
+) (hop netip.Addr, ok bool) {
 	for _, ip := range hosted(w, e, f) {
 		primary, link := homeOf(w, ip)
 		if link != nil {
@@ -93,7 +96,7 @@ func ownHop(w *world.View, e *world.EgressIP, n *world.Node, f world.Family) (ho
 			return netip.Addr{}, false
 		}
 	}
-	return w.Config.Join(n.ID, f).Addr(), true
+	return gateway, true
 }
 
 // management is the management port's address.

@@ -4,26 +4,31 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
 
 // steering is what a pod's node does with a served pod's packets of a family.
 type steering struct {
 	action   string // "reroute"; "drop"; "": the path that the pod had, with its node's own address
-	nexthops []string
-	to       []world.Assignment // the holders that the next hops lead to, by address
+	nextHops []nextHop
+	to       []world.Assignment // the nodes that the next hops lead to, by address
+}
+
+// nextHop is the address that leads to a node by an ECMP slot. port and mac say what binds it, where no other owner
+// does.
+type nextHop struct {
+	addr      netip.Addr
+	port, mac string
 }
 
 // steer reroutes to the nodes that are ready, drops while the EgressIP is in force and nobody is, or does nothing.
-//
-// An address leads to the node that it is assigned to, if that holds it and is alive; else to a live node that is leaving it, while its successor gets
-// ready. Where that is true of no address, assigned holders that are not heard of may be all that is left.
 func steer(w *world.View, e *world.EgressIP, f world.Family) steering {
 	if !w.EgressIP(e.Name).Active(f) {
 		return steering{}
 	}
-	if hops, to := nextHops(w, e, f); len(hops) > 0 {
-		return steering{"reroute", hops, to}
+	if s := reroute(w, e, f); len(s.nextHops) > 0 {
+		return s
 	}
 	if e.InForce[f] || e.DropWhenUnassigned {
 		return steering{action: "drop"}
@@ -31,33 +36,104 @@ func steer(w *world.View, e *world.EgressIP, f world.Family) steering {
 	return steering{}
 }
 
-// assignedHolders are the nodes that hold what they are assigned.
-func assignedHolders(w *world.View, e *world.EgressIP, f world.Family, alive bool) []world.Assignment {
-	var out []world.Assignment
+// reroute gives each address an ECMP slot, in their order, and each slot a next hop. Number and order of the next hops
+// are the same whoever is alive, so that OVN, whose choice among them has no memory, goes on with every connection as
+// it was, but for those of a slot whose address has lost its node, or got it back. Such a slot leads to the node of
+// another address.
+func reroute(w *world.View, e *world.EgressIP, f world.Family) steering {
+	s, ips := steering{action: "reroute"}, slotAddresses(e, f)
+	own, all := nodesOf(ips, func(ip netip.Addr) string { return readyNode(w, e, ip) })
+	if len(all) == 0 {
+		own, all = nodesOf(ips, func(ip netip.Addr) string { return lastResort(w, e, ip, f) })
+	}
+	if len(all) == 0 {
+		return steering{}
+	}
+	for slot, node := range own {
+		if node == "" {
+			node = all[slot%len(all)]
+		}
+		hop, ok := nextHopTo(w, e, node, slot, len(ips), f)
+		if ok && own[slot] != "" {
+			s.to = append(s.to, world.Assignment{Node: node, IP: ips[slot]})
+		}
+		if ok && !slices.ContainsFunc(s.nextHops, func(h nextHop) bool { return h.addr == hop.addr }) {
+			s.nextHops = append(s.nextHops, hop)
+		}
+	}
+	return s
+}
+
+// slotAddresses are the requested addresses; those of the status while it has none of them, for the controller has not
+// decided about them yet.
+func slotAddresses(e *world.EgressIP, f world.Family) []netip.Addr {
+	requested := f.OfAddrs(e.IPs)
+	var others []netip.Addr
 	for _, a := range e.Items {
-		if world.FamilyOf(a.IP) == f && w.Holds(a.Node, e.Name, a.IP) && w.Alive(a.Node) == alive {
-			out = appendHolder(out, w, e, a)
+		if slices.Contains(requested, a.IP) {
+			return requested[:min(len(requested), world.MaxSlots)]
 		}
+		others = append(others, a.IP)
 	}
-	return out
+	if others = f.OfAddrs(others); len(others) > 0 {
+		return others
+	}
+	return requested
 }
 
-// leavingHolders are live nodes that still hold what was moved away from them, or given up there: until any other is ready, if one is to be.
-func leavingHolders(w *world.View, e *world.EgressIP, f world.Family) []world.Assignment {
-	if !e.HasItems(f) {
-		return nil
-	}
-	var out []world.Assignment
-	for _, ip := range f.OfAddrs(e.IPs) {
-		if node := standIn(w, e, ip); node != "" {
-			out = appendHolder(out, w, e, world.Assignment{Node: node, IP: ip})
+// nodesOf are the nodes of addresses, "" where one has none, and each of them once.
+func nodesOf(ips []netip.Addr, nodeOf func(netip.Addr) string) (own, all []string) {
+	for _, ip := range ips {
+		node := nodeOf(ip)
+		own = append(own, node)
+		if node != "" && !slices.Contains(all, node) {
+			all = append(all, node)
 		}
 	}
-	return out
+	return own, all
 }
 
-// standIn is the node that answers for an address while nobody holds it who is assigned it: of the live ones that are leaving it the one that left last, for
-// those before it have given way to it already. "" is none.
+// readyNode is the live node that an address leads to, or "": the one that it is assigned to; the one that it is
+// leaving, while its successor gets ready.
+func readyNode(w *world.View, e *world.EgressIP, ip netip.Addr) string {
+	if node := assignedHolder(w, e, ip, true); node != "" || e.Assignee(ip) == "" {
+		return node
+	}
+	return leavingHolder(w, e, ip)
+}
+
+// lastResort is where an address leads when no address has a ready node: to a node that gives it up and has no
+// successor, or to one that is not heard of.
+func lastResort(w *world.View, e *world.EgressIP, ip netip.Addr, f world.Family) string {
+	if node := leavingHolder(w, e, ip); node != "" && e.HasItems(f) {
+		return node
+	}
+	return assignedHolder(w, e, ip, false)
+}
+
+// assignedHolder is the node that an address is assigned to, if it holds it and is alive, or is not; else "".
+func assignedHolder(w *world.View, e *world.EgressIP, ip netip.Addr, alive bool) string {
+	node := e.Assignee(ip)
+	if to := instead(w, e, node, ip); w.Holds(node, e.Name, ip) && w.Alive(node) == alive && numbered(w, to) {
+		return to
+	}
+	return ""
+}
+
+func leavingHolder(w *world.View, e *world.EgressIP, ip netip.Addr) string {
+	if to := instead(w, e, standIn(w, e, ip), ip); numbered(w, to) {
+		return to
+	}
+	return ""
+}
+
+func numbered(w *world.View, node string) bool {
+	n := w.Node(node)
+	return n != nil && n.ID != 0
+}
+
+// standIn is the node that answers for an address while nobody holds it who is assigned it: of the live ones that are
+// leaving it the one that left last, for those before it have given way to it already. "" is none.
 func standIn(w *world.View, e *world.EgressIP, ip netip.Addr) string {
 	for _, l := range slices.Backward(e.Leaving) {
 		if l.IP == ip && w.Holds(l.Node, e.Name, ip) && w.Alive(l.Node) {
@@ -75,51 +151,46 @@ func instead(w *world.View, e *world.EgressIP, node string, ip netip.Addr) strin
 	return node
 }
 
-func appendHolder(list []world.Assignment, w *world.View, e *world.EgressIP, a world.Assignment) []world.Assignment {
-	if a.Node = instead(w, e, a.Node, a.IP); a.Node == "" {
-		return list
+// nextHopTo is beyond this node's own gateway router or host, or in another zone; false for what this node translates
+// nowhere. One address alone needs no slot's next hop, and what this node's own host translates has one only, whatever
+// the slot.
+func nextHopTo(w *world.View, e *world.EgressIP, node string, slot, slots int, f world.Family) (hop nextHop, ok bool) {
+	c, id, names := w.Config, w.Node(node).ID, plan.DefaultNames()
+	transit, join := c.SlotTransit(slot, id, f).Addr(), c.SlotJoin(slot, id, f).Addr()
+	if slots == 1 {
+		transit, join = c.Transit(id, f).Addr(), c.Join(id, f).Addr()
 	}
-	return append(list, a)
+	hop, ok = nextHop{transit, names.RouterToTransit(w.Self), c.TransitMAC(id)}, true
+	if node == w.Self {
+		hop = nextHop{port: names.RouterToJoin(), mac: c.JoinMAC(id)}
+		hop.addr, ok = ownHop(w, e, w.Node(node), f, join)
+	}
+	if slot < world.CommonSlots || node == w.Self && hop.addr != join {
+		hop.port = ""
+	}
+	return hop, ok
 }
 
-// nextHops lead to those who are ready, if anybody is: by slots where there are several addresses.
-func nextHops(w *world.View, e *world.EgressIP, f world.Family) (hops []string, to []world.Assignment) {
-	if n := len(f.OfAddrs(e.IPs)); n > 1 && n <= world.Slots && w.Config.SlotTransit(0, 1, f).IsValid() {
-		return slotted(w, e, f)
-	}
-	for _, holders := range [][]world.Assignment{
-		assignedHolders(w, e, f, true), leavingHolders(w, e, f), assignedHolders(w, e, f, false),
-	} {
-		if hops := nexthopsOf(w, e, holders, f); len(hops) > 0 {
-			return hops, holders
+// claim adds the policy that gives pods of a set the next hops, and what binds those of the slots that few EgressIPs
+// have: a row a slot and node in each zone would be too many.
+func (s steering) claim(e *world.EgressIP, f world.Family, pods string, out *plan.Rows) {
+	var addrs []string
+	for _, h := range s.nextHops {
+		addrs = append(addrs, h.addr.String())
+		if h.port != "" {
+			out.AddMACBinding(h.port, h.addr.String(), h.mac)
 		}
 	}
-	return nil, nil
+	id, match := "egressip/"+e.Name+"/"+f.String(), f.Match()+".src == "+plan.InSet(pods)
+	out.AddPolicy(plan.DefaultNames(), id, plan.PriorityEgressIP, match, s.action, addrs, nil)
+	for _, a := range s.to {
+		plan.Claim(&out.Steered, plan.Steered{EgressIP: e.Name, IP: a.IP, Node: a.Node}, plan.None{})
+	}
 }
 
-// nexthopsOf are addresses on the cluster router's side: this node's own gateway router or host, or the other zones' transit ports.
-func nexthopsOf(w *world.View, e *world.EgressIP, holders []world.Assignment, f world.Family) []string {
-	seen := map[netip.Addr]bool{}
-	var hops []string
-	for _, a := range holders {
-		n := w.Node(a.Node)
-		if n == nil || n.ID == 0 {
-			continue
-		}
-		hop, ok := w.Config.Transit(n.ID, f).Addr(), true
-		if a.Node == w.Self {
-			hop, ok = ownHop(w, e, n, f)
-		}
-		if ok && !seen[hop] {
-			seen[hop] = true
-			hops = append(hops, hop.String())
-		}
-	}
-	return hops
-}
-
-// hosted are the addresses of a family that this node translates to: those that it is assigned, else one that is leaving it, else the first that lingers
-// because it was given way for. Never two kinds: two rows that translate the same pods would leave it open which one does.
+// hosted are the addresses of a family that this node translates to: those that it is assigned, else one that is
+// leaving it, else the first that lingers because it was given way for. Never two kinds: two rows that translate the
+// same pods would leave it open which one does.
 func hosted(w *world.View, e *world.EgressIP, f world.Family) []netip.Addr {
 	now := w.EgressIP(e.Name)
 	var assigned []netip.Addr
