@@ -80,9 +80,9 @@ func merged(m map[string]string, kv ...string) map[string]string {
 	return out
 }
 
-// AddFlow claims an OpenFlow flow.
-func (r *Rows) AddFlow(bridge string, table, priority int, match, actions string) {
-	Claim(&r.Flows, Flow{bridge, table, priority, match}, actions)
+// AddFlow claims an OpenFlow flow of the gateway bridge.
+func (r *Rows) AddFlow(bridge string, at Stage, match, actions string) {
+	Claim(&r.Flows, at.Flow(bridge, match), actions)
 }
 
 // Pairs is "k=v,k=v" sorted by key: a comparable map.

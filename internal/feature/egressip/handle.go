@@ -17,15 +17,6 @@ const (
 	silence = 70
 )
 
-// Tables of the gateway bridge.
-const (
-	answersTable = 4 // what OVN says about addresses that this node holds
-	claimsTable  = 5 // what others say about them
-)
-
-// handlePriority is below that of what mutes an address, and above that of ARP and ND of others.
-const handlePriority = 119
-
 // learnt marks the flows that the switch makes itself. They end by themselves.
 const learnt = "cookie=0xdeff106"
 
@@ -36,18 +27,25 @@ func handle(c *world.Config, f world.Family, ip netip.Addr, own string, out *pla
 	uplink, said := "{"+c.UplinkInterface+"}", [...]string{"arp", "icmp6,icmp_type=136"}[f]
 	about := "," + [...]string{"arp_spa=", "nd_target="}[f] + ip.String()
 	ovn := plan.DefaultNames().PatchPort()
-	out.AddFlow(c.Bridge, 0, handlePriority, said+",in_port="+ovn+about, fmt.Sprintf("resubmit(,%d)", answersTable))
-	both := fmt.Sprintf("resubmit(,%d),LOCAL,output:%s", claimsTable, ovn)
-	out.AddFlow(c.Bridge, 0, handlePriority, said+",in_port="+uplink+about, both)
+	answer := fmt.Sprintf("resubmit(,%d)", plan.AnswerOpen.Table())
+	out.AddFlow(c.Bridge, plan.LeaseGate, said+",in_port="+ovn+about, answer)
+	both := fmt.Sprintf("resubmit(,%d),LOCAL,output:%s", plan.ClaimHeard.Table(), ovn)
+	out.AddFlow(c.Bridge, plan.LeaseGate, said+",in_port="+uplink+about, both)
 
-	out.AddFlow(c.Bridge, answersTable, 20, fmt.Sprintf("hard_timeout=%d", permission), "output:"+uplink)
-	out.AddFlow(c.Bridge, answersTable, 0, "", "output:"+uplink)
-	out.AddFlow(c.Bridge, claimsTable, 20, "dl_src="+own, "drop") // bonds and switches may send a node's own announcement back to it
-	out.AddFlow(c.Bridge, claimsTable, 10, said, learn[f])
+	out.AddFlow(c.Bridge, plan.AnswerLeased, fmt.Sprintf("hard_timeout=%d", permission), "output:"+uplink)
+	out.AddFlow(c.Bridge, plan.AnswerOpen, "", "output:"+uplink)
+	// Bonds and switches may send a node's own announcement back to it.
+	out.AddFlow(c.Bridge, plan.ClaimOwn, "dl_src="+own, "drop")
+	out.AddFlow(c.Bridge, plan.ClaimHeard, said, learn(f))
 }
 
 // learn adds a flow without actions, which drops: about the address of the packet that is being looked at.
-var learn = [...]string{
-	fmt.Sprintf("learn(table=%d,%s,priority=10,hard_timeout=%d,eth_type=0x806,NXM_OF_ARP_SPA[])", answersTable, learnt, silence),
-	fmt.Sprintf("learn(table=%d,%s,priority=10,hard_timeout=%d,eth_type=0x86dd,nw_proto=58,icmpv6_type=136,NXM_NX_ND_TARGET[])", answersTable, learnt, silence),
+func learn(f world.Family) string {
+	about := [...]string{
+		"eth_type=0x806,NXM_OF_ARP_SPA[]",
+		"eth_type=0x86dd,nw_proto=58,icmpv6_type=136,NXM_NX_ND_TARGET[]",
+	}[f]
+	at := plan.AnswerSilenced
+	return fmt.Sprintf("learn(table=%d,%s,priority=%d,hard_timeout=%d,%s)",
+		at.Table(), learnt, at.Priority(), silence, about)
 }

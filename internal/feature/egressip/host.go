@@ -90,7 +90,7 @@ func mute(c *world.Config, f world.Family, ip netip.Addr, out *plan.Rows) {
 		{"arp,in_port={" + c.UplinkInterface + "},arp_tpa=", "arp,in_port={patch},arp_spa="},
 		{"icmp6,icmp_type=135,in_port={" + c.UplinkInterface + "},nd_target=", "icmp6,icmp_type=136,in_port={patch},nd_target="},
 	}[f] {
-		out.AddFlow(c.Bridge, 0, 120, m+ip.String(), "drop")
+		out.AddFlow(c.Bridge, plan.MuteAddress, m+ip.String(), "drop")
 	}
 }
 
@@ -105,11 +105,10 @@ func passOn(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, own
 		return
 	}
 	match := passOnMatch[f] + ip.String() + ",in_port={" + w.Config.UplinkInterface + "},dl_dst=" + own
-	out.AddFlow(w.Config.Bridge, 1, passOnPriority, match, "mod_dl_src:"+own+",mod_dl_dst:"+other.UplinkMAC.String()+",dec_ttl,in_port")
-	out.AddFlow(w.Config.Bridge, 1, passOnPriority+1, match+",dl_src="+other.UplinkMAC.String(), "drop")
+	out.AddFlow(w.Config.Bridge, plan.Forward, match,
+		"mod_dl_src:"+own+",mod_dl_dst:"+other.UplinkMAC.String()+",dec_ttl,in_port")
+	out.AddFlow(w.Config.Bridge, plan.ForwardedBack, match+",dl_src="+other.UplinkMAC.String(), "drop")
 }
-
-const passOnPriority = 20
 
 var passOnMatch = [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}
 
@@ -117,7 +116,7 @@ var passOnMatch = [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}
 func PassedOn(s *plan.State) map[netip.Addr]bool {
 	out := map[netip.Addr]bool{}
 	for f := range s.Flows.Rows() {
-		if f.Table != 1 || f.Priority != passOnPriority {
+		if f != plan.Forward.Flow(f.Bridge, f.Match) {
 			continue
 		}
 		for _, start := range passOnMatch {

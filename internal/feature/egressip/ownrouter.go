@@ -68,28 +68,21 @@ func guardPod(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
 	}
 }
 
-// Flows of the gateway bridge: guardPriority is below 105, which asks for the node's address, and above 100, which lets out.
-const (
-	guardPriority = 104
-	guardTable    = 6
-)
-
 // guardBridge drops what begins a connection. What answers one from outside to a node port has the node's address rightly: the bridge knows that connection.
 func guardBridge(c *world.Config, f world.Family, node netip.Addr, out *plan.Rows) {
 	ip, source := [...]string{"ip", "ipv6"}[f], [...]string{",nw_src=", ",ipv6_src="}[f]+node.String()
 	n := plan.DefaultNames()
 	match := ip + source + ",in_port=" + n.PatchPort() + ",pkt_mark=" + plan.Itoa(plan.MarkGuarded)
-	out.AddFlow(c.Bridge, 0, guardPriority, match,
-		fmt.Sprintf("ct(zone=%d,table=%d)", plan.ZoneGateway, guardTable))
+	out.AddFlow(c.Bridge, plan.GuardedAsNode, match,
+		fmt.Sprintf("ct(zone=%d,table=%d)", plan.ZoneGateway, plan.GuardedDrop.Table()))
 	for _, state := range []string{"+trk+est", "+trk+rel"} {
-		out.AddFlow(c.Bridge, guardTable, 10, ip+",ct_state="+state, n.Commit()+",output:{"+c.UplinkInterface+"}")
+		out.AddFlow(c.Bridge, plan.GuardedReply, ip+",ct_state="+state, n.Commit()+",output:{"+c.UplinkInterface+"}")
 	}
-	g := guardFlow(c, f)
-	out.AddFlow(g.Bridge, g.Table, g.Priority, g.Match, "drop")
+	plan.Claim(&out.Flows, guardFlow(c, f), "drop")
 }
 
 func guardFlow(c *world.Config, f world.Family) plan.Flow {
-	return plan.Flow{Bridge: c.Bridge, Table: guardTable, Match: [...]string{"ip", "ipv6"}[f]}
+	return plan.GuardedDrop.Flow(c.Bridge, [...]string{"ip", "ipv6"}[f])
 }
 
 // GuardFlows are the flows that drop what guardOwn has marked, for those who count.

@@ -21,7 +21,6 @@ func (Bridge) Name() string    { return "gateway-bridge" }
 func (Bridge) Per() world.Kind { return world.KindHost }
 
 const (
-	bothSides = "LOCAL,resubmit(,2)"
 	// neighbours are ND's messages, RFC 4861: they belong to no connection.
 	neighbourFirst, neighbourLast = 133, 137
 )
@@ -43,32 +42,35 @@ func (Bridge) Compile(w *world.View, _ string, out *plan.Rows) {
 	}
 }
 
+// bothSides gives a packet to the host, and a copy to OVN.
+func bothSides() string { return fmt.Sprintf("LOCAL,resubmit(,%d)", plan.CopyToOVN.Table()) }
+
 type flows struct {
 	names               plan.Names
 	bridge, uplink, mac string
 	out                 *plan.Rows
 }
 
-func (b flows) add(table, priority int, match, actions string) {
-	b.out.AddFlow(b.bridge, table, priority, match, actions)
+func (b flows) add(at plan.Stage, match, actions string) {
+	b.out.AddFlow(b.bridge, at, match, actions)
 }
 
 // links is everything below IP: ARP above all. Both sides hear what is for all, and what is for the hardware address they share.
 // The copy for OVN is a flow of its own, in table 2: the host must be reachable before ovn-controller has made the patch port.
 func (b flows) links() {
-	b.add(2, 10, "in_port="+b.uplink, "output:"+b.names.PatchPort())
-	b.add(0, 10, "in_port="+b.uplink+",dl_dst="+b.mac, bothSides)
-	b.add(0, 9, "in_port="+b.uplink+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", bothSides)
-	b.add(0, 9, "in_port=LOCAL", "output:"+b.uplink)
-	b.add(0, 9, "in_port="+b.names.PatchPort(), "output:"+b.uplink)
+	b.add(plan.CopyToOVN, "in_port="+b.uplink, "output:"+b.names.PatchPort())
+	b.add(plan.FramesToNode, "in_port="+b.uplink+",dl_dst="+b.mac, bothSides())
+	b.add(plan.OtherFrames, "in_port="+b.uplink+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", bothSides())
+	b.add(plan.OtherFrames, "in_port=LOCAL", "output:"+b.uplink)
+	b.add(plan.OtherFrames, "in_port="+b.names.PatchPort(), "output:"+b.uplink)
 }
 
 func (b flows) neighbours() {
 	for t := neighbourFirst; t <= neighbourLast; t++ {
 		icmp := fmt.Sprintf("icmp6,icmp_type=%d,", t)
-		b.add(0, 110, icmp+"in_port="+b.uplink, bothSides)
-		b.add(0, 110, icmp+"in_port=LOCAL", "output:"+b.uplink)
-		b.add(0, 110, icmp+"in_port="+b.names.PatchPort(), "output:"+b.uplink)
+		b.add(plan.Neighbours, icmp+"in_port="+b.uplink, bothSides())
+		b.add(plan.Neighbours, icmp+"in_port=LOCAL", "output:"+b.uplink)
+		b.add(plan.Neighbours, icmp+"in_port="+b.names.PatchPort(), "output:"+b.uplink)
 	}
 }
 
@@ -76,21 +78,19 @@ func (b flows) neighbours() {
 // what should have been translated and was not, 100 remembers whose the connection is. There is no bypass (109) for local pods.
 func (b flows) family(f world.Family, node netip.Addr, cluster []netip.Prefix) {
 	ip := protocol(f)
-	b.add(0, 105, fmt.Sprintf("%s,in_port=%s,pkt_mark=%#x", ip, b.names.PatchPort(), plan.MarkNodeIP),
+	b.add(plan.AsNode, fmt.Sprintf("%s,in_port=%s,pkt_mark=%#x", ip, b.names.PatchPort(), plan.MarkNodeIP),
 		b.names.CommitAs(node.String())+",output:"+b.uplink)
 	for _, c := range cluster {
 		for _, match := range untranslated(b.names, c) {
-			b.add(0, untranslatedPriority, match, "drop")
+			b.add(plan.Untranslated, match, "drop")
 		}
 	}
-	b.add(0, 100, ip+",in_port="+b.names.PatchPort(), b.names.Commit()+",output:"+b.uplink)
-	b.add(0, 100, ip+",in_port=LOCAL", plan.CommitHost()+",output:"+b.uplink)
-	b.add(0, 50, ip+",in_port="+b.uplink, fmt.Sprintf("ct(zone=%d,nat,table=1)", plan.ZoneGateway))
+	b.add(plan.Outbound, ip+",in_port="+b.names.PatchPort(), b.names.Commit()+",output:"+b.uplink)
+	b.add(plan.Outbound, ip+",in_port=LOCAL", plan.CommitHost()+",output:"+b.uplink)
+	b.add(plan.Inbound, ip+",in_port="+b.uplink,
+		fmt.Sprintf("ct(zone=%d,nat,table=%d)", plan.ZoneGateway, plan.Established.Table()))
 	b.replies(ip)
 }
-
-// untranslatedPriority is seed egress-ip.md's 104, below 105: what goes to nodes has been asked for with the node's address.
-const untranslatedPriority = 103
 
 // untranslated are the packets with a pod's address as source that OVN, or the host, would send out.
 func untranslated(n plan.Names, cluster netip.Prefix) []string {
@@ -104,7 +104,7 @@ func Untranslated(c *world.Config) []plan.Flow {
 	var out []plan.Flow
 	for _, s := range c.ClusterSubnets {
 		for _, match := range untranslated(plan.DefaultNames(), s.CIDR) {
-			out = append(out, plan.Flow{Bridge: c.Bridge, Priority: untranslatedPriority, Match: match})
+			out = append(out, plan.Untranslated.Flow(c.Bridge, match))
 		}
 	}
 	return out
@@ -117,7 +117,7 @@ func (b flows) inbound(f world.Family, to []netip.Prefix) {
 		to = append(to, netip.MustParsePrefix("fe80::/10"))
 	}
 	for _, p := range to {
-		b.add(1, 10, protocol(f)+",dl_dst="+b.mac+","+destinationField(f)+"="+p.String(), "LOCAL")
+		b.add(plan.HostNew, protocol(f)+",dl_dst="+b.mac+","+destinationField(f)+"="+p.String(), "LOCAL")
 	}
 }
 
@@ -132,10 +132,10 @@ func hostPrefixes(f world.Family, addrs []netip.Addr) []netip.Prefix {
 // replies find the side that the connection is of.
 func (b flows) replies(ip string) {
 	for _, state := range []string{"+trk+est", "+trk+rel"} {
-		b.add(1, 100, ip+",ct_state="+state+","+b.names.OfNetwork(), "output:"+b.names.PatchPort())
-		b.add(1, 100, ip+",ct_state="+state+","+plan.OfHost(), "LOCAL")
+		b.add(plan.Established, ip+",ct_state="+state+","+b.names.OfNetwork(), "output:"+b.names.PatchPort())
+		b.add(plan.Established, ip+",ct_state="+state+","+plan.OfHost(), "LOCAL")
 	}
-	b.add(1, 9, ip+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", "LOCAL")
+	b.add(plan.Multicast, ip+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", "LOCAL")
 }
 
 func protocol(f world.Family) string    { return [...]string{"ip", "ipv6"}[f] }

@@ -15,18 +15,6 @@ type Bridge struct{}
 func (Bridge) Name() string    { return "service-bridge" }
 func (Bridge) Per() world.Kind { return world.KindService }
 
-const (
-	// newTable is where feature gateway sends what comes in by the uplink and belongs to no connection: above its own flows there.
-	newTable, newPriority = 1, 50
-	// Above what tells connections by ct_mark: a client of UDP that goes on sending from one port has the same connection for ever, and would stay with
-	// the host when the endpoints there are gone, or with the gateway router.
-	keptPriority = 110
-	// Below that: who is in none of spec.loadBalancerSourceRanges gets nowhere, also where the host has the address.
-	refusedPriority = 40
-	// drawnTable gives a connection to the endpoint that was drawn for it, by its number in reg0.
-	drawnTable = 3
-)
-
 // Compile adds a flow an address and port; a few more where only some clients may come in, or this host is one of several endpoints.
 func (Bridge) Compile(w *world.View, key string, out *plan.Rows) {
 	s, h := w.Service(key), w.Host()
@@ -71,7 +59,7 @@ func (b bridge) local(p world.ServicePort, f world.Family) {
 	for _, ip := range f.OfAddrs(External(b.w, b.s, p)) {
 		d := destination{p.Protocol, ip, p.Port}
 		for _, match := range b.admitted(f, d) {
-			b.add(newTable, newPriority, match, plan.ToHost())
+			b.add(plan.ServiceNew, match, plan.ToHost())
 		}
 	}
 }
@@ -92,7 +80,7 @@ func (b bridge) admitted(f world.Family, d destination) []string {
 	if !forSome(b.s, d.ip) {
 		return []string{match}
 	}
-	b.add(newTable, refusedPriority, match, "drop")
+	b.add(plan.ServiceRefused, match, "drop") // also where the host has the address
 	var out []string
 	for _, r := range clients(b.s, f) {
 		out = append(out, match+","+[...]string{"nw_src", "ipv6_src"}[f]+"="+r.String())
@@ -111,27 +99,31 @@ func (b bridge) give(f world.Family, d destination, to Inbound) {
 		actions = plan.ToHost()
 	}
 	for _, match := range b.admitted(f, d) {
-		b.add(newTable, newPriority, match, actions)
+		b.add(plan.ServiceNew, match, actions)
 		if d.protocol == "udp" && !drawn {
-			b.add(newTable, keptPriority, match+",ct_state=+trk+est-rpl", actions)
+			// Above what tells connections by ct_mark: a client of UDP that goes on sending from one port has the
+			// same connection for ever, and would stay with the host when the endpoints there are gone, or with the
+			// gateway router.
+			b.add(plan.ServiceDatagrams, match+",ct_state=+trk+est-rpl", actions)
 		}
 	}
 }
 
-// lots draws an endpoint's number by the connection, or with affinity by the client, so that each has the same share. The first numbers are this
-// host's own endpoints.
+// lots draws an endpoint's number, which is in reg0 then, by the connection, or with affinity by the client, so that
+// each has the same share. The first numbers are this host's own endpoints.
 func (b bridge) lots(match string, to Inbound) (draw string) {
 	for i := range to.Host {
-		b.add(drawnTable, newPriority, fmt.Sprintf("%s,reg0=%d", match, i), plan.ToHost())
+		b.add(plan.DrawnHere, fmt.Sprintf("%s,reg0=%d", match, i), plan.ToHost())
 	}
-	b.add(drawnTable, refusedPriority, match, plan.DefaultNames().ToOVN())
+	b.add(plan.DrawnElsewhere, match, plan.DefaultNames().ToOVN())
 	by := "symmetric_l3l4+udp"
 	if b.s.Affinity > 0 {
 		by = "nw_src"
 	}
-	return fmt.Sprintf("multipath(%s,0,modulo_n,%d,0,NXM_NX_REG0[0..15]),resubmit(,%d)", by, len(to.Host)+len(to.Gateway), drawnTable)
+	return fmt.Sprintf("multipath(%s,0,modulo_n,%d,0,NXM_NX_REG0[0..15]),resubmit(,%d)",
+		by, len(to.Host)+len(to.Gateway), plan.DrawnHere.Table())
 }
 
-func (b bridge) add(table, priority int, match, actions string) {
-	b.out.AddFlow(b.w.Config.Bridge, table, priority, match, actions)
+func (b bridge) add(at plan.Stage, match, actions string) {
+	b.out.AddFlow(b.w.Config.Bridge, at, match, actions)
 }
