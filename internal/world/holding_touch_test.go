@@ -1,69 +1,13 @@
 package world_test
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/world"
 )
-
-// TestReadersOfReportsAreTouched: after any change of reports, statuses and nodes, in any order, what a reader of
-// reports was told before still stands, or something that it read was touched.
-func TestReadersOfReportsAreTouched(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := compiletest.Small("n1", world.SharedGateway)
-		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			before := readReports(w)
-			touched := compiletest.Change(t, w)
-			for question, now := range readReports(w) {
-				old := before[question]
-				seen := slices.ContainsFunc(touched, func(x world.Touch) bool { return old.reads[x] })
-				if old.answer != now.answer && !seen {
-					t.Fatalf("%s: %s became %s; read %v, touched %v", question, old.answer, now.answer, old.reads, touched)
-				}
-			}
-		}
-	})
-}
-
-type reading struct {
-	answer string
-	reads  map[world.Touch]bool
-}
-
-// readReports are all that can be asked about reports, each with its answer and what was read for it.
-func readReports(w *world.World) map[string]reading {
-	out := map[string]reading{}
-	ask := func(question string, f func(w *world.View) any) {
-		r := reading{reads: map[world.Touch]bool{}}
-		r.answer = fmt.Sprint(f(w.Recording(func(x world.Touch) { r.reads[x] = true })))
-		out[question] = r
-	}
-	for i := range 4 {
-		e := fmt.Sprint("e", i)
-		for _, ip := range slices.Concat(compiletest.EgressAddr(i), compiletest.SecondaryAddr(i)) {
-			ask(fmt.Sprint("Holders ", e, ip), func(w *world.View) any { return w.Holders(e, ip) })
-			for _, n := range []string{"n1", "n2", "n3"} {
-				ask(fmt.Sprint("Holds ", n, e, ip), func(w *world.View) any { return w.Holds(n, e, ip) })
-			}
-		}
-		for _, n := range []string{"n1", "n2", "n3"} {
-			to := world.Assignment{Node: n, IP: compiletest.EgressAddr(0)[0]}
-			ask(fmt.Sprint("Problem ", n, e), func(w *world.View) any { return w.Problem(n, e) })
-			ask(fmt.Sprint("Conflicts ", n, e), func(w *world.View) any { return w.Conflicts(n, e) })
-			ask(fmt.Sprint("SteersTo ", n, e), func(w *world.View) any { return w.SteersTo(n, e, to) })
-			ask(fmt.Sprint("Steers ", n, e), func(w *world.View) any {
-				return w.Steers(n, e, world.V4, []world.Assignment{to})
-			})
-		}
-	}
-	return out
-}
 
 // TestUncountedReportTouchesNoHolders: a node that says that it holds what no status names it for, and then that it does
 // not, touches nobody's holders, whatever else it says of it; where status names it, that counts in both orders.

@@ -202,8 +202,7 @@ func byPrecedence(a, b *EgressIP) int {
 	return cmp.Compare(a.Name, b.Name)
 }
 
-// EachEgressIP yields all EgressIPs in order of precedence.
-func (w *View) EachEgressIP() iter.Seq[*EgressIP] {
-	w.saw(KindEgressIPs, "")
+// EachEgressIP yields all EgressIPs in order of precedence. It does not record.
+func (w *World) EachEgressIP() iter.Seq[*EgressIP] {
 	return slices.Values(slices.SortedFunc(maps.Values(w.egressIPs), byPrecedence))
 }

@@ -1,0 +1,131 @@
+package world_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// TestViewRecords: whatever is asked of a View, after any change of the world the answer still stands, or something
+// that was recorded with it was touched; and every method of View records something.
+func TestViewRecords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := compiletest.Small("n1", world.SharedGateway)
+		for range 20 {
+			compiletest.Change(t, w)
+		}
+		for range rapid.IntRange(1, 10).Draw(t, "steps") {
+			seed := rapid.Uint64().Draw(t, "questions")
+			before := askAll(w, seed)
+			touched := compiletest.Change(t, w)
+			for question, now := range askAll(w, seed) {
+				old := before[question]
+				if len(old.reads) == 0 {
+					t.Fatalf("%s recorded nothing: make it a method of World, or let it record what it reads", question)
+				}
+				seen := slices.ContainsFunc(touched, func(x world.Touch) bool { return old.reads[x] })
+				if !seen && !reflect.DeepEqual(old.answer, now.answer) {
+					t.Fatalf("%s: %v became %v; recorded %v, touched %v",
+						question, old.answer, now.answer, old.reads, touched)
+				}
+			}
+		}
+	})
+}
+
+type reading struct {
+	answer []any
+	reads  map[world.Touch]bool
+}
+
+// askAll calls every method of View, some times each, with arguments that follow from the seed.
+func askAll(w *world.World, seed uint64) map[string]reading {
+	draw := rand.New(rand.NewPCG(seed, 0))
+	out := map[string]reading{}
+	view := reflect.TypeFor[*world.View]()
+	for i := range view.NumMethod() {
+		m := view.Method(i)
+		for range 4 {
+			args, question := []reflect.Value{{}}, m.Name
+			for j := 1; j < m.Type.NumIn(); j++ {
+				arg := argument(draw, m.Type.In(j))
+				args, question = append(args, reflect.ValueOf(arg)), fmt.Sprintf("%s %+v", question, arg)
+			}
+			r := reading{reads: map[world.Touch]bool{}}
+			args[0] = reflect.ValueOf(w.Recording(func(x world.Touch) { r.reads[x] = true }))
+			r.answer = answer(m.Name, m.Func.Call(args))
+			out[question] = r
+		}
+	}
+	return out
+}
+
+// argument is one of those that a compiletest.Small world may know.
+func argument(draw *rand.Rand, t reflect.Type) any {
+	i, node := draw.IntN(4), fmt.Sprint("n", 1+draw.IntN(3))
+	addr := slices.Concat(compiletest.EgressAddr(i), compiletest.SecondaryAddr(i))[draw.IntN(4)]
+	switch t {
+	case reflect.TypeFor[string]():
+		egressIP, pod := fmt.Sprint("e", i), compiletest.Pod(i, node).Key()
+		names := []string{node, node, egressIP, egressIP, pod, "default/kubernetes"}
+		return names[draw.IntN(len(names))]
+	case reflect.TypeFor[netip.Addr]():
+		return addr
+	case reflect.TypeFor[world.Family]():
+		return world.Family(draw.IntN(2))
+	case reflect.TypeFor[*world.Pod]():
+		return compiletest.Pod(i, node)
+	case reflect.TypeFor[*world.Node]():
+		return compiletest.Node(1 + draw.IntN(3))
+	case reflect.TypeFor[world.Assignment]():
+		return world.Assignment{Node: node, IP: addr}
+	case reflect.TypeFor[[]world.Assignment]():
+		return []world.Assignment{{Node: node, IP: addr}}
+	case reflect.TypeFor[world.EgressAddress]():
+		return world.EgressAddress{EgressIP: fmt.Sprint("e", i), IP: addr}
+	case reflect.TypeFor[world.Frontend]():
+		return world.Frontend{IP: compiletest.V4(10, 96, 0, 1), Protocol: "tcp", Port: 443}
+	}
+	panic(fmt.Sprintf("a method of View asks for a %s: say here with which ones to call it", t))
+}
+
+// answer is what can be compared. What serves or selects a pod is known by its name: who reads more of it asks for the
+// EgressIP.
+func answer(method string, results []reflect.Value) []any {
+	var out []any
+	for _, r := range results {
+		switch v := r.Interface().(type) {
+		case []string:
+			out = append(out, slices.Sorted(slices.Values(v))) // some are in no order
+		case []*world.EgressIP:
+			out = append(out, names(v...))
+		case *world.EgressIP:
+			if method != "EgressIP" {
+				out = append(out, names(v))
+				continue
+			}
+			out = append(out, v)
+		default:
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func names(list ...*world.EgressIP) []string {
+	var out []string
+	for _, e := range list {
+		if e != nil {
+			out = append(out, e.Name)
+		}
+	}
+	return out
+}
