@@ -1,8 +1,8 @@
-// Package object names objects of Kubernetes, for all that speaks of them without having them: whom a row of the
+// Package ref names objects of Kubernetes, for all that speaks of them without having them: whom a row of the
 // plan is for, what a node reports, which object decides about a pod's packets.
 //
 // In and out: plain values.
-package object
+package ref
 
 import (
 	"cmp"
@@ -22,29 +22,29 @@ const (
 // DefaultNetwork is the name of the cluster default network, where an address is named with its network.
 const DefaultNetwork = "default"
 
-// Ref names one object. Namespace is "" of kinds without namespaces.
-type Ref struct{ Kind, Namespace, Name string }
+// Object names one object. Namespace is "" of kinds without namespaces.
+type Object struct{ Kind, Namespace, Name string }
 
 // Of is the object of a kind by its key, "namespace/name" or "name".
-func Of(kind, key string) Ref {
+func Of(kind, key string) Object {
 	if namespace, name, namespaced := strings.Cut(key, "/"); namespaced {
-		return Ref{kind, namespace, name}
+		return Object{kind, namespace, name}
 	}
-	return Ref{Kind: kind, Name: key}
+	return Object{Kind: kind, Name: key}
 }
 
 // Key is "namespace/name", or "name".
-func (r Ref) Key() string {
-	if r.Namespace == "" {
-		return r.Name
+func (o Object) Key() string {
+	if o.Namespace == "" {
+		return o.Name
 	}
-	return r.Namespace + "/" + r.Name
+	return o.Namespace + "/" + o.Name
 }
 
 // String is "Kind/namespace/name", or "Kind/name".
-func (r Ref) String() string { return r.Kind + "/" + r.Key() }
+func (o Object) String() string { return o.Kind + "/" + o.Key() }
 
 // Compare orders by kind, namespace and name.
-func (r Ref) Compare(o Ref) int {
-	return cmp.Or(cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Namespace, o.Namespace), cmp.Compare(r.Name, o.Name))
+func (o Object) Compare(p Object) int {
+	return cmp.Or(cmp.Compare(o.Kind, p.Kind), cmp.Compare(o.Namespace, p.Namespace), cmp.Compare(o.Name, p.Name))
 }
