@@ -19,6 +19,7 @@ import (
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/listen"
 	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/plane/pulse"
@@ -45,11 +46,11 @@ type Agent struct {
 
 	reports     *mailbox[Report]
 	annotations *mailbox[map[string]string]
-	rewrites    rewrites               // of the loop alone
-	last        Report                 // of the loop alone
-	known       []Held                 // of the loop alone: what the world has been told that this node holds; nil at first
-	translated  []egressip.Translation // of the loop alone: what the last plan translates to, and does not linger
-	ours        []string               // what was last seen of ours on this host
+	rewrites    rewrites      // of the loop alone
+	last        Report        // of the loop alone
+	known       []Held        // of the loop alone: what the world has been told that this node holds; nil at first
+	translated  []plan.Egress // of the loop alone: what the last plan translates to, and does not linger
+	ours        []string      // what was last seen of ours on this host
 
 	stranded stranded // of the loop alone
 	tidying  *tidying

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/egret-net/egret/internal/feature/egressip"
@@ -105,8 +104,9 @@ func (g *guard) inTurn(ctx context.Context, change Change) {
 func (g *guard) adopt(rows []plan.RowID, device, mac string) (own map[netip.Addr]string, devices []string) {
 	own, g.adopted = map[netip.Addr]string{}, true
 	for _, r := range rows {
-		if c, is := egressip.TranslatesTo(r); is {
-			own[c.IP], g.held[c.IP], g.how[c.IP] = mac, c.EgressIP, plan.Announcement{Dev: device, IP: c.IP, MAC: mac}
+		if e, is := egressip.Adopted(r); is {
+			own[e.IP], g.held[e.IP] = mac, e.Object.Name
+			g.how[e.IP] = plan.Announcement{Dev: device, IP: e.IP, MAC: mac}
 		}
 	}
 	return own, []string{device}
@@ -117,24 +117,29 @@ func (g *guard) holds(s *plan.State) (own map[netip.Addr]string, devices []strin
 	own, g.adopted = map[netip.Addr]string{}, false
 	clear(g.held)
 	clear(g.how)
-	for a := range s.Announcements.Rows() {
-		if name, is := strings.CutPrefix(s.Announcements.Owner(a), "egressip/"); is {
-			own[a.IP], g.held[a.IP], g.how[a.IP] = a.MAC, name, a
-			if !slices.Contains(devices, a.Dev) {
-				devices = append(devices, a.Dev)
-			}
+	for e, a := range s.Answered.Rows() {
+		if name, held := g.held[a.IP]; held && name < e.Object.Name {
+			continue
+		}
+		own[a.IP], g.held[a.IP], g.how[a.IP] = a.MAC, e.Object.Name, a
+		if !slices.Contains(devices, a.Dev) {
+			devices = append(devices, a.Dev)
 		}
 	}
 	gone := func(ip netip.Addr) bool { _, held := g.held[ip]; return !held }
 	maps.DeleteFunc(g.contested, func(c claimant, _ *contest) bool { return gone(c.ip) })
 	maps.DeleteFunc(g.defended, func(ip netip.Addr, _ time.Time) bool { return gone(ip) })
 	maps.DeleteFunc(g.asked, func(ip netip.Addr, _ time.Time) bool { return gone(ip) })
-	g.left(egressip.PassedOn(s))
+	g.left(s)
 	return own, devices
 }
 
 // left announces the addresses again that another node has let go of: some host outside may have heard it last.
-func (g *guard) left(shared map[netip.Addr]bool) {
+func (g *guard) left(s *plan.State) {
+	shared := map[netip.Addr]bool{}
+	for e := range s.Forwarded.Rows() {
+		shared[e.IP] = true
+	}
 	for ip := range g.shared {
 		if _, held := g.held[ip]; held && !shared[ip] {
 			go g.defend(ip)

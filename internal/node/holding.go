@@ -8,6 +8,7 @@ import (
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -45,7 +46,7 @@ func (r Report) of(node, bootID string) *world.Holding {
 		Node: node, BootID: bootID, Holds: map[string][]netip.Addr{}, Conflicts: map[string][]world.Conflict{}, Steers: map[string][]world.Assignment{},
 	}
 	for _, s := range r.Steers {
-		h.Steers[s.EgressIP] = append(h.Steers[s.EgressIP], world.Assignment{Node: s.Node, IP: s.IP})
+		h.Steers[s.Object.Name] = append(h.Steers[s.Object.Name], world.Assignment{Node: s.Node, IP: s.IP})
 	}
 	for _, c := range r.Conflicts {
 		if mac, err := world.ParseHardwareAddr(c.MAC); err == nil { // what is heard from a group's address, no machine has
@@ -68,7 +69,8 @@ func adopted(h *world.Holding) Report {
 	}
 	for name, to := range h.Steers {
 		for _, s := range to {
-			r.Steers = append(r.Steers, plan.Steered{EgressIP: name, IP: s.IP, Node: s.Node})
+			e := plan.Egress{Object: ref.Object{Kind: ref.EgressIP, Name: name}, Network: ref.DefaultNetwork, IP: s.IP}
+			r.Steers = append(r.Steers, plan.Steered{Egress: e, Node: s.Node})
 		}
 	}
 	slices.SortFunc(r.Holding, Held.compare)
@@ -79,8 +81,8 @@ func adopted(h *world.Holding) Report {
 // translates lists the egress IPs that a plan translates to.
 func translates(s *plan.State) []Held {
 	var found []Held
-	for t := range egressip.Translations(s) {
-		found = append(found, Held(t))
+	for t := range s.Translated.Rows() {
+		found = append(found, Held{t.Object.Name, t.IP})
 	}
 	slices.SortFunc(found, Held.compare)
 	return found
@@ -91,12 +93,12 @@ func translates(s *plan.State) []Held {
 func steered(before []plan.Steered, s *plan.State, concerned map[string]bool) []plan.Steered {
 	var out []plan.Steered
 	for _, k := range before {
-		if concerned["egressip/"+k.EgressIP] {
+		if concerned["egressip/"+k.Object.Name] {
 			out = append(out, k)
 		}
 	}
 	for k := range s.Steered.Rows() {
-		if !concerned["egressip/"+k.EgressIP] {
+		if !concerned["egressip/"+k.Object.Name] {
 			out = append(out, k)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovn"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -59,6 +60,10 @@ func TestReport(t *testing.T) {
 	}
 }
 
+func egressOf(egressIP string, ip netip.Addr) plan.Egress {
+	return plan.Egress{Object: ref.Object{Kind: ref.EgressIP, Name: egressIP}, Network: ref.DefaultNetwork, IP: ip}
+}
+
 // TestRefusedOfPods: what is refused of a pod's rows is a problem of its EgressIP, and the node goes on holding that for others.
 func TestRefusedOfPods(t *testing.T) {
 	w := compiletest.Small("n1", world.SharedGateway)
@@ -83,7 +88,9 @@ func TestRefusedOfPods(t *testing.T) {
 	if want := []Held{{"e0", e.IPs[0]}}; !slices.Equal(got.Holding, want) || len(got.Steers) > 0 {
 		t.Errorf("holds %v, want %v; leads its pods to %v", got.Holding, want, got.Steers)
 	}
-	former := Report{Steers: []plan.Steered{{EgressIP: "e0", IP: e.IPs[0], Node: "n2"}, {EgressIP: "gone", IP: e.IPs[0], Node: "n2"}}}
+	former := Report{Steers: []plan.Steered{
+		{Egress: egressOf("e0", e.IPs[0]), Node: "n2"}, {Egress: egressOf("gone", e.IPs[0]), Node: "n2"},
+	}}
 	got = report("uid", former, Outcome{State: state, Refused: refused}, true)
 	if want := former.Steers[:1]; !slices.Equal(got.Steers, want) {
 		t.Errorf("its former row stands: leads its pods to %v, want %v", got.Steers, want)

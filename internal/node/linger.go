@@ -14,13 +14,13 @@ const linger = 2 * time.Second
 
 // settle makes addresses linger that this node translated to until it gave way for them.
 func (a *Agent) settle(w *world.World, s *plan.State) []world.Touch {
-	var begin []egressip.Translation
+	var begin []plan.Egress
 	a.translated, begin = egressip.Linger(w, a.translated, s)
 	var touched []world.Touch
 	for _, t := range begin {
-		touched = append(touched, w.SetLingering(t.EgressIP, t.IP, true)...)
+		touched = append(touched, w.SetLingering(t.Object.Name, t.IP, true)...)
 		time.AfterFunc(linger, func() {
-			a.loop.Do(func(w *world.World) []world.Touch { return w.SetLingering(t.EgressIP, t.IP, false) })
+			a.loop.Do(func(w *world.World) []world.Touch { return w.SetLingering(t.Object.Name, t.IP, false) })
 		})
 	}
 	return touched

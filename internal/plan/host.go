@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"net/netip"
 	"strings"
 )
@@ -130,16 +129,4 @@ type Accept struct {
 	V6  bool
 	Dev string
 	Out bool
-}
-
-// Steered says that this node leads its own pods' packets to a node that holds an egress IP.
-type Steered struct {
-	EgressIP string
-	IP       netip.Addr
-	Node     string
-}
-
-// Compare orders by EgressIP, address and node.
-func (s Steered) Compare(o Steered) int {
-	return cmp.Or(cmp.Compare(s.EgressIP, o.EgressIP), s.IP.Compare(o.IP), cmp.Compare(s.Node, o.Node))
 }

@@ -27,8 +27,13 @@ type Rows struct {
 	// Datagrams are all translations of their From: entries with another one are flushed, since UDP does not end.
 	Datagrams    map[Datagram]None
 	HealthChecks map[HealthCheck]HealthSpec
-	// Steered is applied to nothing: it is what the node tells of the rows beside it, once they are in force.
-	Steered map[Steered]None
+	// Steered, Translated, Forwarded and Answered are applied to nothing: they are what the node tells of the rows
+	// beside them, once those are in force. Forwarded are addresses whose packets go to another holder where this node
+	// has no connection of theirs; Answered are those that the node answers for, and how it announces them.
+	Steered    map[Steered]None
+	Translated map[Egress]None
+	Forwarded  map[Egress]None
+	Answered   map[Egress]Announcement
 
 	parts []part
 }
@@ -57,6 +62,9 @@ type State struct {
 	Datagrams     Table[Datagram, None]
 	HealthChecks  Table[HealthCheck, HealthSpec]
 	Steered       Table[Steered, None]
+	Translated    Table[Egress, None]
+	Forwarded     Table[Egress, None]
+	Answered      Table[Egress, Announcement]
 
 	changed Tables
 	elems   changeLog[SetElem]
@@ -73,7 +81,8 @@ func New() *State {
 		Accepts: Table[Accept, None]{}, Flows: Table[Flow, string]{}, Announcements: Table[Announcement, None]{},
 		Sources: Table[Source, netip.Addr]{}, SourceExempt: Table[netip.Addr, None]{},
 		Datagrams: Table[Datagram, None]{}, HealthChecks: Table[HealthCheck, HealthSpec]{},
-		Steered: Table[Steered, None]{},
+		Steered: Table[Steered, None]{}, Translated: Table[Egress, None]{}, Forwarded: Table[Egress, None]{},
+		Answered: Table[Egress, Announcement]{},
 	}
 }
 
@@ -103,6 +112,9 @@ func (s *State) Replace(owner string, old, new *Rows) {
 	s.changed |= replace(InDatagrams, s.Datagrams, owner, old.Datagrams, new.Datagrams)
 	s.changed |= replace(InHealthChecks, s.HealthChecks, owner, old.HealthChecks, new.HealthChecks)
 	s.changed |= replace(InSteered, s.Steered, owner, old.Steered, new.Steered)
+	s.changed |= replace(InTranslated, s.Translated, owner, old.Translated, new.Translated)
+	s.changed |= replace(InForwarded, s.Forwarded, owner, old.Forwarded, new.Forwarded)
+	s.changed |= replace(InAnswered, s.Answered, owner, old.Answered, new.Answered)
 }
 
 // replace answers with table if there was anything to do.

@@ -26,4 +26,7 @@ const (
 	InDatagrams
 	InHealthChecks
 	InSteered
+	InTranslated
+	InForwarded
+	InAnswered
 )

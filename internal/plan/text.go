@@ -40,7 +40,12 @@ func (s *State) Lines() []string {
 		return fmt.Sprintf("health check %d of %s/%s: %d endpoints", k.Port, v.Namespace, v.Service, v.Endpoints)
 	})
 	add(&l, s.Steered, func(k Steered, _ None) string {
-		return "steers " + k.EgressIP + " by " + k.IP.String() + " to " + k.Node
+		return "steers " + k.Object.Key() + " by " + k.IP.String() + " to " + k.Node
+	})
+	add(&l, s.Translated, func(k Egress, _ None) string { return "translates " + k.String() })
+	add(&l, s.Forwarded, func(k Egress, _ None) string { return "forwards " + k.String() })
+	add(&l, s.Answered, func(k Egress, a Announcement) string {
+		return "answers " + k.String() + " at " + a.MAC + " dev " + a.Dev
 	})
 	slices.Sort(l)
 	return l

@@ -2,7 +2,6 @@ package egressip
 
 import (
 	"net/netip"
-	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -38,7 +37,7 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 				continue
 			}
 			handle(w.Config, f, ip, h.UplinkMAC, out)
-			plan.Claim(&out.Announcements, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, plan.None{})
+			answer(e.Name, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, out)
 		}
 	}
 }
@@ -53,6 +52,7 @@ func translate(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, 
 			"type": "snat", "external_ip": ip.String(), "logical_ip": c.String(), "match": match, "priority": natPriority,
 		})
 	}
+	plan.Claim(&out.Translated, egress(e.Name, ip), plan.None{})
 }
 
 // notToNodes says, as cheaply as OVN can be asked, that a packet has not plan.MarkNodeIP, which Allow gives to what goes to nodes: one of the bits
@@ -108,27 +108,10 @@ func passOn(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, own
 	out.AddFlow(w.Config.Bridge, plan.Forward, match,
 		"mod_dl_src:"+own+",mod_dl_dst:"+other.UplinkMAC.String()+",dec_ttl,in_port")
 	out.AddFlow(w.Config.Bridge, plan.ForwardedBack, match+",dl_src="+other.UplinkMAC.String(), "drop")
+	plan.Claim(&out.Forwarded, egress(e.Name, ip), plan.None{})
 }
 
 var passOnMatch = [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}
-
-// PassedOn are the addresses of a plan that another node says it holds, too.
-func PassedOn(s *plan.State) map[netip.Addr]bool {
-	out := map[netip.Addr]bool{}
-	for f := range s.Flows.Rows() {
-		if f != plan.Forward.Flow(f.Bridge, f.Match) {
-			continue
-		}
-		for _, start := range passOnMatch {
-			rest, _ := strings.CutPrefix(f.Match, start)
-			text, _, _ := strings.Cut(rest, ",")
-			if ip, err := netip.ParseAddr(text); err == nil {
-				out[ip] = true
-			}
-		}
-	}
-	return out
-}
 
 // otherHolder is the other node that says it holds an address, or nil: of several the one that status names, else the one that left it last, else one that
 // is heard.

@@ -10,15 +10,16 @@ import (
 
 // Linger compares what the former plan translated to, of what did not linger, with a new plan. It returns the same of the new plan, and the addresses
 // that begin to linger: those that this node translated to until it gave way for them, though the status names it.
-func Linger(w *world.World, before []Translation, s *plan.State) (now, begin []Translation) {
-	for t := range Translations(s) {
-		if !w.Lingers(t.EgressIP, t.IP) {
+func Linger(w *world.World, before []plan.Egress, s *plan.State) (now, begin []plan.Egress) {
+	for t := range s.Translated.Rows() {
+		if !w.Lingers(t.Object.Name, t.IP) {
 			now = append(now, t)
 		}
 	}
 	for _, t := range before {
-		_, yielded := w.Yielded(t.EgressIP, t.IP)
-		if yielded && mayLinger(&w.View, t.EgressIP, t.IP) && !slices.Contains(now, t) && !w.Lingers(t.EgressIP, t.IP) {
+		name := t.Object.Name
+		_, yielded := w.Yielded(name, t.IP)
+		if yielded && mayLinger(&w.View, name, t.IP) && !slices.Contains(now, t) && !w.Lingers(name, t.IP) {
 			begin = append(begin, t)
 		}
 	}

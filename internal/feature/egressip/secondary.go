@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/netip"
-	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -116,7 +115,7 @@ func hostOnLink(
 ) {
 	if !muted {
 		plan.Claim(&out.Addrs, plan.Addr{Dev: l.Name, Prefix: world.Single(ip)}, plan.AddrSpec{Deprecated: true, NoDAD: f == world.V6})
-		plan.Claim(&out.Announcements, plan.Announcement{Dev: l.Name, IP: ip, MAC: l.MAC}, plan.None{})
+		answer(e.Name, plan.Announcement{Dev: l.Name, IP: ip, MAC: l.MAC}, out)
 		mute(w.Config, f, ip, out) // the host would answer for it on its other links too (Linux' arp_ignore 0)
 	}
 	toHost(n, e, f, out)
@@ -124,6 +123,7 @@ func hostOnLink(
 	k.route()
 	k.mark(e)
 	k.translate(e, ip)
+	plan.Claim(&out.Translated, egress(e.Name, ip), plan.None{})
 	k.guard(ip)
 }
 
@@ -165,31 +165,3 @@ func nodeIPSet(f world.Family, out *plan.Rows) {
 }
 
 func addrType(f world.Family) string { return [...]string{"ipv4_addr", "ipv6_addr"}[f] }
-
-// Translation is an egress IP that a plan translates to.
-type Translation struct {
-	EgressIP string
-	IP       netip.Addr
-}
-
-// Translations are all of a plan's, on the primary network and on links, in no order.
-func Translations(s *plan.State) map[Translation]struct{} {
-	found := map[Translation]struct{}{}
-	note := func(owner, address string) {
-		name, ours := strings.CutPrefix(owner, "egressip/")
-		if ip, err := netip.ParseAddr(address); ours && err == nil {
-			found[Translation{name, ip}] = struct{}{}
-		}
-	}
-	for id, row := range s.NB.Rows() {
-		if external, _ := row.Cols["external_ip"].(string); id.Table == "NAT" {
-			note(s.NB.Owner(id), external)
-		}
-	}
-	for k := range s.NFTRules.Rows() {
-		if k.Chain.Name == chainTranslate {
-			note(s.NFTRules.Owner(k), k.Name[strings.LastIndexByte(k.Name, '/')+1:])
-		}
-	}
-	return found
-}

@@ -9,7 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
-	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -95,9 +96,10 @@ func TestTranslations(t *testing.T) {
 	e.Name = strings.Repeat("a", 200)
 	e.Items = []world.Assignment{{Node: "n1", IP: ips[0]}, {Node: "n1", IP: ips[1]}}
 	w.SetEgressIP(e)
-	have := egressip.Translations(compile.Full(w, all.Features()))
+	have := compile.Full(w, all.Features()).Translated
 	for _, ip := range ips {
-		if _, ok := have[egressip.Translation{EgressIP: e.Name, IP: ip}]; !ok || len(have) != 2 {
+		key := plan.Egress{Object: ref.Object{Kind: ref.EgressIP, Name: e.Name}, Network: ref.DefaultNetwork, IP: ip}
+		if _, ok := have.Get(key); !ok || len(have) != 2 {
 			t.Errorf("have %v, want %s of %s in it", have, ip, e.Name)
 		}
 	}

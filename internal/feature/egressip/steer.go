@@ -184,7 +184,7 @@ func (s steering) claim(e *world.EgressIP, f world.Family, pods string, out *pla
 	id, match := "egressip/"+e.Name+"/"+f.String(), f.Match()+".src == "+plan.InSet(pods)
 	out.AddPolicy(plan.DefaultNames(), id, plan.PriorityEgressIP, match, s.action, addrs, nil)
 	for _, a := range s.to {
-		plan.Claim(&out.Steered, plan.Steered{EgressIP: e.Name, IP: a.IP, Node: a.Node}, plan.None{})
+		plan.Claim(&out.Steered, plan.Steered{Egress: egress(e.Name, a.IP), Node: a.Node}, plan.None{})
 	}
 }
 

@@ -61,10 +61,10 @@ type simulation struct {
 
 type agent struct {
 	world *world.World
-	seen  int                    // of the history
-	have  *plan.State            // what its targets hold
-	todo  []func()               // row by row, what is left of the round under way
-	held  []egressip.Translation // what the last plan translated to
+	seen  int           // of the history
+	have  *plan.State   // what its targets hold
+	todo  []func()      // row by row, what is left of the round under way
+	held  []plan.Egress // what the last plan translated to
 	ready map[string]bool
 	boot  int
 }
@@ -484,10 +484,10 @@ func (n *agent) linger(want *plan.State) bool {
 	if changed {
 		want = compile.Full(n.world, all.Features())
 	}
-	var begin []egressip.Translation
+	var begin []plan.Egress
 	n.held, begin = egressip.Linger(n.world, n.held, want)
 	for _, x := range begin {
-		n.world.SetLingering(x.EgressIP, x.IP, true)
+		n.world.SetLingering(x.Object.Name, x.IP, true)
 	}
 	return changed || len(begin) > 0
 }

@@ -24,11 +24,12 @@ func (Yields) Compile(w *world.View, _ string, out *plan.Rows) {
 	}
 }
 
-// TranslatesTo is the address that a NAT row of Hosts is for; false for every other row.
-func TranslatesTo(id plan.RowID) (c world.EgressAddress, is bool) {
+// Adopted is the address that a NAT row which a former process left in OVN translates to; false for every row that
+// Hosts did not write. The id is all that the database says of it.
+func Adopted(id plan.RowID) (e plan.Egress, is bool) {
 	rest, is := strings.CutPrefix(id.Name, "egressip/")
 	name, rest, _ := strings.Cut(rest, "/")
 	text, _, _ := strings.Cut(rest, "/")
 	ip, err := netip.ParseAddr(text)
-	return world.EgressAddress{EgressIP: name, IP: ip}, is && id.Table == "NAT" && err == nil
+	return egress(name, ip), is && id.Table == "NAT" && err == nil
 }

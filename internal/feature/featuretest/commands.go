@@ -180,8 +180,8 @@ func (c *cluster) report(names []string) (string, error) {
 // translates are the egress IPs that a plan has a translation to.
 func translates(p *plan.State) map[string][]netip.Addr {
 	out := map[string][]netip.Addr{}
-	for t := range egressip.Translations(p) {
-		out[t.EgressIP] = append(out[t.EgressIP], t.IP)
+	for t := range p.Translated.Rows() {
+		out[t.Object.Name] = append(out[t.Object.Name], t.IP)
 	}
 	return out
 }
@@ -190,7 +190,7 @@ func translates(p *plan.State) map[string][]netip.Addr {
 func steers(p *plan.State) map[string][]world.Assignment {
 	out := map[string][]world.Assignment{}
 	for s := range p.Steered.Rows() {
-		out[s.EgressIP] = append(out[s.EgressIP], world.Assignment{Node: s.Node, IP: s.IP})
+		out[s.Object.Name] = append(out[s.Object.Name], world.Assignment{Node: s.Node, IP: s.IP})
 	}
 	return out
 }

@@ -1,0 +1,39 @@
+package plan
+
+import (
+	"cmp"
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/ref"
+)
+
+// Egress is an address that an object gives to packets of pods of a network as their source.
+type Egress struct {
+	Object  ref.Object
+	Network string
+	IP      netip.Addr
+}
+
+// Compare orders by object, network and address.
+func (e Egress) Compare(o Egress) int {
+	return cmp.Or(e.Object.Compare(o.Object), cmp.Compare(e.Network, o.Network), e.IP.Compare(o.IP))
+}
+
+// String names the network only where it is not the default one.
+func (e Egress) String() string {
+	if e.Network == ref.DefaultNetwork {
+		return e.Object.String() + " " + e.IP.String()
+	}
+	return e.Object.String() + " " + e.Network + " " + e.IP.String()
+}
+
+// Steered says that this node leads its own pods' packets to a node that holds an egress address.
+type Steered struct {
+	Egress
+	Node string
+}
+
+// Compare orders by address and node.
+func (s Steered) Compare(o Steered) int {
+	return cmp.Or(s.Egress.Compare(o.Egress), cmp.Compare(s.Node, o.Node))
+}
