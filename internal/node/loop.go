@@ -63,7 +63,8 @@ type Loop struct {
 
 	last       Outcome       // of the loop alone
 	calm       bool          // the last round left nothing to do
-	owed       plan.Tables   // what changed since a round went through
+	settled    plan.Moment   // of the plan, when a round last left nothing to do
+	owed       plan.Tables   // whose targets are to be looked at, beside those of what changed since
 	waiting    bool          // the last round waits for nothing but Confirmed
 	awaited    uint64        // the round whose plan that is
 	since      time.Time     // and since when it waits
@@ -268,7 +269,7 @@ func (l *Loop) oneRound(ctx context.Context) {
 	}
 	if l.waiting && !r.apply && time.Since(l.since) < stillWaiting { // a plan is carried out before it is changed, or it never would be where changes do not end
 		l.owed |= r.look
-		l.runRound(ctx, round{number: l.awaited, synced: r.synced}, plane.Concerned(l.Planes, l.owed))
+		l.runRound(ctx, round{number: l.awaited, synced: r.synced})
 		if l.waiting {
 			return
 		}
@@ -282,10 +283,10 @@ func (l *Loop) oneRound(ctx context.Context) {
 	if r.synced {
 		l.memo.Update(l.world, l.Settle(l.world, l.memo.State))
 	}
-	if l.owed |= l.memo.State.TakeChanged() | r.look; r.apply || !l.calm && !l.waiting {
+	if l.owed |= r.look; r.apply || !l.calm && !l.waiting {
 		l.owed = allTables
 	}
-	l.runRound(ctx, r, plane.Concerned(l.Planes, l.owed))
+	l.runRound(ctx, r)
 }
 
 // round is what one round has to do.
@@ -324,8 +325,9 @@ func (l *Loop) pass(ctx context.Context, r round) {
 	}
 }
 
-func (l *Loop) runRound(ctx context.Context, r round, planes []plane.Plane) {
+func (l *Loop) runRound(ctx context.Context, r round) {
 	start := time.Now()
+	planes := plane.Concerned(l.Planes, l.owed|l.memo.State.ChangedSince(l.settled))
 	err := l.applyPlan(ctx, r.synced, planes)
 	l.last = l.outcome(err)
 	l.last.Duration = time.Since(start)
@@ -334,7 +336,7 @@ func (l *Loop) runRound(ctx context.Context, r round, planes []plane.Plane) {
 	}
 	l.calm, l.waiting, l.unfinished = err == nil, plane.OnlyUnconfirmed(err), errors.Is(err, plane.ErrUnfinished)
 	if l.calm {
-		l.owed = 0
+		l.owed, l.settled = 0, l.memo.State.Now()
 	}
 	l.Ran(l.last)
 	if (l.last.Err != nil || len(l.last.Refused) > 0) && !errors.Is(err, context.Canceled) {

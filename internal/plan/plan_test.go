@@ -49,25 +49,6 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestChangedTables: only tables that an owner had rows in, or has now, count as changed.
-func TestChangedTables(t *testing.T) {
-	s := plan.New()
-	var none, elem plan.Rows
-	elem.AddElem("set", "10.244.0.5")
-	s.Replace("o", &none, &elem)
-	if got := s.TakeChanged(); got != plan.InSetElems {
-		t.Errorf("changed %b, want %b", got, plan.InSetElems)
-	}
-	s.Replace("o", &none, &none)
-	if got := s.TakeChanged(); got != 0 {
-		t.Errorf("nothing changed %b", got)
-	}
-	s.Replace("o", &elem, &none)
-	if got := s.TakeChanged(); got != plan.InSetElems || s.Text() != "" {
-		t.Errorf("changed %b, left %q", got, s.Text())
-	}
-}
-
 // TestSetNames: what OVN's language takes for a name, and no two ids the same.
 func TestSetNames(t *testing.T) {
 	seen := map[string]string{}

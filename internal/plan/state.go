@@ -38,8 +38,8 @@ type Rows struct {
 	parts []part
 }
 
-// State is everything a node must hold: every owner's Rows, merged. What plans grow by comes in through Replace: planes may keep to what it
-// noted.
+// State is everything a node must hold: every owner's Rows, merged. What changes comes in through Replace, which
+// notes it for Followers.
 type State struct {
 	NB            Table[RowID, Row]
 	SB            Table[RowID, Row]
@@ -66,9 +66,7 @@ type State struct {
 	Forwarded     Table[Egress, None]
 	Answered      Table[Egress, Announcement]
 
-	changed Tables
-	elems   changeLog[SetElem]
-	sources changeLog[Source]
+	journals [mostTables]interface{ count() int } // of each table, by its bit: see journalOf
 }
 
 // New is an empty State.
@@ -89,55 +87,56 @@ func New() *State {
 // Replace puts owner's new rows in place of its old ones. Either may be the zero Rows.
 func (s *State) Replace(owner string, old, new *Rows) {
 	s.replaceParts(owner, old, new)
-	s.changed |= replace(InNB, s.NB, owner, old.NB, new.NB)
-	s.changed |= replace(InSB, s.SB, owner, old.SB, new.SB)
-	note(&s.elems, old.SetElems, new.SetElems)
-	s.changed |= replace(InSetElems, s.SetElems, owner, old.SetElems, new.SetElems)
-	s.changed |= replace(InOVSIDs, s.OVSIDs, owner, old.OVSIDs, new.OVSIDs)
-	s.changed |= replace(InPorts, s.Ports, owner, old.Ports, new.Ports)
-	s.changed |= replace(InAddrs, s.Addrs, owner, old.Addrs, new.Addrs)
-	s.changed |= replace(InRoutes, s.Routes, owner, old.Routes, new.Routes)
-	s.changed |= replace(InRules, s.Rules, owner, old.Rules, new.Rules)
-	s.changed |= replace(InSysctls, s.Sysctls, owner, old.Sysctls, new.Sysctls)
-	s.changed |= replace(InNFTChains, s.NFTChains, owner, old.NFTChains, new.NFTChains)
-	s.changed |= replace(InNFTRules, s.NFTRules, owner, old.NFTRules, new.NFTRules)
-	s.changed |= replace(InNFTSets, s.NFTSets, owner, old.NFTSets, new.NFTSets)
-	s.changed |= replace(InNFTElems, s.NFTElems, owner, old.NFTElems, new.NFTElems)
-	s.changed |= replace(InAccepts, s.Accepts, owner, old.Accepts, new.Accepts)
-	s.changed |= replace(InFlows, s.Flows, owner, old.Flows, new.Flows)
-	s.changed |= replace(InAnnouncements, s.Announcements, owner, old.Announcements, new.Announcements)
-	note(&s.sources, old.Sources, new.Sources)
-	s.changed |= replace(InSources, s.Sources, owner, old.Sources, new.Sources)
-	s.changed |= replace(InSourceExempt, s.SourceExempt, owner, old.SourceExempt, new.SourceExempt)
-	s.changed |= replace(InDatagrams, s.Datagrams, owner, old.Datagrams, new.Datagrams)
-	s.changed |= replace(InHealthChecks, s.HealthChecks, owner, old.HealthChecks, new.HealthChecks)
-	s.changed |= replace(InSteered, s.Steered, owner, old.Steered, new.Steered)
-	s.changed |= replace(InTranslated, s.Translated, owner, old.Translated, new.Translated)
-	s.changed |= replace(InForwarded, s.Forwarded, owner, old.Forwarded, new.Forwarded)
-	s.changed |= replace(InAnswered, s.Answered, owner, old.Answered, new.Answered)
+	replaceRows(s, InNB, s.NB, owner, old.NB, new.NB)
+	replaceRows(s, InSB, s.SB, owner, old.SB, new.SB)
+	replace(s, InSetElems, s.SetElems, owner, old.SetElems, new.SetElems)
+	replace(s, InOVSIDs, s.OVSIDs, owner, old.OVSIDs, new.OVSIDs)
+	replace(s, InPorts, s.Ports, owner, old.Ports, new.Ports)
+	replace(s, InAddrs, s.Addrs, owner, old.Addrs, new.Addrs)
+	replace(s, InRoutes, s.Routes, owner, old.Routes, new.Routes)
+	replace(s, InRules, s.Rules, owner, old.Rules, new.Rules)
+	replace(s, InSysctls, s.Sysctls, owner, old.Sysctls, new.Sysctls)
+	replace(s, InNFTChains, s.NFTChains, owner, old.NFTChains, new.NFTChains)
+	replace(s, InNFTRules, s.NFTRules, owner, old.NFTRules, new.NFTRules)
+	replace(s, InNFTSets, s.NFTSets, owner, old.NFTSets, new.NFTSets)
+	replace(s, InNFTElems, s.NFTElems, owner, old.NFTElems, new.NFTElems)
+	replace(s, InAccepts, s.Accepts, owner, old.Accepts, new.Accepts)
+	replace(s, InFlows, s.Flows, owner, old.Flows, new.Flows)
+	replace(s, InAnnouncements, s.Announcements, owner, old.Announcements, new.Announcements)
+	replace(s, InSources, s.Sources, owner, old.Sources, new.Sources)
+	replace(s, InSourceExempt, s.SourceExempt, owner, old.SourceExempt, new.SourceExempt)
+	replace(s, InDatagrams, s.Datagrams, owner, old.Datagrams, new.Datagrams)
+	replace(s, InHealthChecks, s.HealthChecks, owner, old.HealthChecks, new.HealthChecks)
+	replace(s, InSteered, s.Steered, owner, old.Steered, new.Steered)
+	replace(s, InTranslated, s.Translated, owner, old.Translated, new.Translated)
+	replace(s, InForwarded, s.Forwarded, owner, old.Forwarded, new.Forwarded)
+	replace(s, InAnswered, s.Answered, owner, old.Answered, new.Answered)
 }
 
-// replace answers with table if there was anything to do.
-func replace[K comparable, V any](table Tables, t Table[K, V], owner string, old, new map[K]V) Tables {
-	if len(old)+len(new) == 0 {
-		return 0
-	}
+func replace[K, V comparable](s *State, table Tables, t Table[K, V], owner string, old, new map[K]V) {
+	replaceBy(journalOf[K](s, table), t, owner, old, new, Same)
+}
+
+func replaceRows(s *State, table Tables, t Table[RowID, Row], owner string, old, new map[RowID]Row) {
+	replaceBy(journalOf[RowID](s, table), t, owner, old, new, EqualRows)
+}
+
+// replaceBy touches nothing that stays as it is.
+func replaceBy[K comparable, V any](
+	j *journal[K], t Table[K, V], owner string, old, new map[K]V, equal func(a, b V) bool,
+) {
 	for k := range old {
-		if _, ok := new[k]; !ok {
+		if _, stays := new[k]; !stays {
 			t.Drop(owner, k)
+			j.note(k)
 		}
 	}
 	for k, v := range new {
-		t.Put(owner, k, v)
+		if was, is := old[k]; !is || !equal(was, v) {
+			t.Put(owner, k, v)
+			j.note(k)
+		}
 	}
-	return table
-}
-
-// TakeChanged are the tables that may have changed since it was last asked.
-func (s *State) TakeChanged() Tables {
-	changed := s.changed
-	s.changed = 0
-	return changed
 }
 
 // Claim puts row at k of one of Rows' maps, which may be nil.

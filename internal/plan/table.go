@@ -89,20 +89,38 @@ type Delta[K comparable, V any] struct {
 // Empty says that there is nothing to do.
 func (d Delta[K, V]) Empty() bool { return len(d.Put)+len(d.Del) == 0 }
 
-// Diff compares what a target has with what it must hold.
+// Diff compares all that a target has with what it must hold.
 func Diff[K comparable, V any](have map[K]V, want Table[K, V], equal func(a, b V) bool) Delta[K, V] {
+	return DiffOf(Changes[K]{}, have, want, equal)
+}
+
+// DiffOf compares what may have changed, when the target was as it must be before.
+func DiffOf[K comparable, V any](of Changes[K], have map[K]V, want Table[K, V], equal func(a, b V) bool) Delta[K, V] {
 	d := Delta[K, V]{map[K]V{}, map[K]V{}}
-	for k, w := range want.Rows() {
-		if h, ok := have[k]; !ok || !equal(h, w) {
-			d.Put[k] = w
+	if of.Known {
+		for _, k := range of.Keys {
+			d.compare(k, have, want, equal)
 		}
+		return d
 	}
-	for k, h := range have {
-		if _, ok := want[k]; !ok {
-			d.Del[k] = h
-		}
+	for k := range want {
+		d.compare(k, have, want, equal)
+	}
+	for k := range have {
+		d.compare(k, have, want, equal)
 	}
 	return d
+}
+
+func (d Delta[K, V]) compare(k K, have map[K]V, want Table[K, V], equal func(a, b V) bool) {
+	h, held := have[k]
+	w, wanted := want.Get(k)
+	switch {
+	case wanted && !(held && equal(h, w)):
+		d.Put[k] = w
+	case held && !wanted:
+		d.Del[k] = h
+	}
 }
 
 // Same is the equality of rows that are plain comparable values.

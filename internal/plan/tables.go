@@ -3,6 +3,9 @@ package plan
 // Tables is a set of a State's tables.
 type Tables uint32
 
+// mostTables is how many bits there are.
+const mostTables = 32
+
 // One bit a table.
 const (
 	InNB Tables = 1 << iota

@@ -40,9 +40,10 @@ type Plane struct {
 	recheck recheck
 
 	mu   sync.Mutex
-	done map[string]rest // by router whose connections follow the Sources of seen
-	left map[string]work // by router that is half done, for the Sources of seen
-	seen moment
+	done map[string]rest // by router whose connections follow the Sources that were last seen
+	left map[string]work // by router that is half done, for the same Sources
+
+	sources plan.Follower[plan.Source]
 }
 
 // work is what was found wrong, and is still to be ended.
@@ -59,12 +60,6 @@ type rest struct {
 
 func (r rest) equal(o rest) bool { return r.own.equal(o.own) && maps.Equal(r.exempt, o.exempt) }
 
-// moment is a state as it was at a mark of its log.
-type moment struct {
-	state *plan.State
-	mark  int
-}
-
 var _ plane.Plane = (*Plane)(nil)
 
 // New is a plane on target. own gives, by router, what connections look like without an egress IP; its routers are looked at
@@ -72,6 +67,7 @@ var _ plane.Plane = (*Plane)(nil)
 func New(target Target, zones Zones, own func() map[string]Own, log *slog.Logger) *Plane {
 	p := &Plane{
 		target: target, zones: zones, own: own, log: log, turn: turn, done: map[string]rest{}, left: map[string]work{}, again: make(chan struct{}, 1),
+		sources: plan.Follow[plan.Source](plan.InSources),
 	}
 	p.recheck = recheck{after: lookAgain(), due: p.due}
 	return p
@@ -128,18 +124,17 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 // forgetChanged takes the routers whose Sources have changed from those that are done, and says whether there are any. From then on what is not done need
 // not be noted.
 func (p *Plane) forgetChanged(want *plan.State) bool {
-	changed, known := want.SourcesSince(p.seen.mark)
-	anew := p.seen.state != want || !known
-	if anew {
+	changed := p.sources.Take(want)
+	p.sources.Done(want)
+	if !changed.Known {
 		clear(p.done)
 		clear(p.left)
 	}
-	for _, s := range changed {
+	for _, s := range changed.Keys {
 		delete(p.done, s.Router)
 		delete(p.left, s.Router)
 	}
-	p.seen = moment{want, want.SourceMark()}
-	return anew || len(changed) > 0
+	return !changed.Known || len(changed.Keys) > 0
 }
 
 func exempted(want *plan.State) map[netip.Addr]plan.None {

@@ -66,20 +66,19 @@ type refusal struct {
 	err error
 }
 
-// differ compares the local copy with a plan. puts and elemPuts come before dels and elemDels: they count what they find, so
-// that nothing has to be searched for removals when everything that is there is wanted.
+// differ compares the local copy with a plan. puts comes before dels: it counts what it finds, so that nothing has to
+// be searched for removals when everything that is there is wanted.
 type differ struct {
 	m       *mirror
 	applied map[plan.RowID]*wanted
 	rows    plan.Table[plan.RowID, plan.Row]
 	elems   plan.Table[plan.SetElem, plan.None]
-	// state is what elems belong to; changed are all elements that can differ, if known.
-	state        *plan.State
-	changed      []plan.SetElem
-	changedKnown bool
+	// state is what elems belong to, and changed what of them can differ.
+	state   *plan.State
+	changed plan.Changes[plan.SetElem]
 
-	found, foundElems int                 // wanted and there
-	byIndex           map[plan.RowID]bool // keys of wanted rows that have another key than their RowID
+	found   int                 // wanted and there
+	byIndex map[plan.RowID]bool // keys of wanted rows that have another key than their RowID
 }
 
 // puts are the rows to write. Rows that are as wanted are noted in applied, so that they cost next to nothing next time.
@@ -123,47 +122,22 @@ func (d *differ) count(c *change) {
 	}
 }
 
-// elemChanges are the addresses to add and to remove.
+// elemChanges are the addresses to add, and to remove: those that nobody wants of sets that stay, and of others where
+// the address is added elsewhere. The rest goes with its set.
 func (d *differ) elemChanges() []change {
-	var puts []change
-	var gone []plan.SetElem
-	if d.changedKnown {
-		puts, gone = d.changedElems()
-	} else {
-		puts, gone = d.elemPuts(), d.elemsGone()
+	delta := plan.DiffOf(d.changed, d.m.elems, d.elems, plan.Same)
+	var cs []change
+	added := map[string]bool{}
+	for e := range delta.Put {
+		added[e.Addr] = true
+		cs = append(cs, change{elem: e, owner: d.elems.Owner(e)})
 	}
-	return append(puts, d.elemDels(puts, gone)...)
-}
-
-// changedElems are the addresses to add, and those that nobody wants, of all that can differ.
-func (d *differ) changedElems() (puts []change, gone []plan.SetElem) {
-	done := map[plan.SetElem]bool{}
-	for _, e := range d.changed {
-		_, want := d.elems[e]
-		_, have := d.m.elems[e]
-		switch {
-		case done[e] || want == have:
-		case want:
-			puts = append(puts, change{elem: e, owner: d.elems.Owner(e)})
-		default:
-			gone = append(gone, e)
-		}
-		done[e] = true
-	}
-	return puts, gone
-}
-
-// elemPuts are the addresses to add.
-func (d *differ) elemPuts() []change {
-	var puts []change
-	for e := range d.elems.Rows() {
-		if _, ok := d.m.elems[e]; ok {
-			d.foundElems++
-		} else {
-			puts = append(puts, change{elem: e, owner: d.elems.Owner(e)})
+	for e := range delta.Del {
+		if _, stays := d.rows[plan.RowID{Table: tableAddressSet, Name: e.Set}]; stays || added[e.Addr] {
+			cs = append(cs, change{elem: e, del: true})
 		}
 	}
-	return puts
+	return cs
 }
 
 // dels are the rows of ours that nobody wants.
@@ -202,35 +176,6 @@ func (d *differ) yielding(puts []change) []change {
 		return nil
 	}
 	return slices.DeleteFunc(d.dels(), func(c change) bool { return !losing[c.row] })
-}
-
-// elemsGone are the addresses that nobody wants.
-func (d *differ) elemsGone() []plan.SetElem {
-	if d.foundElems == len(d.m.elems) {
-		return nil
-	}
-	var gone []plan.SetElem
-	for e := range d.m.elems {
-		if _, wanted := d.elems[e]; !wanted {
-			gone = append(gone, e)
-		}
-	}
-	return gone
-}
-
-// elemDels are the removals of addresses that nobody wants: of sets that stay, and of others where the address is added elsewhere. The rest goes with its set.
-func (d *differ) elemDels(puts []change, gone []plan.SetElem) []change {
-	added := map[string]bool{}
-	for _, c := range puts {
-		added[c.elem.Addr] = true
-	}
-	var dels []change
-	for _, e := range gone {
-		if _, stays := d.rows[plan.RowID{Table: tableAddressSet, Name: e.Set}]; stays || added[e.Addr] {
-			dels = append(dels, change{elem: e, del: true, owner: d.elems.Owner(e)})
-		}
-	}
-	return dels
 }
 
 // sortChanges orders changes so that any cut between groups leaves what comes first complete in itself.

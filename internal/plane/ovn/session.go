@@ -27,18 +27,13 @@ type session struct {
 	writing bool                   // a Grow or Shrink is at it, and looks at what changed itself
 	pending map[plan.RowID]*wanted // rows that it writes, by key
 	dropped atomic.Bool            // ended by us
-	elems   moment                 // when the sets' members were last known to be as wanted
-}
-
-// moment is one in the life of a State; the zero moment is of none.
-type moment struct {
-	state *plan.State
-	mark  int
+	elems   plan.Follower[plan.SetElem]
 }
 
 // open connects and reads the database.
 func open(ctx context.Context, endpoint, db string, log *slog.Logger, changed func(), seen func(int64)) (*session, error) {
 	s := &session{log: log, changed: changed, seen: seen, applied: map[plan.RowID]*wanted{}}
+	s.elems = plan.Follow[plan.SetElem](plan.InSetElems)
 	s.mu.Lock() // notifications wait until the first copy is in place
 	defer s.mu.Unlock()
 	var err error
@@ -105,7 +100,7 @@ func (s *session) onUpdate(u tableUpdates) {
 // there are any.
 func (s *session) strayed() bool {
 	if len(s.m.touchedElems) > 0 {
-		s.elems = moment{}
+		s.elems.Forget()
 	}
 	stray := len(s.m.touchedElems)+len(s.m.extra) > 0
 	for key := range s.m.touched {
@@ -145,10 +140,9 @@ func (s *session) diff(d differ, parts func(*differ) ([]change, []refusal)) ([]c
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d.m, d.applied = s.m, s.applied
-	if d.state != nil && s.elems.state == d.state {
-		d.changed, d.changedKnown = d.state.ElemsSince(s.elems.mark)
+	if d.state != nil {
+		d.changed = s.elems.Take(d.state)
 	}
-	s.elems = moment{}
 	s.writing = true
 	s.clearTouched()
 	cs, bad := parts(&d)
@@ -178,7 +172,7 @@ func (s *session) settle(d differ, failed bool) {
 	}
 	clear(s.m.touchedElems)
 	if d.state != nil && !stray && !failed {
-		s.elems = moment{d.state, d.state.ElemMark()}
+		s.elems.Done(d.state)
 	}
 	stray = s.strayed() || stray
 	s.writing, s.pending = false, nil
