@@ -18,11 +18,11 @@ var (
 // flow that is not there has met none. Counters start again with ovs-vswitchd. OpenFlow has no strict question: flows of
 // ours of the same table and priority with a narrower match count as well.
 func (p *Plane) Packets(ctx context.Context, f plan.Flow) (uint64, error) {
-	match, ok := resolve(f.Bridge, f.Match, p.ports)
+	match, ok := resolveNow(f.Bridge, f.Match, p.ports)
 	if !ok {
 		return 0, nil
 	}
-	flows, err := p.ofctl.dump(ctx, f.Bridge, fmt.Sprintf("%#x/0xffffffff,table=%d,%s", Mark, f.Table, match))
+	flows, err := p.switches.dump(ctx, f.Bridge, fmt.Sprintf("%#x/0xffffffff,table=%d,%s", Mark, f.Table, match))
 	if err != nil {
 		return 0, fmt.Errorf("read the counter of flow %s: %w", f, err)
 	}

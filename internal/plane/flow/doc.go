@@ -3,9 +3,12 @@
 // In: State.Flows, whose matches and actions name ports in braces. Out: the bridges hold them, in one atomic bundle a
 // bridge (`ovs-ofctl --bundle`), so that a packet meets the old flows or the new ones and never a part of either.
 //
-// Ownership is the flow's cookie: its low 32 bits are Mark, its high 32 bits a generation. Every write adds all wanted
-// flows under a new generation, and Shrink deletes the former generations by cookie. An addition whose match and
-// priority are there already takes the cookie over and keeps the counters (OpenFlow 1.4 without RESET_COUNTS). So nothing
-// ever has to be compared with the switch's own spelling of a flow, no foreign flow is read, written or raced with
-// (`replace-flows` would need all of them), and a process that starts anew adopts what a former one left.
+// Ownership is the flow's cookie: its low 32 bits are Mark, its high 32 bits a generation. At a start, after a
+// failure, when a port has another number, and when told to Forget, all wanted flows are written under a new
+// generation, and Shrink deletes the former generations by cookie. An addition whose match and priority are there
+// already takes the cookie over and keeps the counters (OpenFlow 1.4 without RESET_COUNTS). From then on what changed
+// in the plan is added to that generation, and deleted from it by cookie, match and priority. So nothing ever has to
+// be compared with the switch's own spelling of a flow, no foreign flow is read, written or raced with
+// (`replace-flows` would need all of them), and a process that starts anew adopts what a former one left. Two flows
+// of a plan must not be one to the switch by two spellings of a match.
 package flow

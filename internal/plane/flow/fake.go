@@ -119,7 +119,7 @@ func (f *Fake) Restart() {
 
 func (f *Fake) resolve(k plan.Flow, actions string) (plan.Flow, string, bool) {
 	var ok, ok2 bool
-	k.Match, ok = resolve(k.Bridge, k.Match, f.Ports)
-	actions, ok2 = resolve(k.Bridge, actions, f.Ports)
+	k.Match, ok = resolveNow(k.Bridge, k.Match, f.Ports)
+	actions, ok2 = resolveNow(k.Bridge, actions, f.Ports)
 	return k, actions, ok && ok2
 }

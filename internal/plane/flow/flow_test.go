@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -75,12 +76,12 @@ func hostile() []plan.Rows {
 	return out
 }
 
-// text is what a dump says when the bridge holds s.
-func text(s *plan.State) string {
-	lines, _, _ := render(s.Flows, testPorts)
+// dumped is what a dump says when the bridge holds s.
+func dumped(s *plan.State) string {
 	var out []string
-	for _, l := range lines["br0"] {
-		out = append(out, strings.TrimPrefix(l.text, "table=0,"))
+	for f, actions := range s.Flows.Rows() {
+		line, _ := resolveNow("br0", text(f, actions), testPorts)
+		out = append(out, strings.TrimPrefix(line, "table=0,"))
 	}
 	return sorted(out)
 }
@@ -91,10 +92,10 @@ func start(t *testing.T) (*ovstest.Switch, *Plane) {
 	s := ovstest.Start(t, ovstest.Dummy)
 	s.Vsctl("add-br", "br0", "--", "set", "bridge", "br0", "fail_mode=secure", "--", "add-port", "br0", "eth0", "--",
 		"set", "interface", "eth0", "ofport_request=1")
-	return s, newPlane(s)
+	return s, planeOn(s)
 }
 
-func newPlane(s *ovstest.Switch) *Plane {
+func planeOn(s *ovstest.Switch) *Plane {
 	return New(s.CommandPath("ovs-ofctl"), s.RunDir, testPorts, slog.New(slog.DiscardHandler))
 }
 
@@ -117,10 +118,10 @@ func TestConformance(t *testing.T) {
 	planetest.Run(t, func(t *testing.T) *planetest.Rig {
 		s, _ := start(t)
 		return &planetest.Rig{
-			New: func(t *testing.T) plane.Plane { return newPlane(s) },
+			New: func(t *testing.T) plane.Plane { return planeOn(s) },
 			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: "bad", Hostile: hostile(),
 			Dump: func(*testing.T) string { return normal(dump(s, true)) },
-			Text: func(st *plan.State) string { return normal(text(st)) },
+			Text: func(st *plan.State) string { return normal(dumped(st)) },
 			PutForeign: func(*testing.T) {
 				s.Ofctl("add-flow", s.Mgmt("br0"), "cookie=0x5,priority=100,ip,nw_src=10.0.0.1,actions=drop")
 				s.Ofctl("add-flow", s.Mgmt("br0"), "table=3,priority=100,ip,actions=drop")
@@ -202,7 +203,7 @@ func TestFlowOfAbsentPortWaitsAlone(t *testing.T) {
 	if err := p.Grow(t.Context(), stateA()); err != nil || len(p.Pending()) != 0 {
 		t.Fatalf("err %v, pending %v", err, p.Pending())
 	}
-	if have, want := normal(dump(s, true)), normal(text(stateA())); have != want {
+	if have, want := normal(dump(s, true)), normal(dumped(stateA())); have != want {
 		t.Fatalf("have\n%s\nwant\n%s", have, want)
 	}
 }
@@ -221,7 +222,7 @@ func TestUnparsableFlowIsRefusedAlone(t *testing.T) {
 	if !slices.Equal(owners, []string{"typo", "typo2"}) {
 		t.Fatalf("refused %v: %v", owners, err)
 	}
-	if have, want := normal(dump(s, true)), normal(text(stateA())); have != want {
+	if have, want := normal(dump(s, true)), normal(dumped(stateA())); have != want {
 		t.Fatalf("have\n%s\nwant\n%s", have, want)
 	}
 }
@@ -233,7 +234,7 @@ func TestRewriteKeepsCounters(t *testing.T) {
 	s.Appctl("netdev-dummy/receive", "eth0", "in_port(1),eth(src=50:54:00:00:00:09,dst=50:54:00:00:00:0a),eth_type(0x0800),"+
 		"ipv4(src=10.0.0.1,dst=10.0.0.2,proto=1,tos=0,ttl=64,frag=no),icmp(type=8,code=0)")
 	awaitPackets(t, p, drop, 1)
-	apply(t, newPlane(s), stateA())
+	apply(t, planeOn(s), stateA())
 	if n, err := p.Packets(t.Context(), drop); err != nil || n != 1 {
 		t.Fatalf("after a rewrite by a new process %d packets, %v; want 1", n, err)
 	}
@@ -251,7 +252,7 @@ func TestRestartOfVSwitchd(t *testing.T) {
 	for p.Grow(t.Context(), stateA()) != nil {
 		time.Sleep(5 * time.Millisecond)
 	}
-	if have, want := normal(dump(s, true)), normal(text(stateA())); have != want {
+	if have, want := normal(dump(s, true)), normal(dumped(stateA())); have != want {
 		t.Fatalf("have\n%s\nwant\n%s", have, want)
 	}
 }
@@ -276,5 +277,53 @@ func awaitPackets(t *testing.T, p *Plane, f plan.Flow, want uint64) {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// TestOnlyOursAreDeleted: a flow of another program stays where a flow of ours, with the same match at another
+// priority, or in another table, goes.
+func TestOnlyOursAreDeleted(t *testing.T) {
+	s, p := start(t)
+	apply(t, p, state())
+	want, none := state(), &plan.Rows{}
+	flow := plan.Flow{Bridge: "br0", Priority: 100, Match: "udp,in_port={eth0}"}
+	with := &plan.Rows{Flows: map[plan.Flow]string{flow: "drop"}}
+	apply(t, p, want)
+	want.Replace("o", none, with)
+	apply(t, p, want)
+	s.Ofctl("add-flow", s.Mgmt("br0"), "cookie=0x5,priority=101,udp,in_port=1,actions=drop")
+	// Somebody takes the flow over.
+	s.Ofctl("add-flow", s.Mgmt("br0"), "cookie=0x5,priority=100,udp,in_port=1,actions=LOCAL")
+	foreign := dump(s, false)
+	want.Replace("o", with, none)
+	apply(t, p, want)
+	if ours, others := dump(s, true), dump(s, false); ours != "" || others != foreign {
+		t.Errorf("of ours is left\n%s\nof others\n%s\nwant\n%s", ours, others, foreign)
+	}
+}
+
+// BenchmarkOneOf10000 changes one flow among ten thousand.
+func BenchmarkOneOf10000(b *testing.B) {
+	s := ovstest.Start(b, ovstest.Dummy)
+	s.Vsctl("add-br", "br0", "--", "set", "bridge", "br0", "fail_mode=secure")
+	p, st, many := planeOn(s), plan.New(), plan.Rows{}
+	for i := range 10000 {
+		f := plan.Flow{Bridge: "br0", Table: 1, Priority: 50, Match: fmt.Sprintf("tcp,tp_dst=%d", i)}
+		plan.Claim(&many.Flows, f, "drop")
+	}
+	st.Replace("many", &plan.Rows{}, &many)
+	pass := func() {
+		if err := plane.Apply(b.Context(), []plane.Plane{p}, st); err != nil {
+			b.Fatal(err)
+		}
+	}
+	pass()
+	old := &plan.Rows{}
+	for i := 0; b.Loop(); i++ {
+		f := plan.Flow{Bridge: "br0", Priority: 50, Match: fmt.Sprintf("udp,tp_dst=%d", i%60000)}
+		now := &plan.Rows{Flows: map[plan.Flow]string{f: "drop"}}
+		st.Replace("one", old, now)
+		pass()
+		old = now
 	}
 }

@@ -7,17 +7,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/egret-net/egret/internal/plane"
 )
+
+// refusal is a line that the switch does not take.
+type refusal struct {
+	line
+	err error
+}
 
 // install adds lines in one bundle. A line that cannot be parsed is taken out by its number; when the switch refuses the
 // bundle, halves are tried until the bad flow is alone. err is for a bridge that does not answer.
-func (p *Plane) install(ctx context.Context, name string, generation uint32, lines []line) (refused []error, err error) {
+func (p *Plane) install(
+	ctx context.Context, name string, generation uint32, lines []line,
+) (refused []refusal, err error) {
 	if len(lines) == 0 {
 		return nil, nil
 	}
-	err = p.ofctl.bundle(ctx, name, additions(generation, texts(lines)))
+	err = p.switches.bundle(ctx, name, additions(generation, lines))
 	bad := (*commandError)(nil)
 	switch {
 	case err == nil:
@@ -25,11 +31,11 @@ func (p *Plane) install(ctx context.Context, name string, generation uint32, lin
 	case !errors.As(err, &bad) || bad.unreachable():
 		return nil, err
 	case len(lines) == 1:
-		return []error{refusal(lines[0], err)}, nil
+		return []refusal{{lines[0], err}}, nil
 	}
 	if n, ok := bad.line(); ok && n >= 1 && n <= len(lines) {
 		rest, err := p.install(ctx, name, generation, slices.Delete(slices.Clone(lines), n-1, n))
-		return append(rest, refusal(lines[n-1], bad)), err
+		return append(rest, refusal{lines[n-1], bad}), err
 	}
 	half := len(lines) / 2
 	left, err := p.install(ctx, name, generation, lines[:half])
@@ -40,24 +46,16 @@ func (p *Plane) install(ctx context.Context, name string, generation uint32, lin
 	return append(left, right...), err
 }
 
-func additions(generation uint32, texts []string) []string {
-	out := make([]string, len(texts))
-	for i, t := range texts {
-		out[i] = "add cookie=" + cookie(generation) + "," + t
-	}
-	return out
-}
-
-func texts(lines []line) []string {
+func additions(generation uint32, lines []line) []string {
 	out := make([]string, len(lines))
 	for i, l := range lines {
-		out[i] = l.text
+		out[i] = addition(generation, l.text)
 	}
 	return out
 }
 
-func refusal(l line, err error) error {
-	return &plane.Refused{Plane: planeName, Owner: l.owner, Row: l.flow.String(), Err: err}
+func addition(generation uint32, text string) string {
+	return "add cookie=" + cookie(generation) + "," + text
 }
 
 func cookie(generation uint32) string { return fmt.Sprintf("%#x", uint64(generation)<<32|Mark) }

@@ -12,6 +12,17 @@ import (
 	"time"
 )
 
+// switches are bridges, by name.
+type switches interface {
+	// bundle applies lines to a bridge, all or none: see "Flow Syntax" of ovs-ofctl(8), each after add, delete or
+	// delete_strict.
+	bundle(ctx context.Context, bridge string, lines []string) error
+	// dump returns the flows of a bridge whose cookie matches, one a line.
+	dump(ctx context.Context, bridge, cookie string) ([]string, error)
+	// bridges are all that there are.
+	bridges() ([]string, error)
+}
+
 // ofctl runs ovs-ofctl against bridges whose sockets are in runDir.
 type ofctl struct{ path, runDir string }
 
@@ -42,13 +53,11 @@ func (e *commandError) line() (int, bool) {
 	return n, err == nil
 }
 
-// bundle applies `add FLOW` and `delete FLOW` lines to bridge, all or none.
 func (o ofctl) bundle(ctx context.Context, bridge string, lines []string) error {
 	_, err := o.run(ctx, strings.Join(lines, "\n")+"\n", "--bundle", "add-flows", o.socket(bridge), "-")
 	return err
 }
 
-// dump returns the flows of bridge whose cookie matches, one a line.
 func (o ofctl) dump(ctx context.Context, bridge, cookie string) ([]string, error) {
 	out, err := o.run(ctx, "", "-O", "OpenFlow14", "dump-flows", o.socket(bridge), "cookie="+cookie)
 	if err != nil {

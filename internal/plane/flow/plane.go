@@ -21,14 +21,16 @@ const planeName = "flow"
 
 // Plane writes flows with ovs-ofctl.
 type Plane struct {
-	ofctl ofctl
-	ports Ports
-	log   *slog.Logger
+	switches switches
+	ports    Ports
+	log      *slog.Logger
 
-	mu      sync.Mutex
-	adopted bool // bridges holds what the switch had before us
-	bridges map[string]*bridge
-	pending []plan.Flow
+	mu            sync.Mutex
+	grown, shrunk plan.Follower[plan.Flow]
+	adopted       bool // bridges holds what the switch had before us
+	bridges       map[string]*bridge
+	held          map[plan.Flow]string // flows of the bridges that are written, as the plan had them
+	pending       map[plan.Flow]bool
 }
 
 var _ plane.Plane = (*Plane)(nil)
@@ -36,79 +38,120 @@ var _ plane.Plane = (*Plane)(nil)
 // bridge is what we know of one bridge's flows of ours.
 type bridge struct {
 	generations []uint32 // those that may have flows; the last one is the newest
-	written     []string // texts of the newest generation
-	refused     []error
+	inPlace     bool     // the newest has the flows in held
+	numbers     numbers  // with which they were written
 }
 
 // New is a plane on the bridges whose sockets are in runDir (/run/openvswitch). command is ovs-ofctl, or a path to it.
 func New(command, runDir string, ports Ports, log *slog.Logger) *Plane {
-	return &Plane{ofctl: ofctl{command, runDir}, ports: ports, log: log, bridges: map[string]*bridge{}}
+	return newPlane(ofctl{command, runDir}, ports, log)
+}
+
+func newPlane(s switches, ports Ports, log *slog.Logger) *Plane {
+	return &Plane{
+		switches: s, ports: ports, log: log, bridges: map[string]*bridge{}, held: map[plan.Flow]string{},
+		grown: plan.Follow[plan.Flow](plan.InFlows), shrunk: plan.Follow[plan.Flow](plan.InFlows),
+	}
 }
 
 func (p *Plane) Name() string { return planeName }
 
 // Grow installs all flows whose ports are there; the others are Pending. A bridge that does not answer is an error, a
-// flow that its switch refuses is a Refused; neither keeps the flows of another bridge out.
+// flow that its switch refuses is a Refused; neither keeps the flows of another bridge out. While there is any of
+// these, all flows are compared the next time.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	lines, pending, errs := render(want.Flows, p.ports)
-	p.pending = pending
-	for _, name := range slices.Sorted(maps.Keys(lines)) {
-		errs = append(errs, p.write(ctx, name, lines[name]))
+	numbers := asked{}
+	p.rewriteRenumbered(numbers)
+	missing := plan.DiffOf(p.grown.Take(want), p.held, want.Flows, plan.Same).Put
+	p.pending = map[plan.Flow]bool{}
+	var errs []error
+	lines := map[string][]line{}
+	for f := range missing {
+		l, ok, err := p.render(want, f, numbers)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case !ok:
+			p.pending[f] = true
+		default:
+			lines[f.Bridge] = append(lines[f.Bridge], l)
+		}
 	}
-	return errors.Join(errs...)
+	for _, name := range slices.Sorted(maps.Keys(lines)) {
+		errs = append(errs, p.write(ctx, name, lines[name], numbers.of(name)))
+	}
+	err := errors.Join(errs...)
+	if err == nil && len(p.pending) == 0 {
+		p.grown.Done(want)
+	}
+	return err
 }
 
 // Shrink deletes what want does not have. Bridges that want does not name are looked at once after a start.
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	lines, _, _ := render(want.Flows, p.ports) // Grow has said what is refused
 	if err := p.adopt(ctx); err != nil {
 		return err
 	}
+	stale := map[string][]plan.Flow{}
+	d := plan.DiffOf(p.shrunk.Take(want), p.held, want.Flows, plan.Same)
+	for f := range d.Del {
+		stale[f.Bridge] = append(stale[f.Bridge], f)
+	}
+	for f := range d.Put { // what was to take its place was refused, or waits for a port
+		if _, held := p.held[f]; held {
+			stale[f.Bridge] = append(stale[f.Bridge], f)
+		}
+	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(p.bridges)) {
-		errs = append(errs, p.trim(ctx, name, len(lines[name]) > 0))
+		errs = append(errs, p.trim(ctx, name, stale[name], want))
 	}
-	return errors.Join(errs...)
+	err := errors.Join(errs...)
+	if err == nil {
+		p.shrunk.Done(want)
+	}
+	return err
 }
 
 // Forget makes the next call write everything again: after ovs-vswitchd has started anew every flow is gone.
 func (p *Plane) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.adopted, p.bridges = false, map[string]*bridge{}
+	for name := range p.bridges {
+		p.forget(name)
+	}
+	p.adopted = false
+	p.grown.Forget()
+	p.shrunk.Forget()
 }
 
 // Renew makes the flows that end by themselves (hard_timeout) last for that time again, or be again if they have ended.
 func (p *Plane) Renew(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(p.bridges)) {
-		b := p.bridges[name]
-		if again := ending(b.written); len(again) > 0 {
-			errs = append(errs, p.ofctl.bundle(ctx, name, additions(b.generations[len(b.generations)-1], again)))
+	ending := map[string][]string{}
+	for f, actions := range p.held {
+		if b := p.bridges[f.Bridge]; ends(f) {
+			ending[f.Bridge] = append(ending[f.Bridge], addition(b.newest(), b.written(f, actions)))
 		}
+	}
+	var errs []error
+	for name, lines := range ending {
+		errs = append(errs, p.switches.bundle(ctx, name, lines))
 	}
 	return errors.Join(errs...)
 }
 
-// ending are those of texts that have a time.
-func ending(texts []string) []string {
-	return slices.DeleteFunc(slices.Clone(texts), func(t string) bool {
-		match, _, _ := strings.Cut(t, " actions=")
-		return !strings.Contains(match, "hard_timeout=")
-	})
-}
-
-// Pending are the flows left out by the last Grow, for a port they name is not there yet.
+// Pending are the flows left out by the last Grow, for a port they name is not there yet, sorted.
 func (p *Plane) Pending() []plan.Flow {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.pending)
+	byText := func(a, b plan.Flow) int { return strings.Compare(a.String(), b.String()) }
+	return slices.SortedFunc(maps.Keys(p.pending), byText)
 }
 
 // adopt finds flows that a former process left on bridges that nobody wants any more.
@@ -116,7 +159,7 @@ func (p *Plane) adopt(ctx context.Context) error {
 	if p.adopted {
 		return nil
 	}
-	names, err := p.ofctl.bridges()
+	names, err := p.switches.bridges()
 	if err != nil {
 		return fmt.Errorf("list bridges: %w", err)
 	}
@@ -126,67 +169,5 @@ func (p *Plane) adopt(ctx context.Context) error {
 		}
 	}
 	p.adopted = true
-	return nil
-}
-
-// know is the bridge, its generations read from the switch.
-func (p *Plane) know(ctx context.Context, name string) (*bridge, error) {
-	if b := p.bridges[name]; b != nil {
-		return b, nil
-	}
-	flows, err := p.ofctl.dump(ctx, name, fmt.Sprintf("%#x/0xffffffff", Mark))
-	if err != nil {
-		return nil, fmt.Errorf("read the flows of bridge %s, does it exist? %w", name, err)
-	}
-	b := &bridge{generations: generations(flows)}
-	p.bridges[name] = b
-	return b, nil
-}
-
-// write installs lines under a new generation, unless they are what was written last.
-func (p *Plane) write(ctx context.Context, name string, lines []line) error {
-	b, err := p.know(ctx, name)
-	if err != nil {
-		return err
-	}
-	texts := texts(lines)
-	if slices.Equal(texts, b.written) {
-		return errors.Join(b.refused...)
-	}
-	generation := next(b.generations)
-	refused, err := p.install(ctx, name, generation, lines)
-	if err != nil {
-		delete(p.bridges, name) // what went through of it is read back next time
-		return fmt.Errorf("write the flows of bridge %s: %w", name, err)
-	}
-	b.generations, b.written, b.refused = append(b.generations, generation), texts, refused
-	p.log.Debug("flows written", "bridge", name, "flows", len(lines)-len(refused), "refused", len(refused))
-	return errors.Join(refused...)
-}
-
-// trim deletes all generations but the newest, or all of them when no flow is wanted on the bridge.
-func (p *Plane) trim(ctx context.Context, name string, wanted bool) error {
-	b := p.bridges[name]
-	old := b.generations
-	if wanted {
-		if b.written == nil {
-			return nil // the newest generation is not in place: the former ones still serve
-		}
-		old = old[:len(old)-1]
-	}
-	if len(old) == 0 {
-		return nil
-	}
-	var lines []string
-	for _, g := range old {
-		lines = append(lines, fmt.Sprintf("delete cookie=%s/-1", cookie(g)))
-	}
-	if err := p.ofctl.bundle(ctx, name, lines); err != nil {
-		return fmt.Errorf("delete former flows of bridge %s: %w", name, err)
-	}
-	b.generations = b.generations[len(old):]
-	if !wanted {
-		b.written, b.refused = nil, nil
-	}
 	return nil
 }

@@ -3,7 +3,6 @@ package flow
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -20,82 +19,116 @@ type Ports interface {
 
 // line is one flow as ovs-ofctl reads it, without cookie.
 type line struct {
-	flow  plan.Flow
-	owner string
-	text  string
+	flow    plan.Flow
+	actions string // as the plan has them
+	owner   string
+	text    string
 }
 
-// remembering asks once for what dozens of flows name: a look into the database's copy takes its time.
-type remembering struct {
-	Ports
-	asked map[[2]string]found
-}
+// numbers are those of a bridge's ports, by their names in braces.
+type numbers map[string]string
+
+// asked are the numbers that one Grow goes by, by bridge. Each is asked for once: a look into the database's copy
+// takes its time.
+type asked map[string]map[string]found
 
 type found struct {
-	number int
-	name   string
+	number string
 	ok     bool
 }
 
-func (r remembering) OFPort(name string) (int, bool) {
-	f := r.remember("", name, func() (f found) { f.number, f.ok = r.Ports.OFPort(name); return f })
+func (a asked) number(bridge, name string, ports Ports) (string, bool) {
+	f, known := a[bridge][name]
+	if !known {
+		f.number, f.ok = number(bridge, name, ports)
+		if a[bridge] == nil {
+			a[bridge] = map[string]found{}
+		}
+		a[bridge][name] = f
+	}
 	return f.number, f.ok
 }
 
-func (r remembering) PatchTo(bridge, other string) (string, bool) {
-	f := r.remember(bridge, other, func() (f found) { f.name, f.ok = r.Ports.PatchTo(bridge, other); return f })
-	return f.name, f.ok
+// of are the numbers that were found for a bridge.
+func (a asked) of(bridge string) numbers {
+	n := numbers{}
+	for name, f := range a[bridge] {
+		if f.ok {
+			n[name] = f.number
+		}
+	}
+	return n
 }
 
-func (r remembering) remember(a, b string, ask func() found) found {
-	key := [2]string{a, b}
-	f, asked := r.asked[key]
-	if !asked {
-		f = ask()
-		r.asked[key] = f
+// render is a wanted flow as a line. ok is false while a port that it names is not there; err refuses what is no flow.
+func (p *Plane) render(want *plan.State, f plan.Flow, a asked) (l line, ok bool, err error) {
+	l = line{flow: f, owner: want.Flows.Owner(f)}
+	l.actions, _ = want.Flows.Get(f)
+	if err := check(f, l.actions); err != nil {
+		return l, false, &plane.Refused{Plane: planeName, Owner: l.owner, Row: f.String(), Err: err}
 	}
-	return f
+	number := func(name string) (string, bool) { return a.number(f.Bridge, name, p.ports) }
+	l.text, ok = resolve(text(f, l.actions), number)
+	return l, ok, nil
 }
+
+func text(f plan.Flow, actions string) string {
+	return fmt.Sprintf("table=%d,priority=%d,%s actions=%s", f.Table, f.Priority, f.Match, actions)
+}
+
+// written is a flow that the bridge has as it was written.
+func (b *bridge) written(f plan.Flow, actions string) string {
+	text, _ := resolve(text(f, actions), b.number)
+	return text
+}
+
+// removal is the line that deletes a flow of the newest generation, and no other: without a time, which is no part of
+// a match.
+func (b *bridge) removal(f plan.Flow) string {
+	l := fmt.Sprintf("delete_strict cookie=%s/-1,table=%d,priority=%d", cookie(b.newest()), f.Table, f.Priority)
+	match, _ := resolve(f.Match, b.number)
+	for part := range strings.SplitSeq(match, ",") {
+		if part != "" && !isTime(part) {
+			l += "," + part
+		}
+	}
+	return l
+}
+
+func (b *bridge) number(name string) (string, bool) { n, ok := b.numbers[name]; return n, ok }
+
+// ends says that a flow ends by itself.
+func ends(f plan.Flow) bool {
+	for part := range strings.SplitSeq(f.Match, ",") {
+		if isTime(part) {
+			return true
+		}
+	}
+	return false
+}
+
+func isTime(part string) bool { return strings.HasPrefix(part, "hard_timeout=") }
 
 var braces = regexp.MustCompile(`\{[^{}]*\}`)
 
-// render turns the wanted flows into lines by bridge, sorted; flows that name a port that is not there are pending, and those that are no flows are
-// refused.
-func render(want plan.Table[plan.Flow, string], ports Ports) (lines map[string][]line, pending []plan.Flow, refused []error) {
-	lines = map[string][]line{}
-	ports = remembering{ports, map[[2]string]found{}}
-	for f, actions := range want.Rows() {
-		if err := check(f, actions); err != nil {
-			refused = append(refused, &plane.Refused{Plane: planeName, Owner: want.Owner(f), Row: f.String(), Err: err})
-			continue
-		}
-		text := fmt.Sprintf("table=%d,priority=%d,%s actions=%s", f.Table, f.Priority, f.Match, actions)
-		text, ok := resolve(f.Bridge, text, ports)
-		if !ok {
-			pending = append(pending, f)
-			continue
-		}
-		lines[f.Bridge] = append(lines[f.Bridge], line{f, want.Owner(f), text})
-	}
-	for _, l := range lines {
-		slices.SortFunc(l, func(a, b line) int { return strings.Compare(a.text, b.text) })
-	}
-	slices.SortFunc(pending, func(a, b plan.Flow) int { return strings.Compare(a.String(), b.String()) })
-	return lines, pending, refused
-}
-
-// resolve puts port numbers in place of `{name}`, `{LOCAL}` and `{patch:OTHER}` (the patch port to bridge OTHER;
-// `{patch}` is the one to br-int). It fails when one of them is not there.
-func resolve(bridge, text string, ports Ports) (string, bool) {
+// resolve puts numbers in place of names in braces. It fails when one of them is not there.
+func resolve(text string, number func(name string) (string, bool)) (string, bool) {
 	ok := true
 	text = braces.ReplaceAllStringFunc(text, func(name string) string {
-		port, found := number(bridge, name[1:len(name)-1], ports)
+		port, found := number(name[1 : len(name)-1])
 		ok = ok && found
 		return port
 	})
 	return text, ok
 }
 
+// resolveNow goes by the numbers that ports have at present.
+func resolveNow(bridge, text string, ports Ports) (string, bool) {
+	return resolve(text, func(name string) (string, bool) { return number(bridge, name, ports) })
+}
+
+// number is that of a port by its name, or of LOCAL, or of patch:OTHER, the patch port to bridge OTHER; patch alone
+// is the one to br-int.
 func number(bridge, name string, ports Ports) (string, bool) {
 	if name == "LOCAL" {
 		return "LOCAL", true

@@ -1,0 +1,252 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+// memory is switches in memory: flows by bridge and by what makes a flow one to a switch, with cookie and actions.
+type memory struct {
+	flows   map[string]map[string]entry
+	bundles int
+	lines   int
+	trouble func() (before, after error) // of the next bundle
+}
+
+type entry struct{ cookie, actions string }
+
+func newMemory() *memory {
+	return &memory{flows: map[string]map[string]entry{"br0": {}, "br1": {}}}
+}
+
+var errAway = &commandError{"failed to connect to socket"}
+
+func (m *memory) bridges() ([]string, error) { return slices.Collect(maps.Keys(m.flows)), nil }
+
+func (m *memory) dump(_ context.Context, bridge, _ string) ([]string, error) {
+	var out []string
+	for match, e := range m.flows[bridge] {
+		if strings.HasSuffix(e.cookie, fmt.Sprintf("%08x", Mark)) || e.cookie == fmt.Sprintf("%#x", Mark) {
+			out = append(out, fmt.Sprintf("cookie=%s,%s actions=%s", e.cookie, match, e.actions))
+		}
+	}
+	return out, nil
+}
+
+func (m *memory) bundle(_ context.Context, bridge string, lines []string) error {
+	m.bundles++
+	m.lines += len(lines)
+	var before, after error
+	if m.trouble != nil {
+		before, after = m.trouble()
+		m.trouble = nil
+	}
+	if before != nil {
+		return before
+	}
+	now := maps.Clone(m.flows[bridge])
+	for i, l := range lines {
+		if err := carryOut(now, l); err != nil {
+			return &commandError{fmt.Sprintf("-:%d: %v", i+1, err)}
+		}
+	}
+	m.flows[bridge] = now
+	return after
+}
+
+// carryOut is ovs-ofctl's part: "add cookie=0x1,MATCH actions=ACTIONS", "delete cookie=0x1/-1", "delete_strict
+// cookie=0x1/-1,MATCH".
+func carryOut(flows map[string]entry, l string) error {
+	verb, rest, _ := strings.Cut(l, " cookie=")
+	match, actions, _ := strings.Cut(rest, " actions=")
+	cookie, match, _ := strings.Cut(match, ",")
+	match = strings.TrimSuffix(match, ",")
+	switch verb {
+	case "add":
+		if strings.Contains(match, "bad") {
+			return errors.New("unknown field bad")
+		}
+		parts := strings.Split(match, ",")
+		flows[strings.Join(slices.DeleteFunc(parts, isTime), ",")] = entry{cookie, actions}
+	case "delete":
+		maps.DeleteFunc(flows, func(_ string, e entry) bool { return e.cookie+"/-1" == cookie })
+	case "delete_strict":
+		if flows[match].cookie+"/-1" == cookie {
+			delete(flows, match)
+		}
+	default:
+		return fmt.Errorf("unknown command %q", verb)
+	}
+	return nil
+}
+
+// text is what the switches have of ours, or of others.
+func (m *memory) text(ours bool) string {
+	var out []string
+	for name, flows := range m.flows {
+		for match, e := range flows {
+			if strings.HasSuffix(e.cookie, "deff105") == ours {
+				out = append(out, name+" "+match+" actions="+e.actions)
+			}
+		}
+	}
+	return sorted(out)
+}
+
+// TestChangesEqualWhole: whatever changes in the plan and at the ports, however bundles fail, whoever deletes flows,
+// and however often the switch and the process start anew: after one calm pass the switches hold what a new plane
+// writes, another pass has nothing to do, and flows of others are as they were.
+func TestChangesEqualWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHistory()
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			h.step(t)
+		}
+		h.check(t)
+	})
+}
+
+type history struct {
+	switches *memory
+	ports    fixedPorts
+	plane    *Plane
+	state    *plan.State
+	rows     map[string]*plan.Rows
+}
+
+func newHistory() *history {
+	h := &history{switches: newMemory(), ports: fixedPorts{"eth0": 1, "patch-br0-br-int": 2}}
+	h.restart()
+	return h
+}
+
+// restart is a new process.
+func (h *history) restart() {
+	h.plane = newPlane(h.switches, h.ports, slog.New(slog.DiscardHandler))
+	h.state, h.rows = plan.New(), map[string]*plan.Rows{}
+}
+
+func (h *history) step(t *rapid.T) {
+	switch rapid.IntRange(0, 9).Draw(t, "step") {
+	case 0, 1, 2:
+		h.change(t)
+	case 3, 4:
+		h.trouble(t)
+		_ = h.apply(t)
+	case 5:
+		_ = h.plane.Grow(t.Context(), h.state)
+	case 6:
+		h.number(t)
+	case 7:
+		clear(h.switches.flows["br0"])
+		clear(h.switches.flows["br1"])
+		h.plane.Forget()
+	case 8:
+		h.restart()
+	case 9:
+		_ = h.plane.Renew(t.Context())
+	}
+}
+
+func (h *history) change(t *rapid.T) {
+	owner := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "owner")
+	old, now := h.rows[owner], &plan.Rows{}
+	if old == nil {
+		old = &plan.Rows{}
+	}
+	for range rapid.IntRange(0, 6).Draw(t, "flows") {
+		matches := []string{"", "in_port={eth0}", "ip,in_port={patch}", "arp,hard_timeout=20", "bad=1"}
+		f := plan.Flow{
+			Bridge: rapid.SampledFrom([]string{"br0", "br1"}).Draw(t, "bridge"),
+			Table:  rapid.IntRange(0, 1).Draw(t, "table"),
+			Match:  rapid.SampledFrom(matches).Draw(t, "match"),
+		}
+		plan.Claim(&now.Flows, f, rapid.SampledFrom([]string{"drop", "output:{eth0}", "LOCAL"}).Draw(t, "actions"))
+	}
+	h.state.Replace(owner, old, now)
+	h.rows[owner] = now
+}
+
+// trouble is that the next bundle is not applied, or its answer is lost.
+func (h *history) trouble(t *rapid.T) {
+	switch rapid.IntRange(0, 3).Draw(t, "trouble") {
+	case 0:
+		h.switches.trouble = func() (before, after error) { return errAway, nil }
+	case 1:
+		h.switches.trouble = func() (before, after error) { return nil, errAway }
+	}
+}
+
+// number gives a port another number, or takes it away.
+func (h *history) number(t *rapid.T) {
+	name := rapid.SampledFrom([]string{"eth0", "patch-br0-br-int", "patch-br1-br-int"}).Draw(t, "port")
+	if delete(h.ports, name); rapid.Bool().Draw(t, "is there") {
+		h.ports[name] = len(name)*10 + rapid.IntRange(1, 9).Draw(t, "number")
+	}
+}
+
+func (h *history) apply(t *rapid.T) error {
+	return plane.Apply(t.Context(), []plane.Plane{h.plane}, h.state)
+}
+
+func (h *history) check(t *rapid.T) {
+	h.switches.trouble = nil
+	h.switches.flows["br0"]["table=0,priority=100,udp"] = entry{"0x5", "drop"}
+	if err := h.apply(t); !plane.OnlyRefusals(err) {
+		t.Fatal(err)
+	}
+	fresh := &history{switches: newMemory(), ports: h.ports}
+	fresh.restart()
+	fresh.state = h.state
+	if err := fresh.apply(t); !plane.OnlyRefusals(err) {
+		t.Fatal(err)
+	}
+	if have, want := h.switches.text(true), fresh.switches.text(true); have != want {
+		t.Fatalf("the switches have\n%s\nand a new plane writes\n%s", have, want)
+	}
+	if have := h.switches.text(false); have != "br0 table=0,priority=100,udp actions=drop" {
+		t.Fatalf("flows of others: %s", have)
+	}
+	refused := len(plane.Refusals(h.apply(t)))
+	before := h.switches.bundles
+	if _ = h.apply(t); h.switches.bundles-before > 2*refused {
+		t.Fatalf("a calm pass wrote %d bundles with %d flows refused", h.switches.bundles-before, refused)
+	}
+}
+
+// TestOnlyWhatChangedIsSent: one flow of many is one line to add, and one to delete.
+func TestOnlyWhatChangedIsSent(t *testing.T) {
+	h := newHistory()
+	var many plan.Rows
+	for i := range 1000 {
+		plan.Claim(&many.Flows, plan.Flow{Bridge: "br0", Match: fmt.Sprintf("tcp,tp_dst=%d", i)}, "drop")
+	}
+	h.state.Replace("many", &plan.Rows{}, &many)
+	apply(t, h.plane, h.state)
+	if h.switches.lines != 1000 {
+		t.Fatalf("at first %d lines were sent", h.switches.lines)
+	}
+	old := &plan.Rows{}
+	for i, want := range []int{1, 2, 2} {
+		now := &plan.Rows{}
+		plan.Claim(&now.Flows, plan.Flow{Bridge: "br0", Match: fmt.Sprintf("udp,tp_dst=%d", i)}, "drop")
+		before := h.switches.lines
+		h.state.Replace("one", old, now)
+		apply(t, h.plane, h.state)
+		if sent := h.switches.lines - before; sent != want {
+			t.Errorf("change %d took %d lines, want %d", i, sent, want)
+		}
+		old = now
+	}
+}
