@@ -272,10 +272,6 @@ func TestHolding(t *testing.T) {
 	if fmt.Sprint(have.Holds) != "map[e:[fd00::1] f:[172.18.0.8 172.18.0.9]]" || have.BootID != "b" || have.Node != "n1" {
 		t.Errorf("have %+v", have)
 	}
-	o.Status.FormatVersion++
-	if have := Holding(o); len(have.Holds) != 0 {
-		t.Errorf("a newer form: %+v", have)
-	}
 }
 
 func slice(name, port string, number int32, endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {

@@ -12,33 +12,38 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Holding is what a node says it holds. What is written in a newer form than this program knows holds nothing.
+// Holding is what a node says it holds, as far as this program knows what is said.
 func Holding(o *egretv1.EgressNode) *world.Holding {
 	h := &world.Holding{Node: o.Name, BootID: o.Status.BootID, Holds: map[string][]netip.Addr{}}
-	if o.Status.FormatVersion > egretv1.FormatVersion || h.BootID == "" {
+	if h.BootID == "" {
 		return h
 	}
-	readProblems(h, o.Status.Problems)
-	readHeld(h, o.Status.Holding)
-	readSteers(h, o.Status.Steers)
+	problems := problemsOf(o)
+	readProblems(h, problems)
+	readHeld(h, heldAddresses(&o.Status))
+	readSteers(h, o.Status.Steers, saysReason(problems, world.ReasonSteersCut))
 	readConflicts(h, o.Status.Conflicts)
 	return h
 }
 
-func readHeld(h *world.Holding, list []egretv1.Held) {
+func readHeld(h *world.Holding, list []egretv1.HeldAddress) {
 	list, err := atMost(list, maxHeld)
 	unread(h, "holding", err)
 	for i, held := range list {
+		if held.Kind != ref.EgressIP || held.Network != ref.DefaultNetwork {
+			continue // of a newer agent
+		}
 		a, err := parseAddr(held.IP)
-		if err == nil && !isName(held.EgressIP) {
-			err = fmt.Errorf("%q is no name of an EgressIP", held.EgressIP)
+		if err == nil && !isName(held.Name) {
+			err = fmt.Errorf("%q is no name of an EgressIP", held.Name)
 		}
 		unread(h, fmt.Sprintf("holding[%d]", i), err)
-		if err == nil && !slices.Contains(h.Holds[held.EgressIP], a) {
-			h.Holds[held.EgressIP] = append(h.Holds[held.EgressIP], a)
+		if err == nil && !slices.Contains(h.Holds[held.Name], a) {
+			h.Holds[held.Name] = append(h.Holds[held.Name], a)
 		}
 	}
 	for _, ips := range h.Holds {
@@ -61,14 +66,6 @@ func readConflicts(h *world.Holding, list []egretv1.Conflict) {
 	}
 }
 
-func readProblems(h *world.Holding, list []string) {
-	list, err := atMost(list, maxProblems)
-	for _, p := range list {
-		noteProblem(h, p)
-	}
-	unread(h, "problems", err)
-}
-
 // unread makes what cannot be read of an EgressNode a problem of its node.
 func unread(h *world.Holding, field string, err error) {
 	if err != nil {
@@ -76,7 +73,7 @@ func unread(h *world.Holding, field string, err error) {
 	}
 }
 
-func readSteers(h *world.Holding, list []egretv1.Steered) {
+func readSteers(h *world.Holding, list []egretv1.Steered, cut bool) {
 	list, err := atMost(list, egretv1.MaxSteers)
 	unread(h, "steers", err)
 	for i, s := range list {
@@ -88,9 +85,11 @@ func readSteers(h *world.Holding, list []egretv1.Steered) {
 			noteSteers(h, s.EgressIP, world.Assignment{Node: s.Node, IP: a})
 		}
 	}
-	if n := len(list); n >= egretv1.MaxSteers { // there may be more, also of the last one
+	if n := len(list); cut || n >= egretv1.MaxSteers { // there may be more, also of the last one
 		h.SteersMore = true
-		delete(h.Steers, list[n-1].EgressIP)
+		if n > 0 {
+			delete(h.Steers, list[n-1].EgressIP)
+		}
 	}
 }
 
@@ -108,73 +107,49 @@ func noteConflict(h *world.Holding, egressIP string, c world.Conflict) {
 	h.Conflicts[egressIP] = append(h.Conflicts[egressIP], c)
 }
 
-// noteProblem files a problem under the EgressIP that it starts with ("egressip/NAME: text"), under a subnet ("network/CIDR: text"), or under
-// the node.
-func noteProblem(h *world.Holding, problem string) {
-	if network, text, ok := readFault(problem); ok {
-		if h.Faults == nil {
-			h.Faults = map[netip.Prefix]string{}
-		}
-		h.Faults[network] = plain(text)
-		return
-	}
-	name, text := "", problem
-	if rest, ok := strings.CutPrefix(problem, "egressip/"); ok {
-		if n, t, ok := strings.Cut(rest, ": "); ok && isName(n) {
-			name, text = n, t
-		}
-	}
-	noteText(h, name, text)
-}
-
-func noteText(h *world.Holding, name, text string) {
-	if h.Problems == nil {
-		h.Problems = map[string]string{}
-	}
-	if h.Problems[name] == "" {
-		h.Problems[name] = plain(text)
-	}
-}
-
-// Fault is the problem that says why a subnet can host nothing.
-func Fault(network netip.Prefix, why string) string {
-	return "network/" + network.String() + ": " + why
-}
-
-func readFault(problem string) (network netip.Prefix, why string, ok bool) {
-	rest, _ := strings.CutPrefix(problem, "network/")
-	cidr, why, _ := strings.Cut(rest, ": ")
-	network, err := netip.ParsePrefix(cidr)
-	return network, why, err == nil && rest != problem
-}
-
-// EgressNode is the object that says what h says, owned by its Node, so that it goes with it.
-func EgressNode(h *world.Holding, nodeUID, agentVersion string, problems []string) *egretv1.EgressNode {
+// EgressNode is the object that says what h says, owned by its Node, so that it goes with it. What h says of problems
+// is for this program alone: problems are those to tell the others.
+func EgressNode(h *world.Holding, nodeUID, agentVersion string, problems []world.Problem) *egretv1.EgressNode {
 	o := &egretv1.EgressNode{
 		TypeMeta: metav1.TypeMeta{APIVersion: egretv1.GroupVersion.String(), Kind: "EgressNode"},
 		ObjectMeta: metav1.ObjectMeta{Name: h.Node, OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: "v1", Kind: "Node", Name: h.Node, UID: types.UID(nodeUID)},
 		}},
-		Status: egretv1.EgressNodeStatus{FormatVersion: egretv1.FormatVersion, BootID: h.BootID, AgentVersion: agentVersion, Problems: slices.Clone(problems)},
+		Status: egretv1.EgressNodeStatus{
+			FormatVersion: egretv1.FormatVersion, BootID: h.BootID,
+			AgentVersion: characters(agentVersion, egretv1.MaxAgentVersion),
+		},
 	}
-	for _, name := range slices.Sorted(maps.Keys(h.Holds)) {
-		for _, ip := range sorted(h.Holds[name], netip.Addr.Compare) {
-			o.Status.Holding = append(o.Status.Holding, egretv1.Held{EgressIP: name, IP: ip.String()})
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(h.Steers)) {
-		for _, to := range h.Steers[name] {
-			o.Status.Steers = append(o.Status.Steers, egretv1.Steered{EgressIP: name, IP: to.IP.String(), Node: to.Node})
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(h.Conflicts)) {
-		for _, c := range h.Conflicts[name] {
-			o.Status.Conflicts = append(o.Status.Conflicts, egretv1.Conflict{EgressIP: name, IP: c.IP.String(), MAC: c.MAC.String()})
-		}
-	}
-	reportable(&o.Status)
+	writeHeld(h, &o.Status)
+	writeSteers(h, &o.Status)
+	writeConflicts(h, &o.Status)
+	reportable(h.Node, problems, &o.Status)
 	o.Status.HoldingCount, o.Status.HeldIPs = int32(len(o.Status.Holding)), heldIPs(o.Status.Holding)
 	return o
+}
+
+func writeHeld(h *world.Holding, s *egretv1.EgressNodeStatus) {
+	for _, name := range slices.Sorted(maps.Keys(h.Holds)) {
+		for _, ip := range sorted(h.Holds[name], netip.Addr.Compare) {
+			s.Holding = append(s.Holding, egretv1.Held{EgressIP: name, IP: ip.String()})
+		}
+	}
+}
+
+func writeSteers(h *world.Holding, s *egretv1.EgressNodeStatus) {
+	for _, name := range slices.Sorted(maps.Keys(h.Steers)) {
+		for _, to := range h.Steers[name] {
+			s.Steers = append(s.Steers, egretv1.Steered{EgressIP: name, IP: to.IP.String(), Node: to.Node})
+		}
+	}
+}
+
+func writeConflicts(h *world.Holding, s *egretv1.EgressNodeStatus) {
+	for _, name := range slices.Sorted(maps.Keys(h.Conflicts)) {
+		for _, c := range h.Conflicts[name] {
+			s.Conflicts = append(s.Conflicts, egretv1.Conflict{EgressIP: name, IP: c.IP.String(), MAC: c.MAC.String()})
+		}
+	}
 }
 
 func heldIPs(holding []egretv1.Held) string {

@@ -1,33 +1,117 @@
 package kube
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
 )
 
-// reportable shortens what the schema of EgressNode would refuse, and the rest of the report with it. What is left out of holding
-// counts as not held, and of what is left out of steers nobody knows where it is led: the problems that say so tell people what to do.
-func reportable(s *egretv1.EgressNodeStatus) {
-	s.AgentVersion = characters(s.AgentVersion, egretv1.MaxAgentVersion)
-	if n := len(s.Holding); n > egretv1.MaxHolding {
-		s.Holding = s.Holding[:egretv1.MaxHolding]
-		text := fmt.Sprintf("the node holds %d egress IPs and can report %d: give it fewer, by more egress nodes", n, egretv1.MaxHolding)
-		s.Problems = append([]string{text}, s.Problems...)
-	}
-	if n := len(s.Steers); n > egretv1.MaxSteers {
-		s.Steers = s.Steers[:egretv1.MaxSteers]
-		text := fmt.Sprintf("the node leads its pods to %d holders of egress IPs and can report %d: run fewer selected pods on it", n, egretv1.MaxSteers)
-		s.Problems = append([]string{text}, s.Problems...)
-	}
+// maxProblemBytes bounds problems, in each of their two forms.
+const maxProblemBytes = 128 << 10
+
+// reportable adds problems and the typed form of what is held, and leaves out what the schema of EgressNode or etcd
+// would refuse, and the rest of the report with it. What is left out of holding counts as not held, and of what is
+// left out of steers nobody knows where it is led: the problems that say so tell people what to do.
+func reportable(node string, problems []world.Problem, s *egretv1.EgressNodeStatus) {
 	s.Conflicts = s.Conflicts[:min(len(s.Conflicts), egretv1.MaxConflicts)]
-	if n := len(s.Problems); n > egretv1.MaxProblems {
-		kept := egretv1.MaxProblems - 1
-		s.Problems = append(s.Problems[:kept:kept], fmt.Sprintf("and %d problems more: see the agent's log", n-kept))
+	holding, steers := len(s.Holding), len(s.Steers)
+	problems = fewer(node, slices.Clone(problems))
+	writeProblems(problems, s)
+	s.Holding = s.Holding[:min(holding, egretv1.MaxHolding)]
+	s.Steers = s.Steers[:min(steers, egretv1.MaxSteers)]
+	fit(s)
+	if n := len(s.Holding); n < holding {
+		const form = "the node holds %d egress IPs and can report %d: give it fewer, by more egress nodes"
+		problems = slices.Insert(problems, 0, nodeProblem(node, world.ReasonHoldingCut, fmt.Sprintf(form, holding, n)))
 	}
-	for i, p := range s.Problems {
-		s.Problems[i] = characters(p, egretv1.MaxProblemLength)
+	if n := len(s.Steers); n < steers {
+		const form = "the node leads its pods to %d holders of egress IPs and can report %d: " +
+			"run fewer selected pods on it"
+		problems = slices.Insert(problems, 0, nodeProblem(node, world.ReasonSteersCut, fmt.Sprintf(form, steers, n)))
 	}
+	writeProblems(problems, s)
+}
+
+func nodeProblem(node, reason, text string) world.Problem {
+	return world.Problem{Object: ref.Object{Kind: ref.Node, Name: node}, Reason: reason, Message: text}
+}
+
+// notes is how many problems reportable may add.
+const notes = 2
+
+// fewer are as many problems as have room.
+func fewer(node string, problems []world.Problem) []world.Problem {
+	size := func(p world.Problem) int { return jsonSize(characters(p.String(), egretv1.MaxProblemLength)) }
+	kept := prefixWithin(problems, maxProblemBytes, size)
+	if kept == len(problems) && kept <= egretv1.MaxProblems-notes {
+		return problems
+	}
+	kept = min(kept, egretv1.MaxProblems-notes-1)
+	text := fmt.Sprintf("and %d problems more: see the agent's log", len(problems)-kept)
+	return append(problems[:kept:kept], nodeProblem(node, world.ReasonMore, text))
+}
+
+func writeProblems(problems []world.Problem, s *egretv1.EgressNodeStatus) {
+	s.Problems, s.ObjectProblems = problemTexts(problems), nil
+	for _, p := range problems {
+		s.ObjectProblems = append(s.ObjectProblems, egretv1.Problem{
+			Kind: p.Object.Kind, Namespace: p.Object.Namespace, Name: p.Object.Name, Reason: p.Reason,
+			Message: characters(p.Message, egretv1.MaxProblemLength),
+		})
+	}
+}
+
+// fit leaves out what has no room: first the typed entries of what holding says, then the ends of holding and steers.
+// Each of these has half of the room, and what the other leaves.
+func fit(s *egretv1.EgressNodeStatus) {
+	others := *s
+	others.Holding, others.Steers = nil, nil
+	room := egretv1.MaxStatusBytes - roomForNotes - jsonSize(others)
+	holding, steers := total(s.Holding, heldSize), total(s.Steers, steeredSize)
+	if holding+steers > room {
+		s.Holding = s.Holding[:prefixWithin(s.Holding, max(room/2, room-steers), heldSize)]
+		s.Steers = s.Steers[:prefixWithin(s.Steers, max(room/2, room-holding), steeredSize)]
+		return
+	}
+	if typed := typedHolding(s.Holding); len(typed) > 0 && holding+steers+total(typed, jsonSize) <= room {
+		s.HeldAddresses = typed
+	}
+}
+
+// roomForNotes is more than what reportable adds when it has cut something.
+const roomForNotes = 4 << 10
+
+// heldSize counts the address in heldIPs, too.
+func heldSize(h egretv1.Held) int { return jsonSize(h) + len(h.IP) + len(",") }
+
+func steeredSize(s egretv1.Steered) int { return jsonSize(s) }
+
+// jsonSize is what a value takes in a list. What cannot be written takes nothing.
+func jsonSize[T any](v T) int {
+	text, _ := json.Marshal(v)
+	return len(text) + len(",")
+}
+
+func total[T any](list []T, size func(T) int) int {
+	sum := 0
+	for _, x := range list {
+		sum += size(x)
+	}
+	return sum
+}
+
+// prefixWithin is how many of a list, from its start, take no more than that.
+func prefixWithin[T any](list []T, room int, size func(T) int) int {
+	for i, x := range list {
+		if room -= size(x); room < 0 {
+			return i
+		}
+	}
+	return len(list)
 }
 
 // characters is the start of a text, with an ellipsis in the place of the rest.

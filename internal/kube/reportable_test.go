@@ -2,6 +2,7 @@ package kube_test
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -26,9 +28,9 @@ func TestReportFitsTheSchema(t *testing.T) {
 		to := world.Assignment{Node: "n1", IP: netip.AddrFrom4([4]byte{172, 18, 0, 33})}
 		h.Steers[fmt.Sprintf("e%05d", i)] = []world.Assignment{to, {Node: "n2", IP: to.IP}}
 	}
-	problems := []string{strings.Repeat("ä", egretv1.MaxProblemLength+1)}
+	problems := []world.Problem{ofNode(strings.Repeat("ä", egretv1.MaxProblemLength+1))}
 	for i := range egretv1.MaxProblems {
-		problems = append(problems, fmt.Sprint(i))
+		problems = append(problems, ofNode(fmt.Sprint(i)))
 	}
 	s := kube.EgressNode(h, "uid", strings.Repeat("v", 500), problems).Status
 	if len(s.Holding) != egretv1.MaxHolding || int(s.HoldingCount) != len(s.Holding) || strings.Count(s.HeldIPs, ",") != len(s.Holding)-1 {
@@ -49,6 +51,65 @@ func TestReportFitsTheSchema(t *testing.T) {
 	}
 	if want := "and 4 problems more: see the agent's log"; s.Problems[egretv1.MaxProblems-2] != want {
 		t.Errorf("last problem %q, want %q", s.Problems[egretv1.MaxProblems-2], want)
+	}
+}
+
+func emptyReport() *world.Holding {
+	return &world.Holding{
+		Node: "n1", BootID: "boot", Holds: map[string][]netip.Addr{}, Steers: map[string][]world.Assignment{},
+	}
+}
+
+func ofNode(text string) world.Problem {
+	return world.Problem{Object: ref.Object{Kind: ref.Node, Name: "n1"}, Reason: world.ReasonRefused, Message: text}
+}
+
+// TestReportFitsIntoEtcd: a node with thousands of addresses of objects with the longest names reports as much as
+// etcd takes, says so, and what it leaves out of steers counts as not told.
+func TestReportFitsIntoEtcd(t *testing.T) {
+	const entries = 8000
+	h := emptyReport()
+	long := strings.Repeat("a", 248)
+	for i := range entries {
+		name := fmt.Sprintf("%s%05d", long, i)
+		ip := netip.AddrFrom16([16]byte{0: 0xfd, 1: 1, 14: byte(i >> 8), 15: byte(i)})
+		h.Holds[name] = []netip.Addr{ip}
+		h.Steers[name] = []world.Assignment{{Node: long, IP: ip}}
+	}
+	var problems []world.Problem
+	for range egretv1.MaxProblems {
+		problems = append(problems, ofNode(strings.Repeat("<", egretv1.MaxProblemLength))) // six bytes each as JSON
+	}
+	o := kube.EgressNode(h, "uid", "v1", problems)
+	text, err := json.Marshal(o.Status)
+	if err != nil || len(text) > egretv1.MaxStatusBytes {
+		t.Errorf("%d bytes, want at most %d: %v", len(text), egretv1.MaxStatusBytes, err)
+	}
+	held, steers := len(o.Status.Holding), len(o.Status.Steers)
+	if held < 1000 || steers < 500 || int(o.Status.HoldingCount) != held {
+		t.Errorf("%d held and %d steered are reported: there is room for more", held, steers)
+	}
+	have := kube.Holding(o)
+	told := strings.Contains(o.Status.Problems[1], "the node holds 8000 egress IPs and can report")
+	if !have.SteersMore || len(have.Holds) != held || !told {
+		t.Errorf("more %t, %d held, problem %s", have.SteersMore, len(have.Holds), o.Status.Problems[1])
+	}
+}
+
+// TestShortNamesHaveRoom: what fitted before the typed entries does so still; they give way.
+func TestShortNamesHaveRoom(t *testing.T) {
+	h := emptyReport()
+	for i := range 8000 {
+		name, ip := fmt.Sprintf("egress-%04d", i), netip.AddrFrom4([4]byte{172, 18, byte(i >> 8), byte(i)})
+		h.Holds[name], h.Steers[name] = []netip.Addr{ip}, []world.Assignment{{Node: "node-1", IP: ip}}
+	}
+	o := kube.EgressNode(h, "uid", "v1", nil)
+	held, steers, typed := len(o.Status.Holding), len(o.Status.Steers), len(o.Status.HeldAddresses)
+	if held != 8000 || steers != 8000 || typed > 0 || len(o.Status.Problems) > 0 {
+		t.Errorf("%d held, %d steered, %d typed, problems %q", held, steers, typed, o.Status.Problems)
+	}
+	if have := kube.Holding(o); len(have.Holds) != 8000 || have.SteersMore {
+		t.Errorf("%d read, more %t", len(have.Holds), have.SteersMore)
 	}
 }
 

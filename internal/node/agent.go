@@ -124,11 +124,11 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	if h := w.Holding(a.self); a.known == nil && h != nil && h.BootID == a.api.BootID { // a former process's targets go on
 		a.last = adopted(h)
 	}
-	a.last = report(n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
+	a.last = report(a.self, n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
 	a.last.Problems = append(a.last.Problems, asProblems(faults)...)
 	a.last.Problems = append(a.last.Problems, a.stranded.problems()...)
-	a.last.Problems = append(a.last.Problems, a.silent()...)
-	a.last.Problems = append(a.last.Problems, a.config.OverlappedBy(h)...)
+	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonNoAnswer, a.silent())...)
+	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonOverlap, a.config.OverlappedBy(h))...)
 	a.last.Conflicts = a.guard.conflicts()
 	if w.Holding(a.self) == nil {
 		a.reports.forget()

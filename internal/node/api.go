@@ -183,6 +183,7 @@ func wholePatch(o *egretv1.EgressNode) ([]byte, error) {
 		"status": map[string]any{
 			"formatVersion": o.Status.FormatVersion, "bootID": o.Status.BootID, "agentVersion": o.Status.AgentVersion,
 			"holding": o.Status.Holding, "holdingCount": o.Status.HoldingCount, "heldIPs": o.Status.HeldIPs, "problems": o.Status.Problems,
+			"heldAddresses": o.Status.HeldAddresses, "objectProblems": o.Status.ObjectProblems,
 			"conflicts": o.Status.Conflicts, "steers": o.Status.Steers,
 		},
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/plan"
@@ -22,8 +23,8 @@ type Held struct {
 type Report struct {
 	Owner    string // the Node's UID
 	Holding  []Held
-	Steers   []plan.Steered // sorted
-	Problems []string
+	Steers   []plan.Steered  // sorted
+	Problems []world.Problem // sorted
 	// Conflicts are sorted like Holding.
 	Conflicts []Conflict
 }
@@ -113,15 +114,16 @@ func (h Held) compare(o Held) int {
 
 // report says what is held, and where this node's own pods are led to, after a round. An egress IP is held once the flows that translate to it are in OVS (confirmed); until then
 // only what was held before and is still planned counts. What a target refused is not held.
-func report(owner string, before Report, o Outcome, confirmed bool) Report {
+func report(node, owner string, before Report, o Outcome, confirmed bool) Report {
 	r := Report{Owner: owner}
 	refused, concerned := map[string]bool{}, map[string]bool{}
 	for _, x := range o.Refused {
 		refused[x.Owner], concerned[object(x.Owner)] = true, true
-		r.Problems = append(r.Problems, problem(x))
+		r.Problems = append(r.Problems, problem(node, x))
 	}
 	if o.Err != nil {
-		r.Problems = append(r.Problems, "targets could not be written: "+o.Err.Error())
+		text := "targets could not be written: " + o.Err.Error()
+		r.Problems = append(r.Problems, ofNode(node, world.ReasonUnavailable, text))
 	}
 	for _, h := range translates(o.State) {
 		if !refused["egressip/"+h.EgressIP] && (confirmed && o.Err == nil || slices.Contains(before.Holding, h)) {
@@ -131,14 +133,33 @@ func report(owner string, before Report, o Outcome, confirmed bool) Report {
 	if r.Steers = before.Steers; confirmed && o.Err == nil {
 		r.Steers = steered(before.Steers, o.State, concerned)
 	}
-	slices.Sort(r.Problems)
+	slices.SortFunc(r.Problems, world.Problem.Compare)
 	r.Problems = slices.Compact(r.Problems)
 	return r
 }
 
-// problem starts with the object that it concerns, so that the controller finds it.
-func problem(r *plane.Refused) string {
-	return object(r.Owner) + ": " + r.Plane + " refused " + r.Row + ": " + r.Err.Error()
+// problem is about the object that a refused row belongs to.
+func problem(node string, r *plane.Refused) world.Problem {
+	text := r.Plane + " refused " + r.Row + ": " + r.Err.Error()
+	if name, is := strings.CutPrefix(object(r.Owner), "egressip/"); is {
+		object := ref.Object{Kind: ref.EgressIP, Name: name}
+		return world.Problem{Object: object, Reason: world.ReasonRefused, Message: text}
+	}
+	return ofNode(node, world.ReasonRefused, r.Owner+": "+text)
+}
+
+// ofNode is a problem of a node itself.
+func ofNode(node, reason, text string) world.Problem {
+	return world.Problem{Object: ref.Object{Kind: ref.Node, Name: node}, Reason: reason, Message: text}
+}
+
+// allOfNode are problems of a node itself, from texts.
+func allOfNode(node, reason string, texts []string) []world.Problem {
+	var out []world.Problem
+	for _, text := range texts {
+		out = append(out, ofNode(node, reason, text))
+	}
+	return out
 }
 
 // object is what a row's owner belongs to.

@@ -49,7 +49,7 @@ func TestReport(t *testing.T) {
 		{"a target is away", both[:1], failed, true, both[:1]},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			got := report("uid", Report{Holding: x.before}, x.outcome, x.confirmed)
+			got := report("n1", "uid", Report{Holding: x.before}, x.outcome, x.confirmed)
 			if !slices.Equal(got.Holding, x.want) {
 				t.Errorf("holds %v, want %v", got.Holding, x.want)
 			}
@@ -81,8 +81,9 @@ func TestRefusedOfPods(t *testing.T) {
 		return nil
 	}
 	refused := plane.Refusals(target.Grow(t.Context(), state))
-	got := report("uid", Report{}, Outcome{State: state, Refused: refused}, true)
-	if want := []string{"egressip/e0: nb refused Logical_Router_Policy/egressip/e0/v4: no such column"}; !slices.Equal(got.Problems, want) {
+	got := report("n1", "uid", Report{}, Outcome{State: state, Refused: refused}, true)
+	want := []string{"egressip/e0: nb refused Logical_Router_Policy/egressip/e0/v4: no such column"}
+	if !slices.Equal(texts(got.Problems), want) {
 		t.Errorf("problems %q, want %q", got.Problems, want)
 	}
 	if want := []Held{{"e0", e.IPs[0]}}; !slices.Equal(got.Holding, want) || len(got.Steers) > 0 {
@@ -91,8 +92,17 @@ func TestRefusedOfPods(t *testing.T) {
 	former := Report{Steers: []plan.Steered{
 		{Egress: egressOf("e0", e.IPs[0]), Node: "n2"}, {Egress: egressOf("gone", e.IPs[0]), Node: "n2"},
 	}}
-	got = report("uid", former, Outcome{State: state, Refused: refused}, true)
+	got = report("n1", "uid", former, Outcome{State: state, Refused: refused}, true)
 	if want := former.Steers[:1]; !slices.Equal(got.Steers, want) {
 		t.Errorf("its former row stands: leads its pods to %v, want %v", got.Steers, want)
 	}
+}
+
+// texts are problems as the old field of EgressNode has them.
+func texts(problems []world.Problem) []string {
+	var out []string
+	for _, p := range problems {
+		out = append(out, p.String())
+	}
+	return out
 }

@@ -76,11 +76,11 @@ func faultsKnown(said *world.Holding, faults map[netip.Prefix]string) bool {
 }
 
 // asProblems are faults as problems of a node.
-func asProblems(faults map[netip.Prefix]string) []string {
-	var out []string
+func asProblems(faults map[netip.Prefix]string) []world.Problem {
+	var out []world.Problem
 	for network, why := range faults {
 		out = append(out, kube.Fault(network, why))
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, world.Problem.Compare)
 	return out
 }

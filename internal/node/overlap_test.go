@@ -16,7 +16,7 @@ func TestHostNetworkInAClusterRange(t *testing.T) {
 		t.Helper()
 		err := a.loop.DoAndWait(t.Context(), func(w *world.World) []world.Touch {
 			a.tell(w, w.Node("n1"), h, hosting())
-			told = slices.Clone(a.last.Problems)
+			told = texts(a.last.Problems)
 			return nil
 		})
 		if err != nil {

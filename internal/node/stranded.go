@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -68,13 +69,16 @@ func (s *stranded) look(w *world.World, announced map[netip.Addr]string, now tim
 }
 
 // problems are those that have lasted.
-func (s *stranded) problems() []string {
-	var out []string
+func (s *stranded) problems() []world.Problem {
+	var out []world.Problem
 	for h, p := range s.since {
 		if p.told {
-			out = append(out, fmt.Sprintf("egressip/%s: pods of this node do not get through to %s, which it hosts: %s", h.EgressIP, h.IP, p.why))
+			out = append(out, world.Problem{
+				Object: ref.Object{Kind: ref.EgressIP, Name: h.EgressIP}, Reason: world.ReasonNotSteered,
+				Message: fmt.Sprintf("pods of this node do not get through to %s, which it hosts: %s", h.IP, p.why),
+			})
 		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, world.Problem.Compare)
 	return out
 }

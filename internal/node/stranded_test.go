@@ -24,7 +24,7 @@ func TestStranded(t *testing.T) {
 		t.Helper()
 		now = now.Add(d)
 		s.look(w, map[netip.Addr]string{ip: "e0"}, now)
-		have := strings.Join(s.problems(), "\n")
+		have := strings.Join(texts(s.problems()), "\n")
 		if (want == "") != (have == "") || !strings.Contains(have, want) || want != "" && !strings.HasPrefix(have, "egressip/e0: ") {
 			t.Errorf("problems are %q, want %q", have, want)
 		}

@@ -2,8 +2,8 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// FormatVersion is the form of EgressNode that this package describes. A reader that meets a higher one takes the node
-// as holding nothing.
+// FormatVersion is what agents write as the form of an EgressNode. It never grows: the first agents take a node with
+// a higher one as holding nothing. New fields stand beside old ones, and readers take what they know.
 const FormatVersion = 1
 
 // What the schema of EgressNodeStatus takes. A report with more would be refused as a whole.
@@ -14,7 +14,12 @@ const (
 	MaxConflicts     = 256
 	MaxSteers        = 8192
 	MaxAgentVersion  = 128 // characters
+	MaxReason        = 64  // characters
 )
+
+// MaxStatusBytes is what a status may take as JSON. etcd takes 1.5 MiB a request by default, and the metadata have the
+// rest.
+const MaxStatusBytes = 1300 << 10
 
 // EgressNode says what one node holds. It has the node's name and is written by that node's agent alone, which makes the
 // Node its owner, so that it goes when the Node goes. Status is no subresource: one write makes or changes the whole.
@@ -49,7 +54,7 @@ type EgressNodeList struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.holdingCount == (has(self.holding) ? size(self.holding) : 0)",message="holdingCount must be the number of items of holding"
 type EgressNodeStatus struct {
-	// FormatVersion is the form of this object, 1.
+	// FormatVersion is 1. No reader looks at it.
 	//
 	// +required
 	// +kubebuilder:validation:Minimum=1
@@ -91,6 +96,14 @@ type EgressNodeStatus struct {
 	// +kubebuilder:validation:Pattern=`^[0-9a-f:.,]*$`
 	HeldIPs string `json:"heldIPs,omitempty"`
 
+	// HeldAddresses are the same as holding, each with the object and the network that it is an egress address of.
+	// Where this object would be too large with it, what holding says is left out of it.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8192
+	HeldAddresses []HeldAddress `json:"heldAddresses,omitempty"`
+
 	// Steers says, for each egress IP of which pods run here, to which node those pods' packets are led, once OVS does so.
 	// An EgressIP whose pods here are dropped, or keep their node's address, is not in it.
 	//
@@ -106,6 +119,13 @@ type EgressNodeStatus struct {
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=1024
 	Problems []string `json:"problems,omitempty"`
+
+	// ObjectProblems are the same as problems, each with the object that it is about.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	ObjectProblems []Problem `json:"objectProblems,omitempty"`
 
 	// Conflicts are held addresses that another machine on the network says it has, as long as it was heard lately.
 	//
@@ -156,6 +176,77 @@ type Held struct {
 	// +kubebuilder:validation:MaxLength=45
 	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="is not an IP address"
 	IP string `json:"ip"`
+}
+
+// HeldAddress is an address that the node translates to and answers for, on behalf of an object.
+type HeldAddress struct {
+	// Kind is the object's kind, such as EgressIP.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Z][0-9A-Za-z]*$`
+	Kind string `json:"kind"`
+	// Namespace is the object's namespace, if its kind has namespaces.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Namespace string `json:"namespace,omitempty"`
+	// Name is the object's name.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name"`
+	// Network is the network of the pods whose source the address is: default, or a user-defined one.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-_a-z0-9.]*[a-z0-9])?$`
+	Network string `json:"network"`
+	// IP is the address in its canonical form.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="is not an IP address"
+	IP string `json:"ip"`
+}
+
+// Problem is what keeps the node from doing something for an object.
+type Problem struct {
+	// Kind is the object's kind: Node where it is the node itself, Network for a subnet of one of its links.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Z][0-9A-Za-z]*$`
+	Kind string `json:"kind"`
+	// Namespace is the object's namespace, if its kind has namespaces.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Namespace string `json:"namespace,omitempty"`
+	// Name is the object's name; of a Network, its prefix.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9:]([-a-z0-9.:/]*[a-z0-9])?$`
+	Name string `json:"name"`
+	// Reason says in one word what kind of problem it is.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Z][0-9A-Za-z]*$`
+	Reason string `json:"reason"`
+	// Message is a sentence for people: what is wrong and what to do.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // Steered is one egress IP, and the node that this node leads its own pods' packets to for it.

@@ -34,9 +34,17 @@ func filled() *egretv1.EgressNode {
 			Holding:       []egretv1.Held{{EgressIP: "e", IP: "172.18.0.33"}, {EgressIP: "f", IP: "fd00:18::33"}},
 			HoldingCount:  2,
 			HeldIPs:       "172.18.0.33,fd00:18::33",
-			Steers:        []egretv1.Steered{{EgressIP: "e", IP: "172.18.0.33", Node: "n1"}},
-			Problems:      []string{"the gateway interface has no link"},
-			Conflicts:     []egretv1.Conflict{{EgressIP: "e", IP: "172.18.0.33", MAC: "02:00:00:00:00:09"}},
+			HeldAddresses: []egretv1.HeldAddress{
+				{Kind: "EgressIP", Name: "e", Network: "default", IP: "172.18.0.33"},
+				{Kind: "EgressService", Namespace: "default", Name: "web", Network: "blue_net", IP: "fd00:18::33"},
+			},
+			Steers:   []egretv1.Steered{{EgressIP: "e", IP: "172.18.0.33", Node: "n1"}},
+			Problems: []string{"the gateway interface has no link"},
+			ObjectProblems: []egretv1.Problem{
+				{Kind: "Network", Name: "fd00:19::/64", Reason: "NetworkFault", Message: "eth1 is down"},
+				{Kind: "Service", Namespace: "default", Name: "web", Reason: "Refused"},
+			},
+			Conflicts: []egretv1.Conflict{{EgressIP: "e", IP: "172.18.0.33", MAC: "02:00:00:00:00:09"}},
 		},
 	}
 }
@@ -105,6 +113,33 @@ func TestRefusedObjects(t *testing.T) {
 				t.Errorf("want a refusal with %q, have %q", c.want, have)
 			}
 		})
+	}
+}
+
+// TestRefusedTypedEntries: the typed entries are bounded as the old ones are.
+func TestRefusedTypedEntries(t *testing.T) {
+	crd, long := loadCRD(t), strings.Repeat("a", 254)
+	problems := filled().Status.ObjectProblems
+	type status = egretv1.EgressNodeStatus
+	for want, change := range map[string]func(*status){
+		"status.heldAddresses[0].kind":      func(s *status) { s.HeldAddresses[0].Kind = "Egress IP" },
+		"status.heldAddresses[0].name":      func(s *status) { s.HeldAddresses[0].Name = long },
+		"status.heldAddresses[1].name":      func(s *status) { s.HeldAddresses[1].Name = "a b" },
+		"status.heldAddresses[0].network":   func(s *status) { s.HeldAddresses[0].Network = "" },
+		"status.heldAddresses[1].namespace": func(s *status) { s.HeldAddresses[1].Namespace = long },
+		"is not an IP address":              func(s *status) { s.HeldAddresses[0].IP = "here" },
+		"status.heldAddresses":              func(s *status) { s.HeldAddresses = slices.Repeat(s.HeldAddresses, 4097) },
+		"status.objectProblems[0].kind":     func(s *status) { s.ObjectProblems[0].Kind = "" },
+		"status.objectProblems[0].name":     func(s *status) { s.ObjectProblems[0].Name = "see\nthis" },
+		"status.objectProblems[0].reason":   func(s *status) { s.ObjectProblems[0].Reason = "no room" },
+		"status.objectProblems[0].message":  func(s *status) { s.ObjectProblems[0].Message = strings.Repeat(long, 5) },
+		"status.objectProblems":             func(s *status) { s.ObjectProblems = slices.Repeat(problems, 129) },
+	} {
+		node := filled()
+		change(&node.Status)
+		if have := strings.Join(crd.Refusals(asMap(t, node)), "\n"); !strings.Contains(have, want) {
+			t.Errorf("want a refusal with %q, have %q", want, have)
+		}
 	}
 }
 

@@ -1,0 +1,99 @@
+package kube
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// problemsOf are the typed problems of an EgressNode, if they are of the same write as the texts; else what the texts
+// say.
+func problemsOf(o *egretv1.EgressNode) []world.Problem {
+	typed := make([]world.Problem, len(o.Status.ObjectProblems))
+	for i, p := range o.Status.ObjectProblems {
+		object := ref.Object{Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}
+		typed[i] = world.Problem{Object: object, Reason: p.Reason, Message: p.Message}
+	}
+	if slices.Equal(problemTexts(typed), o.Status.Problems) {
+		return typed
+	}
+	out := make([]world.Problem, len(o.Status.Problems))
+	for i, text := range o.Status.Problems {
+		out[i] = parseProblem(o.Name, text)
+	}
+	return out
+}
+
+// problemTexts are problems as older programs read them.
+func problemTexts(problems []world.Problem) []string {
+	var out []string
+	for _, p := range problems {
+		out = append(out, characters(p.String(), egretv1.MaxProblemLength))
+	}
+	return out
+}
+
+// parseProblem reads a problem in words: it starts with the EgressIP ("egressip/NAME: text") or the subnet
+// ("network/CIDR: text") that it is about, or is about the node.
+func parseProblem(node, text string) world.Problem {
+	subject, message, found := strings.Cut(text, ": ")
+	kind, name, _ := strings.Cut(subject, "/")
+	p := world.Problem{Reason: world.ReasonUnspecified, Message: message}
+	switch _, err := netip.ParsePrefix(name); {
+	case kind == "egressip" && found && isName(name):
+		p.Object = ref.Object{Kind: ref.EgressIP, Name: name}
+	case kind == "network" && err == nil:
+		p.Object = ref.Object{Kind: ref.Network, Name: name}
+	default:
+		p.Object, p.Message = ref.Object{Kind: ref.Node, Name: node}, text
+	}
+	return p
+}
+
+func saysReason(problems []world.Problem, reason string) bool {
+	return slices.ContainsFunc(problems, func(p world.Problem) bool { return p.Reason == reason })
+}
+
+func readProblems(h *world.Holding, list []world.Problem) {
+	list, err := atMost(list, maxProblems)
+	for _, p := range list {
+		noteProblem(h, p)
+	}
+	unread(h, "problems", err)
+}
+
+// noteProblem files a problem under its EgressIP, under a subnet, or under the node. Kinds that this program does not
+// know are no matter of its.
+func noteProblem(h *world.Holding, p world.Problem) {
+	network, err := netip.ParsePrefix(p.Object.Name)
+	switch {
+	case p.Object.Kind == ref.Network && err == nil:
+		if h.Faults == nil {
+			h.Faults = map[netip.Prefix]string{}
+		}
+		h.Faults[network] = plain(p.Message)
+	case p.Object.Kind == ref.EgressIP && isName(p.Object.Name):
+		noteText(h, p.Object.Name, p.Message)
+	case p.Object.Kind == ref.Node:
+		noteText(h, "", p.Message)
+	}
+}
+
+func noteText(h *world.Holding, name, text string) {
+	if h.Problems == nil {
+		h.Problems = map[string]string{}
+	}
+	if h.Problems[name] == "" {
+		h.Problems[name] = plain(text)
+	}
+}
+
+// Fault is the problem that a subnet can host nothing.
+func Fault(network netip.Prefix, why string) world.Problem {
+	object := ref.Object{Kind: ref.Network, Name: network.String()}
+	return world.Problem{Object: object, Reason: world.ReasonNetworkFault, Message: why}
+}

@@ -1,0 +1,46 @@
+package kube
+
+import (
+	"slices"
+
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	"github.com/egret-net/egret/internal/ref"
+)
+
+// An agent that knows nothing of the typed entries of EgressNodeStatus leaves them as they are when it writes the
+// object: after a downgrade they say what was. So they count where they are of the same write as the old entries,
+// which is when they say the same.
+
+// heldAddresses is all that a status says is held: the typed entries, or what the old ones say in their form.
+func heldAddresses(s *egretv1.EgressNodeStatus) []egretv1.HeldAddress {
+	old := typedHolding(s.Holding)
+	said, others := saidByHolding(s.HeldAddresses)
+	switch {
+	case len(said) == 0: // there was no room for what holding says, too
+		return slices.Concat(old, others)
+	case slices.Equal(said, old):
+		return s.HeldAddresses
+	}
+	return old
+}
+
+// typedHolding has holding's entries in the form of heldAddresses.
+func typedHolding(holding []egretv1.Held) []egretv1.HeldAddress {
+	out := make([]egretv1.HeldAddress, len(holding))
+	for i, h := range holding {
+		out[i] = egretv1.HeldAddress{Kind: ref.EgressIP, Name: h.EgressIP, Network: ref.DefaultNetwork, IP: h.IP}
+	}
+	return out
+}
+
+// saidByHolding divides typed entries into those that holding can say and others.
+func saidByHolding(list []egretv1.HeldAddress) (said, others []egretv1.HeldAddress) {
+	for _, a := range list {
+		if a.Kind == ref.EgressIP && a.Network == ref.DefaultNetwork {
+			said = append(said, a)
+		} else {
+			others = append(others, a)
+		}
+	}
+	return said, others
+}

@@ -1,0 +1,44 @@
+package world
+
+import (
+	"cmp"
+
+	"github.com/egret-net/egret/internal/ref"
+)
+
+// Problem is what keeps a node from doing something for an object: for a network of its links, or for all, where the
+// object is the node itself.
+type Problem struct {
+	Object          ref.Object
+	Reason, Message string
+}
+
+// Reasons of problems.
+const (
+	ReasonRefused      = "Refused"      // a target refused a row
+	ReasonUnavailable  = "Unavailable"  // targets could not be written
+	ReasonNotSteered   = "NotSteered"   // the node's own pods do not get through to what it hosts
+	ReasonNetworkFault = "NetworkFault" // a network of the node can host nothing
+	ReasonNoAnswer     = "NoAnswer"     // a process that the node depends on does not answer
+	ReasonOverlap      = "Overlap"      // a network of the host overlaps a range of the cluster
+	ReasonHoldingCut   = "HoldingCut"   // the node holds more than it can report
+	ReasonSteersCut    = "SteersCut"    // the node steers to more than it can report
+	ReasonMore         = "More"         // the node has more problems than it can report
+	ReasonUnspecified  = "Unspecified"  // an older agent reported it, in words only
+)
+
+// String is the problem as older programs write and read it: they tell by its start what object it is about.
+func (p Problem) String() string {
+	switch p.Object.Kind {
+	case ref.EgressIP:
+		return "egressip/" + p.Object.Name + ": " + p.Message
+	case ref.Network:
+		return "network/" + p.Object.Name + ": " + p.Message
+	}
+	return p.Message
+}
+
+// Compare orders by text.
+func (p Problem) Compare(o Problem) int {
+	return cmp.Or(cmp.Compare(p.String(), o.String()), cmp.Compare(p.Reason, o.Reason), p.Object.Compare(o.Object))
+}
