@@ -106,21 +106,24 @@ func (w *World) SelectedPods(e *EgressIP) []*Pod {
 }
 
 // SetEgressIP adds or replaces an EgressIP.
-func (w *World) SetEgressIP(e *EgressIP) []Touch {
-	old := w.egressIPs[e.Name]
-	w.egressIPs[e.Name] = e
-	var t []Touch
-	switch {
-	case old == nil:
-		t = []Touch{{KindEgressIP, e.Name}, {KindEgressIPs, ""}}
-	case !old.same(e):
-		t = []Touch{{KindEgressIP, e.Name}}
+func (w *World) SetEgressIP(e *EgressIP) []Touch { return Set(w, KindEgressIP, e) }
+
+// DelEgressIP removes an EgressIP.
+func (w *World) DelEgressIP(name string) []Touch { return Del[EgressIP](w, KindEgressIP, name) }
+
+// egressIPChanged keeps who is selected in each namespace, and which addresses have a node.
+func (w *World) egressIPChanged(old, now *EgressIP) []Touch {
+	t := append(w.place(old, now), slotsTouched(old, now)...)
+	if now == nil {
+		for ns := range w.namespaces {
+			t = append(t, w.selectIn(ns, old.Name, nil, false)...)
+		}
+		return t
 	}
-	t = slices.Concat(t, w.place(old, e), slotsTouched(old, e))
-	alike := old != nil && old.servesAlike(e)
+	alike := old != nil && old.servesAlike(now)
 	for name, ns := range w.namespaces {
-		selected := e.Namespaces.Matches(labels.Set(ns.Labels))
-		moved := w.selectIn(name, e.Name, e, selected)
+		selected := now.Namespaces.Matches(labels.Set(ns.Labels))
+		moved := w.selectIn(name, now.Name, now, selected)
 		if selected && !alike && len(moved) == 0 {
 			moved = []Touch{{KindEgressIPsIn, name}}
 		}
@@ -142,20 +145,6 @@ func (e *EgressIP) servesAlike(o *EgressIP) bool {
 // Asks says whether the EgressIP requests an address of a family.
 func (e *EgressIP) Asks(f Family) bool {
 	return slices.ContainsFunc(e.IPs, func(a netip.Addr) bool { return FamilyOf(a) == f })
-}
-
-// DelEgressIP removes an EgressIP.
-func (w *World) DelEgressIP(name string) []Touch {
-	old := w.egressIPs[name]
-	if old == nil {
-		return nil
-	}
-	delete(w.egressIPs, name)
-	t := slices.Concat(w.place(old, nil), slotsTouched(old, nil), []Touch{{KindEgressIP, name}, {KindEgressIPs, ""}})
-	for ns := range w.namespaces {
-		t = append(t, w.selectIn(ns, name, nil, false)...)
-	}
-	return t
 }
 
 func (e *EgressIP) same(o *EgressIP) bool {

@@ -25,34 +25,24 @@ func (w *View) Pod(key string) *Pod {
 }
 
 // SetPod adds or replaces a pod.
-func (w *World) SetPod(p *Pod) []Touch {
-	key := p.Key()
-	old := w.pods[key]
-	w.pods[key] = p
-	if w.podsIn[p.Namespace] == nil {
-		w.podsIn[p.Namespace] = map[string]*Pod{}
-	}
-	w.podsIn[p.Namespace][key] = p
-	switch {
-	case old == nil:
-		return []Touch{{KindPod, key}, {KindPods, ""}}
-	case old.same(p):
-		return nil
-	}
-	return []Touch{{KindPod, key}}
-}
+func (w *World) SetPod(p *Pod) []Touch { return Set(w, KindPod, p) }
 
 // DelPod removes a pod.
-func (w *World) DelPod(key string) []Touch {
-	p := w.pods[key]
-	if p == nil {
+func (w *World) DelPod(key string) []Touch { return Del[Pod](w, KindPod, key) }
+
+// podChanged keeps the pods of each namespace.
+func (w *World) podChanged(old, now *Pod) []Touch {
+	if now == nil {
+		if delete(w.podsIn[old.Namespace], old.Key()); len(w.podsIn[old.Namespace]) == 0 {
+			delete(w.podsIn, old.Namespace)
+		}
 		return nil
 	}
-	delete(w.pods, key)
-	if delete(w.podsIn[p.Namespace], key); len(w.podsIn[p.Namespace]) == 0 {
-		delete(w.podsIn, p.Namespace)
+	if w.podsIn[now.Namespace] == nil {
+		w.podsIn[now.Namespace] = map[string]*Pod{}
 	}
-	return []Touch{{KindPod, key}, {KindPods, ""}}
+	w.podsIn[now.Namespace][now.Key()] = now
+	return nil
 }
 
 func (p *Pod) same(o *Pod) bool {
@@ -67,19 +57,19 @@ func (w *View) Namespace(name string) *Namespace {
 }
 
 // SetNamespace adds or replaces a namespace.
-func (w *World) SetNamespace(n *Namespace) []Touch {
-	if old := w.namespaces[n.Name]; old != nil && maps.Equal(old.Labels, n.Labels) {
-		return nil
-	}
-	w.namespaces[n.Name] = n
-	return append(w.reselect(n.Name), Touch{KindNamespace, n.Name})
-}
+func (w *World) SetNamespace(n *Namespace) []Touch { return Set(w, KindNamespace, n) }
 
 // DelNamespace removes a namespace.
-func (w *World) DelNamespace(name string) []Touch {
-	if w.namespaces[name] == nil {
+func (w *World) DelNamespace(name string) []Touch { return Del[Namespace](w, KindNamespace, name) }
+
+func (w *World) namespaceChanged(old, now *Namespace) []Touch {
+	switch {
+	case now == nil:
+		return w.reselect(old.Name)
+	case old != nil && old.same(now):
 		return nil
 	}
-	delete(w.namespaces, name)
-	return append(w.reselect(name), Touch{KindNamespace, name})
+	return w.reselect(now.Name)
 }
+
+func (n *Namespace) same(o *Namespace) bool { return maps.Equal(n.Labels, o.Labels) }

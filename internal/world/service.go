@@ -83,22 +83,27 @@ func (w *View) Service(key string) *Service {
 }
 
 // SetService adds or replaces a Service.
-func (w *World) SetService(s *Service) []Touch {
-	old := w.services[s.Key()]
-	w.services[s.Key()] = s
-	touched := append(w.reclaim(s.Key(), old, s), Touch{KindService, s.Key()})
-	if old != nil {
-		return touched
-	}
-	return append(touched, Touch{KindServices, ""})
-}
+func (w *World) SetService(s *Service) []Touch { return Set(w, KindService, s) }
 
 // DelService removes a Service.
-func (w *World) DelService(key string) []Touch {
-	old := w.services[key]
-	if old == nil {
-		return nil
+func (w *World) DelService(key string) []Touch { return Del[Service](w, KindService, key) }
+
+func (w *World) serviceChanged(old, now *Service) []Touch {
+	if now == nil {
+		return w.reclaim(old.Key(), old, nil)
 	}
-	delete(w.services, key)
-	return append(w.reclaim(key, old, nil), Touch{KindService, key}, Touch{KindServices, ""})
+	return w.reclaim(now.Key(), old, now)
+}
+
+// decidesService is how refusals stand over Services.
+func decidesService() Decides[Service] {
+	return Decides[Service]{
+		UID: func(s *Service) string { return s.UID },
+		Over: func(shown *Service, d Decision) *Service {
+			out := *shown
+			out.Conditions = conditionsOver(shown.Conditions, d.Conditions)
+			return &out
+		},
+		Same: func(a, b *Service) bool { return SameConditions(a.Conditions, b.Conditions) },
+	}
 }

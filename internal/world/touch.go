@@ -1,10 +1,5 @@
 package world
 
-import (
-	"maps"
-	"slices"
-)
-
 // Touch names something that a compile may read: one object, one index entry, or a whole table (Key "").
 type Touch struct {
 	Kind Kind
@@ -45,34 +40,14 @@ const (
 
 // Keys lists the objects of a kind, in no order; for the kinds that features compile one by one.
 func (w *World) Keys(k Kind) []string {
-	switch k {
-	case KindNode:
-		return slices.Collect(maps.Keys(w.nodes))
-	case KindPod:
-		return slices.Collect(maps.Keys(w.pods))
-	case KindEgressIP:
-		return slices.Collect(maps.Keys(w.egressIPs))
-	case KindAttachment:
-		return slices.Collect(maps.Keys(w.attachments))
-	case KindService:
-		return slices.Collect(maps.Keys(w.services))
+	if t, is := w.kinds[k]; is {
+		return t.keys()
 	}
 	return []string{""}
 }
 
 // Has says whether the object of a kind exists.
 func (w *World) Has(k Kind, key string) bool {
-	switch k {
-	case KindNode:
-		return w.nodes[key] != nil
-	case KindPod:
-		return w.pods[key] != nil
-	case KindEgressIP:
-		return w.egressIPs[key] != nil
-	case KindAttachment:
-		return w.attachments[key] != nil
-	case KindService:
-		return w.services[key] != nil
-	}
-	return true
+	t, is := w.kinds[k]
+	return !is || t.has(key)
 }

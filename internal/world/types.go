@@ -59,11 +59,17 @@ type Node struct {
 	Unread   Unread
 }
 
+// Key is the name.
+func (n *Node) Key() string { return n.Name }
+
 // Namespace is a namespace's labels.
 type Namespace struct {
 	Name   string
 	Labels map[string]string
 }
+
+// Key is the name.
+func (n *Namespace) Key() string { return n.Name }
 
 // Pod is a pod, as far as its addresses and selection go.
 type Pod struct {
@@ -120,6 +126,9 @@ type EgressIP struct {
 	Problems        []string
 	SelectorProblem string
 }
+
+// Key is the name.
+func (e *EgressIP) Key() string { return e.Name }
 
 // Condition is one condition of an object's status.
 type Condition struct {

@@ -40,11 +40,15 @@ type tables struct {
 	unreachable map[string]Unreachability // by node
 	overdue     map[placement]lateness
 	unconfirmed map[steering]bool
+
+	kinds map[Kind]kept // the tables of the kinds that keepKinds lists
 }
 
 // New is a world with nothing in it.
 func New(self string, c *Config) *World {
-	return &World{View{Self: self, Config: c, tables: newTables()}}
+	w := &World{View{Self: self, Config: c, tables: newTables()}}
+	w.keepKinds()
+	return w
 }
 
 func newTables() *tables {
@@ -53,16 +57,11 @@ func newTables() *tables {
 		nodes:       map[string]*Node{},
 		assetsOf:    map[asset][]string{},
 		placed:      map[netip.Addr]int{},
-		namespaces:  map[string]*Namespace{},
-		pods:        map[string]*Pod{},
 		podsIn:      map[string]map[string]*Pod{},
-		egressIPs:   map[string]*EgressIP{},
 		selecting:   map[string][]*EgressIP{},
 		demands:     map[string]*demands{},
 		holdings:    map[string]*Holding{},
 		lingering:   map[string][]netip.Addr{},
-		attachments: map[string]*Attachment{},
-		services:    map[string]*Service{},
 		unreachable: map[string]Unreachability{},
 		overdue:     map[placement]lateness{},
 		unconfirmed: map[steering]bool{},
@@ -70,6 +69,7 @@ func newTables() *tables {
 		tunnels:     map[string]Tunnel{},
 		claims:      map[Frontend][]string{},
 		nodesAt:     map[netip.Addr][]string{},
+		kinds:       map[Kind]kept{},
 	}
 }
 
@@ -110,10 +110,15 @@ func (w *View) Node(name string) *Node {
 }
 
 // SetNode adds or replaces a node. What Node then says of it, and of others, is what is believed.
-func (w *World) SetNode(n *Node) []Touch {
-	n = n.orBefore(w.said[n.Name])
-	others := w.claim(n.Name, n)
-	touched := w.putNode(w.believed(n))
+func (w *World) SetNode(n *Node) []Touch { return Set(w, KindNode, n.orBefore(w.said[n.Name])) }
+
+// nodeChanged follows what the Nodes say, and who is believed by it.
+func (w *World) nodeChanged(old, now *Node) []Touch {
+	if now == nil {
+		return w.nodeGone(old.Name)
+	}
+	others := w.claim(now.Name, now)
+	touched := w.putNode(w.believed(now))
 	for _, name := range others {
 		touched = append(touched, w.putNode(w.believed(w.said[name]))...)
 	}
@@ -141,11 +146,10 @@ func (w *World) putNode(n *Node) []Touch {
 }
 
 // DelNode removes a node.
-func (w *World) DelNode(name string) []Touch {
+func (w *World) DelNode(name string) []Touch { return Del[Node](w, KindNode, name) }
+
+func (w *World) nodeGone(name string) []Touch {
 	old := w.nodes[name]
-	if old == nil {
-		return nil
-	}
 	delete(w.nodes, name)
 	touched := append(append(w.touchHolder(name), w.relocate(name, old, nil)...), Touch{KindNode, name}, Touch{KindSubnets, name}, Touch{KindNodes, ""})
 	for _, other := range w.claim(name, nil) {
@@ -176,22 +180,14 @@ func (w *View) Attachment(key string) *Attachment {
 }
 
 // SetAttachment adds or replaces a pod's port.
-func (w *World) SetAttachment(a *Attachment) []Touch {
-	old := w.attachments[a.Key()]
-	w.attachments[a.Key()] = a
-	if old != nil {
-		return []Touch{{KindAttachment, a.Key()}}
-	}
-	return []Touch{{KindAttachment, a.Key()}, {KindAttachments, ""}}
-}
+func (w *World) SetAttachment(a *Attachment) []Touch { return Set(w, KindAttachment, a) }
 
 // DelAttachment removes a pod's port, unless a newer one of the same pod has taken its place.
 func (w *World) DelAttachment(key, hostIface string) []Touch {
 	if a := w.attachments[key]; a == nil || a.HostIface != hostIface {
 		return nil
 	}
-	delete(w.attachments, key)
-	return []Touch{{KindAttachment, key}, {KindAttachments, ""}}
+	return Del[Attachment](w, KindAttachment, key)
 }
 
 // byPrecedence is the one order of precedence: creation, then name.

@@ -1,0 +1,35 @@
+package world
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// Allocation is what is decided about a Node.
+type Allocation struct {
+	ID            int            // 0: none is free
+	Subnets       []netip.Prefix // one a family, in the order of the families; fewer where none is free
+	Join, Transit []netip.Prefix // the node's addresses there, one a family
+	Record        Record         // what is the node's own, of what it names
+	Problem       string         // what was wrong or is lacking, and what to do
+}
+
+// decidesNode is how that stands over Nodes.
+func decidesNode() Decides[Node] {
+	return Decides[Node]{UID: func(n *Node) string { return n.UID }, Over: allocatedOver, Same: sameAllocation}
+}
+
+func allocatedOver(shown *Node, d Decision) *Node {
+	out := *shown
+	if a, is := d.Status.(Allocation); is {
+		out.ID, out.Subnets, out.Join, out.Transit = a.ID, a.Subnets, a.Join, a.Transit
+		out.Record, out.AllocationProblem = a.Record, a.Problem
+	}
+	return &out
+}
+
+func sameAllocation(a, b *Node) bool {
+	return a.ID == b.ID && slices.Equal(a.Subnets, b.Subnets) &&
+		slices.Equal(a.Join, b.Join) && slices.Equal(a.Transit, b.Transit) &&
+		a.Record.Equal(b.Record) && a.AllocationProblem == b.AllocationProblem
+}

@@ -1,0 +1,158 @@
+package world
+
+import (
+	"maps"
+	"slices"
+)
+
+// Decision is what a controller has decided about one object. It stands over what the API shows of the object, so that
+// no decision sees less than the one before it, however late a watch is.
+type Decision struct {
+	UID string // of the object that it is about: another one of the same name is not
+	// Status is of the type that the kind has for it: Placement of an EgressIP. nil: nothing but conditions is decided.
+	Status any
+	// Conditions take the place of those of their type. One without a status is not to be there.
+	Conditions []Condition
+}
+
+// Decides is how what was decided stands over objects of a kind.
+type Decides[T any] struct {
+	UID func(*T) string
+	// Over is an object as the API shows it, with what was decided in the place of what it says itself.
+	Over func(shown *T, d Decision) *T
+	// Same says whether two objects say the same of all that is decided about the kind.
+	Same func(a, b *T) bool
+}
+
+// over is a decision, and the object as the API shows it.
+type over[T any] struct {
+	shown    *T
+	decision Decision
+}
+
+// Decide puts a decision about an object over what the API shows of it, and over earlier decisions about it.
+func (w *World) Decide(k Kind, key string, d Decision) []Touch { return w.kinds[k].decide(key, d) }
+
+// Undecide takes all decisions away: every object is as the API shows it.
+func (w *World) Undecide() []Touch {
+	var touched []Touch
+	for _, t := range w.kinds {
+		touched = append(touched, t.undecide()...)
+	}
+	return touched
+}
+
+// ShownAnew are the objects of which something was decided that the API has shown anew since the last call. As long as
+// it shows nothing else than was decided, that touches nothing.
+func (w *World) ShownAnew() []Touch {
+	var out []Touch
+	for k, t := range w.kinds {
+		for _, key := range t.shownAnew() {
+			out = append(out, Touch{k, key})
+		}
+	}
+	return out
+}
+
+// Shown is an object of a kind as the API last showed it, whatever was decided of it; or nil.
+func Shown[T any](w *World, k Kind, key string) *T {
+	t := tableOf[T](w.tables, k)
+	if o := t.decided[key]; o != nil {
+		return o.shown
+	}
+	return t.rows[key]
+}
+
+// Undone is an object as the API shows it and as it should be, if these differ; else nil.
+func Undone[T any](w *World, k Kind, key string) (shown, should *T) {
+	t := tableOf[T](w.tables, k)
+	o := t.decided[key]
+	if o == nil || t.Decides.Same(o.shown, t.rows[key]) {
+		return nil, nil
+	}
+	return o.shown, t.rows[key]
+}
+
+// shown takes in an object as the API shows it, and returns it with what was decided in place.
+func (t *table[T]) shown(o *T) *T {
+	key := t.Key(o)
+	was := t.decided[key]
+	switch {
+	case was == nil:
+		return o
+	case was.decision.UID != t.Decides.UID(o):
+		delete(t.decided, key)
+		delete(t.anew, key)
+		return o
+	}
+	was.shown, t.anew[key] = o, true
+	return t.Decides.Over(o, was.decision)
+}
+
+func (t *table[T]) decide(key string, d Decision) []Touch {
+	row := t.rows[key]
+	if row == nil || t.Decides.UID(row) != d.UID {
+		return nil
+	}
+	was := t.decided[key]
+	if was == nil {
+		was = &over[T]{shown: row}
+		t.decided[key] = was
+	}
+	was.decision = was.decision.then(d)
+	now := t.Decides.Over(was.shown, was.decision)
+	if t.Decides.Same(row, now) {
+		return nil
+	}
+	return t.put(key, now)
+}
+
+func (t *table[T]) undecide() []Touch {
+	decided := t.decided
+	t.decided, t.anew = map[string]*over[T]{}, map[string]bool{}
+	var touched []Touch
+	for key, o := range decided {
+		touched = append(touched, t.put(key, o.shown)...)
+	}
+	return touched
+}
+
+func (t *table[T]) shownAnew() []string {
+	keys := slices.Sorted(maps.Keys(t.anew))
+	clear(t.anew)
+	return keys
+}
+
+// then is a decision with a later one over it.
+func (d Decision) then(later Decision) Decision {
+	if later.Status == nil {
+		later.Status = d.Status
+	}
+	later.Conditions = slices.Concat(later.Conditions, withoutTypes(d.Conditions, later.Conditions))
+	return later
+}
+
+// conditionsOver are an object's conditions with those that were decided in the place of others of their type.
+func conditionsOver(shown, decided []Condition) []Condition {
+	is := slices.DeleteFunc(slices.Clone(decided), func(c Condition) bool { return c.Status == "" })
+	return slices.Concat(is, withoutTypes(shown, decided))
+}
+
+// withoutTypes are conditions whose types are not among those of others.
+func withoutTypes(list, others []Condition) []Condition {
+	return slices.DeleteFunc(slices.Clone(list), func(c Condition) bool {
+		return slices.ContainsFunc(others, func(o Condition) bool { return o.Type == c.Type })
+	})
+}
+
+// SameConditions says whether two objects have the same conditions, in whatever order.
+func SameConditions(a, b []Condition) bool {
+	lacks := func(c Condition) bool { return !slices.ContainsFunc(b, c.same) }
+	return len(a) == len(b) && !slices.ContainsFunc(a, lacks)
+}
+
+func (c Condition) same(o Condition) bool {
+	since := c.Since.Equal(o.Since)
+	c.Since = o.Since // the same time may be in another zone
+	return since && c == o
+}

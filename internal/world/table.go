@@ -1,0 +1,123 @@
+package world
+
+import (
+	"iter"
+	"maps"
+	"slices"
+)
+
+// Spec is what a world must know of a kind of object to keep a table of it.
+type Spec[T any] struct {
+	// One is the kind of one object in a Touch, and All that of the list of all of them; 0: nobody asks for the list.
+	One, All Kind
+	Key      func(*T) string
+	// Same says whether a change from one object to another concerns nobody; nil: every change concerns somebody.
+	Same func(a, b *T) bool
+	// Changed brings indexes up to date when an object has become another; nil stands for no object. It returns what
+	// it touched beside the object and the list.
+	Changed func(old, now *T) []Touch
+	// TouchesAll says that Changed returns all that is touched.
+	TouchesAll bool
+	// Decides is of the kinds that a controller decides about.
+	Decides Decides[T]
+}
+
+// table is all objects of a kind, by key.
+type table[T any] struct {
+	Spec[T]
+	rows    map[string]*T // what everybody reads: as the API shows it, with what was decided in its place
+	decided map[string]*over[T]
+	anew    map[string]bool // those of decided that the API has shown since the last call of ShownAnew
+}
+
+// kept is a table of any kind.
+type kept interface {
+	keys() []string
+	has(key string) bool
+	decide(key string, d Decision) []Touch
+	undecide() []Touch
+	shownAnew() []string
+}
+
+// Keep has a world keep a table of a kind. It is called before there are objects. The rows are for reading.
+func Keep[T any](w *World, s Spec[T]) (rows map[string]*T) {
+	t := &table[T]{Spec: s, rows: map[string]*T{}, decided: map[string]*over[T]{}, anew: map[string]bool{}}
+	w.kinds[s.One] = t
+	return t.rows
+}
+
+func tableOf[T any](w *tables, k Kind) *table[T] { return w.kinds[k].(*table[T]) }
+
+// Get is an object of a kind, or nil.
+func Get[T any](w *View, k Kind, key string) *T {
+	w.saw(k, key)
+	return tableOf[T](w.tables, k).rows[key]
+}
+
+// Each yields all objects of a kind in order of their keys.
+func Each[T any](w *View, k Kind) iter.Seq[*T] {
+	t := tableOf[T](w.tables, k)
+	w.saw(t.All, "")
+	return func(yield func(*T) bool) {
+		for _, key := range slices.Sorted(maps.Keys(t.rows)) {
+			if w.saw(k, key); !yield(t.rows[key]) {
+				return
+			}
+		}
+	}
+}
+
+// Set adds or replaces an object of a kind, as the API shows it.
+func Set[T any](w *World, k Kind, o *T) []Touch { return tableOf[T](w.tables, k).set(o) }
+
+// Del removes an object of a kind.
+func Del[T any](w *World, k Kind, key string) []Touch { return tableOf[T](w.tables, k).del(key) }
+
+func (t *table[T]) keys() []string { return slices.Collect(maps.Keys(t.rows)) }
+
+func (t *table[T]) has(key string) bool { return t.rows[key] != nil }
+
+func (t *table[T]) set(o *T) []Touch { return t.put(t.Key(o), t.shown(o)) }
+
+// put replaces what everybody reads of one object.
+func (t *table[T]) put(key string, now *T) []Touch {
+	old := t.rows[key]
+	t.rows[key] = now
+	var touched []Touch
+	switch {
+	case old == nil:
+		touched = t.touches(key)
+	case !t.TouchesAll && (t.Same == nil || !t.Same(old, now)):
+		touched = []Touch{{t.One, key}}
+	}
+	return t.changed(old, now, touched)
+}
+
+func (t *table[T]) del(key string) []Touch {
+	old := t.rows[key]
+	if old == nil {
+		return nil
+	}
+	delete(t.rows, key)
+	delete(t.decided, key)
+	delete(t.anew, key)
+	return t.changed(old, nil, t.touches(key))
+}
+
+// touches are those of an object that comes or goes.
+func (t *table[T]) touches(key string) []Touch {
+	switch {
+	case t.TouchesAll:
+		return nil
+	case t.All == 0:
+		return []Touch{{t.One, key}}
+	}
+	return []Touch{{t.One, key}, {t.All, ""}}
+}
+
+func (t *table[T]) changed(old, now *T, touched []Touch) []Touch {
+	if t.Changed == nil {
+		return touched
+	}
+	return append(touched, t.Changed(old, now)...)
+}
