@@ -10,7 +10,8 @@ import (
 
 // pure packages compute, and do nothing else.
 var pure = []string{
-	"internal/ref", "internal/world", "internal/plan", "internal/compile", "internal/trace", "internal/feature",
+	"internal/ref", "internal/world", "internal/decide", "internal/plan", "internal/compile", "internal/trace",
+	"internal/feature",
 }
 
 // notPure are packages below them that are for tests, or are the one list of features.
@@ -36,7 +37,8 @@ func TestPurePackages(t *testing.T) {
 		"internal/plan":    {"internal/ref"},
 		"internal/compile": {"internal/world", "internal/plan", "internal/ref"},
 		"internal/trace":   {"internal/plan", "internal/ref"},
-		"internal/feature": {"internal/world", "internal/plan", "internal/ref"},
+		"internal/feature": {"internal/world", "internal/plan", "internal/decide", "internal/ref"},
+		"internal/decide":  {"internal/world"},
 	}
 	for _, f := range files(t) {
 		i := slices.IndexFunc(pure, func(p string) bool { return under(f.folder, p) })

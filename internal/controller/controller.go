@@ -3,13 +3,10 @@ package controller
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/egret-net/egret/internal/feature/egressip"
-	"github.com/egret-net/egret/internal/feature/zone"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/probe"
 	"github.com/egret-net/egret/internal/world"
@@ -38,21 +35,21 @@ type Controller struct {
 	found   chan probe.Change
 	leaders chan string
 
-	prober    Prober         // nil: nodes are not probed
-	self      string         // the node that this runs on; for the prober
-	leader    string         // the one of the controller that leads
-	followed  []probe.Target // what the prober was told last
-	strayed   bool           // that may be out of date
-	outbox    *outbox        // nil while another leads
-	egressIPs *egressIPs
-	nodes     *nodes
-	services  *services
-	synced    bool
-	wentBack  int64        // as the source last counted
-	told      []kube.Event // to be posted when the writes are done
-	decided   time.Time    // when, last
-	due       time.Time    // when to decide next; zero: not
-	beat      atomic.Int64
+	prober   Prober         // nil: nodes are not probed
+	self     string         // the node that this runs on; for the prober
+	leader   string         // the one of the controller that leads
+	followed []probe.Target // what the prober was told last
+	strayed  bool           // that may be out of date
+	outbox   *outbox        // nil while another leads
+	deciders deciders
+	kinds    map[world.Kind]kube.Kind // of the objects that are written
+	news     map[target]news          // Events of what is not written yet
+	synced   bool
+	wentBack int64        // as the source last counted
+	told     []kube.Event // to be posted when the writes are done
+	decided  time.Time    // when, last
+	due      time.Time    // when to decide next; zero: not
+	beat     atomic.Int64
 }
 
 // Source is where changes of the world come from.
@@ -69,7 +66,7 @@ func New(c *world.Config, source Source, writer Writer, metrics *Metrics, log *s
 		log: log, metrics: metrics, writer: writer, world: world.New("", c), source: source,
 		terms: make(chan context.Context), results: make(chan result), events: make(chan kube.Event, eventBacklog),
 		found: make(chan probe.Change), leaders: make(chan string),
-		egressIPs: newEgressIPs(), nodes: newNodes(), services: newServices(),
+		deciders: newDeciders(), kinds: writtenKinds(), news: map[target]news{},
 	}
 }
 
@@ -102,7 +99,6 @@ func (c *Controller) Run(ctx context.Context) {
 		case change := <-c.source.Changes():
 			c.apply(change)
 			c.drain()
-			c.catchUp()
 		case change := <-c.found:
 			c.reached(change)
 		case c.leader = <-c.leaders:
@@ -111,9 +107,6 @@ func (c *Controller) Run(ctx context.Context) {
 			c.ended(r)
 		case <-timer.C:
 		case <-pulses.C:
-			if c.outbox != nil && c.egressIPs.unseen(c.world) {
-				c.decideBy(time.Now())
-			}
 			c.handEvents()
 		}
 		c.follow()
@@ -152,16 +145,9 @@ func (c *Controller) end() {
 	c.metrics.leader.Set(0)
 	c.metrics.forget(nil)
 	c.outbox = nil
-	c.nodes.see(c.world) // what came and touched nothing would be lost, and every later write be of an old version
-	c.egressIPs.see(c.world)
-	for _, e := range c.egressIPs.says {
-		c.world.SetEgressIP(e)
-	}
-	for _, n := range c.nodes.says {
-		c.world.SetNode(n)
-	}
-	c.egressIPs.patience.Forget(c.world)
-	c.egressIPs, c.nodes = newEgressIPs(), newNodes()
+	c.deciders.assigner.Forget(c.world)
+	c.deciders, c.news = newDeciders(), map[target]news{}
+	c.world.Undecide()
 }
 
 // drain applies what has come meanwhile, so that a burst is decided in one go.
@@ -176,44 +162,51 @@ func (c *Controller) drain() {
 	}
 }
 
-// catchUp goes on with what waited for the world to see its last write. That may have touched nothing that anybody reads, so that the
-// touches do not tell of it.
-func (c *Controller) catchUp() {
-	if c.outbox == nil {
-		return
-	}
-	for t := range c.outbox.letters {
-		c.refresh(t)
-		c.settle(t)
-	}
-}
-
 // apply brings a change into the world, and says when it calls for a decision.
 func (c *Controller) apply(change kube.Change) {
 	now := time.Now()
 	touched := change(c.world)
 	c.forgetWritten()
-	c.egressIPs.touch(touched)
+	c.hear(touched)
 	for _, t := range touched {
-		c.services.touch(t)
-		c.strayed = c.strayed || t.Kind == world.KindNode
-		switch t.Kind {
-		case world.KindPod, world.KindPods, world.KindNamespace, world.KindEgressIPsIn:
-			c.decideBy(now.Add(lazily))
-		case world.KindEgressIP:
-			c.changed(t.Key, now)
-		case world.KindHolders:
+		c.decideBy(now.Add(urgency(t.Kind)))
+		if t.Kind == world.KindHolders {
 			c.metrics.held(c.world, t.Key, now)
-			c.decideBy(now)
-		case world.KindEgressIPs: // KindEgressIP comes with it
-		default:
-			c.decideBy(now)
 		}
 	}
+	c.see(now)
 	if !c.synced && c.source.Synced() {
 		c.synced = true
 		c.log.Info("synced", "nodes", len(c.world.Nodes()), "egressIPs", len(c.world.EgressIPs()))
 		c.decideBy(now)
+	}
+}
+
+// urgency is how long a decision may wait that a change calls for.
+func urgency(k world.Kind) time.Duration {
+	switch k {
+	case world.KindPod, world.KindPods, world.KindNamespace, world.KindEgressIPsIn:
+		return lazily
+	}
+	return 0
+}
+
+// hear tells deciders and the prober of what changed in the world.
+func (c *Controller) hear(touched []world.Touch) {
+	for _, d := range c.deciders.all() {
+		d.Touched(touched)
+	}
+	c.strayed = c.strayed || slices.ContainsFunc(touched, func(t world.Touch) bool { return t.Kind == world.KindNode })
+}
+
+// see takes in what the API has shown of objects of which something was decided. If that is all that was decided,
+// there is nothing new to decide.
+func (c *Controller) see(now time.Time) {
+	for _, t := range c.world.ShownAnew() {
+		for _, d := range c.deciders.all() {
+			c.decideBy(d.Seen(c.view(now), t))
+		}
+		c.settle(target{t.Kind, t.Key})
 	}
 }
 
@@ -224,17 +217,6 @@ func (c *Controller) forgetWritten() {
 		c.outbox.forgetWritten()
 	}
 	c.wentBack = n
-}
-
-// changed takes in an EgressIP that is another than before. If it only came back as it was decided, nothing is to be decided.
-func (c *Controller) changed(name string, now time.Time) {
-	if e := c.world.EgressIP(name); c.outbox != nil && e != nil && c.egressIPs.echo(e) {
-		t := target{kube.EgressIPs, name}
-		c.refresh(t)
-		c.settle(t)
-		return
-	}
-	c.decideBy(now)
 }
 
 // decideBy asks for a decision at a time, or soon after the last one; not at zero.
@@ -263,129 +245,4 @@ func (c *Controller) decideWhenDue(now time.Time) time.Duration {
 	c.decided = time.Now()
 	c.metrics.decisions.Observe(c.decided.Sub(now).Seconds())
 	return 0
-}
-
-// decide puts what the whole world calls for into the world, and writes what differs from what the API shows.
-func (c *Controller) decide(now time.Time) {
-	c.nodes.see(c.world)
-	c.egressIPs.see(c.world)
-	for name, a := range zone.Allocate(c.world) {
-		for _, e := range c.nodes.decide(c.world, name, a) {
-			c.post(e)
-		}
-		c.settle(target{kube.Nodes, name})
-	}
-	c.strayed = true // a node that got its subnets has management addresses
-	c.egressIPs.update(c.world)
-	c.egressIPs.patience.Look(c.world, c.egressIPs.written, now)
-	all := egressip.Assign(c.world, c.egressIPs.served, c.egressIPs.written, now.UTC().Truncate(time.Microsecond)) // as exact as the API keeps it
-	c.egressIPs.place(c.world, all)
-	_, again := c.egressIPs.patience.Look(c.world, c.egressIPs.written, now) // of what was taken away just now, too
-	c.decideBy(again)
-	touched, again := c.egressIPs.patience.Await(c.world, all, now)
-	if c.decideBy(again); len(touched) > 0 {
-		c.decideBy(now)
-	}
-	for e := range c.world.EachEgressIP() { // the oldest is written first
-		c.metrics.latencies.decided(e.Name, all[e.Name], now)
-		c.egressIPs.decide(c.world, e.Name, all[e.Name], now)
-		c.settle(target{kube.EgressIPs, e.Name})
-		c.decideBy(all[e.Name].Again)
-	}
-	for _, key := range c.services.decide(c.world) {
-		c.settle(target{kube.Services, key})
-	}
-	for t := range c.outbox.letters { // also those of objects that are gone
-		c.settle(t)
-	}
-	c.metrics.forget(c.world)
-	c.metrics.decided(c.world, all, c.egressIPs.overlaps)
-}
-
-// settle writes one object if it is not what it should be.
-func (c *Controller) settle(t target) {
-	send, version := c.letterTo(t)
-	if send == nil {
-		if c.outbox.settled(t) && t.resource == kube.EgressIPs {
-			delete(c.egressIPs.events, t.name) // what they told of was taken back before it was written
-		}
-		return
-	}
-	c.outbox.write(t, version, time.Now(), send)
-}
-
-// letterTo is the write that makes an object what it should be, and the version that it was seen at; nil if it is that already.
-func (c *Controller) letterTo(t target) (send func(context.Context) (string, error), version string) {
-	switch t.resource {
-	case kube.Nodes:
-		says, should := c.nodes.says[t.name], c.nodes.should[t.name]
-		if says == nil || should == nil {
-			return nil, ""
-		}
-		if set := annotations(says, should); len(set) > 0 {
-			return func(ctx context.Context) (string, error) { return c.writer.PatchNode(ctx, t.name, says.Version, set) }, says.Version
-		}
-	case kube.Services:
-		s := c.world.Service(t.name)
-		if s == nil {
-			return nil, ""
-		}
-		if set := c.services.conditions(s); set != nil {
-			return func(ctx context.Context) (string, error) { return c.writer.ApplyServiceConditions(ctx, s, set) }, s.Version
-		}
-	case kube.EgressIPs:
-		says, should := c.egressIPs.says[t.name], c.egressIPs.should[t.name]
-		if says != nil && should != nil && !sameStatus(says, should) {
-			return func(ctx context.Context) (string, error) {
-				return c.writer.PatchEgressIPStatus(ctx, toSend(says, should, time.Now()))
-			}, says.Version
-		}
-	}
-	return nil, ""
-}
-
-// ended takes the end of a write or of a pause.
-func (c *Controller) ended(r result) {
-	if c.outbox == nil || !c.outbox.ended(r) {
-		return
-	}
-	resource := string(r.target.resource)
-	switch {
-	case r.woken:
-	case r.err == nil:
-		c.metrics.writes.WithLabelValues(resource).Inc()
-		if r.target.resource == kube.EgressIPs {
-			if e := c.world.EgressIP(r.target.name); e != nil {
-				c.metrics.wrote(e, time.Now())
-			}
-			c.metrics.told(c.egressIPs.events[r.target.name])
-			for _, e := range c.egressIPs.takeEvents(r.target.name) {
-				c.post(e)
-			}
-		}
-		if s := c.world.Service(r.target.name); r.target.resource == kube.Services && s != nil {
-			for _, e := range c.services.takeEvents(s) {
-				c.post(e)
-			}
-		}
-	case apierrors.IsConflict(r.err) || apierrors.IsNotFound(r.err):
-		c.log.Debug("the object changed while it was written; trying again with what it is now", "error", r.err)
-	default:
-		c.metrics.writeErrors.WithLabelValues(resource).Inc()
-		c.log.Warn("write failed; trying again", "error", r.err)
-	}
-	c.refresh(r.target)
-	c.settle(r.target)
-}
-
-// refresh takes in what the world shows of one object now.
-func (c *Controller) refresh(t target) {
-	switch t.resource {
-	case kube.Nodes:
-		c.nodes.seeOne(c.world, t.name)
-	case kube.EgressIPs:
-		if c.egressIPs.seeOne(c.world, t.name) {
-			c.decideBy(c.egressIPs.seen(c.world, t.name, time.Now()))
-		}
-	}
 }

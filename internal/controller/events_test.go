@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/controller"
-	"github.com/egret-net/egret/internal/world"
+	"github.com/egret-net/egret/internal/kube"
 )
 
 // slow is an API server that lets one EgressIP's status wait.
@@ -19,11 +19,11 @@ type slow struct {
 	gate chan struct{}
 }
 
-func (s slow) PatchEgressIPStatus(ctx context.Context, e *world.EgressIP) (string, error) {
-	if e.Name == s.name {
+func (s slow) Patch(ctx context.Context, p kube.Patch) (string, error) {
+	if p.Plural == "egressips" && p.Name == s.name {
 		<-s.gate
 	}
-	return s.api.PatchEgressIPStatus(ctx, e)
+	return s.api.Patch(ctx, p)
 }
 
 // What only people read does not compete with statuses that nodes wait for; at the next pulse it is posted all the same.

@@ -2,8 +2,8 @@ package controller_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -169,41 +169,70 @@ func (a *api) begin(object, have, want string) error {
 	return nil
 }
 
-func (a *api) PatchNode(_ context.Context, name, version string, set map[string]string) (string, error) {
+// Patch is a write: of annotations, of the status of an EgressIP, or of the controller's conditions of a Service.
+func (a *api) Patch(_ context.Context, p kube.Patch) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	switch p.Plural {
+	case "nodes":
+		return a.patchNode(p)
+	case "egressips":
+		return a.patchEgressIP(p)
+	}
+	return a.applyService(p)
+}
+
+func decode[T any](p kube.Patch) T {
+	var out T
+	if err := json.Unmarshal(p.Body, &out); err != nil {
+		panic(err)
+	}
+	return out
+}
+
+func (a *api) patchNode(p kube.Patch) (string, error) {
+	patch := decode[struct {
+		Metadata struct {
+			ResourceVersion string
+			Annotations     map[string]*string
+		}
+	}](p).Metadata
 	have := ""
-	if n := a.nodes[name]; n != nil {
+	if n := a.nodes[p.Name]; n != nil {
 		have = n.ResourceVersion
 	}
-	if err := a.begin("nodes/"+name, have, version); err != nil {
+	if err := a.begin("nodes/"+p.Name, have, patch.ResourceVersion); err != nil {
 		return "", err
 	}
-	if _, is := set[a.refuse]; is {
-		return "", apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, name, fmt.Errorf("annotation %s", a.refuse))
+	if _, is := patch.Annotations[a.refuse]; is {
+		why := fmt.Errorf("annotation %s", a.refuse)
+		return "", apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, p.Name, why)
 	}
-	n := a.nodes[name].DeepCopy()
+	n := a.nodes[p.Name].DeepCopy()
 	if n.Annotations == nil {
 		n.Annotations = map[string]string{}
 	}
-	maps.Copy(n.Annotations, set)
-	maps.DeleteFunc(n.Annotations, func(_, value string) bool { return value == "" })
+	for key, value := range patch.Annotations {
+		if value == nil {
+			delete(n.Annotations, key)
+		} else {
+			n.Annotations[key] = *value
+		}
+	}
 	a.showNode(n)
 	return n.ResourceVersion, nil
 }
 
-func (a *api) PatchEgressIPStatus(_ context.Context, e *world.EgressIP) (string, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	have := ""
-	if o := a.eips[e.Name]; o != nil {
+func (a *api) patchEgressIP(p kube.Patch) (string, error) {
+	patch, have := decode[v1.EgressIP](p), ""
+	if o := a.eips[p.Name]; o != nil {
 		have = o.ResourceVersion
 	}
-	if err := a.begin("egressips/"+e.Name, have, e.Version); err != nil {
+	if err := a.begin("egressips/"+p.Name, have, patch.ResourceVersion); err != nil {
 		return "", err
 	}
-	o := a.eips[e.Name].DeepCopy()
-	o.Status = kube.EgressIPStatus(e)
+	o := a.eips[p.Name].DeepCopy()
+	o.Status = patch.Status
 	a.showEgressIP(o)
 	return o.ResourceVersion, nil
 }
@@ -221,23 +250,16 @@ func (a *api) showService(s *corev1.Service) {
 	a.watch <- func(w *world.World) []world.Touch { return w.SetService(shown) }
 }
 
-func (a *api) ApplyServiceConditions(_ context.Context, s *world.Service, conditions []world.Condition) (string, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	have := ""
-	if o := a.services[s.Key()]; o != nil && string(o.UID) == s.UID {
+func (a *api) applyService(p kube.Patch) (string, error) {
+	patch, have, key := decode[corev1.Service](p), "", p.Namespace+"/"+p.Name
+	if o := a.services[key]; o != nil && o.UID == patch.UID {
 		have = o.ResourceVersion
 	}
-	if err := a.begin("services/"+s.Key(), have, have); err != nil {
+	if err := a.begin("services/"+key, have, have); err != nil {
 		return "", err
 	}
-	o := a.services[s.Key()].DeepCopy()
-	o.Status.Conditions = nil
-	for _, k := range conditions {
-		o.Status.Conditions = append(o.Status.Conditions, metav1.Condition{
-			Type: k.Type, Status: metav1.ConditionStatus(k.Status), Reason: k.Reason, Message: k.Message, LastTransitionTime: metav1.NewTime(k.Since),
-		})
-	}
+	o := a.services[key].DeepCopy()
+	o.Status.Conditions = patch.Status.Conditions
 	a.showService(o)
 	return o.ResourceVersion, nil
 }

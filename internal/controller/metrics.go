@@ -1,9 +1,12 @@
 package controller
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -52,8 +55,8 @@ func NewMetrics() *Metrics {
 }
 
 // decided counts what a decision says.
-func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision, overlaps *egressip.Overlaps) {
-	m.standingBy.Set(float64(overlaps.Pods()))
+func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision, overlapped int) {
+	m.standingBy.Set(float64(overlapped))
 	load, lacking, addresses, conflicts := map[string]int{}, 0, 0, 0
 	for name, d := range all {
 		addresses += len(w.EgressIP(name).IPs)
@@ -80,8 +83,11 @@ func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision, over
 	m.conflicts.Set(float64(conflicts))
 }
 
-// told counts what a status that was just written made different. What another controller takes over before is its own to count.
-func (m *Metrics) told(events []egressip.Event) {
+// wrote counts what a write made different. What another controller takes over before is its own to count.
+func (m *Metrics) wrote(w *world.World, t target, events []decide.Event, now time.Time) {
+	if e := w.EgressIP(t.key); t.kind == world.KindEgressIP && e != nil {
+		m.latencies.wrote(e, now)
+	}
 	for _, e := range events {
 		if e.Cause != "" {
 			m.moves.WithLabelValues(e.Cause).Inc()

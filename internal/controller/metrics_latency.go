@@ -42,6 +42,13 @@ func newLatencies() *latencies {
 	}
 }
 
+// allDecided notes all decisions.
+func (l *latencies) allDecided(all map[string]egressip.Decision, now time.Time) {
+	for name, d := range all {
+		l.decided(name, d, now)
+	}
+}
+
 // decided notes which addresses of an EgressIP go where. One that moves on before it arrived keeps its time.
 func (l *latencies) decided(name string, d egressip.Decision, now time.Time) {
 	for _, e := range d.Events {

@@ -3,6 +3,7 @@ package controller
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/feature/egressip"
 )
 
@@ -23,7 +24,7 @@ func newUpstream() *upstream {
 }
 
 // moved counts an egress IP that left a node.
-func (u *upstream) moved(e egressip.Event) {
+func (u *upstream) moved(e decide.Event) {
 	if e.Reason == egressip.EventMoved {
 		u.rebalanced.Inc()
 	}

@@ -5,6 +5,7 @@ import (
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/feature/service"
 )
 
 // A feature does not import the API's types: the names that both have must be the same.
@@ -23,7 +24,8 @@ func TestNamesAreTheAPIs(t *testing.T) {
 		egressip.ReasonHosted: v1.ReasonHosted, egressip.ReasonNodeIP: v1.ReasonNodeIP, egressip.ReasonDrop: v1.ReasonDrop,
 		egressip.ReasonServedByOther: v1.ReasonServedByOther, egressip.ReasonNoOverlap: v1.ReasonNoOverlap,
 		egressip.ConditionAddressConflict: v1.ConditionAddressConflict,
-		egressip.ReasonAddressInUse:       v1.ReasonAddressInUse, egressip.ReasonNoConflict: v1.ReasonNoConflict,
+		service.ConditionRefused:          v1.ConditionRefused, service.ReasonRefused: v1.ReasonRefused,
+		egressip.ReasonAddressInUse: v1.ReasonAddressInUse, egressip.ReasonNoConflict: v1.ReasonNoConflict,
 	} {
 		if have != want {
 			t.Errorf("have %q, the API says %q", have, want)

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/world"
 )
 
 const (
@@ -19,8 +19,8 @@ const (
 
 // target is an object that is written.
 type target struct {
-	resource kube.Resource
-	name     string
+	kind world.Kind
+	key  string
 }
 
 // outbox is the state of writes, by object: one at a time, none before the world has seen the last one, and with growing pauses

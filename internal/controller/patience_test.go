@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/controller"
-	"github.com/egret-net/egret/internal/world"
+	"github.com/egret-net/egret/internal/kube"
 )
 
 // lengthy is an API server that takes its time over each status.
@@ -21,11 +21,11 @@ type lengthy struct {
 	takes time.Duration
 }
 
-func (s lengthy) PatchEgressIPStatus(ctx context.Context, e *world.EgressIP) (string, error) {
-	if !sleep(ctx, s.takes) {
+func (s lengthy) Patch(ctx context.Context, p kube.Patch) (string, error) {
+	if p.Subresource == "status" && !sleep(ctx, s.takes) {
 		return "", ctx.Err()
 	}
-	return s.api.PatchEgressIPStatus(ctx, e)
+	return s.api.Patch(ctx, p)
 }
 
 // runAgents has every node hold what it is assigned or leaves, as soon as it is written.

@@ -12,7 +12,8 @@ import (
 
 // slicePart is what is kept of an EndpointSlice.
 type slicePart struct {
-	service   string // "namespace/name"
+	key       string // "namespace/name"
+	service   string // the same of its Service
 	name      string
 	ports     []namedPort
 	endpoints []world.Endpoint // without their ports
@@ -24,7 +25,8 @@ type namedPort struct {
 }
 
 func slicePartOf(o *discoveryv1.EndpointSlice) *slicePart {
-	p := &slicePart{service: o.Namespace + "/" + o.Labels[discoveryv1.LabelServiceName], name: o.Name}
+	service := keyOf(o.Namespace, o.Labels[discoveryv1.LabelServiceName])
+	p := &slicePart{key: keyOf(o.Namespace, o.Name), service: service, name: o.Name}
 	for _, port := range o.Ports {
 		protocol := deref(port.Protocol)
 		if protocol == "" {

@@ -30,7 +30,8 @@ func (j *join) delService(w *world.World, key string) []world.Touch {
 	return j.update(w, key)
 }
 
-func (j *join) setSlice(w *world.World, key string, p *slicePart) []world.Touch {
+func (j *join) setSlice(w *world.World, p *slicePart) []world.Touch {
+	key := p.key
 	var touched []world.Touch
 	if old, had := j.of[key]; had && old != p.service {
 		touched = j.delSlice(w, key)

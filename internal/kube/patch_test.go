@@ -14,7 +14,7 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestStatusPatchIsWhole: what PatchEgressIPStatus sends names every field of the status that EgressIPStatus fills.
+// TestStatusPatchIsWhole: what writeEgressIP sends names every field of the status that EgressIPStatus fills.
 func TestStatusPatchIsWhole(t *testing.T) {
 	var sent struct{ Status map[string]json.RawMessage }
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func TestStatusPatchIsWhole(t *testing.T) {
 	e := &world.EgressIP{Name: "e", Version: "5", Items: []world.Assignment{{Node: "n2", IP: ip}},
 		Leaving: []world.Leaving{{Node: "n1", IP: ip, Since: time.Unix(1000, 0)}}, InForce: [2]bool{true, false},
 		Conditions: []world.Condition{{Type: "Ready", Status: "True", Reason: "Held"}}}
-	if _, err := clients.PatchEgressIPStatus(t.Context(), e); err != nil {
+	if _, err := clients.Patch(t.Context(), writeEgressIP(e, e).Patch(time.Unix(1000, 0))); err != nil {
 		t.Log(err)
 	}
 	full, err := json.Marshal(EgressIPStatus(e))

@@ -1,133 +1,128 @@
 package kube
 
 import (
-	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	egretv1 "github.com/egret-net/egret/api/egret/v1"
-	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Resource names a kind of object in the API: "nodes".
-type Resource string
+// Resource is all that must be said of a kind of object of the API, O, to follow it and to write it: T is what the
+// world has of it.
+type Resource[O runtime.Object, T any] struct {
+	// Plural names the kind in the API's paths: "nodes".
+	Plural string
+	// Client is that of the kind's group, and Example an object with nothing in it.
+	Client  func(*Clients) rest.Interface
+	Example O
+	// Selector says by labels which objects are followed; "": all.
+	Selector string
+	// Convert makes of an object what the world has of it.
+	Convert func(O) *T
+	// Set and Del bring it into the world, and take it away.
+	Set func(*world.World, *T) []world.Touch
+	Del func(w *world.World, key string) []world.Touch
+	// Written is of the kinds that the controller writes.
+	Written Written
 
-// The resources that a Source can follow.
-const (
-	Nodes          Resource = "nodes"
-	Namespaces     Resource = "namespaces"
-	Pods           Resource = "pods"
-	Services       Resource = "services"
-	EndpointSlices Resource = "endpointslices"
-	EgressIPs      Resource = "egressips"
-	EgressNodes    Resource = "egressnodes"
-)
+	// intern makes equal strings the same, of kinds with many objects.
+	intern func(*T, *interner)
+	// join is in the place of Set and Del of kinds of which several make one object of the world.
+	join func(*join) (set func(*world.World, *T) []world.Touch, del func(*world.World, string) []world.Touch)
+}
 
-func (c *Clients) of(r Resource) (rest.Interface, runtime.Object) {
-	switch r {
-	case Nodes:
-		return c.Core, &corev1.Node{}
-	case Namespaces:
-		return c.Core, &corev1.Namespace{}
-	case Pods:
-		return c.Core, &corev1.Pod{}
-	case Services:
-		return c.Core, &corev1.Service{}
-	case EndpointSlices:
-		return c.Discovery, &discoveryv1.EndpointSlice{}
-	case EgressIPs:
-		return c.EgressIP, &v1.EgressIP{}
-	default:
-		return c.Egret, &egretv1.EgressNode{}
+// Written is how objects of a kind are written.
+type Written struct {
+	Kind   world.Kind
+	Plural string // as the Resource's
+	// APIVersion and Object name the kind in Events.
+	APIVersion, Object string
+	// Write is the write that makes an object what was decided of it; nil if it is that already.
+	Write func(w *world.World, key string) *Write
+}
+
+// Write makes an object what it should be.
+type Write struct {
+	// Version is that of the object as it was seen.
+	Version string
+	// Patch is the request, when it is sent at a time.
+	Patch func(now time.Time) Patch
+}
+
+// Kind is a Resource of any types.
+type Kind interface {
+	plural() string
+	client(*Clients) rest.Interface
+	example() runtime.Object
+	selector() string
+	is(obj any) bool
+	// Writing is how its objects are written.
+	Writing() Written
+	// conversion says how an object comes into the world, and how it goes.
+	conversion(*Source) (convert func(obj any) Change, remove func(key string) Change)
+}
+
+func (r Resource[O, T]) plural() string { return r.Plural }
+
+// Writing is how objects of the kind are written.
+func (r Resource[O, T]) Writing() Written {
+	w := r.Written
+	w.Plural = r.Plural
+	return w
+}
+
+func (r Resource[O, T]) client(c *Clients) rest.Interface { return r.Client(c) }
+
+func (r Resource[O, T]) example() runtime.Object { return r.Example }
+
+func (r Resource[O, T]) selector() string { return r.Selector }
+
+func (r Resource[O, T]) is(obj any) bool {
+	_, is := obj.(O)
+	return is
+}
+
+func (r Resource[O, T]) conversion(s *Source) (convert func(obj any) Change, remove func(key string) Change) {
+	set, del := r.Set, r.Del
+	if r.join != nil {
+		set, del = r.join(s.join)
 	}
-}
-
-func resourceOf(obj any) (Resource, error) {
-	switch obj.(type) {
-	case *corev1.Node:
-		return Nodes, nil
-	case *corev1.Namespace:
-		return Namespaces, nil
-	case *corev1.Pod:
-		return Pods, nil
-	case *corev1.Service:
-		return Services, nil
-	case *discoveryv1.EndpointSlice:
-		return EndpointSlices, nil
-	case *v1.EgressIP:
-		return EgressIPs, nil
-	case *egretv1.EgressNode:
-		return EgressNodes, nil
-	}
-	return "", fmt.Errorf("%T is no object that a world has", obj)
-}
-
-func (s *Source) labels(m map[string]string) map[string]string {
-	s.stringsMu.Lock()
-	defer s.stringsMu.Unlock()
-	return s.strings.labels(m)
-}
-
-func (s *Source) intern(p *slicePart) {
-	s.stringsMu.Lock()
-	defer s.stringsMu.Unlock()
-	p.intern(s.strings.string)
-}
-
-// conversion says how an object of a resource comes into the world, and how it goes.
-func (s *Source) conversion(r Resource) (convert func(obj any) Change, remove func(key string) Change) {
-	switch r {
-	case Nodes:
-		return func(obj any) Change {
-			n := Node(obj.(*corev1.Node))
-			n.Labels = s.labels(n.Labels)
-			return func(w *world.World) []world.Touch { return w.SetNode(n) }
-		}, removal((*world.World).DelNode)
-	case Namespaces:
-		return func(obj any) Change {
-			n := Namespace(obj.(*corev1.Namespace))
-			return func(w *world.World) []world.Touch { return w.SetNamespace(n) }
-		}, removal((*world.World).DelNamespace)
-	case Pods:
-		return func(obj any) Change {
-			p := Pod(obj.(*corev1.Pod))
-			p.Labels = s.labels(p.Labels)
-			return func(w *world.World) []world.Touch { return w.SetPod(p) }
-		}, removal((*world.World).DelPod)
-	case EgressIPs:
-		return func(obj any) Change {
-			e := EgressIP(obj.(*v1.EgressIP))
-			return func(w *world.World) []world.Touch { return w.SetEgressIP(e) }
-		}, removal((*world.World).DelEgressIP)
-	case EgressNodes:
-		return func(obj any) Change {
-			h := Holding(obj.(*egretv1.EgressNode))
-			return func(w *world.World) []world.Touch { return w.SetHolding(h) }
-		}, removal((*world.World).DelHolding)
-	}
-	return s.serviceConversion(r)
+	return func(obj any) Change {
+		t := r.Convert(obj.(O))
+		if r.intern != nil {
+			s.interning(func(i *interner) { r.intern(t, i) })
+		}
+		return func(w *world.World) []world.Touch { return set(w, t) }
+	}, removal(del)
 }
 
 func removal(del func(w *world.World, key string) []world.Touch) func(string) Change {
 	return func(key string) Change { return func(w *world.World) []world.Touch { return del(w, key) } }
 }
 
-// serviceConversion is that of Services and of their EndpointSlices, which are joined.
-func (s *Source) serviceConversion(r Resource) (convert func(obj any) Change, remove func(key string) Change) {
-	if r == Services {
-		return func(obj any) Change {
-			p := servicePartOf(obj.(*corev1.Service))
-			return func(w *world.World) []world.Touch { return s.join.setService(w, p) }
-		}, removal(s.join.delService)
+// writing is Written.Write of a kind that has a write for an object as the API shows it that should be another.
+func writing[T any](k world.Kind, write func(shown, should *T) *Write) func(*world.World, string) *Write {
+	return func(w *world.World, key string) *Write {
+		shown, should := world.Undone[T](w, k, key)
+		if should == nil {
+			return nil
+		}
+		return write(shown, should)
 	}
-	return func(obj any) Change {
-		o := obj.(*discoveryv1.EndpointSlice)
-		key, p := keyOf(o.Namespace, o.Name), slicePartOf(o)
-		s.intern(p)
-		return func(w *world.World) []world.Touch { return s.join.setSlice(w, key, p) }
-	}, removal(s.join.delSlice)
+}
+
+// Reference names an object of a kind in an Event. Kubernetes' own components name a Node by its name in the place of
+// the UID, and kubectl describe looks for that.
+func (k Written) Reference(key, uid string) corev1.ObjectReference {
+	namespace, name := splitKey(key)
+	if k.Kind == world.KindNode {
+		uid = name
+	}
+	return corev1.ObjectReference{
+		APIVersion: k.APIVersion, Kind: k.Object, Namespace: namespace, Name: name, UID: types.UID(uid),
+	}
 }

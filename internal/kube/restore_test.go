@@ -184,7 +184,7 @@ func follow(t *testing.T, h *history, log *slog.Logger) (source *Source, w *worl
 	t.Cleanup(server.Close)
 	clients, err := NewClients(&rest.Config{Host: server.URL, QPS: -1})
 	must(t, err)
-	source, w = NewSource(clients, log, EgressIPs), world.New("", &world.Config{})
+	source, w = NewSource(clients, log, EgressIPs()), world.New("", &world.Config{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { source.Run(ctx); close(done) }()

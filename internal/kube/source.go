@@ -2,12 +2,12 @@ package kube
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
@@ -23,8 +23,8 @@ const backlog = 1024
 type Source struct {
 	clients   *Clients
 	log       *slog.Logger
-	resources []Resource
-	tables    map[Resource]*table
+	kinds     []Kind
+	tables    map[string]*table // by plural
 	changes   chan Change
 	unsynced  atomic.Int32
 	wentBack  atomic.Int64
@@ -34,18 +34,18 @@ type Source struct {
 	strings   interner
 }
 
-// NewSource prepares to follow the given resources.
-func NewSource(clients *Clients, log *slog.Logger, resources ...Resource) *Source {
+// NewSource prepares to follow objects of the given kinds.
+func NewSource(clients *Clients, log *slog.Logger, kinds ...Kind) *Source {
 	s := &Source{
-		clients: clients, log: log, resources: resources, tables: map[Resource]*table{},
+		clients: clients, log: log, kinds: kinds, tables: map[string]*table{},
 		changes: make(chan Change, backlog), stopped: make(chan struct{}), join: newJoin(),
 	}
-	for _, r := range resources {
-		convert, remove := s.conversion(r)
-		s.tables[r] = &table{convert: convert, remove: remove, send: s.send, known: map[string]string{},
-			synced: func() { s.unsynced.Add(-1) }, back: func(seen, list string) { s.tellBack(r, seen, list) }}
+	for _, k := range kinds {
+		convert, remove := k.conversion(s)
+		s.tables[k.plural()] = &table{convert: convert, remove: remove, send: s.send, known: map[string]string{},
+			synced: func() { s.unsynced.Add(-1) }, back: func(seen, list string) { s.tellBack(k.plural(), seen, list) }}
 	}
-	s.unsynced.Store(int32(len(resources)))
+	s.unsynced.Store(int32(len(kinds)))
 	return s
 }
 
@@ -59,28 +59,27 @@ func (s *Source) Synced() bool { return s.unsynced.Load() == 0 }
 // from a backup. Versions of before say nothing of what is newer than what.
 func (s *Source) WentBack() int64 { return s.wentBack.Load() }
 
-func (s *Source) tellBack(r Resource, seen, list string) {
+func (s *Source) tellBack(plural, seen, list string) {
 	s.wentBack.Add(1)
 	s.log.Warn("resourceVersions went back, so etcd was restored from a backup: all objects are taken as the API server has them now, and what it has lost of our "+
-		"reports and decisions is written again; what others wrote since the backup is lost", "resource", r, "seen", seen, "now", list)
+		"reports and decisions is written again; what others wrote since the backup is lost",
+		"resource", plural, "seen", seen, "now", list)
 }
 
 // Observe takes an object that the API server gave in answer to a request, so that it is in the world before the watch brings it.
 func (s *Source) Observe(obj any) error {
-	r, err := resourceOf(obj)
-	if err != nil {
-		return err
+	for _, k := range s.kinds {
+		if k.is(obj) {
+			return s.tables[k.plural()].observe(obj)
+		}
 	}
-	if t := s.tables[r]; t != nil {
-		return t.observe(obj)
-	}
-	return nil
+	return fmt.Errorf("%T is of no kind that is followed", obj)
 }
 
 // Outdated says whether an object that the API server has is newer than what was taken in of it: the watch has yet to bring it. Versions are compared
 // with those of the same resource only; Kubernetes promises no order across resources (KEP-5504).
-func (s *Source) Outdated(r Resource, m metav1.Object) bool {
-	t := s.tables[r]
+func (s *Source) Outdated(k Kind, m metav1.Object) bool {
+	t := s.tables[k.plural()]
 	return t != nil && t.outdated(keyOf(m.GetNamespace(), m.GetName()), m.GetResourceVersion())
 }
 
@@ -102,8 +101,8 @@ func (s *Source) Applied(ctx context.Context) error {
 // Run follows until ctx is done. It is called once.
 func (s *Source) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	for _, r := range s.resources {
-		wg.Go(func() { s.reflector(r).RunWithContext(ctx) })
+	for _, k := range s.kinds {
+		wg.Go(func() { s.reflector(k).RunWithContext(ctx) })
 	}
 	<-ctx.Done()
 	close(s.stopped)
@@ -117,16 +116,20 @@ func (s *Source) send(c Change) {
 	}
 }
 
-func (s *Source) reflector(r Resource) *cache.Reflector {
-	client, example := s.clients.of(r)
-	options := func(o *metav1.ListOptions) {
-		if r == EndpointSlices {
-			o.LabelSelector = "!" + corev1.IsHeadlessService // they are no load balancer's
-		}
-	}
-	list := cache.NewFilteredListWatchFromClient(client, string(r), metav1.NamespaceAll, options)
-	return cache.NewReflectorWithOptions(&resumer{ListWatch: list, forked: s.tables[r].fork}, example, s.tables[r], cache.ReflectorOptions{
-		Name: string(r),
+// interning has something done with the strings that are known.
+func (s *Source) interning(do func(*interner)) {
+	s.stringsMu.Lock()
+	defer s.stringsMu.Unlock()
+	do(&s.strings)
+}
+
+func (s *Source) reflector(k Kind) *cache.Reflector {
+	options := func(o *metav1.ListOptions) { o.LabelSelector = k.selector() }
+	list := cache.NewFilteredListWatchFromClient(k.client(s.clients), k.plural(), metav1.NamespaceAll, options)
+	t := s.tables[k.plural()]
+	resumes := &resumer{ListWatch: list, forked: t.fork}
+	return cache.NewReflectorWithOptions(resumes, k.example(), t, cache.ReflectorOptions{
+		Name: k.plural(),
 		// The API server may be away for a restart only: client-go's own 30 s would be an outage of ours.
 		Backoff: &wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Jitter: 0.2, Cap: 800 * time.Millisecond, Steps: 10},
 	})

@@ -179,7 +179,7 @@ func TestSourceOutlivesTheServer(t *testing.T) {
 	defer h.Close()
 	clients, err := NewClients(&rest.Config{Host: h.URL, QPS: -1})
 	must(t, err)
-	source := NewSource(clients, slog.New(slog.DiscardHandler), EgressIPs)
+	source := NewSource(clients, slog.New(slog.DiscardHandler), EgressIPs())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { source.Run(ctx); close(done) }()

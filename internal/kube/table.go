@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,6 +63,13 @@ func keyOf(namespace, name string) string {
 		return name
 	}
 	return namespace + "/" + name
+}
+
+func splitKey(key string) (namespace, name string) {
+	if namespace, name, namespaced := strings.Cut(key, "/"); namespaced {
+		return namespace, name
+	}
+	return "", key
 }
 
 // Add is Update: there is no difference here.

@@ -25,7 +25,7 @@ type API struct {
 	// Observe takes what a request returned, so that it is in the world before the watch brings it.
 	Observe func(obj any) error
 	// Outdated says whether the world has yet to take in the object of that metadata.
-	Outdated func(r kube.Resource, m metav1.Object) bool
+	Outdated func(r kube.Kind, m metav1.Object) bool
 }
 
 const fieldManager = "egret-node"
@@ -125,7 +125,7 @@ func (a *API) Namespace(ctx context.Context, name string) error {
 func (a *API) EgressIPs(ctx context.Context) error {
 	metadata, list := &metav1.PartialObjectMetadataList{}, &apiv1.EgressIPList{}
 	err := a.Clients.EgressIP.Get().Resource("egressips").SetHeader("Accept", onlyMetadata).Do(ctx).Into(metadata)
-	outdated := func(m metav1.PartialObjectMetadata) bool { return a.Outdated(kube.EgressIPs, &m) }
+	outdated := func(m metav1.PartialObjectMetadata) bool { return a.Outdated(kube.EgressIPs(), &m) }
 	if err == nil && slices.ContainsFunc(metadata.Items, outdated) {
 		err = a.Clients.EgressIP.Get().Resource("egressips").Do(ctx).Into(list)
 	}

@@ -103,7 +103,7 @@ func startLateAgent(t *testing.T, s *lateServer) (*Agent, *ovn.Fake) {
 	}
 	a, target := newAgent("n1", compiletest.Config(world.SharedGateway), slog.New(slog.DiscardHandler)), ovn.NewFake()
 	a.ear, a.loop.Planes, a.confirmed = listen.NewFake(), []plane.Plane{target}, func() bool { return true }
-	a.source = kube.NewSource(clients, a.log, kube.Namespaces, kube.Pods, kube.EgressIPs)
+	a.source = kube.NewSource(clients, a.log, kube.Namespaces(), kube.Pods(), kube.EgressIPs())
 	a.api = &API{Node: "n1", Clients: clients, Observe: a.source.Observe, Outdated: a.source.Outdated}
 	a.reads, a.applied = newReads(a.api), a.source.Applied
 	a.reports, a.annotations = newMailbox("", Report.Equal, nil, a.log), newMailbox[map[string]string]("", nil, nil, a.log)

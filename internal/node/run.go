@@ -234,7 +234,8 @@ func (a *Agent) connect(o Options, t *targets) error {
 	if err != nil {
 		return err
 	}
-	a.source = kube.NewSource(clients, a.log, kube.Nodes, kube.Namespaces, kube.Pods, kube.Services, kube.EndpointSlices, kube.EgressIPs, kube.EgressNodes)
+	a.source = kube.NewSource(clients, a.log, kube.Nodes(), kube.Namespaces(), kube.Pods(), kube.Services(),
+		kube.EndpointSlices(), kube.EgressIPs(), kube.EgressNodes())
 	a.api = &API{Node: o.Node, BootID: o.BootID, Version: o.Version, Clients: clients, Observe: a.source.Observe, Outdated: a.source.Outdated}
 	a.reads, a.applied = newReads(a.api), a.source.Applied
 	a.reports = newMailbox("what this node holds", Report.Equal, a.api.Report, a.log)

@@ -131,7 +131,7 @@ func (s *statusScene) ready(ctx context.Context) error {
 
 // follow watches the statuses as the product's programs do: a busy API server closes the watch of a slow reader, which then lists anew.
 func (s *statusScene) follow(ctx context.Context) {
-	source := kube.NewSource(s.egret, slog.New(slog.DiscardHandler), kube.EgressIPs)
+	source := kube.NewSource(s.egret, slog.New(slog.DiscardHandler), kube.EgressIPs())
 	go source.Run(ctx)
 	go func() {
 		w := world.New("", &world.Config{})

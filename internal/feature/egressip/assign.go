@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -18,9 +19,10 @@ type Decision struct {
 	Leaving    []world.Leaving    // former holders that go on translating
 	InForce    [2]bool            // by world.Family
 	Conditions []world.Condition  // Assigned, Ready, InForce, Fallback; Since is zero where the status changed now
-	Events     []Event            // what became different from what the object says
+	Events     []decide.Event     // what became different from what the object says
 	Awaited    []string           // nodes that Ready waits for, and that do not say what keeps them
 	Again      time.Time          // when to decide anew though nothing changes; zero: not
+	WaitsFor   []string           // EgressIPs whose status still gives an address to a node, and is to be written first
 }
 
 // Written is an EgressIP, by name, as the API last showed it. There is one for each of the world's.
@@ -107,8 +109,9 @@ func (a *assigner) giveUp() {
 
 // object is one EgressIP on its way to a decision, with a place for each address of its spec.
 type object struct {
-	e      *world.EgressIP
-	places []place
+	e        *world.EgressIP
+	places   []place
+	waitsFor []string // whose status still gives an address to a node
 }
 
 // place is where an address is: the index of a host, or nowhere, and then why.
@@ -291,7 +294,7 @@ func (a *assigner) complete(o *object) {
 			continue
 		}
 		if by, is := a.givenUp[p.ip]; is {
-			p.why = stillGivenBy(p.ip, by)
+			p.why, o.waitsFor = stillGivenBy(p.ip, by), append(o.waitsFor, by.egressIP)
 			continue
 		}
 		a.put(p, h)

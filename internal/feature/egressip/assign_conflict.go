@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -50,9 +51,9 @@ func (a *assigner) conflictText(i world.Assignment, mac world.HardwareAddr) stri
 }
 
 // conflictEvents tell of a conflict that the condition does not say yet.
-func conflictEvents(e *world.EgressIP, now world.Condition) []Event {
+func conflictEvents(e *world.EgressIP, now world.Condition) []decide.Event {
 	if now.Status != "True" || condition(e, ConditionAddressConflict).Message == now.Message {
 		return nil
 	}
-	return []Event{{Warning: true, Reason: EventAddressInUse, Message: now.Message}}
+	return []decide.Event{{Warning: true, Reason: EventAddressInUse, Message: now.Message}}
 }

@@ -35,6 +35,7 @@ func (a *assigner) decide(o *object) Decision {
 		}
 	}
 	d.Leaving, d.Again = a.leaving(o, d.Items)
+	d.WaitsFor = o.waitsFor
 	for f := range d.InForce {
 		d.InForce[f] = a.inForce(o.e, d, world.Family(f))
 	}

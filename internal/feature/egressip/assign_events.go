@@ -5,23 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Event tells people of one thing that became different.
-type Event struct {
-	Warning bool
-	Reason  string
-	Message string
-	// IP is the address that Assigned, Moved and Released are about.
-	IP netip.Addr
-	// Cause, of Moved and Released, is why the former node does not host the address any more.
-	Cause string
-}
-
 // events are the differences between what an object says and what is decided now.
-func (o *object) events(a *assigner, items []world.Assignment) []Event {
-	var out []Event
+func (o *object) events(a *assigner, items []world.Assignment) []decide.Event {
+	var out []decide.Event
 	for _, now := range items {
 		if e, changed := a.placed(o.e, now); changed {
 			out = append(out, e)
@@ -30,23 +20,26 @@ func (o *object) events(a *assigner, items []world.Assignment) []Event {
 	for _, old := range o.e.Items {
 		if !slices.ContainsFunc(items, func(i world.Assignment) bool { return i.IP == old.IP }) {
 			cause := a.cause(o.e, old)
-			out = append(out, Event{Reason: EventReleased, IP: old.IP, Cause: cause, Message: old.IP.String() + " is no longer on " + old.Node + " (" + a.inWords(cause, old) + ")"})
+			out = append(out, decide.Event{Reason: EventReleased, IP: old.IP, Cause: cause,
+				Message: old.IP.String() + " is no longer on " + old.Node + " (" + a.inWords(cause, old) + ")"})
 		}
 	}
 	return append(out, o.refusals(len(items) > 0)...)
 }
 
-func (a *assigner) placed(e *world.EgressIP, now world.Assignment) (Event, bool) {
+func (a *assigner) placed(e *world.EgressIP, now world.Assignment) (decide.Event, bool) {
 	i := slices.IndexFunc(e.Items, func(old world.Assignment) bool { return old.IP == now.IP })
 	if i < 0 {
-		return Event{Reason: EventAssigned, IP: now.IP, Message: now.IP.String() + " is assigned to " + now.Node}, true
+		message := now.IP.String() + " is assigned to " + now.Node
+		return decide.Event{Reason: EventAssigned, IP: now.IP, Message: message}, true
 	}
 	old := e.Items[i]
 	if old.Node == now.Node {
-		return Event{}, false
+		return decide.Event{}, false
 	}
 	cause := a.cause(e, old)
-	return Event{Reason: EventMoved, IP: now.IP, Cause: cause, Message: now.IP.String() + " moves from " + old.Node + " (" + a.inWords(cause, old) + ") to " + now.Node}, true
+	message := now.IP.String() + " moves from " + old.Node + " (" + a.inWords(cause, old) + ") to " + now.Node
+	return decide.Event{Reason: EventMoved, IP: now.IP, Cause: cause, Message: message}, true
 }
 
 // inWords is a cause, with what the node says of its link.
@@ -85,9 +78,9 @@ func (a *assigner) conflicts(e *world.EgressIP, ip netip.Addr) bool {
 }
 
 // refusals are what is refused now and was not, or for another reason, when the condition Assigned was written.
-func (o *object) refusals(partly bool) []Event {
+func (o *object) refusals(partly bool) []decide.Event {
 	said := condition(o.e, ConditionAssigned).Message
-	var out []Event
+	var out []decide.Event
 	for _, p := range o.places {
 		if p.host != nowhere || p.why.toldIn(said) {
 			continue
@@ -96,27 +89,27 @@ func (o *object) refusals(partly bool) []Event {
 		if partly && reason == EventNoNode {
 			reason = EventUnassigned
 		}
-		out = append(out, Event{Warning: true, Reason: reason, Message: p.why.text()})
+		out = append(out, decide.Event{Warning: true, Reason: reason, Message: p.why.text()})
 	}
 	for _, problem := range o.e.Problems {
 		if !strings.Contains(said, problem) {
-			out = append(out, Event{Warning: true, Reason: EventInvalid, Message: problem})
+			out = append(out, decide.Event{Warning: true, Reason: EventInvalid, Message: problem})
 		}
 	}
 	if p := o.e.SelectorProblem; p != "" && !strings.Contains(condition(o.e, ConditionReady).Message, p) {
-		out = append(out, Event{Warning: true, Reason: ReasonInvalidSelector, Message: p})
+		out = append(out, decide.Event{Warning: true, Reason: ReasonInvalidSelector, Message: p})
 	}
 	return out
 }
 
 // problems are what keeps nodes from holding what they are assigned, or from serving pods, if condition Ready says so now and did not. A problem of
 // the whole node is in the condition alone: it is not of this object, and would be told of once for each that comes to the node.
-func (a *assigner) problems(e *world.EgressIP, ready world.Condition, items []world.Assignment) []Event {
+func (a *assigner) problems(e *world.EgressIP, ready world.Condition, items []world.Assignment) []decide.Event {
 	said := condition(e, ConditionReady).Message
-	var out []Event
+	var out []decide.Event
 	for _, text := range a.ofObject(e, items) {
 		if strings.Contains(ready.Message, text) && !strings.Contains(said, text) {
-			out = append(out, Event{Warning: true, Reason: EventNodeProblem, Message: text})
+			out = append(out, decide.Event{Warning: true, Reason: EventNodeProblem, Message: text})
 		}
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -66,10 +67,10 @@ func hasFamily(items []world.Assignment, f world.Family) bool {
 }
 
 // fallsBack is the Event when pods lose their egress IP, or the choice becomes the other one. Of a new object the refusals tell.
-func fallsBack(e *world.EgressIP, now world.Condition) []Event {
+func fallsBack(e *world.EgressIP, now world.Condition) []decide.Event {
 	old := condition(e, ConditionFallback)
 	if now.Status != "True" || old.Status == "" || old.Status == "True" && old.Reason == now.Reason {
 		return nil
 	}
-	return []Event{{Warning: true, Reason: EventFallback, Message: now.Message}}
+	return []decide.Event{{Warning: true, Reason: EventFallback, Message: now.Message}}
 }

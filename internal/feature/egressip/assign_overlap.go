@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -77,7 +78,7 @@ func (o *Overlaps) count(list []overlap, n int) {
 func (o *Overlaps) Pods() int { return len(o.lists) }
 
 // Condition is Overlapped of an EgressIP, and the Event when it begins.
-func (o *Overlaps) Condition(e *world.EgressIP) (world.Condition, []Event) {
+func (o *Overlaps) Condition(e *world.EgressIP) (world.Condition, []decide.Event) {
 	s := o.standing[e.Name]
 	if s == nil {
 		return dated(e, world.Condition{Type: ConditionOverlapped, Status: "False", Reason: ReasonNoOverlap, Message: "no other EgressIP serves a pod that this one selects"}), nil
@@ -86,7 +87,7 @@ func (o *Overlaps) Condition(e *world.EgressIP) (world.Condition, []Event) {
 	if condition(e, ConditionOverlapped).Status == "True" {
 		return c, nil
 	}
-	return c, []Event{{Warning: true, Reason: EventOverlap, Message: s.String()}}
+	return c, []decide.Event{{Warning: true, Reason: EventOverlap, Message: s.String()}}
 }
 
 // String names the EgressIPs that serve the most pods first.

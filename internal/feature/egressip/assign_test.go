@@ -204,7 +204,7 @@ func TestSecondaryNetworks(t *testing.T) {
 	} {
 		x.change()
 		d := settle(w)["e"]
-		if have := items(d); have != x.items || !slices.ContainsFunc(d.Events, func(e egressip.Event) bool { return e.Message == x.event }) {
+		if have := items(d); have != x.items || !slices.Contains(messages(d), x.event) {
 			t.Errorf("have %s, want %s; events %+v, want %q", have, x.items, d.Events, x.event)
 		}
 	}

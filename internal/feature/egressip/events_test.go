@@ -20,6 +20,15 @@ func told(d egressip.Decision) string {
 	return strings.Join(out, " ")
 }
 
+// messages are those of a decision's Events.
+func messages(d egressip.Decision) []string {
+	var out []string
+	for _, e := range d.Events {
+		out = append(out, e.Message)
+	}
+	return out
+}
+
 // A refusal is told of once for an address and a reason: the condition's words follow what becomes of nodes, networks and pods, without an Event.
 func TestRefusalIsToldOnceForItsReason(t *testing.T) {
 	w := newWorld()

@@ -47,12 +47,20 @@ func NewPatience() *Patience {
 	return &Patience{attempts: map[assignedTo]*attempt{}, steering: map[podsOf]time.Time{}}
 }
 
+// Items are those of an EgressIP, as they are decided.
+type Items func(e *world.EgressIP) []world.Assignment
+
+// ItemsOf are those that a world has.
+func ItemsOf(e *world.EgressIP) []world.Assignment { return e.Items }
+
 // Look compares what is assigned with what is held. It returns what it touched, and when to look again though nothing changes; zero: not. Of what was decided
-// and is not written yet no node knows: none is waited for.
-func (p *Patience) Look(w *world.World, written Written, now time.Time) (touched []world.Touch, again time.Time) {
+// and is not written yet no node knows: none is waited for. Decided are a decision's items, of which the world may
+// not have all yet.
+func (p *Patience) Look(w *world.World, decided Items, written Written, now time.Time) (
+	touched []world.Touch, again time.Time) {
 	awaited := map[string][]assignedTo{} // by node
 	for e := range w.EachEgressIP() {
-		touched = append(touched, p.compare(w, e, written(e.Name), awaited)...)
+		touched = append(touched, p.compare(w, e.Name, decided(e), written(e.Name), awaited)...)
 	}
 	is := p.begin(awaited, now)
 	for a, t := range p.attempts {
@@ -71,18 +79,19 @@ func (p *Patience) Look(w *world.World, written Written, now time.Time) (touched
 // Seen begins to wait for what the API shows of an EgressIP from now on. It returns when to Look though nothing changes; zero: not.
 func (p *Patience) Seen(w *world.World, shown *world.EgressIP, now time.Time) (again time.Time) {
 	awaited := map[string][]assignedTo{}
-	if p.compare(w, w.EgressIP(shown.Name), shown, awaited); len(p.begin(awaited, now)) > 0 {
+	if p.compare(w, shown.Name, w.EgressIP(shown.Name).Items, shown, awaited); len(p.begin(awaited, now)) > 0 {
 		return now.Add(lateAfter)
 	}
 	return time.Time{}
 }
 
 // compare adds to awaited, by node, what an EgressIP's status assigns as decided and as written, and the node does not hold. It forgets what the node holds.
-func (p *Patience) compare(w *world.World, decided, shown *world.EgressIP, awaited map[string][]assignedTo) (touched []world.Touch) {
-	for _, i := range decided.Items {
-		a := assignedTo{world.EgressAddress{EgressIP: decided.Name, IP: i.IP}, i.Node}
+func (p *Patience) compare(w *world.World, name string, items []world.Assignment, shown *world.EgressIP,
+	awaited map[string][]assignedTo) (touched []world.Touch) {
+	for _, i := range items {
+		a := assignedTo{world.EgressAddress{EgressIP: name, IP: i.IP}, i.Node}
 		switch {
-		case w.Holds(i.Node, decided.Name, i.IP):
+		case w.Holds(i.Node, name, i.IP):
 			touched = append(touched, p.forget(w, a)...)
 		case slices.Contains(shown.Items, i):
 			awaited[i.Node] = append(awaited[i.Node], a)

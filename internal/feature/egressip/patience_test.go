@@ -32,10 +32,10 @@ func newPatient(nodes ...string) *patient {
 func (x *patient) after(d time.Duration) egressip.Decision {
 	end := x.now.Add(d)
 	for {
-		x.p.Look(x.w, x.w.EgressIP, x.now)
+		x.p.Look(x.w, egressip.ItemsOf, x.w.EgressIP, x.now)
 		decided := decideAt(x.w, x.now)
 		write(x.w, decided)
-		_, again := x.p.Look(x.w, x.w.EgressIP, x.now)
+		_, again := x.p.Look(x.w, egressip.ItemsOf, x.w.EgressIP, x.now)
 		touched, next := x.p.Await(x.w, decided, x.now)
 		if again = sooner(sooner(again, next), decided["e"].Again); len(touched) > 0 {
 			continue
@@ -154,7 +154,7 @@ func TestNodeThatNeverHolds(t *testing.T) {
 	if items(d) != "n2=172.18.0.33" {
 		t.Fatalf("after 10 s: %s", items(d))
 	}
-	if !slices.ContainsFunc(d.Events, func(e egressip.Event) bool { return e.Message == "172.18.0.33 moves from n1 (NotHeld) to n2" }) {
+	if !slices.Contains(messages(d), "172.18.0.33 moves from n1 (NotHeld) to n2") {
 		t.Errorf("events after 10 s: %+v", d.Events)
 	}
 	hold(x.w, "n2", map[string][]netip.Addr{"e": {addr("172.18.0.33")}})

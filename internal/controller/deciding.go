@@ -1,0 +1,130 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/feature/service"
+	"github.com/egret-net/egret/internal/feature/zone"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// deciders are those of one term, in the order in which they decide.
+type deciders struct {
+	allocator zone.Allocator
+	assigner  *egressip.Assigner
+	overlaps  *egressip.Overlapper // of what was assigned
+	refuser   *service.Refuser
+}
+
+func newDeciders() deciders {
+	return deciders{assigner: egressip.NewAssigner(), overlaps: egressip.NewOverlapper(), refuser: service.NewRefuser()}
+}
+
+func (d deciders) all() []decide.Decider {
+	return []decide.Decider{d.allocator, d.assigner, d.overlaps, d.refuser}
+}
+
+// writtenKinds are the kinds of objects that deciders decide about.
+func writtenKinds() map[world.Kind]kube.Kind {
+	kinds := map[world.Kind]kube.Kind{}
+	for _, k := range []kube.Kind{kube.Nodes(), kube.EgressIPs(), kube.Services()} {
+		kinds[k.Writing().Kind] = k
+	}
+	return kinds
+}
+
+// news are Events that tell of what is to be written of an object.
+type news struct {
+	uid    string
+	events []decide.Event
+}
+
+func (c *Controller) view(now time.Time) decide.View {
+	return decide.View{World: c.world, Now: now.UTC().Truncate(time.Microsecond)}
+}
+
+// decide asks all deciders, and writes what differs from what the API shows.
+func (c *Controller) decide(now time.Time) {
+	var decided []target
+	for _, d := range c.deciders.all() {
+		desired, again := d.Decide(c.view(now))
+		c.decideBy(again)
+		for _, one := range desired {
+			c.compose(one)
+			decided = append(decided, target{one.Kind, one.Key})
+		}
+	}
+	c.metrics.latencies.allDecided(c.deciders.assigner.Last(), now)
+	for _, t := range decided {
+		c.settle(t)
+	}
+	for t := range c.outbox.letters { // also those of objects that are gone
+		c.settle(t)
+	}
+	c.metrics.forget(c.world)
+	c.metrics.decided(c.world, c.deciders.assigner.Last(), c.deciders.overlaps.Pods())
+}
+
+// compose puts what is desired of an object over what the API shows of it, and keeps the Events until that is written.
+func (c *Controller) compose(d decide.Desired) {
+	c.hear(c.world.Decide(d.Kind, d.Key, d.Decision))
+	t := target{d.Kind, d.Key}
+	n := c.news[t]
+	if n.uid != d.Decision.UID {
+		n = news{uid: d.Decision.UID}
+	}
+	if n.events = append(n.events, d.Events...); len(n.events) > 0 {
+		c.news[t] = n
+	}
+}
+
+// settle writes one object if it is not what it should be.
+func (c *Controller) settle(t target) {
+	w := c.kinds[t.kind].Writing().Write(c.world, t.key)
+	if w == nil {
+		if c.outbox.settled(t) {
+			delete(c.news, t) // what they told of was taken back before it was written
+		}
+		return
+	}
+	c.outbox.write(t, w.Version, time.Now(), func(ctx context.Context) (string, error) {
+		return c.writer.Patch(ctx, w.Patch(time.Now()))
+	})
+}
+
+// ended takes the end of a write or of a pause.
+func (c *Controller) ended(r result) {
+	if c.outbox == nil || !c.outbox.ended(r) {
+		return
+	}
+	kind := c.kinds[r.target.kind].Writing()
+	switch {
+	case r.woken:
+	case r.err == nil:
+		c.metrics.writes.WithLabelValues(kind.Plural).Inc()
+		c.metrics.wrote(c.world, r.target, c.news[r.target].events, time.Now())
+		c.tell(kind, r.target)
+	case apierrors.IsConflict(r.err) || apierrors.IsNotFound(r.err):
+		c.log.Debug("the object changed while it was written; trying again with what it is now", "error", r.err)
+	default:
+		c.metrics.writeErrors.WithLabelValues(kind.Plural).Inc()
+		c.log.Warn("write failed; trying again", "error", r.err)
+	}
+	c.settle(r.target)
+}
+
+// tell has the Events posted of what was just written.
+func (c *Controller) tell(kind kube.Written, t target) {
+	n := c.news[t]
+	delete(c.news, t)
+	for _, e := range n.events {
+		c.post(kube.Event{Regarding: kind.Reference(t.key, n.uid),
+			Warning: e.Warning, Reason: e.Reason, Action: e.Action, Note: e.Message})
+	}
+}

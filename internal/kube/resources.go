@@ -1,0 +1,90 @@
+package kube
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/rest"
+
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// One function a kind. Programs follow those that they name to NewSource, and the controller writes those that it has
+// deciders for.
+
+func ofCore(c *Clients) rest.Interface { return c.Core }
+
+func ofEgressIP(c *Clients) rest.Interface { return c.EgressIP }
+
+// Nodes are followed by all; the controller writes what it allocates.
+func Nodes() Kind {
+	return Resource[*corev1.Node, world.Node]{
+		Plural: "nodes", Client: ofCore, Example: &corev1.Node{}, Convert: Node,
+		Set: (*world.World).SetNode, Del: (*world.World).DelNode,
+		Written: Written{Kind: world.KindNode, APIVersion: "v1", Object: "Node",
+			Write: writing(world.KindNode, writeAllocation)},
+		intern: func(n *world.Node, i *interner) { n.Labels = i.labels(n.Labels) },
+	}
+}
+
+// Namespaces are followed for their labels.
+func Namespaces() Kind {
+	return Resource[*corev1.Namespace, world.Namespace]{
+		Plural: "namespaces", Client: ofCore, Example: &corev1.Namespace{}, Convert: Namespace,
+		Set: (*world.World).SetNamespace, Del: (*world.World).DelNamespace,
+	}
+}
+
+// Pods are followed for their addresses and labels.
+func Pods() Kind {
+	return Resource[*corev1.Pod, world.Pod]{
+		Plural: "pods", Client: ofCore, Example: &corev1.Pod{}, Convert: Pod,
+		Set: (*world.World).SetPod, Del: (*world.World).DelPod,
+		intern: func(p *world.Pod, i *interner) { p.Labels = i.labels(p.Labels) },
+	}
+}
+
+// EgressIPs are followed by all; the controller writes their status.
+func EgressIPs() Kind {
+	return Resource[*v1.EgressIP, world.EgressIP]{
+		Plural: "egressips", Client: ofEgressIP, Example: &v1.EgressIP{}, Convert: EgressIP,
+		Set: (*world.World).SetEgressIP, Del: (*world.World).DelEgressIP,
+		Written: Written{Kind: world.KindEgressIP, APIVersion: v1.GroupVersion.String(), Object: "EgressIP",
+			Write: writing(world.KindEgressIP, writeEgressIP)},
+	}
+}
+
+// EgressNodes are what nodes report.
+func EgressNodes() Kind {
+	return Resource[*egretv1.EgressNode, world.Holding]{
+		Plural: "egressnodes", Client: func(c *Clients) rest.Interface { return c.Egret },
+		Example: &egretv1.EgressNode{}, Convert: Holding,
+		Set: (*world.World).SetHolding, Del: (*world.World).DelHolding,
+	}
+}
+
+// Services are followed by all, joined with EndpointSlices where these are followed; the controller writes one
+// condition of them.
+func Services() Kind {
+	return Resource[*corev1.Service, servicePart]{
+		Plural: "services", Client: ofCore, Example: &corev1.Service{}, Convert: servicePartOf,
+		Written: Written{Kind: world.KindService, APIVersion: "v1", Object: "Service",
+			Write: writing(world.KindService, writeService)},
+		join: func(j *join) (func(*world.World, *servicePart) []world.Touch, func(*world.World, string) []world.Touch) {
+			return j.setService, j.delService
+		},
+	}
+}
+
+// EndpointSlices are the endpoints of Services. Headless Services have none that a load balancer would lead to.
+func EndpointSlices() Kind {
+	return Resource[*discoveryv1.EndpointSlice, slicePart]{
+		Plural: "endpointslices", Client: func(c *Clients) rest.Interface { return c.Discovery },
+		Example: &discoveryv1.EndpointSlice{}, Selector: "!" + labelHeadless, Convert: slicePartOf,
+		intern: func(p *slicePart, i *interner) { p.intern(i.string) },
+		join: func(j *join) (func(*world.World, *slicePart) []world.Touch, func(*world.World, string) []world.Touch) {
+			return j.setSlice, j.delSlice
+		},
+	}
+}

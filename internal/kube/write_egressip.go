@@ -1,0 +1,40 @@
+package kube
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// statusPatch has every field of the status, so that what is empty becomes empty.
+type statusPatch struct {
+	Metadata metadata `json:"metadata"`
+	Status   struct {
+		Items             []v1.EgressIPStatusItem `json:"items"`
+		AssignedNodes     string                  `json:"assignedNodes"`
+		AssignedEgressIPs string                  `json:"assignedEgressIPs"`
+		Leaving           []v1.EgressIPLeaving    `json:"leaving"`
+		InForce           []v1.IPFamily           `json:"inForce"`
+		Conditions        any                     `json:"conditions"`
+	} `json:"status"`
+}
+
+// writeEgressIP makes the status of an EgressIP what it should be, if the object is still at the version that was seen.
+func writeEgressIP(shown, should *world.EgressIP) *Write {
+	return &Write{shown.Version, func(now time.Time) Patch {
+		return Patch{Plural: "egressips", Name: shown.Name, Subresource: "status", Type: types.MergePatchType,
+			Body: []byte(encode(statusOf(should.WrittenAt(now, shown)))), client: ofEgressIP}
+	}}
+}
+
+func statusOf(e *world.EgressIP) statusPatch {
+	s := EgressIPStatus(e)
+	patch := statusPatch{Metadata: metadata{ResourceVersion: e.Version}}
+	patch.Status.Items = s.Items
+	patch.Status.AssignedNodes, patch.Status.AssignedEgressIPs = s.AssignedNodes, s.AssignedEgressIPs
+	patch.Status.Leaving, patch.Status.InForce, patch.Status.Conditions = s.Leaving, s.InForce, s.Conditions
+	return patch
+}
