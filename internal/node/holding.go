@@ -125,6 +125,10 @@ func report(node, owner string, before Report, o Outcome, confirmed bool) Report
 		text := "targets could not be written: " + o.Err.Error()
 		r.Problems = append(r.Problems, ofNode(node, world.ReasonUnavailable, text))
 	}
+	if o.Left != nil {
+		text := "targets could not be cleared: " + o.Left.Error()
+		r.Problems = append(r.Problems, ofNode(node, world.ReasonUnavailable, text))
+	}
 	for _, h := range translates(o.State) {
 		if !refused["egressip/"+h.EgressIP] && (confirmed && o.Err == nil || slices.Contains(before.Holding, h)) {
 			r.Holding = append(r.Holding, h)

@@ -22,6 +22,7 @@ type Outcome struct {
 	State       *plan.State
 	Refused     []*plane.Refused
 	Err         error // what stopped planes; nil when only rows were refused
+	Left        error // why targets hold what they should not any more, for which nobody waits
 	Unconfirmed bool  // the Northbound, or what it holds, has not taken effect yet: nothing that waits for it was done
 	Duration    time.Duration
 }
@@ -200,10 +201,15 @@ func (l *Loop) Reread() {
 
 // Wake asks for a round that looks at the targets.
 func (l *Loop) Wake() {
-	l.mu.Lock()
-	l.apply = true
-	l.mu.Unlock()
+	l.lookAtAll()
 	l.poke()
+}
+
+// lookAtAll makes the next round look at the targets.
+func (l *Loop) lookAtAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.apply = true
 }
 
 // Look asks for a round that looks at the targets of these tables.
@@ -239,7 +245,7 @@ func (l *Loop) Run(ctx context.Context) {
 		case <-l.wake:
 		case <-timer.C:
 			if !l.waiting {
-				l.Wake()
+				l.lookAtAll()
 			}
 		}
 		if time.Since(lastRead) > rereadAll {
@@ -339,7 +345,7 @@ func (l *Loop) runRound(ctx context.Context, r round) {
 		l.owed, l.settled = 0, l.memo.State.Now()
 	}
 	l.Ran(l.last)
-	if (l.last.Err != nil || len(l.last.Refused) > 0) && !errors.Is(err, context.Canceled) {
+	if (l.last.Err != nil || l.last.Left != nil || len(l.last.Refused) > 0) && !errors.Is(err, context.Canceled) {
 		l.Log.Warn("a round did not go through; it will be repeated", "round", r.number, "refused", len(l.last.Refused), "first", firstLine(err))
 	}
 	if r.synced {
@@ -372,6 +378,9 @@ func (l *Loop) outcome(err error) Outcome {
 	o := Outcome{State: l.memo.State, Refused: plane.Refusals(err), Unconfirmed: errors.Is(err, plane.ErrUnconfirmed)}
 	if !plane.OnlyRefusals(err) && !plane.OnlyUnconfirmed(err) {
 		o.Err = err
+	}
+	if left := (*plane.Leftover)(nil); errors.As(err, &left) {
+		o.Left = left
 	}
 	return o
 }

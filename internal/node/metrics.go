@@ -45,7 +45,7 @@ func NewMetrics() *Metrics {
 func (m *Metrics) ran(o Outcome) {
 	result := "ok"
 	switch {
-	case o.Err != nil:
+	case o.Err != nil || o.Left != nil:
 		result = "failed"
 	case len(o.Refused) > 0:
 		result = "refused"

@@ -133,24 +133,29 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	t.connections = []<-chan struct{}{inSwitch.Again(), inKernel.Again()}
 	ports := plane.For(plan.InOVSIDs|plan.InPorts, openvswitch.On(ovs.NewPlane(db)), plane.After())
 	t.early = []plane.Plane{ports, t.nft, t.flow}
+	balanced := conntrack.NewBalanced(ctx, conntrack.Switch{RunDir: o.OVSRunDir}, log)
+	datagrams := conntrack.NewDatagrams(conntrack.Kernel{}, log)
 	t.all = []plane.Plane{
-		// The first is shrunk last: when its rules have gone, no packet makes an entry by them.
-		plane.For(plan.InDatagrams, conntrack.NewDatagrams(conntrack.Kernel{}, log)),
+		// The first is shrunk last, after the rules: when those have gone, no packet makes an entry by them. Who ends
+		// connections grows nothing, so that others need not wait for it.
+		plane.For(plan.InDatagrams, datagrams, plane.After(), plane.Unawaited),
 		// An accept that is missing leads no packet anywhere: who comes later need not wait for it. The bridge's flows name ports, and need the
 		// host's rules, which drop what the kernel sees of the uplink, too; the logical network, which steers, needs all that packets meet
 		// behind it.
 		ports,
 		plane.For(plan.InAddrs|plan.InRoutes|plan.InRules|plan.InSysctls, routes, plane.After()),
-		plane.For(plan.InNFTChains|plan.InNFTRules|plan.InNFTSets|plan.InNFTElems, rules, plane.After()),
-		plane.For(plan.InAccepts, forward.New(forward.Commands{}), plane.After()),
+		plane.For(plan.InNFTChains|plan.InNFTRules|plan.InNFTSets|plan.InNFTElems, rules,
+			plane.After(datagrams.Name())),
+		plane.For(plan.InAccepts, forward.New(forward.Commands{}), plane.After(), plane.Unawaited),
 		plane.For(plan.InFlows, t.vswitchd.On(t.flow), plane.After("ovs", routes.Name(), rules.Name())),
 		plane.For(plan.InSB, south.On(t.sb), plane.After()),
 		plane.For(plan.InNB|plan.InSetElems, north.On(t.nb), plane.After(routes.Name(), rules.Name(), t.flow.Name(), t.sb.Name())),
-		plane.For(plan.InAnnouncements, t.link, plane.After(t.nb.Name()), plane.Telling),
-		plane.For(plan.InSources|plan.InSourceExempt, t.vswitchd.On(inSwitch)),
-		plane.For(plan.InSources|plan.InSourceExempt, inKernel),
-		plane.For(plan.InDatagrams, conntrack.NewBalanced(ctx, conntrack.Switch{RunDir: o.OVSRunDir}, log)),
-		plane.For(plan.InHealthChecks, health.New(ctx, health.Sockets{}), plane.After(), plane.Telling),
+		plane.For(plan.InAnnouncements, t.link, plane.After(t.nb.Name()), plane.Telling, plane.Unawaited),
+		plane.For(plan.InSources|plan.InSourceExempt, t.vswitchd.On(inSwitch), plane.After(), plane.Unawaited),
+		plane.For(plan.InSources|plan.InSourceExempt, inKernel, plane.After(), plane.Unawaited),
+		plane.For(plan.InDatagrams, balanced, plane.After(), plane.Unawaited),
+		plane.For(plan.InHealthChecks, health.New(ctx, health.Sockets{}),
+			plane.After(), plane.Telling, plane.Unawaited),
 	}
 	return t, nil
 }

@@ -30,13 +30,18 @@ type Plane interface {
 // Trait is something that the order of planes needs to know of one.
 type Trait func(*member)
 
-// After makes a plane grow when those of these names have, whatever becomes of the others; a plane without this trait waits for all before it.
+// After makes a plane grow when those of these names have, and those shrink when it has, whatever becomes of the
+// others. A plane without this trait waits for all before it, and they for it.
 func After(names ...string) Trait {
 	return func(m *member) { m.chooses, m.after = true, names }
 }
 
 // Telling is a plane that leads no packet anywhere and only tells others what there is: what it tells no more, it may stop telling at once.
 func Telling(m *member) { m.telling = true }
+
+// Unawaited is a plane whose Shrink nobody waits for, who waits for a round: what it has left to remove gives no
+// packet a way or a source that the plan does not have any more, or only those of connections that were there before.
+func Unawaited(m *member) { m.unawaited = true }
 
 // For is p, which holds those tables of a plan and nothing else.
 func For(tables plan.Tables, p Plane, traits ...Trait) Plane {
@@ -49,10 +54,11 @@ func For(tables plan.Tables, p Plane, traits ...Trait) Plane {
 
 type member struct {
 	Plane
-	tables  plan.Tables
-	chooses bool // it waits for after alone
-	after   []string
-	telling bool
+	tables    plan.Tables
+	chooses   bool // it waits for after alone
+	after     []string
+	telling   bool
+	unawaited bool
 }
 
 // Concerned are the planes that hold one of the changed tables; those that do not say what they hold are always among them.
@@ -114,18 +120,40 @@ func mustWait(p Plane, behind map[string]bool) bool {
 	return len(behind) > 0
 }
 
-// Shrink shrinks planes in the opposite order, so that nothing is left where nothing is any more. It follows a Grow that went through, or
-// concerns planes that only tell. A plane that fails stops the way.
+// Shrink shrinks planes in the opposite order, so that nothing is led to where nothing is any more. It follows a Grow
+// that went through, or concerns planes that only tell. Where a plane does not shrink, those that it leads packets to
+// stay as they were, and the others go on.
 func Shrink(ctx context.Context, planes []Plane, want *plan.State) error {
-	var refused []error
+	var errs []error
+	var behind []Plane // planes that hold more than want
 	for _, p := range slices.Backward(planes) {
+		if neededBy(behind, p.Name()) {
+			behind = append(behind, p)
+			continue
+		}
 		err := p.Shrink(ctx, want)
 		if !OnlyRefusals(err) {
-			return errors.Join(append(refused, fmt.Errorf("shrink %s: %w", p.Name(), err))...)
+			behind = append(behind, p)
+			err = failedShrink(p, err)
 		}
-		refused = append(refused, err)
+		errs = append(errs, err)
 	}
-	return errors.Join(refused...)
+	return errors.Join(errs...)
+}
+
+func neededBy(planes []Plane, name string) bool {
+	return slices.ContainsFunc(planes, func(p Plane) bool {
+		m, says := p.(member)
+		return !says || !m.chooses || slices.Contains(m.after, name)
+	})
+}
+
+func failedShrink(p Plane, err error) error {
+	err = fmt.Errorf("shrink %s: %w", p.Name(), err)
+	if m, says := p.(member); says && m.unawaited {
+		return &Leftover{err}
+	}
+	return err
 }
 
 // ErrUnconfirmed is returned by a Grow whose rows, or former ones, have not taken effect yet. In the latter case it may leave its own for a
@@ -135,6 +163,13 @@ var ErrUnconfirmed = errors.New("ovn-controller has not carried out the last cha
 // ErrUnfinished is returned by a Shrink that has much to remove and lets others have their turn: what it did stands, and the next round, which
 // need not wait, goes on.
 var ErrUnfinished = errors.New("more is to be removed")
+
+// Leftover is the error of a Shrink that nobody waits for. The round is repeated on account of it.
+type Leftover struct{ Err error }
+
+func (l *Leftover) Error() string { return l.Err.Error() }
+
+func (l *Leftover) Unwrap() error { return l.Err }
 
 // Refused is one row that a target would not take. Its owner is quarantined; nobody else is.
 type Refused struct {
@@ -169,19 +204,22 @@ func Refusals(err error) []*Refused {
 	return nil
 }
 
-// OnlyRefusals says whether err is nil or made of nothing but Refused and ErrUnfinished: the round went through but for them.
-func OnlyRefusals(err error) bool {
-	return madeOf(err, func(e error) bool { return isRefused(e) || e == ErrUnfinished })
-}
+// OnlyRefusals says whether err is nil or made of nothing but Refused, Leftover and ErrUnfinished: the round went
+// through but for them.
+func OnlyRefusals(err error) bool { return madeOf(err, stopsNobody) }
 
 // OnlyUnconfirmed says whether ErrUnconfirmed is all that keeps err from being OnlyRefusals.
 func OnlyUnconfirmed(err error) bool {
-	return errors.Is(err, ErrUnconfirmed) && madeOf(err, func(e error) bool { return isRefused(e) || e == ErrUnfinished || e == ErrUnconfirmed })
+	return errors.Is(err, ErrUnconfirmed) &&
+		madeOf(err, func(e error) bool { return stopsNobody(e) || e == ErrUnconfirmed })
 }
 
-func isRefused(err error) bool {
-	_, ok := err.(*Refused)
-	return ok
+func stopsNobody(err error) bool {
+	switch err.(type) {
+	case *Refused, *Leftover:
+		return true
+	}
+	return err == ErrUnfinished
 }
 
 // madeOf says whether all that is joined or wrapped in err, if anything, is such.
