@@ -132,7 +132,9 @@ func (s *targets) check(t *rapid.T, want *plan.State) {
 	held.NFTChains, held.NFTRules, held.NFTSets, held.NFTElems = want.NFTChains, want.NFTRules, want.NFTSets, want.NFTElems
 	held.Flows, held.Accepts = want.Flows, want.Accepts
 	held.Sources, held.SourceExempt, held.Datagrams = want.Sources, want.SourceExempt, want.Datagrams
-	held.Steered = want.Steered // no target's: the agent reports it
+	// No target has these: the agent reports them.
+	held.Steered, held.Translated = want.Steered, want.Translated
+	held.Forwarded, held.Answered = want.Forwarded, want.Answered
 	for port, spec := range s.health.Held() {
 		held.HealthChecks.Put("", port, spec)
 	}
