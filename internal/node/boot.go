@@ -89,7 +89,7 @@ const emptied = 30 * time.Second
 // shut takes the flows from s that let in what comes from OVN: the bridges are secure, and what no flow allows does not pass.
 func shut(s *plan.State) {
 	for f := range s.Flows.Rows() {
-		if strings.Contains(f.Match, "in_port="+plan.DefaultNames().PatchPort()) {
+		if strings.Contains(f.Match, "in_port={"+plan.Patch) {
 			delete(s.Flows, f)
 		}
 	}

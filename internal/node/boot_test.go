@@ -64,7 +64,7 @@ func TestShut(t *testing.T) {
 		for f := range s.Flows.Rows() {
 			switch {
 			case f.Table == 0 && !strings.Contains(f.Match, "in_port="),
-				strings.Contains(f.Match, "in_port="+plan.DefaultNames().PatchPort()):
+				strings.Contains(f.Match, "in_port={"+plan.Patch):
 				t.Errorf("%s: packets from OVN meet %s", mode, f)
 			case f.Table == 0 && strings.Contains(f.Match, "in_port=LOCAL"):
 				host++

@@ -5,8 +5,16 @@ import "fmt"
 // What the flows of the gateway bridge are made of: see feature gateway. Host and gateway routers share the node's
 // addresses, and ct_mark in ZoneGateway tells whose a connection is.
 
-// PatchPort is the network's patch port to the integration bridge; the plane puts the number in.
-func (n Names) PatchPort() string { return "{patch}" }
+// PatchPort stands for the gateway bridge's patch port to the network; the plane puts the number in.
+func (n Names) PatchPort() string { return "{" + Patch + n.Network + "}" }
+
+// Patch is what the names of all networks' patch ports begin with where they stand for a number.
+const Patch = "patch:"
+
+// PatchInterface is the name that ovn-controller gives to that patch port, after the localnet port.
+func (n Names) PatchInterface(bridge, node string) string {
+	return "patch-" + n.Localnet(bridge, node) + "-to-" + IntegrationBridge
+}
 
 // Commit remembers that the connection is the network's.
 func (n Names) Commit() string { return commit(n.CTMark()) }

@@ -31,6 +31,21 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestNamesDiffer: two networks have no name and no number in common.
+func TestNamesDiffer(t *testing.T) {
+	seen := map[string]string{}
+	others := []plan.Names{{Network: "team-a_blue", ID: 1}, {Network: "cluster_udn_blue", ID: 2}}
+	for _, n := range append(others, plan.DefaultNames()) {
+		for line := range strings.Lines(all(t, n)) {
+			_, call, _ := strings.Cut(line, " ")
+			if seen[call] != "" {
+				t.Errorf("%s and %s both have %s", n.Network, seen[call], call)
+			}
+			seen[call] = n.Network
+		}
+	}
+}
+
 // all calls every method, each string parameter with a text of its own: a new method is in the golden file at once.
 func all(t *testing.T, n plan.Names) string {
 	t.Helper()

@@ -47,8 +47,8 @@ const zone = 7
 // patched is a switch whose ports are all there.
 type patched struct{}
 
-func (patched) OFPort(name string) (int, bool)              { return len(name), true }
-func (patched) PatchTo(bridge, other string) (string, bool) { return bridge + "-" + other, true }
+func (patched) OFPort(name string) (int, bool)               { return len(name), true }
+func (patched) PatchInterface(bridge, network string) string { return bridge + "-" + network }
 
 func newTargets() *targets {
 	n := nft.NewFake()

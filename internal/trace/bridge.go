@@ -19,7 +19,7 @@ type flow struct {
 func (z *zone) indexHost() {
 	for f, actions := range z.state.Flows.Rows() {
 		z.flows[f.Table] = append(z.flows[f.Table], flow{f.Priority, f.Match, actions})
-		if port := inPort(f.Match); port != "" && port != "LOCAL" && port != plan.DefaultNames().PatchPort() {
+		if port := inPort(f.Match); port != "" && port != "LOCAL" && !strings.HasPrefix(port, "{"+plan.Patch) {
 			z.uplink, z.bridge = port, f.Bridge
 		}
 	}

@@ -32,7 +32,7 @@ type portNumbers map[string]int
 
 func (p portNumbers) OFPort(name string) (int, bool) { n, ok := p[name]; return n, ok }
 
-func (p portNumbers) PatchTo(string, string) (string, bool) { return "ovn", true }
+func (p portNumbers) PatchInterface(string, string) string { return "ovn" }
 
 func newBridge(t *testing.T, f world.Family) *bridge {
 	s := ovstest.Start(t, ovstest.Dummy)

@@ -13,23 +13,19 @@ import (
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
-	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/plane/ovs/ovstest"
 	"github.com/egret-net/egret/internal/plane/planetest"
 )
-
-var _ Ports = (*ovs.DB)(nil)
 
 type fixedPorts map[string]int
 
 func (f fixedPorts) OFPort(name string) (int, bool) { n, ok := f[name]; return n, ok }
 
-func (f fixedPorts) PatchTo(bridge, other string) (string, bool) {
-	_, ok := f["patch-"+bridge+"-"+other]
-	return "patch-" + bridge + "-" + other, ok
+func (f fixedPorts) PatchInterface(bridge, network string) string {
+	return "patch-" + bridge + "-" + network
 }
 
-var testPorts = fixedPorts{"eth0": 1, "patch-br0-br-int": 2}
+var testPorts = fixedPorts{"eth0": 1, "patch-br0-default": 2}
 
 // state claims flows of br0, given as "owner match actions", at priority 100 of table 0.
 func state(flows ...string) *plan.State {
@@ -42,11 +38,11 @@ func state(flows ...string) *plan.State {
 }
 
 func stateA() *plan.State {
-	return state("a ip,in_port={eth0} drop", "a ip,in_port={patch} output:{eth0}", "b arp NORMAL")
+	return state("a ip,in_port={eth0} drop", "a ip,in_port={patch:default} output:{eth0}", "b arp NORMAL")
 }
 
 func stateB() *plan.State {
-	return state("a ip,in_port={eth0} LOCAL", "b arp NORMAL", "c ip,in_port={LOCAL} output:{patch:br-int}")
+	return state("a ip,in_port={eth0} LOCAL", "b arp NORMAL", "c ip,in_port={LOCAL} output:{patch:default}")
 }
 
 func bad() *plan.State {
@@ -199,7 +195,7 @@ func TestFlowOfAbsentPortWaitsAlone(t *testing.T) {
 	if got := strings.Count(dump(s, true), "actions"); got != 2 || len(p.Pending()) != 1 {
 		t.Fatalf("%d flows and pending %v, want the two whose ports are there", got, p.Pending())
 	}
-	ports["patch-br0-br-int"] = 2
+	ports["patch-br0-default"] = 2
 	if err := p.Grow(t.Context(), stateA()); err != nil || len(p.Pending()) != 0 {
 		t.Fatalf("err %v, pending %v", err, p.Pending())
 	}

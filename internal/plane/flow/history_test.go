@@ -126,7 +126,7 @@ type history struct {
 }
 
 func newHistory() *history {
-	h := &history{switches: newMemory(), ports: fixedPorts{"eth0": 1, "patch-br0-br-int": 2}}
+	h := &history{switches: newMemory(), ports: fixedPorts{"eth0": 1, "patch-br0-default": 2}}
 	h.restart()
 	return h
 }
@@ -166,7 +166,7 @@ func (h *history) change(t *rapid.T) {
 		old = &plan.Rows{}
 	}
 	for range rapid.IntRange(0, 6).Draw(t, "flows") {
-		matches := []string{"", "in_port={eth0}", "ip,in_port={patch}", "arp,hard_timeout=20", "bad=1"}
+		matches := []string{"", "in_port={eth0}", "ip,in_port={patch:default}", "arp,hard_timeout=20", "bad=1"}
 		f := plan.Flow{
 			Bridge: rapid.SampledFrom([]string{"br0", "br1"}).Draw(t, "bridge"),
 			Table:  rapid.IntRange(0, 1).Draw(t, "table"),
@@ -190,7 +190,7 @@ func (h *history) trouble(t *rapid.T) {
 
 // number gives a port another number, or takes it away.
 func (h *history) number(t *rapid.T) {
-	name := rapid.SampledFrom([]string{"eth0", "patch-br0-br-int", "patch-br1-br-int"}).Draw(t, "port")
+	name := rapid.SampledFrom([]string{"eth0", "patch-br0-default", "patch-br1-default"}).Draw(t, "port")
 	if delete(h.ports, name); rapid.Bool().Draw(t, "is there") {
 		h.ports[name] = len(name)*10 + rapid.IntRange(1, 9).Draw(t, "number")
 	}

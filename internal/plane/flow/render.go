@@ -13,8 +13,8 @@ import (
 // Ports knows OpenFlow port numbers by interface name.
 type Ports interface {
 	OFPort(name string) (int, bool)
-	// PatchTo is the name of bridge's patch port to the other bridge: ovn-controller chooses it.
-	PatchTo(bridge, other string) (string, bool)
+	// PatchInterface is the name of bridge's patch port to a logical network, be it there or not.
+	PatchInterface(bridge, network string) string
 }
 
 // line is one flow as ovs-ofctl reads it, without cookie.
@@ -127,21 +127,13 @@ func resolveNow(bridge, text string, ports Ports) (string, bool) {
 	return resolve(text, func(name string) (string, bool) { return number(bridge, name, ports) })
 }
 
-// number is that of a port by its name, or of LOCAL, or of patch:OTHER, the patch port to bridge OTHER; patch alone
-// is the one to br-int.
+// number is that of a port by its name, or of LOCAL, or of patch:NETWORK, the patch port to a logical network.
 func number(bridge, name string, ports Ports) (string, bool) {
 	if name == "LOCAL" {
 		return "LOCAL", true
 	}
-	other, patch := strings.CutPrefix(name, "patch:")
-	if name == "patch" {
-		other, patch = "br-int", true
-	}
-	if patch {
-		var ok bool
-		if name, ok = ports.PatchTo(bridge, other); !ok {
-			return "", false
-		}
+	if network, patch := strings.CutPrefix(name, plan.Patch); patch {
+		name = ports.PatchInterface(bridge, network)
 	}
 	n, ok := ports.OFPort(name)
 	return strconv.Itoa(n), ok

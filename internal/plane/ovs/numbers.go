@@ -2,9 +2,7 @@ package ovs
 
 import (
 	"context"
-	"slices"
 	"strconv"
-	"strings"
 )
 
 // OFPort is the OpenFlow port number of an interface, once ovs-vswitchd has opened its device.
@@ -15,25 +13,6 @@ func (d *DB) OFPort(name string) (int, bool) {
 		return 0, false
 	}
 	return *row.OFPort, true
-}
-
-// PatchTo is the name of bridge's patch port to the bridge other. ovn-controller makes it for a localnet port and names it
-// `patch-<port>-to-<other>`; the least name is taken if there are several.
-func (d *DB) PatchTo(bridge, other string) (string, bool) {
-	t, err := d.topology(context.Background())
-	if err != nil {
-		return "", false
-	}
-	var names []string
-	for name, at := range t.ports {
-		if at.bridge == bridge && at.iface.Type == "patch" && strings.HasSuffix(name, "-to-"+other) {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return "", false
-	}
-	return slices.Min(names), true
 }
 
 // CTZone is the conntrack zone that ovn-controller gave to name ("GR_n1_snat"), which it notes on br-int.

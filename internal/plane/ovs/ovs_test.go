@@ -253,8 +253,8 @@ func TestNumbers(t *testing.T) {
 	if _, ok := d.OFPort("nothing"); ok {
 		t.Error("an absent interface has a number")
 	}
-	if name, ok := d.PatchTo("breth0", "br-int"); !ok || name != "patch-physnet_n1-to-br-int" {
-		t.Errorf("patch port is %q, %v", name, ok)
+	if n, ok := d.OFPort("patch-physnet_n1-to-br-int"); !ok || n != 9 {
+		t.Errorf("the patch port is %d, %v; want 9", n, ok)
 	}
 	if z, ok := d.CTZone(t.Context(), "GR_n1_snat"); !ok || z != 12 {
 		t.Errorf("zone is %d, %v; want 12", z, ok)

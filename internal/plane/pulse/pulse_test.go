@@ -54,7 +54,7 @@ func TestVSwitchdStops(t *testing.T) {
 	}
 	want := plan.New()
 	want.Flows.Put("test", plan.Flow{Bridge: "br", Priority: 1, Match: "in_port=LOCAL"}, "drop")
-	flows := flow.New(s.CommandPath("ovs-ofctl"), s.RunDir, db, log)
+	flows := flow.New(s.CommandPath("ovs-ofctl"), s.RunDir, nil, log)
 	text, err := os.ReadFile(s.RunDir + "/ovs-vswitchd.pid")
 	if err != nil {
 		t.Fatal(err)
