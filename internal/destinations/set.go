@@ -1,0 +1,104 @@
+// Package destinations is sets of addresses that packets go to.
+//
+// In: prefixes, as people write them. Out: the one way to write the same set, and what sets have in common.
+package destinations
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Set is disjoint prefixes in order, as few as can be, so that two sets of the same addresses are equal element by
+// element. nil is everything outside the cluster.
+type Set []netip.Prefix
+
+// Of is the set of all addresses of prefixes; of none it is empty, and not nil.
+func Of(prefixes ...netip.Prefix) Set {
+	sorted := Set{}
+	for _, p := range prefixes {
+		if p = canonical(p); p.IsValid() {
+			sorted = append(sorted, p)
+		}
+	}
+	slices.SortFunc(sorted, func(a, b netip.Prefix) int {
+		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
+	})
+	out := sorted[:0]
+	for _, p := range sorted { // of two that overlap the one that comes first contains the other
+		if n := len(out); n == 0 || !out[n-1].Overlaps(p) {
+			out = merged(append(out, p))
+		}
+	}
+	return out
+}
+
+// canonical has no bits set beyond its length; IPv4-mapped IPv6 prefixes are IPv4's.
+func canonical(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p.Masked()
+}
+
+// merged puts one prefix in place of the last two while they are its halves.
+func merged(s Set) Set {
+	for len(s) > 1 {
+		a, b := s[len(s)-2], s[len(s)-1]
+		whole := netip.PrefixFrom(a.Addr(), a.Bits()-1).Masked()
+		if a.Bits() != b.Bits() || a.Bits() == 0 || whole.Addr() != a.Addr() || !whole.Contains(b.Addr()) {
+			break
+		}
+		s = append(s[:len(s)-2], whole)
+	}
+	return s
+}
+
+// Contains says whether an address, which is outside the cluster, is one of the set's.
+func (s Set) Contains(a netip.Addr) bool {
+	if s == nil {
+		return true
+	}
+	a = a.Unmap()
+	i, found := slices.BinarySearchFunc(s, a, func(p netip.Prefix, a netip.Addr) int { return p.Addr().Compare(a) })
+	return found || i > 0 && s[i-1].Contains(a)
+}
+
+// Overlaps says whether two sets have an address in common.
+func (s Set) Overlaps(o Set) bool {
+	if s == nil || o == nil {
+		return (s == nil || len(s) > 0) && (o == nil || len(o) > 0)
+	}
+	for len(s) > 0 && len(o) > 0 {
+		switch {
+		case s[0].Overlaps(o[0]):
+			return true
+		case s[0].Addr().Less(o[0].Addr()):
+			s = s[1:]
+		default:
+			o = o[1:]
+		}
+	}
+	return false
+}
+
+// Union has the addresses of both.
+func (s Set) Union(o Set) Set {
+	if s == nil || o == nil {
+		return nil
+	}
+	return Of(slices.Concat(s, o)...)
+}
+
+// Equal says whether two sets have the same addresses.
+func (s Set) Equal(o Set) bool { return (s == nil) == (o == nil) && slices.Equal(s, o) }
+
+// String lists the prefixes; everything is "".
+func (s Set) String() string {
+	texts := make([]string, len(s))
+	for i, p := range s {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, ",")
+}
