@@ -95,12 +95,6 @@ type Announcement struct {
 	MAC string
 }
 
-// Source is a pod whose connections a gateway router of this node translates.
-type Source struct {
-	Router string // logical router's name, or HostKernel
-	Pod    netip.Addr
-}
-
 // Datagram is a UDP address and port that this host's kernel translates, or with OVN set a load balancer of OVN, and what it may translate it to.
 type Datagram struct {
 	From, To netip.AddrPort

@@ -22,7 +22,7 @@ type Rows struct {
 	Announcements map[Announcement]None
 	// Sources are the sources that connections of pods have on this node's gateway router. Entries of connections that have
 	// another one are flushed when this changes, but to SourceExempt, which keep the node's address.
-	Sources      map[Source]netip.Addr
+	Sources      map[Source]SourcesTo
 	SourceExempt map[netip.Addr]None
 	// Datagrams are all translations of their From: entries with another one are flushed, since UDP does not end.
 	Datagrams    map[Datagram]None
@@ -57,7 +57,7 @@ type State struct {
 	Accepts       Table[Accept, None]
 	Flows         Table[Flow, string]
 	Announcements Table[Announcement, None]
-	Sources       Table[Source, netip.Addr]
+	Sources       Table[Source, SourcesTo]
 	SourceExempt  Table[netip.Addr, None]
 	Datagrams     Table[Datagram, None]
 	HealthChecks  Table[HealthCheck, HealthSpec]
@@ -77,7 +77,7 @@ func New() *State {
 		Addrs: Table[Addr, AddrSpec]{}, Routes: Table[RouteKey, Route]{}, Rules: Table[Rule, None]{}, Sysctls: Table[Sysctl, string]{},
 		NFTChains: Table[NFTChain, NFTChainSpec]{}, NFTRules: Table[NFTRule, string]{}, NFTSets: Table[NFTSet, NFTSetSpec]{}, NFTElems: Table[NFTElem, string]{},
 		Accepts: Table[Accept, None]{}, Flows: Table[Flow, string]{}, Announcements: Table[Announcement, None]{},
-		Sources: Table[Source, netip.Addr]{}, SourceExempt: Table[netip.Addr, None]{},
+		Sources: Table[Source, SourcesTo]{}, SourceExempt: Table[netip.Addr, None]{},
 		Datagrams: Table[Datagram, None]{}, HealthChecks: Table[HealthCheck, HealthSpec]{},
 		Steered: Table[Steered, None]{}, Translated: Table[Egress, None]{}, Forwarded: Table[Egress, None]{},
 		Answered: Table[Egress, Announcement]{},
@@ -103,7 +103,7 @@ func (s *State) Replace(owner string, old, new *Rows) {
 	replace(s, InAccepts, s.Accepts, owner, old.Accepts, new.Accepts)
 	replace(s, InFlows, s.Flows, owner, old.Flows, new.Flows)
 	replace(s, InAnnouncements, s.Announcements, owner, old.Announcements, new.Announcements)
-	replace(s, InSources, s.Sources, owner, old.Sources, new.Sources)
+	replaceBy(journalOf[Source](s, InSources), s.Sources, owner, old.Sources, new.Sources, SourcesTo.equal)
 	replace(s, InSourceExempt, s.SourceExempt, owner, old.SourceExempt, new.SourceExempt)
 	replace(s, InDatagrams, s.Datagrams, owner, old.Datagrams, new.Datagrams)
 	replace(s, InHealthChecks, s.HealthChecks, owner, old.HealthChecks, new.HealthChecks)

@@ -29,7 +29,7 @@ func (s *State) Lines() []string {
 	add(&l, s.Announcements, func(k Announcement, _ None) string {
 		return "announce " + k.IP.String() + " at " + k.MAC + " dev " + k.Dev
 	})
-	add(&l, s.Sources, func(k Source, v netip.Addr) string {
+	add(&l, s.Sources, func(k Source, v SourcesTo) string {
 		return "source " + k.Router + " " + k.Pod.String() + arrow(v.String())
 	})
 	add(&l, s.SourceExempt, func(k netip.Addr, _ None) string { return "source exempt " + k.String() })

@@ -185,7 +185,8 @@ func rules(l []string) string { return strings.Join(slices.Sorted(slices.Values(
 func (s *targets) checkConnections(t *rapid.T, want *plan.State) {
 	node := ownSources()
 	for _, e := range s.connections.Entries() {
-		source, served := want.Sources.Get(plan.Source{Router: router, Pod: e.Orig.Src})
+		sources, _ := want.Sources.Get(plan.Source{Router: router, Pod: e.Orig.Src})
+		source, served := sources.Of(e.Orig.Dst)
 		_, exempt := want.SourceExempt.Get(e.Orig.Dst)
 		right := node.Addrs
 		if served && !exempt {

@@ -2,7 +2,6 @@ package world
 
 import (
 	"cmp"
-	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -20,38 +19,6 @@ func (w *View) EgressIPs() []string {
 func (w *View) EgressIP(name string) *EgressIP {
 	w.saw(KindEgressIP, name)
 	return w.egressIPs[name]
-}
-
-// Serving is the EgressIP that serves a pod in a family, or nil: the foremost of those that select it. The others stand by, which is no state: it is what
-// this says when the winner is gone.
-func (w *View) Serving(p *Pod, f Family) *EgressIP {
-	if p.HostNetwork || p.Completed {
-		return nil
-	}
-	w.saw(KindEgressIPsIn, p.Namespace) // touched by all that can change the answer: one edge a pod, not one for each EgressIP
-	return Foremost(func(yield func(*EgressIP) bool) {
-		for _, e := range w.selecting[p.Namespace] {
-			if e.Active(f) && e.Pods.Matches(labels.Set(p.Labels)) && !yield(e) {
-				return
-			}
-		}
-	}, f)
-}
-
-// Foremost is the one, of EgressIPs that select a pod in order of precedence, that serves it in a family, or nil: the first that binds; if none does, the first
-// that is active. One that has been given a node and that nobody holds yet takes no pod from one in force: until it is held, if it ever is, that pod would leave with
-// its node's address.
-func Foremost(selecting iter.Seq[*EgressIP], f Family) *EgressIP {
-	var waits *EgressIP
-	for e := range selecting {
-		switch {
-		case e.binds(f):
-			return e
-		case waits == nil && e.Active(f):
-			waits = e
-		}
-	}
-	return waits
 }
 
 // binds says whether its pods leave with an address of the EgressIP or not at all.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -75,7 +76,7 @@ func argument(draw *rand.Rand, t reflect.Type) any {
 	switch t {
 	case reflect.TypeFor[string]():
 		egressIP, pod := fmt.Sprint("e", i), compiletest.Pod(i, node).Key()
-		names := []string{node, node, egressIP, egressIP, pod, "default/kubernetes"}
+		names := []string{node, node, egressIP, egressIP, pod, "default/kubernetes", ref.DefaultNetwork}
 		return names[draw.IntN(len(names))]
 	case reflect.TypeFor[netip.Addr]():
 		return addr

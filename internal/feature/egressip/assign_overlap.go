@@ -41,13 +41,10 @@ func overlaps(w *world.View, p *world.Pod) []overlap {
 	}
 	var out []overlap
 	for _, f := range w.Config.Families() {
-		first := world.Foremost(slices.Values(selecting), f)
-		if first == nil {
-			continue
-		}
+		claims := world.ClaimsOf(selecting, f)
 		for _, e := range selecting {
-			if e != first && e.Asks(f) {
-				out = append(out, overlap{e.Name, first.Name})
+			for _, c := range e.StandsBy(claims, f) {
+				out = append(out, overlap{e.Name, c.By.Name})
 			}
 		}
 	}

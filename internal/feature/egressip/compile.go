@@ -1,8 +1,9 @@
 // Package egressip compiles EgressIPs: which source address selected pods leave with, and through which node.
 //
 // In: EgressIPs with the assignment that the controller wrote, the pods they select, and what each node says it holds.
-// Out, on a pod's node: the pod in a set, and one policy an EgressIP that steers the set to the holders, or drops. Out, on
-// a holder: the pods in a set, and one NAT row an address. README.md walks a packet through it; assign.go is the controller's half.
+// Out, on a pod's node: the pod in a set, and one policy an EgressIP that steers the set to the holders, or drops. Out,
+// on a holder: the pods in a set, and one NAT row an address. README.md walks a packet through it; assign.go is the
+// controller's half.
 package egressip
 
 import (
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -24,8 +26,8 @@ func servedPods(f world.Family) string { return "egressip-served-pods." + f.Stri
 func heldPods(f world.Family) string   { return "egressip-held-pods." + f.String() }
 func nodeIPs(f world.Family) string    { return "node-ips." + f.String() }
 
-// Pods makes a pod a member of the sets that decide about it. Its unit is the pod, for that is what has one answer: which
-// egress IP serves it.
+// Pods makes a pod a member of the sets that decide about it. Its unit is the pod, for it is what objects have claims
+// to.
 type Pods struct{}
 
 func (Pods) Name() string    { return "egressip-pod" }
@@ -38,22 +40,22 @@ func (Pods) Compile(w *world.View, key string, out *plan.Rows) {
 		return
 	}
 	for _, f := range w.Config.Families() {
-		e := w.Serving(p, f)
-		if e == nil {
-			continue
-		}
-		rows := out.For(podRows + e.Name)
-		for _, ip := range f.OfAddrs(addresses(w, p)) {
-			if p.Node == w.Self {
-				steerPod(w, e, f, p, ip, rows)
+		for _, c := range w.Claims(p, ref.DefaultNetwork, f) {
+			e := w.EgressIP(c.By.Name)
+			for _, ip := range f.OfAddrs(addresses(w, p)) {
+				if p.Node == w.Self {
+					steerPod(w, e, f, p, ip, out.For(podRows+e.Name))
+				}
+				if router, egress, ok := translatePod(w, e, f, p, ip, out.For(podRows+e.Name)); ok {
+					out.AddSource(plan.Source{Router: router, Pod: ip}, plan.SourceTo{To: c.Destinations, IP: egress})
+				}
 			}
-			translatePod(w, e, f, p, ip, rows)
 		}
 	}
 }
 
-// podRows and a name own what pods claim of an EgressIP. It is not the owner of what the EgressIP itself claims, where it is
-// hosted: a node whose own pods cannot be steered goes on translating for others.
+// podRows and a name own what pods claim of an EgressIP. It is not the owner of what the EgressIP itself claims, where
+// it is hosted: a node whose own pods cannot be steered goes on translating for others.
 const podRows = "egressip-pods/"
 
 // RefusedOf is the EgressIP whose pods cannot be served here when a row of that owner is refused.
@@ -70,8 +72,8 @@ func addresses(w *world.View, p *world.Pod) []netip.Addr {
 	return w.PodIPs(p)
 }
 
-// steerPod puts a pod of this node under its EgressIP's policy. Every such pod claims the policy and its set: the first brings
-// them and the last takes them away, so that a node holds nothing for EgressIPs that none of its pods use.
+// steerPod puts a pod of this node under its EgressIP's policy. Every such pod claims the policy and its set: the first
+// brings them and the last takes them away, so that a node holds nothing for EgressIPs that none of its pods use.
 func steerPod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
 	out.AddElem(servedPods(f), ip.String())
 	s := steer(w, e, f)
@@ -93,19 +95,22 @@ func holdBack(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
 	guardPod(w, f, ip, out)
 }
 
-// translatePod puts a pod, of any node, among those that a holder translates.
-func translatePod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
+// translatePod puts a pod, of any node, among those that a holder translates. It returns where on this node that is,
+// and to which address.
+func translatePod(
+	w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows,
+) (router string, egress netip.Addr, ok bool) {
 	held := hosted(w, e, f)
 	if len(held) == 0 {
-		return
+		return "", netip.Addr{}, false
 	}
-	primary, link := homeOf(w, held[0])
-	if link != nil {
-		podOnLink(w, e, f, p, ip, held[0], out)
+	switch primary, link := homeOf(w, held[0]); {
+	case link != nil:
+		podOnLink(w, e, f, p, ip, out)
+		return plan.HostKernel, held[0], true
+	case primary:
+		out.AddElem(allPods(e, f), ip.String())
+		return plan.DefaultNames().GatewayRouter(w.Self), held[0], true
 	}
-	if !primary {
-		return
-	}
-	out.AddElem(allPods(e, f), ip.String())
-	plan.Claim(&out.Sources, plan.Source{Router: plan.DefaultNames().GatewayRouter(w.Self), Pod: ip}, held[0])
+	return "", netip.Addr{}, false
 }

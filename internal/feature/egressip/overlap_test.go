@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -149,8 +150,8 @@ func change(t *rapid.T, w *world.World) []world.Touch {
 	return w.SetEgressIP(e)
 }
 
-// The memo says what a count from nothing says, and that is what World.Serving says.
-func TestOverlapsAreWhatServingSays(t *testing.T) {
+// The memo says what a count from nothing says, and that is what World.Claims says.
+func TestOverlapsAreWhatClaimsSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, o := newWorld(), egressip.NewOverlaps()
 		o.Update(w)
@@ -176,7 +177,10 @@ func TestOverlapsAreWhatServingSays(t *testing.T) {
 func standsBy(w *world.World, e *world.EgressIP) int {
 	n := 0
 	for _, p := range w.SelectedPods(e) {
-		if slices.ContainsFunc(w.Config.Families(), func(f world.Family) bool { s := w.Serving(p, f); return e.Asks(f) && s != nil && s.Name != e.Name }) {
+		if slices.ContainsFunc(w.Config.Families(), func(f world.Family) bool {
+			claims := w.Claims(p, ref.DefaultNetwork, f)
+			return e.Asks(f) && len(claims) > 0 && claims[0].By.Name != e.Name
+		}) {
 			n++
 		}
 	}

@@ -142,12 +142,11 @@ func toHost(n *world.Node, e *world.EgressIP, f world.Family, out *plan.Rows) {
 }
 
 // podOnLink makes a pod, of any node, one whose packets the host translates.
-func podOnLink(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip, egress netip.Addr, out *plan.Rows) {
+func podOnLink(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
 	if p.Node != w.Self {
 		out.AddElem(remotePods(e, f), ip.String())
 	}
 	plan.Claim(&out.NFTElems, plan.NFTElem{Set: hostPods(e, f), Key: ip.String()}, "")
-	plan.Claim(&out.Sources, plan.Source{Router: plan.HostKernel, Pod: ip}, egress)
 }
 
 // nodeIPOnHost is a node's address as the host's kernel knows it, where it meets packets of pods with an egress IP.

@@ -4,21 +4,22 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Served counts, node by node, the running pods that EgressIPs serve. A pod that does not run yet is not counted: CNI ADD lets it start when its node
-// steers.
+// Served counts, node by node, the running pods to whose packets objects have claims. A pod that does not run yet is
+// not counted: CNI ADD lets it start when its node steers.
 type Served struct {
 	perPod[servedBy]
 	nodes map[servedBy]map[string]int // pods by node
 }
 
-// servedBy is an EgressIP that serves a pod on a node in a family; in Served.nodes without the node.
+// servedBy is an object with a claim to packets of a pod on a node in a family; in Served.nodes without the node.
 type servedBy struct {
-	egressIP string
-	family   world.Family
-	node     string
+	by     ref.Object
+	family world.Family
+	node   string
 }
 
 // NewServed has counted nothing yet.
@@ -28,15 +29,18 @@ func NewServed() *Served {
 	return s
 }
 
-// servers are a pod's, one a family in which it has an address.
+// servers are a pod's, in the families in which it has an address.
 func servers(w *world.View, p *world.Pod) []servedBy {
 	if !p.Running || p.Node == "" {
 		return nil
 	}
 	var out []servedBy
 	for _, f := range w.Config.Families() {
-		if e := w.Serving(p, f); e != nil && len(f.OfAddrs(p.IPs)) > 0 {
-			out = append(out, servedBy{e.Name, f, p.Node})
+		if len(f.OfAddrs(p.IPs)) == 0 {
+			continue
+		}
+		for _, c := range w.Claims(p, ref.DefaultNetwork, f) {
+			out = append(out, servedBy{c.By, f, p.Node})
 		}
 	}
 	return out
@@ -44,7 +48,7 @@ func servers(w *world.View, p *world.Pod) []servedBy {
 
 func (s *Served) count(list []servedBy, n int) {
 	for _, by := range list {
-		key := servedBy{egressIP: by.egressIP, family: by.family}
+		key := servedBy{by: by.by, family: by.family}
 		if s.nodes[key] == nil {
 			s.nodes[key] = map[string]int{}
 		}
@@ -59,5 +63,6 @@ func (s *Served) count(list []servedBy, n int) {
 
 // Nodes are those with running pods that an EgressIP serves in a family, by name.
 func (s *Served) Nodes(egressIP string, f world.Family) []string {
-	return slices.Sorted(maps.Keys(s.nodes[servedBy{egressIP: egressIP, family: f}]))
+	by := ref.Object{Kind: ref.EgressIP, Name: egressIP}
+	return slices.Sorted(maps.Keys(s.nodes[servedBy{by: by, family: f}]))
 }

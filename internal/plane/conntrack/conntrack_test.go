@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/egret-net/egret/internal/destinations"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovs"
@@ -95,7 +96,7 @@ func own() map[string]Own {
 func sources(kv ...string) *plan.State {
 	s := plan.New()
 	for i := 0; i < len(kv); i += 2 {
-		s.Sources.Put("eip", plan.Source{Router: "GR_n1", Pod: addr(kv[i])}, addr(kv[i+1]))
+		s.Sources.Put("eip", plan.Source{Router: "GR_n1", Pod: addr(kv[i])}, plan.SourcesTo{{IP: addr(kv[i+1])}})
 	}
 	s.SourceExempt.Put("zone", addr("172.18.0.3"), plan.None{})
 	return s
@@ -114,6 +115,10 @@ func seen(f *Fake) string {
 
 func TestStale(t *testing.T) {
 	want := sources("10.244.1.5", "172.18.0.50", "fd00:10:244::5", "fc00::50")
+	want.Sources.Put("eip", plan.Source{Router: "GR_n1", Pod: addr("10.244.1.7")}, plan.SourcesTo{
+		{To: destinations.Of(netip.MustParsePrefix("9.9.9.0/24")), IP: addr("172.18.0.52")},
+		{To: destinations.Of(netip.MustParsePrefix("9.9.8.0/24")), IP: addr("172.18.0.53")},
+	})
 	p := policy{"GR_n1", want, rest{own()["GR_n1"], exempted(want)}, 0}
 	for _, c := range []struct {
 		why   string
@@ -132,6 +137,11 @@ func TestStale(t *testing.T) {
 		{"client from outside", conn("172.18.0.100", "10.244.1.5", "100.64.9.9"), false},
 		{"IPv6 right", conn("fd00:10:244::5", "2001:db8::1", "fc00::50"), false},
 		{"IPv6 node IP", conn("fd00:10:244::5", "2001:db8::1", "fc00::2"), true},
+		{"egress IP of these destinations", conn("10.244.1.7", "9.9.9.9", "172.18.0.52"), false},
+		{"egress IP of other destinations", conn("10.244.1.7", "9.9.9.9", "172.18.0.53"), true},
+		{"node IP to destinations with an egress IP", conn("10.244.1.7", "9.9.8.8", "172.18.0.2"), true},
+		{"node IP to other destinations", conn("10.244.1.7", "8.8.8.8", "172.18.0.2"), false},
+		{"egress IP to other destinations", conn("10.244.1.7", "8.8.8.8", "172.18.0.52"), true},
 	} {
 		if got := p.stale(c.e); got != c.stale {
 			t.Errorf("%s: stale is %v", c.why, got)
@@ -266,13 +276,25 @@ func TestRealSwitch(t *testing.T) {
 func TestSourceReplaced(t *testing.T) {
 	f := NewFake(map[string]int{"GR_n1_snat": 5}, conn("10.244.1.5", "8.8.8.8", "172.18.0.50"))
 	p := newPlane(f)
-	rows := func(ip string) *plan.Rows {
+	rows := func(ip string, to ...netip.Prefix) *plan.Rows {
 		r := &plan.Rows{}
-		plan.Claim(&r.Sources, plan.Source{Router: "GR_n1", Pod: addr("10.244.1.5")}, addr(ip))
+		t := plan.SourceTo{IP: addr(ip)}
+		if len(to) > 0 {
+			t.To = destinations.Of(to...)
+		}
+		r.AddSource(plan.Source{Router: "GR_n1", Pod: addr("10.244.1.5")}, t)
 		return r
 	}
-	s := plan.New()
-	s.Replace("eip", &plan.Rows{}, rows("172.18.0.50"))
+	s, narrow := plan.New(), netip.MustParsePrefix("8.8.8.0/24")
+	s.Replace("eip", &plan.Rows{}, rows("172.18.0.50", narrow, netip.MustParsePrefix("9.9.9.0/24")))
+	shrink(t, p, s)
+	f.Add(conn("10.244.1.5", "9.9.9.9", "172.18.0.50"))
+	s.Replace("eip", rows("172.18.0.50", narrow, netip.MustParsePrefix("9.9.9.0/24")), rows("172.18.0.50", narrow))
+	shrink(t, p, s)
+	if got := seen(f); got != "10.244.1.5>8.8.8.8 as 172.18.0.50" {
+		t.Fatalf("after the destinations changed: %s", got)
+	}
+	s.Replace("eip", rows("172.18.0.50", narrow), rows("172.18.0.50"))
 	shrink(t, p, s)
 	if got := seen(f); got != "10.244.1.5>8.8.8.8 as 172.18.0.50" {
 		t.Fatalf("after the first round: %s", got)

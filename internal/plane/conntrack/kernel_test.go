@@ -52,9 +52,11 @@ func TestKernelConnections(t *testing.T) {
 	}, slog.New(slog.DiscardHandler))
 	want := sources()
 	for _, pod := range []string{"10.244.1.5", "10.244.1.6"} {
-		want.Sources.Put("eip", plan.Source{Router: plan.HostKernel, Pod: addr(pod)}, addr("172.18.0.50"))
+		key := plan.Source{Router: plan.HostKernel, Pod: addr(pod)}
+		want.Sources.Put("eip", key, plan.SourcesTo{{IP: addr("172.18.0.50")}})
 	}
-	want.Sources.Put("eip", plan.Source{Router: plan.HostKernel, Pod: addr("fd00:10:244::5")}, addr("fc00::50"))
+	key := plan.Source{Router: plan.HostKernel, Pod: addr("fd00:10:244::5")}
+	want.Sources.Put("eip", key, plan.SourcesTo{{IP: addr("fc00::50")}})
 	shrink(t, p, want)
 	after, err := datagrams(t)
 	left := map[string]bool{}

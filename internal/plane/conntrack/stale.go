@@ -9,7 +9,7 @@ import (
 
 // Own is what a router's connections look like without any egress IP.
 type Own struct {
-	Addrs []netip.Addr   // sources that a pod without an entry in State.Sources may have: the node's, the router's join address
+	Addrs []netip.Addr   // sources where State.Sources says nothing: the node's, the router's join address
 	Pods  []netip.Prefix // the cluster's pod subnets: connections from elsewhere are none of ours
 	// Mark is on connections that were given an egress IP, under Mask; Mask 0 where they have none. With it, the others may have any source.
 	Mark, Mask uint32
@@ -29,17 +29,22 @@ func (p policy) stale(e Entry) bool {
 	if !e.Translated() {
 		return false
 	}
-	want, selected := p.want.Sources.Get(plan.Source{Router: p.router, Pod: e.Orig.Src})
-	if !selected && !slices.ContainsFunc(p.own.Pods, func(n netip.Prefix) bool { return n.Contains(e.Orig.Src) }) {
+	sources, claimed := p.want.Sources.Get(plan.Source{Router: p.router, Pod: e.Orig.Src})
+	if !claimed && !slices.ContainsFunc(p.own.Pods, func(n netip.Prefix) bool { return n.Contains(e.Orig.Src) }) {
 		return false
 	}
-	if _, exempt := p.exempt[e.Orig.Dst]; selected && !exempt {
+	if want, is := sources.Of(e.Orig.Dst); is && !p.exempts(e.Orig.Dst) {
 		return e.Source() != want
 	}
 	if p.own.Mask != 0 {
 		return e.Mark&p.own.Mask == p.own.Mark
 	}
 	return !slices.Contains(p.own.Addrs, e.Source())
+}
+
+func (p policy) exempts(dst netip.Addr) bool {
+	_, is := p.exempt[dst]
+	return is
 }
 
 func (o Own) equal(b Own) bool {

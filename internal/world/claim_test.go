@@ -7,11 +7,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestServing: of EgressIPs that select a pod the first in order of precedence serves it that binds; if none does, the first that has a node.
-func TestServing(t *testing.T) {
+// TestClaims: of EgressIPs that select a pod the oldest that binds has the claim to its packets; if none does, the
+// oldest that has a node.
+func TestClaims(t *testing.T) {
 	ip := netip.MustParseAddr("172.18.0.33")
 	node := []world.Assignment{{Node: "n1", IP: ip}}
 	inForce := [2]bool{world.V4: true}
@@ -43,11 +45,11 @@ func TestServing(t *testing.T) {
 					InForce: o.force, DropWhenUnassigned: o.drops, Namespaces: labels.Everything(), Pods: labels.Everything()})
 			}
 			have := ""
-			if e := w.Serving(&world.Pod{Namespace: "ns", Name: "p"}, world.V4); e != nil {
-				have = e.Name
+			for _, c := range w.Claims(&world.Pod{Namespace: "ns", Name: "p"}, ref.DefaultNetwork, world.V4) {
+				have += c.By.Name
 			}
 			if have != x.want {
-				t.Errorf("served by %q, want %q", have, x.want)
+				t.Errorf("claimed by %q, want %q", have, x.want)
 			}
 		})
 	}
