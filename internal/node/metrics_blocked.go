@@ -64,7 +64,7 @@ func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, pl
 		return out, nil
 	}
 	bridge := func(ctx context.Context) (map[string]uint64, error) { return count(ctx, gateway.Untranslated(c)) }
-	router := func(ctx context.Context) (map[string]uint64, error) { return count(ctx, egressip.GuardFlows(c)) }
+	router := func(ctx context.Context) (map[string]uint64, error) { return count(ctx, egressip.LeakFlows(c)) }
 	host := func(ctx context.Context) (map[string]uint64, error) {
 		rules, err := nft.Packets(ctx, plan.ForwardChain)
 		for name := range rules {

@@ -24,9 +24,9 @@ func (Allow) Compile(w *world.View, _ string, out *plan.Rows) {
 	for _, f := range w.Config.Families() {
 		insideCluster(w, f, out)
 		toNodes(w, f, out)
-		heldBack(f, out)
-		guardOwn(w, h, f, out)
-		guardHost(w, f, out)
+		dropPaused(f, out)
+		markLeaks(w, h, f, out)
+		dropOnHost(w, f, out)
 	}
 }
 
@@ -67,10 +67,10 @@ func inside(w *world.View, f world.Family) []string {
 	return out
 }
 
-// heldBack drops what pods say to the outside that started before their egress IP was ready.
-func heldBack(f world.Family, out *plan.Rows) {
-	out.AddSet(heldPods(f))
-	match := f.Match() + ".src == " + plan.InSet(heldPods(f))
+// dropPaused drops what pods with paused egress send outside: they started before their egress IP was ready.
+func dropPaused(f world.Family, out *plan.Rows) {
+	out.AddSet(pausedPods(f))
+	match := f.Match() + ".src == " + plan.InSet(pausedPods(f))
 	out.AddPolicy(plan.DefaultNames(), "egressip-held-back."+f.String(), plan.PriorityEgressIP, match, "drop", nil, nil)
 }
 

@@ -23,7 +23,7 @@ func allPods(e *world.EgressIP, f world.Family) string {
 	return "egressip/" + e.Name + "/pods." + f.String()
 }
 func servedPods(f world.Family) string { return "egressip-served-pods." + f.String() }
-func heldPods(f world.Family) string   { return "egressip-held-pods." + f.String() }
+func pausedPods(f world.Family) string { return "egressip-held-pods." + f.String() }
 func nodeIPs(f world.Family) string    { return "node-ips." + f.String() }
 
 // Pods makes a pod a member of the sets that decide about it. Its unit is the pod, for it is what objects have claims
@@ -79,20 +79,21 @@ func steerPod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip
 	s := steer(w, e, f)
 	if s.action == "" {
 		if a := w.Attachment(p.Key()); a != nil && a.HeldBack {
-			holdBack(w, f, ip, out)
+			pauseEgress(w, f, ip, out)
 		}
 		return
 	}
-	guardPod(w, f, ip, out)
+	filterPod(w, f, ip, out)
 	set := localPods(e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
 	s.claim(e, f, set, out)
 }
 
-func holdBack(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
-	out.AddElem(heldPods(f), ip.String())
-	guardPod(w, f, ip, out)
+// pauseEgress has a pod send nothing outside the cluster.
+func pauseEgress(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
+	out.AddElem(pausedPods(f), ip.String())
+	filterPod(w, f, ip, out)
 }
 
 // translatePod puts a pod, of any node, among those that a holder translates. It returns where on this node that is,

@@ -12,7 +12,7 @@ type Orphans struct{}
 func (Orphans) Name() string    { return "egressip-orphan" }
 func (Orphans) Per() world.Kind { return world.KindAttachment }
 
-// Compile adds one attached pod to those that are held back, if it has no object of its own.
+// Compile pauses the egress of an attached pod that has no object of its own.
 func (Orphans) Compile(w *world.View, key string, out *plan.Rows) {
 	a, p := w.Attachment(key), w.Pod(key)
 	if a == nil || p != nil && p.UID == a.UID {
@@ -20,7 +20,7 @@ func (Orphans) Compile(w *world.View, key string, out *plan.Rows) {
 	}
 	for _, f := range w.Config.Families() {
 		for _, ip := range f.OfAddrs(a.IPs) {
-			holdBack(w, f, ip, out)
+			pauseEgress(w, f, ip, out)
 		}
 	}
 }

@@ -150,7 +150,8 @@ func change(t *rapid.T, w *world.World) []world.Touch {
 	return w.SetEgressIP(e)
 }
 
-// The memo says what a count from nothing says, and that is what World.Claims says.
+// The memo says what a count from nothing says, and that is what World.Claims says. Which EgressIPs select a pod is
+// found by a label; it is those that match it.
 func TestOverlapsAreWhatClaimsSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, o := newWorld(), egressip.NewOverlaps()
@@ -166,6 +167,12 @@ func TestOverlapsAreWhatClaimsSay(t *testing.T) {
 			t.Fatalf("memo %v\nanew %v", have, anew)
 		}
 		for e := range w.EachEgressIP() {
+			selected := w.SelectedPods(e)
+			for p := range w.EachPod() {
+				if is := slices.Contains(w.Selecting(p), e); is != slices.Contains(selected, p) {
+					t.Fatalf("%s is among those that select %s: %v", e.Name, p.Key(), is)
+				}
+			}
 			if n := standsBy(w, e); (n > 0) != (have[e.Name] != "") || n > 0 && !strings.Contains(have[e.Name], fmt.Sprintf("for %d pod", n)) {
 				t.Fatalf("%s stands by for %d: %q", e.Name, n, have[e.Name])
 			}

@@ -124,7 +124,7 @@ func hostOnLink(
 	k.mark(e)
 	k.translate(e, ip)
 	plan.Claim(&out.Translated, egress(e.Name, ip), plan.None{})
-	k.guard(ip)
+	k.filterLeaks(ip)
 }
 
 // toHost sends packets of other nodes' pods, which those nodes steered here, to the host.

@@ -74,10 +74,12 @@ func (k kernel) translate(e *world.EgressIP, ip netip.Addr) {
 	k.rule(c, natRow(short(e.Name), ip), "meta mark %#x oifname %q %s saddr @%s snat %s to %s", linkMark(k.link), k.link.Name, k.ip(), hostPods(e, k.family), k.ip(), ip)
 }
 
-// guard drops packets of connections with the mark that would leave by another link or with another source: the masquerading of local gateway mode comes
-// between, and a connection keeps the source that it began with. The connection's mark, not the packet's: a reply keeps its own when OVS' kernel datapath
-// puts it into a tunnel, and the tunnel's packets are none of this. Nobody listens at an egress IP: the host would end connections that moved here with RST.
-func (k kernel) guard(ip netip.Addr) {
+// filterLeaks drops packets of connections with the mark that would leave by another link or with another source: the
+// masquerading of local gateway mode comes between, and a connection keeps the source that it began with. The
+// connection's mark, not the packet's: a reply keeps its own when OVS' kernel datapath puts it into a tunnel, and the
+// tunnel's packets are none of this. Nobody listens at an egress IP: the host would end connections that moved here
+// with RST.
+func (k kernel) filterLeaks(ip netip.Addr) {
 	set := linkIPs(k.link, k.family)
 	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{Key: addrType(k.family)})
 	plan.Claim(&k.out.NFTElems, plan.NFTElem{Set: set, Key: ip.String()}, "")
