@@ -46,8 +46,12 @@ func TestSetsAreSetsOfAddresses(t *testing.T) {
 			t.Fatalf("%v has bits beyond a length", s)
 		}
 		same, common := true, false
+		var singles []netip.Prefix
 		for _, a := range universe {
 			in, out := inAny(p, a), inAny(q, a)
+			if in {
+				singles = append(singles, netip.PrefixFrom(a, a.BitLen()))
+			}
 			if s.Contains(a) != in || s.Union(o).Contains(a) != (in || out) {
 				t.Fatalf("%v and %v: %s in the former: %v; in both: %v", p, q, a, s.Contains(a), s.Union(o).Contains(a))
 			}
@@ -55,6 +59,9 @@ func TestSetsAreSetsOfAddresses(t *testing.T) {
 		}
 		if s.Overlaps(o) != common || o.Overlaps(s) != common {
 			t.Fatalf("%v and %v overlap: %v and %v, want %v", s, o, s.Overlaps(o), o.Overlaps(s), common)
+		}
+		if within(p) && !s.Equal(destinations.Of(singles...)) {
+			t.Fatalf("%v is written as %v, and by its addresses as %v", p, s, destinations.Of(singles...))
 		}
 		if s.Equal(o) != same && within(p) && within(q) {
 			t.Fatalf("%v and %v are the same: %v, want %v", s, o, s.Equal(o), same)
