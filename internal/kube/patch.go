@@ -17,12 +17,12 @@ type Patch struct {
 	Type                    types.PatchType
 	Manager                 string // owns what a server-side apply says; else ""
 	Body                    []byte
-	client                  func(*Clients) rest.Interface
+	Client                  func(*Clients) rest.Interface // of the kind's group
 }
 
 // Patch sends a write. It returns the object's new version.
 func (c *Clients) Patch(ctx context.Context, p Patch) (string, error) {
-	r := p.client(c).Patch(p.Type).NamespaceIfScoped(p.Namespace, p.Namespace != "")
+	r := p.Client(c).Patch(p.Type).NamespaceIfScoped(p.Namespace, p.Namespace != "")
 	r = r.Resource(p.Plural).Name(p.Name).Body(p.Body)
 	if p.Subresource != "" {
 		r = r.SubResource(p.Subresource)

@@ -104,8 +104,8 @@ func removal(del func(w *world.World, key string) []world.Touch) func(string) Ch
 	return func(key string) Change { return func(w *world.World) []world.Touch { return del(w, key) } }
 }
 
-// writing is Written.Write of a kind that has a write for an object as the API shows it that should be another.
-func writing[T any](k world.Kind, write func(shown, should *T) *Write) func(*world.World, string) *Write {
+// Writing is Written.Write of a kind that has a write for an object as the API shows it that should be another.
+func Writing[T any](k world.Kind, write func(shown, should *T) *Write) func(*world.World, string) *Write {
 	return func(w *world.World, key string) *Write {
 		shown, should := world.Undone[T](w, k, key)
 		if should == nil {

@@ -23,7 +23,7 @@ func Nodes() Kind {
 		Plural: "nodes", Client: ofCore, Example: &corev1.Node{}, Convert: Node,
 		Set: (*world.World).SetNode, Del: (*world.World).DelNode,
 		Written: Written{Kind: world.KindNode, APIVersion: "v1", Object: "Node",
-			Write: writing(world.KindNode, writeAllocation)},
+			Write: Writing(world.KindNode, writeAllocation)},
 		intern: func(n *world.Node, i *interner) { n.Labels = i.labels(n.Labels) },
 	}
 }
@@ -51,7 +51,7 @@ func EgressIPs() Kind {
 		Plural: "egressips", Client: ofEgressIP, Example: &v1.EgressIP{}, Convert: EgressIP,
 		Set: (*world.World).SetEgressIP, Del: (*world.World).DelEgressIP,
 		Written: Written{Kind: world.KindEgressIP, APIVersion: v1.GroupVersion.String(), Object: "EgressIP",
-			Write: writing(world.KindEgressIP, writeEgressIP)},
+			Write: Writing(world.KindEgressIP, writeEgressIP)},
 	}
 }
 
@@ -70,7 +70,7 @@ func Services() Kind {
 	return Resource[*corev1.Service, servicePart]{
 		Plural: "services", Client: ofCore, Example: &corev1.Service{}, Convert: servicePartOf,
 		Written: Written{Kind: world.KindService, APIVersion: "v1", Object: "Service",
-			Write: writing(world.KindService, writeService)},
+			Write: Writing(world.KindService, writeService)},
 		join: func(j *join) (func(*world.World, *servicePart) []world.Touch, func(*world.World, string) []world.Touch) {
 			return j.setService, j.delService
 		},

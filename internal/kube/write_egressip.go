@@ -26,7 +26,7 @@ type statusPatch struct {
 func writeEgressIP(shown, should *world.EgressIP) *Write {
 	return &Write{shown.Version, func(now time.Time) Patch {
 		return Patch{Plural: "egressips", Name: shown.Name, Subresource: "status", Type: types.MergePatchType,
-			Body: []byte(encode(statusOf(should.WrittenAt(now, shown)))), client: ofEgressIP}
+			Body: []byte(encode(statusOf(should.WrittenAt(now, shown)))), Client: ofEgressIP}
 	}}
 }
 

@@ -24,7 +24,7 @@ func writeAllocation(shown, should *world.Node) *Write {
 	}
 	body := []byte(encode(map[string]metadata{"metadata": {shown.Version, values}}))
 	return &Write{shown.Version, func(time.Time) Patch {
-		return Patch{Plural: "nodes", Name: shown.Name, Type: types.MergePatchType, Body: body, client: ofCore}
+		return Patch{Plural: "nodes", Name: shown.Name, Type: types.MergePatchType, Body: body, Client: ofCore}
 	}}
 }
 

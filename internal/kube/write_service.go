@@ -42,6 +42,6 @@ func writeService(shown, should *world.Service) *Write {
 	body := []byte(encode(apply))
 	return &Write{shown.Version, func(time.Time) Patch {
 		return Patch{Plural: "services", Namespace: shown.Namespace, Name: shown.Name, Subresource: "status",
-			Type: types.ApplyYAMLPatchType, Manager: serviceManager, Body: body, client: ofCore}
+			Type: types.ApplyYAMLPatchType, Manager: serviceManager, Body: body, Client: ofCore}
 	}}
 }
