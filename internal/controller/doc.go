@@ -1,6 +1,6 @@
-// Package controller decides for the cluster: ids and subnets of nodes, and which node hosts which egress IP.
+// Package controller leads: it asks deciders what objects of the API should be, and has that written.
 //
-// In: changes of the world from package kube, and whether this process leads. Out: annotations of nodes, statuses of EgressIPs, and
-// Events, through a Writer. One loop owns the world; it decides anew from the whole world, and nothing is remembered that a new
-// leader would miss: what was decided is in the objects.
+// In: changes of the world from package kube, and whether this process leads. Out: what deciders desire, put over the
+// world and written through a Writer, and Events. One loop owns the world. Nothing is remembered that a new leader
+// would miss: what was decided is in the objects.
 package controller
