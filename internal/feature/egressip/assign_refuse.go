@@ -144,10 +144,20 @@ func broadcastAddress(p netip.Prefix) netip.Addr {
 	return world.Nth(p, 1<<(32-p.Bits())-1)
 }
 
+// gatewayAddresses are the next hops of nodes' default routes. The nodes of a network name the same ones: what one node
+// names alone is kept from nobody, where another egress node has that address in a network of its own.
 func (a *assigner) gatewayAddresses(found found) {
-	for _, name := range a.w.Nodes() {
+	by := map[netip.Addr][]string{}
+	for _, name := range a.names {
 		for _, ip := range a.w.Node(name).Gateways {
-			found(ip, func() string { return name })
+			if _, asked := a.owner[ip]; asked && !slices.Contains(by[ip], name) {
+				by[ip] = append(by[ip], name)
+			}
+		}
+	}
+	for ip, nodes := range by {
+		if len(nodes) > 1 || !a.named.othersHave(ip, nodes[0]).IsValid() {
+			found(ip, func() string { return nodes[0] })
 		}
 	}
 }

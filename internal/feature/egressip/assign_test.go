@@ -385,7 +385,7 @@ func crowded() *world.World {
 	n1.Gateways = []netip.Addr{addr("172.18.0.1")}
 	w.SetNode(withSubnet(n1, "10.244.1.0/24"))
 	n4 := node("n4", 5, "172.18.0.5/24")
-	n4.Labels, n4.HostAddrs = nil, []netip.Addr{addr("172.18.0.70")}
+	n4.Labels, n4.HostAddrs, n4.Gateways = nil, []netip.Addr{addr("172.18.0.70")}, n1.Gateways
 	w.SetNode(n4)
 	n5 := node("n5", 6, "172.30.0.5/24")
 	n5.Ready = false
