@@ -34,6 +34,8 @@ var errAway = &commandError{"failed to connect to socket"}
 
 func (m *memory) bridges() ([]string, error) { return slices.Collect(maps.Keys(m.flows)), nil }
 
+func (m *memory) diff(context.Context, string, []string) (string, error) { return "", nil }
+
 func (m *memory) dump(_ context.Context, bridge, _ string) ([]string, error) {
 	var out []string
 	for match, e := range m.flows[bridge] {

@@ -19,6 +19,8 @@ type switches interface {
 	bundle(ctx context.Context, bridge string, lines []string) error
 	// dump returns the flows of a bridge whose cookie matches, one a line.
 	dump(ctx context.Context, bridge, cookie string) ([]string, error)
+	// diff compares a bridge with flows: "-" is before those that only the bridge has, "+" before those that it lacks.
+	diff(ctx context.Context, bridge string, flows []string) (string, error)
 	// bridges are all that there are.
 	bridges() ([]string, error)
 }
@@ -94,7 +96,7 @@ func (o ofctl) run(ctx context.Context, stdin string, args ...string) (string, e
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
 	err := cmd.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
-		return "", &commandError{strings.TrimSpace(strings.TrimPrefix(errs.String(), "ovs-ofctl: "))}
+		return out.String(), &commandError{strings.TrimSpace(strings.TrimPrefix(errs.String(), "ovs-ofctl: "))}
 	}
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("run %s, does ovs-vswitchd answer? %w", o.path, context.Cause(ctx))

@@ -1,0 +1,40 @@
+package nft
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+var _ plane.Comparer = (*Plane)(nil)
+
+// Compare is part of plane.Comparer: it lists the tables anew.
+func (p *Plane) Compare(ctx context.Context, want *plan.State) ([]plane.Difference, error) {
+	var out []plane.Difference
+	for _, t := range []*table{p.inet, p.netdev} {
+		differences, err := t.compare(ctx, want)
+		if err != nil {
+			return nil, fmt.Errorf("read the nftables table %s %s: %w", t.family, TableName, err)
+		}
+		out = append(out, differences...)
+	}
+	return out, nil
+}
+
+func (t *table) compare(ctx context.Context, want *plan.State) ([]plane.Difference, error) {
+	h, err := read(ctx, t.nft)
+	if err != nil {
+		return nil, err
+	}
+	w := t.wanted(want)
+	var out []plane.Difference
+	for _, s := range growBatch(w, h).steps {
+		out = append(out, plane.Difference{Plane: planeName, Row: s.row, Owner: s.owner, Missing: true})
+	}
+	for _, s := range shrinkBatch(w, h, false).steps {
+		out = append(out, plane.Difference{Plane: planeName, Row: s.row})
+	}
+	return out, nil
+}

@@ -1,0 +1,42 @@
+package ovn
+
+import (
+	"context"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+)
+
+var _ plane.Comparer = (*Plane)(nil)
+
+// Compare is part of plane.Comparer. It asks the copy of the database that its monitor keeps.
+func (p *Plane) Compare(ctx context.Context, want *plan.State) ([]plane.Difference, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, err := p.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := p.differ(want)
+	d.m, d.applied = s.m, map[plan.RowID]*wanted{} // nothing is taken for granted
+	puts, _ := d.puts()
+	var out []plane.Difference
+	for _, c := range puts {
+		out = append(out, plane.Difference{Plane: p.name, Row: c.String(), Owner: c.owner, Missing: true})
+	}
+	for _, c := range d.dels() {
+		out = append(out, plane.Difference{Plane: p.name, Row: c.row.table.name + "/" + c.row.key.Name})
+	}
+	elems := plan.Diff(s.m.elems, d.elems, plan.Same)
+	for e := range elems.Put {
+		out = append(out, plane.Difference{Plane: p.name, Row: elemRow(e), Owner: d.elems.Owner(e), Missing: true})
+	}
+	for e := range elems.Del {
+		out = append(out, plane.Difference{Plane: p.name, Row: elemRow(e)})
+	}
+	return out, nil
+}
+
+func elemRow(e plan.SetElem) string { return (&change{elem: e}).String() }
