@@ -1,5 +1,6 @@
-// Command egret-node is the agent of one node: it carries out on its own node what EgressIPs, pods and Services ask for. egret-node release makes
-// the node give up its egress IPs before it is shut down.
+// Command egret-node is the agent of one node: it carries out on its own node what EgressIPs, pods and Services ask
+// for. egret-node release makes the node give up its egress IPs before it is shut down; egret-node plan and egret-node
+// trace print what the running agent wants of its node, and which way a packet takes.
 package main
 
 import (
@@ -16,14 +17,16 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/egret-net/egret/internal/node"
+	"github.com/egret-net/egret/internal/node/inspect"
 	"github.com/egret-net/egret/internal/settings"
 	"github.com/egret-net/egret/internal/world"
 )
 
 func main() {
+	commands := map[string]func() error{"release": release, "plan": printPlan, "trace": printTrace}
 	start := run
-	if len(os.Args) > 1 && os.Args[1] == "release" {
-		start = release
+	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
+		start = commands[os.Args[1]]
 	}
 	if err := start(); err != nil {
 		fmt.Fprintln(os.Stderr, "egret-node:", err)
@@ -40,6 +43,7 @@ func run() error {
 	f.StringVar(&o.Northbound, "ovn-nb", "unix:/run/ovn/ovnnb_db.sock", "this zone's Northbound database")
 	f.StringVar(&o.Southbound, "ovn-sb", "unix:/run/ovn/ovnsb_db.sock", "this zone's Southbound database")
 	f.StringVar(&o.CNISocket, "cni-socket", "/run/egret/cni.sock", "where egret-cni asks")
+	f.StringVar(&o.AgentSocket, "agent-socket", inspect.DefaultSocket, "where egret-node plan and egret-node trace ask")
 	f.StringVar(&o.BootMarker, "boot-marker", "/run/egret/booted", "a file that is gone after a boot")
 	f.StringVar(&o.CNIConfDir, "cni-conf-dir", "/etc/cni/net.d", "where the container runtime looks for networks")
 	f.StringVar(&o.MetricsAddress, "metrics-address", "", "`host:port` for /metrics and /healthz; empty: neither is served")

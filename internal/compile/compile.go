@@ -29,13 +29,5 @@ func Owner(f Feature, key string) string {
 
 // Full is the specification of a node's state: every row of every feature.
 func Full(w *world.World, features []Feature) *plan.State {
-	s := plan.New()
-	for _, f := range features {
-		for _, k := range w.Keys(f.Per()) {
-			var rows plan.Rows
-			f.Compile(&w.View, k, &rows)
-			s.Replace(Owner(f, k), &plan.Rows{}, &rows)
-		}
-	}
-	return s
+	return Some(w, features, func(world.Kind, string) bool { return true })
 }

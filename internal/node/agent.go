@@ -20,6 +20,7 @@ import (
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/listen"
 	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/plane/pulse"
@@ -41,6 +42,8 @@ type Agent struct {
 	reads   reads
 	applied func(context.Context) error
 	pulses  []*pulse.Pulse // of the processes that this node depends on
+	// comparers are the planes that can say what their targets lack.
+	comparers []plane.Comparer
 	// confirmed says whether the zone's hypervisor has what the Northbound says.
 	confirmed func() bool
 

@@ -40,6 +40,7 @@ type Options struct {
 	Northbound, Southbound            string // unix:/run/ovn/ovnnb_db.sock and ovnsb_db.sock
 	CNISocket                         string // /run/egret/cni.sock
 	CNIConfDir                        string // /etc/cni/net.d
+	AgentSocket                       string // /run/egret/agent.sock: egret-node plan and trace ask there
 	BootMarker                        string // /run/egret/booted: a file that a boot removes
 	Health                            Health
 	MetricsAddress                    string // host:port of /metrics and /healthz; empty: neither is served
@@ -92,6 +93,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	}
 	a.follow(ctx, o, t, host)
 	go a.serveCNI(ctx, o)
+	go a.serveQuestions(ctx, o.AgentSocket)
 	go a.serveHealth(ctx, o.Health)
 	go a.serveMetrics(ctx, o, t)
 	a.loop.Run(ctx)
@@ -248,6 +250,7 @@ func (a *Agent) connect(o Options, t *targets) error {
 	a.ear, a.guard.silence, a.guard.defend, a.guard.probe, a.guard.ask = t.ear, contact.Silence, t.link.Defend, t.link.Probe, a.api.EgressIP
 	a.ovs, a.confirmed, a.pulses = t.ovs, t.nb.Confirmed, t.pulses
 	a.loop.Planes, a.loop.Early = plane.Timed(t.all, a.metrics.applied), t.early
+	a.comparers = []plane.Comparer{t.nft, t.flow, t.nb, t.sb}
 	a.cni = cniserver.New(cniserver.FromOVS(t.ovs), a, a.log)
 	a.cni.Answered = a.metrics.answered
 	return nil

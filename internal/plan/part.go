@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -20,6 +21,17 @@ func (r *Rows) For(owner string) *Rows {
 	p := part{owner, &Rows{}}
 	r.parts = append(r.parts, p)
 	return p.rows
+}
+
+// OnBehalf yields what is claimed on behalf of others, by owner.
+func (r *Rows) OnBehalf() iter.Seq2[string, *Rows] {
+	return func(yield func(string, *Rows) bool) {
+		for _, p := range r.parts {
+			if !yield(p.owner, p.rows) {
+				return
+			}
+		}
+	}
 }
 
 func (r *Rows) part(owner string) *Rows {

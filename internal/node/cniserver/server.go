@@ -49,18 +49,18 @@ func New(attachments Attachments, node Node, log *slog.Logger) *Server {
 // Listen opens the unix socket, readable by root only, in place of one that a former process left.
 func Listen(socket string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
-		return nil, fmt.Errorf("make the folder of the CNI socket: %w", err)
+		return nil, fmt.Errorf("make the folder of socket %s: %w", socket, err)
 	}
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("remove the former CNI socket: %w", err)
+		return nil, fmt.Errorf("remove the former socket %s: %w", socket, err)
 	}
 	l, err := net.Listen("unix", socket)
 	if err != nil {
-		return nil, fmt.Errorf("listen for the CNI plugin: %w", err)
+		return nil, fmt.Errorf("listen at %s: %w", socket, err)
 	}
 	if err := os.Chmod(socket, 0o600); err != nil {
 		l.Close()
-		return nil, fmt.Errorf("protect the CNI socket: %w", err)
+		return nil, fmt.Errorf("protect socket %s: %w", socket, err)
 	}
 	return l, nil
 }

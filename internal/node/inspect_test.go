@@ -1,0 +1,136 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/trace"
+	"github.com/egret-net/egret/internal/world"
+)
+
+var outside = netip.MustParseAddr("203.0.113.7")
+
+// inspected is node n1 with a pod of its own; e0, which node n2 holds by its own word, serves it.
+func inspected() (*world.World, *world.Pod) {
+	w := compiletest.Small("n1", world.SharedGateway)
+	p := compiletest.Pod(1, "n1")
+	e := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)...)
+	h := &world.Holding{Node: "n2", BootID: "boot-n2", Holds: map[string][]netip.Addr{e.Name: e.IPs}}
+	for _, ip := range e.IPs {
+		e.Items = append(e.Items, world.Assignment{Node: "n2", IP: ip})
+	}
+	e.InForce = [2]bool{true, true}
+	w.SetNamespace(&world.Namespace{Name: p.Namespace, Labels: map[string]string{"env": "0"}})
+	w.SetPod(p)
+	w.SetAttachment(compiletest.Attachment(p))
+	w.SetEgressIP(e)
+	w.SetHolding(h)
+	return w, p
+}
+
+// TestTrace: a packet is followed to the node that holds the egress IP, by what this node knows of that one.
+func TestTrace(t *testing.T) {
+	w, p := inspected()
+	own := compile.Full(w, all.Features())
+	text, err := traced(w, own, p.Key(), trace.Packet{Dst: outside, Proto: "tcp", DstPort: 80})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"outside by n2 as " + compiletest.EgressAddr(0)[0].String() + "\n",
+		"  n1: policy 100 egressip/e0/v4: reroute\n", "  n2: NAT egressip/e0/",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	to := compiletest.EgressAddr(1)[1] // of IPv6
+	if text, err = traced(w, own, p.Key(), trace.Packet{Dst: to, Proto: "udp", DstPort: 53}); err != nil ||
+		!strings.Contains(text, "outside by n2 as "+compiletest.EgressAddr(0)[1].String()+"\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+func TestTraceRefuses(t *testing.T) {
+	w, p := inspected()
+	w.SetPod(compiletest.Pod(2, "n2"))
+	host := *compiletest.Pod(3, "n1")
+	host.HostNetwork = true
+	w.SetPod(&host)
+	starting := compiletest.Pod(4, "n1")
+	w.SetPod(starting)
+	for key, want := range map[string]string{
+		"web": "write NAMESPACE/NAME", "shop/none": "no pod shop/none is known",
+		compiletest.Pod(2, "n2").Key(): "on node n2: ask there", host.Key(): "host's network",
+		starting.Key(): "no port on this node",
+	} {
+		_, err := traced(w, plan.New(), key, trace.Packet{Dst: outside, Proto: "tcp"})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", key, err, want)
+		}
+	}
+	only := *p
+	only.IPs = p.IPs[:1]
+	w.SetPod(&only)
+	_, err := traced(w, plan.New(), p.Key(), trace.Packet{Dst: compiletest.EgressAddr(0)[1], Proto: "tcp"})
+	if err == nil || !strings.Contains(err.Error(), "no address of the family") {
+		t.Errorf("IPv6 from an IPv4 pod: %v", err)
+	}
+}
+
+// lacking is a target that lacks one row of e0, and has one that nobody wants.
+type lacking struct{}
+
+func (lacking) Compare(context.Context, *plan.State) ([]plane.Difference, error) {
+	return []plane.Difference{
+		{Plane: "nb", Row: "NAT x"}, {Plane: "flow", Row: "priority=105", Owner: "egressip/e0", Missing: true},
+	}, nil
+}
+
+func TestPlanAndDifferences(t *testing.T) {
+	w, p := inspected()
+	a := newAgent("n1", w.Config, slog.New(slog.DiscardHandler))
+	a.loop.world, a.comparers = w, []plane.Comparer{lacking{}}
+	a.loop.memo.Update(w, nil)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); a.loop.Run(ctx) }()
+	defer func() { stop(); <-ended }()
+
+	whole, err := a.Plan(ctx, "")
+	if err != nil || whole != compile.Full(w, all.Features()).Text() {
+		t.Errorf("the plan is not the compile of the world: %v", err)
+	}
+	lines := strings.Split(whole, "\n")
+	for _, object := range []string{"egressip/e0", "EgressIP/e0", "pod/" + p.Key()} {
+		part, err := a.Plan(ctx, object)
+		if err != nil || !strings.Contains(part, "egressip/e0") {
+			t.Errorf("%s: %v\n%s", object, err, part)
+		}
+		for l := range strings.Lines(part) {
+			if !slices.Contains(lines, strings.TrimSpace(l)) {
+				t.Errorf("%s has a line that the plan has not: %s", object, l)
+			}
+		}
+	}
+	if _, err := a.Plan(ctx, "egressip/none"); err == nil || !strings.Contains(err.Error(), "no row of this node") {
+		t.Errorf("no such object: %v", err)
+	}
+	for object, want := range map[string]string{
+		"":            "flow missing: priority=105 (of egressip/e0)\nnb unwanted: NAT x\n",
+		"egressip/e0": "flow missing: priority=105 (of egressip/e0)\n", "egressip/e1": "",
+	} {
+		if text, err := a.Differences(ctx, object); err != nil || text != want {
+			t.Errorf("differences of %q: %q, %v; want %q", object, text, err, want)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package world
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+)
+
+// As is the world as another node's agent sees it, as far as this one can know: with what that node reports in place of
+// what it knows of itself, and the host that its Node tells of. It is good for reading, until this world changes.
+func (w *World) As(node string) *World {
+	t := *w.tables
+	t.own, t.lingering, t.yielded, t.tunnels = nil, nil, nil, nil
+	t.host, t.attachments = nil, map[string]*Attachment{}
+	if n := w.nodes[node]; n != nil && w.host != nil {
+		t.host = n.host(w.host.MTU)
+	}
+	for key, p := range w.pods {
+		if p.Node == node && !p.HostNetwork && !p.Completed {
+			t.attachments[key] = &Attachment{Namespace: p.Namespace, Name: p.Name, UID: p.UID, IPs: p.IPs}
+		}
+	}
+	return &World{View{Self: node, Config: w.Config, tables: &t}}
+}
+
+// firstLink is the index of the first of a host's links that are not known.
+const firstLink = 1000
+
+// host is what a Node tells of its host. Which link has which address it does not tell: each network has one.
+func (n *Node) host(mtu int) *Host {
+	h := &Host{
+		UplinkMAC: n.UplinkMAC.String(), Primary: n.Primary, Uplink: n.Primary, Addrs: n.HostAddrs,
+		Gateways: n.Gateways, MTU: mtu,
+	}
+	byNetwork := map[netip.Prefix][]netip.Prefix{}
+	for _, p := range n.CIDRs {
+		if hosts(p) && !slices.Contains(n.Primary, p) {
+			byNetwork[p.Masked()] = append(byNetwork[p.Masked()], p)
+		}
+	}
+	for i, network := range slices.SortedFunc(maps.Keys(byNetwork), netip.Prefix.Compare) {
+		link := Link{Name: "link-in-" + network.String(), Index: firstLink + i, Addrs: byNetwork[network]}
+		h.Links = append(h.Links, link)
+	}
+	return h
+}
