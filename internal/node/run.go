@@ -120,15 +120,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 		nb: ovn.NewNB(o.Northbound, ovn.Options{Log: log}), sb: ovn.NewSB(o.Southbound, ovn.Options{Log: log}),
 		link: announce.New(ctx, announce.Links{}, log), ear: listen.New(ctx, map[string]string{o.Config.Bridge: o.Config.UplinkInterface}, log),
 	}
-	openvswitch := pulse.Start(ctx, "ovsdb-server (Open_vSwitch)", pulse.Database("unix:"+o.OVSRunDir+"/db.sock"))
-	north := pulse.Start(ctx, "ovsdb-server (OVN_Northbound)", pulse.Database(o.Northbound))
-	south := pulse.Start(ctx, "ovsdb-server (OVN_Southbound)", pulse.Database(o.Southbound))
-	t.vswitchd = pulse.Start(ctx, "ovs-vswitchd", pulse.Daemon(o.OVSRunDir, "ovs-vswitchd"))
-	t.pulses = []*pulse.Pulse{openvswitch, north, south, t.vswitchd}
-	for _, name := range []string{"ovn-northd", "ovn-controller"} {
-		runDir := filepath.Dir(strings.TrimPrefix(o.Northbound, "unix:")) // all of OVN has one run directory
-		t.pulses = append(t.pulses, pulse.Start(ctx, name, pulse.Daemon(runDir, name)))
-	}
+	openvswitch, north, south := t.watch(ctx, o)
 	own := func() map[string]conntrack.Own { return ownSources(ctx, o) }
 	inSwitch := conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)
 	inKernel := conntrack.New(conntrack.Kernel{}, conntrack.Kernel{}, func() map[string]conntrack.Own { return hostSources(o) }, log)
@@ -160,6 +152,20 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 			plane.After(), plane.Telling, plane.Unawaited),
 	}
 	return t, nil
+}
+
+// watch begins to ask the daemons whether they live, and gives those of the databases.
+func (t *targets) watch(ctx context.Context, o Options) (openvswitch, north, south *pulse.Pulse) {
+	openvswitch = pulse.Start(ctx, "ovsdb-server (Open_vSwitch)", pulse.Database("unix:"+o.OVSRunDir+"/db.sock"))
+	north = pulse.Start(ctx, "ovsdb-server (OVN_Northbound)", pulse.Database(o.Northbound))
+	south = pulse.Start(ctx, "ovsdb-server (OVN_Southbound)", pulse.Database(o.Southbound))
+	t.vswitchd = pulse.Start(ctx, "ovs-vswitchd", pulse.Daemon(o.OVSRunDir, "ovs-vswitchd"))
+	t.pulses = []*pulse.Pulse{openvswitch, north, south, t.vswitchd}
+	for _, name := range []string{"ovn-northd", "ovn-controller"} {
+		runDir := filepath.Dir(strings.TrimPrefix(o.Northbound, "unix:")) // all of OVN has one run directory
+		t.pulses = append(t.pulses, pulse.Start(ctx, name, pulse.Daemon(runDir, name)))
+	}
+	return openvswitch, north, south
 }
 
 // ownSources are the addresses that pods without an egress IP leave with.
