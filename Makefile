@@ -1,4 +1,5 @@
-# make help lists the targets. Everything that is built lies in bin/ and in $EGRET_CACHE (default /var/cache/egret).
+# make help lists the targets by tier. Everything that is built lies in bin/ and in $EGRET_CACHE (default /var/cache/egret).
+# A target's comment "## TIER: TEXT" says what it does, and how long that takes on two cores.
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
@@ -18,16 +19,16 @@ K8S_FLAGS := $(foreach p,k8s.io/component-base/version k8s.io/client-go/pkg/vers
 	-X $(p).gitTreeState=archive -X $(p).gitCommit=unknown)
 
 .PHONY: help
-help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+help:
+	@hack/help $(MAKEFILE_LIST)
 
 .PHONY: deps
-deps: ## install the Debian packages that building and running need, if any is missing
+deps: ## build: install the Debian packages that building and running need, if any is missing
 	@hack/step 'packages of this machine' hack/deps
 
 # The root folder is mostly waiting for the network: it is built beside the binaries.
 .PHONY: build
-build: deps ## build all binaries, the root folder of the nodes, and the images
+build: deps ## build: build all binaries, the nodes' root folder and the images (9 to 14 min with empty caches)
 	@$(MAKE) --no-print-directory -j2 images
 
 .PHONY: images
@@ -60,11 +61,11 @@ bin/coredns: $(COREDNS) | bin/agnhost
 	@hack/step CoreDNS go build -C sandbox/images/coredns $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ .
 
 .PHONY: sandbox
-sandbox: build ## bring up a cluster of three nodes on this machine
+sandbox: build ## try: bring up a cluster of three nodes on this machine (20 s)
 	@bin/egret-sandbox up
 
 .PHONY: demo
-demo: build ## bring up a cluster and show EgressIP with real packets; MODE=shared|local FAMILY=ipv4|ipv6|dual
+demo: build ## try: bring up a cluster and show EgressIP with real packets; MODE=shared|local FAMILY=ipv4|ipv6|dual (1 min)
 	@bin/egret-sandbox demo $(if $(MODE),--gateway-mode $(MODE)) $(if $(FAMILY),--ip-family $(FAMILY))
 
 # The suite of the version that the sandbox runs, from the same module.
@@ -83,14 +84,14 @@ bin/kube-proxy: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/ag
 
 # docs/conformance.md has the result and what cannot run here.
 .PHONY: test-conformance
-test-conformance: build bin/e2e.test bin/ginkgo bin/regression-issue-74839 ## run Kubernetes' own end-to-end tests of sig-network; CONFORMANCE='-focus Services -gateway-mode local' chooses
+test-conformance: build bin/e2e.test bin/ginkgo bin/regression-issue-74839 ## more: Kubernetes' own tests of sig-network (37 min after the build); CONFORMANCE='-focus Services -gateway-mode local' chooses
 	go run -trimpath ./test/conformance $(CONFORMANCE)
 
 .PHONY: test
-test: build lint unit e2e ## pass everything: lint, unit and property tests, real packets in one sandbox a gateway mode
+test: build lint unit e2e ## check: build, lint, unit and e2e: what CI runs (28 min with empty caches)
 
 .PHONY: unit
-unit: ## the tests that need no cluster, with the race detector, which needs cgo; what passed is remembered
+unit: ## check: the tests that need no cluster, with the race detector; what passed is remembered
 	@hack/step 'packages of unit' hack/deps gcc libc6-dev
 	CGO_ENABLED=1 go test -race -trimpath ./...
 	go test -trimpath -run '^TestBudget$$' ./internal/compile
@@ -98,51 +99,51 @@ unit: ## the tests that need no cluster, with the race detector, which needs cgo
 # The corpora run in the unit tests, too.
 FUZZTIME ?= 1m
 .PHONY: fuzz
-fuzz: ## look for inputs that break parsers and mirrors, FUZZTIME (1m) each; what is found stays in testdata/fuzz
+fuzz: ## more: look for inputs that break parsers and mirrors (FUZZTIME=1m each); what is found stays in testdata/fuzz
 	hack/fuzz $(FUZZTIME)
 
 # One dual-stack sandbox a gateway mode serves all tests there.
 .PHONY: e2e
-e2e: ## real packets between real pods, in shared (nodes probed at port 9) and in local gateway mode (agents asked)
+e2e: ## check: real packets between real pods, in shared gateway mode (nodes probed at port 9), then in local (agents asked)
 	hack/e2e shared
 	EGRET_E2E_HEALTHCHECK_PORT=9107 hack/e2e local
 
 # Emulated, so many times slower than this machine: it shows behaviour, never time.
 .PHONY: test-kernel
-test-kernel: deps root-folder images ## tests with OVS' kernel datapath, VRF and cgroup v2 under qemu; KERNEL='-package vm -run TestKernelDatapath/VRF' chooses
+test-kernel: deps root-folder images ## more: OVS' kernel datapath, VRF and cgroup v2 under qemu; KERNEL='-package vm -run TestVRF' chooses
 	@hack/step 'packages of test-kernel' hack/deps qemu-system-x86
 	go run -trimpath ./test/kernel $(KERNEL)
 
 .PHONY: image
-image: root-folder product ## bin/egret-image.tar: the container image that deploy/cluster runs, with OVS and OVN
+image: root-folder product ## build: bin/egret-image.tar: the container image that deploy/cluster runs, with OVS and OVN
 	@hack/step 'container image of the product' go run -trimpath ./hack/prepare egret bin
 
 .PHONY: test-manifests
-test-manifests: build image ## deploy/ and deploy/cluster installed with kubectl on a cluster of its own
+test-manifests: build image ## more: deploy/ and deploy/cluster, installed with kubectl on a cluster of its own
 	EGRET_MANIFESTS=1 go test -trimpath -count=1 -timeout 30m -v ./test/manifests
 
 # docs/chaos.md says what is done and what is judged.
 .PHONY: chaos
-chaos: build ## disturb a cluster by a seeded schedule for 30 minutes and judge every packet; CHAOS='-for 3m -seed 7 -gateway-mode local' chooses
+chaos: build ## more: disturb a cluster by a seeded schedule and judge every packet (30 min); CHAOS='-for 3m -seed 7' chooses
 	go run -trimpath ./test/chaos $(CHAOS)
 
 .PHONY: test-all
-test-all: test test-manifests test-kernel ## the tests of manifests, of the control plane and of other kernels too, chaos, and more runs of the property tests
+test-all: test test-manifests test-kernel ## more: test, test-manifests, test-kernel, 3 min of chaos, the control plane's tests, and more runs of the property tests
 	$(MAKE) --no-print-directory chaos CHAOS='-for 3m $(CHAOS)'
 	go test -C sandbox/controlplane -trimpath -vet=off ./...
 	go test -trimpath -count=1 ./internal/compile ./internal/feature/egressip -rapid.checks=5000
 
 .PHONY: bench
-bench: build bin/kube-proxy ## measure speed and memory, one line a figure; BENCH='-run join -runs 10' chooses
+bench: build bin/kube-proxy ## measure: speed and memory, one line a figure; BENCH='-run join -runs 10' chooses (docs/benchmarks.md)
 	@hack/step 'bench' go build $(FLAGS) -ldflags '$(STRIP)' -o bin/egret-bench ./test/bench
 	@bin/egret-bench $(BENCH)
 
 .PHONY: lint
-lint: ## gofmt, go vet, staticcheck
+lint: ## check: X
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo 'run gofmt -w on these' >&2; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
 
 .PHONY: clean
-clean: ## remove bin/ (the cache folder stays)
+clean: ## build: remove bin/; the cache folder stays
 	rm -rf bin
