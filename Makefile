@@ -79,9 +79,6 @@ bin/regression-issue-74839: sandbox/controlplane/go.mod sandbox/controlplane/go.
 bin/ginkgo: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/agnhost
 	@hack/step 'test runner' go build -C sandbox/controlplane $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ github.com/onsi/ginkgo/v2/ginkgo
 
-bin/kube-proxy: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/agnhost
-	@hack/step kube-proxy go build -C sandbox/controlplane $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kube-proxy
-
 # docs/conformance.md has the result and what cannot run here.
 .PHONY: test-conformance
 test-conformance: build bin/e2e.test bin/ginkgo bin/regression-issue-74839 ## more: Kubernetes' own tests of sig-network (37 min after the build); CONFORMANCE='-focus Services -gateway-mode local' chooses
@@ -134,7 +131,7 @@ test-all: test test-manifests test-kernel ## more: test, test-manifests, test-ke
 	go test -trimpath -count=1 ./internal/compile ./internal/feature/egressip -rapid.checks=5000
 
 .PHONY: bench
-bench: build bin/kube-proxy ## measure: speed and memory, one line a figure; BENCH='-run join -runs 10' chooses (docs/benchmarks.md)
+bench: build ## measure: speed and memory, one line a figure; BENCH='-run join -runs 10' chooses (docs/benchmarks.md)
 	@hack/step 'bench' go build $(FLAGS) -ldflags '$(STRIP)' -o bin/egret-bench ./test/bench
 	@bin/egret-bench $(BENCH)
 

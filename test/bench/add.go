@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/test/harness"
 )
 
 // adds times a bare pod from just before its creation to Ready, on Egret and on a plain ptp network of the same machine, in turns, so
@@ -43,19 +44,19 @@ func adds(ctx context.Context, l *lab) error {
 
 // podReady makes a pod on the last node, which runs no controller, and says how long it took to be Ready; then it removes it.
 func (c *cluster) podReady(ctx context.Context, name string) (time.Duration, error) {
-	if err := c.ensureNamespace(ctx, namespace); err != nil {
+	if err := c.EnsureNamespace(ctx, namespace); err != nil {
 		return 0, err
 	}
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
-	nodes, pods := c.Nodes(), c.core.CoreV1().Pods(namespace)
+	nodes, pods := c.Nodes(), c.Core.CoreV1().Pods(namespace)
 	w, err := pods.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {
 		return 0, err
 	}
 	defer w.Stop()
 	start := time.Now()
-	if _, err := pods.Create(ctx, bare(name, nodes[len(nodes)-1].Name, "localhost/pause:1"), metav1.CreateOptions{}); err != nil {
+	if _, err := pods.Create(ctx, harness.Bare(namespace, name, nodes[len(nodes)-1].Name, "localhost/pause:1"), metav1.CreateOptions{}); err != nil {
 		return 0, err
 	}
 	ready, err := seen(w, name, func(e watch.Event) bool { return e.Type != watch.Deleted && isReady(e.Object.(*corev1.Pod)) })

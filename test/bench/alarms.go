@@ -13,6 +13,7 @@ import (
 	"time"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/test/harness"
 )
 
 // busyLoops a core keep every process of the cluster waiting for its turn.
@@ -99,7 +100,7 @@ func (s *site) underLoad(ctx context.Context, during time.Duration) (a alarms, e
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	counted := &moveCount{where: map[string]string{}}
-	if err := watchAll(watching, s.egret.EgressIP, "egressips", counted.see); err != nil {
+	if err := harness.WatchAll(watching, s.Egret.EgressIP, "egressips", counted.see); err != nil {
 		return a, err
 	}
 	if a.stalls, err = burn(ctx, during); err != nil {

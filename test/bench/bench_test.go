@@ -1,8 +1,6 @@
 package main
 
 import (
-	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,39 +14,6 @@ func TestQuantiles(t *testing.T) {
 	}
 	if have, want := s.quantile(0.9), 9.0; have != want {
 		t.Errorf("nine of ten are at most %v, want %v", have, want)
-	}
-}
-
-func TestBenchmarkLines(t *testing.T) {
-	const output = "goos: linux\nBenchmarkFull-2   \t      33\t  41500000 ns/op\nBenchmarkOnePod-2\t 70000\t     15000 ns/op\nPASS\n"
-	full, pod := benchmark(output, "BenchmarkFull"), benchmark(output, "BenchmarkOnePod")
-	if len(full) != 1 || full[0] != 41.5 || len(pod) != 1 || pod[0] != 0.015 {
-		t.Errorf("full %v, one pod %v, want [41.5] and [0.015]", full, pod)
-	}
-}
-
-// TestFirstChange: a transaction counts from when it is written, not one before it that is confirmed late.
-func TestFirstChange(t *testing.T) {
-	start := time.Unix(100, 0)
-	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
-	events := []zoneEvent{{at(-10), 5, 4}, {at(3), 5, 5}, {at(10), 6, 5}, {at(20), 7, 5}, {at(30), 7, 7}, {at(40), 8, 8}}
-	written, ready, ok := firstChange(events, start)
-	if !ok || written != at(10) || ready != at(30) {
-		t.Errorf("written %v, ready %v, %v; want %v, %v", written, ready, ok, at(10), at(30))
-	}
-	if _, _, ok := firstChange(events[:3], start); ok {
-		t.Error("a change that no hypervisor has yet was taken for one that it has")
-	}
-}
-
-// TestLastChange: what was written after the packet did not bring it about, though it is confirmed together with what did.
-func TestLastChange(t *testing.T) {
-	start := time.Unix(100, 0)
-	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
-	events := []zoneEvent{{at(1), 5, 4}, {at(3), 5, 5}, {at(10), 6, 5}, {at(30), 7, 5}, {at(40), 7, 7}}
-	written, ready, ok := lastChange(events, at(20))
-	if !ok || written != at(10) || ready != at(40) {
-		t.Errorf("written %v, ready %v, %v; want %v, %v", written, ready, ok, at(10), at(40))
 	}
 }
 
@@ -77,32 +42,6 @@ func TestAlarms(t *testing.T) {
 		if have := unexplained(raised, c.stalls); len(have) != c.want {
 			t.Errorf("stalls %v: %d alarms are not explained, want %d", c.stalls, len(have), c.want)
 		}
-	}
-}
-
-// TestConnections: lines of the pod's part become attempts, and what is asked of them is told by when they started.
-func TestConnections(t *testing.T) {
-	c := &ties{held: map[int]netip.Addr{}, broken: map[int]time.Time{}}
-	for _, line := range []string{
-		"held 0 5 172.18.0.33", "held 1 5 172.18.0.44", "new 10 12 172.18.0.33", "new 40 42 172.18.0.44", "new 20 320 -", "new 30 330 -", "broken 1 400", "new 50 51 172.18.0.33",
-	} {
-		c.note(strings.Fields(line))
-	}
-	all := c.since(time.Unix(0, 0))
-	if failed(all) != 2 || len(all) != 5 {
-		t.Errorf("%d of %d failed, want 2 of 5", failed(all), len(all))
-	}
-	if at, ok := firstAgain(all); !ok || at != time.Unix(0, 42) {
-		t.Errorf("first again at %v, %v, want 42", at.UnixNano(), ok)
-	}
-	if at := noneFails(all, time.Unix(0, 0)); at != time.Unix(0, 40) {
-		t.Errorf("none fails from %v, want 40", at.UnixNano())
-	}
-	if have := c.brokenOf([]int{0, 1}, time.Unix(0, 399)); have != 1 {
-		t.Errorf("%d broken, want 1", have)
-	}
-	if have := c.brokenOf([]int{1}, time.Unix(0, 400)); have != 0 {
-		t.Errorf("%d broken afterwards, want 0", have)
 	}
 }
 

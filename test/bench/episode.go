@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
-	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/test/harness"
+	"github.com/egret-net/egret/test/traffic"
 )
 
 // episode is one run of an outage.
@@ -17,23 +17,18 @@ type episode struct {
 	toll       *toll
 	say        func(string, ...any)
 	victim     string
-	lost, left []netip.Addr // addresses that the victim hosts, and those that others do
-	onLeft     []int        // held connections of old that have addresses of others
-	old, newer *ties        // connections from before the cut, and from while the node is away
-	moments    *moments
-	stopWatch  context.CancelFunc
+	lost, left []netip.Addr         // addresses that the victim hosts, and those that others do
+	onLeft     []int                // held connections of old that have addresses of others
+	old, newer *traffic.Connections // connections from before the cut, and from while the node is away
 	cut        time.Time
 	story      string // for the log
 }
 
 func (e *episode) stop() {
-	for _, t := range []*ties{e.old, e.newer} {
+	for _, t := range []*traffic.Connections{e.old, e.newer} {
 		if t != nil {
-			t.stop()
+			t.Stop()
 		}
-	}
-	if e.stopWatch != nil {
-		e.stopWatch()
 	}
 }
 
@@ -42,7 +37,7 @@ func (e *episode) choose(ctx context.Context) error {
 	if err := e.whole(ctx); err != nil {
 		return err
 	}
-	leader, err := e.leader(ctx)
+	leader, err := e.Leader(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,13 +62,13 @@ func (e *episode) choose(ctx context.Context) error {
 }
 
 func (e *episode) open(ctx context.Context) (err error) {
-	if e.old, err = e.connectFrom(ctx, e.pod, e.outside.IPs[0], heldConnections); err != nil {
+	if e.old, err = traffic.Connect(ctx, e.Cluster, e.pod, e.outside.IPs[0], heldConnections); err != nil {
 		return err
 	}
-	if err := e.old.steady(ctx, time.Now(), e.ips...); err != nil {
+	if err := e.old.Steady(ctx, time.Now(), e.ips...); err != nil {
 		return err
 	}
-	bySource, err := e.old.holds(ctx, heldConnections)
+	bySource, err := e.old.Holds(ctx, heldConnections)
 	for _, ip := range e.left {
 		e.onLeft = append(e.onLeft, bySource[ip]...)
 	}
@@ -93,7 +88,7 @@ func (e *episode) stopAPI(ctx context.Context) error {
 	if err := e.StopControlPlane(ctx); err != nil {
 		return err
 	}
-	return sleepUntil(ctx, time.Now().Add(3*time.Second))
+	return harness.SleepUntil(ctx, time.Now().Add(3*time.Second))
 }
 
 // startAPI also starts the controller of the node that stayed; the other boots with its own.
@@ -117,21 +112,14 @@ func (e *episode) startAPI(ctx context.Context) error {
 
 // lose cuts the power, and waits until connections do not fail any more.
 func (e *episode) lose(ctx context.Context) error {
-	watching, stop := context.WithCancel(ctx)
-	e.stopWatch, e.moments = stop, newMoments()
-	if !e.noAPI {
-		if err := e.watchEgressIPs(watching, e.moments); err != nil {
-			return err
-		}
-	}
 	e.cut = time.Now()
 	if err := e.PowerOff(e.victim); err != nil {
 		return err
 	}
-	if err := e.old.steady(ctx, e.cut, e.sourcesWithout()...); err != nil {
+	if err := e.old.Steady(ctx, e.cut, e.sourcesWithout()...); err != nil {
 		return err
 	}
-	return sleepUntil(ctx, e.cut.Add(heartbeat+time.Second)) // held connections that get no answer have broken by then
+	return harness.SleepUntil(ctx, e.cut.Add(traffic.Heartbeat+time.Second)) // held connections that get no answer have broken by then
 }
 
 // sourcesWithout are those that new connections have while the node is away: one IP moves to the other node, the second of two stays where it is.
@@ -143,46 +131,28 @@ func (e *episode) sourcesWithout() []netip.Addr {
 }
 
 // note takes the numbers of the loss.
-func (e *episode) note(ctx context.Context) error {
-	all := e.old.since(e.cut)
-	again, ok := firstAgain(all)
+func (e *episode) note(context.Context) error {
+	all := e.old.Since(e.cut)
+	again, ok := traffic.FirstAgain(all)
 	if !ok {
 		return fmt.Errorf("no connection failed when %s lost its power, or none succeeded since", e.victim)
 	}
-	settled := noneFails(all, e.cut)
+	settled := traffic.NoneFails(all, e.cut)
 	e.toll.again.addTime(again.Sub(e.cut))
 	e.toll.settled.addTime(settled.Sub(e.cut))
-	e.toll.lost.add(float64(failed(all)))
-	e.story = fmt.Sprintf("first connection after %s, none fails after %s, %d failed", again.Sub(e.cut), settled.Sub(e.cut), failed(all))
+	e.toll.lost.add(float64(traffic.Failed(all)))
+	e.story = fmt.Sprintf("first connection after %s, none fails after %s, %d failed", again.Sub(e.cut), settled.Sub(e.cut), traffic.Failed(all))
 	if len(e.left) > 0 {
-		e.toll.atLoss.add(float64(e.old.brokenOf(e.onLeft, e.cut)))
-		return nil
+		e.toll.atLoss.add(float64(e.old.BrokenOf(e.onLeft, e.cut)))
 	}
-	return e.noteMove(ctx)
-}
-
-// noteMove takes the steps on the way to the other node.
-func (e *episode) noteMove(ctx context.Context) error {
-	other := e.Nodes()[slices.IndexFunc(e.Nodes()[:2], func(n sandbox.Member) bool { return n.Name != e.victim })].Name
-	status, err := e.moments.at(ctx, assignedTo(siteName, other))
-	if err != nil {
-		return err
-	}
-	holder, err := e.moments.at(ctx, heldBy(siteName, other))
-	if err != nil {
-		return err
-	}
-	e.toll.status.addTime(status.Sub(e.cut))
-	e.toll.holder.addTime(holder.Sub(e.cut))
-	e.story += fmt.Sprintf(", status after %s, held after %s", status.Sub(e.cut), holder.Sub(e.cut))
 	return nil
 }
 
 func (e *episode) openMeanwhile(ctx context.Context) (err error) {
-	if e.newer, err = e.connectFrom(ctx, e.pod, e.outside.IPs[0], heldConnections); err != nil {
+	if e.newer, err = traffic.Connect(ctx, e.Cluster, e.pod, e.outside.IPs[0], heldConnections); err != nil {
 		return err
 	}
-	_, err = e.newer.holds(ctx, heldConnections)
+	_, err = e.newer.Holds(ctx, heldConnections)
 	return err
 }
 
@@ -195,24 +165,24 @@ func (e *episode) giveBack(ctx context.Context) error {
 	if err := e.whole(ctx); err != nil {
 		return err
 	}
-	if err := e.newer.steady(ctx, time.Now(), e.ips...); err != nil {
+	if err := e.newer.Steady(ctx, time.Now(), e.ips...); err != nil {
 		return err
 	}
-	if err := sleepUntil(ctx, time.Now().Add(heartbeat+time.Second)); err != nil {
+	if err := harness.SleepUntil(ctx, time.Now().Add(traffic.Heartbeat+time.Second)); err != nil {
 		return err
 	}
-	e.toll.lostAtReturn.add(float64(failed(e.newer.since(back))))
+	e.toll.lostAtReturn.add(float64(traffic.Failed(e.newer.Since(back))))
 	held := make([]int, heldConnections)
 	for i := range held {
 		held[i] = i
 	}
-	broken := float64(e.newer.brokenOf(held, back))
+	broken := float64(e.newer.BrokenOf(held, back))
 	if len(e.left) == 0 { // the one IP stays where it is when the node returns
 		e.toll.atReturn.add(broken)
 		return nil
 	}
 	e.toll.newerBroke.add(broken)
-	others := e.old.brokenOf(e.onLeft, back)
+	others := e.old.BrokenOf(e.onLeft, back)
 	if e.toll.atReturn.add(float64(others)); others > 0 {
 		e.blame(ctx, e.say, fmt.Sprintf("%d connections through addresses of other nodes than %s broke at its return", others, e.victim), back)
 	}

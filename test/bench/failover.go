@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 const (
@@ -25,7 +24,7 @@ type outage struct {
 
 // toll is what the runs of an outage cost: milliseconds from the cut, and connections.
 type toll struct {
-	status, holder, again, settled                   sample
+	again, settled                                   sample
 	lost, atLoss, lostAtReturn, atReturn, newerBroke sample
 }
 
@@ -60,8 +59,6 @@ func (t *toll) report(l *lab, o outage, name string, floor float64) {
 	}
 	for _, r := range []result{
 		promised,
-		{name: name + "/1-status-names-other-node", unit: "ms", runs: t.status},
-		{name: name + "/2-other-node-holds", unit: "ms", runs: t.holder},
 		{name: name + "/failed-connections", runs: t.lost},
 		{name: name + "/failed-connections-at-return", runs: t.lostAtReturn},
 		{name: name + "/broken-on-other-ips-at-loss", runs: t.atLoss, none: true},
@@ -91,14 +88,4 @@ func (o outage) run(ctx context.Context, l *lab, s *site, t *toll) error {
 	}
 	l.say("%s: %s lost: %s", o.name, e.victim, e.story)
 	return nil
-}
-
-// sleepUntil returns at a time, or when ctx ends.
-func sleepUntil(ctx context.Context, at time.Time) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(time.Until(at)):
-		return nil
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/egret-net/egret/test/harness"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,20 +14,20 @@ import (
 func manyName(i int) string { return fmt.Sprint("svc-", i) }
 
 // fillServices makes so many Services, selectorless, and their EndpointSlices.
-func (c *cluster) fillServices(ctx context.Context, number int, nodes []*fakeNode) error {
-	if err := c.ensureNamespace(ctx, manySpace); err != nil {
+func (c *cluster) fillServices(ctx context.Context, number int, nodes []*harness.FakeNode) error {
+	if err := c.EnsureNamespace(ctx, manySpace); err != nil {
 		return err
 	}
 	numbers := make([]int, number)
 	for i := range numbers {
 		numbers[i] = i
 	}
-	return each(ctx, numbers, func(ctx context.Context, i int) error {
-		_, err := c.core.CoreV1().Services(manySpace).Create(ctx, manyService(i), metav1.CreateOptions{})
+	return harness.Each(ctx, numbers, func(ctx context.Context, i int) error {
+		_, err := c.Core.CoreV1().Services(manySpace).Create(ctx, manyService(i), metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		_, err = c.core.DiscoveryV1().EndpointSlices(manySpace).Create(ctx, manySlice(i, nodes), metav1.CreateOptions{})
+		_, err = c.Core.DiscoveryV1().EndpointSlices(manySpace).Create(ctx, manySlice(i, nodes), metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return nil
 		}
@@ -41,17 +42,17 @@ func manyService(i int) *corev1.Service {
 }
 
 // manySlice has endpoints on ten nodes; each address is an endpoint of many Services, on a port of its own.
-func manySlice(i int, nodes []*fakeNode) *discoveryv1.EndpointSlice {
+func manySlice(i int, nodes []*harness.FakeNode) *discoveryv1.EndpointSlice {
 	name, port, yes := "http", int32(8000+i), true
 	s := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}
 	s.Name, s.Labels = manyName(i), map[string]string{discoveryv1.LabelServiceName: manyName(i)}
 	s.Ports = []discoveryv1.EndpointPort{{Name: &name, Port: &port}}
 	for j := range endpointsAService {
 		n := nodes[(i+j)%len(nodes)]
-		address := n.subnet.Addr().As4()
+		address := n.Subnet.Addr().As4()
 		address[3] = byte(10 + (i/len(nodes))%200)
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{
-			Addresses: []string{fmt.Sprintf("%d.%d.%d.%d", address[0], address[1], address[2], address[3])}, NodeName: &n.name,
+			Addresses: []string{fmt.Sprintf("%d.%d.%d.%d", address[0], address[1], address[2], address[3])}, NodeName: &n.Name,
 			Conditions: discoveryv1.EndpointConditions{Ready: &yes},
 		})
 	}

@@ -9,20 +9,25 @@ import (
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/test/harness"
 )
 
-// follower notes when a node is given addresses, and when it first says that it holds them.
+// follower notes when a node is given addresses, when it first says that it holds them, and when addresses leave another node.
 type follower struct {
-	target         string
-	mu             sync.Mutex
-	assigned, held map[string]time.Time // by EgressIP
+	target, victim        string
+	mu                    sync.Mutex
+	assigned, held, moved map[string]time.Time // by EgressIP
+}
+
+func newFollower(target, victim string) *follower {
+	return &follower{target: target, victim: victim, assigned: map[string]time.Time{}, held: map[string]time.Time{}, moved: map[string]time.Time{}}
 }
 
 func (f *follower) watch(ctx context.Context, c *cluster) error {
-	if err := watchAll(ctx, c.egret.EgressIP, "egressips", f.seeEgressIP); err != nil {
+	if err := harness.WatchAll(ctx, c.Egret.EgressIP, "egressips", f.seeEgressIP); err != nil {
 		return err
 	}
-	return watchAll(ctx, c.egret.Egret, "egressnodes", f.seeEgressNode)
+	return harness.WatchAll(ctx, c.Egret.Egret, "egressnodes", f.seeEgressNode)
 }
 
 func (f *follower) seeEgressIP(e *v1.EgressIP, now time.Time) {
@@ -31,6 +36,9 @@ func (f *follower) seeEgressIP(e *v1.EgressIP, now time.Time) {
 	is := slices.ContainsFunc(e.Status.Items, func(i v1.EgressIPStatusItem) bool { return i.Node == f.target })
 	if _, known := f.assigned[e.Name]; is && !known {
 		f.assigned[e.Name] = now
+	}
+	if _, known := f.moved[e.Name]; !known && len(e.Status.Items) > 0 && e.Status.Items[0].Node != f.victim {
+		f.moved[e.Name] = now
 	}
 }
 
@@ -62,6 +70,20 @@ func (f *follower) times(names []string) (assigned, held time.Time, err error) {
 		assigned, held = later(assigned, a), later(held, h)
 	}
 	return assigned, held, nil
+}
+
+// left is when the last of the EgressIPs that were on the victim had a status that names another node.
+func (f *follower) left(before map[string]string) (last time.Time, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, node := range before {
+		if at := f.moved[name]; node == f.victim && at.IsZero() {
+			err = fmt.Errorf("the status of EgressIP %s names node %s still", name, node)
+		} else if node == f.victim {
+			last = later(last, at)
+		}
+	}
+	return last, err
 }
 
 func later(a, b time.Time) time.Time {

@@ -10,9 +10,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/test/harness"
 )
 
 const (
@@ -41,11 +41,11 @@ func joins(ctx context.Context, l *lab) error {
 		return err
 	}
 	defer s.close()
-	nodes := make([]*fakeNode, 25)
+	nodes := make([]*harness.FakeNode, 25)
 	for i := range nodes {
-		nodes[i] = &fakeNode{name: fmt.Sprint("fake-", i)}
+		nodes[i] = &harness.FakeNode{Name: fmt.Sprint("fake-", i)}
 	}
-	if err := s.ensureFakeNodes(ctx, nodes); err != nil {
+	if err := s.EnsureFakeNodes(ctx, nodes); err != nil {
 		return err
 	}
 	err = s.joins(ctx, l, nodes)
@@ -58,10 +58,10 @@ func joins(ctx context.Context, l *lab) error {
 
 func (s *scene) cleanJoins(ctx context.Context) error {
 	for _, clean := range []func() error{
-		func() error { return s.labelPod(ctx, s.pod, joinLabel, "") },
-		func() error { return s.deleteEgressIP(ctx, joinName) },
-		func() error { return s.removePods(ctx, namespace, joinLabel) },
-		func() error { return s.removeFakeNodes(ctx) },
+		func() error { return s.LabelPod(ctx, namespace, s.pod, joinLabel, "") },
+		func() error { return s.DeleteEgressIP(ctx, joinName) },
+		func() error { return s.RemovePods(ctx, namespace, joinLabel) },
+		func() error { return s.RemoveFakeNodes(ctx) },
 	} {
 		if err := clean(); err != nil {
 			return err
@@ -70,14 +70,14 @@ func (s *scene) cleanJoins(ctx context.Context) error {
 	return nil
 }
 
-func (s *scene) joins(ctx context.Context, l *lab, nodes []*fakeNode) error {
+func (s *scene) joins(ctx context.Context, l *lab, nodes []*harness.FakeNode) error {
 	var pods []*corev1.Pod
 	for _, n := range nodes {
 		for i := range podsANode {
-			pods = append(pods, fakePod(namespace, n, i, map[string]string{joinLabel: joinGroup(len(pods))}))
+			pods = append(pods, harness.FakePod(namespace, n, i, map[string]string{joinLabel: joinGroup(len(pods))}))
 		}
 	}
-	if err := s.createPods(ctx, pods); err != nil {
+	if err := s.CreatePods(ctx, pods); err != nil {
 		return err
 	}
 	ip := netip.MustParseAddr("172.18.0.240")
@@ -85,11 +85,11 @@ func (s *scene) joins(ctx context.Context, l *lab, nodes []*fakeNode) error {
 	e.Spec.EgressIPs = []string{ip.String()}
 	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
 	e.Spec.PodSelector = joiners(joinSteps[0])
-	if err := s.createEgressIP(ctx, e); err != nil {
+	if err := s.CreateEgressIP(ctx, e); err != nil {
 		return err
 	}
 	var all []*joinTimes
-	var before []count
+	var before []harness.Count
 	for _, n := range joinSteps {
 		l.say("join: %d pods", n)
 		if err := s.selectPods(ctx, joinName, joiners(n)); err != nil {
@@ -100,7 +100,7 @@ func (s *scene) joins(ctx context.Context, l *lab, nodes []*fakeNode) error {
 			return fmt.Errorf("with %d pods: %w", n, err)
 		}
 		all = append(all, t)
-		now, err := s.counts(ctx, s.host)
+		now, err := s.Counts(ctx, s.host)
 		if err != nil {
 			return err
 		}
@@ -137,12 +137,12 @@ func (c *cluster) selectPods(ctx context.Context, name string, selector metav1.L
 	if err != nil {
 		return err
 	}
-	return c.egret.EgressIP.Patch(types.MergePatchType).Resource("egressips").Name(name).Body(patch).Do(ctx).Error()
+	return c.PatchEgressIP(ctx, name, patch)
 }
 
 // joinAt waits until n pods are in the hosting node's set, and measures one more.
 func (s *scene) joinAt(ctx context.Context, l *lab, n int, ip netip.Addr) (*joinTimes, error) {
-	if err := until(ctx, time.Minute, 200*time.Millisecond, func() error { return s.selected(ctx, s.host, joinName, n) }); err != nil {
+	if err := harness.Until(ctx, time.Minute, 200*time.Millisecond, func() error { return s.selected(ctx, s.host, joinName, n) }); err != nil {
 		return nil, err
 	}
 	time.Sleep(2 * time.Second)
@@ -184,18 +184,18 @@ func (c *cluster) selected(ctx context.Context, node, name string, n int) error 
 // joinOnce labels the pod, waits for everybody, and takes the label away again.
 func (s *scene) joinOnce(ctx context.Context, t *joinTimes, ip netip.Addr) error {
 	start := time.Now()
-	if err := s.labelPod(ctx, s.pod, joinLabel, "yes"); err != nil {
+	if err := s.LabelPod(ctx, namespace, s.pod, joinLabel, "yes"); err != nil {
 		return err
 	}
-	first, err := s.traffic.from(ctx, ip)
+	first, err := s.traffic.From(ctx, ip)
 	if err != nil {
 		return err
 	}
-	_, podReady, err := s.zones[s.podNode].change(ctx, start)
+	_, podReady, err := s.zones[s.podNode].Change(ctx, start)
 	if err != nil {
 		return err
 	}
-	hostWritten, hostReady, err := s.zones[s.host].change(ctx, start)
+	hostWritten, hostReady, err := s.zones[s.host].Change(ctx, start)
 	if err != nil {
 		return err
 	}
@@ -203,10 +203,10 @@ func (s *scene) joinOnce(ctx context.Context, t *joinTimes, ip netip.Addr) error
 	t.hostWritten.addTime(hostWritten.Sub(start))
 	t.host.addTime(hostReady.Sub(start))
 	t.packet.addTime(first.Sub(start))
-	if err := s.labelPod(ctx, s.pod, joinLabel, ""); err != nil {
+	if err := s.LabelPod(ctx, namespace, s.pod, joinLabel, ""); err != nil {
 		return err
 	}
-	_, err = s.traffic.from(ctx, s.podNodeIP)
+	_, err = s.traffic.From(ctx, s.podNodeIP)
 	time.Sleep(300*time.Millisecond + rand.N(200*time.Millisecond))
 	return err
 }
@@ -218,11 +218,11 @@ func reportJoins(l *lab, few, many *joinTimes) {
 }
 
 // reportCounts tells what the hosting node holds, beside what it held with fewer pods.
-func reportCounts(l *lab, pods int, before, now []count) []count {
+func reportCounts(l *lab, pods int, before, now []harness.Count) []harness.Count {
 	for i, n := range now {
-		r := result{name: fmt.Sprintf("join/%d-pods/count/%s", pods, n.name), unit: "", runs: sample{float64(n.number)}}
+		r := result{name: fmt.Sprintf("join/%d-pods/count/%s", pods, n.Name), unit: "", runs: sample{float64(n.Number)}}
 		if before != nil {
-			r.base = float64(before[i].number)
+			r.base = float64(before[i].Number)
 		}
 		l.report(r)
 	}

@@ -2,17 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-
-	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/test/harness"
+	"github.com/egret-net/egret/test/traffic"
 )
 
 // lab is where figures are measured: the sandboxes that are up.
@@ -28,11 +26,10 @@ type lab struct {
 }
 
 // cluster is a sandbox with clients of its API.
-type cluster struct {
-	*sandbox.Cluster
-	core  *kubernetes.Clientset
-	egret *kube.Clients
-}
+type cluster struct{ *harness.Cluster }
+
+// namespace is that of the benches' pods.
+const namespace = "bench"
 
 func (l *lab) say(format string, args ...any) { fmt.Fprintf(l.log, "# "+format+"\n", args...) }
 
@@ -57,26 +54,16 @@ func (l *lab) sandbox(ctx context.Context, suffix string, nodes int, cni sandbox
 	if err != nil {
 		return nil, err
 	}
-	c, err := connect(s)
-	l.up[o.Name] = c
-	return c, err
+	h, err := harness.Connect(s, "egret-bench")
+	if err != nil {
+		return nil, err
+	}
+	l.up[o.Name] = &cluster{h}
+	return l.up[o.Name], traffic.Install(ctx, h.Cluster)
 }
 
 // unprobed is for nodes that exist in the API only: nobody answers in their place.
 func unprobed(o *sandbox.Options) { o.ReachabilityTimeout = 0 }
-
-func connect(s *sandbox.Cluster) (*cluster, error) {
-	core, err := s.Client()
-	if err != nil {
-		return nil, err
-	}
-	config, err := kube.Config(s.Kubeconfig(), -1, "egret-bench") // no limit
-	if err != nil {
-		return nil, err
-	}
-	egret, err := kube.NewClients(config)
-	return &cluster{Cluster: s, core: core, egret: egret}, err
-}
 
 // down removes a sandbox, unless it is to be kept.
 func (l *lab) down(name string) error {
@@ -93,23 +80,6 @@ func (l *lab) close() {
 	for _, name := range slices.Sorted(maps.Keys(l.up)) {
 		if err := l.down(name); err != nil {
 			l.say("could not remove sandbox %s: %v", name, err)
-		}
-	}
-}
-
-// until asks again and again, with a pause, until the answer is nil; after a while the last answer is the error.
-func until(ctx context.Context, patience, pause time.Duration, ask func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		err := ask()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(err, context.Cause(ctx))
-		case <-time.After(pause):
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/egret-net/egret/test/harness"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -30,7 +31,7 @@ func upsets() []upset {
 			if err := w.KillProcess(ctx, w.Nodes()[n%len(w.Nodes())].Name, process); err != nil {
 				return err
 			}
-			return sleepUntil(ctx, time.Now().Add(2*time.Second))
+			return harness.SleepUntil(ctx, time.Now().Add(2*time.Second))
 		}})
 	}
 	return list
@@ -45,12 +46,12 @@ func apiOutage(ctx context.Context, w *watchman, n int) error {
 		return err
 	}
 	end := time.Now().Add(outageTime)
-	err := sleepUntil(ctx, time.Now().Add(outageTime/4))
+	err := harness.SleepUntil(ctx, time.Now().Add(outageTime/4))
 	if err == nil {
 		err = w.KillProcess(ctx, w.Nodes()[n%len(w.Nodes())].Name, "egret-node")
 	}
 	if err == nil {
-		err = sleepUntil(ctx, end)
+		err = harness.SleepUntil(ctx, end)
 	}
 	return errors.Join(err, w.StartControlPlane(context.WithoutCancel(ctx)))
 }
@@ -98,19 +99,19 @@ func (u upset) run(ctx context.Context, l *lab, w *watchman, pods []*corev1.Pod,
 
 // populate has pods of all nodes send, and makes the rest of the selected pods.
 func (w *watchman) populate(ctx context.Context) (sending []*corev1.Pod, err error) {
-	nodes := []*fakeNode{{name: "fake-0"}, {name: "fake-1"}, {name: "fake-2"}}
-	if err := w.ensureFakeNodes(ctx, nodes); err != nil {
+	nodes := []*harness.FakeNode{{Name: "fake-0"}, {Name: "fake-1"}, {Name: "fake-2"}}
+	if err := w.EnsureFakeNodes(ctx, nodes); err != nil {
 		return nil, err
 	}
 	var fakes []*corev1.Pod
 	for i := range selectedPods - sendingPods {
-		fakes = append(fakes, fakePod(namespace, nodes[i%len(nodes)], i/len(nodes), map[string]string{joinLabel: ""}))
+		fakes = append(fakes, harness.FakePod(namespace, nodes[i%len(nodes)], i/len(nodes), map[string]string{joinLabel: ""}))
 	}
 	for i := range sendingPods {
 		sending = append(sending, w.sender(fmt.Sprint("sender-", i), w.Nodes()[i%len(w.Nodes())].Name))
 	}
 	begin := time.Now()
-	if err := w.createPods(ctx, append(fakes, sending...)); err != nil {
+	if err := w.CreatePods(ctx, append(fakes, sending...)); err != nil {
 		return nil, err
 	}
 	if err := w.arrived(ctx, sending, begin); err != nil {
@@ -118,7 +119,7 @@ func (w *watchman) populate(ctx context.Context) (sending []*corev1.Pod, err err
 	}
 	where, err := w.held(ctx, time.Minute)
 	for _, node := range where {
-		err = errors.Join(err, until(ctx, time.Minute, 200*time.Millisecond, func() error { return w.selected(ctx, node, siteName, selectedPods) }))
+		err = errors.Join(err, harness.Until(ctx, time.Minute, 200*time.Millisecond, func() error { return w.selected(ctx, node, siteName, selectedPods) }))
 	}
 	w.seen.Forget()
 	return sending, err
@@ -130,7 +131,7 @@ func failover(ctx context.Context, w *watchman, n int) error {
 	if err := w.PowerOff(victim); err != nil {
 		return err
 	}
-	if err := sleepUntil(ctx, time.Now().Add(10*time.Second)); err != nil { // Kubernetes calls it NotReady after 8 s
+	if err := harness.SleepUntil(ctx, time.Now().Add(10*time.Second)); err != nil { // Kubernetes calls it NotReady after 8 s
 		return err
 	}
 	if err := w.PowerOn(ctx, victim); err != nil {
@@ -142,11 +143,11 @@ func failover(ctx context.Context, w *watchman, n int) error {
 // moveAway takes the label from one egress node after the other, in favour of the third node.
 func moveAway(ctx context.Context, w *watchman, n int) error {
 	nodes := w.Nodes()
-	if err := w.egressNodes(ctx, nodes[(n+1)%3].Name, nodes[(n+2)%3].Name); err != nil {
+	if err := w.EgressNodes(ctx, nodes[(n+1)%3].Name, nodes[(n+2)%3].Name); err != nil {
 		return err
 	}
 	if _, err := w.held(ctx, time.Minute); err != nil {
 		return err
 	}
-	return sleepUntil(ctx, time.Now().Add(3*time.Second)) // the former node lets go after 2 s
+	return harness.SleepUntil(ctx, time.Now().Add(3*time.Second)) // the former node lets go after 2 s
 }

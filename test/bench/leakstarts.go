@@ -45,13 +45,13 @@ func (w *watchman) startPods(ctx context.Context, l *lab, run int, leaked *sampl
 		pods = append(pods, w.sender(fmt.Sprintf("start-%d-%d", run, i), w.Nodes()[i%len(w.Nodes())].Name))
 	}
 	begin := time.Now()
-	if err := w.createPods(ctx, pods); err != nil {
+	if err := w.CreatePods(ctx, pods); err != nil {
 		return err
 	}
 	if err := w.arrived(ctx, pods, begin); err != nil {
 		return err
 	}
-	if err := errors.Join(w.removePods(ctx, namespace, senders), w.gone(ctx)); err != nil {
+	if err := errors.Join(w.RemovePods(ctx, namespace, senders), w.gone(ctx)); err != nil {
 		return err
 	}
 	wrong, err := w.wrong(l, fmt.Sprint("leaks/pod-starts run ", run))

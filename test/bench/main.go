@@ -20,13 +20,11 @@ type figure struct {
 
 func figures() []figure {
 	list := []figure{
-		{"compile", compiles},
 		{"first-packet", firstPackets},
 		{"join", joins},
 		{"add", adds},
 		{"memory", memory},
 		{"probes", probes},
-		{"statuses", statuses},
 		{"reprogram", reprogram},
 		{"planned-move", plannedMoves},
 		{"false-alarms", falseAlarms},
@@ -36,7 +34,6 @@ func figures() []figure {
 		{"failover/two-ips-no-api", outage{name: "two-ips-no-api", addresses: 2, noAPI: true, p90: 500, max: 900}.measure},
 		{"leaks/pod-starts", leaksAtStart},
 		{"services/many", manyServices},
-		{"services/connections", rates},
 	}
 	for _, u := range upsets() {
 		list = append(list, figure{"leaks/" + u.name, u.measure})
@@ -45,21 +42,6 @@ func figures() []figure {
 }
 
 func main() {
-	if len(os.Args) > 1 { // in a pod's network namespace
-		switch os.Args[1] {
-		case "send":
-			exit(send(os.Args[2:]))
-		case "connect":
-			exit(makeConnections(os.Args[2:]))
-		case "greet":
-			exit(greet(os.Args[2:]))
-		case "open":
-			exit(openConnections(os.Args[2:]))
-		}
-	}
-	if len(os.Args) > 1 && os.Args[1] == "balancers" { // in a node
-		exit(balancers(os.Args[2:]))
-	}
 	if len(os.Args) > 1 && os.Args[1] == "answer" { // as the agents of nodes that are probed
 		exit(answer())
 	}

@@ -3,9 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/test/harness"
 )
 
 const (
@@ -34,13 +35,13 @@ func memory(ctx context.Context, l *lab) error {
 		return err
 	}
 	node := c.Nodes()[0].Name
-	var programs []*program
+	var programs []*harness.Program
 	for _, name := range []string{"egret-controller", "egret-node"} {
 		p, err := c.widen(ctx, node, name)
 		if err != nil {
 			return err
 		}
-		defer p.stop()
+		defer p.Stop()
 		programs = append(programs, p)
 	}
 	if err := c.fillRest(ctx, l); err != nil {
@@ -63,31 +64,25 @@ func memory(ctx context.Context, l *lab) error {
 	return l.down(c.Options().Name)
 }
 
-func (c *cluster) reportMemory(ctx context.Context, l *lab, node string, p *program, when string) error {
-	resident, peak, err := c.resident(ctx, node, p.pid)
+func (c *cluster) reportMemory(ctx context.Context, l *lab, node string, p *harness.Program, when string) error {
+	resident, peak, err := c.Resident(ctx, node, p.Pid)
 	if err != nil {
-		return fmt.Errorf("memory of %s: %w", p.name, err)
+		return fmt.Errorf("memory of %s: %w", p.Name, err)
 	}
-	name := "memory/" + p.name + "/" + when
+	name := "memory/" + p.Name + "/" + when
 	l.report(result{name: name + "/VmRSS", unit: "MiB", runs: sample{resident}})
 	l.report(result{name: name + "/VmHWM", unit: "MiB", runs: sample{peak}, value: megabytes})
 	return nil
 }
 
-// rest waits until a program has taken in what was changed: it uses no more than a tenth of a core.
-func (c *cluster) rest(ctx context.Context, node string, pid int) error {
-	last := int64(-1)
-	return until(ctx, 3*time.Minute, 3*time.Second, func() error {
-		ticks, err := c.cpuTicks(ctx, node, pid)
-		if err != nil {
-			return err
+// widen stops a node's program and runs it again with room for more nodes: the sandbox's own subnets have room for 256.
+func (c *cluster) widen(ctx context.Context, node, name string) (*harness.Program, error) {
+	return c.Rerun(ctx, node, name, func(args []string) ([]string, error) {
+		i := slices.Index(args, "--cluster-subnets")
+		if i < 0 {
+			return nil, fmt.Errorf("%s has no --cluster-subnets: %q", name, args)
 		}
-		used := ticks - last
-		first := last < 0
-		last = ticks
-		if first || used > 30 { // of 100 a second, in 3 s
-			return fmt.Errorf("process %d is busy", pid)
-		}
-		return nil
+		args[i+1] = widerSubnets
+		return args, nil
 	})
 }

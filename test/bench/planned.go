@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/egret-net/egret/test/harness"
+	"github.com/egret-net/egret/test/traffic"
 )
 
 // watched is how long the traffic is looked at from the beginning of a planned move: the former node goes on translating for 2 s after it.
@@ -41,23 +44,23 @@ type moves struct{ failed, quietFailed, gap, quiet, ready sample }
 
 func (s *site) plannedMoves(ctx context.Context, l *lab) (moves, error) {
 	var m moves
-	traffic, err := receive(s.outside.Name)
+	seen, err := traffic.Receive(s.outside.Name)
 	if err != nil {
 		return m, err
 	}
-	defer traffic.close()
-	stream, err := s.sendFrom(ctx, s.pod, s.outside.IPs[0])
+	defer seen.Close()
+	stream, err := traffic.Stream(ctx, s.Cluster, s.pod, s.outside.IPs[0])
 	if err != nil {
 		return m, err
 	}
-	defer stream.stop()
-	connections, err := s.connectFrom(ctx, s.pod, s.outside.IPs[0], 0)
+	defer stream.Stop()
+	connections, err := traffic.Connect(ctx, s.Cluster, s.pod, s.outside.IPs[0], 0)
 	if err != nil {
 		return m, err
 	}
-	defer connections.stop()
+	defer connections.Stop()
 	for i := range l.runs {
-		story, err := s.plannedMove(ctx, traffic, connections, &m)
+		story, err := s.plannedMove(ctx, seen, connections, &m)
 		if err != nil {
 			return m, fmt.Errorf("run %d: %w", i, err)
 		}
@@ -67,8 +70,8 @@ func (s *site) plannedMoves(ctx context.Context, l *lab) (moves, error) {
 }
 
 // plannedMove is one, after a time of quiet as long; story is for the log.
-func (s *site) plannedMove(ctx context.Context, traffic *receiver, connections *ties, m *moves) (story string, err error) {
-	if err := errors.Join(s.egressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name), connections.steady(ctx, time.Now(), s.ips...)); err != nil {
+func (s *site) plannedMove(ctx context.Context, seen *traffic.Receiver, connections *traffic.Connections, m *moves) (story string, err error) {
+	if err := errors.Join(s.EgressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name), connections.Steady(ctx, time.Now(), s.ips...)); err != nil {
 		return "", err
 	}
 	where, err := s.held(ctx, time.Minute)
@@ -76,35 +79,35 @@ func (s *site) plannedMove(ctx context.Context, traffic *receiver, connections *
 		return "", err
 	}
 	begin := time.Now()
-	gap, err := traffic.longestGap(ctx, watched)
+	gap, err := seen.LongestGap(ctx, watched)
 	if err != nil {
 		return "", err
 	}
 	m.quiet.addTime(gap)
 	begin, quiet := time.Now(), begin
-	if err := s.labelEgress(ctx, where[s.ips[0]], false); err != nil {
+	if err := s.LabelEgress(ctx, where[s.ips[0]], false); err != nil {
 		return "", err
 	}
 	ready := make(chan error, 1)
 	go func() { ready <- s.leaves(ctx, where, begin, m) }()
-	gap, err = traffic.longestGap(ctx, watched)
+	gap, err = seen.LongestGap(ctx, watched)
 	if err := errors.Join(err, <-ready); err != nil {
 		return "", err
 	}
 	m.gap.addTime(gap)
-	time.Sleep(patience) // the last attempts have their answer
-	all := connections.since(quiet)
-	m.quietFailed.add(float64(failed(before(all, begin))))
-	m.failed.add(float64(failed(connections.since(begin))))
-	return fmt.Sprintf("away from %s: longest gap %s, connections that failed started after %v", where[s.ips[0]], gap, failures(connections.since(begin), begin)), nil
+	time.Sleep(traffic.Patience) // the last attempts have their answer
+	all := connections.Since(quiet)
+	m.quietFailed.add(float64(traffic.Failed(before(all, begin))))
+	m.failed.add(float64(traffic.Failed(connections.Since(begin))))
+	return fmt.Sprintf("away from %s: longest gap %s, connections that failed started after %v", where[s.ips[0]], gap, failures(connections.Since(begin), begin)), nil
 }
 
 // failures are when the attempts that failed started, since begin.
-func failures(all []attempt, begin time.Time) []time.Duration {
+func failures(all []traffic.Attempt, begin time.Time) []time.Duration {
 	var out []time.Duration
 	for _, a := range all {
-		if !a.source.IsValid() {
-			out = append(out, a.start.Sub(begin).Round(time.Millisecond))
+		if !a.Source.IsValid() {
+			out = append(out, a.Start.Sub(begin).Round(time.Millisecond))
 		}
 	}
 	return out
@@ -112,7 +115,7 @@ func failures(all []attempt, begin time.Time) []time.Duration {
 
 // leaves waits until the address is held elsewhere than it was.
 func (s *site) leaves(ctx context.Context, was map[netip.Addr]string, begin time.Time, m *moves) error {
-	err := until(ctx, time.Minute, 5*time.Millisecond, func() error {
+	err := harness.Until(ctx, time.Minute, 5*time.Millisecond, func() error {
 		now, err := s.held(ctx, time.Minute)
 		if err == nil && now[s.ips[0]] == was[s.ips[0]] {
 			err = fmt.Errorf("%s is still on %s", s.ips[0], now[s.ips[0]])
@@ -124,9 +127,9 @@ func (s *site) leaves(ctx context.Context, was map[netip.Addr]string, begin time
 }
 
 // before are the attempts that started before a time.
-func before(all []attempt, end time.Time) []attempt {
+func before(all []traffic.Attempt, end time.Time) []traffic.Attempt {
 	for i, a := range all {
-		if !a.start.Before(end) {
+		if !a.Start.Before(end) {
 			return all[:i]
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/sandbox"
 	"github.com/egret-net/egret/internal/world"
+	"github.com/egret-net/egret/test/harness"
 )
 
 const (
@@ -32,7 +33,7 @@ func reprogram(ctx context.Context, l *lab) error {
 	if err != nil {
 		return err
 	}
-	r := &reprogramming{cluster: c, target: c.Nodes()[1].Name, podNode: c.Nodes()[2].Name, zones: map[string]*zone{}}
+	r := &reprogramming{cluster: c, target: c.Nodes()[1].Name, podNode: c.Nodes()[2].Name, zones: map[string]*harness.Zone{}}
 	err = r.fill(ctx, l)
 	if err == nil {
 		err = r.measure(ctx, l)
@@ -43,17 +44,17 @@ func reprogram(ctx context.Context, l *lab) error {
 type reprogramming struct {
 	*cluster
 	target, podNode string // the real node that hosts, and the one whose pods use
-	fakes           []*fakeNode
-	zones           map[string]*zone
+	fakes           []*harness.FakeNode
+	zones           map[string]*harness.Zone
 
-	atTarget, said, atPods sample // milliseconds
-	moved                  sample // addresses that the target was given
+	statuses, atTarget, said, atPods sample // milliseconds
+	moved                            sample // addresses that the target was given
 }
 
 // close ends what runs beside the cluster.
 func (r *reprogramming) close() error {
 	for _, z := range r.zones {
-		z.stop()
+		z.Stop()
 	}
 	return nil
 }
@@ -63,7 +64,7 @@ func (r *reprogramming) fill(ctx context.Context, l *lab) error {
 	for i := range reprogramNodes {
 		r.fakes = append(r.fakes, reprogramNode(i))
 	}
-	if err := errors.Join(r.ensureFakeNodes(ctx, r.fakes), r.egressNodes(ctx, r.target), r.ensureNamespace(ctx, namespace)); err != nil {
+	if err := errors.Join(r.EnsureFakeNodes(ctx, r.fakes), r.EgressNodes(ctx, r.target), r.EnsureNamespace(ctx, namespace)); err != nil {
 		return err
 	}
 	l.say("reprogram: %d EgressIPs", reprogramIPs)
@@ -71,14 +72,14 @@ func (r *reprogramming) fill(ctx context.Context, l *lab) error {
 	for i := range reprogramIPs {
 		numbers = append(numbers, i)
 	}
-	if err := each(ctx, numbers, r.createNumber); err != nil {
+	if err := harness.Each(ctx, numbers, r.createNumber); err != nil {
 		return err
 	}
-	if err := until(ctx, 2*time.Minute, time.Second, func() error { return r.hold(ctx) }); err != nil {
+	if err := harness.Until(ctx, 2*time.Minute, time.Second, func() error { return r.hold(ctx) }); err != nil {
 		return err
 	}
 	for _, node := range []string{r.target, r.podNode} {
-		z, err := r.watchZone(node)
+		z, err := r.WatchZone(node)
 		if err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (r *reprogramming) fill(ctx context.Context, l *lab) error {
 }
 
 // reprogramNode publishes what a node's agent would.
-func reprogramNode(i int) *fakeNode {
+func reprogramNode(i int) *harness.FakeNode {
 	name := fmt.Sprint("fake-", i)
 	primary := netip.MustParsePrefix(fmt.Sprintf("fc00:f853:ccd:e793::f:%x/64", i+1))
 	facts := kube.HostFacts{
@@ -96,7 +97,7 @@ func reprogramNode(i int) *fakeNode {
 		ManagementMAC: "0a:58:0a:f4:00:02", Primary: []netip.Prefix{primary}, HostCIDRs: []netip.Prefix{primary},
 		Gateways: []netip.Addr{netip.MustParseAddr("fc00:f853:ccd:e793::1")},
 	}
-	return &fakeNode{name: name, annotations: kube.HostAnnotations(facts), labels: map[string]string{v1.LabelEgressAssignable: ""}}
+	return &harness.FakeNode{Name: name, Annotations: kube.HostAnnotations(facts), Labels: map[string]string{v1.LabelEgressAssignable: ""}}
 }
 
 func (r *reprogramming) createNumber(ctx context.Context, i int) error {
@@ -104,7 +105,7 @@ func (r *reprogramming) createNumber(ctx context.Context, i int) error {
 	e.Spec.EgressIPs = []string{fmt.Sprintf("fc00:f853:ccd:e793::e:%x", i+1)}
 	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
 	e.Spec.PodSelector.MatchLabels = app(i)
-	return r.createEgressIP(ctx, e)
+	return r.CreateEgressIP(ctx, e)
 }
 
 // fillPods makes a pod on the real node for each EgressIP of the first fake node. Its kubelet is stopped, for it would start them.
@@ -112,13 +113,13 @@ func (r *reprogramming) fillPods(ctx context.Context) error {
 	if err := r.StopProcess(ctx, r.podNode, "kubelet"); err != nil {
 		return err
 	}
-	node := &fakeNode{name: r.podNode}
-	go r.renewLeases(ctx, []*fakeNode{node})
-	n, err := r.core.CoreV1().Nodes().Get(ctx, r.podNode, metav1.GetOptions{})
+	node := &harness.FakeNode{Name: r.podNode}
+	go r.RenewLeases(ctx, []*harness.FakeNode{node})
+	n, err := r.Core.CoreV1().Nodes().Get(ctx, r.podNode, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	node.subnet = kube.Node(n).Subnets[0]
+	node.Subnet = kube.Node(n).Subnets[0]
 	where, err := r.where(ctx)
 	if err != nil {
 		return err
@@ -126,20 +127,19 @@ func (r *reprogramming) fillPods(ctx context.Context) error {
 	var pods []*corev1.Pod
 	for name, at := range where {
 		var i int
-		if _, err := fmt.Sscanf(name, "bench-%d", &i); err != nil || at != r.fakes[0].name {
+		if _, err := fmt.Sscanf(name, "bench-%d", &i); err != nil || at != r.fakes[0].Name {
 			continue
 		}
-		pods = append(pods, fakePod(namespace, node, len(pods), app(i)))
+		pods = append(pods, harness.FakePod(namespace, node, len(pods), app(i)))
 	}
-	return r.createPods(ctx, pods)
+	return r.CreatePods(ctx, pods)
 }
 
 // where says which node each EgressIP's address is assigned to.
 func (r *reprogramming) where(ctx context.Context) (map[string]string, error) {
-	list := &v1.EgressIPList{}
-	err := r.egret.EgressIP.Get().Resource("egressips").Do(ctx).Into(list)
+	all, err := r.EgressIPs(ctx)
 	out := map[string]string{}
-	for _, e := range list.Items {
+	for _, e := range all {
 		for _, i := range e.Status.Items {
 			out[e.Name] = i.Node
 		}
@@ -164,6 +164,7 @@ func (r *reprogramming) measure(ctx context.Context, l *lab) error {
 		}
 	}
 	for _, res := range []result{
+		{name: "reprogram/statuses-name-others", unit: "ms", runs: r.statuses, value: 1000},
 		{name: "reprogram/target-has-it", unit: "ms", runs: r.atTarget, base: targetFloor, ratio: 10},
 		{name: "reprogram/target-says-so", unit: "ms", runs: r.said, base: targetFloor},
 		{name: "reprogram/addresses-moved-to-target", runs: r.moved},
@@ -184,16 +185,20 @@ func (r *reprogramming) run(ctx context.Context) error {
 	}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	f := &follower{target: r.target, assigned: map[string]time.Time{}, held: map[string]time.Time{}}
+	victim := r.fakes[0].Name
+	f := newFollower(r.target, victim)
 	if err := f.watch(watching, r.cluster); err != nil {
 		return err
 	}
-	victim := r.fakes[0].name
-	if _, err := r.die(ctx, victim); err != nil {
+	asked, err := r.Die(ctx, victim)
+	if err != nil {
 		return err
 	}
 	given, err := r.left(ctx, victim, before)
 	if err != nil {
+		return err
+	}
+	if err := r.timeStatuses(ctx, f, before, asked); err != nil {
 		return err
 	}
 	if err := r.timeTarget(ctx, f, given); err != nil {
@@ -210,7 +215,7 @@ func (r *reprogramming) run(ctx context.Context) error {
 
 // left waits until all that a node hosted is assigned to others, and lists what the target was given.
 func (r *reprogramming) left(ctx context.Context, victim string, before map[string]string) (given []string, err error) {
-	return given, until(ctx, time.Minute, 50*time.Millisecond, func() error {
+	return given, harness.Until(ctx, time.Minute, 50*time.Millisecond, func() error {
 		given = nil
 		now, err := r.where(ctx)
 		if err != nil {
@@ -228,18 +233,29 @@ func (r *reprogramming) left(ctx context.Context, victim string, before map[stri
 	})
 }
 
+// timeStatuses: from just before the request that makes the node NotReady, until a watch has seen the last status that named it name another.
+func (r *reprogramming) timeStatuses(ctx context.Context, f *follower, before map[string]string, asked time.Time) error {
+	return harness.Until(ctx, time.Minute, 20*time.Millisecond, func() error {
+		last, err := f.left(before)
+		if err == nil {
+			r.statuses.addTime(last.Sub(asked))
+		}
+		return err
+	})
+}
+
 // timeTarget: from the last status that gives the target an address of the dead node, until its hypervisor has what it wrote last before it said
 // that it holds all of them; and until it said so.
 func (r *reprogramming) timeTarget(ctx context.Context, f *follower, given []string) error {
 	var assigned, held time.Time
-	err := until(ctx, time.Minute, 20*time.Millisecond, func() (err error) {
+	err := harness.Until(ctx, time.Minute, 20*time.Millisecond, func() (err error) {
 		assigned, held, err = f.times(given)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	_, ready, err := r.zones[r.target].last(ctx, held)
+	_, ready, err := r.zones[r.target].Last(ctx, held)
 	r.atTarget.addTime(ready.Sub(assigned))
 	r.said.addTime(held.Sub(assigned))
 	r.moved.add(float64(len(given)))
@@ -248,10 +264,10 @@ func (r *reprogramming) timeTarget(ctx context.Context, f *follower, given []str
 
 // timePods: from the last report of the new holders, until the hypervisor of the pods' node has what it wrote then.
 func (r *reprogramming) timePods(ctx context.Context, reported time.Time) error {
-	if err := sleepUntil(ctx, reported.Add(time.Second)); err != nil {
+	if err := harness.SleepUntil(ctx, reported.Add(time.Second)); err != nil {
 		return err
 	}
-	_, ready, err := r.zones[r.podNode].last(ctx, reported.Add(time.Second))
+	_, ready, err := r.zones[r.podNode].Last(ctx, reported.Add(time.Second))
 	if err == nil && ready.Before(reported) {
 		err = fmt.Errorf("the pods' node wrote nothing after the new holders were ready")
 	}
@@ -261,7 +277,7 @@ func (r *reprogramming) timePods(ctx context.Context, reported time.Time) error 
 
 // putBack has the dead node return, and the EgressIPs that it hosted made anew: it is the one that hosts least, so that all go to it.
 func (r *reprogramming) putBack(ctx context.Context, victim string, before map[string]string) error {
-	if err := r.revive(ctx, victim); err != nil {
+	if err := r.Revive(ctx, victim); err != nil {
 		return err
 	}
 	var moved []int
@@ -272,14 +288,14 @@ func (r *reprogramming) putBack(ctx context.Context, victim string, before map[s
 		}
 	}
 	slices.Sort(moved)
-	if err := each(ctx, moved, func(ctx context.Context, i int) error { return r.deleteEgressIP(ctx, fmt.Sprint("bench-", i)) }); err != nil {
+	if err := harness.Each(ctx, moved, func(ctx context.Context, i int) error { return r.DeleteEgressIP(ctx, fmt.Sprint("bench-", i)) }); err != nil {
 		return err
 	}
-	if err := each(ctx, moved, r.createNumber); err != nil {
+	if err := harness.Each(ctx, moved, r.createNumber); err != nil {
 		return err
 	}
-	if err := until(ctx, time.Minute, 200*time.Millisecond, func() error { return r.hold(ctx) }); err != nil {
+	if err := harness.Until(ctx, time.Minute, 200*time.Millisecond, func() error { return r.hold(ctx) }); err != nil {
 		return err
 	}
-	return sleepUntil(ctx, time.Now().Add(4*time.Second)) // former holders let go after 2 s
+	return harness.SleepUntil(ctx, time.Now().Add(4*time.Second)) // former holders let go after 2 s
 }

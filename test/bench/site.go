@@ -6,17 +6,16 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	v1 "github.com/egret-net/egret/api/v1"
-	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/test/harness"
+	"github.com/egret-net/egret/test/traffic"
 )
 
 const siteName = "bench-site"
@@ -44,16 +43,16 @@ func (l *lab) site(ctx context.Context, ips int) (*site, error) {
 }
 
 func (s *site) begin(ctx context.Context) (err error) {
-	if err := s.egressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name); err != nil {
+	if err := s.EgressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name); err != nil {
 		return err
 	}
-	if s.pod, err = s.runningPod(ctx, "connector", s.Nodes()[2].Name); err != nil {
+	if s.pod, err = s.RunningPod(ctx, namespace, "connector", s.Nodes()[2].Name); err != nil {
 		return err
 	}
-	if err := s.createEgressIP(ctx, s.object()); err != nil {
+	if err := s.CreateEgressIP(ctx, s.object()); err != nil {
 		return err
 	}
-	if s.close, err = serveEcho(s.outside.Name); err != nil {
+	if s.close, err = traffic.ServeEcho(s.outside.Name); err != nil {
 		return err
 	}
 	return s.whole(ctx)
@@ -81,29 +80,19 @@ func (s *site) clear(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.deleteEgressIP(ctx, siteName); err != nil {
+	if err := s.DeleteEgressIP(ctx, siteName); err != nil {
 		return err
 	}
-	return s.egressNodes(ctx)
-}
-
-// egressNodes labels these real nodes, and no others.
-func (c *cluster) egressNodes(ctx context.Context, names ...string) error {
-	for _, n := range c.Nodes() {
-		if err := c.labelEgress(ctx, n.Name, slices.Contains(names, n.Name)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.EgressNodes(ctx)
 }
 
 // held waits until every address of the site is held, and says by which node.
 func (s *site) held(ctx context.Context, limit time.Duration) (map[netip.Addr]string, error) {
 	where := map[netip.Addr]string{}
-	return where, until(ctx, limit, 50*time.Millisecond, func() error {
+	return where, harness.Until(ctx, limit, 50*time.Millisecond, func() error {
 		clear(where)
-		e := &v1.EgressIP{}
-		if err := s.egret.EgressIP.Get().Resource("egressips").Name(siteName).Do(ctx).Into(e); err != nil {
+		e, err := s.EgressIP(ctx, siteName)
+		if err != nil {
 			return err
 		}
 		for _, i := range e.Status.Items {
@@ -124,10 +113,10 @@ func (s *site) moveTo(ctx context.Context, node string) error {
 	if err != nil || where[s.ips[0]] == node {
 		return err
 	}
-	if err := s.egressNodes(ctx, node); err != nil {
+	if err := s.EgressNodes(ctx, node); err != nil {
 		return err
 	}
-	err = until(ctx, time.Minute, 50*time.Millisecond, func() error {
+	err = harness.Until(ctx, time.Minute, 50*time.Millisecond, func() error {
 		where, err := s.held(ctx, time.Minute)
 		if err == nil && where[s.ips[0]] != node {
 			err = fmt.Errorf("%s is on %s, not on %s", s.ips[0], where[s.ips[0]], node)
@@ -137,50 +126,26 @@ func (s *site) moveTo(ctx context.Context, node string) error {
 	if err != nil {
 		return err
 	}
-	return s.egressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name)
+	return s.EgressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name)
 }
 
-// whole waits until all nodes are Ready with an agent that has reported in this boot, and every address is held.
+// whole waits until all nodes are Ready without a taint, with an agent that has reported in this boot, and every address is held.
 func (s *site) whole(ctx context.Context) error {
 	const limit = 2 * time.Minute
 	for _, n := range s.Nodes() {
-		if err := until(ctx, limit, 200*time.Millisecond, func() error { return s.nodeWhole(ctx, n.Name) }); err != nil {
+		err := harness.Until(ctx, limit, 200*time.Millisecond, func() error {
+			node, _, err := s.NodeWhole(ctx, n.Name)
+			if err == nil && len(node.Spec.Taints) > 0 {
+				err = fmt.Errorf("node %s has taints %v", n.Name, node.Spec.Taints)
+			}
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
 	_, err := s.held(ctx, limit)
 	return err
-}
-
-func (c *cluster) nodeWhole(ctx context.Context, name string) error {
-	n, err := c.core.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	e := &egretv1.EgressNode{}
-	if err := c.egret.Egret.Get().Resource("egressnodes").Name(name).Do(ctx).Into(e); err != nil {
-		return err
-	}
-	if !kube.Node(n).Ready || e.Status.BootID != n.Status.NodeInfo.BootID || len(n.Spec.Taints) > 0 {
-		return fmt.Errorf("node %s: Ready %v, taints %v, booted as %s, its agent reports of %s",
-			name, kube.Node(n).Ready, n.Spec.Taints, n.Status.NodeInfo.BootID, e.Status.BootID)
-	}
-	return nil
-}
-
-// leader is the node whose controller leads.
-func (c *cluster) leader(ctx context.Context) (node string, err error) {
-	return node, until(ctx, time.Minute, 100*time.Millisecond, func() error {
-		l, err := c.core.CoordinationV1().Leases("egret-system").Get(ctx, "egret-controller", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" || time.Since(l.Spec.RenewTime.Time) > time.Second {
-			return fmt.Errorf("no controller leads")
-		}
-		node = *l.Spec.HolderIdentity
-		return nil
-	})
 }
 
 // probe names how the controller finds out whether a node is reachable: port-9, or grpc-PORT.

@@ -89,5 +89,5 @@ func longest(all []stall) float64 {
 	for _, s := range all {
 		most = max(most, s.took)
 	}
-	return milliseconds(most)
+	return float64(most.Microseconds()) / 1000
 }

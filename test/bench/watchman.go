@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/egret-net/egret/test/harness"
 	"github.com/egret-net/egret/test/traffic"
 )
 
@@ -28,22 +29,19 @@ func (l *lab) watchman(ctx context.Context) (*watchman, error) {
 		return nil, err
 	}
 	w := &watchman{site: s}
-	if err := w.begin(ctx); err != nil {
+	if err := w.begin(); err != nil {
 		return nil, errors.Join(err, w.leave(ctx))
 	}
 	return w, nil
 }
 
-func (w *watchman) begin(ctx context.Context) error {
-	if err := traffic.Install(ctx, w.Cluster); err != nil {
-		return err
-	}
+func (w *watchman) begin() error {
 	swallowed, err := traffic.Swallow(w.outside.Name)
 	if err != nil {
 		return err
 	}
 	w.close = append(w.close, swallowed)
-	if w.seen, err = traffic.Listen(w.Cluster); err != nil {
+	if w.seen, err = traffic.Listen(w.Cluster.Cluster); err != nil {
 		return err
 	}
 	w.close = append(w.close, w.seen.Close)
@@ -56,7 +54,7 @@ func (w *watchman) leave(ctx context.Context) error {
 	for _, c := range w.close {
 		c()
 	}
-	return errors.Join(w.removePods(ctx, namespace, senders), w.removePods(ctx, namespace, joinLabel), w.removeFakeNodes(ctx), w.site.clear(ctx))
+	return errors.Join(w.RemovePods(ctx, namespace, senders), w.RemovePods(ctx, namespace, joinLabel), w.RemoveFakeNodes(ctx), w.site.clear(ctx))
 }
 
 // senders is the label of pods that send.
@@ -70,7 +68,7 @@ func (w *watchman) sender(name, node string) *corev1.Pod {
 // arrived waits until datagrams of all these pods were seen after a time.
 func (w *watchman) arrived(ctx context.Context, pods []*corev1.Pod, after time.Time) error {
 	const enough = 5
-	return until(ctx, 2*time.Minute, 100*time.Millisecond, func() error {
+	return harness.Until(ctx, 2*time.Minute, 100*time.Millisecond, func() error {
 		seen := map[string]int{}
 		for _, s := range w.seen.Since(after) {
 			if s.Kind == "new" {
@@ -119,8 +117,8 @@ func numbers(all []traffic.Sighting, pod string, right []netip.Addr) string {
 
 // gone waits until the watchman's senders have gone.
 func (w *watchman) gone(ctx context.Context) error {
-	return until(ctx, 2*time.Minute, 200*time.Millisecond, func() error {
-		list, err := w.core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: senders})
+	return harness.Until(ctx, 2*time.Minute, 200*time.Millisecond, func() error {
+		list, err := w.Core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: senders})
 		if err == nil && len(list.Items) > 0 {
 			err = fmt.Errorf("%d pods are still there", len(list.Items))
 		}

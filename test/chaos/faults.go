@@ -52,9 +52,9 @@ func (r *run) do(ctx context.Context, f fault) error {
 	case noAPI:
 		return c.StopControlPlane(ctx)
 	case unlabel:
-		return c.patchNode(ctx, f.node, label(false))
+		return c.LabelEgress(ctx, f.node, false)
 	case cordon:
-		return c.patchNode(ctx, f.node, `{"spec":{"unschedulable":true}}`)
+		return c.PatchNode(ctx, f.node, `{"spec":{"unschedulable":true}}`)
 	case respec:
 		return r.respec(ctx, f.object, egressIPs[f.object].other)
 	case relabel:
@@ -80,9 +80,9 @@ func (r *run) undo(ctx context.Context, f fault) error {
 	case noAPI:
 		return c.StartControlPlane(ctx)
 	case unlabel:
-		return c.patchNode(ctx, f.node, label(true))
+		return c.LabelEgress(ctx, f.node, true)
 	case cordon:
-		return c.patchNode(ctx, f.node, `{"spec":{"unschedulable":null}}`)
+		return c.PatchNode(ctx, f.node, `{"spec":{"unschedulable":null}}`)
 	case respec:
 		return r.respec(ctx, f.object, egressIPs[f.object].usual)
 	case relabel:
@@ -127,7 +127,7 @@ func (r *run) relabel(ctx context.Context, pod string) error {
 	s, asked := r.record.senders[pod], time.Now()
 	group := otherOf[s.group.last()]
 	r.note(func() { s.group = append(s.group, change[string]{asked: asked, value: group}) })
-	err := r.cluster.labelPod(ctx, pod, group)
+	err := r.cluster.LabelPod(ctx, namespace, pod, groupKey, group)
 	r.note(func() { finish(s.group) })
 	return err
 }

@@ -74,7 +74,7 @@ func (r *run) listen() (err error) {
 	if _, err := traffic.Swallow(outside.Name); err != nil {
 		return err
 	}
-	if r.seen, err = traffic.Listen(r.cluster.Cluster); err != nil {
+	if r.seen, err = traffic.Listen(r.cluster.Cluster.Cluster); err != nil {
 		return err
 	}
 	r.asked, err = traffic.Ask(outside, r.everyAddress(), asking)

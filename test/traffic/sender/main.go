@@ -2,8 +2,12 @@
 //
 //	sender NAME ADDRESS:PORT...
 //	sender keep COUNT ADDRESS:PORT
+//	sender connect COUNT ADDRESS:PORT
+//	sender stream ADDRESS:PORT
 //
-// The second form keeps TCP connections instead.
+// The second form keeps TCP connections instead, the third keeps some and makes new ones all the time, and says what becomes
+// of them, and the fourth sends datagrams every 2 ms from one port.
+//
 // A payload is "egret-e2e NAME KIND NUMBER". Of kind new are those from a source port that is changed every 20 datagrams, of kind old those
 // from one that stays, which are sent every 50 ms: connections that outlive what happens meanwhile. Numbers count the datagrams of a kind to an address.
 package main
@@ -27,9 +31,18 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: sender NAME ADDRESS:PORT...")
 		os.Exit(2)
 	}
-	if count, err := strconv.Atoi(os.Args[2]); os.Args[1] == "keep" && err == nil {
-		keep(count, os.Args[3])
-		select {}
+	if os.Args[1] == "stream" {
+		fmt.Fprintln(os.Stderr, stream(os.Args[2]))
+		os.Exit(1)
+	}
+	if count, err := strconv.Atoi(os.Args[2]); err == nil && len(os.Args) == 4 {
+		switch os.Args[1] {
+		case "keep":
+			keep(count, os.Args[3])
+			select {}
+		case "connect":
+			makeConnections(os.Args[3], count)
+		}
 	}
 	for _, to := range os.Args[2:] {
 		go send(to, "egret-e2e "+os.Args[1])

@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"context"
@@ -20,20 +20,22 @@ echo "ip-rules $(( $(ip -4 rule | wc -l) + $(ip -6 rule | wc -l) ))"
 echo "set-elements $(ovn-nbctl --no-headings --bare --columns=addresses list Address_Set | wc -w)"
 `
 
-type count struct {
-	name   string
-	number int
+// Count is how much of something a node holds.
+type Count struct {
+	Name   string
+	Number int
 }
 
-func (c *cluster) counts(ctx context.Context, node string) ([]count, error) {
+// Counts are what a node holds, by target.
+func (c *Cluster) Counts(ctx context.Context, node string) ([]Count, error) {
 	out, err := c.ExecIn(ctx, node, "bash", "-c", counting)
 	if err != nil {
 		return nil, err
 	}
-	var all []count
+	var all []Count
 	for line := range strings.Lines(string(out)) {
-		var n count
-		if _, err := fmt.Sscan(line, &n.name, &n.number); err != nil {
+		var n Count
+		if _, err := fmt.Sscan(line, &n.Name, &n.Number); err != nil {
 			return nil, fmt.Errorf("count %q: %w", line, err)
 		}
 		all = append(all, n)

@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"fmt"
@@ -9,24 +9,24 @@ import (
 // underStdin runs a command until its standard input ends: a process that nsenter started in another pid namespace does not die with it.
 const underStdin = `"$@" & pid=$!; read -r _; kill "$pid"; wait "$pid"`
 
-// job is a process that runs in a node beside the measurement.
-type job struct {
+// Job is a process that runs in a node beside the measurement.
+type Job struct {
 	stdin  io.Closer
-	stdout io.ReadCloser
+	Stdout io.ReadCloser
 	cmd    *exec.Cmd
 }
 
-// start runs a command inside a node until stop.
-func (c *cluster) start(node string, command ...string) (*job, error) {
+// Start runs a command inside a node until Stop.
+func (c *Cluster) Start(node string, command ...string) (*Job, error) {
 	args, err := c.Command(node, append([]string{"sh", "-c", underStdin, "sh"}, command...)...)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{cmd: exec.Command(args[0], args[1:]...)}
+	j := &Job{cmd: exec.Command(args[0], args[1:]...)}
 	if j.stdin, err = j.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	if j.stdout, err = j.cmd.StdoutPipe(); err != nil {
+	if j.Stdout, err = j.cmd.StdoutPipe(); err != nil {
 		return nil, err
 	}
 	if err := j.cmd.Start(); err != nil {
@@ -35,8 +35,9 @@ func (c *cluster) start(node string, command ...string) (*job, error) {
 	return j, nil
 }
 
-func (j *job) stop() {
+// Stop ends the process.
+func (j *Job) Stop() {
 	_ = j.stdin.Close()
-	_, _ = io.Copy(io.Discard, j.stdout)
+	_, _ = io.Copy(io.Discard, j.Stdout)
 	_ = j.cmd.Wait() // its status is that of a process that was killed
 }

@@ -6,14 +6,12 @@ import (
 	"io"
 	"net"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 )
 
 const (
-	connectPort = 9998
 	// apart is the distance of new connections' starts: several are under way at a time when they fail.
 	apart = 10 * time.Millisecond
 	// patience is how long a new connection may take, below TCP's first retransmission after 1 s: each tries the path once.
@@ -23,28 +21,20 @@ const (
 	heartbeat = 5 * time.Second
 )
 
-// makeConnections opens connections to an echo server, for ever; it is this program's part inside a pod. Some are held, and a byte goes
+// makeConnections opens connections to an echo server, for ever; it is a form of this program. Some are held, and a byte goes
 // to and fro over each; a new one starts every 10 ms. Lines on standard output, times in nanoseconds since 1970:
 //
 //	held NUMBER TIME SOURCE        a held connection is there, and this is its source as the server sees it
 //	broken NUMBER TIME             it has ended, or there was no echo for 5 s
 //	new START END SOURCE|-         a new connection, and whether it got its answer within 300 ms
-func makeConnections(args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("connect: want HOST:PORT and how many connections to hold")
-	}
-	held, err := strconv.Atoi(args[1])
-	if err != nil {
-		return err
-	}
+func makeConnections(to string, held int) {
 	out := &lines{w: os.Stdout}
 	for i := range held {
-		go hold(args[0], i, out)
+		go hold(to, i, out)
 	}
 	for range time.Tick(apart) {
-		go try(args[0], out)
+		go try(to, out)
 	}
-	return nil
 }
 
 // lines lets several goroutines write whole lines.
@@ -63,15 +53,15 @@ func (l *lines) say(words ...any) {
 func try(to string, out *lines) {
 	start := time.Now()
 	source := "-"
-	if c, from, err := dial(to, start.Add(patience)); err == nil {
+	if c, from, err := dialTCP(to, start.Add(patience)); err == nil {
 		source = from
 		c.Close()
 	}
 	out.say("new", start.UnixNano(), time.Now().UnixNano(), source)
 }
 
-// dial connects and reads the line with its source, all before the deadline.
-func dial(to string, deadline time.Time) (*net.TCPConn, string, error) {
+// dialTCP connects and reads the line with its source, all before the deadline.
+func dialTCP(to string, deadline time.Time) (*net.TCPConn, string, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", to)
@@ -92,10 +82,10 @@ func dial(to string, deadline time.Time) (*net.TCPConn, string, error) {
 
 // hold keeps a connection until it breaks; the first one that can be made.
 func hold(to string, number int, out *lines) {
-	c, source, err := dial(to, time.Now().Add(patience))
+	c, source, err := dialTCP(to, time.Now().Add(patience))
 	for err != nil {
 		time.Sleep(beat)
-		c, source, err = dial(to, time.Now().Add(patience))
+		c, source, err = dialTCP(to, time.Now().Add(patience))
 	}
 	defer c.Close()
 	out.say("held", number, time.Now().UnixNano(), source)
@@ -107,24 +97,4 @@ func hold(to string, number int, out *lines) {
 		}
 	}
 	out.say("broken", number, time.Now().UnixNano())
-}
-
-// echo answers connections on a port of a network namespace: a line with the client's address, then whatever the client sends.
-func echo(listener net.Listener) {
-	for {
-		c, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer c.Close()
-			host, _, err := net.SplitHostPort(c.RemoteAddr().String())
-			if err != nil {
-				return
-			}
-			if _, err := fmt.Fprintln(c, host); err == nil {
-				_, _ = io.Copy(c, c)
-			}
-		}()
-	}
 }

@@ -1,4 +1,4 @@
-package main
+package traffic
 
 import (
 	"context"
@@ -8,27 +8,29 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/egret-net/egret/internal/sandbox"
-	"github.com/egret-net/egret/test/traffic"
+	"github.com/egret-net/egret/test/harness"
 )
 
-// receiver notes which source the traffic at an external host has.
-type receiver struct {
+// Receiver notes which source the traffic at an external host has.
+type Receiver struct {
 	conn *net.UDPConn
 
 	mu     sync.Mutex
 	source netip.Addr
 	since  map[netip.Addr]time.Time // when a source was first seen after the one before
 	last   time.Time                // of all sources
-	gap    time.Duration            // the longest between two datagrams since longestGap began
+	gap    time.Duration            // the longest between two datagrams since LongestGap began
 	change chan struct{}
 }
 
-// receive listens in a network namespace.
-func receive(namespace string) (*receiver, error) {
-	r := &receiver{since: map[netip.Addr]time.Time{}, change: make(chan struct{}, 1)}
+// Receive listens in a network namespace.
+func Receive(namespace string) (*Receiver, error) {
+	r := &Receiver{since: map[netip.Addr]time.Time{}, change: make(chan struct{}, 1)}
 	err := sandbox.InNetns(namespace, func() (err error) {
-		r.conn, err = net.ListenUDP("udp", &net.UDPAddr{Port: traffic.Port})
+		r.conn, err = net.ListenUDP("udp", &net.UDPAddr{Port: Port})
 		return err
 	})
 	if err != nil {
@@ -38,7 +40,7 @@ func receive(namespace string) (*receiver, error) {
 	return r, nil
 }
 
-func (r *receiver) run() {
+func (r *Receiver) run() {
 	buffer := make([]byte, 64)
 	for {
 		_, from, err := r.conn.ReadFromUDPAddrPort(buffer)
@@ -50,7 +52,7 @@ func (r *receiver) run() {
 	}
 }
 
-func (r *receiver) note(source netip.Addr, now time.Time) {
+func (r *Receiver) note(source netip.Addr, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.gap, r.last = max(r.gap, now.Sub(r.last)), now
@@ -64,8 +66,8 @@ func (r *receiver) note(source netip.Addr, now time.Time) {
 	}
 }
 
-// from waits until the traffic has this source, and says since when.
-func (r *receiver) from(ctx context.Context, source netip.Addr) (time.Time, error) {
+// From waits until the traffic has this source, and says since when.
+func (r *Receiver) From(ctx context.Context, source netip.Addr) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	for {
@@ -83,15 +85,21 @@ func (r *receiver) from(ctx context.Context, source netip.Addr) (time.Time, erro
 	}
 }
 
-// longestGap looks at the traffic for a time: how long was there none?
-func (r *receiver) longestGap(ctx context.Context, during time.Duration) (time.Duration, error) {
+// LongestGap looks at the traffic for a time: how long was there none?
+func (r *Receiver) LongestGap(ctx context.Context, during time.Duration) (time.Duration, error) {
 	r.mu.Lock()
 	r.gap, r.last = 0, time.Now()
 	r.mu.Unlock()
-	err := sleepUntil(ctx, time.Now().Add(during))
+	err := harness.SleepUntil(ctx, time.Now().Add(during))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return max(r.gap, time.Since(r.last)), err
 }
 
-func (r *receiver) close() { _ = r.conn.Close() }
+// Close ends it.
+func (r *Receiver) Close() { _ = r.conn.Close() }
+
+// Stream has a pod send a datagram every 2 ms to an external host, always from the same port, until the job is stopped.
+func Stream(ctx context.Context, c *harness.Cluster, p *corev1.Pod, to netip.Addr) (*harness.Job, error) {
+	return c.InPod(ctx, p, Sender, "stream", netip.AddrPortFrom(to, Port).String())
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/binary"
-	"fmt"
 	"net"
 	"time"
 )
@@ -10,12 +9,9 @@ import (
 // every is the distance of packets: a figure that ends with a packet is at most so much too long.
 const every = 2 * time.Millisecond
 
-// send sends numbered datagrams to an address for ever; it is this program's part inside a pod.
-func send(args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("send: want one HOST:PORT")
-	}
-	c, err := net.Dial("udp", args[0])
+// stream sends numbered datagrams to an address for ever.
+func stream(to string) error {
+	c, err := net.Dial("udp", to)
 	if err != nil {
 		return err
 	}
