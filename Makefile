@@ -1,7 +1,7 @@
 # make help lists the targets by tier. Everything that is built lies in bin/ and in $EGRET_CACHE (default /var/cache/egret).
 # A target's comment "## TIER: TEXT" says what it does, and how long that takes on two cores.
 
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 export CGO_ENABLED := 0
 # -v names each package as it is compiled, which is the heartbeat of a cold build.
@@ -135,11 +135,11 @@ bench: build ## measure: speed and memory, one line a figure; BENCH='-run join -
 	@hack/step 'bench' go build $(FLAGS) -ldflags '$(STRIP)' -o bin/egret-bench ./test/bench
 	@bin/egret-bench $(BENCH)
 
+# Without -trimpath it would compile all dependencies a second time.
 .PHONY: lint
-lint: ## check: X
+lint: ## check: gofmt, and golangci-lint with errcheck, govet, ineffassign, staticcheck and unused (3 min with empty caches)
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo 'run gofmt -w on these' >&2; exit 1; }
-	go vet ./...
-	go run $(STATICCHECK) ./...
+	GOFLAGS=-trimpath go run $(GOLANGCI) run ./...
 
 .PHONY: clean
 clean: ## build: remove bin/; the cache folder stays

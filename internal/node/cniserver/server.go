@@ -75,7 +75,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		defer close(stopped)
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 		defer cancel()
-		server.Shutdown(last)
+		_ = server.Shutdown(last) // what has not ended by then is cut off with the process
 	})
 	err := server.Serve(l)
 	if stop() {

@@ -23,7 +23,7 @@ func VSwitchdRestarts(ctx context.Context, runDir string, log *slog.Logger) <-ch
 		defer close(restarts)
 		conn := dialVSwitchd(ctx, runDir)
 		for conn != nil {
-			conn.WaitClosed(ctx)
+			_ = conn.WaitClosed(ctx) // however it ended, ctx says whether to go on
 			conn.Close()
 			if ctx.Err() != nil {
 				return

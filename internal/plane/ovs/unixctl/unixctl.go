@@ -113,7 +113,7 @@ func (c *Conn) each(ctx context.Context, command string, args [][]string, answer
 func (c *Conn) exchange(ctx context.Context, command string, args [][]string, answered func(result string, refused error) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	stop := context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if err := c.send(command, args); err != nil {
 		return errors.Join(ctx.Err(), fmt.Errorf("send %s: %w", command, err))
@@ -151,7 +151,7 @@ func (c *Conn) send(command string, args [][]string) error {
 func (c *Conn) WaitClosed(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	stop := context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	var one [1]byte
 	for {
