@@ -15,7 +15,8 @@ const (
 	module = "github.com/egret-net/egret/"
 )
 
-// file is one file with what it imports; folder is relative to the module, and so are imports of the module's own packages.
+// file is one file with what it imports; folder is relative to the module, and so are imports of the module's own
+// packages.
 type file struct {
 	path, folder string
 	imports      []string
@@ -50,7 +51,8 @@ func files(t *testing.T) []file {
 
 // skipped are folders without source of this module: sandbox has a module of its own.
 func skipped(path, name string) error {
-	if path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin" || path == filepath.Join(root, "sandbox")) {
+	if path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin" ||
+		path == filepath.Join(root, "sandbox")) {
 		return fs.SkipDir
 	}
 	return nil

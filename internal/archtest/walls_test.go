@@ -28,8 +28,8 @@ func doesIO(name string) bool {
 	return standard(name) && under(name, "os", "net", "database", "log")
 }
 
-// TestPurePackages: world, plan, compile, trace and features import one another in one direction, the standard library without I/O, and
-// labels, which selectors are made of.
+// TestPurePackages: world, plan, compile, trace and features import one another in one direction, the standard library
+// without I/O, and labels, which selectors are made of.
 func TestPurePackages(t *testing.T) {
 	allowed := map[string][]string{
 		"internal/ref":          {},
@@ -49,7 +49,8 @@ func TestPurePackages(t *testing.T) {
 		for _, name := range f.imports {
 			switch {
 			case doesIO(name):
-				t.Errorf("%s imports %s: what is computed there reads and writes nothing; do that in a plane", f.path, name)
+				t.Errorf("%s imports %s: what is computed there reads and writes nothing; do that in a plane", f.path,
+					name)
 			case own(name) && !slices.Contains(allowed[pure[i]], name):
 				t.Errorf("%s imports %s: %s may import %v of this module only", f.path, name, pure[i], allowed[pure[i]])
 			case !own(name) && !standard(name) && name != "k8s.io/apimachinery/pkg/labels":
@@ -59,10 +60,12 @@ func TestPurePackages(t *testing.T) {
 	}
 }
 
-// TestOneListOfFeatures: nobody but internal/feature/all puts features together, and programs ask a feature for its decisions only.
+// TestOneListOfFeatures: nobody but internal/feature/all puts features together, and programs ask a feature for its
+// decisions only.
 func TestOneListOfFeatures(t *testing.T) {
 	for _, f := range files(t) {
-		if !under(f.folder, "internal/feature/all", "internal/feature/featuretest", "internal/node", "internal/controller", "test") {
+		if !under(f.folder, "internal/feature/all", "internal/feature/featuretest", "internal/node",
+			"internal/controller", "test") {
 			for _, name := range f.imports {
 				if under(name, "internal/feature") && !under(name, "internal/feature/all") {
 					t.Errorf("%s imports %s: ask internal/feature/all for features", f.path, name)
@@ -74,16 +77,19 @@ func TestOneListOfFeatures(t *testing.T) {
 
 // targetLibraries speak to what a node's planes hold.
 var targetLibraries = []string{
-	"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/ovn-kubernetes/libovsdb", "sigs.k8s.io/knftables",
-	"github.com/google/nftables", "github.com/mdlayher/packet", "github.com/mdlayher/ndp", "github.com/mdlayher/netlink", "github.com/mdlayher/socket",
+	"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/ovn-kubernetes/libovsdb",
+	"sigs.k8s.io/knftables",
+	"github.com/google/nftables", "github.com/mdlayher/packet", "github.com/mdlayher/ndp",
+	"github.com/mdlayher/netlink", "github.com/mdlayher/socket",
 }
 
 // speaksToTargets are the packages that may use them.
 var speaksToTargets = []string{
 	"internal/plane",
-	"internal/node/cniserver/podlink", // a pod's own end of its link, in the pod's namespace: it goes with the pod and is in no plan
-	"internal/sandbox",                // makes the machines themselves: their namespaces, links and fabric
-	"test",                            // looks at the sandbox from outside: captures on its fabric
+	// a pod's own end of its link, in the pod's namespace: it goes with the pod and is in no plan
+	"internal/node/cniserver/podlink",
+	"internal/sandbox", // makes the machines themselves: their namespaces, links and fabric
+	"test",             // looks at the sandbox from outside: captures on its fabric
 }
 
 // TestOnlyPlanesDoIO: only planes speak to targets, and only planes, the sandbox and what measures it run commands.
@@ -91,9 +97,11 @@ func TestOnlyPlanesDoIO(t *testing.T) {
 	for _, f := range files(t) {
 		for _, name := range f.imports {
 			if under(name, targetLibraries...) && !under(f.folder, speaksToTargets...) {
-				t.Errorf("%s imports %s: only planes speak to targets; write a row, and let a plane carry it out", f.path, name)
+				t.Errorf("%s imports %s: only planes speak to targets; write a row, and let a plane carry it out",
+					f.path, name)
 			}
-			if name == "os/exec" && !under(f.folder, "internal/plane", "internal/sandbox", "cmd/egret-sandbox", "hack", "test") {
+			if name == "os/exec" && !under(f.folder, "internal/plane", "internal/sandbox", "cmd/egret-sandbox", "hack",
+				"test") {
 				t.Errorf("%s imports os/exec: only planes, the sandbox and what measures it run commands", f.path)
 			}
 		}
@@ -105,9 +113,11 @@ func TestPlanesAreOpenedInOnePlace(t *testing.T) {
 	for _, f := range files(t) {
 		for _, name := range f.imports {
 			if under(f.folder, "internal/plane") && own(name) && !under(name, "internal/plane", "internal/plan") {
-				t.Errorf("%s imports %s: a plane knows the plan and its target, and nothing of the cluster", f.path, name)
+				t.Errorf("%s imports %s: a plane knows the plan and its target, and nothing of the cluster", f.path,
+					name)
 			}
-			if under(name, "internal/plane") && !under(f.folder, "internal/plane", "internal/node", "internal/sandbox", "test") {
+			if under(name, "internal/plane") &&
+				!under(f.folder, "internal/plane", "internal/node", "internal/sandbox", "test") {
 				t.Errorf("%s imports %s: only the agent opens planes", f.path, name)
 			}
 		}

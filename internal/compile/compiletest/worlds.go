@@ -192,14 +192,7 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	case 10:
 		return func(w *world.World) []world.Touch { return w.DelEgressIP(fmt.Sprint("e", i%4)) }
 	case 11:
-		if rapid.IntRange(0, 4).Draw(t, "report deleted") == 0 {
-			return func(w *world.World) []world.Touch { return w.DelHolding(node) }
-		}
-		h := randomHolding(t, node)
-		if node == w.Self && rapid.Bool().Draw(t, "by itself") {
-			return func(w *world.World) []world.Touch { return w.SetOwn(h) }
-		}
-		return func(w *world.World) []world.Touch { return w.SetHolding(h) }
+		return drawReport(t, w, node)
 	case 12:
 		return randomYield(t, world.EgressAddress{EgressIP: fmt.Sprint("e", i%4), IP: EgressAddr(2 * (i % 4))[0]})
 	case 13:
@@ -214,6 +207,18 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	s := &world.Service{Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{V4(10, 96, 0, 1)},
 		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []world.Endpoint{{AddrPort: netip.AddrPortFrom(V4(172, 18, 0, 250+i%2), 6443), Ready: true}}}}}
 	return func(w *world.World) []world.Touch { return w.SetService(s) }
+}
+
+// drawReport is what a node says it holds, or that it says nothing any more.
+func drawReport(t *rapid.T, w *world.World, node string) func(*world.World) []world.Touch {
+	if rapid.IntRange(0, 4).Draw(t, "report deleted") == 0 {
+		return func(w *world.World) []world.Touch { return w.DelHolding(node) }
+	}
+	h := randomHolding(t, node)
+	if node == w.Self && rapid.Bool().Draw(t, "by itself") {
+		return func(w *world.World) []world.Touch { return w.SetOwn(h) }
+	}
+	return func(w *world.World) []world.Touch { return w.SetHolding(h) }
 }
 
 func attach(w *world.World, p *world.Pod) []world.Touch {

@@ -1,8 +1,8 @@
 // Package featuretest runs scripts about features: Kubernetes objects in, the nodes' plans and the ways of packets out.
 //
-// In: testdata/*.txtar of a feature. Its comment is the script, its files are objects in YAML. Out: test failures where a
-// command's output is not the text indented below it; with -update that text is written anew. Every plan is asked of a memo
-// that saw each change, and compared with the full compile.
+// In: testdata/*.txtar of a feature. Its comment is the script, its files are objects in YAML. Out: test failures where
+// a command's output is not the text indented below it; with -update that text is written anew. Every plan is asked of
+// a memo that saw each change, and compared with the full compile.
 //
 // Commands:
 //
@@ -15,6 +15,6 @@
 //	plan NODE [feature=NAME] [WORD]...    a node's plan, of one feature, the lines that contain one of the words
 //	diff NODE [WORD]...                   what the last change did to it
 //	packet POD ADDR[:PORT/PROTO] [reply]  where a packet of a pod ends
-//	packet outside@NODE ADDR:PORT/PROTO   one of a client outside (172.18.0.100, fc00:f853:ccd:e793::100) that comes to a node
+//	packet outside@NODE ADDR:PORT/PROTO   one of a client outside (172.18.0.100, ...::100) to a node
 //	walk POD ADDR[:PORT/PROTO] [reply]    and every step on its way
 package featuretest

@@ -1,0 +1,118 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+const (
+	maxFunction    = 55 // lines of any function
+	medianFunction = 10 // of those in internal
+	mostFunctions  = 22 // nine of ten in internal have at most so many
+	maxColumns     = 120
+	columnsOfTab   = 4
+)
+
+// TestFunctionsAreShort: a function that is read at one look needs no comment about its parts.
+func TestFunctionsAreShort(t *testing.T) {
+	var all []int
+	for _, f := range files(t) {
+		for name, lines := range functions(t, filepath.Join(root, f.path)) {
+			if lines > maxFunction {
+				t.Errorf("%s: %s has %d lines, want at most %d", f.path, name, lines, maxFunction)
+			}
+			if under(f.folder, "internal") {
+				all = append(all, lines)
+			}
+		}
+	}
+	slices.Sort(all)
+	median, most := all[len(all)/2], all[len(all)*9/10]
+	t.Logf("%d functions of internal: median %d lines, nine of ten at most %d, the longest %d",
+		len(all), median, most, all[len(all)-1])
+	if median > medianFunction || most > mostFunctions {
+		t.Errorf("functions of internal: median %d lines, nine of ten at most %d; want %d and %d",
+			median, most, medianFunction, mostFunctions)
+	}
+}
+
+// functions are those of a file, with their lines; two methods of one name count as the longer one.
+func functions(t *testing.T, path string) map[string]int {
+	t.Helper()
+	positions := token.NewFileSet()
+	parsed, err := parser.ParseFile(positions, path, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]int{}
+	for _, d := range parsed.Decls {
+		if f, is := d.(*ast.FuncDecl); is {
+			lines := positions.Position(f.End()).Line - positions.Position(f.Pos()).Line + 1
+			out[f.Name.Name] = max(out[f.Name.Name], lines)
+		}
+	}
+	return out
+}
+
+// TestLinesAreShort: lines of Go fit into 120 columns, but in folders that are not done yet.
+func TestLinesAreShort(t *testing.T) {
+	long := map[string]int{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return skipped(path, d.Name())
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasPrefix(d.Name(), "zz_generated") {
+			return nil
+		}
+		folder, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		for _, n := range longLines(t, path) {
+			if long[folder]++; !slices.Contains(longLinesIn, folder) {
+				t.Errorf("%s:%d has more than %d columns", path, n, maxColumns)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range longLinesIn {
+		if long[folder] == 0 {
+			t.Logf("%s has no long line any more: take it off the list", folder)
+		}
+	}
+}
+
+// longLines are the numbers of a file's lines that are too long, but for those inside raw strings, whose text is
+// someone else's.
+func longLines(t *testing.T, path string) []int {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []int
+	raw := false
+	for i, line := range strings.Split(string(text), "\n") {
+		inside := raw || strings.Contains(line, "`")
+		raw = raw != (strings.Count(line, "`")%2 == 1)
+		if !inside && utf8.RuneCountInString(strings.ReplaceAll(line, "\t",
+			strings.Repeat(" ", columnsOfTab))) > maxColumns {
+			out = append(out, i+1)
+		}
+	}
+	return out
+}
