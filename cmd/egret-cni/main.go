@@ -8,5 +8,6 @@ import (
 )
 
 func main() {
-	skel.PluginMainFuncs(cni.Funcs(), cni.Versions(), "egret-cni: pods' network interfaces by Egret's agent on this node")
+	skel.PluginMainFuncs(cni.Funcs(), cni.Versions(),
+		"egret-cni: pods' network interfaces by Egret's agent on this node")
 }

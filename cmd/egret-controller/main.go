@@ -1,5 +1,5 @@
-// Command egret-controller decides for the cluster: ids and subnets of nodes, and which node hosts which egress IP. Several may run;
-// one leads. It writes Kubernetes objects only.
+// Command egret-controller decides for the cluster: ids and subnets of nodes, and which node hosts which egress IP.
+// Several may run; one leads. It writes Kubernetes objects only.
 package main
 
 import (
@@ -45,10 +45,13 @@ func main() {
 func parse(args []string) (*options, error) {
 	o := &options{}
 	f := flag.NewFlagSet("egret-controller", flag.ExitOnError)
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says how to reach the API server; without it, as a pod does")
-	f.StringVar(&o.nodeName, "node-name", os.Getenv("NODE_NAME"), "`name` of the node that this runs on: the identity in the election")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"`file` that says how to reach the API server; without it, as a pod does")
+	f.StringVar(&o.nodeName, "node-name", os.Getenv("NODE_NAME"),
+		"`name` of the node that this runs on: the identity in the election")
 	subnets := settings.SubnetFlags(f)
-	f.StringVar(&o.metricsAddress, "metrics-address", "", "`host:port` for /metrics and /healthz; without it, neither is served")
+	f.StringVar(&o.metricsAddress, "metrics-address", "",
+		"`host:port` for /metrics and /healthz; without it, neither is served")
 	f.IntVar(&o.verbosity, "v", 0, "`level` of detail in the log: 0, or 1 and more for debugging")
 	o.reach = settings.Flags(f)
 	if err := f.Parse(args); err != nil {

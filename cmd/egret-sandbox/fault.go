@@ -8,7 +8,8 @@ import (
 
 func shutDownCommand(o *sandbox.Options) *cobra.Command {
 	return &cobra.Command{
-		Use: "shut-down NODE", Short: "Shut a node down in order: it gives up its egress IPs, then its power goes", Args: cobra.ExactArgs(1),
+		Use: "shut-down NODE", Short: "Shut a node down in order: it gives up its egress IPs, then its power goes",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := sandbox.Load(*o)
 			if err != nil {
@@ -22,7 +23,8 @@ func shutDownCommand(o *sandbox.Options) *cobra.Command {
 func partitionCommand(o *sandbox.Options) *cobra.Command {
 	var from string
 	cmd := &cobra.Command{
-		Use: "partition NODE", Short: "Cut a node off from the API server, from the rest of the fabric, or from both", Args: cobra.ExactArgs(1),
+		Use: "partition NODE", Short: "Cut a node off from the API server, from the rest of the fabric, or from both",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := sandbox.Load(*o)
 			if err != nil {

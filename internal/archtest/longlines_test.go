@@ -33,4 +33,5 @@ var longLinesIn = []string{
 	"internal/trace",
 	"internal/world",
 	"test/e2e",
+	"test/kernel/vm",
 }

@@ -50,9 +50,10 @@ func post(ctx context.Context, socket string, r *Request) (*Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the request: %w", err)
 	}
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	}}
+	transport := &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}}
 	answer, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
 		return nil, err
@@ -73,5 +74,7 @@ func unreachable(socket, command string, err error) error {
 	if command == Status {
 		code = types.ErrPluginNotAvailable
 	}
-	return types.NewError(code, fmt.Sprintf("no answer from Egret's agent at %s: look whether the egret-node pod of this node is running, and at its log; the runtime will try again", socket), err.Error())
+	return types.NewError(code,
+		fmt.Sprintf("no answer from Egret's agent at %s: look whether the egret-node pod of this node is running, "+
+			"and at its log; the runtime will try again", socket), err.Error())
 }

@@ -59,25 +59,37 @@ func TestBadInput(t *testing.T) {
 		says          string
 	}{
 		{"unknown command", "MOVE", func(*skel.CmdArgs) {}, types.ErrInvalidEnvironmentVariables, "CNI_COMMAND"},
-		{"no container", Add, func(a *skel.CmdArgs) { a.ContainerID = "" }, types.ErrInvalidEnvironmentVariables, "CNI_CONTAINERID"},
-		{"odd container", Del, func(a *skel.CmdArgs) { a.ContainerID = "../x" }, types.ErrInvalidEnvironmentVariables, "CNI_CONTAINERID"},
-		{"no interface", Add, func(a *skel.CmdArgs) { a.IfName = "" }, types.ErrInvalidEnvironmentVariables, "CNI_IFNAME"},
-		{"long interface", Add, func(a *skel.CmdArgs) { a.IfName = "eth0123456789abcd" }, types.ErrInvalidEnvironmentVariables, "CNI_IFNAME"},
-		{"slash in interface", Add, func(a *skel.CmdArgs) { a.IfName = "e/0" }, types.ErrInvalidEnvironmentVariables, "CNI_IFNAME"},
+		{"no container", Add, func(a *skel.CmdArgs) { a.ContainerID = "" }, types.ErrInvalidEnvironmentVariables,
+			"CNI_CONTAINERID"},
+		{"odd container", Del, func(a *skel.CmdArgs) { a.ContainerID = "../x" }, types.ErrInvalidEnvironmentVariables,
+			"CNI_CONTAINERID"},
+		{"no interface", Add, func(a *skel.CmdArgs) { a.IfName = "" }, types.ErrInvalidEnvironmentVariables,
+			"CNI_IFNAME"},
+		{"long interface", Add, func(a *skel.CmdArgs) { a.IfName = "eth0123456789abcd" },
+			types.ErrInvalidEnvironmentVariables, "CNI_IFNAME"},
+		{"slash in interface", Add, func(a *skel.CmdArgs) { a.IfName = "e/0" }, types.ErrInvalidEnvironmentVariables,
+			"CNI_IFNAME"},
 		{"no netns", Add, func(a *skel.CmdArgs) { a.Netns = "" }, types.ErrInvalidEnvironmentVariables, "CNI_NETNS"},
-		{"relative netns", Check, func(a *skel.CmdArgs) { a.Netns = "netns/a" }, types.ErrInvalidEnvironmentVariables, "CNI_NETNS"},
-		{"no args", Add, func(a *skel.CmdArgs) { a.Args = "" }, types.ErrInvalidEnvironmentVariables, "K8S_POD_NAMESPACE"},
-		{"no pod name", Add, func(a *skel.CmdArgs) { a.Args = "K8S_POD_NAMESPACE=default" }, types.ErrInvalidEnvironmentVariables, "K8S_POD_NAME"},
-		{"odd pod name", Add, func(a *skel.CmdArgs) { a.Args = "K8S_POD_NAMESPACE=default;K8S_POD_NAME=a/b" }, types.ErrInvalidEnvironmentVariables, "K8S_POD_NAME"},
-		{"args that are no pairs", Add, func(a *skel.CmdArgs) { a.Args = "K8S_POD_NAME" }, types.ErrInvalidEnvironmentVariables, "CNI_ARGS"},
-		{"GC without a list", GC, config(`{"name":"egret"}`), types.ErrInvalidNetworkConfig, "cni.dev/valid-attachments"},
+		{"relative netns", Check, func(a *skel.CmdArgs) { a.Netns = "netns/a" }, types.ErrInvalidEnvironmentVariables,
+			"CNI_NETNS"},
+		{"no args", Add, func(a *skel.CmdArgs) { a.Args = "" }, types.ErrInvalidEnvironmentVariables,
+			"K8S_POD_NAMESPACE"},
+		{"no pod name", Add, func(a *skel.CmdArgs) { a.Args = "K8S_POD_NAMESPACE=default" },
+			types.ErrInvalidEnvironmentVariables, "K8S_POD_NAME"},
+		{"odd pod name", Add, func(a *skel.CmdArgs) { a.Args = "K8S_POD_NAMESPACE=default;K8S_POD_NAME=a/b" },
+			types.ErrInvalidEnvironmentVariables, "K8S_POD_NAME"},
+		{"args that are no pairs", Add, func(a *skel.CmdArgs) { a.Args = "K8S_POD_NAME" },
+			types.ErrInvalidEnvironmentVariables, "CNI_ARGS"},
+		{"GC without a list", GC, config(`{"name":"egret"}`), types.ErrInvalidNetworkConfig,
+			"cni.dev/valid-attachments"},
 		{"CHECK without result", Check, config(`{"name":"egret"}`), types.ErrInvalidNetworkConfig, "prevResult"},
 		{"no JSON", Add, config(`{`), types.ErrDecodingFailure, "not JSON"},
 		{"socket is a number", Add, config(`{"socket":5}`), types.ErrInvalidNetworkConfig, `"socket"`},
 		{"relative socket", Add, config(`{"socket":"cni.sock"}`), types.ErrInvalidNetworkConfig, `"socket"`},
 		{"empty socket", Add, config(`{"socket":""}`), types.ErrInvalidNetworkConfig, `"socket"`},
 		{"ipam", Add, config(`{"ipam":{"type":"host-local"}}`), types.ErrInvalidNetworkConfig, `"ipam"`},
-		{"list is a string", GC, config(`{"cni.dev/valid-attachments":"x"}`), types.ErrInvalidNetworkConfig, "valid-attachments"},
+		{"list is a string", GC, config(`{"cni.dev/valid-attachments":"x"}`), types.ErrInvalidNetworkConfig,
+			"valid-attachments"},
 	} {
 		_, err := request(c.command, c.change)
 		var e *types.Error
@@ -93,10 +105,12 @@ func TestBadInput(t *testing.T) {
 
 func TestAgentAway(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "cni.sock")
-	for command, code := range map[string]uint{Add: types.ErrTryAgainLater, Del: types.ErrTryAgainLater, Status: types.ErrPluginNotAvailable} {
+	for command, code := range map[string]uint{Add: types.ErrTryAgainLater, Del: types.ErrTryAgainLater,
+		Status: types.ErrPluginNotAvailable} {
 		_, err := Call(t.Context(), socket, &Request{Command: command})
 		var e *types.Error
-		if !errors.As(err, &e) || e.Code != code || !strings.Contains(e.Msg, socket) || !strings.Contains(e.Msg, "egret-node") {
+		if !errors.As(err, &e) || e.Code != code || !strings.Contains(e.Msg, socket) ||
+			!strings.Contains(e.Msg, "egret-node") {
 			t.Errorf("%s: %v, want code %d naming the socket and what to look at", command, err, code)
 		}
 	}
@@ -132,7 +146,8 @@ func TestConflist(t *testing.T) {
 	if list.Name != "egret" || list.CNIVersion != "1.0.0" || len(list.Plugins) != 2 {
 		t.Fatalf("conflist %s version %s with %d plugins", list.Name, list.CNIVersion, len(list.Plugins))
 	}
-	if list.Plugins[0].Network.Type != "egret-cni" || list.Plugins[1].Network.Type != "portmap" || !list.Plugins[1].Network.Capabilities["portMappings"] {
+	if list.Plugins[0].Network.Type != "egret-cni" || list.Plugins[1].Network.Type != "portmap" ||
+		!list.Plugins[1].Network.Capabilities["portMappings"] {
 		t.Errorf("plugins %s", list.Bytes)
 	}
 	var first Config

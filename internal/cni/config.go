@@ -32,7 +32,8 @@ func ParseConfig(text []byte) (*Config, error) {
 		return nil, types.NewError(types.ErrDecodingFailure, "the network configuration is not JSON", err.Error())
 	}
 	if !filepath.IsAbs(c.Socket) {
-		return nil, configError("socket", fmt.Sprintf("is %q, want the absolute path of the agent's socket (default %s)", c.Socket, DefaultSocket))
+		return nil, configError("socket",
+			fmt.Sprintf("is %q, want the absolute path of the agent's socket (default %s)", c.Socket, DefaultSocket))
 	}
 	if ipam := string(c.IPAM); ipam != "" && ipam != "null" && ipam != "{}" {
 		return nil, configError("ipam", "must be absent: the agent gives addresses from the node's subnets itself")
@@ -41,5 +42,6 @@ func ParseConfig(text []byte) (*Config, error) {
 }
 
 func configError(field, what string) error {
-	return types.NewError(types.ErrInvalidNetworkConfig, fmt.Sprintf("network configuration, field %q: %s", field, what), "")
+	return types.NewError(types.ErrInvalidNetworkConfig,
+		fmt.Sprintf("network configuration, field %q: %s", field, what), "")
 }

@@ -19,14 +19,16 @@ var (
 	linkSyntax      = regexp.MustCompile(`^[^/:\s]{1,15}$`)
 )
 
-// FuzzRequest: whatever a runtime says is refused with an error of the specification, or is a request that the agent reads as it was meant.
+// FuzzRequest: whatever a runtime says is refused with an error of the specification, or is a request that the agent
+// reads as it was meant.
 func FuzzRequest(f *testing.F) {
 	const config = `{"cniVersion":"1.1.0","name":"egret","prevResult":{},"cni.dev/valid-attachments":[]}`
 	for _, command := range []string{Add, Check, Del, GC, Status, "MOVE"} {
 		f.Add(command, "c1", "/run/netns/a", "eth0", goodArgs, []byte(config))
 	}
 	f.Add(Add, "../c", "netns", "e/0", "K8S_POD_NAME=a;;K8S_POD_NAME", []byte(`{"socket":"x","ipam":{}}`))
-	f.Add(Del, "c1", "", "eth0", "", []byte(`{"socket":"/a","prevResult":null,"cni.dev/valid-attachments":[{"containerID":"x","ifname":"y"}]}`))
+	f.Add(Del, "c1", "", "eth0", "",
+		[]byte(`{"socket":"/a","prevResult":null,"cni.dev/valid-attachments":[{"containerID":"x","ifname":"y"}]}`))
 	f.Fuzz(func(t *testing.T, command, container, netns, link, args string, stdin []byte) {
 		r, err := request(command, func(a *skel.CmdArgs) {
 			a.ContainerID, a.Netns, a.IfName, a.Args, a.StdinData = container, netns, link, args, stdin
@@ -43,7 +45,8 @@ func FuzzRequest(f *testing.F) {
 func refused(t *testing.T, err error) {
 	t.Helper()
 	var e *types.Error
-	codes := map[uint]bool{types.ErrInvalidEnvironmentVariables: true, types.ErrDecodingFailure: true, types.ErrInvalidNetworkConfig: true}
+	codes := map[uint]bool{types.ErrInvalidEnvironmentVariables: true, types.ErrDecodingFailure: true,
+		types.ErrInvalidNetworkConfig: true}
 	if !errors.As(err, &e) || !codes[e.Code] {
 		t.Errorf("refused with %v, want an error of code 4, 6 or 7", err)
 	}
@@ -53,10 +56,12 @@ func refused(t *testing.T, err error) {
 func sound(t *testing.T, r *Request) {
 	t.Helper()
 	attaches := r.Command == Add || r.Command == Check
-	if (attaches || r.Command == Del) && (!containerSyntax.MatchString(r.ContainerID) || !linkSyntax.MatchString(r.IfName)) {
+	if (attaches || r.Command == Del) &&
+		(!containerSyntax.MatchString(r.ContainerID) || !linkSyntax.MatchString(r.IfName)) {
 		t.Errorf("%s of container %q, interface %q", r.Command, r.ContainerID, r.IfName)
 	}
-	if attaches && (!objectSyntax.MatchString(r.Pod.Namespace) || !objectSyntax.MatchString(r.Pod.Name) || !filepath.IsAbs(r.NetNS)) {
+	if attaches && (!objectSyntax.MatchString(r.Pod.Namespace) || !objectSyntax.MatchString(r.Pod.Name) ||
+		!filepath.IsAbs(r.NetNS)) {
 		t.Errorf("%s of pod %+v at %q", r.Command, r.Pod, r.NetNS)
 	}
 	if r.Command == GC && r.ValidAttachments == nil {

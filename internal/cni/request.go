@@ -94,7 +94,9 @@ func (r *Request) Validate() error {
 		return nil
 	case GC:
 		if r.ValidAttachments == nil {
-			return configError("cni.dev/valid-attachments", "GC without a list of valid attachments would remove every pod's interface; the runtime must give the list")
+			return configError("cni.dev/valid-attachments",
+				"GC without a list of valid attachments would remove every pod's interface; the runtime must give "+
+					"the list")
 		}
 		return nil
 	case Del:
@@ -156,7 +158,8 @@ func validateName(key, name string) error {
 		return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.'
 	})
 	if name == "" || len(name) > 253 || odd {
-		return envError("%s in CNI_ARGS is %q, want a Kubernetes object's name; is this runtime a Kubernetes node's?", key, name)
+		return envError("%s in CNI_ARGS is %q, want a Kubernetes object's name; is this runtime a Kubernetes node's?",
+			key, name)
 	}
 	return nil
 }

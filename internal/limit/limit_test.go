@@ -74,7 +74,8 @@ func hasEnded(t *testing.T, c net.Conn) bool {
 	return !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// Who has no connection gets in, in place of the connection that was idle for longest; those in all are no more than before.
+// Who has no connection gets in, in place of the connection that was idle for longest; those in all are no more than
+// before.
 func TestConnectionsInAll(t *testing.T) {
 	b := wide
 	b.Connections = 2
@@ -97,7 +98,8 @@ func TestConnectionsInAll(t *testing.T) {
 		t.Error("strangers keep this host itself out")
 	}
 	third.Close()
-	for end := time.Now().Add(10 * time.Second); !answers(t, dial(t, at, "127.0.0.2")); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); !answers(t,
+		dial(t, at, "127.0.0.2")); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("a closed connection still counts")
 		}

@@ -11,8 +11,8 @@ import (
 
 // Bounds are a listener's. All are at least 1.
 type Bounds struct {
-	// Connections at one time, of all peers but this host itself: strangers cannot keep the kubelet from asking. One more takes the place of another, if its
-	// peer has fewer than that one's; else it is refused.
+	// Connections at one time, of all peers but this host itself: strangers cannot keep the kubelet from asking. One
+	// more takes the place of another, if its peer has fewer than that one's; else it is refused.
 	Connections int
 	// PerPeer are connections of one peer at one time.
 	PerPeer int
@@ -64,7 +64,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit is the connection with its bounds, or nil, and the one whose place it takes, if any. That one no longer counts; it is to be closed.
+// admit is the connection with its bounds, or nil, and the one whose place it takes, if any. That one no longer counts;
+// it is to be closed.
 func (l *listener) admit(c net.Conn) (admitted, displaced *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,17 +104,19 @@ func (l *listener) peerOf(c net.Conn) *peer {
 }
 
 func (b Bounds) peer() *peer {
-	return &peer{open: map[*conn]bool{}, begins: rate.NewLimiter(rate.Limit(b.NewPerSecond), 2*b.NewPerSecond), bytes: rate.NewLimiter(rate.Limit(b.BytesPerSecond), 2*b.BytesPerSecond)}
+	return &peer{open: map[*conn]bool{}, begins: rate.NewLimiter(rate.Limit(b.NewPerSecond), 2*b.NewPerSecond),
+		bytes: rate.NewLimiter(rate.Limit(b.BytesPerSecond), 2*b.BytesPerSecond)}
 }
 
-// most is the peer with the most connections, of several the one with the connection that has been idle for longest. This host itself is none of them; there
-// is one.
+// most is the peer with the most connections, of several the one with the connection that has been idle for longest.
+// This host itself is none of them; there is one.
 func (l *listener) most() (most *peer) {
 	for _, p := range l.peers {
 		if p.own || len(p.open) == 0 {
 			continue
 		}
-		if most == nil || len(p.open) > len(most.open) || len(p.open) == len(most.open) && p.idlest().moved.Load() < most.idlest().moved.Load() {
+		if most == nil || len(p.open) > len(most.open) || len(p.open) == len(most.open) &&
+			p.idlest().moved.Load() < most.idlest().moved.Load() {
 			most = p
 		}
 	}

@@ -9,7 +9,8 @@ import (
 
 var errSlow = errors.New("there is no answer in time: a target that is read does not answer")
 
-// cache makes an answer in one goroutine, when somebody asks and the last one is no longer fresh. How many ask does not matter.
+// cache makes an answer in one goroutine, when somebody asks and the last one is no longer fresh. How many ask does not
+// matter.
 type cache[T any] struct {
 	ask   func() T
 	asked chan struct{}

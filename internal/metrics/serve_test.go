@@ -32,7 +32,8 @@ func (c *counted) Gather() (families []*dto.MetricFamily, err error) {
 
 func newCounted() *counted {
 	r := prometheus.NewRegistry()
-	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "answer", Help: "The answer."}, func() float64 { return 42 }))
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "answer", Help: "The answer."},
+		func() float64 { return 42 }))
 	return &counted{Registry: r}
 }
 
@@ -92,7 +93,8 @@ func TestManyRequestsGatherOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range bounds.PerPeer / 2 {
 		all.Go(func() {
-			if status, text := get(t, "http://"+at+"/metrics"); status != http.StatusOK || !strings.Contains(text, "\nanswer 42\n") {
+			if status, text := get(t, "http://"+at+"/metrics"); status != http.StatusOK ||
+				!strings.Contains(text, "\nanswer 42\n") {
 				t.Errorf("%d: %s", status, text)
 			}
 			if status, text := get(t, "http://"+at+"/healthz"); status != http.StatusOK || text != "ok\n" {
@@ -120,7 +122,8 @@ func TestHealth(t *testing.T) {
 		text   string
 	}{
 		{Health{Alive: true}, http.StatusOK, "ok\n"},
-		{Health{Alive: true, Problems: []string{"northd does not answer", "nor do others"}}, http.StatusOK, "ok\nnorthd does not answer\nnor do others\n"},
+		{Health{Alive: true, Problems: []string{"northd does not answer", "nor do others"}}, http.StatusOK,
+			"ok\nnorthd does not answer\nnor do others\n"},
 		{Health{Problems: []string{"northd does not answer"}}, http.StatusServiceUnavailable,
 			"the loop does not go round: see the log for what it waits for\nnorthd does not answer\n"},
 	} {
@@ -172,7 +175,8 @@ func TestSlowAnswer(t *testing.T) {
 func TestRequestsAreBounded(t *testing.T) {
 	at := start(t, newCounted(), well)
 	for name, begin := range map[string]string{
-		"slow": "GET /metrics HTTP/1.1\r\nHost: x\r\n", "large": "GET /metrics HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 20<<10) + "\r\n\r\n",
+		"slow": "GET /metrics HTTP/1.1\r\nHost: x\r\n", "large": "GET /metrics HTTP/1.1\r\nHost: x\r\nX: " +
+			strings.Repeat("x", 20<<10) + "\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -25,15 +25,18 @@ const debut = 5
 // Judge says of each node whether it can be reached. It does no I/O and has no clock.
 //
 //   - A host that was silent for Total is dead at once. A refused connection is an answer.
-//   - One that was never heard is given longer: this process has just begun, and the ways to the nodes may open one after the other, as they
-//     do on a host that has just booted. To take a node's addresses breaks its connections, so nobody is dead for being late.
-//   - An agent that was silent for Grace, while its host answers, is away; a restart and an exchange of certificates do not take so long. One that was never
-//     heard is given longer: where agents are asked since this process began, theirs may be restarted with the new settings one after the other.
+//   - One that was never heard is given longer: this process has just begun, and the ways to the nodes may open one
+//     after the other, as they do on a host that has just booted. To take a node's addresses breaks its connections, so
+//     nobody is dead for being late.
+//   - An agent that was silent for Grace, while its host answers, is away; a restart and an exchange of certificates do
+//     not take so long. One that was never heard is given longer: where agents are asked since this process began,
+//     theirs may be restarted with the new settings one after the other.
 //   - A node that was dead is back when its host answers; if agents are asked, when its agent does.
-//   - As long as no other node was heard within half of Total, nobody is declared dead: then it is this host that is cut off, and to move
-//     addresses would take them from nodes that are well. What was declared before stands. This host's own addresses answer always, and
-//     therefore prove nothing.
-//   - For half of Total after that, or after a stall of this process, nobody is declared dead either: the answers come, or wait to be read.
+//   - As long as no other node was heard within half of Total, nobody is declared dead: then it is this host that is
+//     cut off, and to move addresses would take them from nodes that are well. What was declared before stands. This
+//     host's own addresses answer always, and therefore prove nothing.
+//   - For half of Total after that, or after a stall of this process, nobody is declared dead either: the answers come,
+//     or wait to be read.
 type Judge struct {
 	Total, Grace time.Duration
 	Agents       bool   // agents are asked
@@ -60,8 +63,9 @@ type Change struct {
 	Silent time.Duration
 }
 
-// Look draws the conclusions at a time from the signs of all nodes that are probed, and returns what has become different. It must be called
-// several times in Total. A node that is not among them is forgotten; one that was unreachable is told of as reachable then.
+// Look draws the conclusions at a time from the signs of all nodes that are probed, and returns what has become
+// different. It must be called several times in Total. A node that is not among them is forgotten; one that was
+// unreachable is told of as reachable then.
 func (j *Judge) Look(now time.Duration, signs map[string]Signs) []Change {
 	var changes []Change
 	if now-j.last > j.Total/4 {

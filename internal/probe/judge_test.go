@@ -111,7 +111,8 @@ func TestAgentsAreNotAsked(t *testing.T) {
 	s.pass(time.Hour / 10).expect(t)
 }
 
-// TestPowerCycle: a host that answers again does not host anything before its agent is there, however short it was away.
+// TestPowerCycle: a host that answers again does not host anything before its agent is there, however short it was
+// away.
 func TestPowerCycle(t *testing.T) {
 	s := newStory(true, "n1", "n2")
 	s.pass(10 * time.Second)
@@ -133,8 +134,8 @@ func TestNeverHeard(t *testing.T) {
 	s.pass(4*time.Second).expect(t, "5 n1 NodeUnreachable")
 }
 
-// TestLateWays: on a host that has just booted the tunnels to others come up one by one, in seconds on a busy machine; nobody is dead for it. From
-// then on the timeout is what it always is.
+// TestLateWays: on a host that has just booted the tunnels to others come up one by one, in seconds on a busy machine;
+// nobody is dead for it. From then on the timeout is what it always is.
 func TestLateWays(t *testing.T) {
 	s := newStory(false, "n1", "n2", "n3")
 	s.mute["n1"], s.mute["n2"], s.mute["n3"] = "host", "host", "host"
@@ -149,7 +150,8 @@ func TestLateWays(t *testing.T) {
 
 // TestCutOff: who hears nobody is cut off itself, and moves nothing; its own addresses are no proof of the contrary.
 func TestCutOff(t *testing.T) {
-	for _, nodes := range [][]string{{"n1"}, {"n1", "self"}, {"n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "self"}} {
+	for _, nodes := range [][]string{{"n1"}, {"n1", "self"},
+		{"n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "self"}} {
 		s := newStory(false, nodes...)
 		s.pass(10 * time.Second)
 		for _, n := range nodes {

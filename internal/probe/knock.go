@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// knocker asks kernels for TCP connections that nobody wants: acceptance and refusal both are a sign of the host. Hundreds a second are asked
-// for; their answers are collected all at once now and then, for to wake up for each cost as much again. It belongs to the Prober's loop.
+// knocker asks kernels for TCP connections that nobody wants: acceptance and refusal both are a sign of the host.
+// Hundreds a second are asked for; their answers are collected all at once now and then, for to wake up for each cost
+// as much again. It belongs to the Prober's loop.
 type knocker struct {
 	answered func(x *peer)
 	timed    func(x *peer, after time.Duration)
@@ -25,7 +26,8 @@ type knock struct {
 	begin time.Time
 }
 
-// knock asks once. Of the one that is to be timed the answer is waited for, beside all else. An error, such as no route, is no answer.
+// knock asks once. Of the one that is to be timed the answer is waited for, beside all else. An error, such as no
+// route, is no answer.
 func (k *knocker) knock(x *peer, to netip.AddrPort, timed bool) {
 	n := knock{x: x, begin: time.Now()}
 	var err error

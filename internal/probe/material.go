@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Files are the TLS material of the health service, as paths. With all of them each side shows its certificate and wants one of the authority
-// from the other; otherwise neither speaks TLS.
+// Files are the TLS material of the health service, as paths. With all of them each side shows its certificate and
+// wants one of the authority from the other; otherwise neither speaks TLS.
 type Files struct {
 	Cert, Key, CA string
 	// Name that an agent's certificate must have, as a DNS name or as its common name; "": any.
@@ -48,7 +48,8 @@ func serverCredentials(f Files) (credentials.TransportCredentials, error) {
 	if _, _, err := m.load(); err != nil {
 		return nil, err
 	}
-	return credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return m.server() }}), nil
+	return credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return m.server() }}), nil
 }
 
 func (m *material) server() (*tls.Config, error) {
@@ -71,7 +72,8 @@ func (m *material) client() (credentials.TransportCredentials, error) {
 	}
 	return credentials.NewTLS(&tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*cert},
-		// Management addresses are in no certificate, and OVN's own certificates have a common name only: verify does instead what is left out here.
+		// Management addresses are in no certificate, and OVN's own certificates have a common name only: verify does
+		// instead what is left out here.
 		InsecureSkipVerify: true,
 		VerifyConnection:   func(s tls.ConnectionState) error { return verify(s.PeerCertificates, ca, m.files.Name) },
 	}), nil
@@ -89,12 +91,14 @@ func verify(chain []*x509.Certificate, ca *x509.CertPool, name string) error {
 		return err
 	}
 	if name != "" && chain[0].Subject.CommonName != name && chain[0].VerifyHostname(name) != nil {
-		return fmt.Errorf("the agent's certificate is of %q, not of %q: see --nb-cert-common-name", chain[0].Subject.CommonName, name)
+		return fmt.Errorf("the agent's certificate is of %q, not of %q: see --nb-cert-common-name",
+			chain[0].Subject.CommonName, name)
 	}
 	return nil
 }
 
-// load reads the files if they have changed. Files that are just being replaced may not fit one another: then what was read before is good.
+// load reads the files if they have changed. Files that are just being replaced may not fit one another: then what was
+// read before is good.
 func (m *material) load() (*tls.Certificate, *x509.CertPool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -124,11 +128,13 @@ func (m *material) look() (s [3]stamp) {
 func (f Files) read() (*tls.Certificate, *x509.CertPool, error) {
 	cert, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
-		return nil, nil, fmt.Errorf("load the certificate of the health service: %w: see that %s (--nb-client-cert) and %s (--nb-client-privkey) are PEM files that belong together", err, f.Cert, f.Key)
+		return nil, nil, fmt.Errorf("load the certificate of the health service: %w: see that %s (--nb-client-cert) "+
+			"and %s (--nb-client-privkey) are PEM files that belong together", err, f.Cert, f.Key)
 	}
 	text, err := os.ReadFile(f.CA)
 	if err != nil {
-		return nil, nil, fmt.Errorf("load the authority of the health service: %w: give --nb-client-cacert a PEM file that can be read", err)
+		return nil, nil, fmt.Errorf("load the authority of the health service: %w: give --nb-client-cacert a PEM "+
+			"file that can be read", err)
 	}
 	ca := x509.NewCertPool()
 	if !ca.AppendCertsFromPEM(text) {

@@ -38,7 +38,8 @@ type end struct {
 }
 
 const (
-	// checkEvery is how often the time to a node and back is measured; beats tell nothing of it, nor do knocks whose answers wait to be collected.
+	// checkEvery is how often the time to a node and back is measured; beats tell nothing of it, nor do knocks whose
+	// answers wait to be collected.
 	checkEvery = 10 * time.Second
 	// lastPause is the longest pause before a session after others that failed. A handshake costs more than a knock.
 	lastPause = 2 * time.Second
@@ -53,9 +54,9 @@ func newPeer(ctx context.Context, p *Prober, t Target) *peer {
 	return x
 }
 
-// ask does what is due at a time, and waits for nothing. Where agents have a health service it keeps a session with this one, and knocks at the
-// host's door when the session is silent; elsewhere it knocks as a matter of course. Knocks come fast while an answer is overdue: a
-// few packets may be lost and nobody is dead.
+// ask does what is due at a time, and waits for nothing. Where agents have a health service it keeps a session with
+// this one, and knocks at the host's door when the session is silent; elsewhere it knocks as a matter of course. Knocks
+// come fast while an answer is overdue: a few packets may be lost and nobody is dead.
 func (x *peer) ask(now time.Duration) {
 	if len(x.Addrs) == 0 {
 		return
@@ -80,7 +81,8 @@ func (x *peer) ask(now time.Duration) {
 	}
 }
 
-// keepSession begins a session where there is none, and asks over the one that there is for an answer, or ends it, when it is silent.
+// keepSession begins a session where there is none, and asks over the one that there is for an answer, or ends it, when
+// it is silent.
 func (x *peer) keepSession(now, silence time.Duration, hurry bool) {
 	switch {
 	case x.session == nil && now >= x.notBefore:

@@ -13,7 +13,8 @@ import (
 // DefaultGrace is how long an agent may be away: its pod is replaced in this time.
 const DefaultGrace = 30 * time.Second
 
-// Discard is the port that is tried where agents have no health service: nobody listens there, and a host that lives says so.
+// Discard is the port that is tried where agents have no health service: nobody listens there, and a host that lives
+// says so.
 const Discard = 9
 
 // Target is a node to probe, with its management addresses.
@@ -87,8 +88,9 @@ func (p *Prober) CutOff() bool { return p.view.Load().cutOff }
 // Changed tells one listener when an answer of Silent or CutOff has become another.
 func (p *Prober) Changed() <-chan struct{} { return p.changed }
 
-// Run probes until ctx is done. One loop asks all nodes, a part of them at each tick; it waits for none. With a Total of 0 it probes nothing.
-// It fails at once when the TLS files cannot be loaded: a prober without them would take every agent for away.
+// Run probes until ctx is done. One loop asks all nodes, a part of them at each tick; it waits for none. With a Total
+// of 0 it probes nothing. It fails at once when the TLS files cannot be loaded: a prober without them would take every
+// agent for away.
 func (p *Prober) Run(ctx context.Context) error {
 	if p.o.Total == 0 {
 		<-ctx.Done()
@@ -136,7 +138,8 @@ func (p *Prober) tick() time.Duration { return p.o.Total / 25 }
 // interval is the distance of knocks.
 func (p *Prober) interval() time.Duration { return p.o.Total / 3 }
 
-// beat is the distance of the beats that agents are asked for. TCP sees to it that they arrive, so that they may be fewer; they cost more.
+// beat is the distance of the beats that agents are asked for. TCP sees to it that they arrive, so that they may be
+// fewer; they cost more.
 func (p *Prober) beat() time.Duration { return p.o.Total * 2 / 5 }
 
 // follow starts and ends the probes of nodes. A node with other addresses than before is another one.

@@ -54,7 +54,8 @@ func (l *lab) probe(o probe.Options, nodes ...int) {
 	l.Door(l.port)
 	var targets []probe.Target
 	for _, n := range nodes {
-		targets = append(targets, probe.Target{Node: fmt.Sprint("n", n), Addrs: []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, byte(n)})}})
+		targets = append(targets,
+			probe.Target{Node: fmt.Sprint("n", n), Addrs: []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, byte(n)})}})
 	}
 	l.Follow(targets)
 	go l.Prober.Run(l.Context()) // fails without file descriptors only
@@ -119,7 +120,8 @@ func (l *lab) agent(node int, tls probe.Files) (stop func()) {
 	return stop
 }
 
-// mute makes a node's kernel drop what would open a connection: nobody takes those that are open, and there is room for no more.
+// mute makes a node's kernel drop what would open a connection: nobody takes those that are open, and there is room for
+// no more.
 func (l *lab) mute(node int) (restore func()) {
 	l.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -136,7 +138,8 @@ func (l *lab) mute(node int) (restore func()) {
 	}
 	var open []net.Conn
 	for range 4 {
-		if c, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.%d:%d", node, l.port), 100*time.Millisecond); err == nil {
+		if c, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.%d:%d", node, l.port),
+			100*time.Millisecond); err == nil {
 			open = append(open, c)
 		}
 	}
@@ -226,7 +229,8 @@ func TestPlainServer(t *testing.T) {
 // checkOnly has no Watch.
 type checkOnly struct{ *health.Server }
 
-func (checkOnly) Watch(r *grpc_health_v1.HealthCheckRequest, s grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
+func (checkOnly) Watch(r *grpc_health_v1.HealthCheckRequest,
+	s grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
 	return grpc_health_v1.UnimplementedHealthServer{}.Watch(r, s)
 }
 

@@ -29,16 +29,19 @@ const (
 	maxStreams = 4
 )
 
-// bounds are wide enough for some controllers, each with one session and knocks beside it while it is silent. Who has no certificate costs a handshake at
-// most, where there is TLS.
+// bounds are wide enough for some controllers, each with one session and knocks beside it while it is silent. Who has
+// no certificate costs a handshake at most, where there is TLS.
 var bounds = limit.Bounds{Connections: 32, PerPeer: 4, NewPerSecond: 20, BytesPerSecond: 8 << 10}
 
-// frugal are bounds on what one connection costs: a Watch, a Check, and one of each that is just ending; requests of some bytes.
+// frugal are bounds on what one connection costs: a Watch, a Check, and one of each that is just ending; requests of
+// some bytes.
 func frugal() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: sessionAge, MaxConnectionAgeGrace: time.Second, MaxConnectionIdle: idle}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: sessionAge,
+			MaxConnectionAgeGrace: time.Second, MaxConnectionIdle: idle}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: idle}),
-		grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(4 << 10), grpc.MaxRecvMsgSize(1 << 10), grpc.ConnectionTimeout(handshake),
+		grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(4 << 10), grpc.MaxRecvMsgSize(1 << 10),
+		grpc.ConnectionTimeout(handshake),
 	}
 }
 
@@ -66,7 +69,8 @@ func Serve(ctx context.Context, l net.Listener, files Files) error {
 func known(service string) bool { return service == "" || service == Service }
 
 // Check is one answer.
-func (health) Check(_ context.Context, r *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+func (health) Check(_ context.Context, r *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse,
+	error) {
 	if !known(r.Service) {
 		return nil, status.Errorf(codes.NotFound, "no service %q: ask for %q", r.Service, Service)
 	}
@@ -74,7 +78,8 @@ func (health) Check(_ context.Context, r *grpc_health_v1.HealthCheckRequest) (*g
 }
 
 // Watch answers once, and then with each beat if any were asked for.
-func (health) Watch(r *grpc_health_v1.HealthCheckRequest, stream grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
+func (health) Watch(r *grpc_health_v1.HealthCheckRequest,
+	stream grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
 	answer := &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVICE_UNKNOWN}
 	if known(r.Service) {
 		answer.Status = grpc_health_v1.HealthCheckResponse_SERVING

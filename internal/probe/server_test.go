@@ -41,7 +41,8 @@ func client(t *testing.T, to, from string) grpc_health_v1.HealthClient {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	dial := func(ctx context.Context, _ string) (net.Conn, error) { return d.DialContext(ctx, "tcp", to) }
-	c, err := grpc.NewClient("passthrough:///"+to, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(dial))
+	c, err := grpc.NewClient("passthrough:///"+to, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(dial))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,10 +98,12 @@ func TestConnectionsOfAPeerAreBounded(t *testing.T) {
 	}
 }
 
-// Eight strangers hold all connections, and never finish a handshake. They come again as soon as they are closed; the controller hears the agent all the while.
+// Eight strangers hold all connections, and never finish a handshake. They come again as soon as they are closed; the
+// controller hears the agent all the while.
 func TestStrangersDoNotSilenceTheAgent(t *testing.T) {
 	t.Parallel()
-	for name, files := range map[string]probe.Files{"plain": {}, "TLS": probetest.NewAuthority(t, "good").Write(t.TempDir(), "ovn")} {
+	for name, files := range map[string]probe.Files{"plain": {},
+		"TLS": probetest.NewAuthority(t, "good").Write(t.TempDir(), "ovn")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
@@ -148,7 +151,8 @@ func TestRequestsOfAPeerAreBounded(t *testing.T) {
 		}()
 	}
 	<-ctx.Done()
-	// A request is 50 bytes or more, of 8 KiB a second and twice as much at once. A service without bounds answers several times as many.
+	// A request is 50 bytes or more, of 8 KiB a second and twice as much at once. A service without bounds answers
+	// several times as many.
 	if have := answers.Load(); have > 1500 {
 		t.Errorf("%d requests of one peer were answered in 3 s", have)
 	}

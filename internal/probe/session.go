@@ -18,8 +18,8 @@ import (
 // Service is the name that OVN-Kubernetes' health service has; "" is the whole agent.
 const Service = "Service_Egress_IP"
 
-// beatKey is the request header that asks a Watch for beats: without it, a server answers when something changes only, as grpc.health.v1
-// has it. Its value is their distance, as time.ParseDuration reads it.
+// beatKey is the request header that asks a Watch for beats: without it, a server answers when something changes only,
+// as grpc.health.v1 has it. Its value is their distance, as time.ParseDuration reads it.
 const beatKey = "egret-beat"
 
 // session is one connection to an agent, over which it is heard until the connection ends.
@@ -69,7 +69,8 @@ func (s *session) connect(c net.Conn) (*grpc.ClientConn, error) {
 		}
 		return c, nil
 	}
-	return grpc.NewClient("passthrough:///"+s.to.String(), grpc.WithTransportCredentials(creds), grpc.WithContextDialer(dialer), grpc.WithNoProxy(),
+	return grpc.NewClient("passthrough:///"+s.to.String(), grpc.WithTransportCredentials(creds),
+		grpc.WithContextDialer(dialer), grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(), grpc.WithIdleTimeout(0), grpc.WithUserAgent("egret-controller"),
 		// Windows of a fixed size: gRPC would measure the bandwidth with a ping for each beat.
 		grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(64<<10))

@@ -24,7 +24,8 @@ func dialed(t *testing.T, address string) *grpc.ClientConn {
 	return cc
 }
 
-// TestTLS: both sides show certificates of the authority; who has none, one of another, or another's name, is not spoken with.
+// TestTLS: both sides show certificates of the authority; who has none, one of another, or another's name, is not
+// spoken with.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -53,7 +54,8 @@ func TestTLS(t *testing.T) {
 func TestPartOfTheFiles(t *testing.T) {
 	t.Parallel()
 	all := probetest.NewAuthority(t, "good").Write(t.TempDir(), "ovn")
-	for node, part := range map[int]probe.Files{91: {CA: all.CA}, 92: {Cert: all.Cert, Key: all.Key}, 93: {Cert: all.Cert, CA: all.CA}} {
+	for node, part := range map[int]probe.Files{91: {CA: all.CA}, 92: {Cert: all.Cert, Key: all.Key},
+		93: {Cert: all.Cert, CA: all.CA}} {
 		t.Run(fmt.Sprint(node), func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
@@ -86,7 +88,8 @@ func TestFilesThatCannotBeLoaded(t *testing.T) {
 	}
 }
 
-// TestReload: certificates and authority are exchanged on both sides while they run, and sessions bounce; nobody is told anything.
+// TestReload: certificates and authority are exchanged on both sides while they run, and sessions bounce; nobody is
+// told anything.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -106,6 +109,7 @@ func TestReload(t *testing.T) {
 
 	old := newLab(t)
 	old.port = l.port
-	old.probe(probe.Options{Self: "n9", Port: l.port, Grace: 600 * time.Millisecond, TLS: first.Write(t.TempDir(), "ovn")}, 82)
+	old.probe(probe.Options{Self: "n9", Port: l.port, Grace: 600 * time.Millisecond,
+		TLS: first.Write(t.TempDir(), "ovn")}, 82)
 	old.soon("n82", "AgentAway") // 82 was not restarted, and shows the new one
 }

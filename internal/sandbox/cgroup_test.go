@@ -20,11 +20,13 @@ func tree(t *testing.T, files map[string]string) string {
 }
 
 func TestHierarchies(t *testing.T) {
-	v1 := tree(t, map[string]string{"cpu/cgroup.procs": "", "cpuset/cgroup.procs": "", "unified/cgroup.procs": "", "not/a": ""})
+	v1 := tree(t, map[string]string{"cpu/cgroup.procs": "", "cpuset/cgroup.procs": "", "unified/cgroup.procs": "",
+		"not/a": ""})
 	if err := os.Symlink("cpu", filepath.Join(v1, "cpu,cpuacct")); err != nil {
 		t.Fatal(err)
 	}
-	v2 := tree(t, map[string]string{"cgroup.controllers": "cpu memory", "cgroup.procs": "", "system.slice/cgroup.procs": ""})
+	v2 := tree(t, map[string]string{"cgroup.controllers": "cpu memory", "cgroup.procs": "",
+		"system.slice/cgroup.procs": ""})
 	for root, want := range map[string][]string{
 		v1: {v1 + "/cpu", v1 + "/cpuset", v1 + "/unified"},
 		v2: {v2},
@@ -44,7 +46,8 @@ func TestHierarchies(t *testing.T) {
 
 func TestNodeGroupOfV1HasCPUs(t *testing.T) {
 	root := tree(t, map[string]string{
-		"cpuset/cgroup.procs": "", "cpuset/cpuset.cpus": "0-1\n", "cpuset/cpuset.mems": "0\n", "memory/cgroup.procs": "",
+		"cpuset/cgroup.procs": "", "cpuset/cpuset.cpus": "0-1\n", "cpuset/cpuset.mems": "0\n",
+		"memory/cgroup.procs": "",
 	})
 	if err := ensureCgroups(root, "x-n1"); err != nil {
 		t.Fatal(err)
@@ -60,7 +63,8 @@ func TestNodeGroupOfV1HasCPUs(t *testing.T) {
 }
 
 func TestNodeGroupOfV2IsDelegated(t *testing.T) {
-	root := tree(t, map[string]string{"cgroup.controllers": "cpu memory\n", "cgroup.procs": "", "cgroup.subtree_control": ""})
+	root := tree(t, map[string]string{"cgroup.controllers": "cpu memory\n", "cgroup.procs": "",
+		"cgroup.subtree_control": ""})
 	if err := ensureCgroups(root, "x-n1"); err != nil {
 		t.Fatal(err)
 	}

@@ -59,8 +59,9 @@ func (c *Cluster) applyManifests(ctx context.Context, p *progress) error {
 	return nil
 }
 
-// completeNode gives a node's kubelet its credentials, waits for the Node object, gives the agents theirs and waits until
-// the node is Ready and has its images. A kubelet that starts before the API server is there loses seconds in its backoff.
+// completeNode gives a node's kubelet its credentials, waits for the Node object, gives the agents theirs and waits
+// until the node is Ready and has its images. A kubelet that starts before the API server is there loses seconds in its
+// backoff.
 func (c *Cluster) completeNode(ctx context.Context, client kubernetes.Interface, n node, p *progress) error {
 	if err := issueKubelet(ctx, n); err != nil {
 		return err
@@ -79,7 +80,8 @@ func (c *Cluster) completeNode(ctx context.Context, client kubernetes.Interface,
 	if c.layout.options.CNI == None {
 		return c.await(ctx, "images of "+n.name, func(ctx context.Context) error { return imported(ctx, n) })
 	}
-	if err := c.await(ctx, "node "+n.name, func(ctx context.Context) error { return nodeReady(ctx, client, n) }); err != nil {
+	if err := c.await(ctx, "node "+n.name,
+		func(ctx context.Context) error { return nodeReady(ctx, client, n) }); err != nil {
 		return fmt.Errorf("%w\n%s", err, c.diagnosis(n))
 	}
 	p.say("node %s is Ready", n.name)
@@ -168,7 +170,8 @@ func nodeReady(ctx context.Context, client kubernetes.Interface, n node) error {
 
 // readiness is nil if the node is Ready and none of the taints that keep pods away from unready nodes is left.
 func readiness(object *corev1.Node) error {
-	i := slices.IndexFunc(object.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	i := slices.IndexFunc(object.Status.Conditions,
+		func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	if i < 0 {
 		return errors.New("no Ready condition yet")
 	}

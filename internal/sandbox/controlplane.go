@@ -71,8 +71,8 @@ func startControlPlane(l layout, listener *net.TCPListener) (process, error) {
 	return startDaemon(l.controlPlane().netns, cmd, controlPlaneLog(l))
 }
 
-// rarely has the control plane collect its garbage a quarter as often: in a sandbox processors are short and shared with all nodes, memory is
-// not. It took a fifth of its time.
+// rarely has the control plane collect its garbage a quarter as often: in a sandbox processors are short and shared
+// with all nodes, memory is not. It took a fifth of its time.
 const rarely = "GOGC=400"
 
 func controlPlanePID(l layout) string { return filepath.Join(l.controlPlaneDir(), "pid") }

@@ -32,8 +32,8 @@ func identities(number int) []identity {
 	return ids
 }
 
-// issueKubelet gives a node its kubelet's certificate, if it has none yet; the kubelet starts when it is there. It needs
-// no API server.
+// issueKubelet gives a node its kubelet's certificate, if it has none yet; the kubelet starts when it is there. It
+// needs no API server.
 func issueKubelet(ctx context.Context, n node) error {
 	l, file := n.layout, filepath.Join(n.etc(), "kubelet.kubeconfig")
 	if _, err := os.Stat(file); err == nil {
@@ -90,7 +90,8 @@ func issueAgents(ctx context.Context, client kubernetes.Interface, n node, objec
 	return replaceFile(mark, []byte(object.UID), 0o644)
 }
 
-// dropAgents removes the tokens of Egret's programs on a node, and what they wait for, unless they are bound to this object.
+// dropAgents removes the tokens of Egret's programs on a node, and what they wait for, unless they are bound to this
+// object.
 func dropAgents(n node, object *corev1.Node) {
 	mark := filepath.Join(n.etc(), "node.uid")
 	if have, err := os.ReadFile(mark); err != nil || string(have) == string(object.UID) {
@@ -103,13 +104,16 @@ func dropAgents(n node, object *corev1.Node) {
 	}
 }
 
-func requestToken(ctx context.Context, client kubernetes.Interface, serviceAccount string, object *corev1.Node) (string, error) {
+func requestToken(ctx context.Context, client kubernetes.Interface, serviceAccount string, object *corev1.Node) (string,
+	error) {
 	lifetime := int64(tokenLifetime)
 	request := &authv1.TokenRequest{Spec: authv1.TokenRequestSpec{
 		ExpirationSeconds: &lifetime,
-		BoundObjectRef:    &authv1.BoundObjectReference{Kind: "Node", APIVersion: "v1", Name: object.Name, UID: object.UID},
+		BoundObjectRef: &authv1.BoundObjectReference{Kind: "Node", APIVersion: "v1", Name: object.Name,
+			UID: object.UID},
 	}}
-	reply, err := client.CoreV1().ServiceAccounts(egretNamespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
+	reply, err := client.CoreV1().ServiceAccounts(egretNamespace).CreateToken(ctx, serviceAccount, request,
+		metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("token of %s on %s: %w", serviceAccount, object.Name, err)
 	}

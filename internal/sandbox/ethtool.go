@@ -30,7 +30,8 @@ func txChecksumOff(link string) error {
 	defer unix.Close(fd)
 	req := ifreqData{data: &ethtoolValue{command: ethtoolSetTxChecksum}}
 	copy(req.name[:unix.IFNAMSIZ-1], link)
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&req))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL,
+		uintptr(unsafe.Pointer(&req))); errno != 0 {
 		return fmt.Errorf("transmit checksums of %s: %w", link, errno)
 	}
 	return nil

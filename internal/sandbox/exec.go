@@ -20,7 +20,8 @@ func (c *Cluster) Command(who string, cmd ...string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		enter := []string{"nsenter", "--target", strconv.Itoa(p.pid), "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wdns=/",
+		enter := []string{"nsenter", "--target", strconv.Itoa(p.pid), "--mount", "--uts", "--ipc", "--net", "--pid",
+			"--root", "--wdns=/",
 			"--", "/usr/bin/env", "-i", "TERM=xterm"}
 		return append(append(enter, n.environment()...), cmd...), nil
 	}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ensureFabric makes the bridges that everything is plugged into, in a network namespace of their own. The primary network's gateway
-// addresses are on the first; secondary networks lead nowhere else.
+// ensureFabric makes the bridges that everything is plugged into, in a network namespace of their own. The primary
+// network's gateway addresses are on the first; secondary networks lead nowhere else.
 func ensureFabric(l layout) error {
 	if _, err := ensureNetns(l.fabricNetns()); err != nil {
 		return err
@@ -52,7 +52,8 @@ func ensureBridge(name string, i int, ips []netip.Prefix) error {
 	return setUp(name, ips)
 }
 
-// plug connects an endpoint to the fabric with a fresh pair of links for each network and gives it its addresses and default routes.
+// plug connects an endpoint to the fabric with a fresh pair of links for each network and gives it its addresses and
+// default routes.
 func plug(l layout, e endpoint) error {
 	if _, err := ensureNetns(e.netns); err != nil {
 		return err
@@ -155,7 +156,8 @@ func setUp(name string, ips []netip.Prefix) error {
 			return err
 		}
 		for _, p := range ips {
-			a := &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}}
+			a := &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(),
+				Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}}
 			if p.Addr().Is6() {
 				a.Flags = unix.IFA_F_NODAD
 			}

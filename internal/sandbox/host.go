@@ -34,10 +34,11 @@ func ensureHost(l layout, e endpoint) error {
 	return writeProcess(pidFile, p)
 }
 
-// forgetClosed keeps no connection in TIME-WAIT. When an egress IP moves, its new holder does not know which ports the former one has just used.
-// A server that still remembers such a connection answers a new one from the same port with an ACK of the old (RFC 9293 3.10.7.4), the client
-// with RST and a second SYN: Linux gets over that, the connection tracking of OVS 3.5's userspace datapath does not, and the connection
-// fails. Tests open as many connections to one host in seconds as real machines do in hours.
+// forgetClosed keeps no connection in TIME-WAIT. When an egress IP moves, its new holder does not know which ports the
+// former one has just used. A server that still remembers such a connection answers a new one from the same port with
+// an ACK of the old (RFC 9293 3.10.7.4), the client with RST and a second SYN: Linux gets over that, the connection
+// tracking of OVS 3.5's userspace datapath does not, and the connection fails. Tests open as many connections to one
+// host in seconds as real machines do in hours.
 func forgetClosed() error { return writeSysctl("net/ipv4/tcp_max_tw_buckets", "0") }
 
 // replug gives an endpoint a fresh namespace and fresh links in place of whatever there is.

@@ -84,7 +84,8 @@ func newLayout(o Options) layout {
 		l.service = append(l.service, netip.MustParsePrefix("10.96.0.0/16"))
 	}
 	if o.IPFamily != IPv4 {
-		l.primary = append(l.primary, subnet{netip.MustParsePrefix("fc00:f853:ccd:e793::/64"), "fc00:f853:ccd:e793::%d"})
+		l.primary = append(l.primary,
+			subnet{netip.MustParsePrefix("fc00:f853:ccd:e793::/64"), "fc00:f853:ccd:e793::%d"})
 		l.pods = append(l.pods, podRange{netip.MustParsePrefix("fd00:10:244::/48"), 64})
 		l.service = append(l.service, netip.MustParsePrefix("fd00:10:96::/112"))
 	}
@@ -98,10 +99,12 @@ func newLayout(o Options) layout {
 func secondarySubnets(family IPFamily, i int) []subnet {
 	var out []subnet
 	if family != IPv6 {
-		out = append(out, subnet{netip.MustParsePrefix(fmt.Sprintf("172.19.%d.0/24", i)), fmt.Sprintf("172.19.%d.", i) + "%d"})
+		out = append(out, subnet{netip.MustParsePrefix(fmt.Sprintf("172.19.%d.0/24", i)), fmt.Sprintf("172.19.%d.", i) +
+			"%d"})
 	}
 	if family != IPv4 {
-		out = append(out, subnet{netip.MustParsePrefix(fmt.Sprintf("fc00:f853:cce:%d::/64", i)), fmt.Sprintf("fc00:f853:cce:%d::", i) + "%d"})
+		out = append(out, subnet{netip.MustParsePrefix(fmt.Sprintf("fc00:f853:cce:%d::/64", i)),
+			fmt.Sprintf("fc00:f853:cce:%d::", i) + "%d"})
 	}
 	return out
 }
@@ -135,7 +138,8 @@ func (l layout) endpoint(short string, number int) endpoint {
 func (l layout) everywhere(short string, number int) endpoint {
 	e := l.endpoint(short, number)
 	for i, subnets := range l.secondary {
-		link := fabricLink{secondaryBridge(i + 1), fmt.Sprintf("%s-%d", short, i+1), fmt.Sprintf("eth%d", i+1), hardwareAddr(i+1, number), nil}
+		link := fabricLink{secondaryBridge(i + 1), fmt.Sprintf("%s-%d", short, i+1), fmt.Sprintf("eth%d", i+1),
+			hardwareAddr(i+1, number), nil}
 		for _, s := range subnets {
 			link.ips = append(link.ips, netip.PrefixFrom(s.address(number), s.prefix.Bits()))
 		}
@@ -147,7 +151,8 @@ func (l layout) everywhere(short string, number int) endpoint {
 // secondaryBridge is the bridge of the network of eth<i>, in the fabric's network namespace.
 func secondaryBridge(i int) string { return fmt.Sprintf("fabric%d", i) }
 
-// hardwareAddr is a locally administered address, in the network of eth<i>. A network card keeps its own over a reboot, and neighbours remember it.
+// hardwareAddr is a locally administered address, in the network of eth<i>. A network card keeps its own over a reboot,
+// and neighbours remember it.
 func hardwareAddr(i, number int) net.HardwareAddr {
 	return net.HardwareAddr{0x02, 0xe6, 0xac, 0x12, byte(i), byte(number)}
 }

@@ -28,15 +28,23 @@ func options(change func(*Options)) Options {
 
 func TestAddresses(t *testing.T) {
 	tests := map[IPFamily]string{
-		IPv4: "egret-n1 172.18.0.2; egret-n2 172.18.0.3; egret-n3 172.18.0.4; egret-ext1 172.18.0.100; egret-ext2 172.18.0.101; egret-cp 172.18.0.250; " +
-			"gateway 172.18.0.1; dns 10.96.0.10; api https://172.18.0.250:6443; flags --cluster-subnets 10.244.0.0/16/24 --service-subnets 10.96.0.0/16",
-		IPv6: "egret-n1 fc00:f853:ccd:e793::2; egret-n2 fc00:f853:ccd:e793::3; egret-n3 fc00:f853:ccd:e793::4; egret-ext1 fc00:f853:ccd:e793::100; " +
-			"egret-ext2 fc00:f853:ccd:e793::101; egret-cp fc00:f853:ccd:e793::250; gateway fc00:f853:ccd:e793::1; dns fd00:10:96::a; " +
-			"api https://[fc00:f853:ccd:e793::250]:6443; flags --cluster-subnets fd00:10:244::/48/64 --service-subnets fd00:10:96::/112",
-		Dual: "egret-n1 172.18.0.2,fc00:f853:ccd:e793::2; egret-n2 172.18.0.3,fc00:f853:ccd:e793::3; egret-n3 172.18.0.4,fc00:f853:ccd:e793::4; " +
-			"egret-ext1 172.18.0.100,fc00:f853:ccd:e793::100; egret-ext2 172.18.0.101,fc00:f853:ccd:e793::101; egret-cp 172.18.0.250,fc00:f853:ccd:e793::250; " +
+		IPv4: "egret-n1 172.18.0.2; egret-n2 172.18.0.3; egret-n3 172.18.0.4; egret-ext1 172.18.0.100; egret-ext2 " +
+			"172.18.0.101; egret-cp 172.18.0.250; " +
+			"gateway 172.18.0.1; dns 10.96.0.10; api https://172.18.0.250:6443; flags --cluster-subnets " +
+			"10.244.0.0/16/24 --service-subnets 10.96.0.0/16",
+		IPv6: "egret-n1 fc00:f853:ccd:e793::2; egret-n2 fc00:f853:ccd:e793::3; egret-n3 fc00:f853:ccd:e793::4; " +
+			"egret-ext1 fc00:f853:ccd:e793::100; " +
+			"egret-ext2 fc00:f853:ccd:e793::101; egret-cp fc00:f853:ccd:e793::250; gateway fc00:f853:ccd:e793::1; " +
+			"dns fd00:10:96::a; " +
+			"api https://[fc00:f853:ccd:e793::250]:6443; flags --cluster-subnets fd00:10:244::/48/64 " +
+			"--service-subnets fd00:10:96::/112",
+		Dual: "egret-n1 172.18.0.2,fc00:f853:ccd:e793::2; egret-n2 172.18.0.3,fc00:f853:ccd:e793::3; egret-n3 " +
+			"172.18.0.4,fc00:f853:ccd:e793::4; " +
+			"egret-ext1 172.18.0.100,fc00:f853:ccd:e793::100; egret-ext2 172.18.0.101,fc00:f853:ccd:e793::101; " +
+			"egret-cp 172.18.0.250,fc00:f853:ccd:e793::250; " +
 			"gateway 172.18.0.1,fc00:f853:ccd:e793::1; dns 10.96.0.10,fd00:10:96::a; api https://172.18.0.250:6443; " +
-			"flags --cluster-subnets 10.244.0.0/16/24,fd00:10:244::/48/64 --service-subnets 10.96.0.0/16,fd00:10:96::/112",
+			"flags --cluster-subnets 10.244.0.0/16/24,fd00:10:244::/48/64 --service-subnets " +
+			"10.96.0.0/16,fd00:10:96::/112",
 	}
 	for family, want := range tests {
 		t.Run(string(family), func(t *testing.T) {
@@ -170,7 +178,8 @@ func TestGolden(t *testing.T) {
 		golden(t, string(family)+"-kubelet.yaml", kubeletConfig("egret-n2", l.dnsIPs()))
 		golden(t, string(family)+"-dns.yaml", dnsManifests(l))
 		golden(t, string(family)+"-ptp.conflist", conflist)
-		golden(t, string(family)+"-units.txt", unitTexts(nodeUnits(l, l.nodes()[1], 2, "netdev", []string{"/none/pause.tar"}, all)))
+		golden(t, string(family)+"-units.txt",
+			unitTexts(nodeUnits(l, l.nodes()[1], 2, "netdev", []string{"/none/pause.tar"}, all)))
 		golden(t, string(family)+"-units-ptp.txt", unitTexts(nodeUnits(ptp, l.nodes()[1], 2, "netdev", nil, all)))
 	}
 	golden(t, "containerd.toml", containerdConfig())

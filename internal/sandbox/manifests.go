@@ -13,9 +13,11 @@ import (
 	"github.com/egret-net/egret/deploy"
 )
 
-// apply applies manifests as `kubectl apply --server-side` does. Those of one call must not build on each other's kinds.
+// apply applies manifests as `kubectl apply --server-side` does. Those of one call must not build on each other's
+// kinds.
 func apply(ctx context.Context, l layout, manifests string) error {
-	cmd := exec.CommandContext(ctx, l.options.bin("egret-controlplane"), "kubectl", "apply", "--server-side", "--force-conflicts",
+	cmd := exec.CommandContext(ctx, l.options.bin("egret-controlplane"), "kubectl", "apply", "--server-side",
+		"--force-conflicts",
 		"--field-manager=egret-sandbox", "-f", "-")
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.kubeconfig())
 	cmd.Stdin = strings.NewReader(manifests)

@@ -63,8 +63,9 @@ func ensureNetns(name string) (made bool, err error) {
 	return true, nil
 }
 
-// shareNetnsDir makes the folder of names a shared mount, as ip-netns(8) does at its first "add" on a machine. Were it left to that, the folder
-// would be mounted over itself later, and hide the mounts on names that are there: their files would stay busy in this mount namespace.
+// shareNetnsDir makes the folder of names a shared mount, as ip-netns(8) does at its first "add" on a machine. Were it
+// left to that, the folder would be mounted over itself later, and hide the mounts on names that are there: their files
+// would stay busy in this mount namespace.
 func shareNetnsDir() error {
 	if err := os.MkdirAll(netnsDir, 0o755); err != nil {
 		return err

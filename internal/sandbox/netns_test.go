@@ -13,8 +13,9 @@ import (
 // inPrivateMounts tells the test program that it was started in a mount namespace of its own.
 const inPrivateMounts = "EGRET_TEST_PRIVATE_MOUNTS"
 
-// TestNetnsBesideIP makes and deletes a namespace on a machine where "ip netns add" is called for the first time in between. The machine is
-// a mount namespace with an empty /run, and so a process of its own: threads of one share their mounts.
+// TestNetnsBesideIP makes and deletes a namespace on a machine where "ip netns add" is called for the first time in
+// between. The machine is a mount namespace with an empty /run, and so a process of its own: threads of one share their
+// mounts.
 func TestNetnsBesideIP(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: network namespaces and mounts")

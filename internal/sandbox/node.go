@@ -70,8 +70,8 @@ func (n node) powerOn() error {
 	return writeProcess(n.pidFile(), p)
 }
 
-// powerOff cuts the node's links, kills all its processes and removes its network namespace and control groups. No error
-// if it is off.
+// powerOff cuts the node's links, kills all its processes and removes its network namespace and control groups. No
+// error if it is off.
 func (n node) powerOff() error {
 	if err := unplug(n.layout, n.endpoint); err != nil {
 		return err
@@ -124,8 +124,8 @@ func (n node) write() error {
 	return n.writeSpec()
 }
 
-// installPlugins fills dir, the node's /opt/cni/bin: Debian's plugins as links, Egret's as a copy, as its installer would
-// leave it. Without a pod network of the sandbox's, who installs one brings its plugin.
+// installPlugins fills dir, the node's /opt/cni/bin: Debian's plugins as links, Egret's as a copy, as its installer
+// would leave it. Without a pod network of the sandbox's, who installs one brings its plugin.
 func (n node) installPlugins(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -187,15 +187,16 @@ func (n node) spec() (nodeinit.Spec, error) {
 			{Source: o.BinDir, Target: nodeBin, ReadOnly: true},
 			{Source: o.imageDir(), Target: nodeImages, ReadOnly: true},
 		},
-		Dirs:    []string{"/run/openvswitch", "/run/ovn", "/run/netns", "/var/lib/ovn", "/etc/openvswitch", "/etc/cni/net.d", "/opt/cni/bin", StaticPods},
+		Dirs: []string{"/run/openvswitch", "/run/ovn", "/run/netns", "/var/lib/ovn", "/etc/openvswitch",
+			"/etc/cni/net.d", "/opt/cni/bin", StaticPods},
 		Units:   nodeUnits(n.layout, n.endpoint, n.number, n.datapath, imageFiles(o), have),
 		Env:     n.environment(),
 		Sysctls: nodeSysctls(),
 	}, nil
 }
 
-// bootID is another after each power-on. Containers see the machine's own: where a pod network runs in them it has to be the kubelet's as well, and
-// no boot of the node is told from another.
+// bootID is another after each power-on. Containers see the machine's own: where a pod network runs in them it has to
+// be the kubelet's as well, and no boot of the node is told from another.
 func (n node) bootID() (string, error) {
 	if n.layout.options.CNI != None {
 		return uuid.NewString(), nil

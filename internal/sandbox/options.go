@@ -32,8 +32,9 @@ const (
 // CNI is the pod network.
 type CNI string
 
-// Pod networks. PTP is the plain reference for the time a pod takes to start: one veth a pod, no Services, no cluster DNS. None leaves nodes
-// NotReady, as other installers do: what is to be the pod network is installed by who asked for the sandbox.
+// Pod networks. PTP is the plain reference for the time a pod takes to start: one veth a pod, no Services, no cluster
+// DNS. None leaves nodes NotReady, as other installers do: what is to be the pod network is installed by who asked for
+// the sandbox.
 const (
 	Egret CNI = "egret"
 	PTP   CNI = "ptp"
@@ -54,13 +55,15 @@ type Options struct {
 	GatewayMode   GatewayMode `json:"gatewayMode"`
 	IPFamily      IPFamily    `json:"ipFamily"`
 	CNI           CNI         `json:"cni"`
-	// SecondaryNetworks are fabrics beside the primary one: every node and external host has a link into each (eth1, eth2, ...).
+	// SecondaryNetworks are fabrics beside the primary one: every node and external host has a link into each (eth1,
+	// eth2, ...).
 	SecondaryNetworks int `json:"secondaryNetworks"`
-	// HealthcheckPort and ReachabilityTimeout, in seconds, are agents' and controllers' flags --egressip-node-healthcheck-port and
-	// --egressip-reachability-total-timeout.
-	HealthcheckPort     int  `json:"healthcheckPort"`
-	ReachabilityTimeout int  `json:"reachabilityTimeout"`
-	NoKubernetes        bool `json:"noKubernetes"` // no control plane and no kubelets: who starts it gives the agents their API server
+	// HealthcheckPort and ReachabilityTimeout, in seconds, are agents' and controllers' flags
+	// --egressip-node-healthcheck-port and --egressip-reachability-total-timeout.
+	HealthcheckPort     int `json:"healthcheckPort"`
+	ReachabilityTimeout int `json:"reachabilityTimeout"`
+	// no control plane and no kubelets: who starts it gives the agents their API server
+	NoKubernetes bool `json:"noKubernetes"`
 
 	StateDir string `json:"-"` // of all sandboxes; on a file system that overlayfs takes as upper folder, such as ext4
 	CacheDir string `json:"-"` // root folder and images
@@ -70,8 +73,9 @@ type Options struct {
 // Defaults are the options of `egret-sandbox up` without flags.
 func Defaults() Options {
 	return Options{
-		Name: "egret", Nodes: 3, ExternalHosts: 2, GatewayMode: Shared, IPFamily: IPv4, CNI: Egret, ReachabilityTimeout: 1,
-		StateDir: "/var/lib/egret/sandbox", CacheDir: rootfs.CacheDir(), BinDir: binDir(),
+		Name: "egret", Nodes: 3, ExternalHosts: 2, GatewayMode: Shared, IPFamily: IPv4, CNI: Egret,
+		ReachabilityTimeout: 1,
+		StateDir:            "/var/lib/egret/sandbox", CacheDir: rootfs.CacheDir(), BinDir: binDir(),
 	}
 }
 
@@ -106,7 +110,8 @@ func (o Options) Validate() error {
 	case o.HealthcheckPort < 0 || o.HealthcheckPort > 65535:
 		return fmt.Errorf("port %d of the health service: want a TCP port, or 0 for port 9", o.HealthcheckPort)
 	case o.ReachabilityTimeout < 0:
-		return fmt.Errorf("reachability timeout of %d s: want a number of seconds, or 0 for no probes", o.ReachabilityTimeout)
+		return fmt.Errorf("reachability timeout of %d s: want a number of seconds, or 0 for no probes",
+			o.ReachabilityTimeout)
 	case !filepath.IsAbs(o.StateDir) || !filepath.IsAbs(o.CacheDir) || !filepath.IsAbs(o.BinDir):
 		return errors.New("state, cache and binary folder: want absolute paths")
 	}

@@ -19,8 +19,8 @@ const (
 	FromBoth   Side = "both"
 )
 
-// Partition drops what a node sends to one side, and what that side sends to it, on the node's port of the fabric. It replaces a partition that
-// is there. Power-off ends it, too: the port goes.
+// Partition drops what a node sends to one side, and what that side sends to it, on the node's port of the fabric. It
+// replaces a partition that is there. Power-off ends it, too: the port goes.
 func (c *Cluster) Partition(ctx context.Context, name string, from Side) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -28,7 +28,8 @@ func (c *Cluster) Partition(ctx context.Context, name string, from Side) error {
 	}
 	rules, ok := partitionRules(c.layout, from)
 	if !ok {
-		return fmt.Errorf("no side %q to cut a node off from: there are %s, %s, %s", from, FromAPI, FromFabric, FromBoth)
+		return fmt.Errorf("no side %q to cut a node off from: there are %s, %s, %s", from, FromAPI, FromFabric,
+			FromBoth)
 	}
 	table := partitionTable(n)
 	return c.nft(ctx, fmt.Sprintf(`table %[1]s
@@ -54,13 +55,14 @@ func partitionTable(n node) string { return "netdev partition_" + n.port }
 // partitioning is what is dropped of what a node sends, and of what is sent to it.
 type partitioning struct{ sent, received string }
 
-// partitionRules tell the API server apart by its hardware address, which it has for itself. Who asks for that address asks everybody, so
-// that a node cut off from the rest still may.
+// partitionRules tell the API server apart by its hardware address, which it has for itself. Who asks for that address
+// asks everybody, so that a node cut off from the rest still may.
 func partitionRules(l layout, from Side) (partitioning, bool) {
 	api := l.controlPlane()
 	switch from {
 	case FromAPI:
-		return partitioning{"ether daddr " + api.mac.String() + " drop", "ether saddr " + api.mac.String() + " drop"}, true
+		return partitioning{"ether daddr " + api.mac.String() + " drop", "ether saddr " + api.mac.String() + " drop"},
+			true
 	case FromBoth:
 		return partitioning{"drop", "drop"}, true
 	case FromFabric:

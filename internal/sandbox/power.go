@@ -28,10 +28,11 @@ func (c *Cluster) PowerOff(name string) error {
 	return n.powerOff()
 }
 
-// ShutDown has a node give up its egress IPs before it takes its power, as a shutdown unit with egret-node release would. The power goes in
-// any case; the error says what was still held.
+// ShutDown has a node give up its egress IPs before it takes its power, as a shutdown unit with egret-node release
+// would. The power goes in any case; the error says what was still held.
 func (c *Cluster) ShutDown(ctx context.Context, name string) error {
-	_, released := c.ExecIn(ctx, name, nodeBin+"/egret-node", "release", "--node-name", name, "--kubeconfig", nodeEtc+"/node.kubeconfig")
+	_, released := c.ExecIn(ctx, name, nodeBin+"/egret-node", "release", "--node-name", name, "--kubeconfig", nodeEtc+
+		"/node.kubeconfig")
 	return errors.Join(released, c.PowerOff(name))
 }
 
@@ -60,8 +61,9 @@ func (c *Cluster) PowerOn(ctx context.Context, name string) error {
 	return c.refreshAgents(ctx, n)
 }
 
-// dropDeadTokens takes from the node's agents tokens that are bound to a Node object that was deleted: with one the agent would begin while the API server still has
-// it in its cache, and read the file again after a minute only (client-go 0.36). Without an API server to ask, they stay.
+// dropDeadTokens takes from the node's agents tokens that are bound to a Node object that was deleted: with one the
+// agent would begin while the API server still has it in its cache, and read the file again after a minute only
+// (client-go 0.36). Without an API server to ask, they stay.
 func (c *Cluster) dropDeadTokens(ctx context.Context, n node) {
 	client, err := c.Client()
 	if err != nil || c.layout.options.CNI != Egret || c.layout.options.NoKubernetes {
@@ -103,7 +105,8 @@ func (c *Cluster) StopControlPlane(ctx context.Context) error {
 	return nil
 }
 
-// StartControlPlane starts what StopControlPlane ended, with the data that it had, and returns when the API server answers.
+// StartControlPlane starts what StopControlPlane ended, with the data that it had, and returns when the API server
+// answers.
 func (c *Cluster) StartControlPlane(ctx context.Context) error {
 	unlock, err := lockState(ctx, c.layout, false)
 	if err != nil {

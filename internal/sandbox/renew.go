@@ -32,7 +32,8 @@ func (n node) renew(ctx context.Context) ([]string, error) {
 		if u.PID == 0 || err != nil || !strings.HasSuffix(exe, " (deleted)") {
 			continue
 		}
-		if _, err := nodeinit.Ask(ctx, p.pid, nodeinit.Request{Op: "kill", Unit: u.Name, Signal: syscall.SIGTERM}); err != nil {
+		if _, err := nodeinit.Ask(ctx, p.pid,
+			nodeinit.Request{Op: "kill", Unit: u.Name, Signal: syscall.SIGTERM}); err != nil {
 			return nil, err
 		}
 		renewed = append(renewed, u.Name)

@@ -41,7 +41,8 @@ func TestSandbox(t *testing.T) {
 	t.Run("external host sees the node's address", func(t *testing.T) {
 		for i, ip := range host.IPs {
 			url := "http://" + netip.AddrPortFrom(ip, ClientIPPort).String() + "/clientip"
-			client, err := netip.ParseAddrPort(string(execIn(ctx, t, c, node, "curl", "-s", "--max-time", "5", "-g", url)))
+			client, err := netip.ParseAddrPort(string(execIn(ctx, t, c, node, "curl", "-s", "--max-time", "5", "-g",
+				url)))
 			if err != nil || client.Addr() != c.Nodes()[0].IPs[i] {
 				t.Errorf("%s saw %s, %v, want %s", url, client, err, c.Nodes()[0].IPs[i])
 			}
@@ -101,7 +102,8 @@ func powerCycle(ctx context.Context, t *testing.T, c *Cluster, node string) {
 	if err := c.PowerOn(ctx, node); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 5*time.Second, func() bool { _, err := c.ExecIn(ctx, node, "test", "-S", nodeinit.ControlSocket); return err == nil })
+	eventually(t, 5*time.Second,
+		func() bool { _, err := c.ExecIn(ctx, node, "test", "-S", nodeinit.ControlSocket); return err == nil })
 	execIn(ctx, t, c, node, "test", "-e", mark)
 	if now := execIn(ctx, t, c, node, "cat", "/proc/sys/kernel/random/boot_id"); bytes.Equal(now, boot) {
 		t.Errorf("boot id %s is the same after power-on", now)
@@ -125,7 +127,8 @@ func endControlPlaneAndHost(t *testing.T, l layout) int {
 	return len(found)
 }
 
-// realOptions are those of a sandbox that can run here. The program under test is built; the others are taken from bin/.
+// realOptions are those of a sandbox that can run here. The program under test is built; the others are taken from
+// bin/.
 func realOptions(t *testing.T) Options {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -146,7 +149,8 @@ func realOptions(t *testing.T) Options {
 	if err := writeFile(o.bin("egret-controlplane"), string(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", o.bin("egret-sandbox"), "../../cmd/egret-sandbox").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", o.bin("egret-sandbox"),
+		"../../cmd/egret-sandbox").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return o
@@ -199,7 +203,8 @@ func nothingLeft(t *testing.T, l layout) {
 		t.Errorf("state folder left: %v", err)
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil || bytes.Contains(mounts, []byte(l.dir())) || bytes.Contains(mounts, []byte(netnsDir+"/"+l.options.Name+"-")) {
+	if err != nil || bytes.Contains(mounts, []byte(l.dir())) ||
+		bytes.Contains(mounts, []byte(netnsDir+"/"+l.options.Name+"-")) {
 		t.Errorf("mounts left, %v:\n%s", err, mounts)
 	}
 }

@@ -32,7 +32,8 @@ const controllerNodes = 2
 
 // nodeUnits lists what runs on the node with this number, from 1. have says whether a program of the product has been
 // built: what is not there is left out.
-func nodeUnits(l layout, e endpoint, number int, datapath string, images []string, have func(string) bool) []nodeinit.Unit {
+func nodeUnits(l layout, e endpoint, number int, datapath string, images []string,
+	have func(string) bool) []nodeinit.Unit {
 	units := []nodeinit.Unit{containerdUnit()}
 	if !l.options.NoKubernetes {
 		units = append(units, kubeletUnit(e))
@@ -55,7 +56,8 @@ func nodeUnits(l layout, e endpoint, number int, datapath string, images []strin
 }
 
 func containerdUnit() nodeinit.Unit {
-	return nodeinit.Unit{Name: "containerd", Args: []string{"/usr/bin/containerd", "--config", nodeEtc + "/containerd.toml"}}
+	return nodeinit.Unit{Name: "containerd",
+		Args: []string{"/usr/bin/containerd", "--config", nodeEtc + "/containerd.toml"}}
 }
 
 func kubeletUnit(e endpoint) nodeinit.Unit {
@@ -82,8 +84,9 @@ func importUnit(file string) nodeinit.Unit {
 		version = fmt.Sprintf("-%d-%d", info.Size(), info.ModTime().UnixNano())
 	}
 	return nodeinit.Unit{
-		Name:    "import-" + name,
-		Args:    []string{"/usr/bin/ctr", "--namespace", "k8s.io", "images", "import", nodeImages + "/" + filepath.Base(file)},
+		Name: "import-" + name,
+		Args: []string{"/usr/bin/ctr", "--namespace", "k8s.io", "images", "import", nodeImages + "/" +
+			filepath.Base(file)},
 		Needs:   []string{"/run/containerd/containerd.sock"},
 		OneShot: true,
 		Unless:  "/var/lib/containerd/egret-imported/" + name + version,
@@ -98,8 +101,9 @@ func ovsUnits(e endpoint, datapath string) []nodeinit.Unit {
 		"--remote=db:Open_vSwitch,Open_vSwitch,manager_options")
 	conf.Args = urgent(conf.Args)
 	vswitchd := nodeinit.Unit{
-		Name:  "ovs-vswitchd",
-		Args:  urgent([]string{"/usr/sbin/ovs-vswitchd", "unix:" + ovsSocket, "--pidfile=/run/openvswitch/ovs-vswitchd.pid"}),
+		Name: "ovs-vswitchd",
+		Args: urgent([]string{"/usr/sbin/ovs-vswitchd", "unix:" + ovsSocket,
+			"--pidfile=/run/openvswitch/ovs-vswitchd.pid"}),
 		Needs: []string{ovsSocket},
 		Before: []nodeinit.Step{{Args: []string{"/usr/bin/ovs-vsctl", "--no-wait", "--timeout=5", "init", "--",
 			"set", "Open_vSwitch", ".", "external_ids:system-id=" + e.name, "external_ids:hostname=" + e.name,
@@ -108,7 +112,8 @@ func ovsUnits(e endpoint, datapath string) []nodeinit.Unit {
 	return []nodeinit.Unit{conf, vswitchd}
 }
 
-// urgent has a program run at the priority that OVS' own start script gives it: a BFD session must not go down for what a node's boot starts.
+// urgent has a program run at the priority that OVS' own start script gives it: a BFD session must not go down for what
+// a node's boot starts.
 func urgent(args []string) []string {
 	return append([]string{"/usr/bin/nice", "--adjustment=-10"}, args...)
 }
@@ -154,7 +159,8 @@ func agentUnit(l layout, e endpoint, datapath string) nodeinit.Unit {
 			"--datapath", datapath,
 			"--metrics-address", ":" + strconv.Itoa(AgentMetricsPort),
 		}, commonFlags(l)...),
-		// It does not wait for OVN's databases, nor does the pod of deploy/cluster: it gives the host its network first.
+		// It does not wait for OVN's databases, nor does the pod of deploy/cluster: it gives the host its network
+		// first.
 		Needs: []string{nodeEtc + "/node.kubeconfig", ovsSocket},
 	}
 }
@@ -173,14 +179,17 @@ func controllerUnit(l layout, e endpoint) nodeinit.Unit {
 
 // commonFlags are those of agents and controllers.
 func commonFlags(l layout) []string {
-	return []string{"--cluster-subnets", joined(l.pods), "--service-subnets", joined(l.service), "--config-file", nodeEtc + "/" + configFile}
+	return []string{"--cluster-subnets", joined(l.pods), "--service-subnets", joined(l.service), "--config-file",
+		nodeEtc + "/" + configFile}
 }
 
 // configFile is OVN-Kubernetes' kind of file, in nodeEtc.
 const configFile = "egret.conf"
 
 func egretConfig(o Options) string {
-	return fmt.Sprintf("[ovnkubernetesfeature]\negressip-node-healthcheck-port=%d\negressip-reachability-total-timeout=%d\n", o.HealthcheckPort, o.ReachabilityTimeout)
+	return fmt.Sprintf(
+		"[ovnkubernetesfeature]\negressip-node-healthcheck-port=%d\negressip-reachability-total-timeout=%d\n",
+		o.HealthcheckPort, o.ReachabilityTimeout)
 }
 
 // imageFiles are the images that are loaded on every node.

@@ -13,7 +13,8 @@ import (
 
 // startInit starts a node's first process in the node's network namespace and fresh namespaces of all other kinds.
 func startInit(n node) (process, error) {
-	for _, dir := range []string{n.etc(), n.logs(), filepath.Join(n.disk(), "containerd"), filepath.Join(n.disk(), "kubelet")} {
+	for _, dir := range []string{n.etc(), n.logs(), filepath.Join(n.disk(), "containerd"),
+		filepath.Join(n.disk(), "kubelet")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return process{}, err
 		}
@@ -41,7 +42,8 @@ func startDaemon(netns string, cmd *exec.Cmd, logFile string) (process, error) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setsid = true // an interrupt of the terminal is not for it
-	// What this process inherited itself is not for it either: a lock of flock(1) would be held until the sandbox is down.
+	// What this process inherited itself is not for it either: a lock of flock(1) would be held until the sandbox is
+	// down.
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return process{}, fmt.Errorf("keep descriptors from %s: %w", filepath.Base(cmd.Path), err)
 	}

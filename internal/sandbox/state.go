@@ -50,7 +50,8 @@ func (s state) write(l layout) error {
 }
 
 // lockState makes the state folder if create is set, and keeps other commands from changing the sandbox until unlock.
-// It waits for them until ctx ends. Without create, a sandbox that does not exist needs no lock: unlock then does nothing.
+// It waits for them until ctx ends. Without create, a sandbox that does not exist needs no lock: unlock then does
+// nothing.
 func lockState(ctx context.Context, l layout, create bool) (unlock func(), err error) {
 	for {
 		if create {

@@ -16,9 +16,9 @@ import (
 )
 
 // Up brings the sandbox up, or completes and repairs one that is there, and returns when all nodes are Ready and the
-// cluster's DNS answers. Lines on what was reached go to out. If ctx ends first, a sandbox that was new is removed again;
-// one that was complete before stays. Errors: not root, a missing program, other options than those of the sandbox that
-// is there, or a part that does not start.
+// cluster's DNS answers. Lines on what was reached go to out. If ctx ends first, a sandbox that was new is removed
+// again; one that was complete before stays. Errors: not root, a missing program, other options than those of the
+// sandbox that is there, or a part that does not start.
 func Up(ctx context.Context, o Options, out io.Writer) (*Cluster, error) {
 	if err := checkMachine(o); err != nil {
 		return nil, err
@@ -107,7 +107,8 @@ func adopt(l layout, p *progress) (state, error) {
 		return state{}, err
 	}
 	if have, want := s.Options.wanted(), l.options.wanted(); have != want {
-		return state{}, fmt.Errorf("sandbox %s is there with other options (%s, wanted %s): take it down first, or give another --name", l.options.Name, have, want)
+		return state{}, fmt.Errorf("sandbox %s is there with other options (%s, wanted %s): take it down first, or "+
+			"give another --name", l.options.Name, have, want)
 	}
 	p.say("sandbox %s is there: checking it", l.options.Name)
 	s.Options = l.options
@@ -116,7 +117,8 @@ func adopt(l layout, p *progress) (state, error) {
 
 // wanted is the text of what a user can ask for.
 func (o Options) wanted() string {
-	return fmt.Sprintf("--nodes %d --external-hosts %d --gateway-mode %s --ip-family %s --cni %s --secondary-networks %d, without Kubernetes: %t",
+	return fmt.Sprintf("--nodes %d --external-hosts %d --gateway-mode %s --ip-family %s --cni %s "+
+		"--secondary-networks %d, without Kubernetes: %t",
 		o.Nodes, o.ExternalHosts, o.GatewayMode, o.IPFamily, o.CNI, o.SecondaryNetworks, o.NoKubernetes)
 }
 

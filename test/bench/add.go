@@ -13,8 +13,8 @@ import (
 	"github.com/egret-net/egret/test/harness"
 )
 
-// adds times a bare pod from just before its creation to Ready, on Egret and on a plain ptp network of the same machine, in turns, so
-// that both feel the same of whatever else the machine does.
+// adds times a bare pod from just before its creation to Ready, on Egret and on a plain ptp network of the same
+// machine, in turns, so that both feel the same of whatever else the machine does.
 func adds(ctx context.Context, l *lab) error {
 	egret, err := l.sandbox(ctx, "", 3, sandbox.Egret)
 	if err != nil {
@@ -42,7 +42,8 @@ func adds(ctx context.Context, l *lab) error {
 	return l.down(ptp.Options().Name)
 }
 
-// podReady makes a pod on the last node, which runs no controller, and says how long it took to be Ready; then it removes it.
+// podReady makes a pod on the last node, which runs no controller, and says how long it took to be Ready; then it
+// removes it.
 func (c *cluster) podReady(ctx context.Context, name string) (time.Duration, error) {
 	if err := c.EnsureNamespace(ctx, namespace); err != nil {
 		return 0, err
@@ -56,10 +57,12 @@ func (c *cluster) podReady(ctx context.Context, name string) (time.Duration, err
 	}
 	defer w.Stop()
 	start := time.Now()
-	if _, err := pods.Create(ctx, harness.Bare(namespace, name, nodes[len(nodes)-1].Name, "localhost/pause:1"), metav1.CreateOptions{}); err != nil {
+	if _, err := pods.Create(ctx, harness.Bare(namespace, name, nodes[len(nodes)-1].Name, "localhost/pause:1"),
+		metav1.CreateOptions{}); err != nil {
 		return 0, err
 	}
-	ready, err := seen(w, name, func(e watch.Event) bool { return e.Type != watch.Deleted && isReady(e.Object.(*corev1.Pod)) })
+	ready, err := seen(w, name,
+		func(e watch.Event) bool { return e.Type != watch.Deleted && isReady(e.Object.(*corev1.Pod)) })
 	if err != nil {
 		return 0, err
 	}

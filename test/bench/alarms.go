@@ -19,8 +19,9 @@ import (
 // busyLoops a core keep every process of the cluster waiting for its turn.
 const busyLoops = 3
 
-// falseAlarms counts what a cluster of which nothing is broken takes for broken, while all cores are busy: sessions between nodes that go
-// down, and egress IPs that move. The third node has a pod that uses the IPs of the other two, so that there are sessions.
+// falseAlarms counts what a cluster of which nothing is broken takes for broken, while all cores are busy: sessions
+// between nodes that go down, and egress IPs that move. The third node has a pod that uses the IPs of the other two, so
+// that there are sessions.
 func falseAlarms(ctx context.Context, l *lab) (err error) {
 	s, err := l.site(ctx, 2)
 	if err != nil {
@@ -34,12 +35,14 @@ func falseAlarms(ctx context.Context, l *lab) (err error) {
 		return err
 	}
 	if a.downs+a.moves > 0 {
-		s.blame(ctx, l.say, fmt.Sprintf("%d sessions went down and %d addresses moved; the machine stood still: %v", a.downs, a.moves, a.stalls), began)
+		s.blame(ctx, l.say, fmt.Sprintf("%d sessions went down and %d addresses moved; the machine stood still: %v",
+			a.downs, a.moves, a.stalls), began)
 	}
 	raised := alarmsOf(s.logged(ctx, l.say, began))
 	name := fmt.Sprintf("false-alarms/%s/%s", s.probe(), l.busy)
 	l.report(result{name: name + "/alarms", runs: sample{float64(len(raised))}})
-	l.report(result{name: name + "/alarms-while-the-machine-ran", runs: sample{float64(len(unexplained(raised, a.stalls)))}, none: true})
+	l.report(result{name: name + "/alarms-while-the-machine-ran",
+		runs: sample{float64(len(unexplained(raised, a.stalls)))}, none: true})
 	l.report(result{name: name + "/sessions-down", runs: sample{float64(a.downs)}})
 	l.report(result{name: name + "/moves", runs: sample{float64(a.moves)}, none: true})
 	l.report(result{name: name + "/machine-stood-still", unit: "ms", runs: sample{longest(a.stalls)}})
@@ -47,8 +50,8 @@ func falseAlarms(ctx context.Context, l *lab) (err error) {
 }
 
 const (
-	// In lookBack before an alarm the machine must have stood still on one core for half of what a session may miss: the processes that send and hear, which three busy
-	// loops a core keep waiting anyway, have lost their turns.
+	// In lookBack before an alarm the machine must have stood still on one core for half of what a session may miss:
+	// the processes that send and hear, which three busy loops a core keep waiting anyway, have lost their turns.
 	lookBack   = time.Second
 	stoodStill = 150 * time.Millisecond
 )
@@ -58,7 +61,8 @@ func alarmsOf(lines []string) []time.Time {
 	var out []time.Time
 	for _, line := range lines {
 		_, line, _ = strings.Cut(line, ": ")
-		if strings.Contains(line, `"tunnel to another node"`) && strings.Contains(line, "state=down") || strings.Contains(line, `"whether any node is heard" heard=false`) {
+		if strings.Contains(line, `"tunnel to another node"`) && strings.Contains(line, "state=down") ||
+			strings.Contains(line, `"whether any node is heard" heard=false`) {
 			out = append(out, loggedAt(line))
 		}
 	}
@@ -75,7 +79,8 @@ func unexplained(alarms []time.Time, stalls []stall) []time.Time {
 				lost[s.core] += s.took
 			}
 		}
-		if !slices.ContainsFunc(slices.Collect(maps.Values(lost)), func(d time.Duration) bool { return d >= stoodStill }) {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(lost)),
+			func(d time.Duration) bool { return d >= stoodStill }) {
 			out = append(out, at)
 		}
 	}
@@ -150,8 +155,8 @@ func (s *site) sessions(ctx context.Context) (map[string]int, error) {
 	return out, nil
 }
 
-// wentDown counts how often sessions that were up went down: each time they come up again is a change as well. One that is not up any more has
-// gone down at least once.
+// wentDown counts how often sessions that were up went down: each time they come up again is a change as well. One that
+// is not up any more has gone down at least once.
 func wentDown(before, after map[string]int) int {
 	n := 0
 	for name, changes := range before {

@@ -17,7 +17,8 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// TestAlarms: an alarm counts as the machine's when a core has just stood still for long enough, in one piece or several.
+// TestAlarms: an alarm counts as the machine's when a core has just stood still for long enough, in one piece or
+// several.
 func TestAlarms(t *testing.T) {
 	raised := alarmsOf([]string{
 		`n1: time=2026-01-01T00:00:10.000Z level=INFO msg="tunnel to another node" node=n2 state=down was=up`,
@@ -35,8 +36,10 @@ func TestAlarms(t *testing.T) {
 	}{
 		{nil, 2},
 		{[]stall{at(0, 100*time.Millisecond, 160*time.Millisecond)}, 1},
-		{[]stall{at(0, 100*time.Millisecond, 80*time.Millisecond), at(0, 300*time.Millisecond, 80*time.Millisecond)}, 1},
-		{[]stall{at(0, 100*time.Millisecond, 80*time.Millisecond), at(1, 300*time.Millisecond, 80*time.Millisecond)}, 2},
+		{[]stall{at(0, 100*time.Millisecond, 80*time.Millisecond), at(0, 300*time.Millisecond, 80*time.Millisecond)},
+			1},
+		{[]stall{at(0, 100*time.Millisecond, 80*time.Millisecond), at(1, 300*time.Millisecond, 80*time.Millisecond)},
+			2},
 		{[]stall{at(0, 2*time.Second, time.Second), at(0, -100*time.Millisecond, time.Second)}, 2},
 	} {
 		if have := unexplained(raised, c.stalls); len(have) != c.want {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// blame prints what Egret's programs on all nodes have logged since a time: a connection that broke against all expectation cannot be looked into afterwards.
+// blame prints what Egret's programs on all nodes have logged since a time: a connection that broke against all
+// expectation cannot be looked into afterwards.
 func (s *site) blame(ctx context.Context, say func(string, ...any), why string, since time.Time) {
 	say("%s; since %s the nodes said:", why, since.UTC().Format(time.RFC3339Nano))
 	for _, line := range s.logged(ctx, say, since) {
@@ -18,7 +19,8 @@ func (s *site) blame(ctx context.Context, say func(string, ...any), why string, 
 func (s *site) logged(ctx context.Context, say func(string, ...any), since time.Time) []string {
 	var out []string
 	for _, n := range s.Nodes() {
-		text, err := s.ExecIn(ctx, n.Name, "sh", "-c", "tail -n 1000 -v /var/log/egret/egret-node.log /var/log/egret/egret-controller.log 2>/dev/null || true")
+		text, err := s.ExecIn(ctx, n.Name, "sh", "-c",
+			"tail -n 1000 -v /var/log/egret/egret-node.log /var/log/egret/egret-controller.log 2>/dev/null || true")
 		if err != nil {
 			say("%s: %v", n.Name, err)
 		}

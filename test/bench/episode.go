@@ -119,10 +119,12 @@ func (e *episode) lose(ctx context.Context) error {
 	if err := e.old.Steady(ctx, e.cut, e.sourcesWithout()...); err != nil {
 		return err
 	}
-	return harness.SleepUntil(ctx, e.cut.Add(traffic.Heartbeat+time.Second)) // held connections that get no answer have broken by then
+	// held connections that get no answer have broken by then
+	return harness.SleepUntil(ctx, e.cut.Add(traffic.Heartbeat+time.Second))
 }
 
-// sourcesWithout are those that new connections have while the node is away: one IP moves to the other node, the second of two stays where it is.
+// sourcesWithout are those that new connections have while the node is away: one IP moves to the other node, the second
+// of two stays where it is.
 func (e *episode) sourcesWithout() []netip.Addr {
 	if len(e.left) == 0 {
 		return e.ips
@@ -141,7 +143,8 @@ func (e *episode) note(context.Context) error {
 	e.toll.again.addTime(again.Sub(e.cut))
 	e.toll.settled.addTime(settled.Sub(e.cut))
 	e.toll.lost.add(float64(traffic.Failed(all)))
-	e.story = fmt.Sprintf("first connection after %s, none fails after %s, %d failed", again.Sub(e.cut), settled.Sub(e.cut), traffic.Failed(all))
+	e.story = fmt.Sprintf("first connection after %s, none fails after %s, %d failed", again.Sub(e.cut),
+		settled.Sub(e.cut), traffic.Failed(all))
 	if len(e.left) > 0 {
 		e.toll.atLoss.add(float64(e.old.BrokenOf(e.onLeft, e.cut)))
 	}
@@ -184,7 +187,8 @@ func (e *episode) giveBack(ctx context.Context) error {
 	e.toll.newerBroke.add(broken)
 	others := e.old.BrokenOf(e.onLeft, back)
 	if e.toll.atReturn.add(float64(others)); others > 0 {
-		e.blame(ctx, e.say, fmt.Sprintf("%d connections through addresses of other nodes than %s broke at its return", others, e.victim), back)
+		e.blame(ctx, e.say, fmt.Sprintf("%d connections through addresses of other nodes than %s broke at its return",
+			others, e.victim), back)
 	}
 	return nil
 }

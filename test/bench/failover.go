@@ -28,7 +28,8 @@ type toll struct {
 	lost, atLoss, lostAtReturn, atReturn, newerBroke sample
 }
 
-// measure cuts the power of a hosting node and gives it back, again and again, while a pod of another node opens a connection every 10 ms.
+// measure cuts the power of a hosting node and gives it back, again and again, while a pod of another node opens a
+// connection every 10 ms.
 func (o outage) measure(ctx context.Context, l *lab) (err error) {
 	s, err := l.site(ctx, o.addresses)
 	if err != nil {
@@ -79,8 +80,10 @@ func (o outage) run(ctx context.Context, l *lab, s *site, t *toll) error {
 		what string
 		do   func(context.Context) error
 	}{
-		{"choose a node", e.choose}, {"open connections", e.open}, {"stop the API", e.stopAPI}, {"lose the node", e.lose},
-		{"after the loss", e.note}, {"open connections meanwhile", e.openMeanwhile}, {"start the API", e.startAPI}, {"return the node", e.giveBack},
+		{"choose a node", e.choose}, {"open connections", e.open}, {"stop the API", e.stopAPI},
+		{"lose the node", e.lose},
+		{"after the loss", e.note}, {"open connections meanwhile", e.openMeanwhile}, {"start the API", e.startAPI},
+		{"return the node", e.giveBack},
 	} {
 		if err := step.do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", step.what, err)

@@ -28,7 +28,8 @@ func (c *cluster) fill(ctx context.Context) error {
 	for i := range memoryEgressIPs {
 		numbers = append(numbers, i)
 	}
-	if err := harness.Each(ctx, numbers[:memorySpaces], func(ctx context.Context, i int) error { return c.EnsureNamespace(ctx, space(i)) }); err != nil {
+	if err := harness.Each(ctx, numbers[:memorySpaces],
+		func(ctx context.Context, i int) error { return c.EnsureNamespace(ctx, space(i)) }); err != nil {
 		return err
 	}
 	if err := c.LabelEgress(ctx, c.Nodes()[0].Name, true); err != nil {
@@ -80,11 +81,13 @@ func memoryNode(i int) *harness.FakeNode {
 	ip := netip.AddrFrom4([4]byte{172, 19, byte(i / 200), byte(10 + i%200)})
 	primary := netip.PrefixFrom(ip, 16)
 	facts := kube.HostFacts{
-		Zone: name, ChassisID: name, Mode: world.SharedGateway, Bridge: "breth0", UplinkMAC: fmt.Sprintf("02:00:ac:13:%02x:%02x", i>>8, i&255),
+		Zone: name, ChassisID: name, Mode: world.SharedGateway, Bridge: "breth0",
+		UplinkMAC:     fmt.Sprintf("02:00:ac:13:%02x:%02x", i>>8, i&255),
 		ManagementMAC: "0a:58:0a:f4:00:02", Primary: []netip.Prefix{primary}, HostCIDRs: []netip.Prefix{primary},
 		Gateways: []netip.Addr{netip.MustParseAddr("172.19.0.1")},
 	}
-	return &harness.FakeNode{Name: name, Annotations: kube.HostAnnotations(facts), Labels: map[string]string{v1.LabelEgressAssignable: "true"}}
+	return &harness.FakeNode{Name: name, Annotations: kube.HostAnnotations(facts),
+		Labels: map[string]string{v1.LabelEgressAssignable: "true"}}
 }
 
 // hold has every node that is not real say that it holds what it was assigned; all EgressIPs must be assigned by then.
@@ -121,7 +124,8 @@ func (c *cluster) report(ctx context.Context, h *world.Holding) error {
 		return err
 	}
 	force := true
-	body, err := json.Marshal(kube.EgressNode(h, string(n.UID), "bench", nil)) // an object instead of bytes would be sent as no patch at all
+	// an object instead of bytes would be sent as no patch at all
+	body, err := json.Marshal(kube.EgressNode(h, string(n.UID), "bench", nil))
 	if err != nil {
 		return err
 	}
@@ -132,7 +136,8 @@ func (c *cluster) report(ctx context.Context, h *world.Holding) error {
 
 // change moves pods from one EgressIP to another of their namespace, one change each.
 func (c *cluster) change(ctx context.Context) error {
-	list, err := c.Core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: "app", Limit: memoryChanges})
+	list, err := c.Core.CoreV1().Pods(metav1.NamespaceAll).List(ctx,
+		metav1.ListOptions{LabelSelector: "app", Limit: memoryChanges})
 	if err != nil {
 		return err
 	}
@@ -142,7 +147,8 @@ func (c *cluster) change(ctx context.Context) error {
 			return err
 		}
 		patch := fmt.Sprintf(`{"metadata":{"labels":{"app":%q}}}`, app((i + memorySpaces) % memoryEgressIPs)["app"])
-		_, err := c.Core.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		_, err := c.Core.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{})
 		return err
 	})
 }

@@ -52,7 +52,8 @@ func manySlice(i int, nodes []*harness.FakeNode) *discoveryv1.EndpointSlice {
 		address := n.Subnet.Addr().As4()
 		address[3] = byte(10 + (i/len(nodes))%200)
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{
-			Addresses: []string{fmt.Sprintf("%d.%d.%d.%d", address[0], address[1], address[2], address[3])}, NodeName: &n.Name,
+			Addresses:  []string{fmt.Sprintf("%d.%d.%d.%d", address[0], address[1], address[2], address[3])},
+			NodeName:   &n.Name,
 			Conditions: discoveryv1.EndpointConditions{Ready: &yes},
 		})
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/egret-net/egret/test/traffic"
 )
 
-// firstPackets times from just before the EgressIP is created to its first packet at the external host, where the pod's node hosts the
-// address and where another does.
+// firstPackets times from just before the EgressIP is created to its first packet at the external host, where the pod's
+// node hosts the address and where another does.
 func firstPackets(ctx context.Context, l *lab) error {
 	for _, where := range []struct {
 		name string
@@ -52,7 +52,8 @@ func (l *lab) scene(ctx context.Context, podNode int) (*scene, error) {
 		return nil, err
 	}
 	nodes, outside := c.Nodes(), c.ExternalHosts()[0]
-	s := &scene{cluster: c, podNode: nodes[podNode].Name, podNodeIP: nodes[podNode].IPs[0], host: nodes[1].Name, zones: map[string]*harness.Zone{}}
+	s := &scene{cluster: c, podNode: nodes[podNode].Name, podNodeIP: nodes[podNode].IPs[0], host: nodes[1].Name,
+		zones: map[string]*harness.Zone{}}
 	if err := c.EgressNodes(ctx, s.host); err != nil {
 		return nil, err
 	}

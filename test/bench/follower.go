@@ -12,7 +12,8 @@ import (
 	"github.com/egret-net/egret/test/harness"
 )
 
-// follower notes when a node is given addresses, when it first says that it holds them, and when addresses leave another node.
+// follower notes when a node is given addresses, when it first says that it holds them, and when addresses leave
+// another node.
 type follower struct {
 	target, victim        string
 	mu                    sync.Mutex
@@ -20,7 +21,8 @@ type follower struct {
 }
 
 func newFollower(target, victim string) *follower {
-	return &follower{target: target, victim: victim, assigned: map[string]time.Time{}, held: map[string]time.Time{}, moved: map[string]time.Time{}}
+	return &follower{target: target, victim: victim, assigned: map[string]time.Time{}, held: map[string]time.Time{},
+		moved: map[string]time.Time{}}
 }
 
 func (f *follower) watch(ctx context.Context, c *cluster) error {

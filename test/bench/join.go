@@ -30,9 +30,10 @@ type joinTimes struct {
 	podFloor, hostFloor                float64
 }
 
-// joins times how long a pod takes to join an EgressIP that selects 10, 1,000 and 5,000 pods already: a running pod gets the label
-// that selects it, and its own node and the hosting one must have it, until its packets have the egress IP. All pods are there from the start,
-// so that the API server and Kubernetes' controllers have the same to do at each step.
+// joins times how long a pod takes to join an EgressIP that selects 10, 1,000 and 5,000 pods already: a running pod
+// gets the label that selects it, and its own node and the hosting one must have it, until its packets have the egress
+// IP. All pods are there from the start, so that the API server and Kubernetes' controllers have the same to do at each
+// step.
 func joins(ctx context.Context, l *lab) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -128,7 +129,8 @@ func joiners(n int) metav1.LabelSelector {
 			values = append(values, fmt.Sprint(step))
 		}
 	}
-	return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: joinLabel, Operator: metav1.LabelSelectorOpIn, Values: values}}}
+	return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: joinLabel,
+		Operator: metav1.LabelSelectorOpIn, Values: values}}}
 }
 
 // selectPods gives an EgressIP another pod selector.
@@ -142,7 +144,8 @@ func (c *cluster) selectPods(ctx context.Context, name string, selector metav1.L
 
 // joinAt waits until n pods are in the hosting node's set, and measures one more.
 func (s *scene) joinAt(ctx context.Context, l *lab, n int, ip netip.Addr) (*joinTimes, error) {
-	if err := harness.Until(ctx, time.Minute, 200*time.Millisecond, func() error { return s.selected(ctx, s.host, joinName, n) }); err != nil {
+	if err := harness.Until(ctx, time.Minute, 200*time.Millisecond,
+		func() error { return s.selected(ctx, s.host, joinName, n) }); err != nil {
 		return nil, err
 	}
 	time.Sleep(2 * time.Second)
@@ -170,7 +173,8 @@ func (s *scene) joinAt(ctx context.Context, l *lab, n int, ip netip.Addr) (*join
 // selected is nil when a hosting node's set of an EgressIP has n pods or more.
 func (c *cluster) selected(ctx context.Context, node, name string, n int) error {
 	set := fmt.Sprintf(`external_ids:"k8s.ovn.org/id"="egressip/%s/pods.v4"`, name)
-	out, err := c.ExecIn(ctx, node, "bash", "-c", `ovn-nbctl --bare --columns=addresses find Address_Set "$1" | wc -w`, "bash", set)
+	out, err := c.ExecIn(ctx, node, "bash", "-c", `ovn-nbctl --bare --columns=addresses find Address_Set "$1" | wc -w`,
+		"bash", set)
 	if err != nil {
 		return err
 	}
@@ -213,8 +217,10 @@ func (s *scene) joinOnce(ctx context.Context, t *joinTimes, ip netip.Addr) error
 
 // reportJoins tells how much more 5,000 pods cost than 10.
 func reportJoins(l *lab, few, many *joinTimes) {
-	l.report(result{name: "join/5000-to-10/pod-node-has-it", unit: "ms", runs: many.podNode, base: few.podNode.median(), ratio: 1.3})
-	l.report(result{name: "join/5000-to-10/host-has-it", unit: "ms", runs: many.host, base: few.host.median(), ratio: 1.3})
+	l.report(result{name: "join/5000-to-10/pod-node-has-it", unit: "ms", runs: many.podNode, base: few.podNode.median(),
+		ratio: 1.3})
+	l.report(result{name: "join/5000-to-10/host-has-it", unit: "ms", runs: many.host, base: few.host.median(),
+		ratio: 1.3})
 }
 
 // reportCounts tells what the hosting node holds, beside what it held with fewer pods.

@@ -36,7 +36,8 @@ func (l *lab) say(format string, args ...any) { fmt.Fprintf(l.log, "# "+format+"
 func (l *lab) report(r result) { r.print(l.out) }
 
 // sandbox brings up a sandbox, or takes the one that is.
-func (l *lab) sandbox(ctx context.Context, suffix string, nodes int, cni sandbox.CNI, more ...func(*sandbox.Options)) (*cluster, error) {
+func (l *lab) sandbox(ctx context.Context, suffix string, nodes int, cni sandbox.CNI,
+	more ...func(*sandbox.Options)) (*cluster, error) {
 	o := sandbox.Defaults()
 	o.Name, o.Nodes, o.CNI, o.HealthcheckPort = l.name+suffix, nodes, cni, l.health
 	for _, set := range more {

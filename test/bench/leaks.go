@@ -11,12 +11,14 @@ import (
 )
 
 const (
-	// selectedPods use the EgressIP while something happens to it: real ones that send, the rest on nodes that exist in the API only.
+	// selectedPods use the EgressIP while something happens to it: real ones that send, the rest on nodes that exist in
+	// the API only.
 	selectedPods = 500
 	sendingPods  = 10
 )
 
-// upset is something that happens to a cluster whose selected pods send all the time, and must not get out with another source.
+// upset is something that happens to a cluster whose selected pods send all the time, and must not get out with another
+// source.
 type upset struct {
 	name string
 	// do makes it happen, the n-th time, and returns when all is as before, as far as it knows.
@@ -56,7 +58,8 @@ func apiOutage(ctx context.Context, w *watchman, n int) error {
 	return errors.Join(err, w.StartControlPlane(context.WithoutCancel(ctx)))
 }
 
-// measure upsets the cluster again and again, and counts for each time the datagrams with a source other than an egress IP.
+// measure upsets the cluster again and again, and counts for each time the datagrams with a source other than an egress
+// IP.
 func (u upset) measure(ctx context.Context, l *lab) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -105,7 +108,8 @@ func (w *watchman) populate(ctx context.Context) (sending []*corev1.Pod, err err
 	}
 	var fakes []*corev1.Pod
 	for i := range selectedPods - sendingPods {
-		fakes = append(fakes, harness.FakePod(namespace, nodes[i%len(nodes)], i/len(nodes), map[string]string{joinLabel: ""}))
+		fakes = append(fakes, harness.FakePod(namespace, nodes[i%len(nodes)], i/len(nodes),
+			map[string]string{joinLabel: ""}))
 	}
 	for i := range sendingPods {
 		sending = append(sending, w.sender(fmt.Sprint("sender-", i), w.Nodes()[i%len(w.Nodes())].Name))
@@ -119,19 +123,22 @@ func (w *watchman) populate(ctx context.Context) (sending []*corev1.Pod, err err
 	}
 	where, err := w.held(ctx, time.Minute)
 	for _, node := range where {
-		err = errors.Join(err, harness.Until(ctx, time.Minute, 200*time.Millisecond, func() error { return w.selected(ctx, node, siteName, selectedPods) }))
+		err = errors.Join(err, harness.Until(ctx, time.Minute, 200*time.Millisecond,
+			func() error { return w.selected(ctx, node, siteName, selectedPods) }))
 	}
 	w.seen.Forget()
 	return sending, err
 }
 
-// failover cuts the power of one egress node after the other, and gives it back when the traffic of the others' pods flows again.
+// failover cuts the power of one egress node after the other, and gives it back when the traffic of the others' pods
+// flows again.
 func failover(ctx context.Context, w *watchman, n int) error {
 	victim := w.Nodes()[n%2].Name
 	if err := w.PowerOff(victim); err != nil {
 		return err
 	}
-	if err := harness.SleepUntil(ctx, time.Now().Add(10*time.Second)); err != nil { // Kubernetes calls it NotReady after 8 s
+	// Kubernetes calls it NotReady after 8 s
+	if err := harness.SleepUntil(ctx, time.Now().Add(10*time.Second)); err != nil {
 		return err
 	}
 	if err := w.PowerOn(ctx, victim); err != nil {

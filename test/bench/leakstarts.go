@@ -12,8 +12,8 @@ import (
 // together are the pods that start at one time.
 const together = 10
 
-// leaksAtStart starts pods that send from their first instruction on, ten at a time on all nodes, ten a run, and counts for each the
-// datagrams that left the cluster with a source other than an egress IP.
+// leaksAtStart starts pods that send from their first instruction on, ten at a time on all nodes, ten a run, and counts
+// for each the datagrams that left the cluster with a source other than an egress IP.
 func leaksAtStart(ctx context.Context, l *lab) (err error) {
 	w, err := l.watchman(ctx)
 	if err != nil {

@@ -31,7 +31,8 @@ func figures() []figure {
 		{"failover/one-ip", outage{name: "one-ip", addresses: 1, max: 1500}.measure},
 		{"failover/one-ip-leader", outage{name: "one-ip-leader", addresses: 1, onLeader: true, max: 1500}.measure},
 		{"failover/two-ips", outage{name: "two-ips", addresses: 2, p90: 500, max: 900}.measure},
-		{"failover/two-ips-no-api", outage{name: "two-ips-no-api", addresses: 2, noAPI: true, p90: 500, max: 900}.measure},
+		{"failover/two-ips-no-api",
+			outage{name: "two-ips-no-api", addresses: 2, noAPI: true, p90: 500, max: 900}.measure},
 		{"leaks/pod-starts", leaksAtStart},
 		{"services/many", manyServices},
 	}
@@ -49,13 +50,15 @@ func main() {
 	runs := flag.Int("runs", 30, "`times` that a figure is measured")
 	busy := flag.Duration("busy", 10*time.Minute, "`time` of full load in which false alarms are counted")
 	services := flag.Int("services", 5000, "`number` of Services in services/many")
-	health := flag.Int("egressip-node-healthcheck-port", 0, "`port` of the agents' health service (gRPC); 0: egress nodes are probed at TCP port 9")
+	health := flag.Int("egressip-node-healthcheck-port", 0,
+		"`port` of the agents' health service (gRPC); 0: egress nodes are probed at TCP port 9")
 	keep := flag.Bool("keep", false, "leave the sandboxes up, for the next time")
 	name := flag.String("name", "bench", "start of the sandboxes' names")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	l := &lab{name: *name, runs: *runs, busy: *busy, services: *services, health: *health, keep: *keep, out: os.Stdout, log: os.Stderr}
+	l := &lab{name: *name, runs: *runs, busy: *busy, services: *services, health: *health, keep: *keep, out: os.Stdout,
+		log: os.Stderr}
 	exit(measure(ctx, l, strings.Split(*run, ",")))
 }
 

@@ -21,8 +21,9 @@ const (
 // widerSubnets has room for 500 nodes, and contains what the sandbox gave its own node.
 const widerSubnets = "10.244.0.0/14/24"
 
-// memory measures the resident memory of the agent and the controller with 500 nodes, 10,000 pods and 1,000 EgressIPs in the API, when
-// they know them all and after 1,000 changes. One node is real; a tenth of the egress IPs is in its network and hosted by it.
+// memory measures the resident memory of the agent and the controller with 500 nodes, 10,000 pods and 1,000 EgressIPs
+// in the API, when they know them all and after 1,000 changes. One node is real; a tenth of the egress IPs is in its
+// network and hosted by it.
 func memory(ctx context.Context, l *lab) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -11,11 +11,13 @@ import (
 	"github.com/egret-net/egret/test/traffic"
 )
 
-// watched is how long the traffic is looked at from the beginning of a planned move: the former node goes on translating for 2 s after it.
+// watched is how long the traffic is looked at from the beginning of a planned move: the former node goes on
+// translating for 2 s after it.
 const watched = 5 * time.Second
 
-// plannedMoves takes the label from the node that hosts an address, alternately of two, while a pod of a third opens a connection every
-// 10 ms and sends a datagram every 2 ms over one flow. The floor is the longest gap of the flow in the same time with nothing going on.
+// plannedMoves takes the label from the node that hosts an address, alternately of two, while a pod of a third opens a
+// connection every 10 ms and sends a datagram every 2 ms over one flow. The floor is the longest gap of the flow in the
+// same time with nothing going on.
 func plannedMoves(ctx context.Context, l *lab) (err error) {
 	s, err := l.site(ctx, 1)
 	if err != nil {
@@ -70,8 +72,10 @@ func (s *site) plannedMoves(ctx context.Context, l *lab) (moves, error) {
 }
 
 // plannedMove is one, after a time of quiet as long; story is for the log.
-func (s *site) plannedMove(ctx context.Context, seen *traffic.Receiver, connections *traffic.Connections, m *moves) (story string, err error) {
-	if err := errors.Join(s.EgressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name), connections.Steady(ctx, time.Now(), s.ips...)); err != nil {
+func (s *site) plannedMove(ctx context.Context, seen *traffic.Receiver, connections *traffic.Connections,
+	m *moves) (story string, err error) {
+	if err := errors.Join(s.EgressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name),
+		connections.Steady(ctx, time.Now(), s.ips...)); err != nil {
 		return "", err
 	}
 	where, err := s.held(ctx, time.Minute)
@@ -99,7 +103,8 @@ func (s *site) plannedMove(ctx context.Context, seen *traffic.Receiver, connecti
 	all := connections.Since(quiet)
 	m.quietFailed.add(float64(traffic.Failed(before(all, begin))))
 	m.failed.add(float64(traffic.Failed(connections.Since(begin))))
-	return fmt.Sprintf("away from %s: longest gap %s, connections that failed started after %v", where[s.ips[0]], gap, failures(connections.Since(begin), begin)), nil
+	return fmt.Sprintf("away from %s: longest gap %s, connections that failed started after %v", where[s.ips[0]], gap,
+		failures(connections.Since(begin), begin)), nil
 }
 
 // failures are when the attempts that failed started, since begin.

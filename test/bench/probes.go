@@ -24,9 +24,9 @@ const (
 	probingTime = 10 * time.Second
 )
 
-// probes measures what it costs the controller to probe 200 nodes at the default timeout, in percent of one core: user and system time of this
-// process. The nodes are addresses of loopback; their health services run in a process of their own. The kernel's work for both ends of a
-// loopback connection is counted here, which flatters nobody.
+// probes measures what it costs the controller to probe 200 nodes at the default timeout, in percent of one core: user
+// and system time of this process. The nodes are addresses of loopback; their health services run in a process of their
+// own. The kernel's work for both ends of a loopback connection is counted here, which flatters nobody.
 func probes(ctx context.Context, l *lab) error {
 	runs := max(3, l.runs/10)
 	l.say("probes: %d nodes on loopback, %d times %v for each kind", probedNodes, runs, probingTime)
@@ -80,7 +80,8 @@ func probing(ctx context.Context, port int) (float64, error) {
 	}
 	cost := 100 * float64(processorTime()-before) / float64(probingTime)
 	if told.Load() > 0 || answers.Load() < probedNodes {
-		return 0, fmt.Errorf("port %d: %d answers, %d verdicts about nodes that live: is the machine overloaded?", port, answers.Load(), told.Load())
+		return 0, fmt.Errorf("port %d: %d answers, %d verdicts about nodes that live: is the machine overloaded?", port,
+			answers.Load(), told.Load())
 	}
 	return cost, nil
 }

@@ -23,17 +23,19 @@ const (
 	reprogramNodes = 10
 )
 
-// reprogram measures what the death of a node costs the others' agents: 1,000 EgressIPs on ten nodes that exist in the API only and on a
-// real one, one of the ten dies. The real one is given a share of its addresses; another real node has a pod of each. IPv6, for there all
-// addresses fit into the network of the real nodes.
+// reprogram measures what the death of a node costs the others' agents: 1,000 EgressIPs on ten nodes that exist in the
+// API only and on a real one, one of the ten dies. The real one is given a share of its addresses; another real node
+// has a pod of each. IPv6, for there all addresses fit into the network of the real nodes.
 func reprogram(ctx context.Context, l *lab) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	c, err := l.sandbox(ctx, "-many", 3, sandbox.Egret, unprobed, func(o *sandbox.Options) { o.IPFamily = sandbox.IPv6 })
+	c, err := l.sandbox(ctx, "-many", 3, sandbox.Egret, unprobed,
+		func(o *sandbox.Options) { o.IPFamily = sandbox.IPv6 })
 	if err != nil {
 		return err
 	}
-	r := &reprogramming{cluster: c, target: c.Nodes()[1].Name, podNode: c.Nodes()[2].Name, zones: map[string]*harness.Zone{}}
+	r := &reprogramming{cluster: c, target: c.Nodes()[1].Name, podNode: c.Nodes()[2].Name,
+		zones: map[string]*harness.Zone{}}
 	err = r.fill(ctx, l)
 	if err == nil {
 		err = r.measure(ctx, l)
@@ -64,7 +66,8 @@ func (r *reprogramming) fill(ctx context.Context, l *lab) error {
 	for i := range reprogramNodes {
 		r.fakes = append(r.fakes, reprogramNode(i))
 	}
-	if err := errors.Join(r.EnsureFakeNodes(ctx, r.fakes), r.EgressNodes(ctx, r.target), r.EnsureNamespace(ctx, namespace)); err != nil {
+	if err := errors.Join(r.EnsureFakeNodes(ctx, r.fakes), r.EgressNodes(ctx, r.target),
+		r.EnsureNamespace(ctx, namespace)); err != nil {
 		return err
 	}
 	l.say("reprogram: %d EgressIPs", reprogramIPs)
@@ -93,11 +96,13 @@ func reprogramNode(i int) *harness.FakeNode {
 	name := fmt.Sprint("fake-", i)
 	primary := netip.MustParsePrefix(fmt.Sprintf("fc00:f853:ccd:e793::f:%x/64", i+1))
 	facts := kube.HostFacts{
-		Zone: name, ChassisID: name, Mode: world.SharedGateway, Bridge: "breth0", UplinkMAC: fmt.Sprintf("02:00:ac:13:00:%02x", i),
+		Zone: name, ChassisID: name, Mode: world.SharedGateway, Bridge: "breth0",
+		UplinkMAC:     fmt.Sprintf("02:00:ac:13:00:%02x", i),
 		ManagementMAC: "0a:58:0a:f4:00:02", Primary: []netip.Prefix{primary}, HostCIDRs: []netip.Prefix{primary},
 		Gateways: []netip.Addr{netip.MustParseAddr("fc00:f853:ccd:e793::1")},
 	}
-	return &harness.FakeNode{Name: name, Annotations: kube.HostAnnotations(facts), Labels: map[string]string{v1.LabelEgressAssignable: ""}}
+	return &harness.FakeNode{Name: name, Annotations: kube.HostAnnotations(facts),
+		Labels: map[string]string{v1.LabelEgressAssignable: ""}}
 }
 
 func (r *reprogramming) createNumber(ctx context.Context, i int) error {
@@ -108,7 +113,8 @@ func (r *reprogramming) createNumber(ctx context.Context, i int) error {
 	return r.CreateEgressIP(ctx, e)
 }
 
-// fillPods makes a pod on the real node for each EgressIP of the first fake node. Its kubelet is stopped, for it would start them.
+// fillPods makes a pod on the real node for each EgressIP of the first fake node. Its kubelet is stopped, for it would
+// start them.
 func (r *reprogramming) fillPods(ctx context.Context) error {
 	if err := r.StopProcess(ctx, r.podNode, "kubelet"); err != nil {
 		return err
@@ -233,8 +239,10 @@ func (r *reprogramming) left(ctx context.Context, victim string, before map[stri
 	})
 }
 
-// timeStatuses: from just before the request that makes the node NotReady, until a watch has seen the last status that named it name another.
-func (r *reprogramming) timeStatuses(ctx context.Context, f *follower, before map[string]string, asked time.Time) error {
+// timeStatuses: from just before the request that makes the node NotReady, until a watch has seen the last status that
+// named it name another.
+func (r *reprogramming) timeStatuses(ctx context.Context, f *follower, before map[string]string,
+	asked time.Time) error {
 	return harness.Until(ctx, time.Minute, 20*time.Millisecond, func() error {
 		last, err := f.left(before)
 		if err == nil {
@@ -244,8 +252,8 @@ func (r *reprogramming) timeStatuses(ctx context.Context, f *follower, before ma
 	})
 }
 
-// timeTarget: from the last status that gives the target an address of the dead node, until its hypervisor has what it wrote last before it said
-// that it holds all of them; and until it said so.
+// timeTarget: from the last status that gives the target an address of the dead node, until its hypervisor has what it
+// wrote last before it said that it holds all of them; and until it said so.
 func (r *reprogramming) timeTarget(ctx context.Context, f *follower, given []string) error {
 	var assigned, held time.Time
 	err := harness.Until(ctx, time.Minute, 20*time.Millisecond, func() (err error) {
@@ -275,7 +283,8 @@ func (r *reprogramming) timePods(ctx context.Context, reported time.Time) error 
 	return err
 }
 
-// putBack has the dead node return, and the EgressIPs that it hosted made anew: it is the one that hosts least, so that all go to it.
+// putBack has the dead node return, and the EgressIPs that it hosted made anew: it is the one that hosts least, so that
+// all go to it.
 func (r *reprogramming) putBack(ctx context.Context, victim string, before map[string]string) error {
 	if err := r.Revive(ctx, victim); err != nil {
 		return err
@@ -288,7 +297,8 @@ func (r *reprogramming) putBack(ctx context.Context, victim string, before map[s
 		}
 	}
 	slices.Sort(moved)
-	if err := harness.Each(ctx, moved, func(ctx context.Context, i int) error { return r.DeleteEgressIP(ctx, fmt.Sprint("bench-", i)) }); err != nil {
+	if err := harness.Each(ctx, moved,
+		func(ctx context.Context, i int) error { return r.DeleteEgressIP(ctx, fmt.Sprint("bench-", i)) }); err != nil {
 		return err
 	}
 	if err := harness.Each(ctx, moved, r.createNumber); err != nil {

@@ -13,14 +13,16 @@ type result struct {
 	runs       sample
 	// base is what the ratio is to: the floor, or another figure; 0 where there is none.
 	base float64
-	// value and ratio are goals for the median, p90 and max for the runs that took longest: at most so much; 0 where there is none.
+	// value and ratio are goals for the median, p90 and max for the runs that took longest: at most so much; 0 where
+	// there is none.
 	value, ratio, p90, max float64
 	// none is the goal that every run is 0.
 	none bool
 }
 
 func printHeader(w io.Writer) {
-	fmt.Fprintf(w, "%-60s %9s %-6s %9s %7s  %-28s %9s %9s %9s %5s\n", "FIGURE", "MEDIAN", "UNIT", "FLOOR", "RATIO", "GOAL", "MIN", "P90", "MAX", "RUNS")
+	fmt.Fprintf(w, "%-60s %9s %-6s %9s %7s  %-28s %9s %9s %9s %5s\n", "FIGURE", "MEDIAN", "UNIT", "FLOOR", "RATIO",
+		"GOAL", "MIN", "P90", "MAX", "RUNS")
 }
 
 func (r result) print(w io.Writer) {
@@ -29,7 +31,8 @@ func (r result) print(w io.Writer) {
 	if r.base > 0 {
 		base, ratio = fmt.Sprintf("%.2f", r.base), fmt.Sprintf("%.2f", median/r.base)
 	}
-	fmt.Fprintf(w, "%-60s %9.2f %-6s %9s %7s  %-28s %9.2f %9.2f %9.2f %5d\n", r.name, median, r.unit, base, ratio, r.goal(),
+	fmt.Fprintf(w, "%-60s %9.2f %-6s %9s %7s  %-28s %9.2f %9.2f %9.2f %5d\n", r.name, median, r.unit, base, ratio,
+		r.goal(),
 		slices.Min(r.runs), r.runs.quantile(0.9), slices.Max(r.runs), len(r.runs))
 }
 

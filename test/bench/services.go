@@ -27,8 +27,8 @@ const (
 	inSyncMilliseconds = 20_000
 )
 
-// manyServices measures the agent with 5,000 Services of 10 endpoints each: how long after its start an empty Northbound has their load
-// balancers; how long until a changed endpoint is in the hypervisor; and its memory.
+// manyServices measures the agent with 5,000 Services of 10 endpoints each: how long after its start an empty
+// Northbound has their load balancers; how long until a changed endpoint is in the hypervisor; and its memory.
 func manyServices(ctx context.Context, l *lab) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -105,7 +105,8 @@ func (m *manyTimes) takeOver(ctx context.Context) (err error) {
 // start stops the agent, removes all load balancers, starts it again, and measures until they are there.
 func (m *manyTimes) start(ctx context.Context) (err error) {
 	m.agent.Stop()
-	if _, err := m.ExecIn(ctx, m.node, "ovn-nbctl", "--wait=hv", "--", "--all", "destroy", "Load_Balancer"); err != nil {
+	if _, err := m.ExecIn(ctx, m.node, "ovn-nbctl", "--wait=hv", "--", "--all", "destroy",
+		"Load_Balancer"); err != nil {
 		return err
 	}
 	z, err := m.WatchZone(m.node)
@@ -127,7 +128,8 @@ func (m *manyTimes) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	_, inForce, err := z.Last(ctx, written.Add(100*time.Millisecond)) // the two monitors may tell of one transaction in any order
+	// the two monitors may tell of one transaction in any order
+	_, inForce, err := z.Last(ctx, written.Add(100*time.Millisecond))
 	m.written.addTime(written.Sub(start))
 	m.inForce.addTime(inForce.Sub(start))
 	return err
@@ -189,6 +191,7 @@ func (m *manyTimes) moveEndpoint(ctx context.Context, i int) error {
 	address := m.nodes[i%manyNodes].Subnet.Addr().As4()
 	address[3] = byte(220 + i/manyNodes%30)
 	patch := fmt.Sprintf(`[{"op":"replace","path":"/endpoints/0/addresses/0","value":%q}]`, netip.AddrFrom4(address))
-	_, err := m.Core.DiscoveryV1().EndpointSlices(manySpace).Patch(ctx, manyName(i), types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := m.Core.DiscoveryV1().EndpointSlices(manySpace).Patch(ctx, manyName(i), types.JSONPatchType, []byte(patch),
+		metav1.PatchOptions{})
 	return err
 }

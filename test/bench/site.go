@@ -20,7 +20,8 @@ import (
 
 const siteName = "bench-site"
 
-// site is a sandbox whose first two nodes, which run the controllers, are its egress nodes, and an EgressIP of the pods of one namespace.
+// site is a sandbox whose first two nodes, which run the controllers, are its egress nodes, and an EgressIP of the pods
+// of one namespace.
 type site struct {
 	*cluster
 	ips     []netip.Addr
@@ -35,7 +36,8 @@ func (l *lab) site(ctx context.Context, ips int) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &site{cluster: c, outside: c.ExternalHosts()[0], ips: []netip.Addr{netip.MustParseAddr("172.18.0.33"), netip.MustParseAddr("172.18.0.44")}[:ips]}
+	s := &site{cluster: c, outside: c.ExternalHosts()[0],
+		ips: []netip.Addr{netip.MustParseAddr("172.18.0.33"), netip.MustParseAddr("172.18.0.44")}[:ips]}
 	if err := s.begin(ctx); err != nil {
 		return nil, errors.Join(err, s.clear(context.WithoutCancel(ctx)))
 	}
@@ -129,7 +131,8 @@ func (s *site) moveTo(ctx context.Context, node string) error {
 	return s.EgressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name)
 }
 
-// whole waits until all nodes are Ready without a taint, with an agent that has reported in this boot, and every address is held.
+// whole waits until all nodes are Ready without a taint, with an agent that has reported in this boot, and every
+// address is held.
 func (s *site) whole(ctx context.Context) error {
 	const limit = 2 * time.Minute
 	for _, n := range s.Nodes() {

@@ -20,8 +20,8 @@ const (
 	realTime = 50
 )
 
-// stall is a time in which a core of this machine ran nothing, whatever its priority: a virtual machine was not given the core. No program in it can
-// tell that from silence of others.
+// stall is a time in which a core of this machine ran nothing, whatever its priority: a virtual machine was not given
+// the core. No program in it can tell that from silence of others.
 type stall struct {
 	core  int
 	ended time.Time
@@ -29,7 +29,8 @@ type stall struct {
 }
 
 func (s stall) String() string {
-	return fmt.Sprintf("core %d for %s until %s", s.core, s.took.Round(time.Millisecond), s.ended.UTC().Format(time.RFC3339Nano))
+	return fmt.Sprintf("core %d for %s until %s", s.core, s.took.Round(time.Millisecond),
+		s.ended.UTC().Format(time.RFC3339Nano))
 }
 
 // stalls looks for them until ctx ends, on all cores.

@@ -15,7 +15,8 @@ import (
 	"github.com/egret-net/egret/test/traffic"
 )
 
-// watchman is a site whose pods all leave with its egress IPs, and a capture of what they get out to the first host outside.
+// watchman is a site whose pods all leave with its egress IPs, and a capture of what they get out to the first host
+// outside.
 type watchman struct {
 	*site
 	seen  *traffic.Capture
@@ -54,7 +55,8 @@ func (w *watchman) leave(ctx context.Context) error {
 	for _, c := range w.close {
 		c()
 	}
-	return errors.Join(w.RemovePods(ctx, namespace, senders), w.RemovePods(ctx, namespace, joinLabel), w.RemoveFakeNodes(ctx), w.site.clear(ctx))
+	return errors.Join(w.RemovePods(ctx, namespace, senders), w.RemovePods(ctx, namespace, joinLabel),
+		w.RemoveFakeNodes(ctx), w.site.clear(ctx))
 }
 
 // senders is the label of pods that send.
@@ -62,7 +64,8 @@ const senders = "bench-sender"
 
 // sender is a pod that sends to the first host outside.
 func (w *watchman) sender(name, node string) *corev1.Pod {
-	return traffic.SenderPod(namespace, name, node, map[string]string{senders: ""}, []string{netip.AddrPortFrom(w.outside.IPs[0], traffic.Port).String()})
+	return traffic.SenderPod(namespace, name, node, map[string]string{senders: ""},
+		[]string{netip.AddrPortFrom(w.outside.IPs[0], traffic.Port).String()})
 }
 
 // arrived waits until datagrams of all these pods were seen after a time.
@@ -84,7 +87,8 @@ func (w *watchman) arrived(ctx context.Context, pods []*corev1.Pod, after time.T
 	})
 }
 
-// wrong counts the datagrams since the last time that had another source than the site's addresses, by pod. The capture forgets them.
+// wrong counts the datagrams since the last time that had another source than the site's addresses, by pod. The capture
+// forgets them.
 func (w *watchman) wrong(l *lab, of string) (map[string]int, error) {
 	out := map[string]int{}
 	all := w.seen.Since(time.Time{})

@@ -148,7 +148,8 @@ func (c *cluster) calm(ctx context.Context) error {
 			return err
 		}
 		if !isReady(e) {
-			return fmt.Errorf("EgressIP %s of generation %d is on %s: %+v", name, e.Generation, e.Status.AssignedNodes, e.Status.Conditions)
+			return fmt.Errorf("EgressIP %s of generation %d is on %s: %+v", name, e.Generation, e.Status.AssignedNodes,
+				e.Status.Conditions)
 		}
 	}
 	for _, n := range c.Nodes() {

@@ -28,7 +28,8 @@ import (
 func main() {
 	o := sandbox.Defaults()
 	o.Name, o.IPFamily, o.ExternalHosts = "chaos", sandbox.Dual, 1
-	seed := flag.Uint64("seed", uint64(time.Now().UnixNano())%100000, "`number` that the schedule is drawn by; another one each time")
+	seed := flag.Uint64("seed", uint64(time.Now().UnixNano())%100000,
+		"`number` that the schedule is drawn by; another one each time")
 	lasts := flag.Duration("for", 30*time.Minute, "`time` in which rounds begin")
 	keep := flag.Bool("keep", false, "leave the sandbox up")
 	flag.StringVar(&o.Name, "name", o.Name, "`name` of the sandbox")
@@ -64,7 +65,8 @@ func chaos(ctx context.Context, o sandbox.Options, seed uint64, lasts time.Durat
 		return err
 	}
 	random := rand.New(rand.NewPCG(seed, 0))
-	for deadline, number := time.Now().Add(lasts), 1; time.Now().Before(deadline) && err == nil && ctx.Err() == nil; number++ {
+	for deadline, number := time.Now().Add(lasts), 1; time.Now().Before(deadline) && err == nil &&
+		ctx.Err() == nil; number++ {
 		err = r.round(ctx, number, random)
 	}
 	if err != nil {

@@ -22,7 +22,8 @@ for port in %d %d; do
 		$1 == "process_resident_memory_bytes" { print $2, "memory of the program at port", port }'
 done`
 
-// looks is how often the nodes are measured for one number: an agent that just asks OVS and the kernel something has nine descriptors more.
+// looks is how often the nodes are measured for one number: an agent that just asks OVS and the kernel something has
+// nine descriptors more.
 const looks = 4
 
 // least is the least that the nodes hold in some seconds, by name.

@@ -191,7 +191,8 @@ func known(h history[[]string], asked time.Time, nodes []string) history[[]strin
 	return append(h, change[[]string]{asked, time.Now(), nodes})
 }
 
-// calm is nil if the cluster is whole and every pod is seen at every address outside, with what is its source from now on.
+// calm is nil if the cluster is whole and every pod is seen at every address outside, with what is its source from now
+// on.
 func (r *run) calm(ctx context.Context) error {
 	if err := r.cluster.calm(ctx); err != nil {
 		return err

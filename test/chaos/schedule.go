@@ -29,7 +29,8 @@ const (
 
 // processes are those of a node that are killed and frozen.
 var processes = []string{
-	"egret-node", "egret-controller", "ovn-northd", "ovn-controller", "ovsdb-nb", "ovsdb-sb", "ovsdb-server", "ovs-vswitchd",
+	"egret-node", "egret-controller", "ovn-northd", "ovn-controller", "ovsdb-nb", "ovsdb-sb", "ovsdb-server",
+	"ovs-vswitchd",
 	"containerd", "kubelet",
 }
 
@@ -86,8 +87,10 @@ var weights = []struct {
 	weight      int
 	short, long time.Duration
 }{
-	{kill, 8, 2, 2}, {freeze, 6, 1, 9}, {power, 2, 4, 12}, {cutAPI, 1, 2, 10}, {cutFabric, 1, 2, 10}, {cutBoth, 1, 2, 10},
-	{fullDisk, 1, 3, 8}, {noAPI, 1, 5, 12}, {unlabel, 2, 2, 8}, {cordon, 2, 2, 8}, {respec, 2, 2, 8}, {relabel, 2, 2, 8},
+	{kill, 8, 2, 2}, {freeze, 6, 1, 9}, {power, 2, 4, 12}, {cutAPI, 1, 2, 10}, {cutFabric, 1, 2, 10},
+	{cutBoth, 1, 2, 10},
+	{fullDisk, 1, 3, 8}, {noAPI, 1, 5, 12}, {unlabel, 2, 2, 8}, {cordon, 2, 2, 8}, {respec, 2, 2, 8},
+	{relabel, 2, 2, 8},
 	{recreate, 3, 3, 3},
 }
 

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-var testStage = stage{nodes: []string{"n1", "n2", "n3"}, pods: []string{"a1", "a2", "b1"}, egressIPs: []string{"a", "b"}, controllers: 2}
+var testStage = stage{nodes: []string{"n1", "n2", "n3"}, pods: []string{"a1", "a2", "b1"},
+	egressIPs: []string{"a", "b"}, controllers: 2}
 
 func drawn(seed uint64) []fault {
 	return schedule(rand.New(rand.NewPCG(seed, 0)), testStage, time.Minute)
@@ -55,14 +56,20 @@ func TestClashes(t *testing.T) {
 		f, g   fault
 		clashs bool
 	}{
-		{"two nodes", at(0, fault{kind: kill, node: "n1", object: "x"}), at(2, fault{kind: freeze, node: "n2", object: "x"}), true},
-		{"two nodes, one after the other", at(0, fault{kind: kill, node: "n1"}), at(5, fault{kind: freeze, node: "n2"}), false},
-		{"two processes of a node", at(0, fault{kind: kill, node: "n1", object: "x"}), at(2, fault{kind: freeze, node: "n1", object: "y"}), false},
-		{"a process of a node without power", at(0, fault{kind: power, node: "n1"}), at(2, fault{kind: freeze, node: "n1", object: "y"}), true},
-		{"a process without API server", at(0, fault{kind: noAPI}), at(2, fault{kind: freeze, node: "n1", object: "y"}), false},
+		{"two nodes", at(0, fault{kind: kill, node: "n1", object: "x"}),
+			at(2, fault{kind: freeze, node: "n2", object: "x"}), true},
+		{"two nodes, one after the other", at(0, fault{kind: kill, node: "n1"}), at(5, fault{kind: freeze, node: "n2"}),
+			false},
+		{"two processes of a node", at(0, fault{kind: kill, node: "n1", object: "x"}),
+			at(2, fault{kind: freeze, node: "n1", object: "y"}), false},
+		{"a process of a node without power", at(0, fault{kind: power, node: "n1"}),
+			at(2, fault{kind: freeze, node: "n1", object: "y"}), true},
+		{"a process without API server", at(0, fault{kind: noAPI}), at(2, fault{kind: freeze, node: "n1", object: "y"}),
+			false},
 		{"a label without API server", at(0, fault{kind: noAPI}), at(2, fault{kind: unlabel, node: "n1"}), true},
 		{"a pod twice", at(0, fault{kind: relabel, object: "p"}), at(2, fault{kind: recreate, object: "p"}), true},
-		{"an EgressIP while a process is killed", at(0, fault{kind: respec, object: "e"}), at(2, fault{kind: kill, node: "n1", object: "y"}), false},
+		{"an EgressIP while a process is killed", at(0, fault{kind: respec, object: "e"}),
+			at(2, fault{kind: kill, node: "n1", object: "y"}), false},
 	} {
 		if have := c.f.clashes(c.g); have != c.clashs || c.g.clashes(c.f) != have {
 			t.Errorf("%s: clashes is %v", c.why, have)

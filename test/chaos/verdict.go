@@ -113,7 +113,8 @@ func (r *record) wrong() (found []string, packets int) {
 	}
 	for _, k := range order {
 		found = append(found, fmt.Sprintf("%d %s packets of %s on %s had source %s, number %d at %s to number %d at %s",
-			count[k], k.kind, k.pod, r.senders[k.pod].node, k.src, first[k].Number, clock(first[k].At), last[k].Number, clock(last[k].At)))
+			count[k], k.kind, k.pod, r.senders[k.pod].node, k.src, first[k].Number, clock(first[k].At), last[k].Number,
+			clock(last[k].At)))
 	}
 	return found, packets
 }
@@ -143,8 +144,8 @@ func (r *record) touched(s *sender, from, to time.Time) bool {
 	return slices.ContainsFunc(r.windows, func(w window) bool { return w.overlaps(from, to) && r.touches(w, s) })
 }
 
-// touches says whether a fault concerned a pod: its node, a node that held one of its addresses, its EgressIP or itself.
-// The API server is on nobody's way.
+// touches says whether a fault concerned a pod: its node, a node that held one of its addresses, its EgressIP or
+// itself. The API server is on nobody's way.
 func (r *record) touches(w window, s *sender) bool {
 	if w.node == s.node && w.node != "" || w.object == s.name {
 		return true
@@ -173,7 +174,8 @@ func (r *record) twice(every time.Duration) (found []string, excused int, late t
 	}
 	last := map[netip.Addr][]answered{}
 	for _, a := range r.answers {
-		recent := slices.DeleteFunc(last[a.IP], func(x answered) bool { return x.mac == a.MAC || a.At.Sub(x.at) > every/2 })
+		recent := slices.DeleteFunc(last[a.IP],
+			func(x answered) bool { return x.mac == a.MAC || a.At.Sub(x.at) > every/2 })
 		last[a.IP] = append(recent, answered{a.MAC, a.At})
 		if len(recent) == 0 {
 			continue

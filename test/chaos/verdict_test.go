@@ -24,15 +24,18 @@ func seen(at float64, pod string, number int, src netip.Addr) traffic.Sighting {
 	return traffic.Sighting{At: second(at), Pod: pod, Kind: "new", Number: number, Src: src, Dst: outside}
 }
 
-// testRecord has pod a of EgressIP A on n1, held by n2, and pod p without one on n1. A is on another address from second 100 on.
+// testRecord has pod a of EgressIP A on n1, held by n2, and pod p without one on n1. A is on another address from
+// second 100 on.
 func testRecord(all ...traffic.Sighting) *record {
 	slices.SortStableFunc(all, func(x, y traffic.Sighting) int { return x.At.Compare(y.At) })
 	return &record{
 		senders: map[string]*sender{
-			"a": {name: "a", node: "n1", group: history[string]{{value: "A"}}}, "p": {name: "p", node: "n1", group: history[string]{{value: ""}}}},
+			"a": {name: "a", node: "n1", group: history[string]{{value: "A"}}},
+			"p": {name: "p", node: "n1", group: history[string]{{value: ""}}}},
 		nodes: map[string][]netip.Addr{"n1": {nodeAddr}},
 		addresses: map[string]history[[]netip.Addr]{
-			"A": {{value: []netip.Addr{egressA}}, {asked: second(100), done: second(101), value: []netip.Addr{movedA}}}, "B": {{value: []netip.Addr{egressB}}}},
+			"A": {{value: []netip.Addr{egressA}}, {asked: second(100), done: second(101), value: []netip.Addr{movedA}}},
+			"B": {{value: []netip.Addr{egressB}}}},
 		holders: map[string]history[[]string]{"A": {{value: []string{"n2"}}}},
 		seen:    all,
 	}
@@ -46,9 +49,12 @@ func TestWrong(t *testing.T) {
 		src   netip.Addr
 		wrong int
 	}{
-		{"right", 10, "a", egressA, 0}, {"its node's", 10, "a", nodeAddr, 1}, {"another EgressIP's", 10, "a", egressB, 1}, {"not yet its own", 99, "a", movedA, 1},
-		{"new, while it is asked for", 100.5, "a", movedA, 0}, {"former, in the hand-over", 102, "a", egressA, 0}, {"former, after the hand-over", 140, "a", egressA, 1},
-		{"its node's, in the hand-over", 102, "a", nodeAddr, 1}, {"pod without EgressIP", 10, "p", nodeAddr, 0}, {"pod without EgressIP as one with", 10, "p", egressA, 1},
+		{"right", 10, "a", egressA, 0}, {"its node's", 10, "a", nodeAddr, 1},
+		{"another EgressIP's", 10, "a", egressB, 1}, {"not yet its own", 99, "a", movedA, 1},
+		{"new, while it is asked for", 100.5, "a", movedA, 0}, {"former, in the hand-over", 102, "a", egressA, 0},
+		{"former, after the hand-over", 140, "a", egressA, 1},
+		{"its node's, in the hand-over", 102, "a", nodeAddr, 1}, {"pod without EgressIP", 10, "p", nodeAddr, 0},
+		{"pod without EgressIP as one with", 10, "p", egressA, 1},
 		{"somebody else's packet", 10, "other", nodeAddr, 0},
 	} {
 		if found, have := testRecord(seen(c.at, c.pod, 1, c.src)).wrong(); have != c.wrong || len(found) != c.wrong {
@@ -76,15 +82,21 @@ func TestLost(t *testing.T) {
 		lost, excused int
 	}{
 		{"nothing happened", fault{}, 500, 501, "a", 3, 0},
-		{"its node", fault{kind: kill, node: "n1"}, 10, 12, "a", 0, 3}, {"its holder", fault{kind: power, node: "n2"}, 10, 12, "a", 0, 3},
-		{"another node", fault{kind: power, node: "n3"}, 10, 12, "a", 3, 0}, {"a holder of what does not serve it", fault{kind: power, node: "n2"}, 10, 12, "p", 3, 0},
-		{"API outage", fault{kind: noAPI}, 10, 12, "a", 3, 0}, {"its EgressIP", fault{kind: respec, object: "A"}, 10, 12, "a", 0, 3},
-		{"another EgressIP", fault{kind: respec, object: "B"}, 10, 12, "a", 3, 0}, {"itself", fault{kind: recreate, object: "a"}, 10, 12, "a", 0, 3},
+		{"its node", fault{kind: kill, node: "n1"}, 10, 12, "a", 0, 3},
+		{"its holder", fault{kind: power, node: "n2"}, 10, 12, "a", 0, 3},
+		{"another node", fault{kind: power, node: "n3"}, 10, 12, "a", 3, 0},
+		{"a holder of what does not serve it", fault{kind: power, node: "n2"}, 10, 12, "p", 3, 0},
+		{"API outage", fault{kind: noAPI}, 10, 12, "a", 3, 0},
+		{"its EgressIP", fault{kind: respec, object: "A"}, 10, 12, "a", 0, 3},
+		{"another EgressIP", fault{kind: respec, object: "B"}, 10, 12, "a", 3, 0},
+		{"itself", fault{kind: recreate, object: "a"}, 10, 12, "a", 0, 3},
 		{"long ago", fault{kind: kill, node: "n1"}, -60, -50, "a", 3, 0},
 	} {
-		r := testRecord(seen(10, c.pod, 1, egressA), seen(10.1, c.pod, 5, egressA), seen(10.2, c.pod, 6, egressA), seen(10.3, c.pod, 0, egressA))
+		r := testRecord(seen(10, c.pod, 1, egressA), seen(10.1, c.pod, 5, egressA), seen(10.2, c.pod, 6, egressA),
+			seen(10.3, c.pod, 0, egressA))
 		r.windows = []window{{c.fault, second(c.begin), second(c.end)}}
-		if found, lost, excused := r.lost(); lost != c.lost || excused != c.excused || (len(found) > 0) != (c.lost > 0) {
+		if found, lost, excused := r.lost(); lost != c.lost || excused != c.excused ||
+			(len(found) > 0) != (c.lost > 0) {
 			t.Errorf("%s: lost %d %v, excused %d; want %d, %d", c.why, lost, found, excused, c.lost, c.excused)
 		}
 	}
@@ -95,10 +107,14 @@ func TestTwice(t *testing.T) {
 		return traffic.Answer{At: second(at), IP: egressA, MAC: mac}
 	}
 	r := testRecord()
-	r.answers = []traffic.Answer{answer(1, "x"), answer(1.1, "x"), answer(1.2, "y"), answer(1.3, "y"), answer(2, "x"), answer(2.01, "y"), answer(40, "x"), answer(40.01, "y")}
-	r.windows = []window{{fault{kind: cutFabric, node: "n2"}, second(38), second(39)}, {fault{kind: noAPI}, second(0), second(3)}}
-	if found, excused, late := r.twice(100 * time.Millisecond); len(found) != 1 || excused != 1 || late != 1010*time.Millisecond {
-		t.Errorf("%v, %d excused, the last after %v; want that of second 2, and that of second 40 excused, a second after the fault", found, excused, late)
+	r.answers = []traffic.Answer{answer(1, "x"), answer(1.1, "x"), answer(1.2, "y"), answer(1.3, "y"), answer(2, "x"),
+		answer(2.01, "y"), answer(40, "x"), answer(40.01, "y")}
+	r.windows = []window{{fault{kind: cutFabric, node: "n2"}, second(38), second(39)},
+		{fault{kind: noAPI}, second(0), second(3)}}
+	if found, excused, late := r.twice(100 * time.Millisecond); len(found) != 1 || excused != 1 ||
+		late != 1010*time.Millisecond {
+		t.Errorf("%v, %d excused, the last after %v; want that of second 2, and that of second 40 excused, a second "+
+			"after the fault", found, excused, late)
 	}
 }
 
@@ -108,7 +124,8 @@ func TestGrown(t *testing.T) {
 		name  string
 		now   float64
 		grown bool
-	}{{"rows of n1", 209, false}, {"rows of n1", 220, true}, {"rows of n1", 180, true}, {"fds of n1", 20, false}, {"fds of n1", 46, true},
+	}{{"rows of n1", 209, false}, {"rows of n1", 220, true}, {"rows of n1", 180, true}, {"fds of n1", 20, false},
+		{"fds of n1", 46, true},
 		{"memory of n1", 108 << 20, false}, {"memory of n1", 120 << 20, true}, {"memory of n1", 1, false}} {
 		now := map[string]float64{}
 		for name, n := range was {

@@ -19,8 +19,9 @@ import (
 // finalizer is what a cloud's controller puts on a Service until its load balancer is gone (KEP-980).
 const finalizer = "service.kubernetes.io/load-balancer-cleanup"
 
-// balancer stands in for a cloud: it gives each Service of type LoadBalancer an address that no network has, and routes the address from the
-// client to the nodes that the Service's health check names, source address untouched, as a router does that hears of the address by BGP.
+// balancer stands in for a cloud: it gives each Service of type LoadBalancer an address that no network has, and routes
+// the address from the client to the nodes that the Service's health check names, source address untouched, as a router
+// does that hears of the address by BGP.
 type balancer struct {
 	client  *kubernetes.Clientset
 	cluster *sandbox.Cluster
@@ -112,7 +113,8 @@ func (b *balancer) serve(ctx context.Context, svc *corev1.Service) (err error) {
 	b.given++
 	for _, family := range svc.Spec.IPFamilies {
 		ip := address(family, b.given)
-		svc.Status.LoadBalancer.Ingress = append(svc.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: ip.String()})
+		svc.Status.LoadBalancer.Ingress = append(svc.Status.LoadBalancer.Ingress,
+			corev1.LoadBalancerIngress{IP: ip.String()})
 	}
 	_, err = services.UpdateStatus(ctx, svc, metav1.UpdateOptions{})
 	return err
@@ -135,8 +137,8 @@ func (b *balancer) release(ctx context.Context, svc *corev1.Service) (err error)
 	return err
 }
 
-// nexthops are the nodes that an address leads to, as ip route takes them: those that pass the health check, if the Service has one. A client
-// that the Service is to remember stays with one node: nodes do not tell each other.
+// nexthops are the nodes that an address leads to, as ip route takes them: those that pass the health check, if the
+// Service has one. A client that the Service is to remember stays with one node: nodes do not tell each other.
 func (b *balancer) nexthops(ctx context.Context, svc *corev1.Service, ip netip.Addr) string {
 	var hops []string
 	for _, n := range b.cluster.Nodes() {
@@ -158,7 +160,8 @@ func (b *balancer) nexthops(ctx context.Context, svc *corev1.Service, ip netip.A
 // healthy asks a node's health check, as the client.
 func (b *balancer) healthy(ctx context.Context, n sandbox.Member, port int32) bool {
 	url := fmt.Sprintf("http://%s/healthz", netip.AddrPortFrom(n.IPs[0], uint16(port)))
-	_, err := b.cluster.ExecIn(ctx, b.host, "wget", "-q", "-O", "/dev/null", "--no-proxy", "--tries=1", "--timeout=2", url)
+	_, err := b.cluster.ExecIn(ctx, b.host, "wget", "-q", "-O", "/dev/null", "--no-proxy", "--tries=1", "--timeout=2",
+		url)
 	return err == nil
 }
 

@@ -9,14 +9,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Networks for documentation (RFC 5737, RFC 3849), which nobody has: the client's and that of the load balancers' addresses.
+// Networks for documentation (RFC 5737, RFC 3849), which nobody has: the client's and that of the load balancers'
+// addresses.
 const (
 	client4, client6     = "198.51.100.1", "2001:db8:100::1"
 	balanced4, balanced6 = "203.0.113.%d", "2001:db8:113::%d"
 )
 
-// clientAddress is the client's address in the family of ip. It is in none of the nodes' networks: specs about source addresses tell a client's from
-// a node's by that.
+// clientAddress is the client's address in the family of ip. It is in none of the nodes' networks: specs about source
+// addresses tell a client's from a node's by that.
 func clientAddress(ip netip.Addr) netip.Addr {
 	if ip.Is4() {
 		return netip.MustParseAddr(client4)
@@ -41,7 +42,8 @@ func ours(ip netip.Addr) bool {
 	return netip.MustParsePrefix("2001:db8:113::/64").Contains(ip)
 }
 
-// wire gives the client its addresses and the fabric the way to them, and lets the client spread connections over nodes by their ports.
+// wire gives the client its addresses and the fabric the way to them, and lets the client spread connections over nodes
+// by their ports.
 func (b *balancer) wire(ctx context.Context) error {
 	fabric := b.cluster.FabricNetns()
 	for _, via := range b.cluster.ExternalHosts()[0].IPs {
@@ -49,14 +51,17 @@ func (b *balancer) wire(ctx context.Context) error {
 		if _, err := b.ip(ctx, own, "address replace %s/%d dev lo", own, own.BitLen()); err != nil {
 			return err
 		}
-		if _, err := b.cluster.ExecIn(ctx, fabric, "ip", "route", "replace", own.String(), "via", via.String()); err != nil {
+		if _, err := b.cluster.ExecIn(ctx, fabric, "ip", "route", "replace", own.String(), "via",
+			via.String()); err != nil {
 			return err
 		}
 	}
-	if _, err := b.cluster.ExecIn(ctx, fabric, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1", "net.ipv4.conf.all.send_redirects=0"); err != nil {
+	if _, err := b.cluster.ExecIn(ctx, fabric, "sysctl", "-qw", "net.ipv4.ip_forward=1",
+		"net.ipv6.conf.all.forwarding=1", "net.ipv4.conf.all.send_redirects=0"); err != nil {
 		return err
 	}
-	_, err := b.cluster.ExecIn(ctx, b.host, "sysctl", "-qw", "net.ipv4.fib_multipath_hash_policy=1", "net.ipv6.fib_multipath_hash_policy=1")
+	_, err := b.cluster.ExecIn(ctx, b.host, "sysctl", "-qw", "net.ipv4.fib_multipath_hash_policy=1",
+		"net.ipv6.fib_multipath_hash_policy=1")
 	return err
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// connectControlPlane gives the API server, which proxies to pods, a way to them: a link to each node, whose host forwards to its own pods. In a
-// sandbox the control plane is no node.
+// connectControlPlane gives the API server, which proxies to pods, a way to them: a link to each node, whose host
+// forwards to its own pods. In a sandbox the control plane is no node.
 func (s suite) connectControlPlane(ctx context.Context) error {
 	client, err := s.cluster.Client()
 	if err != nil {
@@ -51,7 +51,8 @@ func (s suite) connectNode(ctx context.Context, i int, n sandbox.Member) error {
 	}
 	for number, end := range []struct{ who, link string }{{"cp", link}, {n.Name, "cp0"}} {
 		for _, v4 := range []bool{true, false} {
-			if err := s.ip(ctx, end.who, "address add %s/%d dev %s", linkAddress(i, number+1, v4), linkBits(v4), end.link); err != nil {
+			if err := s.ip(ctx, end.who, "address add %s/%d dev %s", linkAddress(i, number+1, v4), linkBits(v4),
+				end.link); err != nil {
 				return err
 			}
 		}
@@ -62,7 +63,8 @@ func (s suite) connectNode(ctx context.Context, i int, n sandbox.Member) error {
 	return nil
 }
 
-// linkAddress is an end of the i-th link: 1 is the control plane's, 2 the node's. The networks are for documentation (RFC 5737, RFC 3849).
+// linkAddress is an end of the i-th link: 1 is the control plane's, 2 the node's. The networks are for documentation
+// (RFC 5737, RFC 3849).
 func linkAddress(i, end int, v4 bool) string {
 	if v4 {
 		return fmt.Sprintf("192.0.2.%d", 4*i+end)

@@ -12,7 +12,8 @@ func cannotRun() []exclusion {
 		{`should provide Internet connection|should provider Internet connection|\[Provider:GCE\]|Forward external name lookup|Forward PTR lookup`, "needs the Internet"},
 		{`kube-proxy|KubeProxy|recreate its iptables rules`, "is about kube-proxy, which Egret stands in for"},
 		{`sctp|SCTPConnectivity`, "needs SCTP in the kernel; make test-kernel has it"},
-		{`handle large requests: udp|service endpoints using hostNetwork`, "needs fragments to be balanced, which OVS' userspace datapath cannot; make test-kernel has it"},
+		{`handle large requests: udp|service endpoints using hostNetwork`,
+			"needs fragments to be balanced, which OVS' userspace datapath cannot; make test-kernel has it"},
 		{`iperf2|PerformanceDNS|IPerf2`, "measures, and decides nothing"},
 		{`restarting apiserver`, "needs the API server in a pod"},
 	}

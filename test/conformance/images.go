@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// invalidSegments is a server that sends TCP segments with wrong sequence numbers; the spec about them has an image for it.
+	// invalidSegments is a server that sends TCP segments with wrong sequence numbers; the spec about them has an image
+	// for it.
 	invalidSegments = "regression-issue-74839"
 	testServer      = "conformance-agnhost"
 )
 
-// standIns are images of the nodes that can be had under a name of the suite's, by the last part of that name. The test server's is a small Debian
-// with glibc's resolver, dig and the usual tools beside it, so it serves for others, too.
+// standIns are images of the nodes that can be had under a name of the suite's, by the last part of that name. The test
+// server's is a small Debian with glibc's resolver, dig and the usual tools beside it, so it serves for others, too.
 func standIns() map[string]string {
 	return map[string]string{
 		"agnhost": local(testServer), "glibc-dns-testing": local(testServer), "busybox": local(testServer),
@@ -62,10 +63,11 @@ func (s suite) provideImages(ctx context.Context) error {
 	return nil
 }
 
-// ownImages are those that only the suite needs: the test server with what its image has in Kubernetes' build and the sandbox does without, a DNS server and
-// a certificate, BusyBox' wget, and the server of invalid segments.
+// ownImages are those that only the suite needs: the test server with what its image has in Kubernetes' build and the
+// sandbox does without, a DNS server and a certificate, BusyBox' wget, and the server of invalid segments.
 func (s suite) ownImages(ctx context.Context) ([]image.Image, error) {
-	module, err := exec.CommandContext(ctx, "go", "list", "-C", "sandbox/controlplane", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
+	module, err := exec.CommandContext(ctx, "go", "list", "-C", "sandbox/controlplane", "-m", "-f", "{{.Dir}}",
+		"k8s.io/kubernetes").Output()
 	if err != nil {
 		return nil, fmt.Errorf("find the module k8s.io/kubernetes (run this from the repository's top folder): %w", err)
 	}
@@ -103,7 +105,8 @@ func (s suite) importImage(ctx context.Context, i image.Image) error {
 // onNodes runs ctr(8) on every node.
 func (s suite) onNodes(ctx context.Context, args ...string) error {
 	for _, n := range s.cluster.Nodes() {
-		if _, err := s.cluster.ExecIn(ctx, n.Name, append([]string{"ctr", "--namespace", "k8s.io"}, args...)...); err != nil {
+		if _, err := s.cluster.ExecIn(ctx, n.Name,
+			append([]string{"ctr", "--namespace", "k8s.io"}, args...)...); err != nil {
 			return err
 		}
 	}

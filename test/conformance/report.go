@@ -42,8 +42,10 @@ func readReport(file string) ([]spec, error) {
 	var specs []spec
 	for _, suite := range suites {
 		for _, r := range suite.SpecReports {
-			s := spec{strings.Join(append(r.ContainerHierarchyTexts, r.LeafNodeText), " "), r.State, firstLine(r.Failure.Message), r.RunTime}
-			if r.LeafNodeType == "It" && strings.HasPrefix(s.name, "[sig-network]") || r.LeafNodeType != "It" && s.failed() {
+			s := spec{strings.Join(append(r.ContainerHierarchyTexts, r.LeafNodeText), " "), r.State,
+				firstLine(r.Failure.Message), r.RunTime}
+			if r.LeafNodeType == "It" && strings.HasPrefix(s.name, "[sig-network]") || r.LeafNodeType != "It" &&
+				s.failed() {
 				specs = append(specs, s)
 			}
 		}
@@ -75,7 +77,8 @@ func report(w io.Writer, specs []spec) (passed bool) {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "%d passed, %d failed, %d skipped themselves, %d cannot run here\n", counts["PASS"], counts["FAIL"], counts["SKIP"], counts["CANNOT"])
+	fmt.Fprintf(w, "%d passed, %d failed, %d skipped themselves, %d cannot run here\n", counts["PASS"], counts["FAIL"],
+		counts["SKIP"], counts["CANNOT"])
 	return counts["FAIL"] == 0 && counts["PASS"] > 0
 }
 

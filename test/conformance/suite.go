@@ -42,7 +42,8 @@ func (s suite) run(ctx context.Context) ([]spec, error) {
 		return nil, err
 	}
 	kubectl := filepath.Join(s.out, "kubectl")
-	if err := os.Symlink(filepath.Join(s.sandbox.BinDir, "egret-controlplane"), kubectl); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := os.Symlink(filepath.Join(s.sandbox.BinDir, "egret-controlplane"), kubectl); err != nil &&
+		!errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
 	if err := s.ginkgo(ctx, kubeconfig, kubectl); err != nil {
@@ -51,7 +52,8 @@ func (s suite) run(ctx context.Context) ([]spec, error) {
 	return readReport(filepath.Join(s.out, reportFile))
 }
 
-// kubeconfig writes the administrator's, with the API server's address on the fabric: the one on 127.0.0.1 is the machine's.
+// kubeconfig writes the administrator's, with the API server's address on the fabric: the one on 127.0.0.1 is the
+// machine's.
 func (s suite) kubeconfig() (file string, err error) {
 	config, err := clientcmd.LoadFromFile(s.cluster.Kubeconfig())
 	if err != nil {
@@ -72,12 +74,14 @@ func (s suite) ginkgo(ctx context.Context, kubeconfig, kubectl string) error {
 	if s.skip != "" {
 		skip = append(skip, exclusion{pattern: s.skip})
 	}
-	args := []string{s.bin("ginkgo"), "--no-color", "--silence-skips", "--procs=" + strconv.Itoa(s.procs), "--timeout=" + s.limit.String(),
+	args := []string{s.bin("ginkgo"), "--no-color", "--silence-skips", "--procs=" + strconv.Itoa(s.procs),
+		"--timeout=" + s.limit.String(),
 		"--focus=" + s.focus, "--output-dir=" + s.out, "--json-report=" + reportFile}
 	for _, e := range skip {
 		args = append(args, "--skip="+e.pattern)
 	}
-	args = append(args, s.bin("e2e.test"), "--", "--kubeconfig="+kubeconfig, "--kubectl-path="+kubectl, "--e2e-output-dir="+s.out,
+	args = append(args, s.bin("e2e.test"), "--", "--kubeconfig="+kubeconfig, "--kubectl-path="+kubectl,
+		"--e2e-output-dir="+s.out,
 		"--num-nodes="+strconv.Itoa(len(s.cluster.Nodes())))
 	command, err := s.cluster.Command(s.client(), args...)
 	if err != nil {

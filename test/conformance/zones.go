@@ -16,7 +16,8 @@ func (s suite) spreadZones(ctx context.Context) error {
 	}
 	for i, n := range s.cluster.Nodes() {
 		patch := fmt.Sprintf(`{"metadata":{"labels":{"topology.kubernetes.io/zone":"zone-%d"}}}`, i+1)
-		if _, err := client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		if _, err := client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}

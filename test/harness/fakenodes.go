@@ -55,10 +55,11 @@ func (c *Cluster) EnsureFakeNodes(ctx context.Context, nodes []*FakeNode) error 
 	return Until(ctx, 2*time.Minute, 500*time.Millisecond, func() error { return c.readSubnets(ctx, nodes) })
 }
 
-// repair posts the status of nodes again that a busy machine was too slow to keep alive, as a kubelet does: a Lease alone does not make a
-// node Ready again.
+// repair posts the status of nodes again that a busy machine was too slow to keep alive, as a kubelet does: a Lease
+// alone does not make a node Ready again.
 func (c *Cluster) repair(ctx context.Context) error {
-	list, err := c.Core.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "bench=fake,!" + dead, ResourceVersion: "0"})
+	list, err := c.Core.CoreV1().Nodes().List(ctx,
+		metav1.ListOptions{LabelSelector: "bench=fake,!" + dead, ResourceVersion: "0"})
 	if err != nil {
 		return err
 	}
@@ -82,10 +83,12 @@ func nodeObject(n *FakeNode) *corev1.Node {
 	for k, v := range n.Labels {
 		labels[k] = v
 	}
-	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Bench", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()}
+	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Bench",
+		LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels, Annotations: n.Annotations},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready}, NodeInfo: corev1.NodeSystemInfo{BootID: FakeBootID}},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready},
+			NodeInfo: corev1.NodeSystemInfo{BootID: FakeBootID}},
 	}
 }
 
@@ -166,12 +169,16 @@ func (c *Cluster) Revive(ctx context.Context, node string) error {
 
 func (c *Cluster) setReady(ctx context.Context, node string, ready corev1.ConditionStatus) error {
 	now := time.Now().UTC().Format(time.RFC3339)
-	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q,"lastHeartbeatTime":%q}]}}`, ready, now, now)
-	_, err := c.Core.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	patch := fmt.Sprintf(
+		`{"status":{"conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q,"lastHeartbeatTime":%q}]}}`,
+		ready, now, now)
+	_, err := c.Core.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, []byte(patch),
+		metav1.PatchOptions{}, "status")
 	return err
 }
 
 // RemoveFakeNodes removes them all.
 func (c *Cluster) RemoveFakeNodes(ctx context.Context) error {
-	return c.Core.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "bench=fake"})
+	return c.Core.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "bench=fake"})
 }

@@ -22,7 +22,8 @@ func FakePod(namespace string, n *FakeNode, i int, labels map[string]string) *co
 	ip, _ := netip.AddrFromSlice(number)
 	mac := fmt.Sprintf("0a:58:%02x:%02x:%02x:%02x", number[0], number[last-8%len(number)], number[last-1], number[last])
 	p.Labels = labels
-	p.Annotations = kube.PodAnnotations([]netip.Prefix{netip.PrefixFrom(ip, n.Subnet.Bits())}, mac, []netip.Addr{n.Subnet.Addr().Next()})
+	p.Annotations = kube.PodAnnotations([]netip.Prefix{netip.PrefixFrom(ip, n.Subnet.Bits())}, mac,
+		[]netip.Addr{n.Subnet.Addr().Next()})
 	return p
 }
 
@@ -37,11 +38,12 @@ func (c *Cluster) CreatePods(ctx context.Context, pods []*corev1.Pod) error {
 	})
 }
 
-// RemovePods removes the pods with these labels at once. The API server gives a request up after a minute: what it has not removed by then needs
-// another.
+// RemovePods removes the pods with these labels at once. The API server gives a request up after a minute: what it has
+// not removed by then needs another.
 func (c *Cluster) RemovePods(ctx context.Context, namespace, selector string) error {
 	now := int64(0)
 	return Until(ctx, 5*time.Minute, time.Second, func() error {
-		return c.Core.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: selector})
+		return c.Core.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now},
+			metav1.ListOptions{LabelSelector: selector})
 	})
 }

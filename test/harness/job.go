@@ -6,7 +6,8 @@ import (
 	"os/exec"
 )
 
-// underStdin runs a command until its standard input ends: a process that nsenter started in another pid namespace does not die with it.
+// underStdin runs a command until its standard input ends: a process that nsenter started in another pid namespace does
+// not die with it.
 const underStdin = `"$@" & pid=$!; read -r _; kill "$pid"; wait "$pid"`
 
 // Job is a process that runs in a node beside the measurement.

@@ -73,7 +73,8 @@ func (c *Cluster) Leader(ctx context.Context) (node string, err error) {
 		if err != nil {
 			return err
 		}
-		if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" || time.Since(l.Spec.RenewTime.Time) > time.Second {
+		if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" ||
+			time.Since(l.Spec.RenewTime.Time) > time.Second {
 			return fmt.Errorf("no controller leads")
 		}
 		node = *l.Spec.HolderIdentity

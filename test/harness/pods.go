@@ -18,8 +18,10 @@ func Bare(namespace, name, node, image string, args ...string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: corev1.PodSpec{
-			NodeName: node, AutomountServiceAccountToken: &no, EnableServiceLinks: &no, TerminationGracePeriodSeconds: &now,
-			Containers: []corev1.Container{{Name: "main", Image: image, Args: args, ImagePullPolicy: corev1.PullNever}},
+			NodeName: node, AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
+			TerminationGracePeriodSeconds: &now,
+			Containers: []corev1.Container{{Name: "main", Image: image, Args: args,
+				ImagePullPolicy: corev1.PullNever}},
 		},
 	}
 }
@@ -27,7 +29,8 @@ func Bare(namespace, name, node, image string, args ...string) *corev1.Pod {
 // EnsureNamespace makes a namespace, and waits for the service account that its pods need.
 func (c *Cluster) EnsureNamespace(ctx context.Context, name string) error {
 	o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := c.Core.CoreV1().Namespaces().Create(ctx, o, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := c.Core.CoreV1().Namespaces().Create(ctx, o, metav1.CreateOptions{}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	return Until(ctx, time.Minute, 50*time.Millisecond, func() error {
@@ -42,7 +45,8 @@ func (c *Cluster) RunningPod(ctx context.Context, namespace, name, node string) 
 		return nil, err
 	}
 	pods := c.Core.CoreV1().Pods(namespace)
-	if _, err := pods.Create(ctx, Bare(namespace, name, node, "localhost/agnhost:latest", "pause"), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := pods.Create(ctx, Bare(namespace, name, node, "localhost/agnhost:latest", "pause"),
+		metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, err
 	}
 	var p *corev1.Pod
@@ -62,12 +66,16 @@ func (c *Cluster) LabelPod(ctx context.Context, namespace, name, key, value stri
 		text = "null"
 	}
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, key, text)
-	_, err := c.Core.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := c.Core.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	return err
 }
 
 // netnsOf finds, inside a node, the network namespace that has a pod's address.
-const netnsOf = `for n in /run/netns/*; do nsenter --net="$n" ip -o addr show | grep -qF " $1/" && { echo "$n"; exit; }; done; exit 1`
+const netnsOf = `for n in /run/netns/*; do
+	nsenter --net="$n" ip -o addr show | grep -qF " $1/" && { echo "$n"; exit; }
+done
+exit 1`
 
 // InPod runs a program of the node in a pod's network namespace, until the job is stopped.
 func (c *Cluster) InPod(ctx context.Context, p *corev1.Pod, program ...string) (*Job, error) {
@@ -75,5 +83,6 @@ func (c *Cluster) InPod(ctx context.Context, p *corev1.Pod, program ...string) (
 	if err != nil {
 		return nil, fmt.Errorf("network namespace of pod %s: %w", p.Name, err)
 	}
-	return c.Start(p.Spec.NodeName, append([]string{"nsenter", "--net=" + strings.TrimSpace(string(ns))}, program...)...)
+	return c.Start(p.Spec.NodeName,
+		append([]string{"nsenter", "--net=" + strings.TrimSpace(string(ns))}, program...)...)
 }

@@ -17,7 +17,8 @@ type Program struct {
 }
 
 // Rerun stops a node's program and runs it again with other arguments.
-func (c *Cluster) Rerun(ctx context.Context, node, name string, change func([]string) ([]string, error)) (*Program, error) {
+func (c *Cluster) Rerun(ctx context.Context, node, name string, change func([]string) ([]string, error)) (*Program,
+	error) {
 	args, err := c.ArgsOf(ctx, node, name)
 	if err != nil {
 		return nil, err
@@ -33,7 +34,8 @@ func (c *Cluster) Rerun(ctx context.Context, node, name string, change func([]st
 
 // RunProgram runs a program of a node with these arguments, the program itself first.
 func (c *Cluster) RunProgram(node, name string, args []string) (*Program, error) {
-	j, err := c.Start(node, append([]string{"sh", "-c", `echo $$; log=$1; shift; exec "$@" >"$log" 2>&1`, "sh", "/var/log/egret/" + name + "-bench.log"}, args...)...)
+	j, err := c.Start(node, append([]string{"sh", "-c", `echo $$; log=$1; shift; exec "$@" >"$log" 2>&1`, "sh",
+		"/var/log/egret/" + name + "-bench.log"}, args...)...)
 	if err != nil {
 		return nil, err
 	}

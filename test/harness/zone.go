@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// WatchAll shows see all objects of a resource, and each as it changes, from when it returns until ctx is done. It lists them anew when the watch
-// ends, as a busy API server has it with slow readers.
+// WatchAll shows see all objects of a resource, and each as it changes, from when it returns until ctx is done. It
+// lists them anew when the watch ends, as a busy API server has it with slow readers.
 func WatchAll[T any](ctx context.Context, client rest.Interface, resource string, see func(*T, time.Time)) error {
 	show := func(o any) { see(o.(*T), time.Now()) }
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
@@ -32,7 +32,8 @@ func WatchAll[T any](ctx context.Context, client rest.Interface, resource string
 	return nil
 }
 
-// Zone follows a node's Northbound: when transactions that ask for confirmation were written, and when the hypervisor had them.
+// Zone follows a node's Northbound: when transactions that ask for confirmation were written, and when the hypervisor
+// had them.
 type Zone struct {
 	*Job
 	mu     sync.Mutex
@@ -57,7 +58,8 @@ func (c *Cluster) WatchZone(node string) (*Zone, error) {
 
 // Monitor has ovsdb-client print a line "UUID,ACTION,COLUMNS" for each row of a node's Northbound, and for each change.
 func (c *Cluster) Monitor(node, table, columns string) (*Job, error) {
-	return c.Start(node, "ovsdb-client", "--format=csv", "--no-headings", "monitor", "unix:/run/ovn/ovnnb_db.sock", "OVN_Northbound", table, columns)
+	return c.Start(node, "ovsdb-client", "--format=csv", "--no-headings", "monitor", "unix:/run/ovn/ovnnb_db.sock",
+		"OVN_Northbound", table, columns)
 }
 
 // confirmation is how long a change may take to the hypervisor.

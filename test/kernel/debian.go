@@ -17,8 +17,8 @@ type kernel struct {
 	modules string // lib/modules/<version>, with modules.dep
 }
 
-// ensureKernel fetches and unpacks the newest kernel that the machine's apt knows into dir, unless one is there: any will do, and a test
-// should not wait for the network because of a security update. Remove dir to get a new one.
+// ensureKernel fetches and unpacks the newest kernel that the machine's apt knows into dir, unless one is there: any
+// will do, and a test should not wait for the network because of a security update. Remove dir to get a new one.
 func ensureKernel(ctx context.Context, dir string) (kernel, error) {
 	if k, err := kernelIn(dir); err == nil {
 		return k, nil
@@ -67,12 +67,14 @@ func unpackKernel(ctx context.Context, dir string) error {
 
 var kernelPackage = regexp.MustCompile(`linux-image-(\d\S*-amd64)`)
 
-// newestKernel is what Debian's package linux-image-amd64 depends on. The smaller linux-image-cloud-amd64 lacks the 9p file system.
+// newestKernel is what Debian's package linux-image-amd64 depends on. The smaller linux-image-cloud-amd64 lacks the 9p
+// file system.
 func newestKernel(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "apt-cache", "show", "--no-all-versions", "linux-image-amd64").Output()
 	found := kernelPackage.FindSubmatch(out)
 	if err != nil || found == nil {
-		return "", fmt.Errorf("apt knows no package linux-image-amd64 (%v): run apt-get update, on Debian for amd64", err)
+		return "", fmt.Errorf("apt knows no package linux-image-amd64 (%v): run apt-get update, on Debian for amd64",
+			err)
 	}
 	return string(found[1]), nil
 }

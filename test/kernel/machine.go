@@ -35,11 +35,13 @@ func (m machine) fill(ctx context.Context, suites []suite) error {
 			return err
 		}
 	}
-	build := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", m.path("share/bin") + "/", "./cmd/egret-sandbox", "./cmd/egret-node", "./cmd/egret-cni"}
+	build := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", m.path("share/bin") + "/", "./cmd/egret-sandbox",
+		"./cmd/egret-node", "./cmd/egret-cni"}
 	if err := goTool(ctx, build...); err != nil {
 		return err
 	}
-	if err := goTool(ctx, "build", "-trimpath", "-ldflags", "-s -w", "-o", m.path("init"), "./test/kernel/init"); err != nil {
+	if err := goTool(ctx, "build", "-trimpath", "-ldflags", "-s -w", "-o", m.path("init"),
+		"./test/kernel/init"); err != nil {
 		return err
 	}
 	orders := boot.Orders{KernelVersion: m.kernel.version}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// loadOrder lists the files of the named modules and of all that they need, each after what it needs, from modules.dep(5). A module that
-// is built into the kernel, or needed by two, is not listed, or not twice.
+// loadOrder lists the files of the named modules and of all that they need, each after what it needs, from
+// modules.dep(5). A module that is built into the kernel, or needed by two, is not listed, or not twice.
 func loadOrder(k kernel, names ...string) ([]string, error) {
 	content, err := os.ReadFile(filepath.Join(k.modules, "modules.dep"))
 	if err != nil {

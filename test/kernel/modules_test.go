@@ -15,7 +15,8 @@ func TestModulesLoadAfterWhatTheyNeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	have, err := loadOrder(k, "9pnet_virtio", "9p")
-	want := []string{"kernel/drivers/virtio/virtio.ko", "kernel/net/9p/9pnet.ko", "kernel/net/9p/9pnet-virtio.ko", "kernel/fs/netfs/netfs.ko", "kernel/fs/9p/9p.ko"}
+	want := []string{"kernel/drivers/virtio/virtio.ko", "kernel/net/9p/9pnet.ko", "kernel/net/9p/9pnet-virtio.ko",
+		"kernel/fs/netfs/netfs.ko", "kernel/fs/9p/9p.ko"}
 	if err != nil || !slices.Equal(have, want) {
 		t.Errorf("have %v, %v, want %v", have, err, want)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/egret-net/egret/test/kernel/boot"
 )
 
-// boot runs the machine to its end. Its first serial line is the kernel's, kept in a file and shown if the machine does not come to an
-// end of its own; the second is the tests'.
+// boot runs the machine to its end. Its first serial line is the kernel's, kept in a file and shown if the machine does
+// not come to an end of its own; the second is the tests'.
 func (m machine) boot(ctx context.Context) (code int, err error) {
 	program, err := exec.LookPath("qemu-system-x86_64")
 	if err != nil {
@@ -30,19 +30,21 @@ func (m machine) boot(ctx context.Context) (code int, err error) {
 	}
 	status, missing := os.ReadFile(filepath.Join(m.share(), boot.StatusFile))
 	if err != nil || missing != nil {
-		return 1, fmt.Errorf("the machine did not come to its end: %w\nits last words:\n%s", errors.Join(err, missing), m.lastWords())
+		return 1, fmt.Errorf("the machine did not come to its end: %w\nits last words:\n%s", errors.Join(err, missing),
+			m.lastWords())
 	}
 	return strconv.Atoi(strings.TrimSpace(string(status)))
 }
 
 func (m machine) arguments() []string {
 	shared := func(tag, path, more string) []string {
-		return []string{"-fsdev", "local,id=" + tag + ",path=" + path + ",security_model=none" + more, "-device", "virtio-9p-pci,fsdev=" + tag + ",mount_tag=" + tag}
+		return []string{"-fsdev", "local,id=" + tag + ",path=" + path + ",security_model=none" + more, "-device",
+			"virtio-9p-pci,fsdev=" + tag + ",mount_tag=" + tag}
 	}
 	args := []string{
 		"-machine", "q35", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", "2048",
-		// The machine's clock counts what it executes, 2 ns an instruction, while it is not idle: on a busy host it is slow and does not know,
-		// and no timeout of the programs in it passes for that.
+		// The machine's clock counts what it executes, 2 ns an instruction, while it is not idle: on a busy host it is
+		// slow and does not know, and no timeout of the programs in it passes for that.
 		"-icount", "shift=1",
 		"-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot",
 		"-kernel", m.kernel.image, "-initrd", m.path("initramfs"),

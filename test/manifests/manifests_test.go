@@ -26,8 +26,8 @@ const patience = 5 * time.Minute
 
 var egressIP = netip.MustParseAddr("172.18.0.77")
 
-// TestManifests applies them in the order of docs/install.md, and asks for what a pod network and an EgressIP are for; then once more after all but
-// Open vSwitch has been replaced, as in an upgrade.
+// TestManifests applies them in the order of docs/install.md, and asks for what a pod network and an EgressIP are for;
+// then once more after all but Open vSwitch has been replaced, as in an upgrade.
 func TestManifests(t *testing.T) {
 	l := start(t)
 	l.kubectl("apply", "-f", "../../deploy")
@@ -71,7 +71,8 @@ func (l *lab) agentsAnswer() {
 	l.t.Helper()
 	ip := l.nodes[0].IPs[0].String()
 	l.eventually("controllers hear all egress nodes", func() error {
-		out, err := l.ExecIn(l.t.Context(), l.nodes[0].Name, "curl", "-sS", "--max-time", "5", "http://"+ip+":9409/metrics")
+		out, err := l.ExecIn(l.t.Context(), l.nodes[0].Name, "curl", "-sS", "--max-time", "5", "http://"+ip+
+			":9409/metrics")
 		if err != nil {
 			return err
 		}
@@ -86,7 +87,8 @@ func (l *lab) agentsAnswer() {
 		}
 		return nil
 	})
-	subnet := l.kubectl("get", "node", l.nodes[1].Name, "-o", `jsonpath={.metadata.annotations.k8s\.ovn\.org/node-subnets}`)
+	subnet := l.kubectl("get", "node", l.nodes[1].Name, "-o",
+		`jsonpath={.metadata.annotations.k8s\.ovn\.org/node-subnets}`)
 	var subnets map[string][]netip.Prefix
 	if err := json.Unmarshal([]byte(subnet), &subnets); err != nil {
 		l.t.Fatalf("%s: %v", subnet, err)
@@ -101,14 +103,17 @@ func (l *lab) agentsAnswer() {
 // unprivileged: of Egret's pods the controllers run without rights, and the databases have no token.
 func (l *lab) unprivileged() {
 	l.t.Helper()
-	status := l.kubectl("-n", "egret-system", "get", "pods", "-l", "app=egret-controller", "-o", "jsonpath={range .items[*]}{.spec.containers[0].securityContext}{.spec.securityContext}{end}")
-	for _, want := range []string{`"runAsNonRoot":true`, `"readOnlyRootFilesystem":true`, `"allowPrivilegeEscalation":false`, `"RuntimeDefault"`} {
+	status := l.kubectl("-n", "egret-system", "get", "pods", "-l", "app=egret-controller", "-o",
+		"jsonpath={range .items[*]}{.spec.containers[0].securityContext}{.spec.securityContext}{end}")
+	for _, want := range []string{`"runAsNonRoot":true`, `"readOnlyRootFilesystem":true`,
+		`"allowPrivilegeEscalation":false`, `"RuntimeDefault"`} {
 		if strings.Count(status, want) != 2 {
 			l.t.Errorf("controllers lack %s: %s", want, status)
 		}
 	}
 	for container, has := range map[string]bool{"nb-db": false, "agent": true} {
-		_, err := l.try("-n", "egret-system", "exec", "daemonset/egret-node", "-c", container, "--", "cat", "/var/run/secrets/kubernetes.io/serviceaccount/token")
+		_, err := l.try("-n", "egret-system", "exec", "daemonset/egret-node", "-c", container, "--", "cat",
+			"/var/run/secrets/kubernetes.io/serviceaccount/token")
 		if (err == nil) != has {
 			l.t.Errorf("container %s has a token: %t", container, err == nil)
 		}
@@ -139,7 +144,8 @@ func start(t *testing.T) *lab {
 	l := &lab{c, t, c.Nodes()}
 	t.Cleanup(l.look)
 	for _, n := range l.nodes {
-		if _, err := c.ExecIn(t.Context(), n.Name, "ctr", "--namespace", "k8s.io", "images", "import", "/opt/egret/bin/"+image.Egret().File); err != nil {
+		if _, err := c.ExecIn(t.Context(), n.Name, "ctr", "--namespace", "k8s.io", "images", "import",
+			"/opt/egret/bin/"+image.Egret().File); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +169,8 @@ func options(t *testing.T) sandbox.Options {
 	return o
 }
 
-// adapted is a copy of deploy/cluster with the values that differ here: Open vSwitch's datapath, and the agents' health service with TLS.
+// adapted is a copy of deploy/cluster with the values that differ here: Open vSwitch's datapath, and the agents' health
+// service with TLS.
 func (l *lab) adapted() string {
 	l.t.Helper()
 	dir := l.t.TempDir()
@@ -251,8 +258,8 @@ func (l *lab) outside() string {
 
 func isEgressIP(client string) bool { return strings.HasPrefix(client, egressIP.String()+":") }
 
-// asking has the pods connect to a host outside all the time until end. None may be seen with another source, nor fail: what Egret has set up stays in
-// place while its pods are replaced.
+// asking has the pods connect to a host outside all the time until end. None may be seen with another source, nor fail:
+// what Egret has set up stays in place while its pods are replaced.
 func (l *lab) asking() (end func()) {
 	const loop = "while [ ! -e /tmp/end ]; do curl -sS --max-time 5 %s && echo || echo failed; sleep 0.1; done 2>&1"
 	var all sync.WaitGroup
@@ -345,7 +352,8 @@ func (l *lab) look() {
 	}
 	for _, args := range [][]string{
 		{"get", "nodes,pods,egressips", "-A", "-o", "wide"}, {"-n", "egret-system", "describe", "pods"},
-		{"-n", "egret-system", "logs", "-l", "app in (egret-ovs,egret-node,egret-controller)", "--all-containers", "--prefix", "--tail=20"},
+		{"-n", "egret-system", "logs", "-l", "app in (egret-ovs,egret-node,egret-controller)", "--all-containers",
+			"--prefix", "--tail=20"},
 	} {
 		out, err := l.try(args...)
 		l.t.Logf("kubectl %s\n%s%v", strings.Join(args, " "), out, err)

@@ -138,9 +138,11 @@ func (a *Asking) read() {
 func answer(frame []byte, ip netip.Addr) (mac string, is bool) {
 	const arpReply, advertisement = 2, 136
 	switch {
-	case len(frame) >= 42 && binary.BigEndian.Uint16(frame[12:]) == 0x0806 && frame[21] == arpReply && bytes.Equal(frame[28:32], ip.AsSlice()):
+	case len(frame) >= 42 && binary.BigEndian.Uint16(frame[12:]) == 0x0806 && frame[21] == arpReply &&
+		bytes.Equal(frame[28:32], ip.AsSlice()):
 		return net.HardwareAddr(frame[22:28]).String(), true
-	case len(frame) >= 78 && binary.BigEndian.Uint16(frame[12:]) == 0x86dd && frame[20] == 58 && frame[54] == advertisement && bytes.Equal(frame[62:78], ip.AsSlice()):
+	case len(frame) >= 78 && binary.BigEndian.Uint16(frame[12:]) == 0x86dd && frame[20] == 58 &&
+		frame[54] == advertisement && bytes.Equal(frame[62:78], ip.AsSlice()):
 		return net.HardwareAddr(frame[6:12]).String(), true
 	}
 	return "", false

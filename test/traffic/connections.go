@@ -23,7 +23,8 @@ const (
 	echoPort = 9998
 	// apart is the distance of new connections' starts.
 	apart = 10 * time.Millisecond
-	// Patience is how long a new connection may take, below TCP's first retransmission after 1 s: each tries the path once.
+	// Patience is how long a new connection may take, below TCP's first retransmission after 1 s: each tries the path
+	// once.
 	Patience = 300 * time.Millisecond
 	// Heartbeat is how long an echo over a held connection may take; one that takes longer is broken.
 	Heartbeat = 5 * time.Second
@@ -122,7 +123,8 @@ func Failed(all []Attempt) int {
 	return n
 }
 
-// FirstAgain is when the first connection had its answer that started after one that failed; ok is false while there is none.
+// FirstAgain is when the first connection had its answer that started after one that failed; ok is false while there is
+// none.
 func FirstAgain(all []Attempt) (at time.Time, ok bool) {
 	lost := false
 	for _, a := range all {
@@ -148,7 +150,8 @@ func NoneFails(all []Attempt, begin time.Time) time.Time {
 	return begin
 }
 
-// Steady waits until no new connection has failed for a while after a time, and every one of these sources was seen meanwhile, and no other.
+// Steady waits until no new connection has failed for a while after a time, and every one of these sources was seen
+// meanwhile, and no other.
 func (t *Connections) Steady(ctx context.Context, after time.Time, sources ...netip.Addr) error {
 	const while = 2 * time.Second
 	if err := harness.SleepUntil(ctx, after.Add(while+Patience)); err != nil {
@@ -166,7 +169,8 @@ func (t *Connections) Steady(ctx context.Context, after time.Time, sources ...ne
 			}
 		}
 		if len(seen) != len(sources) || len(recent) < int(while/apart)/2 {
-			return fmt.Errorf("%d connections in %s, by source (invalid are those that failed): %v; want %v alone", len(recent), while, seen, sources)
+			return fmt.Errorf("%d connections in %s, by source (invalid are those that failed): %v; want %v alone",
+				len(recent), while, seen, sources)
 		}
 		return nil
 	})
@@ -202,7 +206,8 @@ func (t *Connections) BrokenOf(numbers []int, after time.Time) int {
 	return n
 }
 
-// echo answers connections on a port of a network namespace: a line with the client's address, then whatever the client sends.
+// echo answers connections on a port of a network namespace: a line with the client's address, then whatever the client
+// sends.
 func echo(listener net.Listener) {
 	for {
 		c, err := listener.Accept()

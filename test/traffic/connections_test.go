@@ -11,7 +11,8 @@ import (
 func TestConnections(t *testing.T) {
 	c := &Connections{held: map[int]netip.Addr{}, broken: map[int]time.Time{}}
 	for _, line := range []string{
-		"held 0 5 172.18.0.33", "held 1 5 172.18.0.44", "new 10 12 172.18.0.33", "new 40 42 172.18.0.44", "new 20 320 -", "new 30 330 -", "broken 1 400", "new 50 51 172.18.0.33",
+		"held 0 5 172.18.0.33", "held 1 5 172.18.0.44", "new 10 12 172.18.0.33", "new 40 42 172.18.0.44",
+		"new 20 320 -", "new 30 330 -", "broken 1 400", "new 50 51 172.18.0.33",
 	} {
 		c.note(strings.Fields(line))
 	}

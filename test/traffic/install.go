@@ -26,7 +26,8 @@ func Install(ctx context.Context, c *sandbox.Cluster) error {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "sender")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "github.com/egret-net/egret/test/traffic/sender")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", file,
+		"github.com/egret-net/egret/test/traffic/sender")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the sender (inside the repository): %w\n%s", err, out)

@@ -47,7 +47,8 @@ func parse(frame []byte) (Sighting, bool) {
 	return s, err == nil
 }
 
-// Wrong counts datagrams by pod and source ("POD as SOURCE"), of pods whose name begins so, where the source is none of want.
+// Wrong counts datagrams by pod and source ("POD as SOURCE"), of pods whose name begins so, where the source is none of
+// want.
 func Wrong(all []Sighting, pods string, want []netip.Addr) map[string]int {
 	out := map[string]int{}
 	for _, s := range all {
@@ -76,10 +77,12 @@ type Loss struct {
 
 // String is a sentence for a test's log.
 func (l Loss) String() string {
-	return fmt.Sprintf("%s without %s connections of %s to %s; %d datagrams lost in all", l.Gap.Round(time.Millisecond), l.Of.Kind, l.Of.Pod, l.Of.Dst, l.Total)
+	return fmt.Sprintf("%s without %s connections of %s to %s; %d datagrams lost in all", l.Gap.Round(time.Millisecond),
+		l.Of.Kind, l.Of.Pod, l.Of.Dst, l.Total)
 }
 
-// Lost says what is missing among sightings. What was sent before the first of a flow, or after its last, is not counted.
+// Lost says what is missing among sightings. What was sent before the first of a flow, or after its last, is not
+// counted.
 func Lost(all []Sighting) Loss {
 	var l Loss
 	last := map[Flow]Sighting{}

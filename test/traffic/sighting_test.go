@@ -36,7 +36,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("parsed %+v, %v, want %+v", have, ok, want)
 		}
 		for _, other := range [][]byte{
-			frame(src, dst, Port+1, "egret-e2e ns/pod old 7"), frame(src, dst, Port, "hello ns/pod old 7"), frame(src, dst, Port, "egret-e2e ns/pod old x"), frame(src, dst, Port, "")[:40],
+			frame(src, dst, Port+1, "egret-e2e ns/pod old 7"), frame(src, dst, Port, "hello ns/pod old 7"),
+			frame(src, dst, Port, "egret-e2e ns/pod old x"), frame(src, dst, Port, "")[:40],
 		} {
 			if have, ok := parse(other); ok {
 				t.Errorf("took %+v for a sender's", have)
@@ -49,14 +50,17 @@ func TestWrongAndLost(t *testing.T) {
 	right, wrong := netip.MustParseAddr("172.18.0.33"), netip.MustParseAddr("172.18.0.2")
 	at := func(ms int) time.Time { return time.Unix(0, 0).Add(time.Duration(ms) * time.Millisecond) }
 	all := []Sighting{
-		{At: at(0), Pod: "ns/a", Kind: "new", Number: 0, Src: right}, {At: at(10), Pod: "ns/a", Kind: "new", Number: 1, Src: right},
-		{At: at(60), Pod: "ns/a", Kind: "new", Number: 6, Src: wrong}, {At: at(70), Pod: "other/a", Kind: "new", Number: 0, Src: wrong},
+		{At: at(0), Pod: "ns/a", Kind: "new", Number: 0, Src: right},
+		{At: at(10), Pod: "ns/a", Kind: "new", Number: 1, Src: right},
+		{At: at(60), Pod: "ns/a", Kind: "new", Number: 6, Src: wrong},
+		{At: at(70), Pod: "other/a", Kind: "new", Number: 0, Src: wrong},
 		{At: at(80), Pod: "ns/a", Kind: "new", Number: 0, Src: right}, // started anew
 	}
 	if have := Wrong(all, "ns/", []netip.Addr{right}); len(have) != 1 || have["ns/a as 172.18.0.2"] != 1 {
 		t.Errorf("wrong: %v, want one of ns/a as 172.18.0.2", have)
 	}
-	if have, want := Lost(all), (Loss{Gap: 50 * time.Millisecond, Of: Flow{Pod: "ns/a", Kind: "new"}, Total: 4}); have != want {
+	if have, want := Lost(all),
+		(Loss{Gap: 50 * time.Millisecond, Of: Flow{Pod: "ns/a", Kind: "new"}, Total: 4}); have != want {
 		t.Errorf("lost %v, want %v", have, want)
 	}
 }

@@ -44,11 +44,13 @@ func Load(t *testing.T, manifest []byte) *CRD {
 	definition.Status.StoredVersions = []string{version.Name}
 
 	internal := &apiextensions.CustomResourceDefinition{}
-	must(t, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(definition, internal, nil))
+	must(t, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(definition,
+		internal, nil))
 	must(t, crdvalidation.ValidateCustomResourceDefinition(context.Background(), internal).ToAggregate())
 
 	object := &apiextensions.JSONSchemaProps{}
-	must(t, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, object, nil))
+	must(t, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema,
+		object, nil))
 	structure, err := schema.NewStructural(object)
 	must(t, err)
 	checker, _, err := validation.NewSchemaValidator(object)
@@ -62,7 +64,8 @@ func (c *CRD) Refusals(object map[string]any) []string {
 	// As the API server does: rules are judged only where the shape is right.
 	if len(errs) == 0 {
 		var ruleErrs field.ErrorList
-		ruleErrs, _ = c.rules.Validate(context.Background(), nil, c.structure, object, nil, celconfig.RuntimeCELCostBudget)
+		ruleErrs, _ = c.rules.Validate(context.Background(), nil, c.structure, object, nil,
+			celconfig.RuntimeCELCostBudget)
 		errs = append(errs, ruleErrs...)
 	}
 	messages := make([]string, 0, len(errs))
@@ -75,7 +78,8 @@ func (c *CRD) Refusals(object map[string]any) []string {
 
 // Unknown are the paths of fields that the API server would drop silently because the schema does not have them.
 func (c *CRD) Unknown(object map[string]any) []string {
-	return pruning.PruneWithOptions(object, c.structure, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	return pruning.PruneWithOptions(object, c.structure, true,
+		schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 }
 
 // Row is what kubectl get -o wide prints for the object, name first, cells joined by " | ".

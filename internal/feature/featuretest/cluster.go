@@ -31,8 +31,9 @@ func newConfig(mode, family string) (*world.Config, error) {
 	subnets["dual"] = slices.Concat(subnets["ipv4"], subnets["ipv6"])
 	c := &world.Config{
 		GatewayMode: world.GatewayMode(mode), ClusterSubnets: subnets[family],
-		ServiceSubnets: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:10:96::/112")},
-		JoinSubnets:    world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
+		ServiceSubnets: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"),
+			netip.MustParsePrefix("fd00:10:96::/112")},
+		JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
 		SlotSubnets: world.DefaultSlotSubnets(), ReachabilityTimeout: world.DefaultReachabilityTimeout,
 		UplinkInterface: "eth0", Bridge: "breth0", UserspaceOVS: true,
 	}

@@ -42,7 +42,8 @@ func idOf(o object) id {
 // decode reads a YAML file of any number of objects. A field that a kind has not is an error.
 func decode(text []byte) ([]object, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, v1.AddToScheme, egretv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, v1.AddToScheme,
+		egretv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}

@@ -59,7 +59,8 @@ func (c *cluster) send(args []string) ([]trace.End, error) {
 
 // arrive sends a packet of a client outside to a node.
 func (c *cluster) arrive(node string, p trace.Packet) ([]trace.End, error) {
-	p.Src = [...]netip.Addr{netip.MustParseAddr("172.18.0.100"), netip.MustParseAddr("fc00:f853:ccd:e793::100")}[world.FamilyOf(p.Dst)]
+	p.Src = [...]netip.Addr{netip.MustParseAddr("172.18.0.100"),
+		netip.MustParseAddr("fc00:f853:ccd:e793::100")}[world.FamilyOf(p.Dst)]
 	net, err := c.network()
 	if err != nil {
 		return nil, err

@@ -20,7 +20,8 @@ func Run(t *testing.T) {
 	}
 	var printed []string
 	for _, f := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) { printed = append(printed, runFile(t, f)...) })
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"),
+			func(t *testing.T) { printed = append(printed, runFile(t, f)...) })
 	}
 	t.Run("README", func(t *testing.T) { checkReadme(t, printed) })
 }

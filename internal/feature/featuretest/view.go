@@ -34,7 +34,8 @@ func newView(node string, c *world.Config) *view {
 func (v *view) plan() (*plan.State, error) {
 	full := compile.Full(v.world, all.Features())
 	if full.Text() != v.memo.State.Text() {
-		return nil, fmt.Errorf("the memo of %s differs from the full compile:\n%s", v.world.Self, plan.DiffText(full, v.memo.State))
+		return nil, fmt.Errorf("the memo of %s differs from the full compile:\n%s", v.world.Self,
+			plan.DiffText(full, v.memo.State))
 	}
 	return full, nil
 }
@@ -142,7 +143,8 @@ func setService(w *world.World, key string, all map[id]object) []world.Touch {
 	}
 	var slices []*discoveryv1.EndpointSlice
 	for _, other := range all {
-		if s, is := other.(*discoveryv1.EndpointSlice); is && s.Namespace == o.Namespace && s.Labels[discoveryv1.LabelServiceName] == o.Name {
+		if s, is := other.(*discoveryv1.EndpointSlice); is && s.Namespace == o.Namespace &&
+			s.Labels[discoveryv1.LabelServiceName] == o.Name {
 			slices = append(slices, s)
 		}
 	}

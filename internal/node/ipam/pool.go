@@ -21,8 +21,8 @@ type Pool struct {
 	// freedAt is when (in releases) an offset was given back last; absent is never.
 	freedAt  map[uint32]uint64
 	releases uint64
-	// start is the offset that a search begins with among those never used by this process. After a restart it is behind
-	// the highest one in use, because those below were more likely given back a moment ago.
+	// start is the offset that a search begins with among those never used by this process. After a restart it is
+	// behind the highest one in use, because those below were more likely given back a moment ago.
 	start uint32
 }
 
@@ -35,13 +35,16 @@ func New(subnets []netip.Prefix, inUse map[string][]netip.Addr) (*Pool, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(p.subnets, func(o *subnet) bool { return o.prefix.Addr().Is4() == s.prefix.Addr().Is4() }) {
-			return nil, fmt.Errorf("pod subnets %v: want one of each family at most; correct the node's subnet annotation", subnets)
+		if slices.ContainsFunc(p.subnets,
+			func(o *subnet) bool { return o.prefix.Addr().Is4() == s.prefix.Addr().Is4() }) {
+			return nil, fmt.Errorf("pod subnets %v: want one of each family at most; correct the node's subnet "+
+				"annotation", subnets)
 		}
 		p.subnets = append(p.subnets, s)
 	}
 	if len(p.subnets) == 0 {
-		return nil, errors.New("this node has no pod subnet yet: look at the log of egret-controller, which allocates it")
+		return nil, errors.New("this node has no pod subnet yet: look at the log of egret-controller, which " +
+			"allocates it")
 	}
 	for owner, addrs := range inUse {
 		p.adopt(owner, addrs)
@@ -159,7 +162,8 @@ func (p *Pool) full(s *subnet) error {
 			others = append(others, fmt.Sprintf("%s: %d of %d", o.prefix, len(o.used), o.capacity()))
 		}
 	}
-	err := fmt.Errorf("%w: %d of %d addresses of subnet %s are in use; delete pods of this node or give it a larger subnet",
+	err := fmt.Errorf("%w: %d of %d addresses of subnet %s are in use; delete pods of this node or give it a larger "+
+		"subnet",
 		ErrFull, len(s.used), s.capacity(), s.prefix)
 	if len(others) > 0 {
 		err = fmt.Errorf("%w (%s)", err, strings.Join(others, ", "))

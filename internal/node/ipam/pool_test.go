@@ -104,7 +104,8 @@ func TestFamiliesTakeDifferentOffsetsWhenNoCommonOneIsFree(t *testing.T) {
 }
 
 func TestRestartGoesOnBehindTheHighestInUse(t *testing.T) {
-	p := mustNew(t, prefixes("10.0.0.0/28"), map[string][]netip.Addr{"a": addrs("10.0.0.7"), "elsewhere": addrs("192.0.2.1")})
+	p := mustNew(t, prefixes("10.0.0.0/28"),
+		map[string][]netip.Addr{"a": addrs("10.0.0.7"), "elsewhere": addrs("192.0.2.1")})
 	wantAllocate(t, p, "b", "10.0.0.8")
 	wantAllocate(t, p, "a", "10.0.0.7")
 	wantAllocate(t, p, "elsewhere", "192.0.2.1")
@@ -112,7 +113,8 @@ func TestRestartGoesOnBehindTheHighestInUse(t *testing.T) {
 
 func TestAddressHeldTwiceIsFreeWhenBothAreGone(t *testing.T) {
 	p := mustNew(t, prefixes("10.0.0.0/29"), map[string][]netip.Addr{
-		"a": addrs("10.0.0.3"), "b": addrs("10.0.0.3"), "c": addrs("10.0.0.4"), "d": addrs("10.0.0.5"), "e": addrs("10.0.0.6"),
+		"a": addrs("10.0.0.3"), "b": addrs("10.0.0.3"), "c": addrs("10.0.0.4"), "d": addrs("10.0.0.5"),
+		"e": addrs("10.0.0.6"),
 	})
 	p.Release("a")
 	if have, err := p.Allocate("f"); err == nil {
@@ -142,5 +144,6 @@ func TestAddressesOfUnalignedAndLargeSubnets(t *testing.T) {
 	wantAllocate(t, mustNew(t, prefixes("10.0.255.128/25"), nil), "a", "10.0.255.131")
 	p := mustNew(t, prefixes("10.0.0.0/8"), map[string][]netip.Addr{"far": addrs("10.200.0.1")})
 	wantAllocate(t, p, "a", "10.0.0.3")
-	wantAllocate(t, mustNew(t, prefixes("fd00::/64"), map[string][]netip.Addr{"far": addrs("fd00::1:0:0:4")}), "a", "fd00::3")
+	wantAllocate(t, mustNew(t, prefixes("fd00::/64"), map[string][]netip.Addr{"far": addrs("fd00::1:0:0:4")}), "a",
+		"fd00::3")
 }

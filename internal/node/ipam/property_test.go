@@ -11,14 +11,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRandomLives takes, gives back and restarts at random, beside a model that keeps one list of all addresses, the one
-// that was free for the longest time first.
+// TestRandomLives takes, gives back and restarts at random, beside a model that keeps one list of all addresses, the
+// one that was free for the longest time first.
 func TestRandomLives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		subnets := rapid.SampledFrom([][]netip.Prefix{
 			prefixes("10.0.0.0/29"), prefixes("10.0.0.0/28", "fd00::/64"), prefixes("fd00::/125"),
 		}).Draw(t, "subnets")
-		l := &life{pool: mustNewRapid(t, subnets, nil), subnets: subnets, held: map[string][]netip.Addr{}, freed: map[netip.Addr]int{}}
+		l := &life{pool: mustNewRapid(t, subnets, nil), subnets: subnets, held: map[string][]netip.Addr{},
+			freed: map[netip.Addr]int{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"allocate": l.allocate,
 			"release":  l.release,

@@ -10,8 +10,8 @@ import (
 const (
 	gatewayOffset = 1
 	firstPod      = 3
-	// lastOffset bounds the offsets in use, so that an IPv6 /64 costs the memory and the search of an IPv4 /20, which is
-	// many times the pods that a kubelet runs (110 by default).
+	// lastOffset bounds the offsets in use, so that an IPv6 /64 costs the memory and the search of an IPv4 /20, which
+	// is many times the pods that a kubelet runs (110 by default).
 	lastOffset = 1<<12 - 2
 )
 

@@ -39,8 +39,10 @@ func TestARPFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []string{
-		"ffffffffffff" + "0a58ac120002" + "0806" + "0001080006040001" + "0a58ac120002" + "ac120032" + "000000000000" + "ac120032",
-		"ffffffffffff" + "0a58ac120002" + "0806" + "0001080006040002" + "0a58ac120002" + "ac120032" + "0a58ac120002" + "ac120032",
+		"ffffffffffff" + "0a58ac120002" + "0806" + "0001080006040001" + "0a58ac120002" + "ac120032" + "000000000000" +
+			"ac120032",
+		"ffffffffffff" + "0a58ac120002" + "0806" + "0001080006040002" + "0a58ac120002" + "ac120032" + "0a58ac120002" +
+			"ac120032",
 	} {
 		if got := hex.EncodeToString(f[i]); got != want {
 			t.Errorf("frame %d\n%s, want\n%s", i, got, want)
@@ -54,7 +56,8 @@ func TestProbeFrames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "ffffffffffff" + "0a58ac120002" + "0806" + "0001080006040001" + "0a58ac120002" + "00000000" + "000000000000" + "ac120032"
+	want := "ffffffffffff" + "0a58ac120002" + "0806" + "0001080006040001" + "0a58ac120002" + "00000000" +
+		"000000000000" + "ac120032"
 	if got := hex.EncodeToString(v4[0]); got != want {
 		t.Errorf("have\n%s, want\n%s", got, want)
 	}
@@ -64,7 +67,8 @@ func TestProbeFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := v6[0]
-	if got, want := hex.EncodeToString(b[:22]), "3333ff012350"+"0a58ac120002"+"86dd"+"60000000"+"0018"+"3aff"; got != want {
+	if got, want := hex.EncodeToString(b[:22]), "3333ff012350"+"0a58ac120002"+"86dd"+"60000000"+"0018"+
+		"3aff"; got != want {
 		t.Errorf("headers %s, want %s", got, want)
 	}
 	if sum := checksum(b[22:54], b[54:]); sum != 0xffff || b[22] != 0 {
@@ -83,7 +87,8 @@ func TestAdvertisementFrame(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := f[0]
-	if got, want := hex.EncodeToString(b[:22]), "333300000001"+"0a58ac120002"+"86dd"+"60000000"+"0020"+"3aff"; got != want {
+	if got, want := hex.EncodeToString(b[:22]), "333300000001"+"0a58ac120002"+"86dd"+"60000000"+"0020"+
+		"3aff"; got != want {
 		t.Errorf("headers %s, want %s", got, want)
 	}
 	if sum := checksum(b[22:54], b[54:]); sum != 0xffff {
@@ -118,7 +123,8 @@ func TestSchedule(t *testing.T) {
 		for _, c := range []struct {
 			after time.Duration
 			want  int
-		}{{0, 1}, {99 * time.Millisecond, 1}, {2 * time.Millisecond, 2}, {900 * time.Millisecond, 3}, {time.Second, 4}, {3 * time.Second, 5}, {59 * time.Second, 5}, {time.Second, 6}, {time.Minute, 7}} {
+		}{{0, 1}, {99 * time.Millisecond, 1}, {2 * time.Millisecond, 2}, {900 * time.Millisecond, 3}, {time.Second, 4},
+			{3 * time.Second, 5}, {59 * time.Second, 5}, {time.Second, 6}, {time.Minute, 7}} {
 			time.Sleep(c.after)
 			synctest.Wait()
 			if got := len(f.Sent()); got != c.want {
@@ -201,7 +207,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// awaitRunning waits for the carrier, which the kernel notices some time after both ends are up; until then it drops what is sent.
+// awaitRunning waits for the carrier, which the kernel notices some time after both ends are up; until then it drops
+// what is sent.
 func awaitRunning(t *testing.T, name string) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -237,12 +244,14 @@ func apply(t *testing.T, p *Plane, s *plan.State) {
 
 // TestHostileAnnouncements: what is no hardware address, and no device, is refused alone and sent nowhere.
 func TestHostileAnnouncements(t *testing.T) {
-	for _, a := range []plan.Announcement{{Dev: "eth0", MAC: "02:00:00:00:00:01\n"}, {Dev: "eth0", MAC: "02:00:00:00:00:01:00:02"}, {Dev: "../eth0", MAC: "02:00:00:00:00:01"}} {
+	for _, a := range []plan.Announcement{{Dev: "eth0", MAC: "02:00:00:00:00:01\n"},
+		{Dev: "eth0", MAC: "02:00:00:00:00:01:00:02"}, {Dev: "../eth0", MAC: "02:00:00:00:00:01"}} {
 		link, s := &Fake{}, state("172.18.0.1")
 		a.IP = netip.MustParseAddr("172.18.0.2")
 		s.Announcements.Put("hostile", a, plan.None{})
 		err := New(t.Context(), link, slog.New(slog.DiscardHandler)).Grow(t.Context(), s)
-		if r := plane.Refusals(err); len(r) != 1 || r[0].Owner != "hostile" || !plane.OnlyRefusals(err) || len(link.Probed()) != 1 {
+		if r := plane.Refusals(err); len(r) != 1 || r[0].Owner != "hostile" || !plane.OnlyRefusals(err) ||
+			len(link.Probed()) != 1 {
 			t.Errorf("%+v: %v, probed %v", a, err, link.Probed())
 		}
 	}

@@ -15,8 +15,8 @@ const (
 	protoICMP = 58
 )
 
-// frames are the Ethernet frames that say that ip is at mac, each with its destination. IPv4 gets an announcement in request
-// form and one in reply form: some hosts renew their ARP cache on one of them only (RFC 5227 3).
+// frames are the Ethernet frames that say that ip is at mac, each with its destination. IPv4 gets an announcement in
+// request form and one in reply form: some hosts renew their ARP cache on one of them only (RFC 5227 3).
 func frames(ip netip.Addr, mac net.HardwareAddr) ([][]byte, error) {
 	if len(mac) != 6 {
 		return nil, fmt.Errorf("announce %s: %q is no Ethernet address", ip, mac)
@@ -33,8 +33,8 @@ var (
 	allNodes  = netip.MustParseAddr("ff02::1")
 )
 
-// probes are the frames that ask who has ip: an ARP request from nobody (RFC 5227 2.1.1), or the neighbor solicitation of duplicate address
-// detection (RFC 4862 5.4.2).
+// probes are the frames that ask who has ip: an ARP request from nobody (RFC 5227 2.1.1), or the neighbor solicitation
+// of duplicate address detection (RFC 4862 5.4.2).
 func probes(ip netip.Addr, mac net.HardwareAddr) ([][]byte, error) {
 	if len(mac) != 6 {
 		return nil, fmt.Errorf("ask for %s: %q is no Ethernet address", ip, mac)
@@ -50,8 +50,8 @@ func probes(ip netip.Addr, mac net.HardwareAddr) ([][]byte, error) {
 	return [][]byte{ns}, err
 }
 
-// arp is an ARP packet (RFC 826) of sender about target. A request leaves the target's hardware address zero (RFC 5227 2.3), a reply repeats the
-// sender's.
+// arp is an ARP packet (RFC 826) of sender about target. A request leaves the target's hardware address zero (RFC 5227
+// 2.3), a reply repeats the sender's.
 func arp(operation uint16, sender, about netip.Addr, mac net.HardwareAddr) []byte {
 	b := append([]byte{}, broadcast...)
 	b = append(b, mac...)
@@ -72,7 +72,8 @@ func advertisement(ip netip.Addr, mac net.HardwareAddr) ([]byte, error) {
 		Options: []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Target, Addr: mac}}}, ip, allNodes, mac)
 }
 
-// icmp is a frame with a message of neighbor discovery to a multicast address (RFC 2464 7). Hop limit 255 is what receivers insist on.
+// icmp is a frame with a message of neighbor discovery to a multicast address (RFC 2464 7). Hop limit 255 is what
+// receivers insist on.
 func icmp(m ndp.Message, src, group netip.Addr, mac net.HardwareAddr) ([]byte, error) {
 	body, err := ndp.MarshalMessageChecksum(m, src, group)
 	if err != nil {

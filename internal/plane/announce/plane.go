@@ -73,7 +73,8 @@ func (p *Plane) Grow(_ context.Context, want *plan.State) error {
 			p.held[a] = s
 		}
 		if s.err != nil {
-			errs = append(errs, &plane.Refused{Plane: p.Name(), Owner: want.Announcements.Owner(a), Row: a.IP.String(), Err: s.err})
+			errs = append(errs, &plane.Refused{Plane: p.Name(), Owner: want.Announcements.Owner(a), Row: a.IP.String(),
+				Err: s.err})
 		}
 	}
 	select {
@@ -148,7 +149,8 @@ func (p *Plane) send(a plan.Announcement) error {
 	return errors.Join(p.sender.Probe(a), p.sender.Send(a))
 }
 
-// Defend announces an address now, out of turn (RFC 5227 2.4), and asks who else has it. One that is not announced is left alone.
+// Defend announces an address now, out of turn (RFC 5227 2.4), and asks who else has it. One that is not announced is
+// left alone.
 func (p *Plane) Defend(ip netip.Addr) { p.each(ip, p.send) }
 
 // Probe asks who else has an address, announced here or not yet.

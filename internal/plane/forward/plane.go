@@ -1,9 +1,9 @@
-// Package forward is the plane of the host's own FORWARD chain: where its policy is DROP, as with a firewall or a container
-// engine on the node, the management port's packets must be accepted in that very chain, for an accept in a chain of ours
-// would not overrule it.
+// Package forward is the plane of the host's own FORWARD chain: where its policy is DROP, as with a firewall or a
+// container engine on the node, the management port's packets must be accepted in that very chain, for an accept in a
+// chain of ours would not overrule it.
 //
-// In: State.Accepts. Out: one rule each at the start of FORWARD of iptables' filter table, with our comment. Nothing else of the
-// chain is read or changed. A host without iptables has no such chain, and needs nothing.
+// In: State.Accepts. Out: one rule each at the start of FORWARD of iptables' filter table, with our comment. Nothing
+// else of the chain is read or changed. A host without iptables has no such chain, and needs nothing.
 package forward
 
 import (
@@ -75,7 +75,8 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 			return nil
 		}
 		if err != nil {
-			refused = append(refused, &plane.Refused{Plane: p.Name(), Owner: want.Accepts.Owner(a), Row: a.String(), Err: err})
+			refused = append(refused,
+				&plane.Refused{Plane: p.Name(), Owner: want.Accepts.Owner(a), Row: a.String(), Err: err})
 			continue
 		}
 		p.held[a] = plan.None{}

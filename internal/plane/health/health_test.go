@@ -24,7 +24,8 @@ func freePort(t *testing.T) uint16 {
 
 func checks(port uint16, endpoints int) *plan.State {
 	s := plan.New()
-	s.HealthChecks.Put("service/default/web", plan.HealthCheck{Port: port}, plan.HealthSpec{Namespace: "default", Service: "web", Endpoints: endpoints})
+	s.HealthChecks.Put("service/default/web", plan.HealthCheck{Port: port},
+		plan.HealthSpec{Namespace: "default", Service: "web", Endpoints: endpoints})
 	return s
 }
 
@@ -50,10 +51,12 @@ func TestAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Body.Close()
-			want := fmt.Sprintf("map[localEndpoints:%d service:map[name:web namespace:default] serviceProxyHealthy:true]", c.endpoints)
+			want := fmt.Sprintf("map[localEndpoints:%d service:map[name:web namespace:default] "+
+				"serviceProxyHealthy:true]", c.endpoints)
 			weight := r.Header.Get("X-Load-Balancing-Endpoint-Weight")
 			if have := fmt.Sprint(body); r.StatusCode != c.status || have != want || weight != fmt.Sprint(c.endpoints) {
-				t.Errorf("%d endpoints: status %d, weight %s, %s; want status %d and %s", c.endpoints, r.StatusCode, weight, have, c.status, want)
+				t.Errorf("%d endpoints: status %d, weight %s, %s; want status %d and %s", c.endpoints, r.StatusCode,
+					weight, have, c.status, want)
 			}
 		}
 	}

@@ -48,7 +48,8 @@ func (p *Plane) Grow(_ context.Context, want *plan.State) error {
 	for k, spec := range want.HealthChecks.Rows() {
 		if err := p.serve(k, spec); err != nil {
 			row := "health check " + strconv.Itoa(int(k.Port))
-			refused = append(refused, &plane.Refused{Plane: p.Name(), Owner: want.HealthChecks.Owner(k), Row: row, Err: err})
+			refused = append(refused,
+				&plane.Refused{Plane: p.Name(), Owner: want.HealthChecks.Owner(k), Row: row, Err: err})
 		}
 	}
 	return errors.Join(refused...)
@@ -62,7 +63,8 @@ func (p *Plane) serve(k plan.HealthCheck, spec plan.HealthSpec) error {
 	s := &server{spec: spec}
 	end, err := p.listeners.Serve(k.Port, s)
 	if err != nil {
-		return fmt.Errorf("listen at port %d, which the Service's healthCheckNodePort names (does another process have it?): %w", k.Port, err)
+		return fmt.Errorf("listen at port %d, which the Service's healthCheckNodePort names (does another process "+
+			"have it?): %w", k.Port, err)
 	}
 	s.end, p.servers[k] = end, s
 	return nil
@@ -100,7 +102,8 @@ func (Sockets) Serve(port uint16, h http.Handler) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &http.Server{Handler: h, ReadHeaderTimeout: requestTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout}
+	s := &http.Server{Handler: h, ReadHeaderTimeout: requestTimeout, ReadTimeout: requestTimeout,
+		WriteTimeout: requestTimeout}
 	go func() { _ = s.Serve(l) }() // it ends with Close
 	return func() { _ = s.Close() }, nil
 }

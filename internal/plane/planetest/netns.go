@@ -9,8 +9,8 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// OwnNetns moves the test into a new network namespace, and skips it without root. The test's thread is never given back: it dies with the test, and
-// the namespace with it. Other goroutines stay where they were.
+// OwnNetns moves the test into a new network namespace, and skips it without root. The test's thread is never given
+// back: it dies with the test, and the namespace with it. Other goroutines stay where they were.
 func OwnNetns(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {

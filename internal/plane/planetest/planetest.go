@@ -15,7 +15,8 @@ import (
 // Rig is one fresh target and the hands that a test has on it. Functions that may be nil say so; the tests that need
 // them are then left out.
 type Rig struct {
-	// New starts a plane on the target. A second call is a new process: it shares nothing with the first but the target.
+	// New starts a plane on the target. A second call is a new process: it shares nothing with the first but the
+	// target.
 	New func(t *testing.T) plane.Plane
 	// A and B are two states that the target takes. B must add a row to A, drop one and change one, if the target has
 	// rows that can change.
@@ -37,8 +38,8 @@ type Rig struct {
 	// Bad is A and one row more, of owner BadOwner, which the target refuses. May be nil.
 	Bad      *plan.State
 	BadOwner string
-	// Hostile are rows, one each, with texts that would be something else to the target than they are in a plan. The target must never see them.
-	// May be nil.
+	// Hostile are rows, one each, with texts that would be something else to the target than they are in a plan. The
+	// target must never see them. May be nil.
 	Hostile []plan.Rows
 }
 
@@ -201,7 +202,8 @@ func refusesHostile(t *testing.T, r *Rig) {
 		r.A.Replace(owner, &plan.Rows{}, &r.Hostile[i])
 		err := plane.Apply(testContext(t), []plane.Plane{p}, r.A)
 		r.A.Replace(owner, &r.Hostile[i], &plan.Rows{})
-		if refusals := plane.Refusals(err); len(refusals) != 1 || refusals[0].Owner != owner || !plane.OnlyRefusals(err) {
+		if refusals := plane.Refusals(err); len(refusals) != 1 || refusals[0].Owner != owner ||
+			!plane.OnlyRefusals(err) {
 			t.Errorf("row %d, %+v: got error %v, want one refusal, of owner %s", i, r.Hostile[i], err, owner)
 		}
 		wantDump(t, r, r.A)

@@ -1,8 +1,8 @@
-// Package pulse knows which of the processes that a node depends on answer: a stopped process keeps its sockets, and whoever asks it something
-// waits.
+// Package pulse knows which of the processes that a node depends on answer: a stopped process keeps its sockets, and
+// whoever asks it something waits.
 //
-// In: a question that such a process answers at once. Out: Err, while it does not; Do and On, which end what needs the process when it falls silent,
-// and do not begin it before it answers again; Changed.
+// In: a question that such a process answers at once. Out: Err, while it does not; Do and On, which end what needs the
+// process when it falls silent, and do not begin it before it answers again; Changed.
 package pulse
 
 import (
@@ -14,10 +14,12 @@ import (
 )
 
 const (
-	// every is the pause between an answer and the next question, and again that after a question that could not be asked.
+	// every is the pause between an answer and the next question, and again that after a question that could not be
+	// asked.
 	every = time.Second
 	again = 200 * time.Millisecond
-	// patience is how long an answer may take: northd and ovn-controller are busy for seconds where there is much to compute.
+	// patience is how long an answer may take: northd and ovn-controller are busy for seconds where there is much to
+	// compute.
 	patience = 3 * time.Second
 )
 

@@ -38,7 +38,8 @@ func TestDatabaseStops(t *testing.T) {
 	nb := ovn.NewNB(env.NB, ovn.Options{Hold: -1, Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(nb.Close)
 	p := Start(t.Context(), "the database", Database(env.NB))
-	check(t, stopped{pulse: p, plane: nb, forget: nb.Forget, stop: func() { env.Pause("nb") }, on: func() { env.Resume("nb") }, want: want})
+	check(t, stopped{pulse: p, plane: nb, forget: nb.Forget, stop: func() { env.Pause("nb") },
+		on: func() { env.Resume("nb") }, want: want})
 }
 
 func TestVSwitchdStops(t *testing.T) {
@@ -65,11 +66,12 @@ func TestVSwitchdStops(t *testing.T) {
 	}
 	signal := func(sig syscall.Signal) func() { return func() { _ = syscall.Kill(pid, sig) } }
 	p := Start(t.Context(), "ovs-vswitchd", Daemon(s.RunDir, "ovs-vswitchd"))
-	check(t, stopped{pulse: p, plane: flows, forget: flows.Forget, stop: signal(syscall.SIGSTOP), on: signal(syscall.SIGCONT), want: want})
+	check(t, stopped{pulse: p, plane: flows, forget: flows.Forget, stop: signal(syscall.SIGSTOP),
+		on: signal(syscall.SIGCONT), want: want})
 }
 
-// check: the call that a process leaves unanswered ends in time, and says why; while it stands still no further one takes time; when it goes on, that is told,
-// and the plane goes on without being opened anew.
+// check: the call that a process leaves unanswered ends in time, and says why; while it stands still no further one
+// takes time; when it goes on, that is told, and the plane goes on without being opened anew.
 func check(t *testing.T, x stopped) {
 	p := x.pulse.On(x.plane)
 	if err := plane.Apply(t.Context(), []plane.Plane{p}, x.want); err != nil {

@@ -41,8 +41,9 @@ func NewAuthority(t *testing.T, name string) *Authority {
 	if a.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		t.Fatal(err)
 	}
-	a.cert = &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	a.cert = &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:  time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	raw, err := x509.CreateCertificate(rand.Reader, a.cert, a.cert, a.key.Public(), a.key)
 	if err != nil {
 		t.Fatal(err)
@@ -53,15 +54,16 @@ func NewAuthority(t *testing.T, name string) *Authority {
 	return a
 }
 
-// Write puts a new certificate into a folder, with its key and its authority, in place of what is there. As those of OVN it has no
-// other name than its common one.
+// Write puts a new certificate into a folder, with its key and its authority, in place of what is there. As those of
+// OVN it has no other name than its common one.
 func (a *Authority) Write(dir, name string) probe.Files {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: a.cert.NotBefore, NotAfter: a.cert.NotAfter}
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotBefore: a.cert.NotBefore, NotAfter: a.cert.NotAfter}
 	raw, err := x509.CreateCertificate(rand.Reader, leaf, a.cert, key.Public(), a.key)
 	if err != nil {
 		a.t.Fatal(err)
@@ -70,8 +72,10 @@ func (a *Authority) Write(dir, name string) probe.Files {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	f := probe.Files{Cert: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key"), CA: filepath.Join(dir, "ca.crt"), Name: name}
-	for path, block := range map[string]pem.Block{f.Cert: {Type: "CERTIFICATE", Bytes: raw}, f.Key: {Type: "PRIVATE KEY", Bytes: secret}, f.CA: {Type: "CERTIFICATE", Bytes: a.cert.Raw}} {
+	f := probe.Files{Cert: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key"),
+		CA: filepath.Join(dir, "ca.crt"), Name: name}
+	for path, block := range map[string]pem.Block{f.Cert: {Type: "CERTIFICATE", Bytes: raw},
+		f.Key: {Type: "PRIVATE KEY", Bytes: secret}, f.CA: {Type: "CERTIFICATE", Bytes: a.cert.Raw}} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(&block), 0o600); err != nil {
 			a.t.Fatal(err)
 		}

@@ -28,17 +28,22 @@ func TestProblem(t *testing.T) {
 		row  row
 		want string
 	}{
-		"one of two":                 {row{want: both, answers: saw("172.18.0.33")}, ""},
-		"both":                       {row{want: both, answers: saw("172.18.0.33", "172.18.0.44")}, ""},
-		"a node's":                   {row{want: both, answers: saw("172.18.0.33", "172.18.0.2")}, "want 172.18.0.33 or 172.18.0.44"},
+		"one of two": {row{want: both, answers: saw("172.18.0.33")}, ""},
+		"both":       {row{want: both, answers: saw("172.18.0.33", "172.18.0.44")}, ""},
+		"a node's": {row{want: both, answers: saw("172.18.0.33", "172.18.0.2")},
+			"want 172.18.0.33 or 172.18.0.44"},
 		"the pod's own":              {row{want: both, answers: saw("10.244.0.3")}, "want 172.18.0.33 or 172.18.0.44"},
 		"an egress IP of a stranger": {row{want: ips("172.18.0.2"), answers: saw("172.18.0.33")}, "want 172.18.0.2"},
 		"nothing":                    {row{want: both}, "no connection, want 172.18.0.33 or 172.18.0.44"},
-		"silence":                    {row{want: both, answers: []answer{silent}}, "no connection, want 172.18.0.33 or 172.18.0.44"},
-		"one lost":                   {row{want: both, answers: append(saw("172.18.0.33"), silent)}, "not every connection was answered"},
-		"one lost in a move":         {row{want: both, mayMiss: true, answers: append(saw("172.18.0.33"), silent)}, ""},
-		"all lost in a move":         {row{want: both, mayMiss: true, answers: []answer{silent}}, "no connection, want 172.18.0.33 or 172.18.0.44"},
-		"wrong in a move":            {row{want: both, mayMiss: true, answers: append(saw("172.18.0.2"), silent)}, "want 172.18.0.33 or 172.18.0.44"},
+		"silence": {row{want: both, answers: []answer{silent}},
+			"no connection, want 172.18.0.33 or 172.18.0.44"},
+		"one lost": {row{want: both, answers: append(saw("172.18.0.33"), silent)},
+			"not every connection was answered"},
+		"one lost in a move": {row{want: both, mayMiss: true, answers: append(saw("172.18.0.33"), silent)}, ""},
+		"all lost in a move": {row{want: both, mayMiss: true, answers: []answer{silent}},
+			"no connection, want 172.18.0.33 or 172.18.0.44"},
+		"wrong in a move": {row{want: both, mayMiss: true, answers: append(saw("172.18.0.2"), silent)},
+			"want 172.18.0.33 or 172.18.0.44"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if have := c.row.problem(); have != c.want {
@@ -49,7 +54,8 @@ func TestProblem(t *testing.T) {
 }
 
 func TestSeen(t *testing.T) {
-	r := row{answers: append(append([]answer{{failure: "refused"}}, saw("172.18.0.44", "172.18.0.33", "172.18.0.44")...), answer{failure: "refused"})}
+	r := row{answers: append(append([]answer{{failure: "refused"}},
+		saw("172.18.0.44", "172.18.0.33", "172.18.0.44")...), answer{failure: "refused"})}
 	if have, want := r.seen(), "172.18.0.33, 172.18.0.44 x2, refused x2"; have != want {
 		t.Errorf("have %q, want %q", have, want)
 	}

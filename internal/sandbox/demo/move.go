@@ -45,7 +45,8 @@ func (d *demo) places(ctx context.Context) error {
 		cells = append(cells, []string{i.EgressIP, i.Node, holder, d.judgePlace(i, holder)})
 	}
 	d.screen.say("")
-	d.screen.print(d.screen.table([]string{"EGRESS IP", "NODE BY STATUS", "NODE THAT " + strings.ToUpper(w.host) + " SENDS TO", ""}, cells))
+	d.screen.print(d.screen.table([]string{"EGRESS IP", "NODE BY STATUS", "NODE THAT " + strings.ToUpper(w.host) +
+		" SENDS TO", ""}, cells))
 	return nil
 }
 
@@ -57,7 +58,8 @@ func (d *demo) judgePlace(i v1.EgressIPStatusItem, holder string) string {
 	return "WRONG: want " + i.Node
 }
 
-// move labels the stand-by node, unlabels a node that hosts an address, and labels it again, with pods connecting meanwhile.
+// move labels the stand-by node, unlabels a node that hosts an address, and labels it again, with pods connecting
+// meanwhile.
 func (d *demo) move(ctx context.Context, p pods, standby string) error {
 	before, err := d.egressIP(ctx)
 	if err != nil {
@@ -101,7 +103,8 @@ func (d *demo) labelled(ctx context.Context, node string, before []v1.EgressIPSt
 	}
 	d.screen.say("status: %s", itemsText(e.Status.Items))
 	if !slices.Equal(e.Status.Items, before) {
-		d.wrong = append(d.wrong, fmt.Sprintf("after label of %s: status was %s, is %s", node, itemsText(before), itemsText(e.Status.Items)))
+		d.wrong = append(d.wrong,
+			fmt.Sprintf("after label of %s: status was %s, is %s", node, itemsText(before), itemsText(e.Status.Items)))
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ func TestParseAnswers(t *testing.T) {
 		"<html>\t" + b + "\t\n")
 	want := map[string][]answer{
 		a: append(saw("172.18.0.33", "172.18.0.44"), answer{failure: "refused"}),
-		b: append(saw("fc00:f853:ccd:e793::33"), answer{failure: "no answer"}, answer{failure: "not an address: <html>"}),
+		b: append(saw("fc00:f853:ccd:e793::33"), answer{failure: "no answer"},
+			answer{failure: "not an address: <html>"}),
 	}
 	if !reflect.DeepEqual(have, want) {
 		t.Errorf("have %v\nwant %v", have, want)
@@ -41,7 +42,8 @@ func TestTargetURL(t *testing.T) {
 func TestParseSamples(t *testing.T) {
 	const url = "http://172.18.0.100:8080/clientip"
 	have, err := parseSamples("1795269600.000100\t1795269600.010100\t172.18.0.33:4000\t" + url + "\t\n")
-	want := []sample{{time.UnixMicro(1795269600000100), time.UnixMicro(1795269600010100), url, answer{source: netip.MustParseAddr("172.18.0.33")}}}
+	want := []sample{{time.UnixMicro(1795269600000100), time.UnixMicro(1795269600010100), url,
+		answer{source: netip.MustParseAddr("172.18.0.33")}}}
 	if err != nil || !slices.Equal(have, want) {
 		t.Errorf("have %v, %v, want %v", have, err, want)
 	}

@@ -30,7 +30,8 @@ func (t target) url() string {
 }
 
 func (t target) row(p corev1.Pod) row {
-	return row{pod: p.Namespace + "/" + p.Name, node: p.Spec.NodeName, destination: t.name + " " + t.ip.String(), want: t.want}
+	return row{pod: p.Namespace + "/" + p.Name, node: p.Spec.NodeName, destination: t.name + " " + t.ip.String(),
+		want: t.want}
 }
 
 // probe connects from inside the pod to each target, each time anew, and fills the rows, one for each target.
@@ -91,15 +92,19 @@ func failureKind(message string) string {
 
 // exec runs a command in the pod and returns its output, of a command that failed too.
 func (d *demo) exec(ctx context.Context, p corev1.Pod, command ...string) ([]byte, error) {
-	url := d.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(p.Namespace).Name(p.Name).SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec).URL()
+	url := d.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(p.Namespace).Name(p.Name).SubResource(
+		"exec").
+		VersionedParams(&corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true},
+			scheme.ParameterCodec).URL()
 	executor, err := remotecommand.NewWebSocketExecutor(d.config, "GET", url.String())
 	if err != nil {
 		return nil, err
 	}
 	var stdout, stderr bytes.Buffer
-	if err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &stdout, Stderr: &stderr}); err != nil {
-		return stdout.Bytes(), fmt.Errorf("%s in pod %s/%s: %w\n%s", command[0], p.Namespace, p.Name, err, stderr.Bytes())
+	if err := executor.StreamWithContext(ctx,
+		remotecommand.StreamOptions{Stdout: &stdout, Stderr: &stderr}); err != nil {
+		return stdout.Bytes(), fmt.Errorf("%s in pod %s/%s: %w\n%s", command[0], p.Namespace, p.Name, err,
+			stderr.Bytes())
 	}
 	return stdout.Bytes(), nil
 }

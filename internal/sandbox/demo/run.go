@@ -27,9 +27,9 @@ type demo struct {
 	wrong     []string // the lines that were
 }
 
-// Run brings the sandbox up, deploys pods, applies the example EgressIP, shows which sources servers see, moves an address
-// to another node and shows them again. It errs if anything does not come about, or if one line is wrong; out says which.
-// The cluster stays up in any case.
+// Run brings the sandbox up, deploys pods, applies the example EgressIP, shows which sources servers see, moves an
+// address to another node and shows them again. It errs if anything does not come about, or if one line is wrong; out
+// says which. The cluster stays up in any case.
 func Run(ctx context.Context, o sandbox.Options, out io.Writer) error {
 	if o.Nodes < minNodes || o.ExternalHosts < 1 {
 		return fmt.Errorf("the demo needs %d nodes and an external host", minNodes)
@@ -110,7 +110,8 @@ func (d *demo) traffic(ctx context.Context, p pods, title string) error {
 func (d *demo) judge(title string, rows []row) {
 	for _, r := range rows {
 		if problem := r.problem(); problem != "" {
-			d.wrong = append(d.wrong, fmt.Sprintf("%s: %s on %s to %s: seen %s; %s", title, r.pod, r.node, r.destination, r.seen(), problem))
+			d.wrong = append(d.wrong,
+				fmt.Sprintf("%s: %s on %s to %s: seen %s; %s", title, r.pod, r.node, r.destination, r.seen(), problem))
 		}
 	}
 }
@@ -121,7 +122,8 @@ func (d *demo) summary() error {
 		return nil
 	}
 	d.screen.say("\nWrong:\n  %s", strings.Join(d.wrong, "\n  "))
-	d.screen.say("\nLook at the EgressIP's conditions and Events, at what the nodes say they hold, and at the agent on the pod's node:")
+	d.screen.say("\nLook at the EgressIP's conditions and Events, at what the nodes say they hold, and at the agent " +
+		"on the pod's node:")
 	d.screen.say("  %s kubectl describe eip %s", d.command(), exampleName)
 	d.screen.say("  %s kubectl get egressnodes -o yaml", d.command())
 	d.screen.say("  %s exec NODE -- tail -n 50 /var/log/egret/egret-node.log", d.command())

@@ -163,7 +163,8 @@ func (d *demo) podsReady(ctx context.Context) error {
 	}
 	for _, s := range sets.Items {
 		if !complete(s, len(d.cluster.Nodes())) {
-			return fmt.Errorf("DaemonSet prod/%s: %d of %d pods ready", s.Name, s.Status.NumberReady, len(d.cluster.Nodes()))
+			return fmt.Errorf("DaemonSet prod/%s: %d of %d pods ready", s.Name, s.Status.NumberReady,
+				len(d.cluster.Nodes()))
 		}
 	}
 	dev, err := d.client.AppsV1().Deployments("dev").Get(ctx, "web", metav1.GetOptions{})
@@ -175,7 +176,8 @@ func (d *demo) podsReady(ctx context.Context) error {
 
 func complete(s appsv1.DaemonSet, nodes int) bool {
 	st := s.Status
-	return st.ObservedGeneration == s.Generation && int(st.NumberReady) == nodes && int(st.UpdatedNumberScheduled) == nodes
+	return st.ObservedGeneration == s.Generation && int(st.NumberReady) == nodes &&
+		int(st.UpdatedNumberScheduled) == nodes
 }
 
 // pods are those of the demo that run.
@@ -190,7 +192,8 @@ func (d *demo) pods(ctx context.Context) (pods, error) {
 		namespace, app string
 		into           *[]corev1.Pod
 	}{{"prod", "web", &p.served}, {"prod", "db", &p.unserved}, {"dev", "web", &p.unserved}} {
-		list, err := d.client.CoreV1().Pods(from.namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + from.app})
+		list, err := d.client.CoreV1().Pods(from.namespace).List(ctx,
+			metav1.ListOptions{LabelSelector: "app=" + from.app})
 		if err != nil {
 			return pods{}, err
 		}

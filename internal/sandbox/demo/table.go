@@ -50,8 +50,8 @@ func (s screen) fits(text string) bool {
 	return s.rich && lipgloss.Width(text) <= s.width && lipgloss.Height(text) <= s.height
 }
 
-// live draws a table again and again in the same place. Where that cannot be, off a terminal or on one that is too small,
-// only the last drawing shows.
+// live draws a table again and again in the same place. Where that cannot be, off a terminal or on one that is too
+// small, only the last drawing shows.
 type live struct {
 	screen screen
 	lines  int // of the drawing that is on the terminal

@@ -16,10 +16,14 @@ var update = flag.Bool("update", false, "write the golden files")
 func exampleRows() []row {
 	egress := ips("172.18.0.33", "172.18.0.44")
 	return []row{
-		{pod: "prod/web-1", node: "egret-n1", destination: "egret-ext1 172.18.0.100", want: egress, answers: saw("172.18.0.33", "172.18.0.44", "172.18.0.44")},
-		{pod: "prod/web-1", node: "egret-n1", destination: "own node 172.18.0.2", want: ips("10.244.0.3"), answers: saw("10.244.0.3")},
-		{pod: "prod/web-2", node: "egret-n2", destination: "egret-ext1 172.18.0.100", want: egress, answers: saw("172.18.0.3")},
-		{pod: "prod/db-1", node: "egret-n1", destination: "egret-ext1 172.18.0.100", want: ips("172.18.0.2"), awaiting: true},
+		{pod: "prod/web-1", node: "egret-n1", destination: "egret-ext1 172.18.0.100", want: egress,
+			answers: saw("172.18.0.33", "172.18.0.44", "172.18.0.44")},
+		{pod: "prod/web-1", node: "egret-n1", destination: "own node 172.18.0.2", want: ips("10.244.0.3"),
+			answers: saw("10.244.0.3")},
+		{pod: "prod/web-2", node: "egret-n2", destination: "egret-ext1 172.18.0.100", want: egress,
+			answers: saw("172.18.0.3")},
+		{pod: "prod/db-1", node: "egret-n1", destination: "egret-ext1 172.18.0.100", want: ips("172.18.0.2"),
+			awaiting: true},
 	}
 }
 
@@ -57,7 +61,8 @@ func TestLiveRedrawsInPlace(t *testing.T) {
 }
 
 func TestLiveShowsOnlyTheLast(t *testing.T) {
-	for name, s := range map[string]screen{"off a terminal": {}, "terminal too low": {rich: true, width: 80, height: 3}, "terminal too narrow": {rich: true, height: 9}} {
+	for name, s := range map[string]screen{"off a terminal": {}, "terminal too low": {rich: true, width: 80, height: 3},
+		"terminal too narrow": {rich: true, height: 9}} {
 		var out bytes.Buffer
 		s.out = &out
 		l := live{screen: s}

@@ -55,8 +55,8 @@ func (d *demo) probeAll(ctx context.Context, p pods, egressIPs []netip.Addr) ([]
 	return rows, nil
 }
 
-// targets are where a pod connects to: the hosts outside; a served pod also to a pod and to the nodes, where it must be seen
-// as without an EgressIP.
+// targets are where a pod connects to: the hosts outside; a served pod also to a pod and to the nodes, where it must be
+// seen as without an EgressIP.
 func (d *demo) targets(p corev1.Pod, all pods, egressIPs []netip.Addr) []target {
 	served := slices.ContainsFunc(all.served, func(s corev1.Pod) bool { return s.UID == p.UID })
 	node := member(d.cluster.Nodes(), p.Spec.NodeName)

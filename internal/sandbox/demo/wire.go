@@ -11,10 +11,12 @@ import (
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// uplink is the interface of nodes and hosts on the fabric; its address is the node's on the network, the bridge has it too.
+// uplink is the interface of nodes and hosts on the fabric; its address is the node's on the network, the bridge has it
+// too.
 const uplink = "eth0"
 
-// wire tells from an external host's neighbour table which node answers for an address: what is, whatever a status says.
+// wire tells from an external host's neighbour table which node answers for an address: what is, whatever a status
+// says.
 type wire struct {
 	host  string
 	table *netlink.Handle

@@ -62,7 +62,8 @@ func BuildAll(ctx context.Context, rootDir, binDir, outDir string, progress func
 	return nil
 }
 
-// BuildEgret writes the product's image into outDir, as BuildAll does. binDir holds egret-node, egret-controller and egret-cni.
+// BuildEgret writes the product's image into outDir, as BuildAll does. binDir holds egret-node, egret-controller and
+// egret-cni.
 func BuildEgret(rootDir, binDir, outDir string, progress func(string)) error {
 	img, err := egretImage(rootDir, binDir)
 	if err == nil {

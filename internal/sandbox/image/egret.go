@@ -28,7 +28,8 @@ func egretImage(rootDir, binDir string) (Image, error) {
 		files = append(files, File{Path: log, Mode: 0o755})
 	}
 	for _, program := range []string{"egret-node", "egret-controller", "egret-cni"} {
-		files = append(files, File{Path: "/usr/local/bin/" + program, Mode: 0o755, Source: filepath.Join(binDir, program)})
+		files = append(files, File{Path: "/usr/local/bin/" + program, Mode: 0o755,
+			Source: filepath.Join(binDir, program)})
 	}
 	return Image{Name: Egret().Name, Env: []string{searchPath}, Files: files}, nil
 }

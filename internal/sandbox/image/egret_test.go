@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Everything that deploy/cluster calls is in the image: the programs, iptables' modules, and the links that lead to each.
+// Everything that deploy/cluster calls is in the image: the programs, iptables' modules, and the links that lead to
+// each.
 func TestEgretImageHasWhatItsContainersCall(t *testing.T) {
 	root, bin, out := debian(t), t.TempDir(), t.TempDir()
 	for _, name := range network() {
@@ -32,7 +33,8 @@ func TestEgretImageHasWhatItsContainersCall(t *testing.T) {
 		t.Errorf("entrypoint %v", config.Config.Entrypoint)
 	}
 	layer := members(t, follow(t, layout, man.Layers[0]))
-	for _, name := range []string{"/usr/local/bin/egret-cni", "/usr/sbin/ovs-vswitchd", "/usr/bin/ovn-controller", "/usr/sbin/nft", "/usr/lib/cni/portmap",
+	for _, name := range []string{"/usr/local/bin/egret-cni", "/usr/sbin/ovs-vswitchd", "/usr/bin/ovn-controller",
+		"/usr/sbin/nft", "/usr/lib/cni/portmap",
 		"/usr/lib/x86_64-linux-gnu/xtables/libxt_comment.so", "/var/run", "/var/log/openvswitch/", "/bin"} {
 		if _, ok := layer[strings.TrimPrefix(name, "/")]; !ok {
 			t.Errorf("%s is missing", name)

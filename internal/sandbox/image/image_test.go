@@ -52,7 +52,8 @@ func TestLayoutLeadsFromTheNameToTheLayer(t *testing.T) {
 	man := decode[manifest](t, follow(t, layout, idx.Manifests[0]))
 	config := decode[imageConfig](t, follow(t, layout, man.Config))
 	run := config.Config
-	if !slices.Equal(run.Entrypoint, []string{"/usr/bin/program"}) || !slices.Equal(run.Cmd, []string{"serve"}) || !slices.Equal(run.Env, []string{"A=b"}) {
+	if !slices.Equal(run.Entrypoint, []string{"/usr/bin/program"}) || !slices.Equal(run.Cmd, []string{"serve"}) ||
+		!slices.Equal(run.Env, []string{"A=b"}) {
 		t.Errorf("run config %+v", run)
 	}
 	if want := []string{man.Layers[0].Digest}; !slices.Equal(config.RootFS.DiffIDs, want) {
@@ -211,7 +212,8 @@ func follow(t *testing.T, layout map[string]member, d descriptor) []byte {
 	content := layout["blobs/sha256/"+strings.TrimPrefix(d.Digest, "sha256:")].content
 	sum := sha256.Sum256(content)
 	if have := "sha256:" + hex.EncodeToString(sum[:]); have != d.Digest || int64(len(content)) != d.Size {
-		t.Fatalf("blob of %s: digest %s, %d bytes, want %s, %d bytes", d.MediaType, have, len(content), d.Digest, d.Size)
+		t.Fatalf("blob of %s: digest %s, %d bytes, want %s, %d bytes", d.MediaType, have, len(content), d.Digest,
+			d.Size)
 	}
 	return content
 }

@@ -27,7 +27,8 @@ func corednsImage(binDir string) Image {
 	}
 }
 
-// AgnhostImage is the Kubernetes test server in a small Debian: what its tests and a person run inside a Pod; and more files.
+// AgnhostImage is the Kubernetes test server in a small Debian: what its tests and a person run inside a Pod; and more
+// files.
 func AgnhostImage(rootDir, binDir string, more ...File) (Image, error) {
 	c, err := newClosure(rootDir)
 	if err == nil {
@@ -50,7 +51,8 @@ func AgnhostImage(rootDir, binDir string, more ...File) (Image, error) {
 // glibc 2.34 and later have the files and dns lookups built in, so no libnss is needed.
 func skeleton() []File {
 	return []File{
-		{Path: "/etc/passwd", Mode: 0o644, Content: "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"},
+		{Path: "/etc/passwd", Mode: 0o644,
+			Content: "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"},
 		{Path: "/etc/group", Mode: 0o644, Content: "root:x:0:\nnogroup:x:65534:\n"},
 		{Path: "/etc/nsswitch.conf", Mode: 0o644, Content: "passwd: files\ngroup: files\nhosts: files dns\n"},
 		{Path: "/root", Mode: 0o700},

@@ -49,7 +49,8 @@ func mountDev(root string) error {
 	if err := makeDeviceFiles(dev); err != nil {
 		return err
 	}
-	if err := mount("devpts", filepath.Join(dev, "pts"), "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"); err != nil {
+	if err := mount("devpts", filepath.Join(dev, "pts"), "devpts", unix.MS_NOSUID|unix.MS_NOEXEC,
+		"newinstance,ptmxmode=0666,mode=620"); err != nil {
 		return err
 	}
 	if err := mount("mqueue", filepath.Join(dev, "mqueue"), "mqueue", unix.MS_NOSUID|unix.MS_NODEV, ""); err != nil {
@@ -62,7 +63,8 @@ func makeDeviceFiles(dev string) error {
 	old := unix.Umask(0)
 	defer unix.Umask(old)
 	for _, d := range deviceNodes() {
-		if err := unix.Mknod(filepath.Join(dev, d.path), unix.S_IFCHR|d.mode, int(unix.Mkdev(d.major, d.minor))); err != nil {
+		if err := unix.Mknod(filepath.Join(dev, d.path), unix.S_IFCHR|d.mode,
+			int(unix.Mkdev(d.major, d.minor))); err != nil {
 			return fmt.Errorf("make device %s: %w", d.path, err)
 		}
 	}

@@ -24,7 +24,8 @@ func TestUnits(t *testing.T) {
 	r := newReaper()
 	go r.run(wake)
 	start := func(t *testing.T, u Unit) *supervised {
-		s := &supervised{unit: u, logs: t.TempDir(), reaper: r, log: slog.New(slog.DiscardHandler), env: []string{"A=1"}}
+		s := &supervised{unit: u, logs: t.TempDir(), reaper: r, log: slog.New(slog.DiscardHandler),
+			env: []string{"A=1"}}
 		t.Cleanup(s.stop)
 		s.start()
 		return s

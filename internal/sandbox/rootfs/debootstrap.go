@@ -39,7 +39,8 @@ func debootstrap(ctx context.Context, dir string, src source, progress func(stri
 		return fmt.Errorf("building the root folder was interrupted: %w", context.Cause(ctx))
 	}
 	if err != nil {
-		return fmt.Errorf("debootstrap of %s from %s failed (another archive: EGRET_DEBIAN_MIRROR; fresh keys: apt-get install debian-archive-keyring): %w\n%s",
+		return fmt.Errorf("debootstrap of %s from %s failed (another archive: EGRET_DEBIAN_MIRROR; fresh keys: "+
+			"apt-get install debian-archive-keyring): %w\n%s",
 			suite, src.mirror, err, strings.Join(last, "\n"))
 	}
 	return nil

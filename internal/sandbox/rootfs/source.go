@@ -25,13 +25,15 @@ func findSource(ctx context.Context) (source, error) {
 	if m := os.Getenv("EGRET_DEBIAN_MIRROR"); m != "" {
 		return source{mirror: m, httpProxy: proxy}, nil
 	}
-	out, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--format", indexFormat, "Created-By: Packages").Output()
+	out, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--format", indexFormat,
+		"Created-By: Packages").Output()
 	if err != nil {
 		return source{}, fmt.Errorf("ask apt for its Debian mirror (set EGRET_DEBIAN_MIRROR to name one): %w", err)
 	}
 	src, ok := pickSource(string(out))
 	if !ok {
-		return source{}, errors.New("apt knows no Debian archive with http, https or file: run apt-get update, or set EGRET_DEBIAN_MIRROR to an archive that has " + suite)
+		return source{}, errors.New("apt knows no Debian archive with http, https or file: run apt-get update, or " +
+			"set EGRET_DEBIAN_MIRROR to an archive that has " + suite)
 	}
 	src.httpProxy = proxy
 	return src, nil

@@ -1,5 +1,5 @@
-// Package boot is what the program that starts the virtual machine and the machine's first program have in common: names of folders,
-// files and shares, and the orders.
+// Package boot is what the program that starts the virtual machine and the machine's first program have in common:
+// names of folders, files and shares, and the orders.
 package boot
 
 // The two folders of the outer machine, by their 9p mount tags.

@@ -1,5 +1,6 @@
-// Command init is the first program of the virtual machine of `make test-kernel`: it makes the nodes' Debian root folder its root, with
-// changes kept in memory, loads the modules under test, runs the tests and switches the machine off.
+// Command init is the first program of the virtual machine of `make test-kernel`: it makes the nodes' Debian root
+// folder its root, with changes kept in memory, loads the modules under test, runs the tests and switches the machine
+// off.
 //
 // In: the shares and orders of package boot. Out: the tests' output on the second serial line, and the status file.
 package main

@@ -31,7 +31,8 @@ func mounts() []mountPoint {
 		{"devpts", "/root/dev/pts", "devpts", 0, ""},
 		{"tmpfs", "/root/run", "tmpfs", 0, ""},
 		{"tmpfs", "/root/tmp", "tmpfs", 0, ""},
-		{"tmpfs", "/root/var/lib/egret", "tmpfs", 0, ""},       // nodes' disks: an overlay's upper folder cannot lie on an overlay
+		// nodes' disks: an overlay's upper folder cannot lie on an overlay
+		{"tmpfs", "/root/var/lib/egret", "tmpfs", 0, ""},
 		{"/cache", "/root" + boot.Cache, "", unix.MS_BIND, ""}, // a tag can be mounted once
 		{boot.ShareTag, "/root" + boot.Share, "9p", 0, nineP + ",cache=mmap"},
 		{"/cache/kernel/lib/modules", "/root/usr/lib/modules", "", unix.MS_BIND, ""},

@@ -23,8 +23,10 @@ func readOrders() (boot.Orders, error) {
 	return o, json.Unmarshal(content, &o)
 }
 
-// modules are those under test, loaded before any: the kernel would load some of them by itself when they are first asked for.
-var modules = []string{"openvswitch", "vport_geneve", "geneve", "vrf", "dummy", "veth", "nf_conntrack", "nf_tables", "sctp"}
+// modules are those under test, loaded before any: the kernel would load some of them by itself when they are first
+// asked for.
+var modules = []string{"openvswitch", "vport_geneve", "geneve", "vrf", "dummy", "veth", "nf_conntrack", "nf_tables",
+	"sctp"}
 
 func prepare(kernel string) error {
 	if err := unix.Sethostname([]byte("vm")); err != nil {
@@ -33,7 +35,8 @@ func prepare(kernel string) error {
 	if err := os.Setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"); err != nil {
 		return err
 	}
-	for _, args := range [][]string{append([]string{"modprobe", "--set-version", kernel, "--all"}, modules...), {"ip", "link", "set", "lo", "up"}} {
+	for _, args := range [][]string{append([]string{"modprobe", "--set-version", kernel, "--all"}, modules...),
+		{"ip", "link", "set", "lo", "up"}} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 			return fmt.Errorf("%v: %w\n%s", args, err, out)
 		}

@@ -13,7 +13,8 @@ import (
 // object is one of the API's, as JSON.
 type object = map[string]any
 
-// api is as much of an API server as an agent needs: get, list, watch, create and merge patch of what is recorded in it. It speaks JSON.
+// api is as much of an API server as an agent needs: get, list, watch, create and merge patch of what is recorded in
+// it. It speaks JSON.
 type api struct {
 	mu      sync.Mutex
 	version int
@@ -106,7 +107,8 @@ func (a *api) get(w http.ResponseWriter, path string) {
 		return
 	}
 	kind, version := listKind(path)
-	answer(w, http.StatusOK, object{"kind": kind, "apiVersion": version, "metadata": object{"resourceVersion": strconv.Itoa(a.version)}, "items": items})
+	answer(w, http.StatusOK, object{"kind": kind, "apiVersion": version,
+		"metadata": object{"resourceVersion": strconv.Itoa(a.version)}, "items": items})
 }
 
 // recorded is the object at a path, as text.
@@ -222,5 +224,6 @@ func answer(w http.ResponseWriter, code int, o object) {
 }
 
 func refuse(w http.ResponseWriter, code int, reason string) {
-	answer(w, code, object{"kind": "Status", "apiVersion": "v1", "metadata": object{}, "status": "Failure", "reason": reason, "code": code})
+	answer(w, code, object{"kind": "Status", "apiVersion": "v1", "metadata": object{}, "status": "Failure",
+		"reason": reason, "code": code})
 }

@@ -10,12 +10,13 @@ import (
 
 const cgroups = "/sys/fs/cgroup"
 
-// cgroup: with cgroup v2 a node has one group, whose controllers its containers can use; runc puts a container into it; and both are gone
-// when the node's power is.
+// cgroup: with cgroup v2 a node has one group, whose controllers its containers can use; runc puts a container into it;
+// and both are gone when the node's power is.
 func (l *kernelLab) cgroup() {
 	node := l.nodes[0].Name
 	group := filepath.Join(cgroups, node)
-	if have := l.read(filepath.Join(group, "cgroup.subtree_control")); !strings.Contains(have, "memory") || !strings.Contains(have, "pids") {
+	if have := l.read(filepath.Join(group, "cgroup.subtree_control")); !strings.Contains(have, "memory") ||
+		!strings.Contains(have, "pids") {
 		l.t.Errorf("%s hands down %q, want memory and pids among them", group, have)
 	}
 	l.eventually("import of the pause image", func(ctx context.Context) error {
@@ -25,7 +26,8 @@ func (l *kernelLab) cgroup() {
 		}
 		return err
 	})
-	l.in(node, "ctr", "--namespace", "k8s.io", "run", "--detach", "--cgroup", "/"+node+"/pause", "localhost/pause:1", "pause")
+	l.in(node, "ctr", "--namespace", "k8s.io", "run", "--detach", "--cgroup", "/"+node+"/pause", "localhost/pause:1",
+		"pause")
 	pid := strings.TrimSpace(l.read(filepath.Join(group, "pause/cgroup.procs")))
 	if pid == "" {
 		l.t.Fatal("no process in the container's group")

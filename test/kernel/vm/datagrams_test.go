@@ -16,16 +16,18 @@ const (
 	largeDatagram = 3000
 )
 
-// datagrams: one that comes in fragments is balanced, too, as a connection's first packet, and so is its answer. The userspace datapath of OVS 3.5 cannot: its
-// fragments go on one by one after conntrack, and only the first has the port that OVN's load balancers match.
+// datagrams: one that comes in fragments is balanced, too, as a connection's first packet, and so is its answer. The
+// userspace datapath of OVS 3.5 cannot: its fragments go on one by one after conntrack, and only the first has the port
+// that OVN's load balancers match.
 func (l *kernelLab) datagrams() {
 	vip := netip.MustParseAddr("10.96.0.33")
 	l.service("datagrams", vip, netip.AddrPortFrom(l.near.ips()[0], datagramServer), corev1.ProtocolUDP)
 	l.echoDatagrams(l.near)
 	for _, size := range []int{100, largeDatagram} {
-		l.eventually(fmt.Sprintf("a datagram of %d bytes to a cluster IP, and its answer", size), func(context.Context) error {
-			return l.inPod(l.plain, func() error { return exchange(netip.AddrPortFrom(vip, 80), size) })
-		})
+		l.eventually(fmt.Sprintf("a datagram of %d bytes to a cluster IP, and its answer", size),
+			func(context.Context) error {
+				return l.inPod(l.plain, func() error { return exchange(netip.AddrPortFrom(vip, 80), size) })
+			})
 	}
 }
 

@@ -62,7 +62,8 @@ func kernelTest(t *testing.T, mode sandbox.GatewayMode, parts []part) {
 	c.namespace()
 	c.egressIP("web", egressIPs, c.nodes[1], selected)
 	l := kernelLab{cluster: c, outside: c.ExternalHosts()[0].IPs}
-	l.far, l.near, l.plain = c.pod("far", c.nodes[0], selected), c.pod("near", c.nodes[1], selected), c.pod("plain", c.nodes[0], nil)
+	l.far, l.near, l.plain = c.pod("far", c.nodes[0], selected), c.pod("near", c.nodes[1], selected),
+		c.pod("plain", c.nodes[0], nil)
 	for _, part := range parts {
 		t.Run(part.name, func(t *testing.T) {
 			own := *c
@@ -78,7 +79,8 @@ func kernelTest(t *testing.T, mode sandbox.GatewayMode, parts []part) {
 func (l *kernelLab) bridges() {
 	for _, n := range l.nodes {
 		for _, bridge := range []string{"br-int", "breth0"} {
-			if have := strings.Trim(l.in(n.Name, "ovs-vsctl", "get", "bridge", bridge, "datapath_type"), "\"\n"); have != "system" {
+			if have := strings.Trim(l.in(n.Name, "ovs-vsctl", "get", "bridge", bridge, "datapath_type"),
+				"\"\n"); have != "system" {
 				l.t.Errorf("%s of %s has datapath %q, want the kernel's", bridge, n.Name, have)
 			}
 		}
@@ -118,26 +120,32 @@ func (l *kernelLab) nodeAddresses() {
 
 // nodeMark: the mark that asks for the node's address is the kernel's skb mark here.
 func (l *kernelLab) nodeMark() {
-	l.in(l.nodes[0].Name, "nft", "add table netdev watch; add chain netdev watch out { type filter hook egress device eth0 priority 0; }; "+
-		"add rule netdev watch out meta mark 1008 counter")
+	l.in(l.nodes[0].Name, "nft",
+		"add table netdev watch; add chain netdev watch out { type filter hook egress device eth0 priority 0; }; "+
+			"add rule netdev watch out meta mark 1008 counter")
 	l.nodeAddresses()
-	if flows := l.in(l.nodes[0].Name, "ovs-ofctl", "dump-flows", "breth0", "table=0,pkt_mark=0x3f0"); strings.Contains(flows, "n_packets=0,") {
+	if flows := l.in(l.nodes[0].Name, "ovs-ofctl", "dump-flows", "breth0",
+		"table=0,pkt_mark=0x3f0"); strings.Contains(flows, "n_packets=0,") {
 		l.t.Errorf("the flow for mark 1008 saw nothing:\n%s", flows)
 	}
-	if have := l.in(l.nodes[0].Name, "nft", "list", "chain", "netdev", "watch", "out"); !strings.Contains(have, "counter packets") || strings.Contains(have, "packets 0 ") {
+	if have := l.in(l.nodes[0].Name, "nft", "list", "chain", "netdev", "watch", "out"); !strings.Contains(have,
+		"counter packets") || strings.Contains(have, "packets 0 ") {
 		l.t.Errorf("no packet left with skb mark 1008:\n%s", have)
 	}
 }
 
-// replies: a selected pod's answer to a host outside that connected to it goes back the way the connection came, by mark 42, though the pod's
-// own connections leave by another node. With another mark the answer is lost.
+// replies: a selected pod's answer to a host outside that connected to it goes back the way the connection came, by
+// mark 42, though the pod's own connections leave by another node. With another mark the answer is lost.
 func (l *kernelLab) replies() {
 	node, ip := l.nodes[0].Name, l.far.ips()[0]
-	l.service("web", netip.MustParseAddr("10.96.0.20"), netip.AddrPortFrom(ip, sandbox.ClientIPPort), corev1.ProtocolTCP)
+	l.service("web", netip.MustParseAddr("10.96.0.20"), netip.AddrPortFrom(ip, sandbox.ClientIPPort),
+		corev1.ProtocolTCP)
 	serveInPod(l.far)
 	// The product lets nobody outside connect to pods' own addresses: two flows of the test's do.
-	l.in(node, "ovs-ofctl", "add-flow", "breth0", fmt.Sprintf("table=1,priority=20,tcp,nw_dst=%s,actions=output:%s", ip, l.patchPort(node)))
-	l.in(node, "ovs-ofctl", "add-flow", "breth0", fmt.Sprintf("table=0,priority=115,tcp,nw_src=%s,actions=output:eth0", ip))
+	l.in(node, "ovs-ofctl", "add-flow", "breth0",
+		fmt.Sprintf("table=1,priority=20,tcp,nw_dst=%s,actions=output:%s", ip, l.patchPort(node)))
+	l.in(node, "ovs-ofctl", "add-flow", "breth0",
+		fmt.Sprintf("table=0,priority=115,tcp,nw_src=%s,actions=output:eth0", ip))
 	host := l.ExternalHosts()[0]
 	l.in(host.Name, "ip", "route", "add", ip.String(), "via", l.nodes[0].IPs[0].String())
 	at := netip.AddrPortFrom(ip, sandbox.ClientIPPort)
@@ -146,7 +154,8 @@ func (l *kernelLab) replies() {
 		return err
 	}
 	l.eventually("connection from outside to selected pod", ask)
-	l.in(node, "ovn-nbctl", "qos-add", node, "from-lport", "200", "ip4.src == "+ip.String()+" && ct.trk && ct.rpl", "mark=7")
+	l.in(node, "ovn-nbctl", "qos-add", node, "from-lport", "200", "ip4.src == "+ip.String()+" && ct.trk && ct.rpl",
+		"mark=7")
 	l.eventually("loss of replies with another mark", func(ctx context.Context) error {
 		if ask(ctx) == nil {
 			return errors.New("still answered")
@@ -157,7 +166,8 @@ func (l *kernelLab) replies() {
 
 // serveInPod runs the hosts' own server in a pod, as a container would.
 func serveInPod(p pod) {
-	p.c.in(p.node.Name, "sh", "-c", "ip netns exec "+p.name+" /opt/egret/bin/egret-sandbox serve-clientip >/dev/null 2>&1 &")
+	p.c.in(p.node.Name, "sh", "-c", "ip netns exec "+p.name+
+		" /opt/egret/bin/egret-sandbox serve-clientip >/dev/null 2>&1 &")
 }
 
 // patchPort is the number of the gateway bridge's port to OVN.

@@ -21,7 +21,8 @@ const (
 	sctpCluster          = 30413 // node port, policy Cluster
 )
 
-// sctp: Services of SCTP serve pods and hosts outside. With policy Local the pod sees the client, whatever egress IP it has itself.
+// sctp: Services of SCTP serve pods and hosts outside. With policy Local the pod sees the client, whatever egress IP it
+// has itself.
 func (l *kernelLab) sctp() {
 	l.serveSCTP(l.far)
 	local, cluster := netip.MustParseAddr("10.96.0.31"), netip.MustParseAddr("10.96.0.32")
@@ -30,26 +31,33 @@ func (l *kernelLab) sctp() {
 	host := l.ExternalHosts()[0]
 	outside := func(do func() error) error { return inNetns(host.Name, do) }
 	inPlain := func(do func() error) error { return l.inPod(l.plain, do) }
-	l.answersSCTP("pod to cluster IP", client{inPlain, l.plain.ips()[0]}, netip.AddrPortFrom(local, sctpPort), l.plain.ips()[0])
-	l.answersSCTP("host outside, policy Local", client{outside, host.IPs[0]}, netip.AddrPortFrom(l.nodes[0].IPs[0], sctpLocal), host.IPs[0])
+	l.answersSCTP("pod to cluster IP", client{inPlain, l.plain.ips()[0]}, netip.AddrPortFrom(local, sctpPort),
+		l.plain.ips()[0])
+	l.answersSCTP("host outside, policy Local", client{outside, host.IPs[0]},
+		netip.AddrPortFrom(l.nodes[0].IPs[0], sctpLocal), host.IPs[0])
 	for _, n := range l.nodes {
-		l.answersSCTP("host outside, policy Cluster, by "+n.Name, client{outside, host.IPs[0]}, netip.AddrPortFrom(n.IPs[0], sctpCluster), netip.Addr{})
+		l.answersSCTP("host outside, policy Cluster, by "+n.Name, client{outside, host.IPs[0]},
+			netip.AddrPortFrom(n.IPs[0], sctpCluster), netip.Addr{})
 	}
 }
 
 // sctpService records one with the pod "far" as endpoint.
-func (l *kernelLab) sctpService(name string, ip netip.Addr, nodePort int32, policy corev1.ServiceExternalTrafficPolicy) {
-	meta := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}}
+func (l *kernelLab) sctpService(name string, ip netip.Addr, nodePort int32,
+	policy corev1.ServiceExternalTrafficPolicy) {
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name,
+		Labels: map[string]string{discoveryv1.LabelServiceName: name}}
 	l.api.put(l.t, "/api/v1/namespaces/"+namespace+"/services/"+name, corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: meta,
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, ClusterIP: ip.String(), ClusterIPs: []string{ip.String()}, ExternalTrafficPolicy: policy,
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, ClusterIP: ip.String(),
+			ClusterIPs: []string{ip.String()}, ExternalTrafficPolicy: policy,
 			Ports: []corev1.ServicePort{{Port: sctpPort, NodePort: nodePort, Protocol: corev1.ProtocolSCTP}}},
 	})
 	port, protocol := int32(sctpServer), corev1.ProtocolSCTP
 	l.api.put(l.t, "/apis/discovery.k8s.io/v1/namespaces/"+namespace+"/endpointslices/"+name, discoveryv1.EndpointSlice{
-		TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}, ObjectMeta: meta, AddressType: discoveryv1.AddressTypeIPv4,
-		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{l.far.ips()[0].String()}, NodeName: &l.far.node.Name}},
-		Ports:     []discoveryv1.EndpointPort{{Port: &port, Protocol: &protocol}},
+		TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}, ObjectMeta: meta,
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{l.far.ips()[0].String()}, NodeName: &l.far.node.Name}},
+		Ports:       []discoveryv1.EndpointPort{{Port: &port, Protocol: &protocol}},
 	})
 }
 
@@ -101,8 +109,8 @@ func (l *kernelLab) serveSCTP(p pod) {
 
 func sctpSocket() (int, error) { return unix.Socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP) }
 
-// askSCTP binds to one address. A socket that is not bound offers the peer all of its host's (RFC 9260 5.1.2), and nothing that translates knows the others:
-// the host outside has more of them once it is on other networks, too.
+// askSCTP binds to one address. A socket that is not bound offers the peer all of its host's (RFC 9260 5.1.2), and
+// nothing that translates knows the others: the host outside has more of them once it is on other networks, too.
 func askSCTP(from netip.Addr, to netip.AddrPort) (string, error) {
 	fd, err := sctpSocket()
 	if err != nil {
@@ -110,7 +118,8 @@ func askSCTP(from netip.Addr, to netip.AddrPort) (string, error) {
 	}
 	defer unix.Close(fd)
 	limit := unix.Timeval{Sec: 10}
-	if err := errors.Join(unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit), unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit)); err != nil {
+	if err := errors.Join(unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit),
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit)); err != nil {
 		return "", err
 	}
 	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: from.As4()}); err != nil {

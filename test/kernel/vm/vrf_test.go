@@ -11,7 +11,8 @@ import (
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// The second node's link into the secondary network is in a VRF, whose table alone knows of a network behind a host there.
+// The second node's link into the secondary network is in a VRF, whose table alone knows of a network behind a host
+// there.
 const (
 	vrfLink  = "eth1"
 	vrfName  = "red"
@@ -24,8 +25,9 @@ var (
 	vrfBehind   = []netip.Addr{netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("2001:db8:51::1")}
 )
 
-// vrf: an egress IP on a link in a VRF. Pods of both nodes leave by the link and get their replies, to the link's own network and to one that only
-// the VRF's table has a route to; the agent's copy of that table follows it. Without the agent's rule before the VRF's own there are no replies.
+// vrf: an egress IP on a link in a VRF. Pods of both nodes leave by the link and get their replies, to the link's own
+// network and to one that only the VRF's table has a route to; the agent's copy of that table follows it. Without the
+// agent's rule before the VRF's own there are no replies.
 func (l *kernelLab) vrf() {
 	node, host := l.nodes[1], l.ExternalHosts()[0]
 	defer l.look(node)
@@ -45,13 +47,14 @@ func (l *kernelLab) vrf() {
 	seen(host.Secondary[0])
 }
 
-// enslave moves a node's link into a VRF, whose table has a default route: what the kernel looks up there does not come to the main table. On the way
-// the kernel takes the link's IPv6 addresses away.
+// enslave moves a node's link into a VRF, whose table has a default route: what the kernel looks up there does not come
+// to the main table. On the way the kernel takes the link's IPv6 addresses away.
 func (l *kernelLab) enslave(node, host sandbox.Member) {
 	l.in(node.Name, "ip", "link", "add", vrfName, "type", "vrf", "table", vrfTable)
 	l.in(node.Name, "ip", "link", "set", vrfName, "up")
 	l.in(node.Name, "ip", "link", "set", vrfLink, "master", vrfName)
-	l.in(node.Name, "ip", "addr", "replace", netip.PrefixFrom(node.Secondary[0][1], 64).String(), "dev", vrfLink, "nodad")
+	l.in(node.Name, "ip", "addr", "replace", netip.PrefixFrom(node.Secondary[0][1], 64).String(), "dev", vrfLink,
+		"nodad")
 	for _, via := range host.Secondary[0] {
 		flag := map[bool]string{true: "-4", false: "-6"}[via.Is4()]
 		l.in(node.Name, "ip", flag, "route", "add", "default", "via", via.String(), "dev", vrfLink, "table", vrfTable)
@@ -81,7 +84,8 @@ func (l *kernelLab) look(node sandbox.Member) {
 	if !l.t.Failed() {
 		return
 	}
-	for _, command := range []string{"ip rule", "ip -6 rule", "ip -d addr show dev eth1", "ip route show table all", "ip -6 route show table all",
+	for _, command := range []string{"ip rule", "ip -6 rule", "ip -d addr show dev eth1", "ip route show table all",
+		"ip -6 route show table all",
 		"nft list table inet egret", "ovn-nbctl lr-policy-list ovn_cluster_router", "ip neigh"} {
 		out, err := l.ExecIn(context.Background(), node.Name, "sh", "-c", command)
 		l.t.Logf("%s\n%s%v", command, out, err)
@@ -112,7 +116,8 @@ func (l *kernelLab) tableFollows(node, host sandbox.Member) {
 		if to.Is6() {
 			i = 1
 		}
-		return []string{"ip", "route", do, single(to), "via", host.Secondary[0][i].String(), "dev", vrfLink, "table", vrfTable}
+		return []string{"ip", "route", do, single(to), "via", host.Secondary[0][i].String(), "dev", vrfLink, "table",
+			vrfTable}
 	}
 	passing := netip.MustParseAddr("198.51.100.9")
 	for _, to := range append(vrfBehind, passing) {
@@ -130,7 +135,8 @@ func (l *kernelLab) tableHas(node sandbox.Member, to netip.Addr, want bool) {
 	l.t.Helper()
 	flag := map[bool]string{true: "-4", false: "-6"}[to.Is4()]
 	l.eventually(fmt.Sprintf("route to %s in the link's table: %t", to, want), func(ctx context.Context) error {
-		routes, err := l.ExecIn(ctx, node.Name, "ip", flag, "route", "show", "table", fmt.Sprint(1000+l.linkIndex(node)))
+		routes, err := l.ExecIn(ctx, node.Name, "ip", flag, "route", "show", "table",
+			fmt.Sprint(1000+l.linkIndex(node)))
 		if err == nil && strings.Contains(string(routes), to.String()) != want {
 			err = fmt.Errorf("the table is\n%s", routes)
 		}

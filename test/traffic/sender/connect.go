@@ -14,15 +14,17 @@ import (
 const (
 	// apart is the distance of new connections' starts: several are under way at a time when they fail.
 	apart = 10 * time.Millisecond
-	// patience is how long a new connection may take, below TCP's first retransmission after 1 s: each tries the path once.
+	// patience is how long a new connection may take, below TCP's first retransmission after 1 s: each tries the path
+	// once.
 	patience = 300 * time.Millisecond
 	// beat is the distance of bytes over a held connection, and heartbeat how long an echo may take.
 	beat      = 100 * time.Millisecond
 	heartbeat = 5 * time.Second
 )
 
-// makeConnections opens connections to an echo server, for ever; it is a form of this program. Some are held, and a byte goes
-// to and fro over each; a new one starts every 10 ms. Lines on standard output, times in nanoseconds since 1970:
+// makeConnections opens connections to an echo server, for ever; it is a form of this program. Some are held, and a
+// byte goes to and fro over each; a new one starts every 10 ms. Lines on standard output, times in nanoseconds since
+// 1970:
 //
 //	held NUMBER TIME SOURCE        a held connection is there, and this is its source as the server sees it
 //	broken NUMBER TIME             it has ended, or there was no echo for 5 s

@@ -1,15 +1,17 @@
-// Command sender is the traffic of a test's pod: every 10 ms a UDP datagram to each address, whose payload names the pod.
+// Command sender is the traffic of a test's pod: every 10 ms a UDP datagram to each address, whose payload names the
+// pod.
 //
 //	sender NAME ADDRESS:PORT...
 //	sender keep COUNT ADDRESS:PORT
 //	sender connect COUNT ADDRESS:PORT
 //	sender stream ADDRESS:PORT
 //
-// The second form keeps TCP connections instead, the third keeps some and makes new ones all the time, and says what becomes
-// of them, and the fourth sends datagrams every 2 ms from one port.
+// The second form keeps TCP connections instead, the third keeps some and makes new ones all the time, and says what
+// becomes of them, and the fourth sends datagrams every 2 ms from one port.
 //
-// A payload is "egret-e2e NAME KIND NUMBER". Of kind new are those from a source port that is changed every 20 datagrams, of kind old those
-// from one that stays, which are sent every 50 ms: connections that outlive what happens meanwhile. Numbers count the datagrams of a kind to an address.
+// A payload is "egret-e2e NAME KIND NUMBER". Of kind new are those from a source port that is changed every 20
+// datagrams, of kind old those from one that stays, which are sent every 50 ms: connections that outlive what happens
+// meanwhile. Numbers count the datagrams of a kind to an address.
 package main
 
 import (

@@ -13,9 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Create makes the pair, with the pod's end directly in its namespace, and down. The node's end is up before anybody sees it: OVS 3.5 reads a
-// port's flags, adds IFF_PROMISC and writes them back, and what was set up in between would be down again, for good. A pair of that name left by
-// an attempt that was killed is replaced; an interface of that name in the pod is an error.
+// Create makes the pair, with the pod's end directly in its namespace, and down. The node's end is up before anybody
+// sees it: OVS 3.5 reads a port's flags, adds IFF_PROMISC and writes them back, and what was set up in between would be
+// down again, for good. A pair of that name left by an attempt that was killed is replaced; an interface of that name
+// in the pod is an error.
 func Create(s Spec) error {
 	pod, err := ns.GetNS(s.NetNS)
 	if err != nil {
@@ -27,7 +28,8 @@ func Create(s Spec) error {
 	}
 	err = netlink.LinkAdd(&netlink.Veth{
 		LinkAttrs: netlink.LinkAttrs{Name: s.HostIface, MTU: s.MTU, TxQLen: -1, Flags: net.FlagUp},
-		PeerName:  s.IfName, PeerHardwareAddr: s.MAC, PeerNamespace: netlink.NsFd(pod.Fd()), PeerTxQLen: -1, PeerMTU: uint32(s.MTU),
+		PeerName:  s.IfName, PeerHardwareAddr: s.MAC, PeerNamespace: netlink.NsFd(pod.Fd()), PeerTxQLen: -1,
+		PeerMTU: uint32(s.MTU),
 	})
 	if errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("interface %s is already in the pod's network namespace %s: %w", s.IfName, s.NetNS, err)

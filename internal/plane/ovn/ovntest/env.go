@@ -50,7 +50,8 @@ func StartDatabases(t testing.TB) *Env {
 	e.NB, e.SB = "unix:"+e.path("nb.sock"), "unix:"+e.path("sb.sock")
 	t.Cleanup(e.stopAll)
 	for _, db := range []string{"nb", "sb"} {
-		e.must("usr/bin/ovsdb-tool", "create", e.path(db+".db"), filepath.Join(root, "usr/share/ovn/ovn-"+db+".ovsschema"))
+		e.must("usr/bin/ovsdb-tool", "create", e.path(db+".db"),
+			filepath.Join(root, "usr/share/ovn/ovn-"+db+".ovsschema"))
 		e.StartDatabase(db)
 	}
 	return e
@@ -58,7 +59,8 @@ func StartDatabases(t testing.TB) *Env {
 
 func (e *Env) path(name string) string { return filepath.Join(e.dir, name) }
 
-// quiet keeps what a daemon says of a slow machine out of its log, and patience is how many seconds a command has there.
+// quiet keeps what a daemon says of a slow machine out of its log, and patience is how many seconds a command has
+// there.
 const (
 	quiet    = "-vtimeval:off"
 	patience = "--timeout=60"
@@ -99,8 +101,8 @@ func (e *Env) Pause(name string) { _ = e.procs[name].Process.Signal(syscall.SIGS
 // Resume is the end of Pause.
 func (e *Env) Resume(name string) { _ = e.procs[name].Process.Signal(syscall.SIGCONT) }
 
-// Fill has each write of the server of database "nb" or "sb" to its file fail from now on, as it does where the disk is full; Clear ends that. The
-// server must have been started with SIGXFSZ ignored.
+// Fill has each write of the server of database "nb" or "sb" to its file fail from now on, as it does where the disk is
+// full; Clear ends that. The server must have been started with SIGXFSZ ignored.
 func (e *Env) Fill(db string) { e.limitFile(db, 0) }
 
 // Clear see Fill.
@@ -193,7 +195,8 @@ func (e *Env) SBCtl(args ...string) string {
 // Select prints all rows of a table as the JSON of RFC 7047, with the columns named, or all.
 func (e *Env) Select(endpoint, db, table string) string {
 	e.t.Helper()
-	return e.must("usr/bin/ovsdb-client", "transact", endpoint, fmt.Sprintf(`[%q,{"op":"select","table":%q,"where":[]}]`, db, table))
+	return e.must("usr/bin/ovsdb-client", "transact", endpoint,
+		fmt.Sprintf(`[%q,{"op":"select","table":%q,"where":[]}]`, db, table))
 }
 
 // Sync waits until ovn-northd has compiled what the Northbound now holds into the Southbound.

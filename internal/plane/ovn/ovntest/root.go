@@ -1,5 +1,5 @@
-// Package ovntest runs a real OVN without a network: two ovsdb-servers, ovn-northd and ovn-trace from the root folder, on
-// unix sockets in a folder of the test's own. It needs no privileges.
+// Package ovntest runs a real OVN without a network: two ovsdb-servers, ovn-northd and ovn-trace from the root folder,
+// on unix sockets in a folder of the test's own. It needs no privileges.
 //
 // In: the root folder, $EGRET_CACHE/root or root-seed (/var/cache/egret by default). Out: an Env with the sockets.
 package ovntest
@@ -28,8 +28,8 @@ func Root(t testing.TB) string {
 	return ""
 }
 
-// command runs a program of the root folder with that folder's own libraries, so that it sees this machine's files and needs no
-// chroot.
+// command runs a program of the root folder with that folder's own libraries, so that it sees this machine's files and
+// needs no chroot.
 func command(root, program string, args ...string) *exec.Cmd {
 	const arch = "x86_64-linux-gnu"
 	libs := filepath.Join(root, "usr/lib", arch) + ":" + filepath.Join(root, "usr/lib")

@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// Trace runs ovn-trace(8) on a microflow that enters datapath, a logical switch or router by name, as the Southbound is now: call Sync
-// first. Options such as --minimal and --ct=est go before the microflow. A daemon starts with the first trace after a
-// Sync; a trace then takes some milliseconds.
+// Trace runs ovn-trace(8) on a microflow that enters datapath, a logical switch or router by name, as the Southbound is
+// now: call Sync first. Options such as --minimal and --ct=est go before the microflow. A daemon starts with the first
+// trace after a Sync; a trace then takes some milliseconds.
 func (e *Env) Trace(ctx context.Context, datapath, microflow string, options ...string) (string, error) {
 	if err := e.startTracer(ctx); err != nil {
 		return "", err
@@ -53,8 +53,9 @@ func (e *Env) stopTracer() {
 	e.tracer = 0
 }
 
-// TraceOnce is Trace by an ovn-trace of its own, which takes every option, such as --ct=new and --select-id=1: the daemon of OVN
-// 25.03 knows --minimal and its like alone. Whatever ovn-trace warns of, a logical flow that it cannot parse above all, is an error.
+// TraceOnce is Trace by an ovn-trace of its own, which takes every option, such as --ct=new and --select-id=1: the
+// daemon of OVN 25.03 knows --minimal and its like alone. Whatever ovn-trace warns of, a logical flow that it cannot
+// parse above all, is an error.
 func (e *Env) TraceOnce(ctx context.Context, datapath, microflow string, options ...string) (string, error) {
 	args := append([]string{"--db=" + e.SB, "-vconsole:warn", "-vfile:off", "-vsyslog:off", quiet}, options...)
 	c := command(e.root, "usr/bin/ovn-trace", append(args, datapath, microflow)...)

@@ -2,8 +2,8 @@
 //
 // In: the Debian root folder that the sandbox builds. Out: a run directory of its own with both daemons, which the test
 // may kill and start again, and the OVS commands. Nothing of the machine's own Open vSwitch is touched: with the dummy
-// datapath no network device is made and no privilege is needed; with the netdev datapath the daemons live in the network
-// namespace of the thread that starts them.
+// datapath no network device is made and no privilege is needed; with the netdev datapath the daemons live in the
+// network namespace of the thread that starts them.
 package ovstest
 
 import (
@@ -73,7 +73,8 @@ func (s *Switch) KillDB() { s.kill(&s.db) }
 // StartVSwitchd runs ovs-vswitchd and waits for its control socket.
 func (s *Switch) StartVSwitchd() {
 	s.t.Helper()
-	args := []string{s.DB(), "--pidfile=" + s.RunDir + "/ovs-vswitchd.pid", "--log-file=" + s.RunDir + "/ovs-vswitchd.log"}
+	args := []string{s.DB(), "--pidfile=" + s.RunDir + "/ovs-vswitchd.pid", "--log-file=" + s.RunDir +
+		"/ovs-vswitchd.log"}
 	if s.datapath == Dummy {
 		args = append(args, "--enable-dummy=override")
 	}
@@ -122,7 +123,8 @@ func (s *Switch) CommandPath(name string) string {
 // argv runs a program of the root folder with the folder's own loader and libraries: no chroot, so no privilege.
 func (s *Switch) argv(program string) []string {
 	lib := filepath.Join(s.root, "usr/lib")
-	return []string{s.root + "/usr/lib64/ld-linux-x86-64.so.2", "--library-path", lib + "/x86_64-linux-gnu:" + lib, s.resolve(program)}
+	return []string{s.root + "/usr/lib64/ld-linux-x86-64.so.2", "--library-path", lib + "/x86_64-linux-gnu:" + lib,
+		s.resolve(program)}
 }
 
 // resolve follows symbolic links as if the root folder were `/`: Debian's ovs-vswitchd is one into /etc/alternatives.

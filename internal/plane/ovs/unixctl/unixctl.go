@@ -1,8 +1,8 @@
 // Package unixctl talks to the control socket of an OVS daemon, as ovs-appctl does, without a process per command.
 //
-// In: the daemon's run directory and a command with its arguments. Out: the command's text. The protocol is JSON-RPC 1.0
-// on a unix socket whose name holds the daemon's pid (ovs-appctl(8), lib/unixctl.c). A Conn doubles as a sign of life:
-// it ends the moment the daemon does.
+// In: the daemon's run directory and a command with its arguments. Out: the command's text. The protocol is JSON-RPC
+// 1.0 on a unix socket whose name holds the daemon's pid (ovs-appctl(8), lib/unixctl.c). A Conn doubles as a sign of
+// life: it ends the moment the daemon does.
 package unixctl
 
 import (
@@ -81,12 +81,12 @@ func (c *Conn) Ask(ctx context.Context, command string) error {
 // callTimeout bounds the answer to one window of commands; a dump of a million connections takes seconds.
 const callTimeout = 10 * time.Second
 
-// window is how many commands are on their way at one time. The daemon takes up to ten of a connection before it looks at anything else
-// (lib/unixctl.c of OVS 3.5), and nothing else meanwhile is one command a turn of its main loop.
+// window is how many commands are on their way at one time. The daemon takes up to ten of a connection before it looks
+// at anything else (lib/unixctl.c of OVS 3.5), and nothing else meanwhile is one command a turn of its main loop.
 const window = 32
 
-// CallEach runs a command once for each list of arguments. What the daemon refuses is shown to refused; its error, if any, is returned in
-// the end, when all have been answered.
+// CallEach runs a command once for each list of arguments. What the daemon refuses is shown to refused; its error, if
+// any, is returned in the end, when all have been answered.
 func (c *Conn) CallEach(ctx context.Context, command string, args [][]string, refused func(*CommandError) error) error {
 	var errs []error
 	for some := range slices.Chunk(args, window) {
@@ -103,14 +103,16 @@ func (c *Conn) CallEach(ctx context.Context, command string, args [][]string, re
 	return errors.Join(errs...)
 }
 
-func (c *Conn) each(ctx context.Context, command string, args [][]string, answered func(result string, refused error) error) error {
+func (c *Conn) each(ctx context.Context, command string, args [][]string,
+	answered func(result string, refused error) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return c.exchange(ctx, command, args, answered)
 }
 
 // exchange sends one request a list of arguments, and then takes the answers, which come in the same order.
-func (c *Conn) exchange(ctx context.Context, command string, args [][]string, answered func(result string, refused error) error) error {
+func (c *Conn) exchange(ctx context.Context, command string, args [][]string,
+	answered func(result string, refused error) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
