@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,11 +21,11 @@ import (
 // full is a plane that cannot remove anything, for good.
 type full struct {
 	noting
-	tried int
+	tried atomic.Int64
 }
 
 func (f *full) Shrink(context.Context, *plan.State) error {
-	f.tried++
+	f.tried.Add(1)
 	return errors.New("no answer")
 }
 
@@ -39,26 +40,28 @@ func TestNobodyWaitsForFormerConnections(t *testing.T) {
 			plane.For(plan.InNB|plan.InSetElems, target, plane.After("nft")),
 			plane.For(plan.InSources, connections, plane.After(), plane.Unawaited),
 		}
-		var last Outcome
-		l.After = func(_ context.Context, _ *world.World, o Outcome) { last = o }
+		var last atomic.Pointer[Outcome]
+		l.After = func(_ context.Context, _ *world.World, o Outcome) { last.Store(&o) }
 		go l.Run(t.Context())
 		l.Synced()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := l.DoAndWait(ctx, setPod(0)); err != nil || !hasPort(target, "ns0_p0") {
+		err := l.DoAndWait(ctx, setPod(0))
+		synctest.Wait() // the loop is at rest: what follows reads what it writes
+		if err != nil || !hasPort(target, "ns0_p0") {
 			t.Fatalf("a pod does not start: %v; port there: %v", err, hasPort(target, "ns0_p0"))
 		}
 		if rules.count("shrink") == 0 {
 			t.Error("rules are not removed while connections cannot be ended")
 		}
-		r := report("n1", "", Report{}, last, true)
-		if last.Err != nil || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Message, "no answer") {
-			t.Errorf("the outcome is %v, and told is %v", last.Err, r.Problems)
+		r := report("n1", "", Report{}, *last.Load(), true)
+		if last.Load().Err != nil || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Message, "no answer") {
+			t.Errorf("the outcome is %v, and told is %v", last.Load().Err, r.Problems)
 		}
-		before := connections.tried
+		before := connections.tried.Load()
 		time.Sleep(10 * lastRetry)
 		synctest.Wait()
-		if n := connections.tried - before; n < 8 || n > 20 {
+		if n := connections.tried.Load() - before; n < 8 || n > 20 {
 			t.Errorf("within %v it was tried again %d times", 10*lastRetry, n)
 		}
 	})

@@ -77,7 +77,7 @@ func refused(t *testing.T, n *namespace) {
 	} {
 		e := c.egressIP(t, "refused-"+name, []netip.Addr{r.ip}, n.itself(), selects(map[string]string{"app": "other"}))
 		o := e.until(v1.ConditionReady, metav1.ConditionFalse, r.reason)
-		message := o.Status.Conditions[0].Message
+		message := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionReady).Message
 		if !strings.Contains(message, r.says) || !strings.Contains(message, r.alsoSays) {
 			t.Errorf("EgressIP with the address of a %s: condition says %q, want %q and %q", name, message, r.says, r.alsoSays)
 		}
