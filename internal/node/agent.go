@@ -19,9 +19,7 @@ import (
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
-	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
-	"github.com/egret-net/egret/internal/plane/listen"
 	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/plane/pulse"
 	"github.com/egret-net/egret/internal/world"
@@ -49,18 +47,13 @@ type Agent struct {
 
 	reports     *mailbox[Report]
 	annotations *mailbox[map[string]string]
-	rewrites    rewrites      // of the loop alone
-	last        Report        // of the loop alone
-	known       []Held        // of the loop alone: what the world has been told that this node holds; nil at first
-	translated  []plan.Egress // of the loop alone: what the last plan translates to, and does not linger
-	ours        []string      // what was last seen of ours on this host
+	rewrites    rewrites // of the loop alone
+	last        Report   // of the loop alone
+	known       []Held   // of the loop alone: what the world has been told that this node holds; nil at first
+	ours        []string // what was last seen of ours on this host
 
-	stranded stranded // of the loop alone
-	tidying  *tidying
-
-	// guard keeps what this node holds to one holder; ear tells it of others.
-	guard *guard
-	ear   listen.Ear
+	holding *holding
+	tidying *tidying
 
 	uncordoning atomic.Bool
 
@@ -93,7 +86,7 @@ func (a *Agent) askWatchers(w *world.World) {
 
 // grown tells the others what this node holds as soon as it does: they steer packets here then.
 func (a *Agent) grown(_ context.Context, w *world.World, o Outcome) {
-	a.ear.Watch(a.guard.holds(o.State))
+	a.holding.grown(o.State)
 	if n, h := w.Node(a.self), w.Host(); n != nil && h != nil {
 		a.tell(w, n, h, o)
 	}
@@ -129,10 +122,10 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	}
 	a.last = report(a.self, n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
 	a.last.Problems = append(a.last.Problems, asProblems(faults)...)
-	a.last.Problems = append(a.last.Problems, a.stranded.problems()...)
+	a.last.Problems = append(a.last.Problems, a.holding.machine.Problems()...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonNoAnswer, a.silent())...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonOverlap, a.config.OverlappedBy(h))...)
-	a.last.Conflicts = a.guard.conflicts()
+	a.last.Conflicts = a.holding.conflicts()
 	if w.Holding(a.self) == nil {
 		a.reports.forget()
 	}
@@ -245,10 +238,10 @@ func podNetworksValue(nets cniserver.PodNetworks) (map[string]any, error) {
 
 // newAgent is an agent without its targets; Run gives it those.
 func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
-	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics(), stranded: stranded{log: log}}
+	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics()}
 	a.subnets.Store(&[]netip.Prefix{})
 	a.loop = NewLoop(world.New(self, c), all.Features(), log)
-	a.guard, a.tidying = newGuard(self, a.loop.Do, log), newTidying(a.loop.Again)
-	a.loop.Settle, a.loop.Grown, a.loop.After, a.loop.Ran = a.settle, a.grown, a.after, a.metrics.ran
+	a.holding, a.tidying = newHolding(self, a.loop, log), newTidying(a.loop.Again)
+	a.loop.Decide, a.loop.Grown, a.loop.After, a.loop.Ran = a.holding.decide, a.grown, a.after, a.metrics.ran
 	return a
 }

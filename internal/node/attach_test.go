@@ -102,7 +102,8 @@ func startLateAgent(t *testing.T, s *lateServer) (*Agent, *ovn.Fake) {
 		t.Fatal(err)
 	}
 	a, target := newAgent("n1", compiletest.Config(world.SharedGateway), slog.New(slog.DiscardHandler)), ovn.NewFake()
-	a.ear, a.loop.Planes, a.confirmed = listen.NewFake(), []plane.Plane{target}, func() bool { return true }
+	a.loop.Planes, a.confirmed = []plane.Plane{target}, func() bool { return true }
+	a.holding.withFakes(listen.NewFake())
 	a.source = kube.NewSource(clients, a.log, kube.Namespaces(), kube.Pods(), kube.EgressIPs())
 	a.api = &API{Node: "n1", Clients: clients, Observe: a.source.Observe, Outdated: a.source.Outdated}
 	a.reads, a.applied = newReads(a.api), a.source.Applied

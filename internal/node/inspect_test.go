@@ -13,6 +13,7 @@ import (
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/listen"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -100,6 +101,7 @@ func TestPlanAndDifferences(t *testing.T) {
 	w, p := inspected()
 	a := newAgent("n1", w.Config, slog.New(slog.DiscardHandler))
 	a.loop.world, a.comparers = w, []plane.Comparer{lacking{}}
+	a.holding.withFakes(listen.NewFake())
 	a.loop.memo.Update(w, nil)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})

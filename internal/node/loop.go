@@ -39,8 +39,9 @@ type Loop struct {
 	// Grown is told, in the loop, when the targets hold all of a plan and may still hold more. What others wait for need not wait for
 	// the removal of what was before.
 	Grown func(context.Context, *world.World, Outcome)
-	// Settle looks at a new plan before it is applied, and may change the world on account of it.
-	Settle func(*world.World, *plan.State) []world.Touch
+	// Decide is asked in each round, once what is new is in the world: it may change the world on account of that, and
+	// says when it is to be asked again.
+	Decide func(*world.World, time.Time) ([]world.Touch, time.Time)
 	// After is told of each round, in the loop.
 	After func(context.Context, *world.World, Outcome)
 	// Ran is told of each round that looked at targets.
@@ -71,6 +72,7 @@ type Loop struct {
 	since      time.Time     // and since when it waits
 	touched    []world.Touch // what the plan does not follow yet
 	unfinished bool          // it left something for which nobody need wait
+	again      time.Time     // when Decide is to be asked again
 }
 
 const (
@@ -87,7 +89,7 @@ const allTables = ^plan.Tables(0)
 func NewLoop(w *world.World, features []compile.Feature, log *slog.Logger) *Loop {
 	return &Loop{
 		Log: log, world: w, memo: compile.NewMemo(features), wake: make(chan struct{}, 1), passed: make(chan struct{}), room: make(chan struct{}),
-		Settle: func(*world.World, *plan.State) []world.Touch { return nil },
+		Decide: func(_ *world.World, now time.Time) ([]world.Touch, time.Time) { return nil, now.Add(rereadAll) },
 		Grown:  func(context.Context, *world.World, Outcome) {}, After: func(context.Context, *world.World, Outcome) {},
 		Ran: func(Outcome) {},
 	}
@@ -236,13 +238,14 @@ func (l *Loop) poke() {
 // Run runs rounds until ctx ends.
 func (l *Loop) Run(ctx context.Context) {
 	retry := firstRetry
-	timer := time.NewTimer(rereadAll)
+	timer, decide := time.NewTimer(rereadAll), time.NewTimer(rereadAll)
 	lastRead := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-l.wake:
+		case <-decide.C:
 		case <-timer.C:
 			if !l.waiting {
 				l.lookAtAll()
@@ -264,6 +267,7 @@ func (l *Loop) Run(ctx context.Context) {
 			timer.Reset(retry)
 			retry = min(2*retry, lastRetry)
 		}
+		decide.Reset(time.Until(l.again))
 	}
 }
 
@@ -273,6 +277,8 @@ func (l *Loop) oneRound(ctx context.Context) {
 	for _, c := range r.changes {
 		l.touched = append(l.touched, c(l.world)...)
 	}
+	decided, again := l.Decide(l.world, time.Now())
+	l.touched, l.again = append(l.touched, decided...), again
 	if l.waiting && !r.apply && time.Since(l.since) < stillWaiting { // a plan is carried out before it is changed, or it never would be where changes do not end
 		l.owed |= r.look
 		l.runRound(ctx, round{number: l.awaited, synced: r.synced})
@@ -285,9 +291,6 @@ func (l *Loop) oneRound(ctx context.Context) {
 	if l.memo.Update(l.world, touched) == 0 && !r.apply && r.look == 0 && l.calm {
 		l.pass(ctx, r)
 		return
-	}
-	if r.synced {
-		l.memo.Update(l.world, l.Settle(l.world, l.memo.State))
 	}
 	if l.owed |= r.look; r.apply || !l.calm && !l.waiting {
 		l.owed = allTables

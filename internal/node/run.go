@@ -253,7 +253,10 @@ func (a *Agent) connect(o Options, t *targets) error {
 	a.reads, a.applied = newReads(a.api), a.source.Applied
 	a.reports = newMailbox("what this node holds", Report.Equal, a.api.Report, a.log)
 	a.annotations = newMailbox("this node's addresses", maps.Equal[map[string]string], a.api.AnnotateNode, a.log)
-	a.ear, a.guard.silence, a.guard.defend, a.guard.probe, a.guard.ask = t.ear, contact.Silence, t.link.Defend, t.link.Probe, a.api.EgressIP
+	h := a.holding
+	h.watch, h.announce, h.probe = t.ear.Watch, t.link.Defend, t.link.Probe
+	h.silence, h.ask = contact.Silence, a.api.EgressIP
+	h.renew = func(ctx context.Context) error { return t.vswitchd.Do(ctx, t.flow.Renew) }
 	a.ovs, a.confirmed, a.pulses = t.ovs, t.nb.Confirmed, t.pulses
 	a.loop.Planes, a.loop.Early = plane.Timed(t.all, a.metrics.applied), t.early
 	a.comparers = []plane.Comparer{t.nft, t.flow, t.nb, t.sb}
@@ -280,8 +283,8 @@ func (a *Agent) adopt(ctx context.Context) error {
 	return nil
 }
 
-// adoptHeld has the guard look after what a former process announced on the primary network, which OVN goes on answering for. What the host itself answers for on
-// secondary links waits for the cluster.
+// adoptHeld has the holder look after what a former process announced on the primary network, which OVN goes on
+// answering for. What the host itself answers for on secondary links waits for the cluster.
 func (a *Agent) adoptHeld(ctx context.Context, nb *ovn.Plane) {
 	rows, err := nb.Ours(ctx, "NAT")
 	if err != nil {
@@ -290,7 +293,7 @@ func (a *Agent) adoptHeld(ctx context.Context, nb *ovn.Plane) {
 	}
 	a.loop.Do(func(w *world.World) []world.Touch {
 		if h := w.Host(); h != nil {
-			a.ear.Watch(a.guard.adopt(rows, a.config.Bridge, h.UplinkMAC))
+			a.holding.adopt(rows, a.config.Bridge, h.UplinkMAC)
 		}
 		return nil
 	})
@@ -317,9 +320,7 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 	go a.changes(ctx)
 	go a.reports.run(ctx)
 	go a.annotations.run(ctx)
-	go a.guard.run(ctx, t.ear.Claims())
-	go a.watchStranded(ctx)
-	go a.permit(ctx, func(ctx context.Context) error { return t.vswitchd.Do(ctx, t.flow.Renew) })
+	go a.holding.run(ctx, t.ear.Claims())
 	go a.listen(ctx, t.ovs)
 	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
 	inTurn := func(c Change) { _ = a.loop.Turn(ctx, c) } // its only error is that the agent ends

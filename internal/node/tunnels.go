@@ -52,7 +52,7 @@ func (a *Agent) listen(ctx context.Context, db *ovs.DB) {
 			_ = a.loop.Offer(ctx, func(w *world.World) []world.Touch { return w.SetTunnel(node, t) }) // its only error is that the agent ends
 		},
 		alone: func(is bool) {
-			_ = a.loop.Offer(ctx, func(*world.World) []world.Touch { a.guard.alone(is); return nil })
+			_ = a.loop.Offer(ctx, func(*world.World) []world.Touch { a.holding.alone(is); return nil })
 		},
 		after: func(d time.Duration, f func()) func() bool {
 			return time.AfterFunc(d, func() {

@@ -17,7 +17,7 @@ import (
 func startPlainAgent(t *testing.T) *Agent {
 	config := compiletest.Config(world.SharedGateway)
 	a := newAgent("n1", config, slog.New(slog.DiscardHandler))
-	a.ear = listen.NewFake()
+	a.holding.withFakes(listen.NewFake())
 	a.loop.Do(func(w *world.World) []world.Touch {
 		return w.SetPod(&world.Pod{Namespace: "shop", Name: "p", UID: "u", Node: "n1"})
 	})

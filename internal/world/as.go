@@ -10,7 +10,7 @@ import (
 // what it knows of itself, and the host that its Node tells of. It is good for reading, until this world changes.
 func (w *World) As(node string) *World {
 	t := *w.tables
-	t.own, t.lingering, t.yielded, t.tunnels = nil, nil, nil, nil
+	t.own, t.yielded, t.tunnels = nil, nil, nil
 	t.host, t.attachments = nil, map[string]*Attachment{}
 	if n := w.nodes[node]; n != nil && w.host != nil {
 		t.host = n.host(w.host.MTU)

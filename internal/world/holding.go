@@ -70,36 +70,6 @@ func (w *View) steering(node, egressIP string, f Family) []Assignment {
 	return slices.DeleteFunc(slices.Clone(h.Steers[egressIP]), func(a Assignment) bool { return FamilyOf(a.IP) != f })
 }
 
-// Lingers says whether this node goes on translating to an address that it has just given up.
-func (w *View) Lingers(egressIP string, ip netip.Addr) bool {
-	w.saw(KindHolders, egressIP)
-	return slices.Contains(w.lingering[egressIP], ip)
-}
-
-// Lingering are the addresses of an EgressIP that linger here, in order of address.
-func (w *View) Lingering(egressIP string) []netip.Addr {
-	w.saw(KindHolders, egressIP)
-	return w.lingering[egressIP]
-}
-
-// SetLingering makes an address linger, or end to. How long is the agent's matter: time is a fact like any other.
-func (w *World) SetLingering(egressIP string, ip netip.Addr, lingers bool) []Touch {
-	list := w.lingering[egressIP]
-	i, found := slices.BinarySearchFunc(list, ip, netip.Addr.Compare)
-	switch {
-	case found == lingers:
-		return nil
-	case lingers:
-		w.lingering[egressIP] = slices.Insert(slices.Clone(list), i, ip)
-	default:
-		w.lingering[egressIP] = slices.Delete(slices.Clone(list), i, i+1)
-	}
-	if len(w.lingering[egressIP]) == 0 {
-		delete(w.lingering, egressIP)
-	}
-	return []Touch{{KindHolders, egressIP}}
-}
-
 // EgressAddress is an address of one EgressIP.
 type EgressAddress struct {
 	EgressIP string
@@ -111,35 +81,32 @@ func (c EgressAddress) Compare(o EgressAddress) int {
 	return cmp.Or(cmp.Compare(c.EgressIP, o.EgressIP), c.IP.Compare(o.IP))
 }
 
-// Yielded says whether this node has given way to another machine that answers for an address which it held, and to which node; "" if it is no
-// node of the cluster.
-func (w *View) Yielded(egressIP string, ip netip.Addr) (to string, yielded bool) {
-	w.saw(KindHolders, egressIP)
-	to, yielded = w.yielded[EgressAddress{egressIP, ip}]
-	return to, yielded
+// Yield is an address that this node held and does not answer for, because another machine does.
+type Yield struct {
+	To       string // a node; "" if that machine is none of the cluster
+	Draining bool   // this node still translates to it
 }
 
-// EachYielded are all that this node has given way for, in order.
+// Yielded is set if this node yields an address, else nil.
+func (w *View) Yielded(egressIP string, ip netip.Addr) *Yield {
+	w.saw(KindHolders, egressIP)
+	return w.yielded[EgressAddress{egressIP, ip}]
+}
+
+// EachYielded are all that this node yields, in order.
 func (w *View) EachYielded() []EgressAddress {
 	w.saw(KindYielded, "")
 	return slices.SortedFunc(maps.Keys(w.yielded), EgressAddress.Compare)
 }
 
-// SetYielded notes that this node gives way for an address.
-func (w *World) SetYielded(c EgressAddress, to string) []Touch {
-	if old, is := w.yielded[c]; is && old == to {
+// SetYielded notes that this node yields an address, or with nil that it does not.
+func (w *World) SetYielded(c EgressAddress, y *Yield) []Touch {
+	if old := w.yielded[c]; old == y || old != nil && y != nil && *old == *y {
 		return nil
 	}
-	w.yielded[c] = to
-	return []Touch{{KindHolders, c.EgressIP}, {KindYielded, ""}}
-}
-
-// DelYielded ends that.
-func (w *World) DelYielded(c EgressAddress) []Touch {
-	if _, is := w.yielded[c]; !is {
-		return nil
+	if w.yielded[c] = y; y == nil {
+		delete(w.yielded, c)
 	}
-	delete(w.yielded, c)
 	return []Touch{{KindHolders, c.EgressIP}, {KindYielded, ""}}
 }
 

@@ -25,7 +25,7 @@ const (
 	KindSteering    // the nodes that lead their pods to holders of one EgressIP
 	KindHolders     // the nodes that hold addresses of one EgressIP
 	KindProblems    // what nodes say keeps them from holding addresses of one EgressIP, and who else has these; "": of all
-	KindYielded     // what this node has given way for
+	KindYielded     // what this node yields
 	KindHosts       // whether one node hosts egress IPs
 	KindFaults      // what one node says of its networks that can host nothing
 	KindTunnel      // what is heard from one node

@@ -26,13 +26,12 @@ type tables struct {
 	pods        map[string]*Pod
 	podsIn      map[string]map[string]*Pod // by namespace
 	egressIPs   map[string]*EgressIP
-	selecting   map[string][]*EgressIP   // by namespace, in order of precedence
-	demands     map[string]*demands      // by namespace, of those that somebody asked about
-	holdings    map[string]*Holding      // by node
-	own         *Holding                 // this node's, by its own knowledge; nil until it has any
-	lingering   map[string][]netip.Addr  // by EgressIP
-	yielded     map[EgressAddress]string // to which node
-	tunnels     map[string]Tunnel        // by node
+	selecting   map[string][]*EgressIP // by namespace, in order of precedence
+	demands     map[string]*demands    // by namespace, of those that somebody asked about
+	holdings    map[string]*Holding    // by node
+	own         *Holding               // this node's, by its own knowledge; nil until it has any
+	yielded     map[EgressAddress]*Yield
+	tunnels     map[string]Tunnel // by node
 	attachments map[string]*Attachment
 	services    map[string]*Service
 	claims      map[Frontend][]string     // by address and port: the Services that ask for it
@@ -61,11 +60,10 @@ func newTables() *tables {
 		selecting:   map[string][]*EgressIP{},
 		demands:     map[string]*demands{},
 		holdings:    map[string]*Holding{},
-		lingering:   map[string][]netip.Addr{},
 		unreachable: map[string]Unreachability{},
 		overdue:     map[placement]lateness{},
 		unconfirmed: map[steering]bool{},
-		yielded:     map[EgressAddress]string{},
+		yielded:     map[EgressAddress]*Yield{},
 		tunnels:     map[string]Tunnel{},
 		claims:      map[Frontend][]string{},
 		nodesAt:     map[netip.Addr][]string{},

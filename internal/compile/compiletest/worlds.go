@@ -294,12 +294,11 @@ func randomEgressIP(t *rapid.T, i int) *world.EgressIP {
 
 func randomYield(t *rapid.T, c world.EgressAddress) func(*world.World) []world.Touch {
 	to := rapid.SampledFrom([]string{"", "n2", "ends"}).Draw(t, "yields to")
-	return func(w *world.World) []world.Touch {
-		if to == "ends" {
-			return w.DelYielded(c)
-		}
-		return w.SetYielded(c, to)
+	y := &world.Yield{To: to, Draining: rapid.Bool().Draw(t, "draining")}
+	if to == "ends" {
+		y = nil
 	}
+	return func(w *world.World) []world.Touch { return w.SetYielded(c, y) }
 }
 
 func randomHolding(t *rapid.T, node string) *world.Holding {

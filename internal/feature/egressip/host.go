@@ -66,10 +66,10 @@ const natPriority = 10
 // natRow is the start of the ids of the rows that translate to an address.
 func natRow(egressIP string, ip netip.Addr) string { return "egressip/" + egressIP + "/" + ip.String() }
 
-// muted says whether this node translates to an address without answering for it: it has given way, or it is leaving it and the successor holds it, or
-// another one left it later, or nobody is to have it.
+// muted says whether this node translates to an address without answering for it: it yields, or it is leaving it and
+// the successor holds it, or another one left it later, or nobody is to have it.
 func muted(w *world.View, e *world.EgressIP, ip netip.Addr) bool {
-	if _, yielded := w.Yielded(e.Name, ip); yielded {
+	if w.Yielded(e.Name, ip) != nil {
 		return true
 	}
 	switch successor := w.EgressIP(e.Name).Assignee(ip); successor {

@@ -149,13 +149,12 @@ func TestSuccessorPassesOn(t *testing.T) {
 func TestGivesWay(t *testing.T) {
 	h := newHandover(t, "n1", "n1", "n1")
 	c := world.EgressAddress{EgressIP: "e0", IP: h.ip}
-	h.SetYielded(c, "n2")
-	h.SetLingering("e0", h.ip, true)
+	h.SetYielded(c, &world.Yield{To: "n2", Draining: true})
 	h.is("muted, " + toN2 + ", translates")
-	h.SetLingering("e0", h.ip, false)
+	h.SetYielded(c, &world.Yield{To: "n2"})
 	h.is(toN2)
-	h.SetYielded(c, "")
+	h.SetYielded(c, &world.Yield{})
 	h.is("drop[]")
-	h.DelYielded(c)
+	h.SetYielded(c, nil)
 	h.is("announces, " + toSelf + ", translates")
 }

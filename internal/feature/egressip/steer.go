@@ -133,7 +133,7 @@ func numbered(w *world.View, node string) bool {
 }
 
 // standIn is the node that answers for an address while nobody holds it who is assigned it: of the live ones that are
-// leaving it the one that left last, for those before it have given way to it already. "" is none.
+// leaving it the one that left last, for those before it have yielded to it already. "" is none.
 func standIn(w *world.View, e *world.EgressIP, ip netip.Addr) string {
 	for _, l := range slices.Backward(e.Leaving) {
 		if l.IP == ip && w.Holds(l.Node, e.Name, ip) && w.Alive(l.Node) {
@@ -143,10 +143,10 @@ func standIn(w *world.View, e *world.EgressIP, ip netip.Addr) string {
 	return ""
 }
 
-// instead is a holder, or the node that this one has given way to; "" if that is no node of the cluster.
+// instead is a holder, or the node that this one yields to; "" if that is no node of the cluster.
 func instead(w *world.View, e *world.EgressIP, node string, ip netip.Addr) string {
-	if to, yielded := w.Yielded(e.Name, ip); yielded && node == w.Self {
-		return to
+	if y := w.Yielded(e.Name, ip); y != nil && node == w.Self {
+		return y.To
 	}
 	return node
 }
@@ -189,14 +189,19 @@ func (s steering) claim(e *world.EgressIP, f world.Family, pods string, out *pla
 }
 
 // hosted are the addresses of a family that this node translates to: those that it is assigned, else one that is
-// leaving it, else the first that lingers because it was given way for. Never two kinds: two rows that translate the
-// same pods would leave it open which one does.
+// leaving it, else the first of those that it is assigned and yields while they are draining. Never two kinds: two rows
+// that translate the same pods would leave it open which one does.
 func hosted(w *world.View, e *world.EgressIP, f world.Family) []netip.Addr {
 	now := w.EgressIP(e.Name)
-	var assigned []netip.Addr
+	var assigned, draining []netip.Addr
 	for _, a := range now.Items {
-		if _, yielded := w.Yielded(e.Name, a.IP); a.Node == w.Self && world.FamilyOf(a.IP) == f && !yielded {
+		if a.Node != w.Self || world.FamilyOf(a.IP) != f {
+			continue
+		}
+		if y := w.Yielded(e.Name, a.IP); y == nil {
 			assigned = append(assigned, a.IP)
+		} else if y.Draining && len(draining) == 0 {
+			draining = append(draining, a.IP)
 		}
 	}
 	if len(assigned) > 0 {
@@ -207,10 +212,5 @@ func hosted(w *world.View, e *world.EgressIP, f world.Family) []netip.Addr {
 			return []netip.Addr{l.IP}
 		}
 	}
-	for _, ip := range f.OfAddrs(w.Lingering(e.Name)) {
-		if mayLinger(w, e.Name, ip) {
-			return []netip.Addr{ip}
-		}
-	}
-	return nil
+	return draining
 }

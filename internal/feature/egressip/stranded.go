@@ -18,8 +18,8 @@ func Stranded(w *world.World, name string, ip netip.Addr) string {
 	if steer(&w.View, e, f).action == "reroute" {
 		return ""
 	}
-	if to, yielded := w.Yielded(name, ip); yielded {
-		return fmt.Sprintf("it has given way to another machine that announces the address (node %q)", to)
+	if y := w.Yielded(name, ip); y != nil {
+		return fmt.Sprintf("it has given way to another machine that announces the address (node %q)", y.To)
 	}
 	n, own := w.Node(w.Self), w.Own()
 	switch {

@@ -1,11 +1,13 @@
 package egressip_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
@@ -57,16 +60,19 @@ type simulation struct {
 	told    map[string]bool // nodes that last said that they hold the older one's address
 	pods    int
 	running map[string]*world.Pod // by key, with an object
+	now     time.Time
 }
 
 type agent struct {
 	world *world.World
-	seen  int           // of the history
-	have  *plan.State   // what its targets hold
-	todo  []func()      // row by row, what is left of the round under way
-	held  []plan.Egress // what the last plan translated to
+	seen  int         // of the history
+	have  *plan.State // what its targets hold
+	todo  []func()    // row by row, what is left of the round under way
 	ready map[string]bool
 	boot  int
+
+	holder holder.Machine
+	facts  holder.Facts
 }
 
 // Addresses of EgressIP e0, one of each family on the primary network and one on a link, and those that its spec is changed to; of the older one; and of
@@ -82,7 +88,8 @@ var (
 func newSimulation(t *rapid.T) *simulation {
 	mode := rapid.SampledFrom([]world.GatewayMode{world.SharedGateway, world.LocalGateway}).Draw(t, "gateway mode")
 	s := &simulation{
-		nodes: map[string]*agent{}, told: map[string]bool{}, running: map[string]*world.Pod{},
+		nodes: map[string]*agent{}, now: time.Unix(1_000_000, 0),
+		told: map[string]bool{}, running: map[string]*world.Pod{},
 		e: *compiletest.EgressIP(0, "", addresses...), older: *compiletest.EgressIP(-1, "", olders...),
 	}
 	s.e.InForce = [2]bool{true, true}
@@ -93,7 +100,7 @@ func newSimulation(t *rapid.T) *simulation {
 			w.SetNamespace(&world.Namespace{Name: ns})
 		}
 		w.SetEgressIP(younger())
-		s.nodes[name] = &agent{world: w, have: plan.New(), ready: map[string]bool{}}
+		s.nodes[name] = newSimulated(w)
 	}
 	s.settle(t)
 	return s
@@ -124,7 +131,7 @@ func (s *simulation) round(t *rapid.T, name string) {
 	n := s.nodes[name]
 	n.apply(len(n.todo))
 	n.learn(s, len(s.history))
-	n.begin(t)
+	n.begin(t, s)
 	n.apply(len(n.todo))
 	n.tell(s, name)
 }
@@ -191,15 +198,14 @@ func (s *simulation) calm(t *rapid.T) {
 		for _, other := range order {
 			s.nodes[name].world.SetTunnel(other, world.TunnelUp)
 		}
-		for _, ip := range right {
-			s.nodes[name].world.DelYielded(world.EgressAddress{EgressIP: "e0", IP: ip})
-		}
+		s.nodes[name].facts.APISilent, s.nodes[name].facts.Alone = false, false
 		s.detachEnded(name)
 	}
 	for range 4 {
 		for _, name := range order {
 			s.round(t, name)
 		}
+		s.now = s.now.Add(10 * time.Second) // what nodes yield ends, now that each can ask
 	}
 }
 
@@ -222,7 +228,7 @@ func (s *simulation) happens(f func(*world.World)) { s.history = append(s.histor
 func (s *simulation) step(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(t, "node")
 	n := s.nodes[name]
-	switch rapid.IntRange(0, 16).Draw(t, "what") {
+	switch rapid.IntRange(0, 17).Draw(t, "what") {
 	case 0:
 		s.assign(t)
 	case 1:
@@ -234,13 +240,13 @@ func (s *simulation) step(t *rapid.T) {
 	case 4, 5:
 		n.learn(s, rapid.IntRange(1, 5).Draw(t, "news"))
 	case 6:
-		n.begin(t)
+		n.begin(t, s)
 	case 7, 8:
 		n.apply(rapid.IntRange(1, 4).Draw(t, "rows"))
 	case 9:
 		n.tell(s, name)
 	case 10:
-		n.hear(t)
+		n.hear(t, s)
 	case 11:
 		other := rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(t, "other")
 		n.world.SetTunnel(other, world.Tunnel(rapid.IntRange(0, 2).Draw(t, "heard")))
@@ -254,6 +260,8 @@ func (s *simulation) step(t *rapid.T) {
 		s.relabel(t)
 	case 16:
 		s.end(t, name)
+	case 17:
+		s.now = s.now.Add(rapid.SampledFrom(spans).Draw(t, "later"))
 	}
 }
 
@@ -310,14 +318,16 @@ func (s *simulation) assignOlder(node int) {
 	s.wrote(s.older)
 }
 
-// hear is another machine that says it has an address, or is heard no longer.
-func (n *agent) hear(t *rapid.T) {
-	c := world.EgressAddress{EgressIP: "e0", IP: rapid.SampledFrom(addresses).Draw(t, "address")}
-	if to := rapid.SampledFrom([]string{"", "n1", "n2", "n3", "nobody"}).Draw(t, "heard"); to == "nobody" || to == n.world.Self {
-		n.world.DelYielded(c)
-	} else {
-		n.world.SetYielded(c, to)
+// hear is another machine that says it has an address, or that the API server or other nodes are heard or not.
+func (n *agent) hear(t *rapid.T, s *simulation) {
+	n.facts.APISilent = rapid.Bool().Draw(t, "API silent")
+	n.facts.Alone = rapid.Bool().Draw(t, "alone")
+	claim := holder.Claim{IP: rapid.SampledFrom(addresses).Draw(t, "address"), MAC: "02:00:00:00:00:99"}
+	if i := rapid.IntRange(0, 3).Draw(t, "of n"); i > 0 {
+		claim.MAC = compiletest.Host(fmt.Sprint("n", i)).UplinkMAC
 	}
+	n.facts.Claims = append(n.facts.Claims, claim)
+	n.decide(s)
 }
 
 // assign is the controller: each address goes to some node, or to none.
@@ -388,12 +398,10 @@ func (n *agent) learn(s *simulation, news int) {
 }
 
 // begin starts a round: what grows, in any order; the Northbound's rows, in any order too, for what a transaction changes at once the datapath
-// changes flow by flow; what shrinks. An address that the plan gives up lingers, as the agent has it.
-func (n *agent) begin(t *rapid.T) {
+// changes flow by flow; what shrinks. What the node holds by then is what the plan announces.
+func (n *agent) begin(t *rapid.T, s *simulation) {
+	n.decide(s)
 	want := compile.Full(n.world, all.Features())
-	if n.linger(want) {
-		want = compile.Full(n.world, all.Features())
-	}
 	grow, shrink := flowSteps(n.have, want)
 	growHost, shrinkHost := hostSteps(n.have, want)
 	grow, shrink = rapid.Permutation(grow).Draw(t, "grow"), rapid.Permutation(shrink).Draw(t, "shrink")
@@ -401,6 +409,7 @@ func (n *agent) begin(t *rapid.T) {
 	n.todo = append(append(growHost, grow...), rapid.Permutation(n.northbound(want)).Draw(t, "northbound")...)
 	n.todo = append(n.todo, func() {
 		n.have.NB, n.have.SetElems = want.NB, want.SetElems
+		n.facts.Holds = holder.HoldsOf(want)
 		for _, key := range attached {
 			n.ready[key] = true
 		}
@@ -470,26 +479,37 @@ func (n *agent) northbound(want *plan.State) []func() {
 	return steps
 }
 
-// linger does what the agent does between compiling and applying, and ends what has lingered: two seconds are longer than a round.
-func (n *agent) linger(want *plan.State) bool {
-	changed := false
-	for _, e := range n.world.EgressIPs() {
-		for _, ip := range n.world.Lingering(e) {
-			if len(n.todo) == 0 {
-				n.world.SetLingering(e, ip, false)
-				changed = true
-			}
+// decide is the holder's step, which the agent takes at the beginning of each round. The API server answers at once,
+// unless it is silent.
+func (n *agent) decide(s *simulation) {
+	n.facts.View = &n.world.View
+	r := n.holder.Step(n.facts, s.now)
+	n.facts.Claims, n.facts.Answers = nil, nil
+	for c, y := range r.Yields {
+		n.world.SetYielded(c, y)
+	}
+	for i, name := range r.Ask {
+		x := holder.Answer{Name: name, Last: i == len(r.Ask)-1}
+		if n.facts.APISilent {
+			x.Err = errors.New("silent")
+		} else if name == "e0" {
+			e := s.e
+			x.EgressIP = &e
+		}
+		n.facts.Answers = append(n.facts.Answers, x)
+		if x.Err != nil {
+			return
 		}
 	}
-	if changed {
-		want = compile.Full(n.world, all.Features())
-	}
-	var begin []plan.Egress
-	n.held, begin = egressip.Linger(n.world, n.held, want)
-	for _, x := range begin {
-		n.world.SetLingering(x.Object.Name, x.IP, true)
-	}
-	return changed || len(begin) > 0
+}
+
+// spans of time that go by at once.
+var spans = []time.Duration{200 * time.Millisecond, 2 * time.Second, 15 * time.Second, 70 * time.Second}
+
+func newSimulated(w *world.World) *agent {
+	n := &agent{world: w, have: plan.New(), ready: map[string]bool{}, holder: holder.Machine{Self: w.Self}}
+	n.facts.NotSteered = func(c world.EgressAddress) string { return egressip.Stranded(w, c.EgressIP, c.IP) }
+	return n
 }
 
 // flowSteps are two: a bridge's flows are added in one bundle, which OVS applies as one, and so are they removed. That is why the flow

@@ -1,0 +1,55 @@
+package holder
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+const (
+	// probesALook bounds what is asked of the link while this node cannot be sure of what it holds.
+	probesALook = 100
+	// unsureFor is how long a node that was cut off from all others is not sure: the API server's news come over
+	// connections that were cut off as well, and TCP tries those again at growing distances.
+	unsureFor = 15 * time.Second
+)
+
+// contact is this node's with other nodes.
+type contact struct {
+	alone    bool
+	rejoined time.Time  // when one was heard again; zero if that never was
+	next     netip.Addr // the first to be probed
+}
+
+// meet takes in whether other nodes are heard, which is known as soon as the link is gone and as soon as it is back:
+// others may have been given what this node holds, so it asks the link at once.
+func (m *Machine) meet() {
+	if m.contact.alone && !m.facts.Alone {
+		m.contact.rejoined = m.now
+		m.probe()
+	}
+	m.contact.alone = m.facts.Alone
+}
+
+func (m *Machine) wasAlone() bool {
+	r := m.contact.rejoined
+	return m.contact.alone || !r.IsZero() && m.now.Sub(r) < unsureFor
+}
+
+// unsure says whether nobody would tell this node that an address is another's by now.
+func (m *Machine) unsure() bool { return m.adopted() || m.facts.APISilent || m.wasAlone() }
+
+// probe asks for some of what is held, in turn.
+func (m *Machine) probe() {
+	ips := slices.SortedFunc(maps.Keys(m.addresses), netip.Addr.Compare)
+	from, _ := slices.BinarySearchFunc(ips, m.contact.next, netip.Addr.Compare)
+	ips = slices.Concat(ips[from:], ips[:from])
+	if len(ips) > probesALook {
+		m.contact.next = ips[probesALook]
+		ips = ips[:probesALook]
+	}
+	for _, ip := range ips {
+		m.out.Probe = append(m.out.Probe, m.addresses[ip].Announcement)
+	}
+}

@@ -1,0 +1,41 @@
+package holder
+
+import (
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Held is an address that this node announces.
+type Held struct {
+	EgressIP     string
+	Announcement plan.Announcement
+}
+
+func (h Held) address() world.EgressAddress {
+	return world.EgressAddress{EgressIP: h.EgressIP, IP: h.Announcement.IP}
+}
+
+// Holds is what this node holds, as its targets have it.
+type Holds struct {
+	Addresses map[netip.Addr]Held
+	// Shared are those of which another node says that it holds them, too.
+	Shared map[netip.Addr]bool
+	// Adopted: a former process left this, and the cluster is not known yet.
+	Adopted bool
+}
+
+// HoldsOf is what this node holds when its targets have all of a plan.
+func HoldsOf(s *plan.State) *Holds {
+	h := &Holds{Addresses: map[netip.Addr]Held{}, Shared: map[netip.Addr]bool{}}
+	for e, a := range s.Answered.Rows() {
+		if first, is := h.Addresses[a.IP]; !is || e.Object.Name < first.EgressIP {
+			h.Addresses[a.IP] = Held{e.Object.Name, a}
+		}
+	}
+	for e := range s.Forwarded.Rows() {
+		h.Shared[e.IP] = true
+	}
+	return h
+}

@@ -1,0 +1,179 @@
+package holder
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+const (
+	// lookEvery is how often the machine looks at what it holds though nothing has happened.
+	lookEvery = time.Second
+	// renewEvery is how often the ARP reply lease is renewed: a few times in the 20 s after which the switch answers
+	// only for what nobody else announces.
+	renewEvery = 5 * time.Second
+)
+
+// Facts are what the machine is told. Holds, APISilent and Alone are so now; Claims and Answers are news since the last
+// step.
+type Facts struct {
+	View  *world.View
+	Holds *Holds // another pointer where it has changed
+	// APISilent: the API server has been silent for so long that it counts as out of reach.
+	APISilent bool
+	// Alone: no other node is heard.
+	Alone   bool
+	Claims  []Claim
+	Answers []Answer
+	// NotSteered says why this node's own pods are not steered to an address that it is assigned; "" if they are.
+	NotSteered func(world.EgressAddress) string
+}
+
+// Answer is the API server's about one EgressIP that Result.Ask names.
+type Answer struct {
+	Name     string
+	EgressIP *world.EgressIP // nil if there is none
+	Err      error           // no further answers come
+	Last     bool
+}
+
+// Result is what is to be done.
+type Result struct {
+	Announce []netip.Addr        // again, and ask who else has them
+	Probe    []plan.Announcement // ask who else has them
+	Ask      []string            // EgressIPs, one after the other until there is an error: each answer is a fact
+	Renew    bool                // the ARP reply lease
+	Yields   map[world.EgressAddress]*world.Yield
+	Warnings []Warning
+	Wake     time.Time // ask again then
+}
+
+// Warning is for people.
+type Warning struct {
+	Text string
+	Args []any // in the form of slog
+}
+
+// Machine is one node's. The zero value holds nothing; Self must be set.
+type Machine struct {
+	Self string
+
+	holds     *Holds
+	addresses map[netip.Addr]*address
+	yields    map[world.EgressAddress]*yield
+	requests  requests
+	contact   contact
+	looked    time.Time
+	renewed   time.Time
+
+	// Of the step under way.
+	facts Facts
+	now   time.Time
+	out   Result
+}
+
+// address is one that this node announces.
+type address struct {
+	Held
+	rivals    map[string]*rival // by hardware address: other machines that say they have it
+	announced time.Time         // last, against rivals
+	confirmed time.Time         // when the API server last said that it is this node's
+	waiting   []string          // hardware addresses of machines whose claims wait for the API server's answer
+	unsteered *unsteered        // nil while this node's own pods are steered to it
+}
+
+// Step takes in facts and says what is to be done.
+func (m *Machine) Step(f Facts, now time.Time) Result {
+	m.facts, m.now, m.out = f, now, Result{Yields: map[world.EgressAddress]*world.Yield{}}
+	m.hold()
+	m.meet()
+	for _, x := range f.Answers {
+		m.answered(x)
+	}
+	for _, c := range f.Claims {
+		m.received(c)
+	}
+	m.endYields()
+	look := !now.Before(m.looked.Add(lookEvery))
+	if look {
+		m.look()
+	}
+	m.ask(look)
+	if !now.Before(m.renewed.Add(renewEvery)) {
+		m.renewed, m.out.Renew = now, true
+	}
+	m.out.Wake = m.wake()
+	return m.out
+}
+
+// hold takes in what is held where that has changed. What another node has let go of is announced again: some host
+// outside may have heard that one last.
+func (m *Machine) hold() {
+	h := m.facts.Holds
+	if h == nil || h == m.holds {
+		return
+	}
+	now := make(map[netip.Addr]*address, len(h.Addresses))
+	for ip, held := range h.Addresses {
+		a := m.addresses[ip]
+		if a == nil || a.EgressIP != held.EgressIP {
+			a = &address{}
+		}
+		a.Held, now[ip] = held, a
+		if m.holds != nil && m.holds.Shared[ip] && !h.Shared[ip] {
+			m.out.Announce = append(m.out.Announce, ip)
+		}
+	}
+	m.addresses, m.holds = now, h
+}
+
+// look does what follows from time alone.
+func (m *Machine) look() {
+	m.looked = m.now
+	for _, ip := range slices.SortedFunc(maps.Keys(m.addresses), netip.Addr.Compare) {
+		a := m.addresses[ip]
+		m.lookAtRivals(a)
+		m.lookAtPods(a)
+	}
+	if m.unsure() {
+		m.probe()
+	}
+}
+
+// wake is when something follows from time alone again.
+func (m *Machine) wake() time.Time {
+	wake := m.renewed.Add(renewEvery)
+	sooner := func(t time.Time) {
+		if t.Before(wake) {
+			wake = t
+		}
+	}
+	if len(m.addresses)+len(m.yields) > 0 {
+		sooner(m.looked.Add(lookEvery))
+	}
+	if m.requests.due() {
+		sooner(m.requests.at)
+	}
+	for _, y := range m.yields {
+		if !y.ends.IsZero() {
+			sooner(y.ends)
+		}
+	}
+	return wake
+}
+
+func (m *Machine) warn(text string, args ...any) {
+	m.out.Warnings = append(m.out.Warnings, Warning{text, args})
+}
+
+func (m *Machine) adopted() bool { return m.holds != nil && m.holds.Adopted }
+
+// assigned says whether Kubernetes assigns an address to this node.
+func (m *Machine) assigned(c world.EgressAddress) bool {
+	e := m.facts.View.EgressIP(c.EgressIP)
+	return e != nil && slices.Contains(e.Items, world.Assignment{Node: m.Self, IP: c.IP})
+}

@@ -1,0 +1,171 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/holder"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane/listen"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// holding carries out what holder.Machine decides about this node's addresses, and keeps the facts for it. Machine and
+// facts belong to the loop.
+type holding struct {
+	machine holder.Machine
+	facts   holder.Facts
+
+	// What the machine's results are carried out with. None of it is waited for.
+	silence  func() time.Duration // of the API server
+	ask      func(ctx context.Context, egressIP string) (*world.EgressIP, error)
+	announce func(netip.Addr)
+	probe    func(plan.Announcement)
+	renew    func(context.Context) error // the ARP reply lease
+	watch    func(own map[netip.Addr]string, devices []string)
+	loop     *Loop
+	log      *slog.Logger
+
+	renewals chan struct{} // one may wait
+}
+
+func newHolding(self string, loop *Loop, log *slog.Logger) *holding {
+	return &holding{machine: holder.Machine{Self: self}, loop: loop, log: log, renewals: make(chan struct{}, 1)}
+}
+
+// run brings claims into the loop and renews the lease until ctx ends. What others send never fills the loop's queue.
+func (h *holding) run(ctx context.Context, claims <-chan listen.Claim) {
+	go each(ctx, h.renewals, func() {
+		if err := h.renew(ctx); err != nil && ctx.Err() == nil {
+			const text = "could not renew the ARP reply lease: whoever announces an egress IP in 20 s gets it"
+			h.log.Warn(text, "error", err)
+		}
+	})
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case c := <-claims:
+			received := []holder.Claim{holder.Claim(c)}
+			for range len(claims) {
+				received = append(received, holder.Claim(<-claims))
+			}
+			_ = h.loop.Turn(ctx, func(*world.World) []world.Touch { // its only error is that the agent ends
+				h.facts.Claims = append(h.facts.Claims, received...)
+				return nil
+			})
+		}
+	}
+}
+
+// decide is one step of the machine, in the loop.
+func (h *holding) decide(w *world.World, now time.Time) (touched []world.Touch, again time.Time) {
+	h.facts.View, h.facts.APISilent = &w.View, h.silence() >= kube.Silent
+	h.facts.NotSteered = func(c world.EgressAddress) string { return egressip.Stranded(w, c.EgressIP, c.IP) }
+	r := h.machine.Step(h.facts, now)
+	h.facts.Claims, h.facts.Answers = nil, nil
+	for c, y := range r.Yields {
+		touched = append(touched, w.SetYielded(c, y)...)
+	}
+	h.carryOut(r)
+	return touched, r.Wake
+}
+
+func (h *holding) carryOut(r holder.Result) {
+	for _, x := range r.Warnings {
+		h.log.Warn(x.Text, x.Args...)
+	}
+	if len(r.Announce)+len(r.Probe) > 0 {
+		go func() {
+			for _, ip := range r.Announce {
+				h.announce(ip)
+			}
+			for _, a := range r.Probe {
+				h.probe(a)
+			}
+		}()
+	}
+	if len(r.Ask) > 0 {
+		go h.askAll(r.Ask)
+	}
+	if r.Renew {
+		select {
+		case h.renewals <- struct{}{}:
+		default: // vswitchd hangs
+		}
+	}
+}
+
+// askAll asks the API server about one EgressIP after the other, until there is no answer.
+func (h *holding) askAll(names []string) {
+	for i, name := range names {
+		ctx, cancel := context.WithTimeout(context.Background(), holder.AskTimeout)
+		e, err := h.ask(ctx, name)
+		cancel()
+		h.tell(holder.Answer{Name: name, EgressIP: e, Err: err, Last: i == len(names)-1})
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (h *holding) tell(a holder.Answer) {
+	h.loop.Do(func(*world.World) []world.Touch {
+		h.facts.Answers = append(h.facts.Answers, a)
+		return nil
+	})
+}
+
+// adopt takes in what a former process left in OVN, which answers for it with a hardware address on a device, until the
+// first plan. If the API server cannot be reached that may be long, and others may have been given it.
+func (h *holding) adopt(rows []plan.RowID, device, mac string) {
+	left := &holder.Holds{Addresses: map[netip.Addr]holder.Held{}, Adopted: true}
+	for _, r := range rows {
+		if e, is := egressip.Adopted(r); is {
+			a := plan.Announcement{Dev: device, IP: e.IP, MAC: mac}
+			left.Addresses[e.IP] = holder.Held{EgressIP: e.Object.Name, Announcement: a}
+		}
+	}
+	h.holds(left)
+}
+
+// grown takes in what a plan announces and its targets have.
+func (h *holding) grown(s *plan.State) {
+	now := holder.HoldsOf(s)
+	was := h.facts.Holds
+	if was != nil && !was.Adopted && maps.Equal(was.Addresses, now.Addresses) && maps.Equal(was.Shared, now.Shared) {
+		return
+	}
+	h.holds(now)
+	h.loop.Again()
+}
+
+func (h *holding) holds(x *holder.Holds) {
+	h.facts.Holds = x
+	own, devices := map[netip.Addr]string{}, []string(nil)
+	for ip, held := range x.Addresses {
+		own[ip] = held.Announcement.MAC
+		if !slices.Contains(devices, held.Announcement.Dev) {
+			devices = append(devices, held.Announcement.Dev)
+		}
+	}
+	h.watch(own, devices)
+}
+
+// alone takes in whether no other node is heard.
+func (h *holding) alone(is bool) { h.facts.Alone = is }
+
+// conflicts are those to report.
+func (h *holding) conflicts() []Conflict {
+	var out []Conflict
+	for _, c := range h.machine.Conflicts() {
+		out = append(out, Conflict{Held(c.EgressAddress), c.MAC})
+	}
+	return out
+}
