@@ -36,7 +36,7 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 				mute(w.Config, f, ip, out)
 				continue
 			}
-			handle(w.Config, f, ip, h.UplinkMAC, out)
+			lease(w.Config, f, ip, h.UplinkMAC, out)
 			answer(e.Name, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, out)
 		}
 	}

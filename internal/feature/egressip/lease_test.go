@@ -109,9 +109,9 @@ func (b *bridge) pass(seconds int) {
 	}
 }
 
-// TestDeadMansHandle: while the agent renews its permission, OVN answers for what the node holds, whatever others say. Without it OVN answers until another
-// machine claims the address, and for as long as it goes on claiming it, not.
-func TestDeadMansHandle(t *testing.T) {
+// TestLease: while the agent renews its lease, OVN answers for what the node holds, whatever others say. Without it OVN
+// answers until another machine claims the address, and for as long as it goes on claiming it, not.
+func TestLease(t *testing.T) {
 	for _, f := range []world.Family{world.V4, world.V6} {
 		t.Run(f.String(), func(t *testing.T) {
 			t.Parallel()

@@ -8,11 +8,11 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Times of the dead man's handle, in seconds.
+// Times of the ARP reply lease, in seconds.
 const (
-	// permission is how long OVN may answer unconditionally after the agent was last there. It is less than the 30 s after which an agent counts as away and its
-	// addresses move.
-	permission = 20
+	// leased is how long OVN may answer unconditionally after the agent was last there. It is less than the 30 s after
+	// which an agent counts as away and its addresses move.
+	leased = 20
 	// silence is how long a claim of another machine counts: whoever holds an address announces it every minute.
 	silence = 70
 )
@@ -20,10 +20,11 @@ const (
 // learnt marks the flows that the switch makes itself. They end by themselves.
 const learnt = "cookie=0xdeff106"
 
-// handle keeps one holder where no agent is: OVN goes on answering for what it was told to hold, also when Kubernetes has named another node. While the agent is
-// there it decides (guard, in package node) and renews a permission. When that has run out the switch itself keeps OVN's answers in, about each address
-// that another machine has announced. If nobody has, the node is still its holder and answers.
-func handle(c *world.Config, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
+// lease adds the flows that stop this node answering ARP and ND for an address when the agent has not renewed its lease
+// and another machine announces the address: OVN goes on answering for what it was told to hold, also when another node
+// is assigned it. While the agent is there it decides (internal/holder) and renews the lease. If nobody else announces
+// the address, the node is still its holder and answers.
+func lease(c *world.Config, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
 	uplink, said := "{"+c.UplinkInterface+"}", [...]string{"arp", "icmp6,icmp_type=136"}[f]
 	about := "," + [...]string{"arp_spa=", "nd_target="}[f] + ip.String()
 	ovn := plan.DefaultNames().PatchPort()
@@ -32,7 +33,7 @@ func handle(c *world.Config, f world.Family, ip netip.Addr, own string, out *pla
 	both := fmt.Sprintf("resubmit(,%d),LOCAL,output:%s", plan.ClaimHeard.Table(), ovn)
 	out.AddFlow(c.Bridge, plan.LeaseGate, said+",in_port="+uplink+about, both)
 
-	out.AddFlow(c.Bridge, plan.AnswerLeased, fmt.Sprintf("hard_timeout=%d", permission), "output:"+uplink)
+	out.AddFlow(c.Bridge, plan.AnswerLeased, fmt.Sprintf("hard_timeout=%d", leased), "output:"+uplink)
 	out.AddFlow(c.Bridge, plan.AnswerOpen, "", "output:"+uplink)
 	// Bonds and switches may send a node's own announcement back to it.
 	out.AddFlow(c.Bridge, plan.ClaimOwn, "dl_src="+own, "drop")
