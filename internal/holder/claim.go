@@ -57,8 +57,8 @@ func (m *Machine) received(c Claim) {
 	}
 }
 
-// wait keeps a claim until the API server has answered. Its watch may bring the answer first, if the other machine is a
-// node.
+// wait keeps a claim until the API server has answered. Its watch may bring the answer first, if the other machine is
+// a node.
 func (m *Machine) wait(a *address, c Claim) {
 	a.waiting = append(a.waiting, c.MAC)
 	if m.requests.name == "" {
@@ -70,8 +70,8 @@ func (m *Machine) wait(a *address, c Claim) {
 }
 
 // ask sends what is due to be asked: about one claim, which need not say more than that the API server is there, for
-// then the watch brings the news; and, when it is time to look, about all that this node yields because it could not be
-// asked.
+// then the watch brings the news; and, when it is time to look, about all that this node yields because it could not
+// be asked.
 func (m *Machine) ask(look bool) {
 	if m.requests.under {
 		return
@@ -115,15 +115,15 @@ func (m *Machine) decide(a *address, mac string, answered bool) {
 	}
 }
 
-// isThisHost says whether a hardware address is this host's own. Linux asks for neighbours with any of its addresses on
-// any link (arp_announce 0), so that an egress IP of one link is received from another.
+// isThisHost says whether a hardware address is this host's own. Linux asks for neighbours with any of its addresses
+// on any link (arp_announce 0), so that an egress IP of one link is received from another.
 func isThisHost(h *world.Host, mac string) bool {
 	isOf := func(l world.Link) bool { return l.MAC == mac }
 	return h != nil && (h.UplinkMAC == mac || slices.ContainsFunc(h.Links, isOf))
 }
 
-// mayBeNode says whether a claim may be a node's of the cluster. On secondary links nodes do not tell each other their
-// hardware addresses.
+// mayBeNode says whether a claim may be a node's of the cluster. On secondary links nodes do not tell each other
+// their hardware addresses.
 func mayBeNode(w *world.View, c Claim) bool {
 	if h := w.Host(); h != nil {
 		if _, link := h.Home(c.IP); link != nil {

@@ -1,7 +1,7 @@
-// Package holder decides what this node does about the egress addresses that it announces: defend, yield, ask who else
-// has them, renew the ARP reply lease.
+// Package holder decides what this node does about the egress addresses that it announces: defend, yield, ask who
+// else has them, renew the ARP reply lease.
 //
-// In: Facts, which are what the plan announces, what was received on the link, what Kubernetes says and whether it says
-// anything, and the time. Out: a Result with the requests and packets to send, what changes in the world, and when the
-// machine is to be asked again. It has no clock, no timer, no goroutine and no I/O.
+// In: Facts, which are what the plan announces, what was received on the link, what Kubernetes says and whether it
+// says anything, and the time. Out: a Result with the requests and packets to send, what changes in the world, and
+// when the machine is to be asked again. It has no clock, no timer, no goroutine and no I/O.
 package holder

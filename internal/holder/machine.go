@@ -18,8 +18,8 @@ const (
 	renewEvery = 5 * time.Second
 )
 
-// Facts are what the machine is told. Holds, APISilent and Alone are so now; Claims and Answers are news since the last
-// step.
+// Facts are what the machine is told. Holds, APISilent and Alone are so now; Claims and Answers are news since the
+// last step.
 type Facts struct {
 	View  *world.View
 	Holds *Holds // another pointer where it has changed

@@ -24,8 +24,8 @@ var heldIP = compiletest.EgressAddr(0)[0]
 
 var errAway = errors.New("the API server does not answer")
 
-// node is n1's machine with a world, in which n1 is assigned one address, and a clock that goes on when it is told to.
-// Its plans are carried out at once.
+// node is n1's machine with a world, in which n1 is assigned one address, and a clock that goes on when it is told
+// to. Its plans are carried out at once.
 type node struct {
 	*holder.Machine
 	t     *testing.T
@@ -357,8 +357,8 @@ func TestToleratesAHandover(t *testing.T) {
 	}
 }
 
-// TestIsHeardLast: what a former holder says of an address is put right soon after each time, and once more when it has
-// let go.
+// TestIsHeardLast: what a former holder says of an address is put right soon after each time, and once more when it
+// has let go.
 func TestIsHeardLast(t *testing.T) {
 	x := newNode(t, heldIP)
 	e := *x.world.EgressIP("e0")
@@ -424,8 +424,8 @@ func TestWasCutOff(t *testing.T) {
 	}
 }
 
-// TestFlood: many machines that claim an address are one conflict: few are remembered, the API server is hardly asked,
-// and another node that claims the address is still known for one.
+// TestFlood: many machines that claim an address are one conflict: few are remembered, the API server is hardly
+// asked, and another node that claims the address is still known for one.
 func TestFlood(t *testing.T) {
 	x := newNode(t, heldIP)
 	for i := range 20 {
@@ -464,8 +464,8 @@ func TestNodeOfAHardwareAddress(t *testing.T) {
 	}
 }
 
-// TestDrainsOnlyWhatItYieldsUnasked: what the status takes away is let go of at once, or when status.leaving no longer
-// lists it, though it was yielded, too.
+// TestDrainsOnlyWhatItYieldsUnasked: what the status takes away is let go of at once, or when status.leaving no
+// longer lists it, though it was yielded, too.
 func TestDrainsOnlyWhatItYieldsUnasked(t *testing.T) {
 	x := newNode(t, heldIP)
 	holds(x.world, "n1", "n2")
@@ -484,8 +484,8 @@ func TestDrainsOnlyWhatItYieldsUnasked(t *testing.T) {
 	}
 }
 
-// TestNotSteered: a node that is assigned an address and does not steer its own pods to it says so, once it lasts, with
-// the reason, until that goes.
+// TestNotSteered: a node that is assigned an address and does not steer its own pods to it says so, once it lasts,
+// with the reason, until that goes.
 func TestNotSteered(t *testing.T) {
 	x := newNode(t, heldIP)
 	e := *x.world.EgressIP("e0")

@@ -9,8 +9,8 @@ import (
 )
 
 // DrainFor is how long an address is translated that this node yields: other nodes need a moment to hear of the other
-// holder, and OVS replaces cached flows one by one. While the API server can be reached, the EgressIP's status.leaving
-// says how long.
+// holder, and OVS replaces cached flows one by one. While the API server can be reached, the EgressIP's
+// status.leaving says how long.
 const DrainFor = 2 * time.Second
 
 // yield is an address that this node has stopped answering for, because another machine does.
@@ -20,8 +20,8 @@ type yield struct {
 	ends    time.Time // when draining does; where the API server could be asked, all of it. Zero: it is over
 }
 
-// yield stops answering. Where the status assigns the address to another node that is only until that one's report can
-// be here: if none comes, the address is answered for again.
+// yield stops answering. Where the status assigns the address to another node that is only until that one's report
+// can be here: if none comes, the address is answered for again.
 func (m *Machine) yield(a *address, mac string) {
 	c, y := a.address(), &yield{to: nodeAt(m.facts.View, mac), ends: m.now.Add(DrainFor)}
 	if y.unasked = m.adopted() || m.assigned(c); y.unasked {
@@ -36,8 +36,8 @@ func (m *Machine) yield(a *address, mac string) {
 	m.out.Yields[c] = &world.Yield{To: y.to, Draining: true}
 }
 
-// endYields ends draining, and the yields to nodes that the status names whose reports should be here by now; not while
-// such a node that this one does not hear says that it holds the address: the link hears it.
+// endYields ends draining, and the yields to nodes that the status names whose reports should be here by now; not
+// while such a node that this one does not hear says that it holds the address: the link hears it.
 func (m *Machine) endYields() {
 	for c, y := range m.yields {
 		switch {
@@ -78,7 +78,8 @@ func (m *Machine) yieldedUnasked() []string {
 	return names
 }
 
-// resume ends what was yielded of an EgressIP unasked, once the world says what the API server says of it, which is e.
+// resume ends what was yielded of an EgressIP unasked, once the world says what the API server says of it, which is
+// e.
 func (m *Machine) resume(name string, e *world.EgressIP) {
 	have := m.facts.View.EgressIP(name)
 	if e != nil && (have == nil || !slices.Equal(have.Items, e.Items)) {

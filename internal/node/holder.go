@@ -16,8 +16,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// holding carries out what holder.Machine decides about this node's addresses, and keeps the facts for it. Machine and
-// facts belong to the loop.
+// holding carries out what holder.Machine decides about this node's addresses, and keeps the facts for it. Machine
+// and facts belong to the loop.
 type holding struct {
 	machine holder.Machine
 	facts   holder.Facts
@@ -122,8 +122,8 @@ func (h *holding) tell(a holder.Answer) {
 	})
 }
 
-// adopt takes in what a former process left in OVN, which answers for it with a hardware address on a device, until the
-// first plan. If the API server cannot be reached that may be long, and others may have been given it.
+// adopt takes in what a former process left in OVN, which answers for it with a hardware address on a device, until
+// the first plan. If the API server cannot be reached that may be long, and others may have been given it.
 func (h *holding) adopt(rows []plan.RowID, device, mac string) {
 	left := &holder.Holds{Addresses: map[netip.Addr]holder.Held{}, Adopted: true}
 	for _, r := range rows {

@@ -39,8 +39,8 @@ type Loop struct {
 	// Grown is told, in the loop, when the targets hold all of a plan and may still hold more. What others wait for need not wait for
 	// the removal of what was before.
 	Grown func(context.Context, *world.World, Outcome)
-	// Decide is asked in each round, once what is new is in the world: it may change the world on account of that, and
-	// says when it is to be asked again.
+	// Decide is asked in each round, once what is new is in the world: it may change the world on account of that,
+	// and says when it is to be asked again.
 	Decide func(*world.World, time.Time) ([]world.Touch, time.Time)
 	// After is told of each round, in the loop.
 	After func(context.Context, *world.World, Outcome)

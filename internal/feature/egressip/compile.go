@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
@@ -101,17 +102,17 @@ func pauseEgress(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
 func translatePod(
 	w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows,
 ) (router string, egress netip.Addr, ok bool) {
-	held := hosted(w, e, f)
-	if len(held) == 0 {
+	duties := holder.Duties(w, e.Name, f)
+	if len(duties) == 0 {
 		return "", netip.Addr{}, false
 	}
-	switch primary, link := homeOf(w, held[0]); {
+	switch primary, link := homeOf(w, duties[0].IP); {
 	case link != nil:
 		podOnLink(w, e, f, p, ip, out)
-		return plan.HostKernel, held[0], true
+		return plan.HostKernel, duties[0].IP, true
 	case primary:
 		out.AddElem(allPods(e, f), ip.String())
-		return plan.DefaultNames().GatewayRouter(w.Self), held[0], true
+		return plan.DefaultNames().GatewayRouter(w.Self), duties[0].IP, true
 	}
 	return "", netip.Addr{}, false
 }

@@ -3,6 +3,7 @@ package egressip
 import (
 	"net/netip"
 
+	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -21,18 +22,19 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 		return
 	}
 	for _, f := range w.Config.Families() {
-		for _, ip := range hosted(w, e, f) {
+		for _, d := range holder.Duties(w, key, f) {
+			ip := d.IP
 			primary, link := h.Home(ip)
 			if link != nil {
-				hostOnLink(w, n, e, f, ip, link, muted(w, e, ip), out)
+				hostOnLink(w, n, e, f, ip, link, !d.Answers, out)
 			}
 			if !primary {
 				continue
 			}
 			out.AddSet(allPods(e, f))
 			translate(w, e, f, ip, out)
-			passOn(w, e, f, ip, h.UplinkMAC, out)
-			if muted(w, e, ip) {
+			forward(w, e, f, ip, h.UplinkMAC, out)
+			if !d.Answers {
 				mute(w.Config, f, ip, out)
 				continue
 			}
@@ -66,23 +68,6 @@ const natPriority = 10
 // natRow is the start of the ids of the rows that translate to an address.
 func natRow(egressIP string, ip netip.Addr) string { return "egressip/" + egressIP + "/" + ip.String() }
 
-// muted says whether this node translates to an address without answering for it: it yields, or it is leaving it and
-// the successor holds it, or another one left it later, or nobody is to have it.
-func muted(w *world.View, e *world.EgressIP, ip netip.Addr) bool {
-	if w.Yielded(e.Name, ip) != nil {
-		return true
-	}
-	switch successor := w.EgressIP(e.Name).Assignee(ip); successor {
-	case w.Self:
-		return false
-	case "":
-		return true
-	default:
-		last := standIn(w, w.EgressIP(e.Name), ip)
-		return w.Holds(successor, e.Name, ip) && w.Alive(successor) || last != "" && last != w.Self
-	}
-}
-
 // mute keeps a former holder's gateway router from answering for an address that another node answers for by now. It only translates what
 // is still on its way here.
 func mute(c *world.Config, f world.Family, ip netip.Addr, out *plan.Rows) {
@@ -98,29 +83,31 @@ func mute(c *world.Config, f world.Family, ip netip.Addr, out *plan.Rows) {
 	}
 }
 
-// passOn sends to another node that says that it translates to an address, too, what comes here for none of this node's connections. To the former
-// holder that is what answers its own, from hosts that have heard the successor announce the address before all pods' nodes have rerouted; to the
-// successor, what comes from hosts that have not heard of it, or were answered by the former holder last. Whether this node hears the other is
-// all the same: pods' nodes may. The frame has this node's source address, or switches would look for its sender here. What comes from that very node it
-// had no use for itself; the time to live bounds what more than two nodes do with a packet that none of them knows.
-func passOn(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
+// forward sends to another node that says that it translates to an address, too, what comes here for none of this
+// node's connections. To the former holder that is what answers its own, from hosts that have heard the successor
+// announce the address before all pods' nodes have rerouted; to the successor, what comes from hosts that have not
+// heard of it, or were answered by the former holder last. Whether this node hears the other is all the same: pods'
+// nodes may. The frame has this node's source address, or switches would look for its sender here. What comes from
+// that very node it had no use for itself; the time to live bounds what more than two nodes do with a packet that
+// none of them knows.
+func forward(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
 	other := otherHolder(w, e, ip)
 	if other == nil || !other.UplinkMAC.IsValid() {
 		return
 	}
-	match := passOnMatch[f] + ip.String() + ",in_port={" + w.Config.UplinkInterface + "},dl_dst=" + own
+	match := forwardMatch[f] + ip.String() + ",in_port={" + w.Config.UplinkInterface + "},dl_dst=" + own
 	out.AddFlow(w.Config.Bridge, plan.Forward, match,
 		"mod_dl_src:"+own+",mod_dl_dst:"+other.UplinkMAC.String()+",dec_ttl,in_port")
 	out.AddFlow(w.Config.Bridge, plan.ForwardedBack, match+",dl_src="+other.UplinkMAC.String(), "drop")
 	plan.Claim(&out.Forwarded, egress(e.Name, ip), plan.None{})
 }
 
-var passOnMatch = [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}
+var forwardMatch = [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}
 
-// otherHolder is the other node that says it holds an address, or nil: of several the one that status names, else the one that left it last, else one that
-// is heard.
+// otherHolder is the other node that says it holds an address, or nil: of several the one that is assigned it, else
+// the one that left it last, else one that is heard.
 func otherHolder(w *world.View, e *world.EgressIP, ip netip.Addr) *world.Node {
-	last := standIn(w, w.EgressIP(e.Name), ip)
+	last := holder.StandIn(w, w.EgressIP(e.Name), ip)
 	rank := func(name string) int {
 		switch {
 		case w.EgressIP(e.Name).Assignee(ip) == name:

@@ -10,8 +10,8 @@ import (
 
 // Times of the ARP reply lease, in seconds.
 const (
-	// leased is how long OVN may answer unconditionally after the agent was last there. It is less than the 30 s after
-	// which an agent counts as away and its addresses move.
+	// leased is how long OVN may answer unconditionally after the agent was last there. It is less than the 30 s
+	// after which an agent counts as away and its addresses move.
 	leased = 20
 	// silence is how long a claim of another machine counts: whoever holds an address announces it every minute.
 	silence = 70
@@ -20,10 +20,10 @@ const (
 // learnt marks the flows that the switch makes itself. They end by themselves.
 const learnt = "cookie=0xdeff106"
 
-// lease adds the flows that stop this node answering ARP and ND for an address when the agent has not renewed its lease
-// and another machine announces the address: OVN goes on answering for what it was told to hold, also when another node
-// is assigned it. While the agent is there it decides (internal/holder) and renews the lease. If nobody else announces
-// the address, the node is still its holder and answers.
+// lease adds the flows that stop this node answering ARP and ND for an address when the agent has not renewed its
+// lease and another machine announces the address: OVN goes on answering for what it was told to hold, also when
+// another node is assigned it. While the agent is there it decides (internal/holder) and renews the lease. If nobody
+// else announces the address, the node is still its holder and answers.
 func lease(c *world.Config, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
 	uplink, said := "{"+c.UplinkInterface+"}", [...]string{"arp", "icmp6,icmp_type=136"}[f]
 	about := "," + [...]string{"arp_spa=", "nd_target="}[f] + ip.String()

@@ -19,7 +19,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// bridge is a real switch with the flows of a node that holds an address, in which the time goes on when it is told to.
+// bridge is a real switch with the flows of a node that holds an address, in which the time goes on when it is told
+// to.
 type bridge struct {
 	t     *testing.T
 	s     *ovstest.Switch
@@ -109,8 +110,8 @@ func (b *bridge) pass(seconds int) {
 	}
 }
 
-// TestLease: while the agent renews its lease, OVN answers for what the node holds, whatever others say. Without it OVN
-// answers until another machine claims the address, and for as long as it goes on claiming it, not.
+// TestLease: while the agent renews its lease, OVN answers for what the node holds, whatever others say. Without it
+// OVN answers until another machine claims the address, and for as long as it goes on claiming it, not.
 func TestLease(t *testing.T) {
 	for _, f := range []world.Family{world.V4, world.V6} {
 		t.Run(f.String(), func(t *testing.T) {

@@ -23,8 +23,8 @@ import (
 // tick is how far the cluster's clock goes on at a time.
 const tick = 200 * time.Millisecond
 
-// cluster is three nodes on one link, in virtual time: they learn what the API has within a tick, unless it is cut off
-// from them, carry out their plans at once, and run the holder that agents run.
+// cluster is three nodes on one link, in virtual time: they learn what the API has within a tick, unless it is cut
+// off from them, carry out their plans at once, and run the holder that agents run.
 type cluster struct {
 	t       rapid.TB
 	now     time.Time
@@ -254,8 +254,8 @@ func (m *member) takes(c *cluster, ip netip.Addr, from *member) {
 	}
 }
 
-// answersFor says whether OVN's answers get out: it translates, nothing mutes it, and it has the lease, or nobody else
-// was received.
+// answersFor says whether OVN's answers get out: it translates, nothing mutes it, and it has the lease, or nobody
+// else was received.
 func (m *member) answersFor(c *cluster, ip netip.Addr) bool {
 	f := world.FamilyOf(ip)
 	asks := [...]string{"arp,in_port={eth0},arp_tpa=", "icmp6,icmp_type=135,in_port={eth0},nd_target="}[f]
@@ -286,8 +286,8 @@ func (c *cluster) count() {
 }
 
 // patience is how long two nodes may both answer: the news of a move, or an answer of the API server that does not
-// come; where it is silent and was heard of a moment ago, until it counts as out of reach; where an agent stands still,
-// until the switch has received the other one's next announcement.
+// come; where it is silent and was heard of a moment ago, until it counts as out of reach; where an agent stands
+// still, until the switch has received the other one's next announcement.
 func (c *cluster) patience(names ...string) time.Duration {
 	longest := 3 * time.Second
 	for _, name := range names {
@@ -358,8 +358,8 @@ func TestOneAnswerer(t *testing.T) {
 	})
 }
 
-// TestKeepsWhatNobodyTakes: whatever becomes of the link, of the API server and of agents, the node that is assigned an
-// address goes on answering for it as long as no other node is assigned it.
+// TestKeepsWhatNobodyTakes: whatever becomes of the link, of the API server and of agents, the node that is assigned
+// an address goes on answering for it as long as no other node is assigned it.
 func TestKeepsWhatNobodyTakes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCluster(t)
@@ -385,7 +385,8 @@ func (c *cluster) answerers() (out []string) {
 	return out
 }
 
-// TestRulesOfOneAnswerer: each rule that keeps an address at one node, with a case that it is for: who answers in the end.
+// TestRulesOfOneAnswerer: each rule that keeps an address at one node, with a case that it is for: who answers in the
+// end.
 func TestRulesOfOneAnswerer(t *testing.T) {
 	for name, x := range map[string]struct {
 		happens func(c *cluster, n1 *member)
@@ -437,8 +438,8 @@ func TestRulesOfOneAnswerer(t *testing.T) {
 	}
 }
 
-// TestForwardsUntilAllHaveHeard: the successor announces the address, and so gets what answers connections of pods whose
-// nodes still lead them to the former holder. It sends that on.
+// TestForwardsUntilAllHaveHeard: the successor announces the address, and so gets what answers connections of pods
+// whose nodes still lead them to the former holder. It sends that on.
 func TestForwardsUntilAllHaveHeard(t *testing.T) {
 	c := newCluster(t)
 	n1, n2 := c.nodes["n1"], c.nodes["n2"]

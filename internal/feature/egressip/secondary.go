@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -86,8 +87,8 @@ func homeOf(w *world.View, ip netip.Addr) (primary bool, link *world.Link) {
 func ownHop(
 	w *world.View, e *world.EgressIP, n *world.Node, f world.Family, gateway netip.Addr,
 ) (hop netip.Addr, ok bool) {
-	for _, ip := range hosted(w, e, f) {
-		primary, link := homeOf(w, ip)
+	for _, d := range holder.Duties(w, e.Name, f) {
+		primary, link := homeOf(w, d.IP)
 		if link != nil {
 			return management(n, f)
 		}

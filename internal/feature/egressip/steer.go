@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -121,7 +122,7 @@ func assignedHolder(w *world.View, e *world.EgressIP, ip netip.Addr, alive bool)
 }
 
 func leavingHolder(w *world.View, e *world.EgressIP, ip netip.Addr) string {
-	if to := instead(w, e, standIn(w, e, ip), ip); numbered(w, to) {
+	if to := instead(w, e, holder.StandIn(w, e, ip), ip); numbered(w, to) {
 		return to
 	}
 	return ""
@@ -130,17 +131,6 @@ func leavingHolder(w *world.View, e *world.EgressIP, ip netip.Addr) string {
 func numbered(w *world.View, node string) bool {
 	n := w.Node(node)
 	return n != nil && n.ID != 0
-}
-
-// standIn is the node that answers for an address while nobody holds it who is assigned it: of the live ones that are
-// leaving it the one that left last, for those before it have yielded to it already. "" is none.
-func standIn(w *world.View, e *world.EgressIP, ip netip.Addr) string {
-	for _, l := range slices.Backward(e.Leaving) {
-		if l.IP == ip && w.Holds(l.Node, e.Name, ip) && w.Alive(l.Node) {
-			return l.Node
-		}
-	}
-	return ""
 }
 
 // instead is a holder, or the node that this one yields to; "" if that is no node of the cluster.
@@ -186,31 +176,4 @@ func (s steering) claim(e *world.EgressIP, f world.Family, pods string, out *pla
 	for _, a := range s.to {
 		plan.Claim(&out.Steered, plan.Steered{Egress: egress(e.Name, a.IP), Node: a.Node}, plan.None{})
 	}
-}
-
-// hosted are the addresses of a family that this node translates to: those that it is assigned, else one that is
-// leaving it, else the first of those that it is assigned and yields while they are draining. Never two kinds: two rows
-// that translate the same pods would leave it open which one does.
-func hosted(w *world.View, e *world.EgressIP, f world.Family) []netip.Addr {
-	now := w.EgressIP(e.Name)
-	var assigned, draining []netip.Addr
-	for _, a := range now.Items {
-		if a.Node != w.Self || world.FamilyOf(a.IP) != f {
-			continue
-		}
-		if y := w.Yielded(e.Name, a.IP); y == nil {
-			assigned = append(assigned, a.IP)
-		} else if y.Draining && len(draining) == 0 {
-			draining = append(draining, a.IP)
-		}
-	}
-	if len(assigned) > 0 {
-		return assigned
-	}
-	for _, l := range now.Leaving {
-		if l.Node == w.Self && world.FamilyOf(l.IP) == f && w.Holds(w.Self, e.Name, l.IP) {
-			return []netip.Addr{l.IP}
-		}
-	}
-	return draining
 }
