@@ -48,7 +48,7 @@ func (m *Machine) received(c Claim) {
 		m.yield(a, c.MAC)
 	case a.rivals[c.MAC] != nil:
 		m.contend(a, c.MAC)
-	case m.wasAlone() && nodeAt(m.facts.View, c.MAC) != "":
+	case m.wasAlone() && !m.isNew(a) && nodeAt(m.facts.View, c.MAC) != "":
 		m.yield(a, c.MAC)
 	case m.now.Sub(a.confirmed) < confirmedFor:
 		m.contend(a, c.MAC)

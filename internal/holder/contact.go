@@ -37,6 +37,13 @@ func (m *Machine) wasAlone() bool {
 	return m.contact.alone || !r.IsZero() && m.now.Sub(r) < unsureFor
 }
 
+// isNew says whether an address is held since this node was alone last: what gave it to this node is later than what
+// that kept from it. Where no node hosts addresses any more, BFD sessions end one by one, so that a node may seem alone
+// that was not, and the next hand-over would end in yielding to the former holder.
+func (m *Machine) isNew(a *address) bool {
+	return !m.contact.alone && a.since.After(m.contact.rejoined)
+}
+
 // unsure says whether nobody would tell this node that an address is another's by now.
 func (m *Machine) unsure() bool { return m.adopted() || m.facts.APISilent || m.wasAlone() }
 

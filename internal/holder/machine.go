@@ -79,6 +79,7 @@ type Machine struct {
 // address is one that this node announces.
 type address struct {
 	Held
+	since     time.Time         // when that began
 	rivals    map[string]*rival // by hardware address: other machines that say they have it
 	announced time.Time         // last, against rivals
 	confirmed time.Time         // when the API server last said that it is this node's
@@ -121,7 +122,7 @@ func (m *Machine) hold() {
 	for ip, held := range h.Addresses {
 		a := m.addresses[ip]
 		if a == nil || a.EgressIP != held.EgressIP {
-			a = &address{}
+			a = &address{since: m.now}
 		}
 		a.Held, now[ip] = held, a
 		if m.holds != nil && m.holds.Shared[ip] && !h.Shared[ip] {

@@ -424,6 +424,28 @@ func TestWasCutOff(t *testing.T) {
 	}
 }
 
+// TestHoldsSinceItWasAlone: what a node was given after it had been alone is its own, whatever the former holder still
+// says.
+func TestHoldsSinceItWasAlone(t *testing.T) {
+	x := newNode(t, heldIP)
+	x.alone(true)
+	x.edit(moves)
+	x.after(time.Second)
+	x.alone(false)
+	x.after(time.Second)
+	x.edit(func(w *world.World) {
+		e := *w.EgressIP("e0")
+		e.Items, e.Leaving = []world.Assignment{{Node: "n1", IP: heldIP}}, []world.Leaving{{Node: "n2", IP: heldIP}}
+		w.SetEgressIP(&e)
+	})
+	asked := x.asked
+	x.says(successor)
+	x.after(time.Second)
+	if x.yields() != nil || !x.announces() || x.asked == asked {
+		t.Errorf("yields %v, announces %t, asked %d times", x.yields(), x.announces(), x.asked-asked)
+	}
+}
+
 // TestFlood: many machines that claim an address are one conflict: few are remembered, the API server is hardly
 // asked, and another node that claims the address is still known for one.
 func TestFlood(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,39 +38,55 @@ func TestHoldingCarriesOut(t *testing.T) {
 		l := NewLoop(w, all.Features(), slog.New(slog.DiscardHandler))
 		h := newHolding("n1", l, l.Log)
 		h.withFakes(ear)
-		answer, renewed := error(nil), 0
-		h.ask = func(context.Context, string) (*world.EgressIP, error) { return e, answer }
-		h.renew = func(context.Context) error { renewed++; return nil }
-		announced := map[netip.Addr]int{}
-		h.announce = func(ip netip.Addr) { announced[ip]++ }
+		var away atomic.Bool
+		var renewed, announced atomic.Int64
+		h.ask = func(context.Context, string) (*world.EgressIP, error) {
+			if away.Load() {
+				return nil, errors.New("away")
+			}
+			return e, nil
+		}
+		h.renew = func(context.Context) error { renewed.Add(1); return nil }
+		h.announce = func(netip.Addr) { announced.Add(1) }
 		l.Decide, l.Grown = h.decide, func(_ context.Context, _ *world.World, o Outcome) { h.grown(o.State) }
 		go h.run(ctx, ear.Claims())
 		go l.Run(ctx)
 		l.Synced()
 		after := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
+		state := func() (yields bool, announces int) {
+			if err := l.Ask(ctx, func(w *world.World) {
+				yields, announces = w.Yielded("e0", ip) != nil, len(l.memo.State.Announcements)
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return yields, announces
+		}
 		after(time.Second)
 
 		ear.Say(listen.Claim{IP: ip, MAC: "02:00:00:00:00:99"})
-		if after(time.Second); announced[ip] != 1 {
-			t.Errorf("announced %v against a stranger", announced)
+		if after(time.Second); announced.Load() != 1 {
+			t.Errorf("announced %d times against a stranger", announced.Load())
 		}
-		answer = errors.New("away")
+		away.Store(true)
 		ear.Say(listen.Claim{IP: ip, MAC: "02:00:00:00:00:02"})
-		if after(time.Second); w.Yielded("e0", ip) == nil || len(l.memo.State.Announcements) != 0 {
+		after(time.Second)
+		if yields, announces := state(); !yields || announces != 0 {
 			t.Error("announces on")
 		}
-		answer = nil
-		if after(3 * time.Second); w.Yielded("e0", ip) != nil || len(l.memo.State.Announcements) != 1 {
+		away.Store(false)
+		after(3 * time.Second)
+		if yields, announces := state(); yields || announces != 1 {
 			t.Error("does not announce what the API server says is this node's")
 		}
-		before := renewed
-		if after(20 * time.Second); renewed-before != 4 {
-			t.Errorf("renewed %d times in 20 s", renewed-before)
+		before := renewed.Load()
+		after(20 * time.Second)
+		if n := renewed.Load() - before; n != 4 {
+			t.Errorf("renewed %d times in 20 s", n)
 		}
 		block := make(chan struct{})
 		l.Do(func(*world.World) []world.Touch { <-block; return nil })
-		before = renewed
-		if after(20 * time.Second); renewed != before {
+		before = renewed.Load()
+		if after(20 * time.Second); renewed.Load() != before {
 			t.Error("renewed the lease though the loop stands still")
 		}
 		close(block)
