@@ -21,7 +21,7 @@ type Feature interface {
 
 // Owner is the owner under which a feature's rows for one object stand in a plan.State.
 func Owner(f Feature, key string) string {
-	if key == "" {
+	if key == "" || f.Per() == world.KindNetwork && key == world.DefaultNetwork {
 		return f.Name()
 	}
 	return f.Name() + "/" + key

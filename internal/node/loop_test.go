@@ -92,7 +92,8 @@ func TestDoAndWait(t *testing.T) {
 			if err := l.DoAndWait(t.Context(), setPod(i)); err != nil {
 				t.Fatal(err)
 			}
-			if p := compiletest.Attachment(compiletest.Pod(i, "n1")).LSP(); !hasPort(target, p) {
+			x := compiletest.Pod(i, "n1")
+			if p := plan.DefaultNames().PodPort(x.Namespace, x.Name); !hasPort(target, p) {
 				t.Fatalf("the target has no port %s", p)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/ovn/ovntest"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
@@ -98,7 +99,7 @@ func TestACLsDropNothingElse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if have, want := leaves(text), compiletest.Attachment(to).LSP(); have != want {
+		if have, want := leaves(text), plan.DefaultNames().PodPort(to.Namespace, to.Name); have != want {
 			t.Errorf("%s: OVN says %s, want %s\n%s", f.Match(), have, want, text)
 		}
 	}
@@ -151,7 +152,8 @@ type entrance struct{ datapath, port, from, to string }
 
 func podEntrance(p *world.Pod) entrance {
 	a := compiletest.Attachment(p)
-	return entrance{"n1", a.LSP(), a.MAC, world.MAC(world.Nth(compiletest.Node(1).Subnets[0], 1))}
+	port := plan.DefaultNames().PodPort(a.Namespace, a.Name)
+	return entrance{"n1", port, a.MAC, world.MAC(world.Nth(compiletest.Node(1).Subnets[0], 1))}
 }
 
 func hostEntrance() entrance {

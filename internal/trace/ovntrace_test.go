@@ -296,7 +296,8 @@ func (a *agreement) read(text, node string, p trace.Packet) string {
 func (l leg) packet(pod *world.Pod, p trace.Packet) (datapath, microflow string) {
 	a := compiletest.Attachment(pod)
 	n := compiletest.Node(int(l.node[1] - '0'))
-	datapath, inport, from, to := l.node, a.LSP(), a.MAC, world.MAC(world.Nth(n.Subnets[0], 1))
+	port := plan.DefaultNames().PodPort(a.Namespace, a.Name)
+	datapath, inport, from, to := l.node, port, a.MAC, world.MAC(world.Nth(n.Subnets[0], 1))
 	if n.Subnets[world.FamilyOf(l.dst)].Contains(l.dst) {
 		to = world.MAC(compiletest.PodIPs(3, 1)[0]) // the one pod of this table that is a neighbour
 	}

@@ -62,8 +62,12 @@ func (c *Config) Families() []Family {
 
 // Cluster are the cluster subnets of a family.
 func (c *Config) Cluster(f Family) []netip.Prefix {
+	return clusterOf(c.ClusterSubnets, f)
+}
+
+func clusterOf(subnets []ClusterSubnet, f Family) []netip.Prefix {
 	var ps []netip.Prefix
-	for _, s := range c.ClusterSubnets {
+	for _, s := range subnets {
 		if FamilyOf(s.CIDR.Addr()) == f {
 			ps = append(ps, s.CIDR)
 		}

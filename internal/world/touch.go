@@ -1,5 +1,10 @@
 package world
 
+import (
+	"maps"
+	"slices"
+)
+
 // Touch names something that a compile may read: one object, one index entry, or a whole table (Key "").
 type Touch struct {
 	Kind Kind
@@ -15,6 +20,8 @@ const (
 	KindNodes
 	KindNode
 	KindSubnets // the pod subnets of one node
+	KindNetworks
+	KindNetwork
 	KindNamespace
 	KindPods
 	KindPod
@@ -40,6 +47,9 @@ const (
 
 // Keys lists the objects of a kind, in no order; for the kinds that features compile one by one.
 func (w *World) Keys(k Kind) []string {
+	if k == KindNetwork {
+		return append([]string{DefaultNetwork}, slices.Collect(maps.Keys(w.networks))...)
+	}
 	if t, is := w.kinds[k]; is {
 		return t.keys()
 	}
@@ -48,6 +58,9 @@ func (w *World) Keys(k Kind) []string {
 
 // Has says whether the object of a kind exists.
 func (w *World) Has(k Kind, key string) bool {
+	if k == KindNetwork {
+		return key == DefaultNetwork || w.networks[key] != nil
+	}
 	t, is := w.kinds[k]
 	return !is || t.has(key)
 }

@@ -15,6 +15,8 @@ type Node struct {
 	ID int
 	// Subnets are the node's pod subnets, one a family (k8s.ovn.org/node-subnets).
 	Subnets []netip.Prefix
+	// Further are the node's parts of networks beside the default one, by network.
+	Further map[string]NodeNetwork
 	// Primary are the node's addresses on its primary network, with its length (k8s.ovn.org/node-primary-ifaddr).
 	Primary []netip.Prefix
 	// InternalIPs are the node's addresses as its kubelet tells them (status.addresses), in its order.
@@ -148,6 +150,8 @@ type Attachment struct {
 	HostIface            string
 	MAC                  string
 	IPs                  []netip.Addr
+	// Further are the pod's interfaces beside MAC and IPs, which are in the default network.
+	Further []Interface
 	// HeldBack: the pod started before any holder of its egress IP was ready; it sends nothing outside until one is.
 	HeldBack bool
 }
@@ -155,8 +159,10 @@ type Attachment struct {
 // Key is "namespace/name".
 func (a *Attachment) Key() string { return a.Namespace + "/" + a.Name }
 
-// LSP is the pod's logical switch port, and the iface-id of its OVS interface.
-func (a *Attachment) LSP() string { return a.Namespace + "_" + a.Name }
+// Interfaces are those of the pod into logical networks, the default one's first.
+func (a *Attachment) Interfaces() []Interface {
+	return append([]Interface{{DefaultNetwork, a.MAC, a.IPs}}, a.Further...)
+}
 
 // Host is what was found on this very host.
 type Host struct {

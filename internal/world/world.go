@@ -16,12 +16,13 @@ type World struct {
 
 // tables are what the objects and facts are kept in, and the indexes over them.
 type tables struct {
-	found       *Host              // as it was read
-	host        *Host              // with the addresses that are the node's own
-	said        map[string]*Node   // as the Nodes have it
-	nodes       map[string]*Node   // what is believed of them
-	assetsOf    map[asset][]string // the nodes that claim it, in the order in which they did
-	placed      map[netip.Addr]int // items of EgressIPs' statuses
+	found       *Host               // as it was read
+	host        *Host               // with the addresses that are the node's own
+	said        map[string]*Node    // as the Nodes have it
+	nodes       map[string]*Node    // what is believed of them
+	assetsOf    map[asset][]string  // the nodes that claim it, in the order in which they did
+	placed      map[netip.Addr]int  // items of EgressIPs' statuses
+	networks    map[string]*Network // beside the default one
 	namespaces  map[string]*Namespace
 	pods        map[string]*Pod
 	podsIn      map[string]map[string]*Pod // by namespace
@@ -56,6 +57,7 @@ func newTables() *tables {
 		nodes:       map[string]*Node{},
 		assetsOf:    map[asset][]string{},
 		placed:      map[netip.Addr]int{},
+		networks:    map[string]*Network{},
 		podsIn:      map[string]map[string]*Pod{},
 		selecting:   map[string][]*EgressIP{},
 		demands:     map[string]*demands{},
@@ -162,7 +164,9 @@ func (n *Node) same(o *Node) bool {
 		n.CordonBoot == o.CordonBoot && n.UplinkMAC == o.UplinkMAC && n.ChassisID == o.ChassisID &&
 		maps.Equal(n.Labels, o.Labels) && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Primary, o.Primary) && slices.Equal(n.InternalIPs, o.InternalIPs) &&
 		slices.Equal(n.HostAddrs, o.HostAddrs) && slices.Equal(n.CIDRs, o.CIDRs) && slices.Equal(n.Confirmed, o.Confirmed) && slices.Equal(n.Gateways, o.Gateways) &&
-		slices.Equal(n.Problems, o.Problems) && slices.Equal(n.Join, o.Join) && slices.Equal(n.Transit, o.Transit) && n.Record.Equal(o.Record)
+		slices.Equal(n.Problems, o.Problems) && slices.Equal(n.Join, o.Join) && slices.Equal(n.Transit, o.Transit) &&
+		n.Record.Equal(o.Record) &&
+		maps.EqualFunc(n.Further, o.Further, func(a, b NodeNetwork) bool { return slices.Equal(a.Subnets, b.Subnets) })
 }
 
 // Attachments lists the pods that have a port on this node, "namespace/name".

@@ -11,20 +11,24 @@ import (
 type Management struct{}
 
 func (Management) Name() string    { return "gateway-management" }
-func (Management) Per() world.Kind { return world.KindHost }
+func (Management) Per() world.Kind { return world.KindNetwork }
 
-// Compile adds the port, its addresses and the routes to pods and Services.
-func (Management) Compile(w *world.View, _ string, out *plan.Rows) {
-	n, h, ok := w.Zone()
-	if !ok {
+// Compile adds the port, and for the default network its addresses and the routes to pods and Services: of others the
+// host may not know by address whose it is.
+func (Management) Compile(w *world.View, network string, out *plan.Rows) {
+	p := w.Part(network)
+	if p == nil {
 		return
 	}
-	names, mtu := plan.DefaultNames(), h.PodMTU()
+	names, mtu := plan.Names{Network: p.Name, ID: p.ID}, p.Host.PodMTU()
 	plan.Claim(&out.Ports, plan.Port{Bridge: plan.IntegrationBridge, Name: names.ManagementPort()}, plan.PortSpec{
-		Type: "internal", MAC: world.MAC(world.Nth(n.Subnets[0], 2)), MTU: mtu,
-		ExternalIDs: plan.Pairs("iface-id", names.HostPort(n.Name)),
+		Type: "internal", MAC: world.MAC(world.Nth(p.Subnets[0], 2)), MTU: mtu,
+		ExternalIDs: plan.Pairs("iface-id", names.HostPort(w.Self)),
 	})
-	for _, s := range n.Subnets {
+	if network != world.DefaultNetwork {
+		return
+	}
+	for _, s := range p.Subnets {
 		managementFamily(names, w, s, mtu, out)
 	}
 }

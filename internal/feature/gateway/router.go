@@ -13,19 +13,19 @@ import (
 type Router struct{}
 
 func (Router) Name() string    { return "gateway-router" }
-func (Router) Per() world.Kind { return world.KindHost }
+func (Router) Per() world.Kind { return world.KindNetwork }
 
 // Compile adds translation and policies.
-func (Router) Compile(w *world.View, _ string, out *plan.Rows) {
-	n, h, ok := w.Zone()
-	if !ok {
+func (Router) Compile(w *world.View, network string, out *plan.Rows) {
+	p := w.Part(network)
+	if p == nil {
 		return
 	}
-	names := plan.DefaultNames()
-	for _, s := range n.Subnets {
+	names, h := plan.Names{Network: p.Name, ID: p.ID}, p.Host
+	for _, s := range p.Subnets {
 		f := world.FamilyOf(s.Addr())
-		if p, ok := f.Of(h.Primary); ok {
-			nodeIP(names, w.Self, s, p.Addr(), out)
+		if source, ok := outside(p, f); ok {
+			nodeIP(names, w.Self, s, source, out)
 		}
 		for _, a := range f.OfAddrs(h.Addrs) {
 			ownHost(names, w.Self, f, a, world.Nth(s, 2), out)
@@ -34,6 +34,15 @@ func (Router) Compile(w *world.View, _ string, out *plan.Rows) {
 			}
 		}
 	}
+}
+
+// outside is the address that pods' packets have when they leave the gateway router.
+func outside(p *world.Part, f world.Family) (netip.Addr, bool) {
+	if as := f.OfAddrs(p.Masquerade); len(as) > 0 {
+		return as[0], true
+	}
+	primary, ok := f.Of(p.Host.Primary)
+	return primary.Addr(), ok && p.Name == world.DefaultNetwork
 }
 
 // nodeIP is for this node's own pods only, never for the whole cluster subnet: pods of other nodes would leave with this node's address.

@@ -15,20 +15,27 @@ type Ports struct{}
 func (Ports) Name() string    { return "pod" }
 func (Ports) Per() world.Kind { return world.KindAttachment }
 
-// Compile adds the port of one pod.
+// Compile adds the ports of one pod, one a network that it is in.
 func (Ports) Compile(w *world.View, key string, out *plan.Rows) {
 	a := w.Attachment(key)
-	if _, _, ok := w.Zone(); !ok || a == nil {
+	if a == nil {
 		return
 	}
-	address := a.MAC
-	for _, ip := range a.IPs {
+	for _, i := range a.Interfaces() {
+		if p := w.Part(i.Network); p != nil {
+			port(plan.Names{Network: p.Name, ID: p.ID}, w.Self, a, i, out)
+		}
+	}
+}
+
+func port(names plan.Names, self string, a *world.Attachment, i world.Interface, out *plan.Rows) {
+	address, name := i.MAC, names.PodPort(a.Namespace, a.Name)
+	for _, ip := range i.IPs {
 		address += " " + ip.String()
 	}
-	sw := plan.Switch(plan.DefaultNames().NodeSwitch(w.Self))
-	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: a.LSP()}, sw, plan.Cols{
-		"name": a.LSP(), "addresses": []string{address}, "port_security": []string{address},
-		"options":      map[string]string{"requested-chassis": w.Self, "iface-id-ver": a.UID},
+	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: name}, plan.Switch(names.NodeSwitch(self)), plan.Cols{
+		"name": name, "addresses": []string{address}, "port_security": []string{address},
+		"options":      map[string]string{"requested-chassis": self, "iface-id-ver": a.UID},
 		"external_ids": map[string]string{"pod": "true", "namespace": a.Namespace},
 	})
 }

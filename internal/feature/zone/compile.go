@@ -12,26 +12,43 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Own is the zone of this very node.
+// Own is the zone of this very node, one network after the other.
 type Own struct{}
 
 func (Own) Name() string    { return "zone" }
-func (Own) Per() world.Kind { return world.KindHost }
+func (Own) Per() world.Kind { return world.KindNetwork }
+
+// ownPart is this node's part of a network, while it is compiled.
+type ownPart struct {
+	*world.Part
+	names plan.Names
+	w     *world.View
+	out   *plan.Rows
+}
+
+func partOf(w *world.View, network string, out *plan.Rows) (z ownPart, ok bool) {
+	p := w.Part(network)
+	if p == nil {
+		return ownPart{}, false
+	}
+	return ownPart{p, plan.Names{Network: p.Name, ID: p.ID}, w, out}, true
+}
 
 // Compile waits for the node's id and for the host's uplink: without either there is nothing to connect.
-func (Own) Compile(w *world.View, _ string, out *plan.Rows) {
-	n, h, ok := w.Zone()
+func (Own) Compile(w *world.View, network string, out *plan.Rows) {
+	z, ok := partOf(w, network, out)
 	if !ok {
 		return
 	}
-	names := plan.DefaultNames()
-	global(n, out)
-	shared(names, out)
-	nodeSwitch(names, n, out)
-	join(names, w, n, out)
-	gatewayRouter(names, w, n, h, out)
-	transit(names, w, n, out)
-	routes(names, w, n, out)
+	if network == world.DefaultNetwork {
+		global(z.Node, out)
+	}
+	z.shared()
+	z.nodeSwitch()
+	z.join()
+	z.gatewayRouter()
+	z.transit()
+	z.routes()
 }
 
 // RouterAddr and ManagementAddr are the first two addresses of a node's subnet, as in OVN-Kubernetes.
@@ -48,28 +65,29 @@ func global(n *world.Node, out *plan.Rows) {
 }
 
 // shared is what all nodes' parts of a network have in common.
-func shared(names plan.Names, out *plan.Rows) {
-	out.AddNB(plan.Router(names.ClusterRouter()), plan.RowID{}, plan.Cols{"name": names.ClusterRouter()})
-	for _, g := range []string{names.ServiceLBGroup(), names.GatewayLBGroup()} {
-		out.AddNB(plan.Group(g), plan.RowID{}, plan.Cols{"name": g})
+func (z ownPart) shared() {
+	z.out.AddNB(plan.Router(z.names.ClusterRouter()), plan.RowID{}, plan.Cols{"name": z.names.ClusterRouter()})
+	for _, g := range []string{z.names.ServiceLBGroup(), z.names.GatewayLBGroup()} {
+		z.out.AddNB(plan.Group(g), plan.RowID{}, plan.Cols{"name": g})
 	}
 }
 
-func nodeSwitch(names plan.Names, n *world.Node, out *plan.Rows) {
+func (z ownPart) nodeSwitch() {
 	var routers, management []string
-	for _, s := range n.Subnets {
+	for _, s := range z.Subnets {
 		routers = append(routers, netip.PrefixFrom(RouterAddr(s), s.Bits()).String())
 		management = append(management, ManagementAddr(s).String())
 	}
-	sw := names.NodeSwitch(n.Name)
-	out.AddNB(plan.Switch(sw), plan.RowID{}, plan.Cols{
-		"name": sw, "load_balancer_group": []plan.RowID{plan.Group(names.ServiceLBGroup())},
+	sw := z.names.NodeSwitch(z.Node.Name)
+	z.out.AddNB(plan.Switch(sw), plan.RowID{}, plan.Cols{
+		"name": sw, "load_balancer_group": []plan.RowID{plan.Group(z.names.ServiceLBGroup())},
 	})
-	out.AddPeers(names.ClusterRouter(), names.RouterToNodeSwitch(n.Name), sw, names.NodeSwitchToRouter(n.Name),
-		world.MAC(RouterAddr(n.Subnets[0])), routers, nil, nil)
-	port := names.HostPort(n.Name)
-	mac := world.MAC(ManagementAddr(n.Subnets[0]))
-	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: port}, plan.Switch(sw), plan.Cols{
+	port, peer := z.names.RouterToNodeSwitch(z.Node.Name), z.names.NodeSwitchToRouter(z.Node.Name)
+	z.out.AddPeers(z.names.ClusterRouter(), port, sw, peer,
+		world.MAC(RouterAddr(z.Subnets[0])), routers, nil, nil)
+	port = z.names.HostPort(z.Node.Name)
+	mac := world.MAC(ManagementAddr(z.Subnets[0]))
+	z.out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: port}, plan.Switch(sw), plan.Cols{
 		"name": port, "addresses": []string{address(mac, management)},
 	})
 }
@@ -82,21 +100,17 @@ func address(mac string, ips []string) string {
 	return mac
 }
 
-func join(names plan.Names, w *world.View, n *world.Node, out *plan.Rows) {
-	out.AddNB(plan.Switch(names.JoinSwitch()), plan.RowID{}, plan.Cols{"name": names.JoinSwitch()})
-	out.AddPeers(names.ClusterRouter(), names.RouterToJoin(), names.JoinSwitch(), names.JoinToRouter(),
-		joinMAC(w, 1), append(joins(w, 1), slots(w, 1, w.Config.SlotJoin)...), nil, nil)
-	bind(w, names.RouterToJoin(), n.ID, w.Config.SlotJoin, joinMAC(w, n.ID), out)
+func (z ownPart) join() {
+	z.out.AddNB(plan.Switch(z.names.JoinSwitch()), plan.RowID{}, plan.Cols{"name": z.names.JoinSwitch()})
+	z.out.AddPeers(z.names.ClusterRouter(), z.names.RouterToJoin(), z.names.JoinSwitch(), z.names.JoinToRouter(),
+		z.JoinMAC(1), append(z.joins(1), z.slots(1, z.w.Config.SlotJoin)...), nil, nil)
+	z.bind(z.names.RouterToJoin(), z.Node.ID, z.w.Config.SlotJoin, z.JoinMAC(z.Node.ID))
 }
 
-func joinMAC(w *world.View, id int) string {
-	return world.MAC(w.Config.Join(id, w.Config.Families()[0]).Addr())
-}
-
-func joins(w *world.View, id int) []string {
+func (z ownPart) joins(id int) []string {
 	var out []string
-	for _, f := range w.Config.Families() {
-		out = append(out, w.Config.Join(id, f).String())
+	for _, f := range z.Families() {
+		out = append(out, z.JoinAddr(id, f).String())
 	}
 	return out
 }
@@ -106,81 +120,78 @@ func joins(w *world.View, id int) []string {
 // Its one neighbour on the join switch is known to northd: OVN-Kubernetes' option dynamic_neigh_routers, for join switches with a router of each node, would
 // have the first replies to pods wait for it.
 // What is too big for pods it answers with ICMP: the links outside carry more than pods' do, and where these end it would be lost in silence.
-func gatewayRouter(names plan.Names, w *world.View, n *world.Node, h *world.Host, out *plan.Rows) {
-	gr, ext := names.GatewayRouter(n.Name), names.ExternalSwitch(n.Name)
-	out.AddNB(plan.Router(gr), plan.RowID{}, plan.Cols{"name": gr, "options": map[string]string{
-		"chassis": n.Name, "lb_force_snat_ip": "router_ip", "always_learn_from_arp_request": "true",
-	}, "load_balancer_group": []plan.RowID{plan.Group(names.GatewayLBGroup())}})
-	out.AddPeers(gr, names.GatewayToJoin(n.Name), names.JoinSwitch(), names.JoinToGateway(n.Name), joinMAC(w, n.ID),
-		joins(w, n.ID), map[string]string{"gateway_mtu": plan.Itoa(h.PodMTU())}, nil)
-	out.AddNB(plan.Switch(ext), plan.RowID{}, plan.Cols{"name": ext})
+func (z ownPart) gatewayRouter() {
+	gr, ext := z.names.GatewayRouter(z.Node.Name), z.names.ExternalSwitch(z.Node.Name)
+	z.out.AddNB(plan.Router(gr), plan.RowID{}, plan.Cols{"name": gr, "options": map[string]string{
+		"chassis": z.Node.Name, "lb_force_snat_ip": "router_ip", "always_learn_from_arp_request": "true",
+	}, "load_balancer_group": []plan.RowID{plan.Group(z.names.GatewayLBGroup())}})
+	z.out.AddPeers(gr, z.names.GatewayToJoin(z.Node.Name), z.names.JoinSwitch(), z.names.JoinToGateway(z.Node.Name),
+		z.JoinMAC(z.Node.ID), z.joins(z.Node.ID), map[string]string{"gateway_mtu": plan.Itoa(z.Host.PodMTU())}, nil)
+	z.out.AddNB(plan.Switch(ext), plan.RowID{}, plan.Cols{"name": ext})
 	var networks []string
-	for _, p := range h.Primary {
+	for _, p := range z.Host.Primary {
 		networks = append(networks, p.String())
 	}
-	out.AddPeers(gr, names.GatewayToExternal(n.Name), ext, names.ExternalToGateway(n.Name), h.UplinkMAC, networks, nil,
+	z.out.AddPeers(gr, z.names.GatewayToExternal(z.Node.Name), ext, z.names.ExternalToGateway(z.Node.Name),
+		z.Host.UplinkMAC, networks, nil,
 		map[string]string{"nat-addresses": "router", "exclude-lb-vips-from-garp": "true"})
-	localnet := names.Localnet(w.Config.Bridge, n.Name)
-	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: localnet}, plan.Switch(ext), plan.Cols{
+	localnet := z.names.Localnet(z.w.Config.Bridge, z.Node.Name)
+	z.out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: localnet}, plan.Switch(ext), plan.Cols{
 		"name": localnet, "type": "localnet", "addresses": []string{"unknown"},
 		"options": map[string]string{"network_name": plan.PhysicalNetwork},
 	})
-	gatewayRoutes(names, w, h, out)
+	z.gatewayRoutes()
 }
 
 // gatewayRoutes lead back into the cluster, and out to the host's own gateways.
-func gatewayRoutes(names plan.Names, w *world.View, h *world.Host, out *plan.Rows) {
-	gr := names.GatewayRouter(w.Self)
-	for _, f := range w.Config.Families() {
-		for _, c := range w.Config.Cluster(f) {
-			out.AddRoute(gr, "dst-ip", c.String(), w.Config.Join(1, f).Addr().String(), "")
+func (z ownPart) gatewayRoutes() {
+	gr := z.names.GatewayRouter(z.w.Self)
+	for _, f := range z.Families() {
+		for _, c := range z.Cluster(f) {
+			z.out.AddRoute(gr, "dst-ip", c.String(), z.JoinAddr(1, f).Addr().String(), "")
 		}
-		for _, via := range f.OfAddrs(h.Gateways) {
-			out.AddRoute(gr, "dst-ip", anywhere(f), via.String(), names.GatewayToExternal(w.Self))
+		for _, via := range f.OfAddrs(z.Host.Gateways) {
+			z.out.AddRoute(gr, "dst-ip", anywhere(f), via.String(), z.names.GatewayToExternal(z.w.Self))
 		}
 	}
 }
 
 func anywhere(f world.Family) string { return [...]string{"0.0.0.0/0", "::/0"}[f] }
 
-func transit(names plan.Names, w *world.View, n *world.Node, out *plan.Rows) {
-	out.AddNB(plan.Switch(names.TransitSwitch()), plan.RowID{}, plan.Cols{
-		"name":         names.TransitSwitch(),
-		"other_config": map[string]string{"requested-tnl-key": plan.Itoa(names.TransitKey())},
+func (z ownPart) transit() {
+	z.out.AddNB(plan.Switch(z.names.TransitSwitch()), plan.RowID{}, plan.Cols{
+		"name":         z.names.TransitSwitch(),
+		"other_config": map[string]string{"requested-tnl-key": plan.Itoa(z.names.TransitKey())},
 	})
-	key := map[string]string{"requested-tnl-key": plan.Itoa(n.ID)}
-	port, peer := names.RouterToTransit(n.Name), names.TransitToRouter(n.Name)
-	out.AddPeers(names.ClusterRouter(), port, names.TransitSwitch(), peer,
-		transitMAC(w, n.ID), append(transits(w, n.ID), slots(w, n.ID, w.Config.SlotTransit)...), key, key)
+	key := map[string]string{"requested-tnl-key": plan.Itoa(z.Node.ID)}
+	port, peer := z.names.RouterToTransit(z.Node.Name), z.names.TransitToRouter(z.Node.Name)
+	z.out.AddPeers(z.names.ClusterRouter(), port, z.names.TransitSwitch(), peer,
+		z.TransitMAC(z.Node.ID), append(z.transits(z.Node.ID), z.slots(z.Node.ID, z.w.Config.SlotTransit)...), key, key)
 }
 
-func transits(w *world.View, id int) []string {
+func (z ownPart) transits(id int) []string {
 	var out []string
-	for _, f := range w.Config.Families() {
-		out = append(out, w.Config.Transit(id, f).String())
+	for _, f := range z.Families() {
+		out = append(out, z.TransitAddr(id, f).String())
 	}
 	return out
-}
-
-func transitMAC(w *world.View, id int) string {
-	return world.MAC(w.Config.Transit(id, w.Config.Families()[0]).Addr())
 }
 
 // routes send what this node's pods say to the outside to the gateway router, or in local gateway mode to the host. The route
 // for the whole cluster subnet is for packets of other nodes' pods that were steered here: OVN acts on a reroute policy only
 // where a route matched first, and it is the way to the gateway router for those that are translated here.
-func routes(names plan.Names, w *world.View, n *world.Node, out *plan.Rows) {
-	for _, s := range n.Subnets {
+func (z ownPart) routes() {
+	for _, s := range z.Subnets {
 		f := world.FamilyOf(s.Addr())
-		gateway := w.Config.Join(n.ID, f).Addr()
+		gateway := z.JoinAddr(z.Node.ID, f).Addr()
 		own := gateway
-		if w.Config.GatewayMode == world.LocalGateway {
+		if z.w.Config.GatewayMode == world.LocalGateway {
 			own = ManagementAddr(s)
 		}
-		out.AddRoute(names.ClusterRouter(), "src-ip", s.String(), own.String(), "")
-		for _, c := range w.Config.Cluster(f) {
-			if !slices.Contains(n.Subnets, c) {
-				out.AddRoute(names.ClusterRouter(), "src-ip", c.String(), gateway.String(), "")
+		z.out.AddRoute(z.names.ClusterRouter(), "src-ip", s.String(), own.String(), "")
+		for _, c := range z.Cluster(f) {
+			if !slices.Contains(z.Subnets, c) {
+				z.out.AddRoute(z.names.ClusterRouter(), "src-ip", c.String(), gateway.String(), "")
 			}
 		}
 	}

@@ -20,23 +20,35 @@ func (Remote) Compile(w *world.View, key string, out *plan.Rows) {
 		return
 	}
 	chassis(n, out)
-	names := plan.DefaultNames()
-	port := names.TransitToRouter(n.Name)
-	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: port}, plan.Switch(names.TransitSwitch()), plan.Cols{
-		"name": port, "type": "remote", "addresses": []string{address(transitMAC(w, n.ID), transits(w, n.ID))},
+	for _, network := range w.Networks() {
+		if z, ok := partOf(w, network, out); ok {
+			z.to(n)
+		}
+	}
+}
+
+// to is the way to another node's part of the network, which has none where it has no subnet.
+func (z ownPart) to(n *world.Node) {
+	subnets := n.In(z.Name).Subnets
+	if len(subnets) == 0 && z.Name != world.DefaultNetwork {
+		return
+	}
+	port := z.names.TransitToRouter(n.Name)
+	z.out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: port}, plan.Switch(z.names.TransitSwitch()), plan.Cols{
+		"name": port, "type": "remote", "addresses": []string{address(z.TransitMAC(n.ID), z.transits(n.ID))},
 		"options": map[string]string{"requested-tnl-key": plan.Itoa(n.ID), "requested-chassis": n.ChassisID},
 	})
-	if w.Hosts(key) {
-		bind(w, "rtots-"+w.Self, n.ID, w.Config.SlotTransit, transitMAC(w, n.ID), out)
+	if z.w.Hosts(n.Name) {
+		z.bind(z.names.RouterToTransit(z.w.Self), n.ID, z.w.Config.SlotTransit, z.TransitMAC(n.ID))
 	}
-	for _, s := range n.Subnets {
-		via := w.Config.Transit(n.ID, world.FamilyOf(s.Addr())).Addr().String()
-		out.AddRoute(names.ClusterRouter(), "dst-ip", s.String(), via, "")
+	for _, s := range subnets {
+		via := z.TransitAddr(n.ID, world.FamilyOf(s.Addr())).Addr().String()
+		z.out.AddRoute(z.names.ClusterRouter(), "dst-ip", s.String(), via, "")
 	}
-	for _, f := range w.Config.Families() {
-		gateway := world.Single(w.Config.Join(n.ID, f).Addr())
-		via := w.Config.Transit(n.ID, f).Addr().String()
-		out.AddRoute(names.ClusterRouter(), "dst-ip", gateway.String(), via, "")
+	for _, f := range z.Families() {
+		gateway := world.Single(z.JoinAddr(n.ID, f).Addr())
+		via := z.TransitAddr(n.ID, f).Addr().String()
+		z.out.AddRoute(z.names.ClusterRouter(), "dst-ip", gateway.String(), via, "")
 	}
 }
 

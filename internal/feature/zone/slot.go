@@ -3,7 +3,6 @@ package zone
 import (
 	"net/netip"
 
-	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -11,10 +10,10 @@ import (
 type slotAddr func(slot, id int, f world.Family) netip.Prefix
 
 // slots are a router port's addresses in all slots, so that next hops there are on its link.
-func slots(w *world.View, id int, at slotAddr) []string {
+func (z ownPart) slots(id int, at slotAddr) []string {
 	var out []string
-	for _, f := range w.Config.Families() {
-		for slot := range w.Slots(f) {
+	for _, f := range z.Families() {
+		for slot := range z.w.Slots(f) {
 			out = append(out, at(slot, id, f).String())
 		}
 	}
@@ -27,10 +26,10 @@ func slots(w *world.View, id int, at slotAddr) []string {
 // by its hardware address, and the packet names no next hop. That spares a logical flow or more for each node and slot
 // in every zone, and a gateway router with several addresses, of which lb_force_snat_ip=router_ip (ovn-nb(5)) would
 // have to pick one.
-func bind(w *world.View, port string, id int, at slotAddr, mac string, out *plan.Rows) {
-	for _, f := range w.Config.Families() {
+func (z ownPart) bind(port string, id int, at slotAddr, mac string) {
+	for _, f := range z.Families() {
 		for slot := range world.CommonSlots {
-			out.AddMACBinding(port, at(slot, id, f).Addr().String(), mac)
+			z.out.AddMACBinding(port, at(slot, id, f).Addr().String(), mac)
 		}
 	}
 }
