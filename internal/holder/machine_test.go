@@ -439,7 +439,9 @@ func TestHoldsSinceItWasAlone(t *testing.T) {
 		w.SetEgressIP(&e)
 	})
 	asked := x.asked
-	x.says(successor)
+	if x.says(successor); x.yields() != nil {
+		t.Errorf("yields %v before it has asked", x.yields())
+	}
 	x.after(time.Second)
 	if x.yields() != nil || !x.announces() || x.asked == asked {
 		t.Errorf("yields %v, announces %t, asked %d times", x.yields(), x.announces(), x.asked-asked)
