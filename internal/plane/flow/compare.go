@@ -39,7 +39,7 @@ func (p *Plane) Compare(ctx context.Context, want *plan.State) ([]plane.Differen
 }
 
 func (o ofctl) diff(ctx context.Context, bridge string, flows []string) (string, error) {
-	out, err := o.run(ctx, strings.Join(flows, "\n")+"\n", "-O", "OpenFlow14", "diff-flows", o.socket(bridge), "-")
+	out, err := o.run(ctx, strings.Join(flows, "\n")+"\n", "-O", "OpenFlow14", "diff-flows", o.socket(bridge), "/dev/stdin")
 	if differ := (*commandError)(nil); errors.As(err, &differ) && differ.text == "" {
 		return out, nil // exit status 2, and nothing to complain of
 	}
