@@ -115,11 +115,11 @@ type Part struct {
 	Subnets []netip.Prefix
 }
 
-// Part is nil until the network, this node's subnets of it, and the host are known.
+// Part is nil until the network with its subnets, this node's subnets of it, and the host are known.
 func (w *View) Part(network string) *Part {
 	net := w.Network(network)
 	n, h, ok := w.Zone()
-	if !ok || net == nil {
+	if !ok || net == nil || len(net.Families()) == 0 {
 		return nil
 	}
 	p := &Part{net, n, h, n.In(network).Subnets}
