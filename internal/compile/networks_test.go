@@ -83,3 +83,16 @@ func count(s *plan.State, table string) int {
 	}
 	return n
 }
+
+// TestNetworkWithoutSubnets: there is nothing to make of it, though nodes have a part of it.
+func TestNetworkWithoutSubnets(t *testing.T) {
+	w := compiletest.Small("n1", world.SharedGateway)
+	alone := compile.Full(w, all.Features()).Text()
+	w.SetNetwork(&world.Network{Name: "bare", ID: 1})
+	n := compiletest.Node(1)
+	n.Further = map[string]world.NodeNetwork{"bare": {Subnets: n.Subnets}}
+	w.SetNode(n)
+	if both := compile.Full(w, all.Features()).Text(); both != alone {
+		t.Errorf("it has rows:\n%s", both)
+	}
+}
