@@ -37,7 +37,8 @@ func newAPIServer(c config, etcdURL string) (func(context.Context) error, error)
 		return nil, fmt.Errorf("feature gates: %w", err)
 	}
 	logs.InitLogs()
-	if err := logsapi.ValidateAndApply(opts.Logs, registry.FeatureGateFor(basecompatibility.DefaultKubeComponent)); err != nil {
+	if err := logsapi.ValidateAndApply(opts.Logs,
+		registry.FeatureGateFor(basecompatibility.DefaultKubeComponent)); err != nil {
 		return nil, fmt.Errorf("logging: %w", err)
 	}
 	return func(ctx context.Context) error {

@@ -43,12 +43,16 @@ func parseConfig(args []string) (config, error) {
 	var cidrs []string
 	fs := pflag.NewFlagSet("all", pflag.ContinueOnError)
 	fs.StringVar(&c.dir, "dir", "", "state folder (PKI, etcd, kubeconfigs); kept between starts")
-	fs.StringVar(&bind, "bind", "", "IPv4 or IPv6 address to serve on and to advertise; not loopback, which the kubernetes Service cannot have as endpoint")
+	fs.StringVar(&bind, "bind", "", "IPv4 or IPv6 address to serve on and to advertise; not loopback, which the "+
+		"kubernetes Service cannot have as endpoint")
 	fs.Uint16Var(&c.port, "port", 6443, "port on --bind")
 	fs.StringSliceVar(&cidrs, "service-cidrs", []string{"10.96.0.0/16"}, "Service network, or one of each family")
 	fs.StringSliceVar(&c.extraSANs, "extra-sans", nil, "further DNS names and addresses of the serving certificate")
-	fs.IntVar(&c.forwardFD, "forward-fd", -1, "inherited file descriptor of a TCP listener, of any network namespace, whose connections are forwarded to the API server")
-	fs.StringVar(&c.forwardURL, "forward-url", "", "URL of --forward-fd, written to admin.kubeconfig (default: the one of --bind)")
+	fs.IntVar(&c.forwardFD, "forward-fd", -1,
+		"inherited file descriptor of a TCP listener, of any network namespace, whose connections are forwarded to "+
+			"the API server")
+	fs.StringVar(&c.forwardURL, "forward-url", "",
+		"URL of --forward-fd, written to admin.kubeconfig (default: the one of --bind)")
 	fs.StringArrayVar(&c.apiserverArgs, "apiserver-arg", nil, "further kube-apiserver flag (repeatable)")
 	fs.StringArrayVar(&c.kcmArgs, "kcm-arg", nil, "further kube-controller-manager flag (repeatable)")
 	if err := fs.Parse(args); err != nil {

@@ -42,7 +42,8 @@ func controllerManagerArgs(c config) []string {
 		"--cluster-signing-key-file="+c.pkiFile("ca.key"),
 		"--allocate-node-cidrs=false", // the network plugin allocates them
 		"--configure-cloud-routes=false",
-		"--flex-volume-plugin-dir="+filepath.Join(c.dir, "volume-plugins"), // created at start; the default is under /usr
+		// created at start; the default is under /usr
+		"--flex-volume-plugin-dir="+filepath.Join(c.dir, "volume-plugins"),
 		// A dead node is NotReady after 8 s: kubelets must then renew every 2 s or so
 		// (nodeStatusUpdateFrequency 2s, nodeLeaseDurationSeconds 8).
 		"--node-monitor-period=2s",

@@ -41,7 +41,8 @@ func subjects(c config) map[string]subject {
 	}
 }
 
-// servingSubject names every way to the API server: the forwarder on loopback, the bind address, the kubernetes Service.
+// servingSubject names every way to the API server: the forwarder on loopback, the bind address, the kubernetes
+// Service.
 func servingSubject(c config) subject {
 	s := subject{
 		commonName: "kube-apiserver",
@@ -75,7 +76,8 @@ func writeKubeconfigs(c config) error {
 		{"controller-manager", "controller-manager", c.serverURL()},
 		{"scheduler", "scheduler", c.serverURL()},
 	} {
-		if err := writeKubeconfig(c.kubeconfig(k.name), k.name, k.server, c.pkiFile("ca.crt"), c.pkiFile(k.certificate)); err != nil {
+		if err := writeKubeconfig(c.kubeconfig(k.name), k.name, k.server, c.pkiFile("ca.crt"),
+			c.pkiFile(k.certificate)); err != nil {
 			return err
 		}
 	}

@@ -31,7 +31,8 @@ func startEtcd(ctx context.Context, c config) (clientURL string, etcd *embed.Etc
 	ec.UnsafeNoFsync = true // a sandbox may lose its last writes with the machine
 	etcd, err = embed.StartEtcd(ec)
 	if err != nil {
-		return "", nil, fmt.Errorf("etcd: %w (see %s; removing %s starts an empty cluster)", err, ec.LogOutputs[0], ec.Dir)
+		return "", nil, fmt.Errorf("etcd: %w (see %s; removing %s starts an empty cluster)", err, ec.LogOutputs[0],
+			ec.Dir)
 	}
 	select {
 	case <-etcd.Server.ReadyNotify():

@@ -128,7 +128,8 @@ func newTemplate(name pkix.Name, lifetime time.Duration) (*x509.Certificate, err
 		return nil, err
 	}
 	now := time.Now()
-	return &x509.Certificate{SerialNumber: serial, Subject: name, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(lifetime)}, nil
+	return &x509.Certificate{SerialNumber: serial, Subject: name, NotBefore: now.Add(-time.Hour),
+		NotAfter: now.Add(lifetime)}, nil
 }
 
 // ensureServiceAccountKey makes the RSA key that signs service account tokens, once.

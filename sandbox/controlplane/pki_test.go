@@ -99,17 +99,20 @@ func TestIssueSignsAKubeletCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "n1")
-	err := runIssue([]string{"--dir", c.dir, "--cn", "system:node:n1", "--org", "system:nodes", "--out", out, "--server", c.serverURL()})
+	err := runIssue([]string{"--dir", c.dir, "--cn", "system:node:n1", "--org", "system:nodes", "--out", out,
+		"--server", c.serverURL()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cert := readCert(t, out+".crt")
-	if cert.Subject.CommonName != "system:node:n1" || len(cert.Subject.Organization) != 1 || cert.Subject.Organization[0] != "system:nodes" {
+	if cert.Subject.CommonName != "system:node:n1" || len(cert.Subject.Organization) != 1 ||
+		cert.Subject.Organization[0] != "system:nodes" {
 		t.Errorf("subject %v", cert.Subject)
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(readCert(t, c.pkiFile("ca.crt")))
-	if _, err := cert.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+	if _, err := cert.Verify(x509.VerifyOptions{Roots: roots,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
 		t.Error(err)
 	}
 	k, err := clientcmd.BuildConfigFromFlags("", out+".kubeconfig")
@@ -126,7 +129,8 @@ func TestAdminKubeconfigLeadsToTheForwarder(t *testing.T) {
 	if err := ensureCredentials(c); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"admin": "https://127.0.0.1:40123", "admin-internal": "https://172.18.0.250:6443"} {
+	for name, want := range map[string]string{"admin": "https://127.0.0.1:40123",
+		"admin-internal": "https://172.18.0.250:6443"} {
 		k, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig(name))
 		if err != nil {
 			t.Fatal(err)
@@ -152,10 +156,11 @@ func TestDamagedKeyIsNamed(t *testing.T) {
 
 func TestConfigRefuses(t *testing.T) {
 	for name, args := range map[string][]string{
-		"no dir":               {"--bind", "172.18.0.250"},
-		"no bind":              {"--dir", "/x"},
-		"loopback":             {"--dir", "/x", "--bind", "127.0.0.1"},
-		"three networks":       {"--dir", "/x", "--bind", "172.18.0.250", "--service-cidrs", "10.0.0.0/16,fd00::/112,10.1.0.0/16"},
+		"no dir":   {"--bind", "172.18.0.250"},
+		"no bind":  {"--dir", "/x"},
+		"loopback": {"--dir", "/x", "--bind", "127.0.0.1"},
+		"three networks": {"--dir", "/x", "--bind", "172.18.0.250", "--service-cidrs",
+			"10.0.0.0/16,fd00::/112,10.1.0.0/16"},
 		"families in disorder": {"--dir", "/x", "--bind", "fd00:18::1", "--service-cidrs", "10.0.0.0/16"},
 	} {
 		if _, err := parseConfig(args); err == nil {

@@ -21,7 +21,7 @@ const finalizer = "service.kubernetes.io/load-balancer-cleanup"
 
 // balancer stands in for a cloud: it gives each Service of type LoadBalancer an address that no network has, and routes
 // the address from the client to the nodes that the Service's health check names, source address untouched, as a router
-// does that hears of the address by BGP.
+// does that learns of the address by BGP.
 type balancer struct {
 	client  *kubernetes.Clientset
 	cluster *sandbox.Cluster

@@ -22,7 +22,8 @@ import (
 func main() {
 	// A query passes the plugins in this order (CoreDNS' plugin.cfg), whatever their order in the Corefile.
 	dnsserver.Directives = []string{
-		"reload", "ready", "health", "prometheus", "errors", "log", "loadbalance", "cache", "hosts", "kubernetes", "loop", "forward",
+		"reload", "ready", "health", "prometheus", "errors", "log", "loadbalance", "cache", "hosts", "kubernetes",
+		"loop", "forward",
 	}
 	coremain.Run()
 }
