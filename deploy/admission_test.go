@@ -33,6 +33,7 @@ import (
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -48,7 +49,8 @@ func newJudge(t *testing.T) judge {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	dynamic := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
 	mapper := meta.NewDefaultRESTMapper(nil)
-	initializer.New(client, dynamic, factory, authorizerfactory.NewAlwaysAllowAuthorizer(), featuregate.NewFeatureGate(), compatibility.DefaultBuildEffectiveVersion(),
+	initializer.New(client, dynamic, factory, authorizerfactory.NewAlwaysAllowAuthorizer(),
+		featuregate.NewFeatureGate(), compatibility.DefaultBuildEffectiveVersion(),
 		t.Context().Done(), mapper).Initialize(plugin)
 	plugin.SetRESTMapper(mapper)
 	must(t, plugin.ValidateInitialization())
@@ -102,7 +104,8 @@ func (j judge) refusal(u update) string {
 	}
 	kind := named.GroupVersionKind()
 	resource := schema.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: u.resource}
-	attributes := admission.NewAttributesRecord(changed, old, kind, named.GetNamespace(), named.GetName(), resource, u.sub, operation, nil, false, u.by)
+	attributes := admission.NewAttributesRecord(changed, old, kind, named.GetNamespace(), named.GetName(), resource,
+		u.sub, operation, nil, false, u.by)
 	err := j.plugin.Validate(context.Background(), attributes, admission.NewObjectInterfacesFromScheme(scheme.Scheme))
 	if err != nil {
 		return err.Error()
@@ -201,7 +204,8 @@ func conditioned(kind string) change {
 }
 
 func balanced(o *unstructured.Unstructured) {
-	o.Object["status"] = map[string]any{"loadBalancer": map[string]any{"ingress": []any{map[string]any{"ip": "172.18.0.9"}}}}
+	ingress := []any{map[string]any{"ip": "172.18.0.9"}}
+	o.Object["status"] = map[string]any{"loadBalancer": map[string]any{"ingress": ingress}}
 }
 
 // onNode is a change of annotations of n1 that somebody asks for, onPod the same of the pod.
@@ -218,10 +222,11 @@ const (
 // whatAgentsWrite are the annotations that HostAnnotations makes.
 func whatAgentsWrite() map[string]string {
 	return kube.HostAnnotations(kube.HostFacts{
-		Zone: "n1", ChassisID: "n1", Mode: "shared", Bridge: "breth0", UplinkMAC: "02:00:00:00:00:02", ManagementMAC: "0a:58:0a:f4:01:02",
-		Primary:   []netip.Prefix{netip.MustParsePrefix("172.18.0.2/16"), netip.MustParsePrefix("fd00:18::2/64")},
-		HostCIDRs: []netip.Prefix{netip.MustParsePrefix("172.18.0.2/16"), netip.MustParsePrefix("fd00:18::2/64")},
-		Gateways:  []netip.Addr{netip.MustParseAddr("172.18.0.1"), netip.MustParseAddr("fd00:18::1")},
+		Zone: "n1", ChassisID: "n1", Mode: "shared", Bridge: "breth0", UplinkMAC: "02:00:00:00:00:02",
+		ManagementMAC: "0a:58:0a:f4:01:02",
+		Primary:       []netip.Prefix{netip.MustParsePrefix("172.18.0.2/16"), netip.MustParsePrefix("fd00:18::2/64")},
+		HostCIDRs:     []netip.Prefix{netip.MustParsePrefix("172.18.0.2/16"), netip.MustParsePrefix("fd00:18::2/64")},
+		Gateways:      []netip.Addr{netip.MustParseAddr("172.18.0.1"), netip.MustParseAddr("fd00:18::1")},
 	})
 }
 
@@ -236,25 +241,30 @@ func whatTheControllerWrites() map[string]string {
 // podNetworks is the annotation of a pod as the agent encodes it.
 func podNetworks(t *testing.T, n cniserver.PodNetwork) string {
 	t.Helper()
-	text, err := json.Marshal(cniserver.PodNetworks{cniserver.DefaultNetwork: n})
+	text, err := json.Marshal(cniserver.PodNetworks{ref.DefaultNetwork: n})
 	must(t, err)
 	return string(text)
 }
 
-// TestProgramsMayWriteWhatTheyWrite: a form that a program writes and its policy refuses would keep a node out of the cluster.
+// TestProgramsMayWriteWhatTheyWrite: a form that a program writes and its policy refuses would keep a node out of the
+// cluster.
 func TestProgramsMayWriteWhatTheyWrite(t *testing.T) {
 	j := newJudge(t)
-	single := podNetworks(t, cniserver.PodNetwork{IPs: []string{"10.244.1.5/24"}, MAC: "0a:58:0a:f4:01:05", Gateways: []string{"10.244.1.1"},
+	single := podNetworks(t, cniserver.PodNetwork{IPs: []string{"10.244.1.5/24"}, MAC: "0a:58:0a:f4:01:05",
+		Gateways:  []string{"10.244.1.1"},
 		IPAddress: "10.244.1.5/24", Gateway: "10.244.1.1", Role: "primary"})
-	dual := podNetworks(t, cniserver.PodNetwork{IPs: []string{"10.244.1.5/24", "fd00:10:244:1::5/64"}, MAC: "0a:58:0a:f4:01:05",
+	dual := podNetworks(t, cniserver.PodNetwork{IPs: []string{"10.244.1.5/24", "fd00:10:244:1::5/64"},
+		MAC:      "0a:58:0a:f4:01:05",
 		Gateways: []string{"10.244.1.1", "fd00:10:244:1::1"}, Role: "primary"})
 	bare := kube.HostAnnotations(kube.HostFacts{Zone: "n1", ChassisID: "n1", Mode: "local", Bridge: "breth0"})
 	for name, u := range map[string]update{
-		"agent's Node":      onNode(agentOf("n1"), func(o *unstructured.Unstructured) { o.SetAnnotations(whatAgentsWrite()) }),
+		"agent's Node": onNode(agentOf("n1"),
+			func(o *unstructured.Unstructured) { o.SetAnnotations(whatAgentsWrite()) }),
 		"agent's bare Node": onNode(agentOf("n1"), func(o *unstructured.Unstructured) { o.SetAnnotations(bare) }),
 		"agent's pod":       onPod(agentOf("n1"), annotated(v1.AnnotationPodNetworks, dual)),
 		"single-stack pod":  onPod(agentOf("n1"), annotated(v1.AnnotationPodNetworks, single)),
-		"controller's Node": onNode(controllerUser, func(o *unstructured.Unstructured) { o.SetAnnotations(whatTheControllerWrites()) }),
+		"controller's Node": onNode(controllerUser,
+			func(o *unstructured.Unstructured) { o.SetAnnotations(whatTheControllerWrites()) }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if have := j.refusal(u); have != "" {
@@ -269,25 +279,32 @@ func TestAdmitted(t *testing.T) {
 	n1, admin := agentOf("n1"), &user.DefaultInfo{Name: "admin"}
 	cidrs := hosted("host-cidrs", `["172.18.0.2/16"]`)
 	for name, u := range map[string]update{
-		"own Node":                {n1, "nodes", "", node("n1"), node("n1", cidrs)},
-		"no addresses":            onNode(n1, hosted("host-cidrs", "null")),
-		"annotation taken away":   {n1, "nodes", "", node("n1", cidrs), node("n1")},
-		"others' are there":       {n1, "nodes", "", node("n1", annotated("example.org/x", "x")), node("n1", annotated("example.org/x", "x"))},
-		"cordon for a shutdown":   onNode(n1, cordoned("shutdown/0d5c2f0e-8f3b-4c1a-9a53-6f1f4d8e7b11")),
-		"its own cordon lifted":   {n1, "nodes", "", node("n1", cordoned("shutdown/a")), node("n1")},
-		"pod on the node":         onPod(n1, annotated(v1.AnnotationPodNetworks, podNetworksOf)),
-		"pod's taken away":        {n1, "pods", "", pod(annotated(v1.AnnotationPodNetworks, podNetworksOf)), pod()},
-		"EgressNode made":         {n1, "egressnodes", "", nil, egressNode("n1", owned)},
-		"EgressNode changed":      {n1, "egressnodes", "", egressNode("n1"), egressNode("n1", owned)},
-		"EgressNode with a label": {n1, "egressnodes", "", egressNode("n1", labelled), egressNode("n1", labelled, owned)},
-		"agent's Event":           {n1, "events", "", nil, event("egret-node", "n1")},
-		"controller's Event":      {controllerUser, "events", "", nil, event("egret-controller", "n1")},
-		"nothing is recorded":     onNode(controllerUser, annotated(v1.AnnotationRecordedAddresses, kube.RecordAnnotation(world.Record{}))),
-		"allocation problem":      onNode(controllerUser, annotated(v1.AnnotationAllocationProblem, "no subnet is left")),
-		"Service refused":         {controllerUser, "services", "status", service(), service(conditioned(v1.ConditionRefused))},
-		"kubelet's heartbeat":     {kubeletOf("n1"), "nodes", "status", node("n1", cidrs), node("n1", cidrs)},
-		"kubelet's own":           onNode(kubeletOf("n1"), annotated("volumes.kubernetes.io/controller-managed-attach-detach", "true")),
-		"kubelet of a host":       {kubeletOf("n1"), "nodes", "", node("n1", labelled), node("n1", labelled, annotated("example.org/x", "x"))},
+		"own Node":              {n1, "nodes", "", node("n1"), node("n1", cidrs)},
+		"no addresses":          onNode(n1, hosted("host-cidrs", "null")),
+		"annotation taken away": {n1, "nodes", "", node("n1", cidrs), node("n1")},
+		"others' are there": {n1, "nodes", "", node("n1", annotated("example.org/x", "x")),
+			node("n1", annotated("example.org/x", "x"))},
+		"cordon for a shutdown": onNode(n1, cordoned("shutdown/0d5c2f0e-8f3b-4c1a-9a53-6f1f4d8e7b11")),
+		"its own cordon lifted": {n1, "nodes", "", node("n1", cordoned("shutdown/a")), node("n1")},
+		"pod on the node":       onPod(n1, annotated(v1.AnnotationPodNetworks, podNetworksOf)),
+		"pod's taken away":      {n1, "pods", "", pod(annotated(v1.AnnotationPodNetworks, podNetworksOf)), pod()},
+		"EgressNode made":       {n1, "egressnodes", "", nil, egressNode("n1", owned)},
+		"EgressNode changed":    {n1, "egressnodes", "", egressNode("n1"), egressNode("n1", owned)},
+		"EgressNode with a label": {n1, "egressnodes", "", egressNode("n1", labelled), egressNode("n1", labelled,
+			owned)},
+		"agent's Event":      {n1, "events", "", nil, event("egret-node", "n1")},
+		"controller's Event": {controllerUser, "events", "", nil, event("egret-controller", "n1")},
+		"nothing is recorded": onNode(controllerUser, annotated(v1.AnnotationRecordedAddresses,
+			kube.RecordAnnotation(world.Record{}))),
+		"allocation problem": onNode(controllerUser, annotated(v1.AnnotationAllocationProblem,
+			"no subnet is left")),
+		"Service refused": {controllerUser, "services", "status", service(),
+			service(conditioned(v1.ConditionRefused))},
+		"kubelet's heartbeat": {kubeletOf("n1"), "nodes", "status", node("n1", cidrs), node("n1", cidrs)},
+		"kubelet's own": onNode(kubeletOf("n1"),
+			annotated("volumes.kubernetes.io/controller-managed-attach-detach", "true")),
+		"kubelet of a host": {kubeletOf("n1"), "nodes", "", node("n1", labelled), node("n1", labelled,
+			annotated("example.org/x", "x"))},
 		"kubelet registers":       {kubeletOf("n1"), "nodes", "", nil, node("n1")},
 		"kubelet, pod's status":   {kubeletOf("n1"), "pods", "status", pod(cidrs), pod(cidrs)},
 		"another user, any label": {admin, "nodes", "", node("n1"), node("n1", labelled)},
@@ -327,37 +344,48 @@ func TestAgentsAreRefused(t *testing.T) {
 	)
 	host := hosted("host-cidrs", `["172.18.0.2/16"]`)
 	newJudge(t).refusesAll(t, map[string]refused{
-		"Node of another":       {update{n1, "nodes", "", node("n2"), node("n2", host)}, "the agent of node n1 may write its own Node only, not n2"},
-		"label":                 {onNode(n1, labelled), annotationsOnly + "its Node"},
-		"spec":                  {onNode(n1, respecified), annotationsOnly + "its Node"},
-		"finalizer":             {onNode(n1, finalized), annotationsOnly + "its Node"},
-		"owner":                 {onNode(n1, owned), annotationsOnly + "its Node"},
-		"Node deleted":          {update{n1, "nodes", "", node("n1"), nil}, annotationsOnly + "its Node"},
-		"another's annotation":  {onNode(n1, annotated("example.org/x", "x")), "not example.org/x"},
-		"an unknown one":        {onNode(n1, annotated("egret.k8s.ovn.org/x", "x")), "not egret.k8s.ovn.org/x"},
-		"similar prefix":        {onNode(n1, annotated("not-k8s.ovn.org/x", "x")), "not not-k8s.ovn.org/x"},
-		"another's taken away":  {update{n1, "nodes", "", node("n1", annotated("example.org/x", "x")), node("n1")}, "not example.org/x"},
-		"own subnets":           {onNode(n1, allocated("node-subnets", "x")), "allocated by egret-controller: the agent of node n1"},
-		"own id taken away":     {update{n1, "nodes", "", node("n1", allocated("node-id", "3")), node("n1")}, "allocated by egret-controller"},
-		"own record":            {onNode(n1, annotated(v1.AnnotationRecordedAddresses, `{"addresses":["172.18.0.3"]}`)), "allocated by egret-controller"},
-		"own record taken away": {update{n1, "nodes", "", node("n1", annotated(v1.AnnotationRecordedAddresses, `{"addresses":["172.18.0.3"]}`)), node("n1")}, "allocated by egret-controller"},
-		"allocation problem":    {onNode(n1, annotated(v1.AnnotationAllocationProblem, "x")), "allocated by egret-controller"},
-		"status of another":     {update{n1, "nodes", "status", node("n2"), node("n2", host)}, "its own Node only"},
-		"Node, token unbound":   {update{unbound, "nodes", "", node("n1"), node("n1", host)}, noNode},
-		"pod elsewhere":         {onPod(agentOf("n2"), host), "the agent of node n2 may write pods of its own node only, not default/web"},
-		"pod's label":           {onPod(n1, labelled), annotationsOnly + "a pod"},
-		"pod's spec":            {onPod(n1, respecified), annotationsOnly + "a pod"},
-		"pod made":              {update{n1, "pods", "", nil, pod()}, "pods of its own node only"},
-		"pod's other":           {onPod(n1, host), "not k8s.ovn.org/host-cidrs"},
-		"pod, token unbound":    {onPod(unbound, host), noNode},
-		"EgressNode of another": {update{n1, "egressnodes", "", egressNode("n2"), egressNode("n2", owned)}, "the agent of node n1 may write the EgressNode n1 only, not n2"},
-		"EgressNode made":       {update{n1, "egressnodes", "", nil, egressNode("n2")}, "EgressNode n1 only, not n2"},
-		"EgressNode deleted":    {update{n1, "egressnodes", "", egressNode("n2"), nil}, "EgressNode n1 only, not n2"},
-		"EgressNode, unbound":   {update{unbound, "egressnodes", "", nil, egressNode("n1")}, noNode},
-		"EgressNode kept":       {update{n1, "egressnodes", "", egressNode("n1"), egressNode("n1", finalized)}, "owned by its Node"},
-		"EgressNode of n2":      {update{n1, "egressnodes", "", nil, egressNode("n1", ownedBy("n2"))}, "owned by its Node"},
-		"Event of the other":    {update{n1, "events", "", nil, event("egret-node", "n2")}, "in its own name"},
-		"Event of another":      {update{n1, "events", "", nil, event("kubelet", "n1")}, "in its own name"},
+		"Node of another": {update{n1, "nodes", "", node("n2"), node("n2", host)},
+			"the agent of node n1 may write its own Node only, not n2"},
+		"label":                {onNode(n1, labelled), annotationsOnly + "its Node"},
+		"spec":                 {onNode(n1, respecified), annotationsOnly + "its Node"},
+		"finalizer":            {onNode(n1, finalized), annotationsOnly + "its Node"},
+		"owner":                {onNode(n1, owned), annotationsOnly + "its Node"},
+		"Node deleted":         {update{n1, "nodes", "", node("n1"), nil}, annotationsOnly + "its Node"},
+		"another's annotation": {onNode(n1, annotated("example.org/x", "x")), "not example.org/x"},
+		"an unknown one":       {onNode(n1, annotated("egret.k8s.ovn.org/x", "x")), "not egret.k8s.ovn.org/x"},
+		"similar prefix":       {onNode(n1, annotated("not-k8s.ovn.org/x", "x")), "not not-k8s.ovn.org/x"},
+		"another's taken away": {update{n1, "nodes", "", node("n1", annotated("example.org/x", "x")), node("n1")},
+			"not example.org/x"},
+		"own subnets": {onNode(n1, allocated("node-subnets", "x")),
+			"allocated by egret-controller: the agent of node n1"},
+		"own id taken away": {update{n1, "nodes", "", node("n1", allocated("node-id", "3")), node("n1")},
+			"allocated by egret-controller"},
+		"own record": {onNode(n1, annotated(v1.AnnotationRecordedAddresses, `{"addresses":["172.18.0.3"]}`)),
+			"allocated by egret-controller"},
+		"own record taken away": {update{n1, "nodes", "", node("n1", annotated(v1.AnnotationRecordedAddresses,
+			`{"addresses":["172.18.0.3"]}`)), node("n1")}, "allocated by egret-controller"},
+		"allocation problem": {onNode(n1, annotated(v1.AnnotationAllocationProblem, "x")),
+			"allocated by egret-controller"},
+		"status of another":   {update{n1, "nodes", "status", node("n2"), node("n2", host)}, "its own Node only"},
+		"Node, token unbound": {update{unbound, "nodes", "", node("n1"), node("n1", host)}, noNode},
+		"pod elsewhere": {onPod(agentOf("n2"), host),
+			"the agent of node n2 may write pods of its own node only, not default/web"},
+		"pod's label":        {onPod(n1, labelled), annotationsOnly + "a pod"},
+		"pod's spec":         {onPod(n1, respecified), annotationsOnly + "a pod"},
+		"pod made":           {update{n1, "pods", "", nil, pod()}, "pods of its own node only"},
+		"pod's other":        {onPod(n1, host), "not k8s.ovn.org/host-cidrs"},
+		"pod, token unbound": {onPod(unbound, host), noNode},
+		"EgressNode of another": {update{n1, "egressnodes", "", egressNode("n2"), egressNode("n2", owned)},
+			"the agent of node n1 may write the EgressNode n1 only, not n2"},
+		"EgressNode made":     {update{n1, "egressnodes", "", nil, egressNode("n2")}, "EgressNode n1 only, not n2"},
+		"EgressNode deleted":  {update{n1, "egressnodes", "", egressNode("n2"), nil}, "EgressNode n1 only, not n2"},
+		"EgressNode, unbound": {update{unbound, "egressnodes", "", nil, egressNode("n1")}, noNode},
+		"EgressNode kept": {update{n1, "egressnodes", "", egressNode("n1"), egressNode("n1", finalized)},
+			"owned by its Node"},
+		"EgressNode of n2": {update{n1, "egressnodes", "", nil, egressNode("n1", ownedBy("n2"))},
+			"owned by its Node"},
+		"Event of the other": {update{n1, "events", "", nil, event("egret-node", "n2")}, "in its own name"},
+		"Event of another":   {update{n1, "events", "", nil, event("kubelet", "n1")}, "in its own name"},
 	})
 }
 
@@ -372,28 +400,35 @@ func TestValuesAreRefused(t *testing.T) {
 	}
 	many := `["10.0.0.1/8"` + strings.Repeat(`,"10.0.0.1/8"`, 64) + `]`
 	newJudge(t).refusesAll(t, map[string]refused{
-		"another's chassis":      {onNode(n1, hosted("node-chassis-id", "n2")), "of node n1 are its own name"},
-		"another's zone":         {onNode(n1, hosted("zone-name", "n2")), "of node n1 are its own name"},
-		"no prefix":              {onNode(n1, hosted("host-cidrs", `["172.18.0.2"]`)), "host-cidrs"},
-		"prefix out of range":    {onNode(n1, hosted("host-cidrs", `["172.18.0.300/16"]`)), "a prefix that is none"},
-		"length out of range":    {onNode(n1, hosted("node-primary-ifaddr", `{"ipv4":"172.18.0.2/40"}`)), "a prefix that is none"},
-		"too many":               {onNode(n1, hosted("host-cidrs", many)), "more than 64"},
-		"too long":               {onNode(n1, hosted("host-cidrs", "["+strings.Repeat(" ", 5000)+"]")), "longer than 4096"},
-		"no families":            {onNode(n1, hosted("node-primary-ifaddr", `["172.18.0.2/16"]`)), "node-primary-ifaddr"},
-		"IPv6 for IPv4":          {onNode(n1, hosted("node-primary-ifaddr", `{"ipv4":"fd00:18::2/64"}`)), "node-primary-ifaddr"},
-		"MAC of a group":         {onNode(n1, hosted("node-mgmt-port-mac-addresses", `{"default":"01:00:5e:00:00:01"}`)), "node-mgmt-port-mac"},
-		"MAC with a line break":  {onNode(n1, gateway(`00:02"`, `00:02\nactions=drop"`)), "l3-gateway-config"},
-		"MAC and a flow":         {onNode(n1, gateway(`00:02"`, `00:02,actions=drop"`)), "l3-gateway-config"},
-		"next hop is none":       {onNode(n1, gateway("172.18.0.1\"", "172.18.0.1.1\"")), "l3-gateway-config"},
-		"address is none":        {onNode(n1, gateway("172.18.0.2/16", "172.18.0.2/99")), "a prefix that is none"},
-		"mode is none":           {onNode(n1, gateway("shared", "own")), "l3-gateway-config"},
-		"something more":         {onNode(n1, gateway(`"true"}`, `"true","x":"y"}`)), "l3-gateway-config"},
-		"a line more":            {onNode(n1, hosted("l3-gateway-config", gatewayOfV4+"\n")), "l3-gateway-config"},
-		"cordon as people":       {onNode(n1, cordoned("maintenance")), "leaves alone what people have set"},
-		"people's cordon":        {update{n1, "nodes", "", node("n1", cordoned("x")), node("n1")}, "leaves alone what people have set"},
-		"pod's MAC":              {onPod(n1, network("0a:58", "0b:58")), "pod-networks"},
-		"pod's address":          {onPod(n1, network("10.244.1.5/24", "10.244.1.500/24")), "pod-networks"},
-		"pod's third address":    {onPod(n1, network(`["10.244.1.5/24"`, `["10.244.1.5/24","10.244.1.6/24"`)), "pod-networks"},
+		"another's chassis":   {onNode(n1, hosted("node-chassis-id", "n2")), "of node n1 are its own name"},
+		"another's zone":      {onNode(n1, hosted("zone-name", "n2")), "of node n1 are its own name"},
+		"no prefix":           {onNode(n1, hosted("host-cidrs", `["172.18.0.2"]`)), "host-cidrs"},
+		"prefix out of range": {onNode(n1, hosted("host-cidrs", `["172.18.0.300/16"]`)), "a prefix that is none"},
+		"length out of range": {onNode(n1, hosted("node-primary-ifaddr", `{"ipv4":"172.18.0.2/40"}`)),
+			"a prefix that is none"},
+		"too many": {onNode(n1, hosted("host-cidrs", many)), "more than 64"},
+		"too long": {onNode(n1, hosted("host-cidrs", "["+strings.Repeat(" ", 5000)+"]")),
+			"longer than 4096"},
+		"no families": {onNode(n1, hosted("node-primary-ifaddr", `["172.18.0.2/16"]`)),
+			"node-primary-ifaddr"},
+		"IPv6 for IPv4": {onNode(n1, hosted("node-primary-ifaddr", `{"ipv4":"fd00:18::2/64"}`)),
+			"node-primary-ifaddr"},
+		"MAC of a group": {onNode(n1, hosted("node-mgmt-port-mac-addresses",
+			`{"default":"01:00:5e:00:00:01"}`)), "node-mgmt-port-mac"},
+		"MAC with a line break": {onNode(n1, gateway(`00:02"`, `00:02\nactions=drop"`)), "l3-gateway-config"},
+		"MAC and a flow":        {onNode(n1, gateway(`00:02"`, `00:02,actions=drop"`)), "l3-gateway-config"},
+		"next hop is none":      {onNode(n1, gateway("172.18.0.1\"", "172.18.0.1.1\"")), "l3-gateway-config"},
+		"address is none":       {onNode(n1, gateway("172.18.0.2/16", "172.18.0.2/99")), "a prefix that is none"},
+		"mode is none":          {onNode(n1, gateway("shared", "own")), "l3-gateway-config"},
+		"something more":        {onNode(n1, gateway(`"true"}`, `"true","x":"y"}`)), "l3-gateway-config"},
+		"a line more":           {onNode(n1, hosted("l3-gateway-config", gatewayOfV4+"\n")), "l3-gateway-config"},
+		"cordon as people":      {onNode(n1, cordoned("maintenance")), "leaves alone what people have set"},
+		"people's cordon": {update{n1, "nodes", "", node("n1", cordoned("x")), node("n1")},
+			"leaves alone what people have set"},
+		"pod's MAC":     {onPod(n1, network("0a:58", "0b:58")), "pod-networks"},
+		"pod's address": {onPod(n1, network("10.244.1.5/24", "10.244.1.500/24")), "pod-networks"},
+		"pod's third address": {onPod(n1, network(`["10.244.1.5/24"`, `["10.244.1.5/24","10.244.1.6/24"`)),
+			"pod-networks"},
 		"pod's with a character": {onPod(n1, network("10.244.1.5/24", "10.244.1.5/24\\u0000")), "pod-networks"},
 	})
 }
@@ -408,12 +443,16 @@ func TestKubeletsAreRefused(t *testing.T) {
 		"registers with it": {update{n1, "nodes", "", nil, node("n1", labelled)}, label},
 		"registers with id": {update{n1, "nodes", "", nil, node("n1", allocated("node-id", "3"))}, ours},
 		"by status":         {update{n1, "nodes", "status", node("n1"), node("n1", allocated("node-id", "3"))}, ours},
-		"record taken away": {update{n1, "nodes", "", node("n1", annotated(v1.AnnotationRecordedAddresses, `{"addresses":["172.18.0.3"]}`)), node("n1")}, ours},
-		"taken away":        {update{n1, "nodes", "", node("n1", allocated("node-id", "3")), node("n1")}, ours},
-		"mirror pod":        {update{n1, "pods", "", nil, pod(annotated(v1.AnnotationPodNetworks, podNetworksOf))}, ours},
-		"pod's by status":   {update{n1, "pods", "status", pod(), pod(annotated(v1.AnnotationPodNetworks, podNetworksOf))}, ours},
+		"record taken away": {update{n1, "nodes", "", node("n1", annotated(v1.AnnotationRecordedAddresses,
+			`{"addresses":["172.18.0.3"]}`)), node("n1")}, ours},
+		"taken away": {update{n1, "nodes", "", node("n1", allocated("node-id", "3")), node("n1")}, ours},
+		"mirror pod": {update{n1, "pods", "", nil, pod(annotated(v1.AnnotationPodNetworks, podNetworksOf))},
+			ours},
+		"pod's by status": {update{n1, "pods", "status", pod(), pod(annotated(v1.AnnotationPodNetworks,
+			podNetworksOf))}, ours},
 	}
-	for _, key := range append(slices.Collect(maps.Keys(whatAgentsWrite())), slices.Collect(maps.Keys(whatTheControllerWrites()))...) {
+	for _, key := range append(slices.Collect(maps.Keys(whatAgentsWrite())),
+		slices.Collect(maps.Keys(whatTheControllerWrites()))...) {
 		all[key] = refused{onNode(n1, annotated(key, "x")), ours}
 	}
 	newJudge(t).refusesAll(t, all)
@@ -423,23 +462,31 @@ func TestControllersAreRefused(t *testing.T) {
 	c := controllerUser
 	const theRest = "may change annotations of a Node and nothing else"
 	all := map[string]refused{
-		"label":               {onNode(c, labelled), theRest},
-		"spec":                {onNode(c, respecified), theRest},
-		"Node deleted":        {update{c, "nodes", "", node("n1"), nil}, theRest},
-		"another's":           {onNode(c, annotated("example.org/x", "x")), "not example.org/x"},
-		"id":                  {onNode(c, allocated("node-id", "0")), "node-id is a decimal number from 1"},
-		"subnet":              {onNode(c, allocated("node-subnets", `{"default":["10.244.1.0/99"]}`)), "a prefix that is none"},
-		"subnets' form":       {onNode(c, allocated("node-subnets", "10.244.1.0/24")), "node-subnets has another form"},
-		"transit":             {onNode(c, allocated("node-transit-switch-port-ifaddr", "x")), "node-transit-switch-port-ifaddr has another form"},
-		"join":                {onNode(c, allocated("node-gateway-router-lrp-ifaddrs", "x")), "node-gateway-router-lrp-ifaddrs has another form"},
-		"record":              {onNode(c, annotated(v1.AnnotationRecordedAddresses, `["172.18.0.3"]`)), "recorded-addresses has another form"},
-		"recorded address":    {onNode(c, annotated(v1.AnnotationRecordedAddresses, `{"addresses":["172.18.0.300"]}`)), "recorded-addresses has another form"},
-		"recorded MAC":        {onNode(c, annotated(v1.AnnotationRecordedAddresses, `{"addresses":[],"mac-address":"01:00:5e:00:00:01"}`)), "recorded-addresses has another form"},
-		"Service's balancer":  {update{c, "services", "status", service(), service(balanced)}, "nothing else of it"},
-		"Service's condition": {update{c, "services", "status", service(), service(conditioned("Other"))}, "nothing else of it"},
-		"Service's label":     {update{c, "services", "status", service(), service(labelled)}, "nothing else of it"},
-		"Service's key":       {update{c, "services", "status", service(), service(annotated("x", "x"))}, "nothing else of it"},
-		"Event of another":    {update{c, "events", "", nil, event("kubelet", "n1")}, "in its own name"},
+		"label":        {onNode(c, labelled), theRest},
+		"spec":         {onNode(c, respecified), theRest},
+		"Node deleted": {update{c, "nodes", "", node("n1"), nil}, theRest},
+		"another's":    {onNode(c, annotated("example.org/x", "x")), "not example.org/x"},
+		"id":           {onNode(c, allocated("node-id", "0")), "node-id is a decimal number from 1"},
+		"subnet": {onNode(c, allocated("node-subnets", `{"default":["10.244.1.0/99"]}`)),
+			"a prefix that is none"},
+		"subnets' form": {onNode(c, allocated("node-subnets", "10.244.1.0/24")), "node-subnets has another form"},
+		"transit": {onNode(c, allocated("node-transit-switch-port-ifaddr", "x")),
+			"node-transit-switch-port-ifaddr has another form"},
+		"join": {onNode(c, allocated("node-gateway-router-lrp-ifaddrs", "x")),
+			"node-gateway-router-lrp-ifaddrs has another form"},
+		"record": {onNode(c, annotated(v1.AnnotationRecordedAddresses, `["172.18.0.3"]`)),
+			"recorded-addresses has another form"},
+		"recorded address": {onNode(c, annotated(v1.AnnotationRecordedAddresses, `{"addresses":["172.18.0.300"]}`)),
+			"recorded-addresses has another form"},
+		"recorded MAC": {onNode(c, annotated(v1.AnnotationRecordedAddresses,
+			`{"addresses":[],"mac-address":"01:00:5e:00:00:01"}`)), "recorded-addresses has another form"},
+		"Service's balancer": {update{c, "services", "status", service(), service(balanced)}, "nothing else of it"},
+		"Service's condition": {update{c, "services", "status", service(), service(conditioned("Other"))},
+			"nothing else of it"},
+		"Service's label": {update{c, "services", "status", service(), service(labelled)}, "nothing else of it"},
+		"Service's key": {update{c, "services", "status", service(), service(annotated("x", "x"))},
+			"nothing else of it"},
+		"Event of another": {update{c, "events", "", nil, event("kubelet", "n1")}, "in its own name"},
 	}
 	for key := range whatAgentsWrite() {
 		all[key] = refused{onNode(c, annotated(key, "x")), "may change the annotations that it allocates only"}

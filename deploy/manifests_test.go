@@ -77,7 +77,8 @@ func TestManifestsDecode(t *testing.T) {
 	}
 }
 
-// TestNamespaceComesFirst: kubectl apply -f FOLDER goes by file name, and refuses what lies in a namespace not yet there.
+// TestNamespaceComesFirst: kubectl apply -f FOLDER goes by file name, and refuses what lies in a namespace not yet
+// there.
 func TestNamespaceComesFirst(t *testing.T) {
 	there := map[string]bool{}
 	for _, object := range decodeAll(t, deploy.Manifests, "*.yaml") {
@@ -97,12 +98,18 @@ func TestNamespaceComesFirst(t *testing.T) {
 func TestNoUnusedRights(t *testing.T) {
 	for name, want := range map[string]map[string]string{
 		"egret-node": {
-			"nodes": "get list patch watch", "pods": "get list patch watch", "namespaces": "get list watch", "services": "list watch",
-			"endpointslices": "list watch", "egressips": "get list watch", "egressnodes": "create get list patch watch", "events": "create",
+			"nodes": "get list patch watch", "pods": "get list patch watch", "namespaces": "get list watch",
+			"services":       "list watch",
+			"endpointslices": "list watch", "egressips": "get list watch",
+			"egressiptraffics": "list watch", "egressnodes": "create get list patch watch",
+			"events": "create",
 		},
 		"egret-controller": {
-			"nodes": "list patch watch", "pods": "list watch", "namespaces": "list watch", "services": "list watch", "services/status": "patch",
-			"egressips": "list watch", "egressips/status": "patch", "egressnodes": "list watch", "events": "create",
+			"nodes": "list patch watch", "pods": "list watch", "namespaces": "list watch", "services": "list watch",
+			"services/status":  "patch",
+			"egressiptraffics": "list watch", "egressips": "list watch", "egressips/status": "patch",
+			"egressnodes": "list watch",
+			"events":      "create",
 		},
 	} {
 		have := map[string]string{}
@@ -172,7 +179,8 @@ func TestOnlyTheAgentHasAToken(t *testing.T) {
 		}
 		tokens := map[string]bool{}
 		for _, v := range p.Volumes {
-			tokens[v.Name] = v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(s corev1.VolumeProjection) bool { return s.ServiceAccountToken != nil })
+			tokens[v.Name] = v.Projected != nil && slices.ContainsFunc(v.Projected.Sources,
+				func(s corev1.VolumeProjection) bool { return s.ServiceAccountToken != nil })
 		}
 		for _, c := range containers(p) {
 			has := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return tokens[m.Name] })
@@ -183,21 +191,25 @@ func TestOnlyTheAgentHasAToken(t *testing.T) {
 	}
 }
 
-// TestControllersAreUnprivileged: what pod security calls restricted, but for the host's network, on which alone management addresses can be reached.
+// TestControllersAreUnprivileged: what pod security calls restricted, but for the host's network, on which alone
+// management addresses can be reached.
 func TestControllersAreUnprivileged(t *testing.T) {
 	p := pods(t)["egret-controller"]
 	no, yes := false, true
-	want := &corev1.SecurityContext{AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
+	want := &corev1.SecurityContext{AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
 	for _, c := range containers(p) {
 		if diff := cmp.Diff(want, c.SecurityContext); diff != "" {
 			t.Errorf("%s (-want +have):\n%s", c.Name, diff)
 		}
 	}
 	s := p.SecurityContext
-	if s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+	if s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.SeccompProfile == nil ||
+		s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 		t.Errorf("controllers run as %+v", s)
 	}
-	if a := p.Affinity.NodeAffinity; a == nil || len(a.PreferredDuringSchedulingIgnoredDuringExecution) != 1 || a.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+	if a := p.Affinity.NodeAffinity; a == nil || len(a.PreferredDuringSchedulingIgnoredDuringExecution) != 1 ||
+		a.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		t.Error("controllers are to prefer control-plane nodes, and to need none")
 	}
 }

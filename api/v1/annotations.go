@@ -13,8 +13,8 @@ const LabelEgressAssignable = Prefix + "egress-assignable"
 
 // Annotations of a Node that egret-controller writes; the node agent may not.
 const (
-	// AnnotationNodeSubnets is a JSON object, network to list of CIDRs: {"default":["10.244.1.0/24","fd00:10:244:1::/64"]}.
-	// Older writers give a single string instead of the list.
+	// AnnotationNodeSubnets is a JSON object, network to list of CIDRs:
+	// {"default":["10.244.1.0/24","fd00:10:244:1::/64"]}. Older writers give a single string instead of the list.
 	AnnotationNodeSubnets = Prefix + "node-subnets"
 	// AnnotationNodeID is a decimal number, unique in the cluster, from 1.
 	AnnotationNodeID = Prefix + "node-id"
@@ -24,12 +24,13 @@ const (
 	// AnnotationNodeGatewayRouterLRPIfaddrs is the gateway router's address on the join switch by network, as JSON:
 	// {"default":{"ipv4":"100.64.0.3/16","ipv6":"fd98::3/64"}}.
 	AnnotationNodeGatewayRouterLRPIfaddrs = Prefix + "node-gateway-router-lrp-ifaddrs"
-	// AnnotationAllocationProblem says in words why the node has no id or subnets, or not those that its annotations ask
-	// for. It is there while that is so; an Event says it once.
+	// AnnotationAllocationProblem says in words why the node has no id or subnets, or not those that its annotations
+	// ask for. It is there while that is so; an Event says it once.
 	AnnotationAllocationProblem = EgretPrefix + "allocation-problem"
-	// AnnotationRecordedAddresses is what has been accepted as the node's own, as JSON: {"addresses":["172.18.0.2","fd00:18::2"],
-	// "mac-address":"0a:58:ac:12:00:02"}, the addresses on the primary network and the uplink's hardware address. Of several nodes that claim the same,
-	// it is that one's whose record has it. It goes with the Node; without it, the first that claims something has it.
+	// AnnotationRecordedAddresses is what has been accepted as the node's own, as JSON:
+	// {"addresses":["172.18.0.2","fd00:18::2"], "mac-address":"0a:58:ac:12:00:02"}, the addresses on the primary
+	// network and the uplink's hardware address. Of several nodes that claim the same, it is that one's whose record
+	// has it. It goes with the Node; without it, the first that claims something has it.
 	AnnotationRecordedAddresses = EgretPrefix + "recorded-addresses"
 )
 
@@ -40,32 +41,36 @@ const (
 	AnnotationNodePrimaryIfaddr = Prefix + "node-primary-ifaddr"
 	// AnnotationHostCIDRs is a sorted JSON list of the host's addresses with prefix length: ["172.18.0.2/16"].
 	AnnotationHostCIDRs = Prefix + "host-cidrs"
-	// AnnotationL3GatewayConfig is the gateway by network, as JSON: {"default":{"mode":"shared","interface-id":"breth0_n1",
+	// AnnotationL3GatewayConfig is the gateway by network, as JSON:
+	// {"default":{"mode":"shared","interface-id":"breth0_n1",
 	// "mac-address":"0a:58:ac:12:00:02","ip-addresses":["172.18.0.2/16"],"next-hops":["172.18.0.1"],
 	// "node-port-enable":"true","vlan-id":"0"}}.
 	AnnotationL3GatewayConfig = Prefix + "l3-gateway-config"
 	// AnnotationNodeChassisID is the system-id of the node's Open vSwitch: the node's name.
 	AnnotationNodeChassisID = Prefix + "node-chassis-id"
-	// AnnotationNodeMgmtPortMACAddresses is the management port's MAC by network, as JSON: {"default":"0a:58:0a:f4:01:02"}.
+	// AnnotationNodeMgmtPortMACAddresses is the management port's MAC by network, as JSON:
+	// {"default":"0a:58:0a:f4:01:02"}.
 	AnnotationNodeMgmtPortMACAddresses = Prefix + "node-mgmt-port-mac-addresses"
 	// AnnotationZoneName is the OVN zone of the node, which is the node's name.
 	AnnotationZoneName = Prefix + "zone-name"
 )
 
-// AnnotationEgressCordon of a Node, with any value, keeps the node from hosting egress IPs: those that it has move to other egress nodes, each
-// when its successor is ready. People set it before maintenance and remove it afterwards. egret-node release sets it to
-// EgressCordonShutdown followed by the kernel's boot id, unless people have set it; the agent removes that after the next boot.
+// AnnotationEgressCordon of a Node, with any value, keeps the node from hosting egress IPs: those that it has move to
+// other egress nodes, each when its successor is ready. People set it before maintenance and remove it afterwards.
+// egret-node release sets it to EgressCordonShutdown followed by the kernel's boot id, unless people have set it; the
+// agent removes that after the next boot.
 const (
 	AnnotationEgressCordon = EgretPrefix + "egress-cordon"
 	EgressCordonShutdown   = "shutdown/"
 )
 
-// AnnotationSecondaryNetworks of a Node, which people set, confirms secondary networks of it, as a list of prefixes with commas: "172.18.5.0/24". It
-// is needed for a network inside another node's that no second node has an address in: what one node says alone keeps no egress IP from others.
+// AnnotationSecondaryNetworks of a Node, which people set, confirms secondary networks of it, as a list of prefixes
+// with commas: "172.18.5.0/24". It is needed for a network inside another node's that no second node has an address in:
+// what one node says alone keeps no egress IP from others.
 const AnnotationSecondaryNetworks = EgretPrefix + "secondary-networks"
 
-// AnnotationPodNetworks of a Pod, written by its node's agent before CNI ADD answers, holds its addresses by network, as
-// JSON: {"default":{"ip_addresses":["10.244.1.5/24"],"mac_address":"0a:58:0a:f4:01:05","gateway_ips":["10.244.1.1"],
+// AnnotationPodNetworks of a Pod, written by its node's agent before CNI ADD answers, holds its addresses by network,
+// as JSON: {"default":{"ip_addresses":["10.244.1.5/24"],"mac_address":"0a:58:0a:f4:01:05","gateway_ips":["10.244.1.1"],
 // "role":"primary"}}.
 const AnnotationPodNetworks = Prefix + "pod-networks"
 

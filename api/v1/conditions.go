@@ -9,24 +9,31 @@ const (
 	// the address: selected pods leave with it now.
 	ConditionReady = "Ready"
 
-	// ConditionInForce is True when in every family that the object has addresses of a selected pod leaves with an egress
-	// IP or not at all; the message says so of each family, and status.inForce lists those of which it is so. In a family
-	// that begins when a node first holds one of the addresses, and ends only by the controller's decision that no node can
-	// host any of them; losing the node does not end it.
+	// ConditionInForce is True when in every family that the object has addresses of a selected pod leaves with an
+	// egress IP or not at all; the message says so of each family, and status.inForce lists those of which it is so. In
+	// a family that begins when a node first holds one of the addresses, and ends only by the controller's decision
+	// that no node can host any of them; losing the node does not end it.
 	ConditionInForce = "InForce"
 
-	// ConditionFallback is True while, in a family that the object has addresses of, none of them has a node. Its reason
-	// is the choice of annotation egret.k8s.ovn.org/when-unassigned, NodeIP or Drop, and its message says what happens to
-	// the traffic of selected pods in that family.
+	// ConditionFallback is True while, in a family that the object has addresses of, none of them has a node. Its
+	// reason is the choice of annotation egret.k8s.ovn.org/when-unassigned, NodeIP or Drop, and its message says what
+	// happens to the traffic of selected pods in that family.
 	ConditionFallback = "Fallback"
 
-	// ConditionOverlapped is True while another EgressIP serves pods that this one selects: of those that have a node, the
-	// one with the oldest creationTimestamp serves a pod, then the first by name. The message has the number of pods that
-	// this one stands by for, and who serves them. When that one goes, this one serves them at once.
+	// ConditionOverlapped is True while another EgressIP serves pods that this one selects: of those that have a node,
+	// the one with the oldest creationTimestamp serves a pod, then the first by name. The message has the number of
+	// pods that this one stands by for, and who serves them. When that one goes, this one serves them at once.
 	ConditionOverlapped = "Overlapped"
 
-	// ConditionAddressConflict is True while a node that holds one of the addresses hears another machine say that it has it; the message names
-	// that machine's hardware address. It is absent until there is a first conflict.
+	// ConditionTrafficSelected is there where spec.trafficSelector is. It is True while that selects networks of a
+	// family that the EgressIP has addresses of; the message says how many, for which family they are in force, and
+	// what is the matter with any of them. While it is False, the EgressIP serves no pod, unless the reason is
+	// InvalidSelector.
+	ConditionTrafficSelected = "TrafficSelected"
+
+	// ConditionAddressConflict is True while a node that holds one of the addresses receives packets by which another
+	// machine says that it has it; the message names that machine's hardware address. It is absent until there is a
+	// first conflict.
 	ConditionAddressConflict = "AddressConflict"
 )
 
@@ -50,7 +57,8 @@ const (
 	// these; objects stored before it did are reported like this.
 	ReasonInvalidEgressIP = "InvalidEgressIP"
 
-	// ReasonInvalidSelector: a selector that the CRD let pass is none, such as one with an invalid label key.
+	// ReasonInvalidSelector: a selector that the CRD let pass is none, such as one with an invalid label key. If it is
+	// egressNodeSelector or trafficSelector, addresses stay on the nodes that host them, and get no others.
 	ReasonInvalidSelector = "InvalidSelector"
 
 	// ReasonEgressIPConflict: an address equals one of a node, pod, Service or gateway, or an older EgressIP has it.
@@ -59,10 +67,12 @@ const (
 	// ReasonWaitingForNode: a node is assigned but does not yet say that it holds the address (Ready False).
 	ReasonWaitingForNode = "WaitingForNode"
 
-	// ReasonHeld: the assigned nodes hold the addresses (Ready True), or a node holds or held one of each family (InForce True).
+	// ReasonHeld: the assigned nodes hold the addresses (Ready True), or a node holds or held one of each family
+	// (InForce True).
 	ReasonHeld = "Held"
 
-	// ReasonNotHeld: in a family no node has held any of the addresses since the object came or was last released (InForce False).
+	// ReasonNotHeld: in a family no node has held any of the addresses since the object came or was last released
+	// (InForce False).
 	ReasonNotHeld = "NotHeld"
 
 	// ReasonHosted: in every family that the object has addresses of, one has a node (Fallback False).
@@ -80,10 +90,17 @@ const (
 	// ReasonNoOverlap: no other EgressIP serves a pod that this one selects (Overlapped False).
 	ReasonNoOverlap = "NoOverlap"
 
+	// ReasonNetworksSelected: spec.trafficSelector selects networks (TrafficSelected True).
+	ReasonNetworksSelected = "NetworksSelected"
+
+	// ReasonNoNetworks: spec.trafficSelector selects no EgressIPTraffic, or none with networks of a family that the
+	// EgressIP has addresses of (TrafficSelected False).
+	ReasonNoNetworks = "NoNetworks"
+
 	// ReasonAddressInUse: a machine on the network answers for an address too (AddressConflict True).
 	ReasonAddressInUse = "AddressInUse"
 
-	// ReasonNoConflict: none was heard of for half a minute (AddressConflict False).
+	// ReasonNoConflict: nothing of one was received for half a minute (AddressConflict False).
 	ReasonNoConflict = "NoConflict"
 )
 
@@ -104,13 +121,17 @@ const (
 	EventUndefinedRequest = "UndefinedRequest"
 	// EventFallback (Warning): no address of a family has a node, and what happens to the pods' traffic now.
 	EventFallback = "FellBack"
-	// EventNodeProblem (Warning): the node that an address is assigned to cannot hold it, or a node cannot serve its own selected pods,
-	// and what its targets refused.
+	// EventNodeProblem (Warning): the node that an address is assigned to cannot hold it, or a node cannot serve its
+	// own selected pods, and what its targets refused.
 	EventNodeProblem = "NodeProblem"
 	// EventAssigned (Normal): an address got a node.
 	EventAssigned = "Assigned"
 	// EventMoved (Normal): an address went from one node to another.
 	EventMoved = "Moved"
+	// EventNetworksRemoved (Warning): spec.trafficSelector no longer selects some networks.
+	EventNetworksRemoved = "NetworksRemoved"
+	// EventTrafficProblem (Warning): a network of a selected EgressIPTraffic cannot be used as it is written.
+	EventTrafficProblem = "TrafficProblem"
 	// EventAddressInUse (Warning): a machine on the network answers for an address of a holder.
 	EventAddressInUse = "AddressInUse"
 	// EventReleased (Normal): a node gave an address up and no other took it.

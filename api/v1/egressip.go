@@ -65,6 +65,26 @@ type EgressIPSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="has an unknown operator: use In, NotIn, Exists or DoesNotExist"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, (e.operator in ['In', 'NotIn']) == (has(e.values) && size(e.values) > 0))",message="has values that do not go with the operator: give In and NotIn at least one value, Exists and DoesNotExist none"
 	PodSelector metav1.LabelSelector `json:"podSelector,omitzero"`
+
+	// EgressNodeSelector selects, by their labels, the egress nodes that may host the addresses. A node must have the
+	// label k8s.ovn.org/egress-assignable besides. Absent or {}: all egress nodes. An address leaves a node that no
+	// longer matches as it leaves one that loses that label; nothing moves to one that begins to match.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="has an unknown operator: use In, NotIn, Exists or DoesNotExist"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, (e.operator in ['In', 'NotIn']) == (has(e.values) && size(e.values) > 0))",message="has values that do not go with the operator: give In and NotIn at least one value, Exists and DoesNotExist none"
+	EgressNodeSelector metav1.LabelSelector `json:"egressNodeSelector,omitzero"`
+
+	// TrafficSelector selects EgressIPTraffics by their labels. Selected pods leave with an address of this object to
+	// the networks of those alone, and elsewhere with their node's address. Absent: pods leave with it everywhere. {}
+	// selects every EgressIPTraffic; a selector that selects none, or none with networks, leaves pods their node's
+	// address. Of several EgressIPs that select a pod, those that share no destination serve it side by side; one that
+	// shares a destination with an older one stands by, as a whole.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="has an unknown operator: use In, NotIn, Exists or DoesNotExist"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, (e.operator in ['In', 'NotIn']) == (has(e.values) && size(e.values) > 0))",message="has values that do not go with the operator: give In and NotIn at least one value, Exists and DoesNotExist none"
+	TrafficSelector *metav1.LabelSelector `json:"trafficSelector,omitempty"`
 }
 
 // EgressIPStatus says where the addresses are, as the controller decided and as the nodes report.
@@ -75,9 +95,10 @@ type EgressIPStatus struct {
 	// +listType=atomic
 	Items []EgressIPStatusItem `json:"items,omitempty"`
 
-	// Leaving lists former holders that are to go on translating to an address, without answering for it once its successor does.
-	// A node that is in neither items nor leaving has nothing to do with the address any more. The controller takes a
-	// node off when the successor holds the address and every node with selected pods has said that it no longer steers to it.
+	// Leaving lists former holders that are to go on translating to an address, without answering for it once its
+	// successor does. A node that is in neither items nor leaving has nothing to do with the address any more. The
+	// controller takes a node off when the successor holds the address and every node with selected pods has said that
+	// it no longer steers to it.
 	//
 	// +optional
 	// +listType=atomic
@@ -89,20 +110,22 @@ type EgressIPStatus struct {
 	// +optional
 	AssignedNodes string `json:"assignedNodes,omitempty"`
 
-	// AssignedEgressIPs are the addresses of items, in the same order as assignedNodes, separated by commas, for printing.
+	// AssignedEgressIPs are the addresses of items, in the same order as assignedNodes, separated by commas, for
+	// printing.
 	//
 	// +optional
 	AssignedEgressIPs string `json:"assignedEgressIPs,omitempty"`
 
-	// InForce lists the families, IPv4 and IPv6, in which a selected pod leaves with an egress IP or not at all. It is what the
-	// nodes go by; the condition InForce says the same to people.
+	// InForce lists the families, IPv4 and IPv6, in which a selected pod leaves with an egress IP or not at all. It is
+	// what the nodes go by; the condition InForce says the same to people.
 	//
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=2
 	InForce []IPFamily `json:"inForce,omitempty"`
 
-	// Conditions are Assigned, Ready, InForce, Fallback and Overlapped.
+	// Conditions are Assigned, Ready, InForce, Fallback and Overlapped; TrafficSelected where there is a
+	// trafficSelector.
 	//
 	// +optional
 	// +listType=map

@@ -16,7 +16,7 @@ var SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 var AddToScheme = SchemeBuilder.AddToScheme
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &EgressIP{}, &EgressIPList{})
+	scheme.AddKnownTypes(GroupVersion, &EgressIP{}, &EgressIPList{}, &EgressIPTraffic{}, &EgressIPTrafficList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -80,7 +80,8 @@ func run(o *options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	source := kube.NewSource(clients, log,
-		kube.Nodes(), kube.Namespaces(), kube.Pods(), kube.Services(), kube.EgressIPs(), kube.EgressNodes())
+		kube.Nodes(), kube.Namespaces(), kube.Pods(), kube.Services(), kube.EgressIPs(),
+		kube.EgressIPTraffics(), kube.EgressNodes())
 	own := controller.NewMetrics()
 	c := controller.New(&o.config, source, controller.APIWriter{Clients: clients, Node: o.nodeName}, own, log)
 	prober := c.Probe(o.nodeName, o.reach.Port, o.reach.TLS)

@@ -64,13 +64,13 @@ func questions(name, arguments, help string) *flag.FlagSet {
 	return f
 }
 
-// parse takes flags before and behind arguments.
+// parse takes flags before and behind arguments. "-" alone is an argument, as package flag has it.
 func parse(f *flag.FlagSet) (socket string, args []string) {
 	rest := os.Args[2:]
 	for len(rest) > 0 {
 		f.Parse(rest) //nolint:errcheck // it exits
 		rest = f.Args()
-		end := slices.IndexFunc(rest, func(s string) bool { return strings.HasPrefix(s, "-") })
+		end := slices.IndexFunc(rest, func(s string) bool { return strings.HasPrefix(s, "-") && s != "-" })
 		if end < 0 {
 			end = len(rest)
 		}

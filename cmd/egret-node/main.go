@@ -46,7 +46,8 @@ func run() error {
 	f.StringVar(&o.AgentSocket, "agent-socket", inspect.DefaultSocket, "where egret-node plan and egret-node trace ask")
 	f.StringVar(&o.BootMarker, "boot-marker", "/run/egret/booted", "a file that is gone after a boot")
 	f.StringVar(&o.CNIConfDir, "cni-conf-dir", "/etc/cni/net.d", "where the container runtime looks for networks")
-	f.StringVar(&o.MetricsAddress, "metrics-address", "", "`host:port` for /metrics and /healthz; empty: neither is served")
+	f.StringVar(&o.MetricsAddress, "metrics-address", "",
+		"`host:port` for /metrics and /healthz; empty: neither is served")
 	mode := f.String("gateway-mode", "shared", "shared: pods leave through the gateway router; local: through the host")
 	uplink := f.String("gateway-interface", "eth0", "the node's uplink")
 	datapath := f.String("datapath", "system", "of Open vSwitch: system is the kernel's, netdev is in userspace")
@@ -75,7 +76,8 @@ func run() error {
 		return err
 	}
 	o.Version = version()
-	// The agent's heap is one world and one plan, nearly all of it live: collecting at half the growth costs little time and a fifth of the memory less.
+	// The agent's heap is one world and one plan, nearly all of it live: collecting at half the growth costs little
+	// time and a fifth of the memory less.
 	debug.SetGCPercent(50)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()

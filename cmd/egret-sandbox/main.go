@@ -29,9 +29,11 @@ func root() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true, TraverseChildren: true,
 	}
 	cmd.PersistentFlags().StringVar(&o.Name, "name", o.Name, "name of the sandbox; several can run side by side")
-	cmd.PersistentFlags().StringVar(&o.StateDir, "state-dir", o.StateDir, "folder of all sandboxes' state and disks; on ext4 or the like")
+	cmd.PersistentFlags().StringVar(&o.StateDir, "state-dir", o.StateDir,
+		"folder of all sandboxes' state and disks; on ext4 or the like")
 	cmd.AddCommand(upCommand(&o), downCommand(&o), statusCommand(&o), kubectlCommand(&o), execCommand(&o),
-		powerOffCommand(&o), powerOnCommand(&o), shutDownCommand(&o), partitionCommand(&o), healCommand(&o), processCommand(&o), demoCommand(&o), initCommand(), serveCommand())
+		powerOffCommand(&o), powerOnCommand(&o), shutDownCommand(&o), partitionCommand(&o), healCommand(&o),
+		processCommand(&o), demoCommand(&o), initCommand(), serveCommand())
 	return cmd
 }
 
@@ -51,9 +53,12 @@ func upCommand(o *sandbox.Options) *cobra.Command {
 	f.IntVar(&o.ExternalHosts, "external-hosts", o.ExternalHosts, "number of hosts outside the cluster")
 	f.StringVar((*string)(&o.GatewayMode), "gateway-mode", string(o.GatewayMode), "shared or local")
 	f.StringVar((*string)(&o.IPFamily), "ip-family", string(o.IPFamily), "ipv4, ipv6 or dual")
-	f.IntVar(&o.SecondaryNetworks, "secondary-networks", o.SecondaryNetworks, "number of networks beside the primary one, with a link of every node and host each")
-	f.IntVar(&o.HealthcheckPort, "egressip-node-healthcheck-port", o.HealthcheckPort, "port of the agents' health service (gRPC); 0: egress nodes are probed at TCP port 9")
-	f.IntVar(&o.ReachabilityTimeout, "egressip-reachability-total-timeout", o.ReachabilityTimeout, "seconds of silence after which an egress node is dead; 0: no probes")
+	f.IntVar(&o.SecondaryNetworks, "secondary-networks", o.SecondaryNetworks,
+		"number of networks beside the primary one, with a link of every node and host each")
+	f.IntVar(&o.HealthcheckPort, "egressip-node-healthcheck-port", o.HealthcheckPort,
+		"port of the agents' health service (gRPC); 0: egress nodes are probed at TCP port 9")
+	f.IntVar(&o.ReachabilityTimeout, "egressip-reachability-total-timeout", o.ReachabilityTimeout,
+		"seconds of silence after which an egress node is dead; 0: no probes")
 	f.StringVar((*string)(&o.CNI), "cni", string(o.CNI), "pod network: egret, ptp as the plain reference, or none")
 	return cmd
 }
@@ -119,7 +124,7 @@ func execCommand(o *sandbox.Options) *cobra.Command {
 
 func powerOffCommand(o *sandbox.Options) *cobra.Command {
 	return &cobra.Command{
-		Use: "power-off NODE", Short: "Cut a node's power: links down at once, every process dead", Args: cobra.ExactArgs(1),
+		Use: "power-off NODE", Short: "Cut a node's power: no links, no processes", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := sandbox.Load(*o)
 			if err != nil {

@@ -25,3 +25,30 @@ func BenchmarkOnePod(b *testing.B) {
 		m.Update(w, w.SetPod(movedPod(i, i/10_000)))
 	}
 }
+
+// BenchmarkOneNetwork: another network takes the place of one that 100 EgressIPs of 50 pods share.
+func BenchmarkOneNetwork(b *testing.B) { swapNetworks(b, 100, 10) }
+
+// BenchmarkOneOfManyNetworks: the same with one EgressIP of 50 pods and 10,000 networks.
+func BenchmarkOneOfManyNetworks(b *testing.B) { swapNetworks(b, 1, 10_000) }
+
+func swapNetworks(b *testing.B, egressIPs, networks int) {
+	swap := swapNetwork(egressIPs, networks)
+	b.ReportAllocs()
+	for b.Loop() {
+		swap()
+	}
+}
+
+// swapNetwork is the change of one of the networks that EgressIPs of 50 pods share, forth and back.
+func swapNetwork(egressIPs, networks int) func() {
+	w, m := compiletest.Selective(egressIPs, 50, networks), compile.NewMemo(all.Features())
+	m.Update(w, nil)
+	was, now := compiletest.SomeNetworks(networks), compiletest.SomeNetworks(networks)
+	now[0] = "30.0.0.0/24"
+	next, last := compiletest.Traffic(0, "a", now...), compiletest.Traffic(0, "a", was...)
+	return func() {
+		m.Update(w, w.SetTraffic(next))
+		next, last = last, next
+	}
+}

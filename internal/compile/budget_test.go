@@ -28,6 +28,11 @@ const (
 	// What a compile allocates is the same on every machine. These are half as much again as when they were written.
 	fullAllocations = 400_000
 	podAllocations  = 48
+	// One network changes that 100 EgressIPs of 50 pods share, or one of the 10,000 of one EgressIP.
+	networkTime            = 5 * time.Millisecond
+	networkAllocations     = 12_500
+	manyNetworksTime       = 15 * time.Millisecond
+	manyNetworkAllocations = 15_500
 )
 
 // budgetRuns is how often each thing is measured: the least counts.
@@ -48,7 +53,7 @@ func yardstick() int {
 	return size
 }
 
-// TestBudget: a full compile and the change of one pod stay within their budgets.
+// TestBudget: a full compile, the change of one pod and that of one network stay within their budgets.
 func TestBudget(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector makes one kind of work slower than another; make unit runs this test without it, too")
@@ -56,18 +61,23 @@ func TestBudget(t *testing.T) {
 	w := compiletest.Big()
 	m := compile.NewMemo(all.Features())
 	m.Update(w, nil)
-	unit, full, pod := newCost(), newCost(), newCost()
+	unit, full, pod, network, many := newCost(), newCost(), newCost(), newCost(), newCost()
+	shared, single := swapNetwork(100, 10), swapNetwork(1, 10_000)
 	for lap := range budgetRuns {
 		unit.measure(1, func() { yardstick() })
 		full.measure(1, func() { compile.Full(w, all.Features()) })
 		pod.measure(budgetPods, func() { movePods(m, w, lap) })
+		network.measure(1, shared)
+		many.measure(1, single)
 	}
 	for _, b := range []struct {
 		what        string
 		have        cost
 		time        time.Duration
 		allocations uint64
-	}{{"a full compile", full, fullTime, fullAllocations}, {"one pod", pod, podTime, podAllocations}} {
+	}{{"a full compile", full, fullTime, fullAllocations}, {"one pod", pod, podTime, podAllocations},
+		{"one network of 100 EgressIPs", network, networkTime, networkAllocations},
+		{"one of 10,000 networks", many, manyNetworksTime, manyNetworkAllocations}} {
 		scaled := time.Duration(float64(b.have.time) * float64(yardstickTime) / float64(unit.time))
 		t.Logf("%s: %s and %d allocations; with a yardstick of %s, not %s: %s", b.what, b.have.time, b.have.allocations,
 			yardstickTime, unit.time, scaled)

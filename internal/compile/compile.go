@@ -1,7 +1,7 @@
 // Package compile turns a world into a node's plan, wholly (Full) or only where it changed (Memo).
 //
-// In: a world.World, and what was touched in it. Out: a plan.State. Both are pure, and Memo equals Full after every step:
-// that is a property test, not a hope.
+// In: a world.World, and what was touched in it. Out: a plan.State. Both are pure, and Memo equals Full after every
+// step: that is a property test, not a hope.
 package compile
 
 import (
@@ -20,11 +20,8 @@ type Feature interface {
 }
 
 // Owner is the owner under which a feature's rows for one object stand in a plan.State.
-func Owner(f Feature, key string) string {
-	if key == "" || f.Per() == world.KindNetwork && key == world.DefaultNetwork {
-		return f.Name()
-	}
-	return f.Name() + "/" + key
+func Owner(w *world.World, f Feature, key string) plan.Owner {
+	return plan.Owner{Feature: f.Name(), Object: w.Object(f.Per(), key)}
 }
 
 // Full is the specification of a node's state: every row of every feature.

@@ -27,10 +27,12 @@ type Memo struct {
 
 // NewMemo remembers nothing yet: its first Update compiles everything.
 func NewMemo(features []Feature) *Memo {
-	return &Memo{State: plan.New(), features: features, results: map[unit]result{}, readers: map[world.Touch]map[unit]struct{}{}}
+	return &Memo{State: plan.New(), features: features, results: map[unit]result{},
+		readers: map[world.Touch]map[unit]struct{}{}}
 }
 
-// Update brings State up to date with w, given all that was touched since the last Update, and says how many units it redid.
+// Update brings State up to date with w, given all that was touched since the last Update, and says how many units it
+// redid.
 func (m *Memo) Update(w *world.World, touched []world.Touch) int {
 	dirty := map[unit]struct{}{}
 	if !m.started {
@@ -69,7 +71,7 @@ func (m *Memo) redo(u unit, w *world.World) {
 	}
 	m.forget(u, old.reads)
 	now := m.compile(u, w)
-	m.State.Replace(Owner(m.features[u.feature], u.key), old.rows, now.rows)
+	m.State.Replace(Owner(w, m.features[u.feature], u.key), old.rows, now.rows)
 	if !w.Has(m.features[u.feature].Per(), u.key) {
 		return // it compiled to nothing, and is asked again when its object comes back
 	}

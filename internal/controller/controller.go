@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -13,7 +12,8 @@ import (
 )
 
 const (
-	// coalesce is how long after a decision the next one waits for more to change; the first change of a burst does not wait.
+	// coalesce is how long after a decision the next one waits for more to change; the first change of a burst does not
+	// wait.
 	coalesce = 20 * time.Millisecond
 	// lazily is how long a change may wait that only makes a message more exact: that of a pod.
 	lazily = time.Second
@@ -56,7 +56,8 @@ type Controller struct {
 type Source interface {
 	Changes() <-chan kube.Change
 	Synced() bool
-	// WentBack counts how often the history of a resource was found to have gone back, in what was applied to the world.
+	// WentBack counts how often the history of a resource was found to have gone back, in what was applied to the
+	// world.
 	WentBack() int64
 }
 
@@ -124,6 +125,7 @@ func (c *Controller) begin(term context.Context) {
 	c.end()
 	c.log.Info("leading")
 	c.metrics.leader.Set(1)
+	c.metrics.recount(c.world)
 	c.outbox = newOutbox(term, c.results)
 	c.decideBy(time.Now())
 }
@@ -145,7 +147,6 @@ func (c *Controller) end() {
 	c.metrics.leader.Set(0)
 	c.metrics.forget(nil)
 	c.outbox = nil
-	c.deciders.assigner.Forget(c.world)
 	c.deciders, c.news = newDeciders(), map[target]news{}
 	c.world.Undecide()
 }
@@ -167,7 +168,7 @@ func (c *Controller) apply(change kube.Change) {
 	now := time.Now()
 	touched := change(c.world)
 	c.forgetWritten()
-	c.hear(touched)
+	c.notify(touched)
 	for _, t := range touched {
 		c.decideBy(now.Add(urgency(t.Kind)))
 		if t.Kind == world.KindHolders {
@@ -191,12 +192,17 @@ func urgency(k world.Kind) time.Duration {
 	return 0
 }
 
-// hear tells deciders and the prober of what changed in the world.
-func (c *Controller) hear(touched []world.Touch) {
+// notify tells deciders and the prober of what changed in the world.
+func (c *Controller) notify(touched []world.Touch) {
 	for _, d := range c.deciders.all() {
 		d.Touched(touched)
 	}
-	c.strayed = c.strayed || slices.ContainsFunc(touched, func(t world.Touch) bool { return t.Kind == world.KindNode })
+	for _, t := range touched {
+		if t.Kind == world.KindNode {
+			c.strayed = true
+			c.metrics.tally.nodes[t.Key] = struct{}{}
+		}
+	}
 }
 
 // see takes in what the API has shown of objects of which something was decided. If that is all that was decided,
@@ -232,17 +238,27 @@ func (c *Controller) decideBy(at time.Time) {
 	}
 }
 
-// decideWhenDue decides, or says how long to wait for it.
+// decideWhenDue decides, if it is time, and says how long to wait for the next decision; 0: until something changes.
 func (c *Controller) decideWhenDue(now time.Time) time.Duration {
-	switch {
-	case c.outbox == nil || !c.synced || c.due.IsZero():
+	if c.outbox == nil || !c.synced || c.due.IsZero() {
 		return 0
-	case now.Before(c.due):
+	}
+	if now.Before(c.due) {
 		return c.due.Sub(now)
 	}
 	c.due = time.Time{}
 	c.decide(now)
 	c.decided = time.Now()
 	c.metrics.decisions.Observe(c.decided.Sub(now).Seconds())
-	return 0
+	return c.untilAgain()
+}
+
+// untilAgain is how long to wait for the decision that deciders have asked for while they decided; 0: for none.
+func (c *Controller) untilAgain() time.Duration {
+	again := c.due
+	c.due = time.Time{}
+	if c.decideBy(again); c.due.IsZero() {
+		return 0
+	}
+	return c.due.Sub(c.decided)
 }

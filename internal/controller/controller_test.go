@@ -27,7 +27,8 @@ func config() *world.Config {
 	if err != nil {
 		panic(err)
 	}
-	return &world.Config{ClusterSubnets: subnets, JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets()}
+	return &world.Config{ClusterSubnets: subnets, JoinSubnets: world.DefaultJoinSubnets(),
+		TransitSubnets: world.DefaultTransitSubnets()}
 }
 
 // start runs a controller that leads; stop ends its term.
@@ -52,7 +53,8 @@ func startOne(t *testing.T, a *api) (c *controller.Controller, m *controller.Met
 }
 
 // oneAssigned has a controller lead that has given EgressIP e with 172.18.0.33 to n1, of these nodes.
-func oneAssigned(t *testing.T, delay time.Duration, nodes ...string) (a *api, c *controller.Controller, m *controller.Metrics, stop func()) {
+func oneAssigned(t *testing.T, delay time.Duration, nodes ...string) (a *api, c *controller.Controller,
+	m *controller.Metrics, stop func()) {
 	t.Helper()
 	a = newAPI(delay)
 	for i, n := range nodes {
@@ -71,9 +73,12 @@ func TestFromNothingToReady(t *testing.T) {
 		a.putNode(aNode("n2", 3))
 		start(t, a)
 		eventually(t, "id of n1", "2", func() string { return a.annotation("n1", v1.AnnotationNodeID) })
-		eventually(t, "subnet of n2", `{"default":["10.244.1.0/24"]}`, func() string { return a.annotation("n2", v1.AnnotationNodeSubnets) })
-		eventually(t, "join of n2", `{"default":{"ipv4":"100.64.0.3/16"}}`, func() string { return a.annotation("n2", v1.AnnotationNodeGatewayRouterLRPIfaddrs) })
-		eventually(t, "transit of n2", `{"ipv4":"100.88.0.3/16"}`, func() string { return a.annotation("n2", v1.AnnotationNodeTransitSwitchPortIfaddr) })
+		eventually(t, "subnet of n2", `{"default":["10.244.1.0/24"]}`,
+			func() string { return a.annotation("n2", v1.AnnotationNodeSubnets) })
+		eventually(t, "join of n2", `{"default":{"ipv4":"100.64.0.3/16"}}`,
+			func() string { return a.annotation("n2", v1.AnnotationNodeGatewayRouterLRPIfaddrs) })
+		eventually(t, "transit of n2", `{"ipv4":"100.88.0.3/16"}`,
+			func() string { return a.annotation("n2", v1.AnnotationNodeTransitSwitchPortIfaddr) })
 
 		a.putEgressIP(anEgressIP("e", 0, "172.18.0.33", "172.18.0.44"))
 		eventually(t, "assignment", "n1=172.18.0.33 n2=172.18.0.44", func() string { return a.assigned("e") })
@@ -93,7 +98,8 @@ func TestFromNothingToReady(t *testing.T) {
 	})
 }
 
-// A link heals: the annotation tells of its network before the node's report takes the fault back. The text of a fault is never out of date.
+// A link heals: the annotation tells of its network before the node's report takes the fault back. The text of a fault
+// is never out of date.
 func TestLinkHeals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const network = "172.19.1.0/24"
@@ -114,7 +120,8 @@ func TestLinkHeals(t *testing.T) {
 		a.fault("n1", network, "link eth1 has no carrier")
 		says("link eth1 has no carrier")
 		a.putNode(healed)
-		eventually(t, "subnet", `{"default":["10.244.0.0/24"]}`, func() string { return a.annotation("n1", v1.AnnotationNodeSubnets) })
+		eventually(t, "subnet", `{"default":["10.244.0.0/24"]}`,
+			func() string { return a.annotation("n1", v1.AnnotationNodeSubnets) })
 		time.Sleep(200 * time.Millisecond) // what the annotation calls for is decided
 		a.hold("n1", nil)
 		eventually(t, "assignment", "n1=172.19.1.33", func() string { return a.assigned("e") })
@@ -131,7 +138,8 @@ func TestMoveAndMetrics(t *testing.T) {
 	# TYPE egret_controller_moves_total counter
 	egret_controller_moves_total{cause="NodeDeleted"} 1
 	`
-		if err := testutil.GatherAndCompare(m.Registry, strings.NewReader(want), "egret_controller_moves_total"); err != nil {
+		if err := testutil.GatherAndCompare(m.Registry, strings.NewReader(want),
+			"egret_controller_moves_total"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -161,7 +169,8 @@ func TestUnreachableNode(t *testing.T) {
 	# TYPE ovnkube_clustermanager_egress_ips_node_unreachable_total counter
 	ovnkube_clustermanager_egress_ips_node_unreachable_total 1
 	`
-		names := []string{"egret_controller_moves_total", "egret_controller_node_unreachable", "ovnkube_clustermanager_egress_ips_node_unreachable_total"}
+		names := []string{"egret_controller_moves_total", "egret_controller_node_unreachable",
+			"ovnkube_clustermanager_egress_ips_node_unreachable_total"}
 		if err := testutil.GatherAndCompare(m.Registry, strings.NewReader(want), names...); err != nil {
 			t.Error(err)
 		}
@@ -171,7 +180,8 @@ func TestUnreachableNode(t *testing.T) {
 	})
 }
 
-// Nodes of the world are probed: their management addresses are on loopback here, where nobody listens on port 9, and that is an answer.
+// Nodes of the world are probed: their management addresses are on loopback here, where nobody listens on port 9, and
+// that is an answer.
 func TestProbesNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(0)
@@ -189,7 +199,9 @@ func TestProbesNodes(t *testing.T) {
 		eventually(t, "answers", "some", func() string {
 			families, _ := m.Registry.Gather()
 			for _, f := range families {
-				if f.GetName() == "egret_controller_probe_rtt_seconds" && f.GetMetric()[0].GetHistogram().GetSampleCount() >= 2 { // each one's first
+				// each one's first
+				if f.GetName() == "egret_controller_probe_rtt_seconds" &&
+					f.GetMetric()[0].GetHistogram().GetSampleCount() >= 2 {
 					return "some"
 				}
 			}
@@ -219,7 +231,8 @@ func TestGarbageNodeIsRepaired(t *testing.T) {
 		a.putNode(n)
 		start(t, a)
 		eventually(t, "id", "2", func() string { return a.annotation("n1", v1.AnnotationNodeID) })
-		eventually(t, "subnet", `{"default":["10.244.0.0/24"]}`, func() string { return a.annotation("n1", v1.AnnotationNodeSubnets) })
+		eventually(t, "subnet", `{"default":["10.244.0.0/24"]}`,
+			func() string { return a.annotation("n1", v1.AnnotationNodeSubnets) })
 		eventually(t, "events", "NodeAllocation", func() string { return a.reasons("n1") })
 	})
 }
@@ -346,7 +359,8 @@ func TestLateWatchDoesNotFlap(t *testing.T) {
 	})
 }
 
-// A spec that changes while the status is written makes a conflict; the end is right, and says which generation it speaks of.
+// A spec that changes while the status is written makes a conflict; the end is right, and says which generation it
+// speaks of.
 func TestConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(10 * time.Millisecond)
@@ -358,7 +372,8 @@ func TestConflict(t *testing.T) {
 			time.Sleep(3 * time.Millisecond)
 		}
 		eventually(t, "assignment", "n1=172.18.0.59", func() string { return a.assigned("e") })
-		eventually(t, "generation", "21", func() string { return fmt.Sprint(a.condition("e", "Assigned").ObservedGeneration) })
+		eventually(t, "generation", "21",
+			func() string { return fmt.Sprint(a.condition("e", "Assigned").ObservedGeneration) })
 	})
 }
 
@@ -369,7 +384,8 @@ func TestForeignStatus(t *testing.T) {
 		a.mu.Lock()
 		o := a.eips["e"].DeepCopy()
 		o.Status.Items = nil
-		o.Status.Conditions = append(o.Status.Conditions, metav1.Condition{Type: "Foreign", Status: "Unknown", Reason: "R", LastTransitionTime: metav1.Unix(5, 0)})
+		o.Status.Conditions = append(o.Status.Conditions, metav1.Condition{Type: "Foreign", Status: "Unknown",
+			Reason: "R", LastTransitionTime: metav1.Unix(5, 0)})
 		a.showEgressIP(o)
 		a.mu.Unlock()
 		eventually(t, "assignment", "n1=172.18.0.33", func() string { return a.assigned("e") })
@@ -413,7 +429,8 @@ func TestTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, c, _, stop := oneAssigned(t, 0, "n1", "n2")
 		eventually(t, "events", "Assigned", func() string { return a.reasons("e") })
-		for n, record := range map[string]string{"n1": `{"addresses":["172.18.0.2"]}`, "n2": `{"addresses":["172.18.0.3"]}`} {
+		for n, record := range map[string]string{"n1": `{"addresses":["172.18.0.2"]}`,
+			"n2": `{"addresses":["172.18.0.3"]}`} {
 			eventually(t, "record of "+n, record, a.record(n))
 		}
 		stop()

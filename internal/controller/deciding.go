@@ -16,18 +16,20 @@ import (
 
 // deciders are those of one term, in the order in which they decide.
 type deciders struct {
-	allocator zone.Allocator
+	allocator *zone.Allocator
 	assigner  *egressip.Assigner
 	overlaps  *egressip.Overlapper // of what was assigned
+	traffic   *egressip.Selector
 	refuser   *service.Refuser
 }
 
 func newDeciders() deciders {
-	return deciders{assigner: egressip.NewAssigner(), overlaps: egressip.NewOverlapper(), refuser: service.NewRefuser()}
+	return deciders{allocator: zone.NewAllocator(), assigner: egressip.NewAssigner(),
+		overlaps: egressip.NewOverlapper(), traffic: egressip.NewSelector(), refuser: service.NewRefuser()}
 }
 
 func (d deciders) all() []decide.Decider {
-	return []decide.Decider{d.allocator, d.assigner, d.overlaps, d.refuser}
+	return []decide.Decider{d.allocator, d.assigner, d.overlaps, d.traffic, d.refuser}
 }
 
 // writtenKinds are the kinds of objects that deciders decide about.
@@ -43,6 +45,7 @@ func writtenKinds() map[world.Kind]kube.Kind {
 type news struct {
 	uid    string
 	events []decide.Event
+	sent   int // how many of them, the first, tell of the write that is under way
 }
 
 func (c *Controller) view(now time.Time) decide.View {
@@ -60,7 +63,7 @@ func (c *Controller) decide(now time.Time) {
 			decided = append(decided, target{one.Kind, one.Key})
 		}
 	}
-	c.metrics.latencies.allDecided(c.deciders.assigner.Last(), now)
+	c.metrics.latencies.allDecided(c.deciders.assigner, now)
 	for _, t := range decided {
 		c.settle(t)
 	}
@@ -68,12 +71,12 @@ func (c *Controller) decide(now time.Time) {
 		c.settle(t)
 	}
 	c.metrics.forget(c.world)
-	c.metrics.decided(c.world, c.deciders.assigner.Last(), c.deciders.overlaps.Pods())
+	c.metrics.decided(c.world, c.deciders.assigner, c.deciders.overlaps.Pods())
 }
 
 // compose puts what is desired of an object over what the API shows of it, and keeps the Events until that is written.
 func (c *Controller) compose(d decide.Desired) {
-	c.hear(c.world.Decide(d.Kind, d.Key, d.Decision))
+	c.notify(c.world.Decide(d.Kind, d.Key, d.Decision))
 	t := target{d.Kind, d.Key}
 	n := c.news[t]
 	if n.uid != d.Decision.UID {
@@ -93,9 +96,13 @@ func (c *Controller) settle(t target) {
 		}
 		return
 	}
-	c.outbox.write(t, w.Version, time.Now(), func(ctx context.Context) (string, error) {
+	sent := c.outbox.write(t, w.Version, time.Now(), func(ctx context.Context) (string, error) {
 		return c.writer.Patch(ctx, w.Patch(time.Now()))
 	})
+	if n, is := c.news[t]; sent && is {
+		n.sent = len(n.events)
+		c.news[t] = n
+	}
 }
 
 // ended takes the end of a write or of a pause.
@@ -108,8 +115,7 @@ func (c *Controller) ended(r result) {
 	case r.woken:
 	case r.err == nil:
 		c.metrics.writes.WithLabelValues(kind.Plural).Inc()
-		c.metrics.wrote(c.world, r.target, c.news[r.target].events, time.Now())
-		c.tell(kind, r.target)
+		c.metrics.wrote(c.world, r.target, c.written(kind, r.target), time.Now())
 	case apierrors.IsConflict(r.err) || apierrors.IsNotFound(r.err):
 		c.log.Debug("the object changed while it was written; trying again with what it is now", "error", r.err)
 	default:
@@ -119,12 +125,19 @@ func (c *Controller) ended(r result) {
 	c.settle(r.target)
 }
 
-// tell has the Events posted of what was just written.
-func (c *Controller) tell(kind kube.Written, t target) {
+// written has the Events posted of what was just written, and returns them. What was decided meanwhile is still to be
+// written.
+func (c *Controller) written(kind kube.Written, t target) []decide.Event {
 	n := c.news[t]
-	delete(c.news, t)
-	for _, e := range n.events {
+	told := n.events[:n.sent]
+	if n.events, n.sent = n.events[n.sent:], 0; len(n.events) > 0 {
+		c.news[t] = n
+	} else {
+		delete(c.news, t)
+	}
+	for _, e := range told {
 		c.post(kube.Event{Regarding: kind.Reference(t.key, n.uid),
 			Warning: e.Warning, Reason: e.Reason, Action: e.Action, Note: e.Message})
 	}
+	return told
 }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// A leader that could not renew for renewDeadline stops before another can start. The lease need not be shorter: who stands by does not wait for
-// its end when the leader's node is dead.
+// A leader that could not renew for renewDeadline stops before another can start. The lease need not be shorter: who
+// stands by does not wait for its end when the leader's node is dead.
 const (
 	leaseName     = "egret-controller"
 	leaseSpace    = "egret-system"
@@ -27,7 +27,7 @@ const (
 
 // Reach is what is known of nodes. Identities in the election are nodes' names.
 type Reach interface {
-	// Silent says whether a node is dead; CutOff, whether it is this one that hears nobody.
+	// Silent says whether a node is dead; CutOff, whether it is this one that nobody answers.
 	Silent(node string) bool
 	CutOff() bool
 	// Changed tells of new answers.
@@ -42,9 +42,10 @@ type Candidate interface {
 	Led(ctx context.Context, node string)
 }
 
-// Elect has the candidate lead while this process, under its identity, has the lease; again and again until ctx is done, and then it gives
-// the lease back. It takes the lease at once from a leader whose node is dead, and it gives it up when this node is cut off, for another may
-// see more. It has clients of its own, so that a burst of other requests does not delay a renewal.
+// Elect has the candidate lead while this process, under its identity, has the lease; again and again until ctx is
+// done, and then it gives the lease back. It takes the lease at once from a leader whose node is dead, and it gives it
+// up when this node is cut off, for another may see more. It has clients of its own, so that a burst of other requests
+// does not delay a renewal.
 func Elect(ctx context.Context, config *rest.Config, identity string, reach Reach, who Candidate) error {
 	own := rest.CopyConfig(config)
 	own.QPS, own.Burst, own.RateLimiter = 20, 40, nil
@@ -65,7 +66,8 @@ func Elect(ctx context.Context, config *rest.Config, identity string, reach Reac
 	return nil
 }
 
-// lock shows the lease of a leader whose node is dead as one that nobody holds. Of several who take it then the API server lets one.
+// lock shows the lease of a leader whose node is dead as one that nobody holds. Of several who take it then the API
+// server lets one.
 type lock struct {
 	resourcelock.Interface
 	dead func(node string) bool
@@ -91,7 +93,8 @@ func (e *election) stand(ctx context.Context) error {
 	defer stop()
 	var leads atomic.Bool
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: e.lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true, Name: leaseName,
+		Lock: e.lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+		ReleaseOnCancel: true, Name: leaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) { leads.Store(true); e.who.Lead(ctx) },
 			OnStoppedLeading: func() {},

@@ -29,7 +29,8 @@ type nodesSeen struct {
 }
 
 func newNodesSeen() *nodesSeen {
-	return &nodesSeen{changed: make(chan struct{}, 1), terms: make(chan context.Context, 10), leaders: make(chan string, 10)}
+	return &nodesSeen{changed: make(chan struct{}, 1), terms: make(chan context.Context, 10), leaders: make(chan string,
+		10)}
 }
 
 func (n *nodesSeen) set(silent string, cutOff bool) {
@@ -56,13 +57,15 @@ func heldBy(node string) *fake.Clientset {
 	now, seconds := metav1.NewMicroTime(time.Now()), int32(3600)
 	api := fake.NewClientset(&coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: leaseSpace, Name: leaseName, ResourceVersion: "0"},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &node, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &node, LeaseDurationSeconds: &seconds, AcquireTime: &now,
+			RenewTime: &now},
 	})
 	version := 0
 	api.PrependReactor("update", "leases", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		l := a.(clienttesting.UpdateAction).GetObject().(*coordinationv1.Lease)
 		if l.ResourceVersion != strconv.Itoa(version) {
-			return true, nil, apierrors.NewConflict(coordinationv1.Resource("leases"), l.Name, errors.New("it was written meanwhile"))
+			return true, nil, apierrors.NewConflict(coordinationv1.Resource("leases"), l.Name,
+				errors.New("it was written meanwhile"))
 		}
 		version++
 		l.ResourceVersion = strconv.Itoa(version)

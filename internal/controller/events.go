@@ -12,8 +12,8 @@ const (
 	eventPosters = 4
 )
 
-// post has an Event posted when no status is being written any more, or at the next pulse: what acts on a status must not wait for what only
-// people read.
+// post has an Event posted when no status is being written any more, or at the next pulse: what acts on a status must
+// not wait for what only people read.
 func (c *Controller) post(e kube.Event) { c.told = append(c.told, e) }
 
 // handEvents gives what waits to those who post Events.
@@ -28,7 +28,8 @@ func (c *Controller) handEvents() {
 	c.told = nil
 }
 
-// startEvents posts Events beside the loop until ctx is done. A failed one is not tried again: the conditions say the same.
+// startEvents posts Events beside the loop until ctx is done. A failed one is not tried again: the conditions say the
+// same.
 func (c *Controller) startEvents(ctx context.Context) {
 	for range eventPosters {
 		go c.postEvents(ctx)

@@ -45,8 +45,10 @@ type api struct {
 }
 
 func newAPI(delay time.Duration) *api {
-	return &api{nodes: map[string]*corev1.Node{}, eips: map[string]*v1.EgressIP{}, services: map[string]*corev1.Service{}, delay: delay,
-		watch: make(chan kube.Change, 100000), changes: make(chan kube.Change, 4096), fail: func(string) error { return nil }}
+	return &api{nodes: map[string]*corev1.Node{}, eips: map[string]*v1.EgressIP{},
+		services: map[string]*corev1.Service{}, delay: delay,
+		watch: make(chan kube.Change, 100000), changes: make(chan kube.Change, 4096),
+		fail: func(string) error { return nil }}
 }
 
 func (a *api) Changes() <-chan kube.Change { return a.changes }
@@ -119,7 +121,8 @@ func (a *api) putEgressIP(e *v1.EgressIP) {
 	defer a.mu.Unlock()
 	c := e.DeepCopy()
 	if old := a.eips[e.Name]; old != nil {
-		c.Status, c.UID, c.CreationTimestamp, c.Generation = old.Status, old.UID, old.CreationTimestamp, old.Generation+1
+		c.Status, c.UID, c.CreationTimestamp, c.Generation = old.Status, old.UID, old.CreationTimestamp,
+			old.Generation+1
 	}
 	a.showEgressIP(c)
 }
@@ -150,7 +153,8 @@ func (a *api) hold(node string, holds map[string][]string) {
 
 // fault has a node report that one of its networks can host nothing.
 func (a *api) fault(node, network, why string) {
-	h := &world.Holding{Node: node, BootID: "boot", Faults: map[netip.Prefix]string{netip.MustParsePrefix(network): why}}
+	h := &world.Holding{Node: node, BootID: "boot",
+		Faults: map[netip.Prefix]string{netip.MustParsePrefix(network): why}}
 	a.watch <- func(w *world.World) []world.Touch { return w.SetHolding(h) }
 }
 
@@ -163,7 +167,8 @@ func (a *api) begin(object, have, want string) error {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "x"}, object)
 	}
 	if have != want {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "x"}, object, fmt.Errorf("is at %s, not %s", have, want))
+		return apierrors.NewConflict(schema.GroupResource{Resource: "x"}, object, fmt.Errorf("is at %s, not %s", have,
+			want))
 	}
 	a.writes = append(a.writes, object)
 	return nil
@@ -335,10 +340,11 @@ func (a *api) reasons(name string) string {
 // aNode is an egress node whose agent has published everything; host is the last byte of its address.
 func aNode(name string, host int) *corev1.Node {
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelEgressAssignable: ""}, Annotations: map[string]string{
-			v1.AnnotationNodeChassisID:     name,
-			v1.AnnotationNodePrimaryIfaddr: fmt.Sprintf(`{"ipv4":"172.18.0.%d/16"}`, host),
-		}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelEgressAssignable: ""},
+			Annotations: map[string]string{
+				v1.AnnotationNodeChassisID:     name,
+				v1.AnnotationNodePrimaryIfaddr: fmt.Sprintf(`{"ipv4":"172.18.0.%d/16"}`, host),
+			}},
 		Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{BootID: "boot"},
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	}
@@ -346,8 +352,9 @@ func aNode(name string, host int) *corev1.Node {
 
 func anEgressIP(name string, age int, ips ...string) *v1.EgressIP {
 	return &v1.EgressIP{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Generation: 1, CreationTimestamp: metav1.NewTime(time.Unix(int64(100000-age), 0))},
-		Spec:       v1.EgressIPSpec{EgressIPs: ips},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Generation: 1,
+			CreationTimestamp: metav1.NewTime(time.Unix(int64(100000-age), 0))},
+		Spec: v1.EgressIPSpec{EgressIPs: ips},
 	}
 }
 

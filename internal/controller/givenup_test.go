@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestAddressWaitsForItsFormerOwner: an address that an EgressIP asks for no longer is given to another one when the first one's status shows that it has let
-// go, however long that cannot be written: two nodes that are named for one address would both defend it.
+// TestAddressWaitsForItsFormerOwner: an address that an EgressIP asks for no longer is given to another one when the
+// first one's status shows that it has let go, however long that cannot be written: two nodes that are named for one
+// address would both defend it.
 func TestAddressWaitsForItsFormerOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(time.Millisecond)

@@ -27,7 +27,8 @@ func observations(t *testing.T, m *controller.Metrics, name string) string {
 	return fmt.Sprint(n)
 }
 
-// A new address is programmed; one whose node is lost fails over, and is measured when the next node says that it holds it.
+// A new address is programmed; one whose node is lost fails over, and is measured when the next node says that it holds
+// it.
 func TestLatencies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, m, _ := oneAssigned(t, time.Millisecond, "n1", "n2")
@@ -56,6 +57,7 @@ func TestFailoverThroughNowhere(t *testing.T) {
 		a.putNode(aNode("n2", 3))
 		eventually(t, "assignment", "n2=172.18.0.33", func() string { return a.assigned("e") })
 		a.hold("n2", map[string][]string{"e": {"172.18.0.33"}})
-		eventually(t, "failed over", "1", func() string { return observations(t, m, "egret_controller_failover_seconds") })
+		eventually(t, "failed over", "1",
+			func() string { return observations(t, m, "egret_controller_failover_seconds") })
 	})
 }

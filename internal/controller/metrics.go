@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/egret-net/egret/internal/decide"
-	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -25,6 +24,7 @@ type Metrics struct {
 	writeErrors *prometheus.CounterVec
 	eventErrors prometheus.Counter
 	probes      probeMetrics
+	tally       *tally
 	*latencies
 	*upstream
 }
@@ -32,55 +32,40 @@ type Metrics struct {
 // NewMetrics registers all metrics.
 func NewMetrics() *Metrics {
 	m := &Metrics{
-		Registry:    prometheus.NewRegistry(),
-		leader:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_leader", Help: "1 while this controller leads."}),
-		decisions:   prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_controller_decision_seconds", Help: "Time of one decision about the whole cluster.", Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8)}),
-		assignments: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "egret_controller_assigned_egress_ips", Help: "Egress IPs assigned to a node."}, []string{"node"}),
-		unassigned:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_unassigned_egressips", Help: "EgressIP objects that lack a node for an address."}),
-		standingBy:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_overlapped_pods", Help: "Pods that more than one EgressIP selects: one serves them, the others stand by."}),
-		conflicts:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_address_conflicts", Help: "EgressIP objects with an address that another machine says it has."}),
-		moves:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_moves_total", Help: "Egress IPs that left a node, by cause."}, []string{"cause"}),
-		writes:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_writes_total", Help: "Writes to the API server that it took."}, []string{"resource"}),
-		writeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_write_errors_total", Help: "Writes to the API server that failed; they are tried again."}, []string{"resource"}),
-		eventErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "egret_controller_event_errors_total", Help: "Events that were not posted."}),
-		probes:      newProbeMetrics(),
-		latencies:   newLatencies(),
-		upstream:    newUpstream(),
+		Registry: prometheus.NewRegistry(),
+		leader: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_leader",
+			Help: "1 while this controller leads."}),
+		decisions: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_controller_decision_seconds",
+			Help: "Time of one decision about the whole cluster.", Buckets: prometheus.ExponentialBuckets(0.0001, 4,
+				8)}),
+		assignments: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "egret_controller_assigned_egress_ips",
+			Help: "Egress IPs assigned to a node."}, []string{"node"}),
+		unassigned: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_unassigned_egressips",
+			Help: "EgressIP objects that lack a node for an address."}),
+		standingBy: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_overlapped_pods",
+			Help: "Pods that more than one EgressIP selects: one serves them, the others stand by."}),
+		conflicts: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_address_conflicts",
+			Help: "EgressIP objects with an address that another machine says it has."}),
+		moves: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_moves_total",
+			Help: "Egress IPs that left a node, by cause."}, []string{"cause"}),
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_writes_total",
+			Help: "Writes to the API server that it took."}, []string{"resource"}),
+		writeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_write_errors_total",
+			Help: "Writes to the API server that failed; they are tried again."}, []string{"resource"}),
+		eventErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "egret_controller_event_errors_total",
+			Help: "Events that were not posted."}),
+		probes:    newProbeMetrics(),
+		tally:     newTally(),
+		latencies: newLatencies(),
+		upstream:  newUpstream(),
 	}
-	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.leader, m.decisions, m.assignments, m.unassigned, m.standingBy, m.moves, m.writes, m.writeErrors, m.eventErrors,
+	m.Registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		m.leader, m.decisions, m.assignments, m.unassigned, m.standingBy, m.moves, m.writes, m.writeErrors,
+		m.eventErrors,
 		m.failover, m.programming, m.addresses, m.unreachable, m.rebalanced, m.conflicts)
 	m.Registry.MustRegister(m.probes.rtt, m.probes.unreachable)
 	return m
-}
-
-// decided counts what a decision says.
-func (m *Metrics) decided(w *world.World, all map[string]egressip.Decision, overlapped int) {
-	m.standingBy.Set(float64(overlapped))
-	load, lacking, addresses, conflicts := map[string]int{}, 0, 0, 0
-	for name, d := range all {
-		addresses += len(w.EgressIP(name).IPs)
-		for _, i := range d.Items {
-			load[i.Node]++
-		}
-		if len(d.Conditions) > 0 && d.Conditions[0].Status != "True" {
-			lacking++
-		}
-		for _, c := range d.Conditions {
-			if c.Type == egressip.ConditionAddressConflict && c.Status == "True" {
-				conflicts++
-			}
-		}
-	}
-	m.assignments.Reset()
-	for _, name := range w.Nodes() {
-		if _, labelled := w.Node(name).Labels[egressip.AssignableLabel]; labelled || load[name] > 0 {
-			m.assignments.WithLabelValues(name).Set(float64(load[name]))
-		}
-	}
-	m.unassigned.Set(float64(lacking))
-	m.addresses.Set(float64(addresses))
-	m.conflicts.Set(float64(conflicts))
 }
 
 // wrote counts what a write made different. What another controller takes over before is its own to count.

@@ -10,7 +10,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// latencies measure how long what was decided takes to be so. What is under way when another controller takes over is not measured.
+// latencies measure how long what was decided takes to be so. What is under way when another controller takes over is
+// not measured.
 type latencies struct {
 	failover    *prometheus.HistogramVec
 	programming prometheus.Histogram
@@ -35,17 +36,19 @@ func newLatencies() *latencies {
 	buckets := []float64{.025, .05, .1, .2, .3, .5, .75, 1, 1.5, 2, 3, 5, 10, 30, 60}
 	return &latencies{
 		failover: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "egret_controller_failover_seconds",
-			Help: "Time from when the controller saw that a node cannot host an egress IP any more to when the next node said that it holds it, by cause.", Buckets: buckets}, []string{"cause"}),
+			Help: "Time from when the controller saw that a node cannot host an egress IP any more to when the next " +
+				"node said that it holds it, by cause.", Buckets: buckets}, []string{"cause"}),
 		programming: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_controller_programming_seconds",
-			Help: "Time from when a status that names a node for an egress IP was written to when the node said that it holds it.", Buckets: buckets}),
+			Help: "Time from when a status that names a node for an egress IP was written to when the node said that " +
+				"it holds it.", Buckets: buckets}),
 		underway: map[claim]*journey{},
 	}
 }
 
-// allDecided notes all decisions.
-func (l *latencies) allDecided(all map[string]egressip.Decision, now time.Time) {
-	for name, d := range all {
-		l.decided(name, d, now)
+// allDecided notes all that was decided anew.
+func (l *latencies) allDecided(d *egressip.Assigner, now time.Time) {
+	for _, name := range d.Anew() {
+		l.decided(name, d.Last()[name], now)
 	}
 }
 

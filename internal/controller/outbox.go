@@ -23,8 +23,8 @@ type target struct {
 	key  string
 }
 
-// outbox is the state of writes, by object: one at a time, none before the world has seen the last one, and with growing pauses
-// while the object does not become what it should be. It belongs to one leader's term.
+// outbox is the state of writes, by object: one at a time, none before the world has seen the last one, and with
+// growing pauses while the object does not become what it should be. It belongs to one leader's term.
 type outbox struct {
 	ctx     context.Context // the term
 	slots   chan struct{}
@@ -52,7 +52,8 @@ type result struct {
 }
 
 func newOutbox(ctx context.Context, results chan<- result) *outbox {
-	return &outbox{ctx: ctx, slots: make(chan struct{}, parallelWrites), results: results, letters: map[target]*letter{}}
+	return &outbox{ctx: ctx, slots: make(chan struct{}, parallelWrites), results: results,
+		letters: map[target]*letter{}}
 }
 
 // settled notes that an object is as it should be, and says whether no write of it is under way.
@@ -71,8 +72,8 @@ func (o *outbox) settled(t target) bool {
 	return true
 }
 
-// write sends an object that was seen at version, unless that must wait: then a later result, or a later version, calls for it again.
-// It says whether it did.
+// write sends an object that was seen at version, unless that must wait: then a later result, or a later version, calls
+// for it again. It says whether it did.
 func (o *outbox) write(t target, version string, now time.Time, send func(context.Context) (string, error)) bool {
 	l := o.letters[t]
 	if l == nil {

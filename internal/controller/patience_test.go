@@ -118,11 +118,13 @@ func refused(t *testing.T, agents bool, lasts time.Duration) *api {
 	return a
 }
 
-// TestRefusedStatusBlamesNobody: while a status cannot be written, no successor is too late with what it was never told, and the former holder goes on.
+// TestRefusedStatusBlamesNobody: while a status cannot be written, no successor is too late with what it was never
+// told, and the former holder goes on.
 func TestRefusedStatusBlamesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := refused(t, true, 45*time.Second)
-		eventually(t, "the first status", "n2 leaving n1", func() string { return strings.Replace(a.places("e"), "n1 leaving", "", 1) })
+		eventually(t, "the first status", "n2 leaving n1",
+			func() string { return strings.Replace(a.places("e"), "n1 leaving", "", 1) })
 		time.Sleep(10 * time.Second)
 		if have := a.places("e"); have != "n2 leaving" {
 			t.Errorf("in the end: %q", have)
@@ -138,7 +140,8 @@ func TestRefusedStatusBlamesNobody(t *testing.T) {
 func TestLeavesFromWhenWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := refused(t, false, 45*time.Second)
-		eventually(t, "the first status", "n2 leaving n1", func() string { return strings.Replace(a.places("e"), "n1 leaving", "", 1) })
+		eventually(t, "the first status", "n2 leaving n1",
+			func() string { return strings.Replace(a.places("e"), "n1 leaving", "", 1) })
 		a.mu.Lock()
 		age := time.Since(a.eips["e"].Status.Leaving[0].Since.Time)
 		a.mu.Unlock()
@@ -158,7 +161,8 @@ func TestLeavesFromWhenWritten(t *testing.T) {
 	})
 }
 
-// TestLateWatchStillEndsLeaving: what was written is seen only after the time of the former holder is over. It is taken off all the same.
+// TestLateWatchStillEndsLeaving: what was written is seen only after the time of the former holder is over. It is taken
+// off all the same.
 func TestLateWatchStillEndsLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, _, _ := oneAssigned(t, time.Millisecond, "n1", "n2")
@@ -182,7 +186,8 @@ func TestLateWatchStillEndsLeaving(t *testing.T) {
 	})
 }
 
-// TestManyStatusesBlameNobody: a thousand EgressIPs at once, and an API server that takes 450 ms over each, keep healthy nodes out of Events.
+// TestManyStatusesBlameNobody: a thousand EgressIPs at once, and an API server that takes 450 ms over each, keep
+// healthy nodes out of Events.
 func TestManyStatusesBlameNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(time.Millisecond)
@@ -193,7 +198,8 @@ func TestManyStatusesBlameNobody(t *testing.T) {
 		for i := range n {
 			a.putEgressIP(anEgressIP(fmt.Sprint("e", i), n-i, fmt.Sprintf("172.18.%d.%d", 1+i/250, 1+i%250)))
 		}
-		c := controller.New(config(), a, lengthy{a, 450 * time.Millisecond}, controller.NewMetrics(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+		c := controller.New(config(), a, lengthy{a, 450 * time.Millisecond}, controller.NewMetrics(),
+			slog.New(slog.NewTextHandler(io.Discard, nil)))
 		go a.run(t.Context())
 		go c.Run(t.Context())
 		go a.runAgents(t.Context())

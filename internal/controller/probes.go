@@ -15,17 +15,19 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// witnesses is how many nodes besides its own a controller probes at least, so that it can tell a dead node from being cut off itself.
+// witnesses is how many nodes besides its own a controller probes at least, so that it can tell a dead node from being
+// cut off itself.
 const witnesses = 3
 
 // Prober is told which nodes to probe.
 type Prober interface{ Follow([]probe.Target) }
 
-// Probe makes the prober of this controller, which runs on a node. It is called before Run. All controllers probe, so that one that begins to
-// lead knows at once.
+// Probe makes the prober of this controller, which runs on a node. It is called before Run. All controllers probe, so
+// that one that begins to lead knows at once.
 func (c *Controller) Probe(self string, port int, tls probe.Files) *probe.Prober {
 	p := probe.New(probe.Options{
-		Self: self, Total: c.world.Config.ReachabilityTimeout, Grace: probe.DefaultGrace, Port: port, TLS: tls, Log: c.log,
+		Self: self, Total: c.world.Config.ReachabilityTimeout, Grace: probe.DefaultGrace, Port: port, TLS: tls,
+		Log: c.log,
 		RTT: func(d time.Duration) { c.metrics.probes.rtt.Observe(d.Seconds()) }, Tell: c.Found,
 	})
 	c.prober, c.self = p, self
@@ -50,7 +52,8 @@ func (c *Controller) Led(ctx context.Context, node string) {
 
 func (c *Controller) reached(change probe.Change) {
 	c.metrics.probes.reached(change)
-	c.log.Info("reachability of a node", "node", change.Node, "unreachable", change.Why, "silent", change.Silent.Round(time.Millisecond))
+	c.log.Info("reachability of a node", "node", change.Node, "unreachable", change.Why, "silent",
+		change.Silent.Round(time.Millisecond))
 	c.apply(kube.Change(func(w *world.World) []world.Touch { return w.SetUnreachable(change.Node, change.Why) }))
 }
 
@@ -69,7 +72,8 @@ func (c *Controller) follow() {
 
 func sameTarget(a, b probe.Target) bool { return a.Node == b.Node && slices.Equal(a.Addrs, b.Addrs) }
 
-// targets are the nodes to probe: egress nodes, the leader's for those that stand by, and others until there are enough witnesses.
+// targets are the nodes to probe: egress nodes, the leader's for those that stand by, and others until there are enough
+// witnesses.
 func targets(w *world.World, self, leader string) []probe.Target {
 	var out, rest []probe.Target
 	others := 0
@@ -113,8 +117,11 @@ type probeMetrics struct {
 
 func newProbeMetrics() probeMetrics {
 	return probeMetrics{
-		rtt:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_controller_probe_rtt_seconds", Help: "Time between a probe of a node and its answer, of each node every ten seconds.", Buckets: prometheus.ExponentialBuckets(0.0001, 3, 10)}),
-		unreachable: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "egret_controller_node_unreachable", Help: "1 for each node that is unreachable, by reason."}, []string{"node", "reason"}),
+		rtt: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_controller_probe_rtt_seconds",
+			Help:    "Time between a probe of a node and its answer, of each node every ten seconds.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 3, 10)}),
+		unreachable: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "egret_controller_node_unreachable",
+			Help: "1 for each node that is unreachable, by reason."}, []string{"node", "reason"}),
 	}
 }
 

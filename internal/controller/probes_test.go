@@ -34,7 +34,8 @@ func egressNode(name string) *world.Node {
 
 // TestTargets: egress nodes, the leader's, and witnesses up to three besides the own node.
 func TestTargets(t *testing.T) {
-	w := cluster(t, egressNode("a"), &world.Node{Name: "b"}, &world.Node{Name: "c"}, &world.Node{Name: "d"}, &world.Node{Name: "e"})
+	w := cluster(t, egressNode("a"), &world.Node{Name: "b"}, &world.Node{Name: "c"}, &world.Node{Name: "d"},
+		&world.Node{Name: "e"})
 	for _, c := range []struct{ self, leader, want string }{
 		{"a", "", "a b c d"},
 		{"a", "e", "a e b c"},
@@ -49,7 +50,8 @@ func TestTargets(t *testing.T) {
 			t.Errorf("on %s with leader %s: have %s, want %s", c.self, c.leader, have, c.want)
 		}
 	}
-	many := cluster(t, egressNode("a"), egressNode("b"), egressNode("c"), egressNode("d"), egressNode("e"), &world.Node{Name: "f"})
+	many := cluster(t, egressNode("a"), egressNode("b"), egressNode("c"), egressNode("d"), egressNode("e"),
+		&world.Node{Name: "f"})
 	new := egressNode("g")
 	many.SetNode(new) // without subnets
 	if have := targets(many, "a", "b"); len(have) != 5 {
@@ -63,7 +65,8 @@ func TestManagementAddresses(t *testing.T) {
 	w := cluster(t, n)
 	n.Subnets = append(n.Subnets, netip.MustParsePrefix("fd00:10:244:1::/64"))
 	have := targets(w, "", "")[0].Addrs
-	if len(have) != 2 || have[0] != netip.MustParseAddr("10.244.1.2") || have[1] != netip.MustParseAddr("fd00:10:244:1::2") {
+	if len(have) != 2 || have[0] != netip.MustParseAddr("10.244.1.2") ||
+		have[1] != netip.MustParseAddr("fd00:10:244:1::2") {
 		t.Errorf("have %v", have)
 	}
 }

@@ -69,8 +69,9 @@ func twoRecorded(t *testing.T) (a *api, stop func()) {
 	return a, stop
 }
 
-// TestOwnersOutliveControllers: an older node that names a younger one's addresses gets them neither now nor from the next controller, which hears of it first,
-// nor from an agent that starts then. Nothing more is written of the younger one.
+// TestOwnersOutliveControllers: an older node that names a younger one's addresses gets them neither now nor from the
+// next controller, which learns of it first, nor from an agent that starts then. Nothing more is written of the younger
+// one.
 func TestOwnersOutliveControllers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, stop := twoRecorded(t)
@@ -86,7 +87,8 @@ func TestOwnersOutliveControllers(t *testing.T) {
 		defer a.leads(t)()
 		a.putNode(aNode("another", 4))
 		eventually(t, "the next leader", "4", func() string { return a.annotation("another", v1.AnnotationNodeID) })
-		if o, y := a.record("old")(), a.record("young")(); o != recordOf2 || y != recordOf3 || a.written("nodes/young") != writes {
+		if o, y := a.record("old")(), a.record("young")(); o != recordOf2 || y != recordOf3 ||
+			a.written("nodes/young") != writes {
 			t.Errorf("old: %s, young: %s, %d writes after %d", o, y, a.written("nodes/young"), writes)
 		}
 		w := world.New("another", config())
@@ -95,13 +97,15 @@ func TestOwnersOutliveControllers(t *testing.T) {
 		for _, name := range []string{"old", "young"} {
 			w.SetNode(kube.Node(a.nodes[name]))
 		}
-		if o, y := w.Node("old"), w.Node("young"); len(o.Primary) != 0 || o.UplinkMAC.IsValid() || len(y.Primary) != 1 || !y.UplinkMAC.IsValid() {
+		if o, y := w.Node("old"), w.Node("young"); len(o.Primary) != 0 || o.UplinkMAC.IsValid() ||
+			len(y.Primary) != 1 || !y.UplinkMAC.IsValid() {
 			t.Errorf("an agent that starts: old %+v, young %+v", o, y)
 		}
 	})
 }
 
-// TestRecordFollowsAnAddress: a node that has another address is recorded with it, in one write; a deleted Node frees its own.
+// TestRecordFollowsAnAddress: a node that has another address is recorded with it, in one write; a deleted Node frees
+// its own.
 func TestRecordFollowsAnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, stop := twoRecorded(t)
@@ -120,13 +124,15 @@ func TestRecordFollowsAnAddress(t *testing.T) {
 	})
 }
 
-// TestServicesKeepTheirAddresses: a node that names a Service's address takes it from the Service if it is recorded with it, and not otherwise.
+// TestServicesKeepTheirAddresses: a node that names a Service's address takes it from the Service if it is recorded
+// with it, and not otherwise.
 func TestServicesKeepTheirAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, stop := twoRecorded(t)
 		defer stop()
 		a.putService(aService("web", 1, "10.96.0.30", "172.18.0.2", "172.18.0.200"))
-		const ofNode = v1.ConditionRefused + "=True " + v1.ReasonRefused + ": 172.18.0.2 is an address of node old, and stays that: use a node port, or another address"
+		const ofNode = v1.ConditionRefused + "=True " + v1.ReasonRefused +
+			": 172.18.0.2 is an address of node old, and stays that: use a node port, or another address"
 		eventually(t, "a node's", ofNode, func() string { return a.refused("web") })
 		a.edit("young", func(n *corev1.Node) { n.Annotations[v1.AnnotationNodePrimaryIfaddr] = `{"ipv4":"172.18.0.200/16"}` })
 		eventually(t, "events", "NodeAllocation", func() string { return a.reasons("young") })
@@ -134,7 +140,8 @@ func TestServicesKeepTheirAddresses(t *testing.T) {
 			t.Errorf("recorded %s; refused: %s", r, refused)
 		}
 		a.putService(aService("web", 1, "10.96.0.30"))
-		eventually(t, "no Service's", `{"addresses":["172.18.0.200"],"mac-address":"02:00:00:00:00:03"}`, a.record("young"))
+		eventually(t, "no Service's", `{"addresses":["172.18.0.200"],"mac-address":"02:00:00:00:00:03"}`,
+			a.record("young"))
 	})
 }
 

@@ -15,7 +15,8 @@ import (
 	"github.com/egret-net/egret/internal/controller"
 )
 
-// A problem that stands is told once, whichever controller leads: the node itself says that it was told. It goes with its cause.
+// A problem that stands is told once, whichever controller leads: the node itself says that it was told. It goes with
+// its cause.
 func TestStandingProblemIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(0)
@@ -55,7 +56,8 @@ func TestStandingProblemIsToldOnce(t *testing.T) {
 	})
 }
 
-// Somebody writes a condition of his own just before the term ends: the next term must not write at the version before that for ever.
+// Somebody writes a condition of his own just before the term ends: the next term must not write at the version before
+// that for ever.
 func TestTermEndsWithWhatTouchedNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, c, _, stop := oneAssigned(t, 0, "n1", "n2")
@@ -63,7 +65,8 @@ func TestTermEndsWithWhatTouchedNothing(t *testing.T) {
 		time.Sleep(1100 * time.Millisecond) // a beat has passed: the next is a second away
 		a.mu.Lock()
 		o := a.eips["e"].DeepCopy()
-		o.Status.Conditions = append(o.Status.Conditions, metav1.Condition{Type: "Foreign", Status: "True", Reason: "R", LastTransitionTime: metav1.Unix(5, 0)})
+		o.Status.Conditions = append(o.Status.Conditions, metav1.Condition{Type: "Foreign", Status: "True", Reason: "R",
+			LastTransitionTime: metav1.Unix(5, 0)})
 		a.showEgressIP(o)
 		a.mu.Unlock()
 		for len(a.watch) > 0 {

@@ -11,7 +11,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// restore has etcd be restored from a backup that had an EgressIP, and that at version: the watch never brings what was written since.
+// restore has etcd be restored from a backup that had an EgressIP, and that at version: the watch never brings what was
+// written since.
 func (a *api) restore(e *v1.EgressIP, version int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -28,7 +29,8 @@ func (a *api) restore(e *v1.EgressIP, version int) {
 	}
 }
 
-// TestStatusIsWrittenAfterARestore: the last write of a status was undone before the world saw it. Nothing newer than it is to be waited for.
+// TestStatusIsWrittenAfterARestore: the last write of a status was undone before the world saw it. Nothing newer than
+// it is to be waited for.
 func TestStatusIsWrittenAfterARestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(time.Second)

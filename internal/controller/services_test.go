@@ -15,8 +15,10 @@ import (
 
 func aService(name string, age int, clusterIP string, externalIPs ...string) *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.NewTime(time.Unix(int64(100000-age), 0))},
-		Spec:       corev1.ServiceSpec{ClusterIPs: []string{clusterIP}, ExternalIPs: externalIPs, Ports: []corev1.ServicePort{{Port: 80}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name),
+			CreationTimestamp: metav1.NewTime(time.Unix(int64(100000-age), 0))},
+		Spec: corev1.ServiceSpec{ClusterIPs: []string{clusterIP}, ExternalIPs: externalIPs,
+			Ports: []corev1.ServicePort{{Port: 80}}},
 	}
 }
 
@@ -31,7 +33,8 @@ func (a *api) refused(name string) string {
 	return strings.Join(said, "\n")
 }
 
-// Of two Services that ask for one address the younger one hears why it does not get it, once, until the older one goes.
+// Of two Services that ask for one address the younger one is told why it does not get it, once, until the older one
+// goes.
 func TestServiceIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(2 * time.Millisecond)
@@ -41,13 +44,16 @@ func TestServiceIsRefused(t *testing.T) {
 		a.putService(aService("node", 1, "10.96.0.3", "172.18.0.2"))
 		start(t, a)
 		const kind = v1.ConditionRefused + "=True " + v1.ReasonRefused + ": "
-		eventually(t, "condition of the younger", kind+"192.0.2.7:80/tcp is served for Service shop/old, which comes first: give one of them another address or port",
+		eventually(t, "condition of the younger",
+			kind+"192.0.2.7:80/tcp is served for Service shop/old, which comes first: give one of them another "+
+				"address or port",
 			func() string { return a.refused("young") })
-		eventually(t, "condition of who asks for a node's address", kind+"172.18.0.2 is an address of node n1, and stays that: use a node port, or another address",
+		eventually(t, "condition of who asks for a node's address",
+			kind+"172.18.0.2 is an address of node n1, and stays that: use a node port, or another address",
 			func() string { return a.refused("node") })
 		eventually(t, "events", v1.ReasonRefused, func() string { return a.reasons("young") })
 		if said := a.refused("old"); said != "" {
-			t.Errorf("the older one hears %q", said)
+			t.Errorf("the older one is told %q", said)
 		}
 		a.putService(aService("old", 9, "10.96.0.1", "192.0.2.8"))
 		eventually(t, "condition of the younger", "", func() string { return a.refused("young") })

@@ -20,8 +20,9 @@ type Decider interface {
 	// Seen tells of an object, of which something was decided, that the API has shown anew. It returns when to decide
 	// though nothing else changes; zero: not.
 	Seen(v View, object world.Touch) (again time.Time)
-	// Decide says what objects should be, those first that are to be written first. It changes nothing in the world.
-	// It returns when to decide though nothing changes; zero: not.
+	// Decide says what objects should be, those first that are to be written first. What it has said of an object
+	// stands: it need not say it again. It changes nothing in the world. It returns when to decide though nothing
+	// changes; zero: not.
 	Decide(v View) (desired []Desired, again time.Time)
 }
 
@@ -51,14 +52,14 @@ type Event struct {
 	Cause string
 }
 
-// Deaf is a decider's part that hears nothing.
-type Deaf struct{}
+// IgnoresChanges is the part of a decider that does nothing when the world changes.
+type IgnoresChanges struct{}
 
 // Touched does nothing.
-func (Deaf) Touched([]world.Touch) {}
+func (IgnoresChanges) Touched([]world.Touch) {}
 
 // Seen does nothing.
-func (Deaf) Seen(View, world.Touch) time.Time { return time.Time{} }
+func (IgnoresChanges) Seen(View, world.Touch) time.Time { return time.Time{} }
 
 // Earlier is the first of two times; zero is none.
 func Earlier(a, b time.Time) time.Time {

@@ -65,6 +65,20 @@ func (s Set) Contains(a netip.Addr) bool {
 	return found || i > 0 && s[i-1].Contains(a)
 }
 
+// Covers says whether all addresses of a prefix are the set's.
+func (s Set) Covers(p netip.Prefix) bool {
+	if s == nil {
+		return true
+	}
+	i, found := slices.BinarySearchFunc(s, p.Addr(), func(o netip.Prefix, a netip.Addr) int {
+		return o.Addr().Compare(a)
+	})
+	if !found {
+		i--
+	}
+	return i >= 0 && s[i].Bits() <= p.Bits() && s[i].Contains(p.Addr())
+}
+
 // Overlaps says whether two sets have an address in common.
 func (s Set) Overlaps(o Set) bool {
 	if s == nil || o == nil {
@@ -89,6 +103,41 @@ func (s Set) Union(o Set) Set {
 		return nil
 	}
 	return Of(slices.Concat(s, o)...)
+}
+
+// Without is what a set has of addresses that another has not: of a set that has not everything.
+func (s Set) Without(o Set) Set {
+	left := Set{}
+	for _, p := range s {
+		left = o.rest(p, left)
+	}
+	return left
+}
+
+// rest adds to a list what a prefix has that the set has not: the prefix, or what is so of its halves, in order.
+func (s Set) rest(p netip.Prefix, list Set) Set {
+	switch {
+	case s.Covers(p):
+		return list
+	case !s.overlaps(p):
+		return append(list, p)
+	}
+	lower := netip.PrefixFrom(p.Addr(), p.Bits()+1) // p is no single address: the set has a part of it
+	return s.rest(upper(lower), s.rest(lower, list))
+}
+
+// overlaps says whether any address of a prefix is the set's, which has not everything.
+func (s Set) overlaps(p netip.Prefix) bool {
+	i, _ := slices.BinarySearchFunc(s, p.Addr(), func(o netip.Prefix, a netip.Addr) int { return o.Addr().Compare(a) })
+	return i < len(s) && s[i].Overlaps(p) || i > 0 && s[i-1].Overlaps(p)
+}
+
+// upper is the prefix that follows one that is the lower half of a prefix.
+func upper(lower netip.Prefix) netip.Prefix {
+	b, i := lower.Addr().AsSlice(), lower.Bits()-1
+	b[i/8] |= 1 << (7 - i%8)
+	a, _ := netip.AddrFromSlice(b) // of as many bytes as an address has
+	return netip.PrefixFrom(a, lower.Bits())
 }
 
 // Equal says whether two sets have the same addresses.

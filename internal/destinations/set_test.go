@@ -45,6 +45,13 @@ func TestSetsAreSetsOfAddresses(t *testing.T) {
 		if slices.ContainsFunc(s, func(n netip.Prefix) bool { return n != n.Masked() }) {
 			t.Fatalf("%v has bits beyond a length", s)
 		}
+		for _, n := range append(q, p...) {
+			n = destinations.Of(n)[0] // without bits beyond its length
+			whole := !slices.ContainsFunc(universe, func(a netip.Addr) bool { return n.Contains(a) && !s.Contains(a) })
+			if within([]netip.Prefix{n}) && s.Covers(n) != whole {
+				t.Fatalf("%v covers %s: %v, want %v", s, n, !whole, whole)
+			}
+		}
 		same, common := true, false
 		var singles []netip.Prefix
 		for _, a := range universe {
@@ -95,5 +102,28 @@ func TestEverything(t *testing.T) {
 	}
 	if have := some.Union(destinations.Of(netip.MustParsePrefix("172.21.1.0/16"))).String(); have != "172.20.0.0/15" {
 		t.Errorf("two halves are %s", have)
+	}
+}
+
+// TestWithout: what is left of a set is the addresses that the other has not, in as few prefixes as can be.
+func TestWithout(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, o := destinations.Of(prefixes(t, "one")...), destinations.Of(prefixes(t, "other")...)
+		left := s.Without(o)
+		if !left.Equal(destinations.Of(left...)) {
+			t.Fatalf("%v without %v is %v, want %v", s, o, left, destinations.Of(left...))
+		}
+		for _, a := range universe {
+			if want := s.Contains(a) && !o.Contains(a); left.Contains(a) != want {
+				t.Fatalf("%v without %v is %v: has %s: %t", s, o, left, a, !want)
+			}
+		}
+	})
+	if left := destinations.Of(netip.MustParsePrefix("172.20.0.100/31")).Without(
+		destinations.Of(netip.MustParsePrefix("172.20.0.100/32"))); left.String() != "172.20.0.101/32" {
+		t.Errorf("left: %v", left)
+	}
+	if left := destinations.Of(netip.MustParsePrefix("0.0.0.0/0")).Without(nil); len(left) > 0 {
+		t.Errorf("everything leaves %v", left)
 	}
 }

@@ -18,11 +18,11 @@ const (
 // contact is this node's with other nodes.
 type contact struct {
 	alone    bool
-	rejoined time.Time  // when one was heard again; zero if that never was
+	rejoined time.Time  // when one answered again; zero if that never was
 	next     netip.Addr // the first to be probed
 }
 
-// meet takes in whether other nodes are heard, which is known as soon as the link is gone and as soon as it is back:
+// meet takes in whether other nodes answer, which is known as soon as the link is gone and as soon as it is back:
 // others may have been given what this node holds, so it asks the link at once.
 func (m *Machine) meet() {
 	if m.contact.alone && !m.facts.Alone {

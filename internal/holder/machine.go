@@ -25,7 +25,7 @@ type Facts struct {
 	Holds *Holds // another pointer where it has changed
 	// APISilent: the API server has been silent for so long that it counts as out of reach.
 	APISilent bool
-	// Alone: no other node is heard.
+	// Alone: no other node answers.
 	Alone   bool
 	Claims  []Claim
 	Answers []Answer
@@ -112,7 +112,7 @@ func (m *Machine) Step(f Facts, now time.Time) Result {
 }
 
 // hold takes in what is held where that has changed. What another node has let go of is announced again: some host
-// outside may have heard that one last.
+// outside may have received that one's announcement last.
 func (m *Machine) hold() {
 	h := m.facts.Holds
 	if h == nil || h == m.holds {

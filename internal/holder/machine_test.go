@@ -50,7 +50,7 @@ func newNode(t *testing.T, ip netip.Addr) *node {
 	w.SetEgressIP(e)
 	x := &node{Machine: &holder.Machine{Self: "n1"}, t: t, ip: ip, world: w, now: time.Unix(1_000_000, 0)}
 	x.facts.View = &w.View
-	x.facts.NotSteered = func(c world.EgressAddress) string { return egressip.Stranded(w, c.EgressIP, c.IP) }
+	x.facts.NotSteered = func(c world.EgressAddress) string { return egressip.NotSteered(w, c.EgressIP, c.IP) }
 	x.step()
 	return x
 }
@@ -218,9 +218,9 @@ func TestAgainstTwoLinks(t *testing.T) {
 	}
 }
 
-// TestYieldsToTheUnheard: the successor's tunnel to this node is cut, and the link they share is not. It answers, so
-// this node does not.
-func TestYieldsToTheUnheard(t *testing.T) {
+// TestYieldsToTheUnreachable: the successor's tunnel to this node is cut, and the link they share is not. It answers,
+// so this node does not.
+func TestYieldsToTheUnreachable(t *testing.T) {
 	x := newNode(t, heldIP)
 	holds(x.world, "n1", "n2")
 	x.world.SetTunnel("n2", world.TunnelDown)
@@ -233,7 +233,7 @@ func TestYieldsToTheUnheard(t *testing.T) {
 	x.world.SetTunnel("n2", world.TunnelUp)
 	x.after(2 * holder.DrainFor)
 	if x.yields() != nil || x.announces() {
-		t.Errorf("heard: still yields %v, announces %t", x.yields(), x.announces())
+		t.Errorf("answers: still yields %v, announces %t", x.yields(), x.announces())
 	}
 }
 
@@ -357,9 +357,9 @@ func TestToleratesAHandover(t *testing.T) {
 	}
 }
 
-// TestIsHeardLast: what a former holder says of an address is put right soon after each time, and once more when it
+// TestIsReceivedLast: what a former holder says of an address is put right soon after each time, and once more when it
 // has let go.
-func TestIsHeardLast(t *testing.T) {
+func TestIsReceivedLast(t *testing.T) {
 	x := newNode(t, heldIP)
 	e := *x.world.EgressIP("e0")
 	e.Leaving = []world.Leaving{{Node: "n2", IP: heldIP}}
@@ -395,8 +395,8 @@ func TestProbesWhileSilent(t *testing.T) {
 	}
 }
 
-// TestWasCutOff: a node that hears of others again asks the link at once who has what it holds, and yields to a node
-// that has been given it meanwhile without waiting for the API server's news. A stranger is no such node.
+// TestWasCutOff: a node that gets answers of others again asks the link at once who has what it holds, and yields to a
+// node that has been given it meanwhile without waiting for the API server's news. A stranger is no such node.
 func TestWasCutOff(t *testing.T) {
 	x := newNode(t, heldIP)
 	if x.alone(false); x.probed > 0 {

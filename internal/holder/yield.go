@@ -8,7 +8,7 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// DrainFor is how long an address is translated that this node yields: other nodes need a moment to hear of the other
+// DrainFor is how long an address is translated that this node yields: other nodes need a moment to learn of the other
 // holder, and OVS replaces cached flows one by one. While the API server can be reached, the EgressIP's
 // status.leaving says how long.
 const DrainFor = 2 * time.Second
@@ -36,8 +36,8 @@ func (m *Machine) yield(a *address, mac string) {
 	m.out.Yields[c] = &world.Yield{To: y.to, Draining: true}
 }
 
-// endYields ends draining, and the yields to nodes that the status names whose reports should be here by now; not
-// while such a node that this one does not hear says that it holds the address: the link hears it.
+// endYields ends draining, and the yields to nodes that the status names whose reports should be here by now; not while
+// such a node that does not answer this one says that it holds the address: the link may carry its claims still.
 func (m *Machine) endYields() {
 	for c, y := range m.yields {
 		switch {
@@ -45,7 +45,7 @@ func (m *Machine) endYields() {
 		case y.unasked:
 			y.ends = time.Time{}
 			m.out.Yields[c] = &world.Yield{To: y.to}
-		case heldUnheard(m.facts.View, m.Self, c):
+		case heldOutOfReach(m.facts.View, m.Self, c):
 			y.ends = m.now.Add(DrainFor)
 		default:
 			m.takeBack(c)
@@ -58,9 +58,9 @@ func (m *Machine) takeBack(c world.EgressAddress) {
 	m.out.Yields[c] = nil
 }
 
-// heldUnheard says whether another node that is assigned an address holds it and is not alive as far as this one can
+// heldOutOfReach says whether another node that is assigned an address holds it and is not alive as far as this one can
 // tell.
-func heldUnheard(w *world.View, self string, c world.EgressAddress) bool {
+func heldOutOfReach(w *world.View, self string, c world.EgressAddress) bool {
 	e := w.EgressIP(c.EgressIP)
 	return e != nil && slices.ContainsFunc(e.Items, func(a world.Assignment) bool {
 		return a.IP == c.IP && a.Node != self && w.Holds(a.Node, c.EgressIP, c.IP) && !w.Alive(a.Node)

@@ -8,12 +8,14 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// How much of what a node says of itself is read. Whoever holds a node's credentials can write as much as the API server takes (256 KiB of annotations,
+// How much of what a node says of itself is read. Whoever holds a node's credentials can write as much as the API
+// server takes (256 KiB of annotations,
 // 1.5 MiB an object), and each part of it may become a row of every other node.
 const (
 	// maxHostCIDRs is far more than the addresses of a host's network interfaces; HostAnnotations publishes no more.
 	maxHostCIDRs = 64
-	// maxInternalIPs is far more than the one a family that a kubelet tells, and what a cloud provider adds. A status has room for 40,000.
+	// maxInternalIPs is far more than the one a family that a kubelet tells, and what a cloud provider adds. A status
+	// has room for 40,000.
 	maxInternalIPs = 16
 	// maxSubnets is more than the one a family that a node has.
 	maxSubnets = 8
@@ -27,6 +29,10 @@ const (
 	maxHeld      = 8192
 	maxConflicts = 256
 	maxProblems  = 256
+	// maxNetworks of an EgressIPTraffic; the CRD has the same.
+	maxNetworks = 10000
+	// maxTrafficProblems are enough to mend an EgressIPTraffic by.
+	maxTrafficProblems = 8
 	// maxText, in runes, of each problem.
 	maxText = 256
 )

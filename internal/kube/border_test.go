@@ -27,7 +27,8 @@ func jsonOf(t *testing.T, v any) string {
 	return string(b)
 }
 
-// TestNodeAnnotationsAreParsed: what an annotation says that its type cannot be is a problem of that node, and nothing else of it is believed.
+// TestNodeAnnotationsAreParsed: what an annotation says that its type cannot be is a problem of that node, and nothing
+// else of it is believed.
 func TestNodeAnnotationsAreParsed(t *testing.T) {
 	many := make([]string, maxHostCIDRs+1)
 	for i := range many {
@@ -37,36 +38,54 @@ func TestNodeAnnotationsAreParsed(t *testing.T) {
 		annotation, text string
 		believed         func(*world.Node) bool
 	}{
-		"line break in a MAC": {v1.AnnotationL3GatewayConfig, jsonOf(t, map[string]any{"default": map[string]string{"mac-address": hostile}}), func(n *world.Node) bool { return n.UplinkMAC.IsValid() }},
-		"separator in a MAC":  {v1.AnnotationL3GatewayConfig, `{"default":{"mac-address":"02:00:00:00:00:02,output:1"}}`, func(n *world.Node) bool { return n.UplinkMAC.IsValid() }},
-		"group's MAC":         {v1.AnnotationL3GatewayConfig, `{"default":{"mac-address":"33:33:00:00:00:02"}}`, func(n *world.Node) bool { return n.UplinkMAC.IsValid() }},
-		"next hop":            {v1.AnnotationL3GatewayConfig, `{"default":{"next-hops":["172.18.0.1\n"]}}`, func(n *world.Node) bool { return len(n.Gateways) > 0 }},
-		"many next hops":      {v1.AnnotationL3GatewayConfig, jsonOf(t, map[string]any{"default": map[string]any{"next-hops": addrTexts(many)}}), func(n *world.Node) bool { return len(n.Gateways) > maxGateways }},
-		"chassis":             {v1.AnnotationNodeChassisID, "n2", func(n *world.Node) bool { return n.ChassisID != "" }},
-		"no chassis":          {v1.AnnotationNodeChassisID, "", func(n *world.Node) bool { return n.ChassisID != "" }},
-		"many addresses":      {v1.AnnotationHostCIDRs, jsonOf(t, many), func(n *world.Node) bool { return len(n.HostAddrs) > maxHostCIDRs || len(n.CIDRs) > maxHostCIDRs }},
-		"many subnets":        {v1.AnnotationNodeSubnets, jsonOf(t, map[string][]string{"default": many}), func(n *world.Node) bool { return len(n.Subnets) > maxSubnets }},
-		"zone of an address":  {v1.AnnotationHostCIDRs, `["fe80::1%eth0/64"]`, func(n *world.Node) bool { return len(n.HostAddrs) > 0 }},
-		"long":                {v1.AnnotationNodeID, strings.Repeat("9", 100<<10), func(n *world.Node) bool { return n.ID != 0 }},
+		"line break in a MAC": {v1.AnnotationL3GatewayConfig,
+			jsonOf(t, map[string]any{"default": map[string]string{"mac-address": hostile}}),
+			func(n *world.Node) bool { return n.UplinkMAC.IsValid() }},
+		"separator in a MAC": {v1.AnnotationL3GatewayConfig,
+			`{"default":{"mac-address":"02:00:00:00:00:02,output:1"}}`,
+			func(n *world.Node) bool { return n.UplinkMAC.IsValid() }},
+		"group's MAC": {v1.AnnotationL3GatewayConfig, `{"default":{"mac-address":"33:33:00:00:00:02"}}`,
+			func(n *world.Node) bool { return n.UplinkMAC.IsValid() }},
+		"next hop": {v1.AnnotationL3GatewayConfig, `{"default":{"next-hops":["172.18.0.1\n"]}}`,
+			func(n *world.Node) bool { return len(n.Gateways) > 0 }},
+		"many next hops": {v1.AnnotationL3GatewayConfig,
+			jsonOf(t, map[string]any{"default": map[string]any{"next-hops": addrTexts(many)}}),
+			func(n *world.Node) bool { return len(n.Gateways) > maxGateways }},
+		"chassis": {v1.AnnotationNodeChassisID, "n2",
+			func(n *world.Node) bool { return n.ChassisID != "" }},
+		"no chassis": {v1.AnnotationNodeChassisID, "", func(n *world.Node) bool { return n.ChassisID != "" }},
+		"many addresses": {v1.AnnotationHostCIDRs, jsonOf(t, many),
+			func(n *world.Node) bool { return len(n.HostAddrs) > maxHostCIDRs || len(n.CIDRs) > maxHostCIDRs }},
+		"many subnets": {v1.AnnotationNodeSubnets, jsonOf(t, map[string][]string{"default": many}),
+			func(n *world.Node) bool { return len(n.Subnets) > maxSubnets }},
+		"zone of an address": {v1.AnnotationHostCIDRs, `["fe80::1%eth0/64"]`,
+			func(n *world.Node) bool { return len(n.HostAddrs) > 0 }},
+		"long": {v1.AnnotationNodeID, strings.Repeat("9", 100<<10),
+			func(n *world.Node) bool { return n.ID != 0 }},
 	} {
 		n := Node(annotated(map[string]string{c.annotation: c.text}))
 		if c.believed(n) {
 			t.Errorf("%s: believed: %.300v", name, n)
 		}
-		if len(n.Problems) != 1 || !strings.Contains(n.Problems[0], c.annotation) || len(n.Problems[0]) > 2*maxText || strings.ContainsAny(n.Problems[0], "\n\r\x00") {
+		text := fmt.Sprint(n.Problems)
+		if len(n.Problems) != 1 || !strings.Contains(text, c.annotation) || len(text) > 2*maxText+2 ||
+			strings.ContainsAny(text, "\n\r\x00") {
 			t.Errorf("%s: problems %.600q", name, n.Problems)
 		}
 	}
 }
 
-// TestInternalIPsAreBounded: a kubelet can tell of as many addresses as a status has room for, and every agent would go through all of them.
+// TestInternalIPsAreBounded: a kubelet can tell of as many addresses as a status has room for, and every agent would go
+// through all of them.
 func TestInternalIPsAreBounded(t *testing.T) {
 	o := annotated(nil)
 	for i := range 40_000 {
 		address := netip.AddrFrom4([4]byte{8, byte(i >> 16), byte(i >> 8), byte(i)}).String()
-		o.Status.Addresses = append(o.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
+		o.Status.Addresses = append(o.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP,
+			Address: address})
 	}
-	if n := Node(o); len(n.InternalIPs) != maxInternalIPs || len(n.HostAddrs) != maxInternalIPs || len(n.Problems) != 1 {
+	if n := Node(o); len(n.InternalIPs) != maxInternalIPs || len(n.HostAddrs) != maxInternalIPs ||
+		len(n.Problems) != 1 {
 		t.Errorf("%d internal IPs, %d of the host, problems %q", len(n.InternalIPs), len(n.HostAddrs), n.Problems)
 	}
 }
@@ -93,7 +112,8 @@ func TestPublishedAddressesAreRead(t *testing.T) {
 	}
 }
 
-// TestEgressNodeIsParsed: names, addresses and hardware addresses that are none are a problem of the node, whose other words count.
+// TestEgressNodeIsParsed: names, addresses and hardware addresses that are none are a problem of the node, whose other
+// words count.
 func TestEgressNodeIsParsed(t *testing.T) {
 	good := egretv1.EgressNodeStatus{BootID: "b", Holding: []egretv1.Held{{EgressIP: "e", IP: "172.18.0.33"}},
 		Conflicts: []egretv1.Conflict{{EgressIP: "e", IP: "172.18.0.33", MAC: "02:00:00:00:00:09"}}}
@@ -112,13 +132,15 @@ func TestEgressNodeIsParsed(t *testing.T) {
 			s.Conflicts = append(s.Conflicts, egretv1.Conflict{EgressIP: "e", IP: "172.18.0.33", MAC: hostile})
 		},
 		"name of conflict": func(s *egretv1.EgressNodeStatus) {
-			s.Conflicts = append(s.Conflicts, egretv1.Conflict{EgressIP: "", IP: "172.18.0.33", MAC: "02:00:00:00:00:0a"})
+			s.Conflicts = append(s.Conflicts, egretv1.Conflict{EgressIP: "", IP: "172.18.0.33",
+				MAC: "02:00:00:00:00:0a"})
 		},
 	} {
 		s := *good.DeepCopy()
 		change(&s)
 		h := Holding(&egretv1.EgressNode{Status: s})
-		if !reflect.DeepEqual(h.Holds, want.Holds) || !reflect.DeepEqual(h.Conflicts, want.Conflicts) || h.Problems[""] == "" || strings.Contains(h.Problems[""], "\n") {
+		if !reflect.DeepEqual(h.Holds, want.Holds) || !reflect.DeepEqual(h.Conflicts, want.Conflicts) ||
+			h.Problems[""] == "" || strings.Contains(h.Problems[""], "\n") {
 			t.Errorf("%s: have %+v", name, h)
 		}
 	}
@@ -130,11 +152,14 @@ func TestEgressNodeIsBounded(t *testing.T) {
 	for i := range 10000 {
 		s.Holding = append(s.Holding, egretv1.Held{EgressIP: fmt.Sprint("e", i), IP: "172.18.0.33"})
 		s.Conflicts = append(s.Conflicts, egretv1.Conflict{EgressIP: "e", IP: "172.18.0.33", MAC: "02:00:00:00:00:09"})
-		s.Problems = append(s.Problems, fmt.Sprintf("egressip/p%d: it is\n%s", i, strings.Repeat("long ", 100)), fmt.Sprintf("network/10.%d.%d.0/24: \x1b[2J", i/256, i%256))
+		s.Problems = append(s.Problems, fmt.Sprintf("egressip/p%d: it is\n%s", i, strings.Repeat("long ", 100)),
+			fmt.Sprintf("network/10.%d.%d.0/24: \x1b[2J", i/256, i%256))
 	}
 	h := Holding(&egretv1.EgressNode{Status: s})
-	if len(h.Holds) != maxHeld || len(h.Conflicts["e"]) != maxConflicts || len(h.Problems)+len(h.Faults) != maxProblems+1 || h.Problems[""] == "" {
-		t.Errorf("%d held, %d conflicts, %d problems, %d faults", len(h.Holds), len(h.Conflicts["e"]), len(h.Problems), len(h.Faults))
+	if len(h.Holds) != maxHeld || len(h.Conflicts["e"]) != maxConflicts ||
+		len(h.Problems)+len(h.Faults) != maxProblems+1 || h.Problems[""] == "" {
+		t.Errorf("%d held, %d conflicts, %d problems, %d faults", len(h.Holds), len(h.Conflicts["e"]), len(h.Problems),
+			len(h.Faults))
 	}
 	for _, texts := range []any{h.Problems, h.Faults} {
 		for _, v := range reflect.ValueOf(texts).Seq2() {

@@ -23,8 +23,8 @@ type Clients struct {
 	EgressIP, Egret         rest.Interface // speak JSON, as custom resources do
 }
 
-// Config reads a kubeconfig file, or, if path is empty, what a pod finds in itself. Up to qps requests a second are sent, up to
-// twice as many at once.
+// Config reads a kubeconfig file, or, if path is empty, what a pod finds in itself. Up to qps requests a second are
+// sent, up to twice as many at once.
 func Config(path string, qps float32, userAgent string) (*rest.Config, error) {
 	read := func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", path) }
 	if path == "" {
@@ -41,7 +41,8 @@ func Config(path string, qps float32, userAgent string) (*rest.Config, error) {
 // NewClients makes clients of one configuration.
 func NewClients(c *rest.Config) (*Clients, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{metav1.AddMetaToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme, v1.AddToScheme, egretv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{metav1.AddMetaToScheme, corev1.AddToScheme,
+		discoveryv1.AddToScheme, eventsv1.AddToScheme, v1.AddToScheme, egretv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("types of the API: %w", err)
 		}

@@ -9,7 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestSilence: it ends with what is read, and is measured by the time since the start, which a step of the clock does not change.
+// TestSilence: it ends with what is read, and is measured by the time since the start, which a step of the clock does
+// not change.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewContact(&rest.Config{})
@@ -23,7 +24,7 @@ func TestSilence(t *testing.T) {
 		if have := c.Silence(); have != 4*time.Second {
 			t.Errorf("before a word: %v", have)
 		}
-		if _, err := (&heardConn{near, c}).Read(make([]byte, 1)); err != nil {
+		if _, err := (&receivingConn{near, c}).Read(make([]byte, 1)); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)

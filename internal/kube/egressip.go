@@ -15,17 +15,24 @@ import (
 // EgressIP is an EgressIP as the world has it.
 func EgressIP(o *v1.EgressIP) *world.EgressIP {
 	e := &world.EgressIP{
-		Name: o.Name, UID: string(o.UID), Created: o.CreationTimestamp.Time, Generation: o.Generation, Version: o.ResourceVersion,
+		Name: o.Name, UID: string(o.UID), Created: o.CreationTimestamp.Time, Generation: o.Generation,
+		Version:            o.ResourceVersion,
 		DropWhenUnassigned: o.Annotations[v1.AnnotationWhenUnassigned] == v1.WhenUnassignedDrop,
 	}
 	e.Namespaces, e.Pods, e.SelectorProblem = selectors(&o.Spec)
+	e.Traffic, e.TrafficProblem = trafficSelector(&o.Spec)
+	e.TrafficUnknown = e.TrafficProblem != ""
+	e.Nodes = nodeSelector(&o.Spec)
 	for i, s := range o.Spec.EgressIPs {
 		a, err := parseAddr(s)
 		switch {
 		case err != nil:
-			e.Problems = append(e.Problems, fmt.Sprintf("spec.egressIPs[%d]: %q is not an IP address: write one such as 172.18.0.33 or fd00:18::33", i, s))
+			e.Problems = append(e.Problems,
+				fmt.Sprintf("spec.egressIPs[%d]: %q is not an IP address: write one such as 172.18.0.33 or fd00:18::33",
+					i, s))
 		case slices.Contains(e.IPs, a):
-			e.Problems = append(e.Problems, fmt.Sprintf("spec.egressIPs[%d]: %s is named twice: name each address once", i, a))
+			e.Problems = append(e.Problems, fmt.Sprintf("spec.egressIPs[%d]: %s is named twice: name each address once",
+				i, a))
 		default:
 			e.IPs = append(e.IPs, a)
 		}
@@ -34,16 +41,48 @@ func EgressIP(o *v1.EgressIP) *world.EgressIP {
 	return e
 }
 
-// selectors reads both; if one cannot be read, the object selects nothing.
+// selectors reads those of pods; if one cannot be read, the object selects nothing.
 func selectors(s *v1.EgressIPSpec) (namespaces, pods labels.Selector, problem string) {
-	namespaces, err := metav1.LabelSelectorAsSelector(&s.NamespaceSelector)
+	var out [2]labels.Selector
+	for i, x := range [...]struct {
+		field    string
+		selector *metav1.LabelSelector
+	}{
+		{"namespaceSelector", &s.NamespaceSelector}, {"podSelector", &s.PodSelector},
+	} {
+		selector, err := metav1.LabelSelectorAsSelector(x.selector)
+		if err != nil {
+			return labels.Nothing(), labels.Nothing(),
+				fmt.Sprintf("spec.%s: %v: mend it; until then no pod is selected", x.field, err)
+		}
+		out[i] = selector
+	}
+	return out[0], out[1], ""
+}
+
+// trafficSelector reads the one of EgressIPTraffics; nil where there is none, or none that can be read.
+func trafficSelector(s *v1.EgressIPSpec) (traffic labels.Selector, problem string) {
+	if s.TrafficSelector == nil {
+		return nil, ""
+	}
+	traffic, err := metav1.LabelSelectorAsSelector(s.TrafficSelector)
 	if err != nil {
-		return labels.Nothing(), labels.Nothing(), fmt.Sprintf("spec.namespaceSelector: %v: mend it; until then no pod is selected", err)
+		return nil, plain(fmt.Sprintf("spec.trafficSelector: %v", err)) + ": mend it; until then addresses stay on " +
+			"the nodes that host them, and get no others, and the former selector counts; a node whose egret-node " +
+			"starts meanwhile does not know that one, and drops what selected pods send outside if the EgressIP is in " +
+			"force"
 	}
-	if pods, err = metav1.LabelSelectorAsSelector(&s.PodSelector); err != nil {
-		return labels.Nothing(), labels.Nothing(), fmt.Sprintf("spec.podSelector: %v: mend it; until then no pod is selected", err)
+	return traffic, ""
+}
+
+// nodeSelector reads the one of egress nodes.
+func nodeSelector(s *v1.EgressIPSpec) world.NodeSelector {
+	nodes, err := metav1.LabelSelectorAsSelector(&s.EgressNodeSelector)
+	if err != nil {
+		return world.NodeSelector{Problem: plain(fmt.Sprintf("spec.egressNodeSelector: %v", err)) +
+			": mend it; until then addresses stay on the nodes that host them, and get no others"}
 	}
-	return namespaces, pods, ""
+	return world.NodeSelector{Labels: nodes}
 }
 
 // readStatus leaves out what is no address: the controller writes the status anew.
@@ -76,7 +115,8 @@ func EgressIPStatus(e *world.EgressIP) v1.EgressIPStatus {
 		nodes, ips = append(nodes, i.Node), append(ips, i.IP.String())
 	}
 	for _, l := range e.Leaving {
-		s.Leaving = append(s.Leaving, v1.EgressIPLeaving{Node: l.Node, EgressIP: l.IP.String(), Since: metav1.NewMicroTime(l.Since)})
+		s.Leaving = append(s.Leaving, v1.EgressIPLeaving{Node: l.Node, EgressIP: l.IP.String(),
+			Since: metav1.NewMicroTime(l.Since)})
 	}
 	s.AssignedNodes, s.AssignedEgressIPs = strings.Join(nodes, ","), strings.Join(ips, ",")
 	for f, family := range []v1.IPFamily{v1.IPv4, v1.IPv6} {

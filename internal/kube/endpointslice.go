@@ -47,7 +47,8 @@ func slicePartOf(o *discoveryv1.EndpointSlice) *slicePart {
 	return p
 }
 
-// endpointOf reads the conditions. What is not told is ready, and as much serving as it is ready (discovery/v1, EndpointConditions).
+// endpointOf reads the conditions. What is not told is ready, and as much serving as it is ready (discovery/v1,
+// EndpointConditions).
 func endpointOf(e *discoveryv1.Endpoint) world.Endpoint {
 	c := e.Conditions
 	out := world.Endpoint{Node: deref(e.NodeName), Ready: c.Ready == nil || *c.Ready, Terminating: deref(c.Terminating)}

@@ -11,12 +11,14 @@ import (
 )
 
 func TestEventIsOneThatTheServerTakes(t *testing.T) {
-	e := Event{Regarding: corev1.ObjectReference{Kind: "EgressIP", Name: "prod"}, Warning: true, Reason: "Moved", Action: "Assign", Note: strings.Repeat("ä", 3000)}
+	e := Event{Regarding: corev1.ObjectReference{Kind: "EgressIP", Name: "prod"}, Warning: true, Reason: "Moved",
+		Action: "Assign", Note: strings.Repeat("ä", 3000)}
 	o := eventObject("egret-controller", "n1", e, time.Now())
 	if problems := validation.NameIsDNSSubdomain(o.GenerateName, true); len(problems) > 0 {
 		t.Errorf("name %q: %v", o.GenerateName, problems)
 	}
-	if o.Namespace != "default" || o.Type != "Warning" || len(o.Note) > noteLimit || !utf8.ValidString(o.Note) || o.EventTime.IsZero() {
+	if o.Namespace != "default" || o.Type != "Warning" || len(o.Note) > noteLimit || !utf8.ValidString(o.Note) ||
+		o.EventTime.IsZero() {
 		t.Errorf("have %+v", o)
 	}
 }

@@ -10,9 +10,11 @@ import (
 	"github.com/egret-net/egret/internal/kube"
 )
 
-// TestGarbledAnnotation: other nodes go on with what they knew of a node while an annotation of its agent cannot be read; a Node that was made anew has no before.
+// TestGarbledAnnotation: other nodes go on with what they knew of a node while an annotation of its agent cannot be
+// read; a Node that was made anew has no before.
 func TestGarbledAnnotation(t *testing.T) {
-	for _, key := range []string{v1.AnnotationNodeChassisID, v1.AnnotationNodePrimaryIfaddr, v1.AnnotationHostCIDRs, v1.AnnotationL3GatewayConfig} {
+	for _, key := range []string{v1.AnnotationNodeChassisID, v1.AnnotationNodePrimaryIfaddr, v1.AnnotationHostCIDRs,
+		v1.AnnotationL3GatewayConfig} {
 		w := honest().seenFrom("n1", honest())
 		o := honest().object()
 		w.SetNode(kube.Node(o))
@@ -27,7 +29,8 @@ func TestGarbledAnnotation(t *testing.T) {
 		}
 		o.UID = "another"
 		w.SetNode(kube.Node(o))
-		if after := compile.Full(w, all.Features()).Lines(); key == v1.AnnotationNodePrimaryIfaddr && slices.Equal(after, before) {
+		if after := compile.Full(w, all.Features()).Lines(); key == v1.AnnotationNodePrimaryIfaddr &&
+			slices.Equal(after, before) {
 			t.Errorf("%s: what was known of another Node goes on", key)
 		}
 	}

@@ -20,7 +20,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// hostile is what node n3 writes, whoever has its credentials. Its allocation (id, subnets, join and transit addresses) is the controller's to write.
+// hostile is what node n3 writes, whoever has its credentials. Its allocation (id, subnets, join and transit addresses)
+// is the controller's to write.
 type hostile struct {
 	hostCIDRs, primary, gateway, chassis string // annotations
 	boot, egressIP, held, problem        string // of its EgressNode; held are addresses, separated by blanks
@@ -32,15 +33,18 @@ type hostile struct {
 // honest is what n3 writes otherwise.
 func honest() hostile {
 	n := compiletest.Node(3)
-	host := kube.HostAnnotations(kube.HostFacts{Zone: "n3", ChassisID: "n3", Mode: world.SharedGateway, Bridge: "breth0", UplinkMAC: n.UplinkMAC.String(),
+	host := kube.HostAnnotations(kube.HostFacts{Zone: "n3", ChassisID: "n3", Mode: world.SharedGateway,
+		Bridge: "breth0", UplinkMAC: n.UplinkMAC.String(),
 		Primary: n.Primary, HostCIDRs: n.CIDRs, Gateways: n.Gateways})
-	return hostile{hostCIDRs: host[v1.AnnotationHostCIDRs], primary: host[v1.AnnotationNodePrimaryIfaddr], gateway: host[v1.AnnotationL3GatewayConfig], chassis: "n3",
+	return hostile{hostCIDRs: host[v1.AnnotationHostCIDRs], primary: host[v1.AnnotationNodePrimaryIfaddr],
+		gateway: host[v1.AnnotationL3GatewayConfig], chassis: "n3",
 		boot: n.BootID, egressIP: "e1", held: compiletest.EgressAddr(1)[0].String(), podIP: "10.244.3.15", ready: true,
 		internalIPs: n.Primary[0].Addr().String() + " " + n.Primary[1].Addr().String()}
 }
 
-// FuzzHostileNode: whatever n3 writes of itself, packets of pods on n1 and n2 go the way that they go otherwise, but to n3's own addresses; those
-// whose EgressIP n3 hosts leave by that address, or not at all; and nothing of it breaks the syntax of a target.
+// FuzzHostileNode: whatever n3 writes of itself, packets of pods on n1 and n2 go the way that they go otherwise, but to
+// n3's own addresses; those whose EgressIP n3 hosts leave by that address, or not at all; and nothing of it breaks the
+// syntax of a target.
 func FuzzHostileNode(f *testing.F) {
 	for _, change := range []func(h *hostile){
 		func(*hostile) {},
@@ -63,11 +67,14 @@ func FuzzHostileNode(f *testing.F) {
 	} {
 		h := honest()
 		change(&h)
-		f.Add(h.hostCIDRs, h.primary, h.gateway, h.chassis, h.boot, h.egressIP, h.held, h.problem, h.podNetworks, h.podIP, h.internalIPs, h.ready)
+		f.Add(h.hostCIDRs, h.primary, h.gateway, h.chassis, h.boot, h.egressIP, h.held, h.problem, h.podNetworks,
+			h.podIP, h.internalIPs, h.ready)
 	}
 	own := walked(f, honest())
-	f.Fuzz(func(t *testing.T, hostCIDRs, primary, gateway, chassis, boot, egressIP, held, problem, podNetworks, podIP, internalIPs string, ready bool) {
-		h := hostile{hostCIDRs, primary, gateway, chassis, boot, egressIP, held, problem, podNetworks, podIP, internalIPs, ready}
+	f.Fuzz(func(t *testing.T, hostCIDRs, primary, gateway, chassis, boot, egressIP, held, problem, podNetworks, podIP,
+		internalIPs string, ready bool) {
+		h := hostile{hostCIDRs, primary, gateway, chassis, boot, egressIP, held, problem, podNetworks, podIP,
+			internalIPs, ready}
 		for p, have := range walked(t, h) {
 			if want := own[p]; have != want && !h.mayBe(p.Dst) {
 				t.Errorf("%s to %s: %s\nwithout the hostile node: %s\nit says %+v", p.Src, p.Dst, have, want, h)
@@ -76,8 +83,8 @@ func FuzzHostileNode(f *testing.F) {
 	})
 }
 
-// walked are the ends of packets of n1's and n2's pods in a cluster with such a node n3, of which others know what it writes. Those of pods that n3 serves
-// are said as whether they are right.
+// walked are the ends of packets of n1's and n2's pods in a cluster with such a node n3, of which others know what it
+// writes. Those of pods that n3 serves are said as whether they are right.
 func walked(t testing.TB, h hostile) map[trace.Packet]string {
 	t.Helper()
 	net := trace.Network{"n3": compile.Full(h.seenFrom("n3", honest()), all.Features())}
@@ -89,15 +96,21 @@ func walked(t testing.TB, h hostile) map[trace.Packet]string {
 			}
 		}
 		for id, row := range s.SB.Rows() {
-			if ip, _ := row.Cols["ip"].(string); id.Table == "Encap" && ip != compiletest.Primary(int(id.Name[len(id.Name)-1]-'0')).String() && isOthers(ip) {
-				t.Errorf("%s: packets for %s go to the tunnel endpoint %s of another node\nit says %+v", self, id.Name, ip, h)
+			if ip, _ := row.Cols["ip"].(string); id.Table == "Encap" &&
+				ip != compiletest.Primary(int(id.Name[len(id.Name)-1]-'0')).String() && isOthers(ip) {
+				t.Errorf("%s: packets for %s go to the tunnel endpoint %s of another node\nit says %+v", self, id.Name,
+					ip, h)
 			}
 		}
 		net[self] = s
 	}
 	out := map[trace.Packet]string{}
+	walks, err := trace.Read(net)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, p := range packets() {
-		out[p] = outcome(trace.Walk(net, p))
+		out[p] = outcome(walks.Walk(p))
 	}
 	return out
 }
@@ -114,9 +127,11 @@ func outcome(ends []trace.End) string {
 }
 
 // outside are hosts that are no nodes.
-var outside = []netip.Addr{netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("172.18.0.100")}
+var outside = []netip.Addr{netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("2001:db8::1"),
+	netip.MustParseAddr("172.18.0.100")}
 
-// mayBe says whether an address may be n3's: the one that it says it is known by in that family, if nobody else in the cluster has it. What it lists beside is not.
+// mayBe says whether an address may be n3's: the one that it says it is known by in that family, if nobody else in the
+// cluster has it. What it lists beside is not.
 func (h hostile) mayBe(ip netip.Addr) bool {
 	n, f := h.node(), world.FamilyOf(ip)
 	if p, ok := f.Of(n.Primary); ok {
@@ -138,7 +153,8 @@ func isOthers(ip string) bool {
 func packets() []trace.Packet {
 	var out []trace.Packet
 	for _, from := range others() {
-		to := slices.Concat(outside, []netip.Addr{compiletest.Primary(1), compiletest.Primary(2)}, others()[0].IPs, others()[1].IPs)
+		to := slices.Concat(outside, []netip.Addr{compiletest.Primary(1), compiletest.Primary(2)}, others()[0].IPs,
+			others()[1].IPs)
 		for _, src := range from.IPs {
 			for _, dst := range to {
 				if src.Is4() == dst.Is4() && src != dst {
@@ -157,7 +173,8 @@ func others() []*world.Pod {
 	return []*world.Pod{compiletest.Pod(0, "n1"), compiletest.Pod(2, "n2"), compiletest.Pod(1, "n1"), none}
 }
 
-// seenFrom is the world of a node to which n3 says this: e0 is held by n2 and n1, one family each, and e1 is assigned to n3.
+// seenFrom is the world of a node to which n3 says this: e0 is held by n2 and n1, one family each, and e1 is assigned
+// to n3.
 func (h hostile) seenFrom(self string, said hostile) *world.World {
 	w := world.New(self, compiletest.Config(world.SharedGateway))
 	for _, n := range []*world.Node{said.node(), compiletest.Recorded(1), compiletest.Recorded(2)} { // n3 is the oldest
@@ -168,7 +185,8 @@ func (h hostile) seenFrom(self string, said hostile) *world.World {
 		w.SetNamespace(&world.Namespace{Name: ns})
 	}
 	e0 := compiletest.EgressIP(0, "app=web", compiletest.EgressAddr(0)...)
-	e0.Items, e0.InForce = []world.Assignment{{Node: "n2", IP: e0.IPs[0]}, {Node: "n1", IP: e0.IPs[1]}}, [2]bool{true, true}
+	e0.Items, e0.InForce = []world.Assignment{{Node: "n2", IP: e0.IPs[0]}, {Node: "n1", IP: e0.IPs[1]}},
+		[2]bool{true, true}
 	e1 := compiletest.EgressIP(1, "app=db", compiletest.EgressAddr(1)[0])
 	e1.Items, e1.InForce = []world.Assignment{{Node: "n3", IP: e1.IPs[0]}}, [2]bool{true, false}
 	w.SetEgressIP(e0)
@@ -195,9 +213,11 @@ func (h hostile) object() *corev1.Node {
 	if h.ready {
 		status = corev1.ConditionTrue
 	}
-	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n3", Labels: n.Labels, Annotations: kube.AllocationAnnotations(n.ID, n.Subnets, n.Join, n.Transit)}}
-	for key, text := range map[string]string{v1.AnnotationHostCIDRs: h.hostCIDRs, v1.AnnotationNodePrimaryIfaddr: h.primary,
-		v1.AnnotationL3GatewayConfig: h.gateway, v1.AnnotationNodeChassisID: h.chassis} {
+	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n3", Labels: n.Labels,
+		Annotations: kube.AllocationAnnotations(n.ID, n.Subnets, n.Join, n.Transit)}}
+	for key, text := range map[string]string{v1.AnnotationHostCIDRs: h.hostCIDRs,
+		v1.AnnotationNodePrimaryIfaddr: h.primary,
+		v1.AnnotationL3GatewayConfig:   h.gateway, v1.AnnotationNodeChassisID: h.chassis} {
 		o.Annotations[key] = text
 	}
 	o.Status.NodeInfo.BootID = n.BootID
@@ -209,7 +229,8 @@ func (h hostile) object() *corev1.Node {
 }
 
 func (h hostile) egressNode() *egretv1.EgressNode {
-	o := &egretv1.EgressNode{ObjectMeta: metav1.ObjectMeta{Name: "n3"}, Status: egretv1.EgressNodeStatus{FormatVersion: egretv1.FormatVersion, BootID: h.boot}}
+	o := &egretv1.EgressNode{ObjectMeta: metav1.ObjectMeta{Name: "n3"},
+		Status: egretv1.EgressNodeStatus{FormatVersion: egretv1.FormatVersion, BootID: h.boot}}
 	for _, ip := range strings.Fields(h.held) {
 		o.Status.Holding = append(o.Status.Holding, egretv1.Held{EgressIP: h.egressIP, IP: ip})
 	}
@@ -219,7 +240,8 @@ func (h hostile) egressNode() *egretv1.EgressNode {
 
 func (h hostile) pod() *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns2", Name: "hostile", UID: "hostile", Labels: map[string]string{"app": "db"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns2", Name: "hostile", UID: "hostile",
+			Labels:      map[string]string{"app": "db"},
 			Annotations: map[string]string{v1.AnnotationPodNetworks: h.podNetworks}},
 		Spec: corev1.PodSpec{NodeName: "n3"}, Status: corev1.PodStatus{PodIP: h.podIP},
 	}

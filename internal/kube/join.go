@@ -8,7 +8,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// join puts Services and EndpointSlices together as they come. The loop that owns the world owns it: only changes touch it.
+// join puts Services and EndpointSlices together as they come. The loop that owns the world owns it: only changes touch
+// it.
 type join struct {
 	services map[string]*servicePart
 	slices   map[string]map[string]*slicePart // by Service, by slice
@@ -16,7 +17,8 @@ type join struct {
 }
 
 func newJoin() *join {
-	return &join{services: map[string]*servicePart{}, slices: map[string]map[string]*slicePart{}, of: map[string]string{}}
+	return &join{services: map[string]*servicePart{}, slices: map[string]map[string]*slicePart{},
+		of: map[string]string{}}
 }
 
 func (j *join) setService(w *world.World, p *servicePart) []world.Touch {
@@ -58,7 +60,8 @@ func (j *join) update(w *world.World, key string) []world.Touch {
 	if p == nil {
 		return w.DelService(key)
 	}
-	parts := slices.SortedFunc(maps.Values(j.slices[key]), func(a, b *slicePart) int { return cmp.Compare(a.name, b.name) })
+	parts := slices.SortedFunc(maps.Values(j.slices[key]),
+		func(a, b *slicePart) int { return cmp.Compare(a.name, b.name) })
 	s := joined(p, parts)
 	if s == nil {
 		return w.DelService(key)

@@ -34,7 +34,7 @@ const (
 
 // keepLamps is its line in world.keepKinds.
 func keepLamps(w *world.World) {
-	world.Keep(w, world.Spec[lamp]{One: kindLamp, All: kindLamps,
+	world.Keep(w, world.Spec[lamp]{One: kindLamp, All: kindLamps, Object: "Lamp",
 		Key:  func(l *lamp) string { return l.name },
 		Same: func(a, b *lamp) bool { return a.wanted == b.wanted && a.lit == b.lit },
 		Decides: world.Decides[lamp]{
@@ -65,7 +65,7 @@ func lamps() kube.Kind {
 }
 
 // lighter is its decider.
-type lighter struct{ decide.Deaf }
+type lighter struct{ decide.IgnoresChanges }
 
 func (lighter) Decide(v decide.View) (out []decide.Desired, again time.Time) {
 	for l := range world.Each[lamp](&v.View, kindLamp) {
@@ -90,6 +90,9 @@ func TestAKindIsRegisteredOnce(t *testing.T) {
 		return (<-source.Changes())(w)
 	}
 	hall := world.Touch{Kind: kindLamp, Key: "hall"}
+	if o := w.Object(kindLamp, "hall"); o.String() != "Lamp/hall" {
+		t.Errorf("its rows are owned by %s", o)
+	}
 	if have := show("5", "off"); !slices.Contains(have, hall) || !w.Has(kindLamp, "hall") {
 		t.Errorf("touched %v", have)
 	}

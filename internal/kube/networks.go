@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/ref"
 )
 
 // byNetwork are the annotations of a Node that are a JSON object with a key a network. Each network's writer owns its
@@ -31,7 +32,7 @@ func ofDefault(text string, v any) error {
 	if all == nil {
 		return errors.New("no JSON object")
 	}
-	own, there := all[defaultNetwork]
+	own, there := all[ref.DefaultNetwork]
 	if !there {
 		return nil
 	}
@@ -44,7 +45,7 @@ func otherNetworks(annotations map[string]string) map[string]string {
 	var out map[string]string
 	for _, key := range byNetwork {
 		others := networks(annotations[key])
-		if delete(others, defaultNetwork); len(others) == 0 {
+		if delete(others, ref.DefaultNetwork); len(others) == 0 {
 			continue
 		}
 		if out == nil {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -25,7 +26,7 @@ func Node(o *corev1.Node) *world.Node {
 	}
 	var tooMany error
 	if n.InternalIPs, tooMany = atMost(internal(o), maxInternalIPs); tooMany != nil {
-		n.Problems = append(n.Problems, fmt.Sprintf("status.addresses of type InternalIP: %s", tooMany))
+		n.Problems = append(n.Problems, problemOf("status.addresses of type InternalIP", tooMany.Error()))
 	}
 	n.Published, n.OtherNetworks = Published(o.Annotations), otherNetworks(o.Annotations)
 	for _, r := range nodeReaders {
@@ -34,7 +35,8 @@ func Node(o *corev1.Node) *world.Node {
 			continue
 		}
 		if err := r.read(n, text); err != nil {
-			n.Problems = append(n.Problems, fmt.Sprintf("annotation %s: %s: remove it, and its writer puts it right", r.annotation, plain(err.Error())))
+			n.Problems = append(n.Problems, problemOf("annotation "+r.annotation,
+				plain(err.Error())+": remove it, and its writer puts it right"))
 			noteUnread(n, r.annotation)
 		}
 	}
@@ -42,6 +44,10 @@ func Node(o *corev1.Node) *world.Node {
 		n.HostAddrs = n.InternalIPs
 	}
 	return n
+}
+
+func problemOf(about, why string) world.NodeProblem {
+	return world.NodeProblem{About: about, Text: about + ": " + why}
 }
 
 // noteUnread is of what a node's agent writes: the controller remembers what it writes itself.
@@ -58,7 +64,8 @@ func noteUnread(n *world.Node, annotation string) {
 	}
 }
 
-// internal are the addresses that the kubelet tells of: all that is known of a node on which no agent runs, or none yet.
+// internal are the addresses that the kubelet tells of: all that is known of a node on which no agent runs, or none
+// yet.
 func internal(o *corev1.Node) []netip.Addr {
 	var out []netip.Addr
 	for _, a := range o.Status.Addresses {
@@ -113,8 +120,8 @@ func readConfirmed(n *world.Node, text string) error {
 	return errors.Join(tooMany, err)
 }
 
-// readChassisID takes a node's own name only, which is what agents publish (package node): with another's a node would have that node's packets sent to
-// its own tunnel endpoint.
+// readChassisID takes a node's own name only, which is what agents publish (package node): with another's a node would
+// have that node's packets sent to its own tunnel endpoint.
 func readChassisID(n *world.Node, text string) error {
 	if text != n.Name {
 		return fmt.Errorf("%q is not the node's name, which is the id of its chassis", text)
@@ -169,8 +176,8 @@ func readHostCIDRs(n *world.Node, text string) error {
 	return errors.Join(tooMany, err)
 }
 
-// gatewayConfig is what an l3-gateway-config says of one network. OVN-Kubernetes writes single values beside the lists for
-// one family; they say nothing more.
+// gatewayConfig is what an l3-gateway-config says of one network. OVN-Kubernetes writes single values beside the lists
+// for one family; they say nothing more.
 type gatewayConfig struct {
 	Mode           string   `json:"mode"`
 	BridgeID       string   `json:"bridge-id,omitempty"`
@@ -226,11 +233,11 @@ func AllocationAnnotations(id int, subnets, join, transit []netip.Prefix) map[st
 		for i, p := range subnets {
 			list[i] = p.String()
 		}
-		out[v1.AnnotationNodeSubnets] = encode(map[string][]string{defaultNetwork: list})
+		out[v1.AnnotationNodeSubnets] = encode(map[string][]string{ref.DefaultNetwork: list})
 	}
 	if id != 0 {
 		out[v1.AnnotationNodeID] = strconv.Itoa(id)
-		out[v1.AnnotationNodeGatewayRouterLRPIfaddrs] = encode(map[string]addrPair{defaultNetwork: pairOf(join)})
+		out[v1.AnnotationNodeGatewayRouterLRPIfaddrs] = encode(map[string]addrPair{ref.DefaultNetwork: pairOf(join)})
 		out[v1.AnnotationNodeTransitSwitchPortIfaddr] = encode(pairOf(transit))
 	}
 	return out
@@ -266,7 +273,8 @@ func HostAnnotations(h HostFacts) map[string]string {
 	for _, p := range sorted(publishable(h), netip.Prefix.Compare) {
 		cidrs = append(cidrs, p.String())
 	}
-	g := gatewayConfig{Mode: string(h.Mode), BridgeID: h.Bridge, InterfaceID: h.Bridge + "_" + h.Zone, MACAddress: h.UplinkMAC, NodePortEnable: "true"}
+	g := gatewayConfig{Mode: string(h.Mode), BridgeID: h.Bridge, InterfaceID: h.Bridge + "_" + h.Zone,
+		MACAddress: h.UplinkMAC, NodePortEnable: "true"}
 	for _, p := range h.Primary {
 		g.IPAddresses = append(g.IPAddresses, p.String())
 	}
@@ -277,7 +285,7 @@ func HostAnnotations(h HostFacts) map[string]string {
 		v1.AnnotationZoneName: h.Zone, v1.AnnotationNodeChassisID: h.ChassisID,
 		v1.AnnotationNodePrimaryIfaddr:        encode(pairOf(h.Primary)),
 		v1.AnnotationHostCIDRs:                encode(cidrs),
-		v1.AnnotationL3GatewayConfig:          encode(map[string]gatewayConfig{defaultNetwork: g}),
-		v1.AnnotationNodeMgmtPortMACAddresses: encode(map[string]string{defaultNetwork: h.ManagementMAC}),
+		v1.AnnotationL3GatewayConfig:          encode(map[string]gatewayConfig{ref.DefaultNetwork: g}),
+		v1.AnnotationNodeMgmtPortMACAddresses: encode(map[string]string{ref.DefaultNetwork: h.ManagementMAC}),
 	}
 }

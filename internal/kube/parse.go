@@ -9,9 +9,6 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// defaultNetwork is the key of the cluster's default network in annotations that are by network.
-const defaultNetwork = "default"
-
 // addrPair is an address a family, as annotations spell it.
 type addrPair struct {
 	IPv4 string `json:"ipv4,omitempty"`

@@ -44,7 +44,8 @@ type metadata struct {
 	Annotations     map[string]any `json:"annotations,omitempty"`
 }
 
-// onlyMetadata asks the API server to answer with an object's metadata alone: to encode the rest costs it time that other writes need.
+// onlyMetadata asks the API server to answer with an object's metadata alone: to encode the rest costs it time that
+// other writes need.
 const onlyMetadata = runtime.ContentTypeProtobuf + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 // versionAfter sends a write, and returns the object's new version.

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -14,7 +15,8 @@ func Namespace(o *corev1.Namespace) *world.Namespace {
 	return &world.Namespace{Name: o.Name, Labels: o.Labels}
 }
 
-// Pod is a pod as the world has it. Its addresses are those that its node's agent wrote before the pod ran, else those of its status.
+// Pod is a pod as the world has it. Its addresses are those that its node's agent wrote before the pod ran, else those
+// of its status.
 func Pod(o *corev1.Pod) *world.Pod {
 	return &world.Pod{
 		Namespace: o.Namespace, Name: o.Name, UID: kubeletUID(o), Node: o.Spec.NodeName, Labels: o.Labels,
@@ -23,7 +25,8 @@ func Pod(o *corev1.Pod) *world.Pod {
 	}
 }
 
-// kubeletUID is the UID that the kubelet gives the CNI plugin. A static pod has one that the kubelet made, and what the API has is its mirror, with a UID of its own.
+// kubeletUID is the UID that the kubelet gives the CNI plugin. A static pod has one that the kubelet made, and what the
+// API has is its mirror, with a UID of its own.
 func kubeletUID(o *corev1.Pod) string {
 	if own := o.Annotations[corev1.MirrorPodAnnotationKey]; own != "" {
 		return own
@@ -68,8 +71,8 @@ func annotatedIPs(text string) []netip.Addr {
 	return out
 }
 
-// PodAnnotations are those that a node's agent writes on a pod before its network is up: its addresses with their lengths, its MAC and
-// its gateways.
+// PodAnnotations are those that a node's agent writes on a pod before its network is up: its addresses with their
+// lengths, its MAC and its gateways.
 func PodAnnotations(ips []netip.Prefix, mac string, gateways []netip.Addr) map[string]string {
 	n := podNetwork{MACAddress: mac, Role: "primary"}
 	for _, p := range ips {
@@ -78,5 +81,5 @@ func PodAnnotations(ips []netip.Prefix, mac string, gateways []netip.Addr) map[s
 	for _, a := range gateways {
 		n.GatewayIPs = append(n.GatewayIPs, a.String())
 	}
-	return map[string]string{v1.AnnotationPodNetworks: encode(map[string]podNetwork{defaultNetwork: n})}
+	return map[string]string{v1.AnnotationPodNetworks: encode(map[string]podNetwork{ref.DefaultNetwork: n})}
 }

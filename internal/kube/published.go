@@ -4,11 +4,13 @@ import (
 	"crypto/sha256"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/ref"
 )
 
 // agentAnnotations are the keys of HostAnnotations.
 func agentAnnotations() []string {
-	return []string{v1.AnnotationZoneName, v1.AnnotationNodeChassisID, v1.AnnotationNodePrimaryIfaddr, v1.AnnotationHostCIDRs,
+	return []string{v1.AnnotationZoneName, v1.AnnotationNodeChassisID, v1.AnnotationNodePrimaryIfaddr,
+		v1.AnnotationHostCIDRs,
 		v1.AnnotationL3GatewayConfig, v1.AnnotationNodeMgmtPortMACAddresses}
 }
 
@@ -26,7 +28,7 @@ func Published(annotations map[string]string) [32]byte {
 
 // defaultsOf is what an annotation says of the default network, or all of it where it has no such key.
 func defaultsOf(text string) string {
-	if own, there := networks(text)[defaultNetwork]; there {
+	if own, there := networks(text)[ref.DefaultNetwork]; there {
 		return string(own)
 	}
 	return text

@@ -16,7 +16,8 @@ import (
 
 // A report that the schema refuses is lost as a whole: the node would count as holding nothing.
 func TestReportFitsTheSchema(t *testing.T) {
-	h := &world.Holding{Node: "n1", BootID: "boot", Holds: map[string][]netip.Addr{"e": nil}, Conflicts: map[string][]world.Conflict{"e": nil}}
+	h := &world.Holding{Node: "n1", BootID: "boot", Holds: map[string][]netip.Addr{"e": nil},
+		Conflicts: map[string][]world.Conflict{"e": nil}}
 	for i := range egretv1.MaxHolding + 1 {
 		var a [4]byte
 		binary.BigEndian.PutUint32(a[:], 10<<24+uint32(i))
@@ -33,20 +34,25 @@ func TestReportFitsTheSchema(t *testing.T) {
 		problems = append(problems, ofNode(fmt.Sprint(i)))
 	}
 	s := kube.EgressNode(h, "uid", strings.Repeat("v", 500), problems).Status
-	if len(s.Holding) != egretv1.MaxHolding || int(s.HoldingCount) != len(s.Holding) || strings.Count(s.HeldIPs, ",") != len(s.Holding)-1 {
+	if len(s.Holding) != egretv1.MaxHolding || int(s.HoldingCount) != len(s.Holding) ||
+		strings.Count(s.HeldIPs, ",") != len(s.Holding)-1 {
 		t.Errorf("%d held, count %d", len(s.Holding), s.HoldingCount)
 	}
-	if len(s.Conflicts) != egretv1.MaxConflicts || len(s.AgentVersion) != egretv1.MaxAgentVersion || len(s.Problems) != egretv1.MaxProblems {
-		t.Errorf("%d conflicts, %d problems, a version of %d characters", len(s.Conflicts), len(s.Problems), len(s.AgentVersion))
+	if len(s.Conflicts) != egretv1.MaxConflicts || len(s.AgentVersion) != egretv1.MaxAgentVersion ||
+		len(s.Problems) != egretv1.MaxProblems {
+		t.Errorf("%d conflicts, %d problems, a version of %d characters", len(s.Conflicts), len(s.Problems),
+			len(s.AgentVersion))
 	}
-	if !strings.HasPrefix(s.Problems[0], "the node leads its pods to 8194 holders of egress IPs and can report 8192") || len(s.Steers) != egretv1.MaxSteers {
+	if !strings.HasPrefix(s.Problems[0], "the node leads its pods to 8194 holders of egress IPs and can report 8192") ||
+		len(s.Steers) != egretv1.MaxSteers {
 		t.Errorf("%d steered, first problem: %s", len(s.Steers), s.Problems[0])
 	}
 	s.Problems = s.Problems[1:]
 	if !strings.HasPrefix(s.Problems[0], "the node holds 8193 egress IPs and can report 8192") {
 		t.Errorf("first problem: %s", s.Problems[0])
 	}
-	if have := len([]rune(s.Problems[1])); have != egretv1.MaxProblemLength || !strings.HasSuffix(s.Problems[1], "ä...") {
+	if have := len([]rune(s.Problems[1])); have != egretv1.MaxProblemLength || !strings.HasSuffix(s.Problems[1],
+		"ä...") {
 		t.Errorf("a long problem has %d characters", have)
 	}
 	if want := "and 4 problems more: see the agent's log"; s.Problems[egretv1.MaxProblems-2] != want {
@@ -96,7 +102,7 @@ func TestReportFitsIntoEtcd(t *testing.T) {
 	}
 }
 
-// TestShortNamesHaveRoom: what fitted before the typed entries does so still; they give way.
+// TestShortNamesHaveRoom: what fitted before the typed entries does so still; they yield.
 func TestShortNamesHaveRoom(t *testing.T) {
 	h := emptyReport()
 	for i := range 8000 {
@@ -117,7 +123,8 @@ func TestShortNamesHaveRoom(t *testing.T) {
 func TestFullReportOfSteers(t *testing.T) {
 	o := &egretv1.EgressNode{Status: egretv1.EgressNodeStatus{BootID: "boot"}}
 	for i := range egretv1.MaxSteers {
-		o.Status.Steers = append(o.Status.Steers, egretv1.Steered{EgressIP: fmt.Sprintf("e%05d", i/2), IP: "172.18.0.33", Node: fmt.Sprint("n", i%2)})
+		o.Status.Steers = append(o.Status.Steers, egretv1.Steered{EgressIP: fmt.Sprintf("e%05d", i/2),
+			IP: "172.18.0.33", Node: fmt.Sprint("n", i%2)})
 	}
 	last := o.Status.Steers[egretv1.MaxSteers-1].EgressIP
 	if h := kube.Holding(o); !h.SteersMore || len(h.Steers["e00000"]) != 2 || h.Steers[last] != nil {

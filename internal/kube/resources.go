@@ -55,6 +55,15 @@ func EgressIPs() Kind {
 	}
 }
 
+// EgressIPTraffics are followed by all, for the networks that EgressIPs select.
+func EgressIPTraffics() Kind {
+	return Resource[*v1.EgressIPTraffic, world.Traffic]{
+		Plural: "egressiptraffics", Client: ofEgressIP, Example: &v1.EgressIPTraffic{}, Convert: Traffic,
+		Set: (*world.World).SetTraffic, Del: (*world.World).DelTraffic,
+		intern: func(t *world.Traffic, i *interner) { t.Labels = i.labels(t.Labels) },
+	}
+}
+
 // EgressNodes are what nodes report.
 func EgressNodes() Kind {
 	return Resource[*egretv1.EgressNode, world.Holding]{

@@ -36,7 +36,8 @@ func namespaces() (w *world.World, table *table, told *[]string) {
 }
 
 func namespace(name, version, label string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version, Labels: map[string]string{"is": label}}}
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version,
+		Labels: map[string]string{"is": label}}}
 }
 
 // labelled says how the namespaces a and b are labelled, of those that the world has.
@@ -75,8 +76,8 @@ func TestTableAfterARestore(t *testing.T) {
 	}
 }
 
-// TestTableAfterARestoreThatWasPassed: the cluster has gone on after the restore, beyond the versions that were seen before. That an object is older than it
-// was gives it away; so does a reflector that was told so.
+// TestTableAfterARestoreThatWasPassed: the cluster has gone on after the restore, beyond the versions that were seen
+// before. That an object is older than it was gives it away; so does a reflector that was told so.
 func TestTableAfterARestoreThatWasPassed(t *testing.T) {
 	for _, forked := range []bool{false, true} {
 		w, table, told := namespaces()
@@ -97,8 +98,8 @@ func TestTableAfterARestoreThatWasPassed(t *testing.T) {
 	}
 }
 
-// TestTableKeepsWhatAListIsTooOldFor: no list of the same history takes back what an answer to our own request has brought, the first one, which may be of any
-// age, as little as later ones.
+// TestTableKeepsWhatAListIsTooOldFor: no list of the same history takes back what an answer to our own request has
+// brought, the first one, which may be of any age, as little as later ones.
 func TestTableKeepsWhatAListIsTooOldFor(t *testing.T) {
 	w, table, told := namespaces()
 	must(t, table.observe(namespace("a", "12", "written by us")))
@@ -110,10 +111,12 @@ func TestTableKeepsWhatAListIsTooOldFor(t *testing.T) {
 	}
 }
 
-// longWatch is how long a watch lasts that client-go resumes: one that ends within a second is a failure, after which it lists.
+// longWatch is how long a watch lasts that client-go resumes: one that ends within a second is a failure, after which
+// it lists.
 const longWatch = 1100 * time.Millisecond
 
-// history is an API server with one EgressIP. Like a real one it refuses a list from the future, and takes a watch from there and sends nothing.
+// history is an API server with one EgressIP. Like a real one it refuses a list from the future, and takes a watch from
+// there and sends nothing.
 type history struct {
 	mu      sync.Mutex
 	version int
@@ -159,8 +162,10 @@ func (h *history) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
 	case from > h.version:
 		w.WriteHeader(http.StatusGatewayTimeout)
-		fmt.Fprint(w, encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: metav1.StatusReasonTimeout, Code: 504,
-			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}}}))
+		fmt.Fprint(w, encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+			Status: "Failure", Reason: metav1.StatusReasonTimeout, Code: 504,
+			Details: &metav1.StatusDetails{
+				Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}}}))
 	default:
 		h.list(w, q.Get("limit") == "1")
 	}
@@ -171,7 +176,8 @@ func (h *history) list(w http.ResponseWriter, one bool) {
 		h.lists++
 	}
 	version := strconv.Itoa(h.version)
-	list := v1.EgressIPList{TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "EgressIPList"}, ListMeta: metav1.ListMeta{ResourceVersion: version}}
+	list := v1.EgressIPList{TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "EgressIPList"},
+		ListMeta: metav1.ListMeta{ResourceVersion: version}}
 	list.Items = []v1.EgressIP{{ObjectMeta: metav1.ObjectMeta{Name: h.name, ResourceVersion: version}}}
 	if err := json.NewEncoder(w).Encode(list); err != nil {
 		panic(err)
@@ -179,7 +185,8 @@ func (h *history) list(w http.ResponseWriter, one bool) {
 }
 
 // follow runs a source of EgressIPs; until applies changes until something is true.
-func follow(t *testing.T, h *history, log *slog.Logger) (source *Source, w *world.World, until func(what string, is func() bool)) {
+func follow(t *testing.T, h *history, log *slog.Logger) (source *Source, w *world.World, until func(what string,
+	is func() bool)) {
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	clients, err := NewClients(&rest.Config{Host: server.URL, QPS: -1})
@@ -215,7 +222,8 @@ func TestSourceFollowsARestore(t *testing.T) {
 	h.restart(5000, "restored")
 	until("restored", func() bool { return slices.Equal(w.EgressIPs(), []string{"restored"}) })
 	until("watching what it is now", watching(2))
-	if source.WentBack() != 1 || strings.Count(said.String(), "etcd was restored") != 1 || !strings.Contains(said.String(), "seen=9000 now=5000") {
+	if source.WentBack() != 1 || strings.Count(said.String(), "etcd was restored") != 1 ||
+		!strings.Contains(said.String(), "seen=9000 now=5000") {
 		t.Errorf("went back %d times, said %s", source.WentBack(), said.String())
 	}
 }

@@ -12,9 +12,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// resumer lists and watches for a reflector. Before a watch goes on where the last one ended it asks whether the API server has got that far: after a
-// restore of etcd from a backup it has not, and yet takes a watch from a version in its future. It sends nothing until that version has passed, which
-// may take days (kubernetes/kubernetes#107457, as of 1.37).
+// resumer lists and watches for a reflector. Before a watch goes on where the last one ended it asks whether the API
+// server has got that far: after a restore of etcd from a backup it has not, and yet takes a watch from a version in
+// its future. It sends nothing until that version has passed, which may take days (kubernetes/kubernetes#107457, as of
+// 1.37).
 type resumer struct {
 	*cache.ListWatch
 	forked func() // what was followed is not the API server's history any more
@@ -30,8 +31,8 @@ func (r *resumer) ListWithContext(ctx context.Context, o metav1.ListOptions) (ru
 	return list, err
 }
 
-// WatchWithContext watches, or fails with "Expired", upon which the reflector lists. A watch that sends a list first needs no question: the
-// API server refuses one from its future.
+// WatchWithContext watches, or fails with "Expired", upon which the reflector lists. A watch that sends a list first
+// needs no question: the API server refuses one from its future.
 func (r *resumer) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	resumes := o.SendInitialEvents == nil && o.ResourceVersion != "" && o.ResourceVersion != "0"
 	if resumes && !r.listed {
@@ -43,8 +44,8 @@ func (r *resumer) WatchWithContext(ctx context.Context, o metav1.ListOptions) (w
 	return r.ListWatch.WatchWithContext(ctx, o)
 }
 
-// reached fails if the API server has not reached a version. A list without a resourceVersion is a consistent read: an API server that lags behind
-// others answers with their version, too.
+// reached fails if the API server has not reached a version. A list without a resourceVersion is a consistent read: an
+// API server that lags behind others answers with their version, too.
 func (r *resumer) reached(ctx context.Context, version string) error {
 	list, err := r.ListWatch.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -56,7 +57,8 @@ func (r *resumer) reached(ctx context.Context, version string) error {
 	}
 	if older(m.GetResourceVersion(), version) {
 		r.forked()
-		return apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion %s was seen, and the API server is at %s", version, m.GetResourceVersion()))
+		return apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion %s was seen, and the API server is at %s",
+			version, m.GetResourceVersion()))
 	}
 	return nil
 }

@@ -45,7 +45,8 @@ func servicePartOf(o *corev1.Service) *servicePart {
 	_, others := o.Labels[labelProxyName]
 	_, headless := o.Labels[labelHeadless]
 	p := &servicePart{notReadyToo: o.Spec.PublishNotReadyAddresses, Service: world.Service{
-		Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), Version: o.ResourceVersion, Created: o.CreationTimestamp.Time, ClusterIPs: ips,
+		Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), Version: o.ResourceVersion,
+		Created: o.CreationTimestamp.Time, ClusterIPs: ips,
 		ExternalLocal: o.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 		InternalLocal: deref(o.Spec.InternalTrafficPolicy) == corev1.ServiceInternalTrafficPolicyLocal,
 		Affinity:      affinity(&o.Spec),
@@ -60,7 +61,8 @@ func servicePartOf(o *corev1.Service) *servicePart {
 	})
 	for _, c := range o.Status.Conditions {
 		p.Conditions = append(p.Conditions, world.Condition{
-			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message, Generation: c.ObservedGeneration, Since: c.LastTransitionTime.Time,
+			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+			Generation: c.ObservedGeneration, Since: c.LastTransitionTime.Time,
 		})
 	}
 	return p
@@ -77,7 +79,8 @@ func affinity(s *corev1.ServiceSpec) int {
 	return int(corev1.DefaultClientIPServiceAffinitySeconds)
 }
 
-// readExternal is what the outside may use. A load balancer whose packets have another destination (ipMode Proxy) has no address here.
+// readExternal is what the outside may use. A load balancer whose packets have another destination (ipMode Proxy) has
+// no address here.
 func (p *servicePart) readExternal(o *corev1.Service) {
 	p.ExternalIPs = p.addrs("spec.externalIPs", o.Spec.ExternalIPs)
 	if o.Spec.Type != corev1.ServiceTypeLoadBalancer {
@@ -95,7 +98,8 @@ func (p *servicePart) readExternal(o *corev1.Service) {
 	}
 	ranges, err := prefixes(trimmed(o.Spec.LoadBalancerSourceRanges))
 	if err != nil {
-		p.Problems = append(p.Problems, fmt.Sprintf("spec.loadBalancerSourceRanges: %v: write ranges such as 192.0.2.0/24; this one lets nobody in", err))
+		p.Problems = append(p.Problems, fmt.Sprintf("spec.loadBalancerSourceRanges: %v: write ranges such as "+
+			"192.0.2.0/24; this one lets nobody in", err))
 	}
 	if p.SourceRanges = ranges; err != nil && len(ranges) == 0 {
 		p.SourceRanges = []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 32)} // no list would let everybody in
@@ -118,7 +122,9 @@ func (p *servicePart) addrs(field string, list []string) []netip.Addr {
 		switch {
 		case s == "" || slices.Contains(out, a):
 		case err != nil || a.IsUnspecified() || a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast():
-			p.Problems = append(p.Problems, fmt.Sprintf("%s: %q is no address that a connection can have as destination: write a unicast IP address of the network", field, s))
+			p.Problems = append(p.Problems,
+				fmt.Sprintf("%s: %q is no address that a connection can have as destination: write a unicast IP "+
+					"address of the network", field, s))
 		default:
 			out = append(out, a)
 		}
@@ -132,11 +138,13 @@ func (p *servicePart) addPort(i int, port corev1.ServicePort, t corev1.ServiceTy
 		protocol = corev1.ProtocolTCP
 	}
 	if !isPort(port.Port) || port.NodePort != 0 && !isPort(port.NodePort) {
-		p.Problems = append(p.Problems, fmt.Sprintf("spec.ports[%d]: port %d, node port %d: a port is between 1 and 65535", i, port.Port, port.NodePort))
+		p.Problems = append(p.Problems, fmt.Sprintf("spec.ports[%d]: port %d, node port %d: a port is between 1 and "+
+			"65535", i, port.Port, port.NodePort))
 		return
 	}
 	if !isProtocol(protocol) {
-		p.Problems = append(p.Problems, plain(fmt.Sprintf("spec.ports[%d]: protocol %q: it is TCP, UDP or SCTP", i, protocol)))
+		p.Problems = append(p.Problems, plain(fmt.Sprintf("spec.ports[%d]: protocol %q: it is TCP, UDP or SCTP", i,
+			protocol)))
 		return
 	}
 	n := world.ServicePort{Name: port.Name, Protocol: strings.ToLower(string(protocol)), Port: uint16(port.Port)}
@@ -188,6 +196,8 @@ func distinct(all []world.Endpoint) []world.Endpoint {
 		}
 		return 2
 	}
-	slices.SortStableFunc(all, func(a, b world.Endpoint) int { return cmp.Or(a.AddrPort.Compare(b.AddrPort), rank(a)-rank(b)) })
+	slices.SortStableFunc(all, func(a, b world.Endpoint) int {
+		return cmp.Or(a.AddrPort.Compare(b.AddrPort), rank(a)-rank(b))
+	})
 	return slices.CompactFunc(all, func(a, b world.Endpoint) bool { return a.AddrPort == b.AddrPort })
 }

@@ -18,8 +18,8 @@ import (
 // backlog is how many changes wait for the loop before the watches do.
 const backlog = 1024
 
-// Source follows objects of the API. While the API server is away, what was last known stands; when it is back, what has gone
-// meanwhile is deleted.
+// Source follows objects of the API. While the API server is away, what was last known stands; when it is back, what
+// has gone meanwhile is deleted.
 type Source struct {
 	clients   *Clients
 	log       *slog.Logger
@@ -55,18 +55,20 @@ func (s *Source) Changes() <-chan Change { return s.changes }
 // Synced says whether the first list of every resource has been applied to the world.
 func (s *Source) Synced() bool { return s.unsynced.Load() == 0 }
 
-// WentBack counts the lists, of those that have been applied to the world, that showed that the history of a resource went back: etcd was restored
-// from a backup. Versions of before say nothing of what is newer than what.
+// WentBack counts the lists, of those that have been applied to the world, that showed that the history of a resource
+// went back: etcd was restored from a backup. Versions of before say nothing of what is newer than what.
 func (s *Source) WentBack() int64 { return s.wentBack.Load() }
 
 func (s *Source) tellBack(plural, seen, list string) {
 	s.wentBack.Add(1)
-	s.log.Warn("resourceVersions went back, so etcd was restored from a backup: all objects are taken as the API server has them now, and what it has lost of our "+
+	s.log.Warn("resourceVersions went back, so etcd was restored from a backup: all objects are taken as the API "+
+		"server has them now, and what it has lost of our "+
 		"reports and decisions is written again; what others wrote since the backup is lost",
 		"resource", plural, "seen", seen, "now", list)
 }
 
-// Observe takes an object that the API server gave in answer to a request, so that it is in the world before the watch brings it.
+// Observe takes an object that the API server gave in answer to a request, so that it is in the world before the watch
+// brings it.
 func (s *Source) Observe(obj any) error {
 	for _, k := range s.kinds {
 		if k.is(obj) {
@@ -76,8 +78,9 @@ func (s *Source) Observe(obj any) error {
 	return fmt.Errorf("%T is of no kind that is followed", obj)
 }
 
-// Outdated says whether an object that the API server has is newer than what was taken in of it: the watch has yet to bring it. Versions are compared
-// with those of the same resource only; Kubernetes promises no order across resources (KEP-5504).
+// Outdated says whether an object that the API server has is newer than what was taken in of it: the watch has yet to
+// bring it. Versions are compared with those of the same resource only; Kubernetes promises no order across resources
+// (KEP-5504).
 func (s *Source) Outdated(k Kind, m metav1.Object) bool {
 	t := s.tables[k.plural()]
 	return t != nil && t.outdated(keyOf(m.GetNamespace(), m.GetName()), m.GetResourceVersion())
@@ -131,6 +134,7 @@ func (s *Source) reflector(k Kind) *cache.Reflector {
 	return cache.NewReflectorWithOptions(resumes, k.example(), t, cache.ReflectorOptions{
 		Name: k.plural(),
 		// The API server may be away for a restart only: client-go's own 30 s would be an outage of ours.
-		Backoff: &wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Jitter: 0.2, Cap: 800 * time.Millisecond, Steps: 10},
+		Backoff: &wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Jitter: 0.2, Cap: 800 * time.Millisecond,
+			Steps: 10},
 	})
 }

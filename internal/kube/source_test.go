@@ -50,9 +50,11 @@ func nodeVersions(w *world.World) string {
 	return s
 }
 
-// TestTableBeginsWithTheOldest: of two Nodes of the first list that claim one id the older keeps it; of later ones the one that was there.
+// TestTableBeginsWithTheOldest: of two Nodes of the first list that claim one id the older keeps it; of later ones the
+// one that was there.
 func TestTableBeginsWithTheOldest(t *testing.T) {
-	w := world.New("", &world.Config{JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets()})
+	w := world.New("", &world.Config{JoinSubnets: world.DefaultJoinSubnets(),
+		TransitSubnets: world.DefaultTransitSubnets()})
 	of := func(name, v string, born int64) *corev1.Node {
 		n := version(name, v)
 		n.CreationTimestamp, n.Annotations = metav1.Unix(born, 0), map[string]string{v1.AnnotationNodeID: "7"}
@@ -86,7 +88,8 @@ func TestTableFollows(t *testing.T) {
 	}
 }
 
-// What the API server answers is in the world at once, also if the watch has yet to bring it; what is older and comes later is not.
+// What the API server answers is in the world at once, also if the watch has yet to bring it; what is older and comes
+// later is not.
 func TestTableObserves(t *testing.T) {
 	w := world.New("", &world.Config{})
 	table := newTable(w, func() {})
@@ -156,14 +159,17 @@ func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
 		select {
 		case <-stop:
-			expired := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: metav1.StatusReasonExpired, Code: 410}
+			expired := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure",
+				Reason: metav1.StatusReasonExpired, Code: 410}
 			fmt.Fprintf(w, `{"type":"ERROR","object":%s}`, encode(expired))
 		case <-r.Context().Done():
 		}
 	default:
-		list := v1.EgressIPList{TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "EgressIPList"}, ListMeta: metav1.ListMeta{ResourceVersion: "5"}}
+		list := v1.EgressIPList{TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "EgressIPList"},
+			ListMeta: metav1.ListMeta{ResourceVersion: "5"}}
 		for _, name := range objects {
-			list.Items = append(list.Items, v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "5"}})
+			list.Items = append(list.Items, v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: name,
+				ResourceVersion: "5"}})
 		}
 		w.Header().Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(list); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Change brings one thing of the API into a world, and says what it touched. The one loop that owns the world calls it, each change
-// once and in order.
+// Change brings one thing of the API into a world, and says what it touched. The one loop that owns the world calls it,
+// each change once and in order.
 type Change func(*world.World) []world.Touch
 
 // row is an object, converted already: nothing of what the API server sent is kept.
@@ -26,18 +26,20 @@ type row struct {
 	set          Change
 }
 
-// table follows one kind of object. It is the store of a reflector, and stores keys and versions alone: the world has the objects.
+// table follows one kind of object. It is the store of a reflector, and stores keys and versions alone: the world has
+// the objects.
 type table struct {
 	convert func(obj any) Change    // of an object of the kind
 	remove  func(key string) Change // of "namespace/name", or "name"
 	send    func(Change)            // blocks while the loop is behind
 	synced  func()                  // once, when the first list is in the world
-	back    func(seen, list string) // with each list that showed that history went back from one version to another, when it is in the world
-	mu      sync.Mutex              // also keeps the order of sends
-	known   map[string]string       // key to resourceVersion
-	latest  string                  // resourceVersion up to which the watch has brought everything; "": nothing yet
-	listed  bool
-	forked  bool // the API server has not reached what was seen of it: its next list is the truth
+	// with each list that showed that history went back from one version to another, when it is in the world
+	back   func(seen, list string)
+	mu     sync.Mutex        // also keeps the order of sends
+	known  map[string]string // key to resourceVersion
+	latest string            // resourceVersion up to which the watch has brought everything; "": nothing yet
+	listed bool
+	forked bool // the API server has not reached what was seen of it: its next list is the truth
 }
 
 var _ cache.TransformingStore = &table{}
@@ -55,7 +57,8 @@ func (t *table) row(obj any) (*row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("an object of the API without metadata: %w", err)
 	}
-	return &row{key: keyOf(m.GetNamespace(), m.GetName()), version: m.GetResourceVersion(), created: m.GetCreationTimestamp().Time, set: t.convert(obj)}, nil
+	return &row{key: keyOf(m.GetNamespace(), m.GetName()), version: m.GetResourceVersion(),
+		created: m.GetCreationTimestamp().Time, set: t.convert(obj)}, nil
 }
 
 func keyOf(namespace, name string) string {
@@ -95,8 +98,9 @@ func (t *table) reach(version string) {
 	}
 }
 
-// observe takes an object that the API server gave in answer to a request of our own. It may be here before the watch brings it, and after the
-// watch has brought its end: an object that is not known and not newer than what the watch has brought is no more.
+// observe takes an object that the API server gave in answer to a request of our own. It may be here before the watch
+// brings it, and after the watch has brought its end: an object that is not known and not newer than what the watch has
+// brought is no more.
 func (t *table) observe(obj any) error {
 	r, err := t.row(obj)
 	if err != nil {
@@ -160,9 +164,9 @@ func (t *table) Delete(obj any) error {
 	return nil
 }
 
-// Replace takes a whole list, of version as given: it is one change, with the deletion of what has gone while nobody watched. The oldest object comes
-// first: of nodes that claim the same, the world believes the one that it knew first. If history went back, all of the list is taken, and nothing is
-// kept that is not in it.
+// Replace takes a whole list, of version as given: it is one change, with the deletion of what has gone while nobody
+// watched. The oldest object comes first: of nodes that claim the same, the world believes the one that it knew first.
+// If history went back, all of the list is taken, and nothing is kept that is not in it.
 func (t *table) Replace(list []any, version string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -191,9 +195,10 @@ func (t *table) Replace(list []any, version string) error {
 	return nil
 }
 
-// wentBack says whether a list is not of the history that was followed, but of an earlier state and what was made of it: etcd was restored from a
-// backup. An API server that lags cannot give such a list. A reflector of client-go (0.37) asks for one at least as new as the last version that it
-// was given, or, when the API server refuses that, for a consistent read; only its first one may be of any age.
+// wentBack says whether a list is not of the history that was followed, but of an earlier state and what was made of
+// it: etcd was restored from a backup. An API server that lags cannot give such a list. A reflector of client-go (0.37)
+// asks for one at least as new as the last version that it was given, or, when the API server refuses that, for a
+// consistent read; only its first one may be of any age.
 func (t *table) wentBack(rows []*row, version string) bool {
 	return t.forked || older(version, t.latest) || slices.ContainsFunc(rows, func(r *row) bool {
 		known, is := t.known[r.key]
@@ -235,7 +240,9 @@ func (t *table) oldestFirst(list []any) ([]*row, error) {
 		}
 		rows[i] = r
 	}
-	slices.SortStableFunc(rows, func(a, b *row) int { return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.key, b.key)) })
+	slices.SortStableFunc(rows, func(a, b *row) int {
+		return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.key, b.key))
+	})
 	return rows, nil
 }
 

@@ -42,6 +42,7 @@ type Agent struct {
 	pulses  []*pulse.Pulse // of the processes that this node depends on
 	// comparers are the planes that can say what their targets lack.
 	comparers []plane.Comparer
+	reading   chan struct{} // full while one of their targets is read
 	// confirmed says whether the zone's hypervisor has what the Northbound says.
 	confirmed func() bool
 
@@ -111,13 +112,15 @@ func (a *Agent) after(ctx context.Context, w *world.World, o Outcome) {
 	a.askWatchers(w)
 }
 
-// tell puts what is new into the mailboxes; what the API server lost, it hears again.
+// tell puts what is new into the mailboxes; a report that the API server does not have any more is sent
+// again.
 func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	faults := networkFaults(w, n, h)
 	if faultsKnown(w.Holding(a.self), faults) {
 		a.publish(n, published(a.self, h, n, a.config))
 	}
-	if h := w.Holding(a.self); a.known == nil && h != nil && h.BootID == a.api.BootID { // a former process's targets go on
+	// a former process's targets go on
+	if h := w.Holding(a.self); a.known == nil && h != nil && h.BootID == a.api.BootID {
 		a.last = adopted(h)
 	}
 	a.last = report(a.self, n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
@@ -134,7 +137,8 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	a.knows(a.last)
 }
 
-// publish has annotations written, and anew where the Node says something else: who garbled one would have taken the node out until then.
+// publish has annotations written, and anew where the Node says something else: who garbled one would have taken the
+// node out until then.
 func (a *Agent) publish(n *world.Node, annotations map[string]string) {
 	if n.Published != kube.Published(annotations) {
 		switch wait := a.rewrites.due(time.Now()); {
@@ -168,17 +172,17 @@ func (a *Agent) knows(r Report) {
 	a.loop.Do(func(w *world.World) []world.Touch { return w.SetOwn(own) })
 }
 
-// tidy lets pods go on that were held back, and takes the addresses of those that have ended.
+// tidy ends the paused egress of pods, and takes the addresses of those that have ended.
 func (a *Agent) tidy(ctx context.Context, w *world.World) {
-	heldBack := 0
-	defer func() { a.metrics.heldBack.Set(float64(heldBack)) }()
+	paused := 0
+	defer func() { a.metrics.paused.Set(float64(paused)) }()
 	for _, key := range w.Attachments() {
 		at, p := w.Attachment(key), w.Pod(key)
-		if at.HeldBack {
-			heldBack++
+		if at.EgressPaused {
+			paused++
 		}
-		if at.HeldBack && egressip.Waiting(&w.View, key) == "" {
-			a.tidying.begin(chore{at, letGo}, func() error { return a.letGo(ctx, at) })
+		if at.EgressPaused && egressip.Waiting(&w.View, key) == "" {
+			a.tidying.begin(chore{at, resume}, func() error { return a.resumeEgress(ctx, at) })
 		}
 		if p != nil && p.Completed && p.UID == at.UID {
 			a.tidying.begin(chore{at, release}, func() error { return a.release(ctx, at) })
@@ -186,13 +190,13 @@ func (a *Agent) tidy(ctx context.Context, w *world.World) {
 	}
 }
 
-func (a *Agent) letGo(ctx context.Context, at *world.Attachment) error {
-	if err := a.ovs.SetHeld(ctx, at.HostIface, false); err != nil {
-		a.log.Warn("could not forget that a pod was held back", "pod", at.Key(), "error", err)
+func (a *Agent) resumeEgress(ctx context.Context, at *world.Attachment) error {
+	if err := a.ovs.SetEgressPaused(ctx, at.HostIface, false); err != nil {
+		a.log.Warn("could not end a pod's paused egress", "pod", at.Key(), "error", err)
 		return err
 	}
 	free := *at
-	free.HeldBack = false
+	free.EgressPaused = false
 	return a.loop.Offer(ctx, func(w *world.World) []world.Touch {
 		if w.Attachment(at.Key()) != at {
 			return nil
@@ -213,16 +217,29 @@ func (a *Agent) release(ctx context.Context, at *world.Attachment) error {
 func (a *Agent) event(at *world.Attachment, reason, message string) {
 	a.log.Warn("pod "+message, "pod", at.Key(), "reason", reason)
 	e := kube.Event{
-		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: at.Namespace, Name: at.Name, UID: types.UID(at.UID)},
-		Warning:   true, Reason: reason, Action: "Attach", Note: message,
+		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: at.Namespace, Name: at.Name,
+			UID: types.UID(at.UID)},
+		Warning: true, Reason: reason, Action: "Attach", Note: message,
 	}
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
-		defer cancel()
-		if err := a.api.Clients.PostEvent(ctx, "egret-node", a.self, e); err != nil {
+		if err := postEvent(context.Background(), a.api.Clients, a.self, e); err != nil {
 			a.log.Warn("could not write an Event", "pod", at.Key(), "error", err)
 		}
 	}()
+}
+
+func postEvent(ctx context.Context, clients *kube.Clients, node string, e kube.Event) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return clients.PostEvent(ctx, "egret-node", node, e)
+}
+
+// ofThisNode warns about a Node. As the kubelet's, it has the name for a UID, by which kubectl describe finds it.
+func ofThisNode(node, reason, action, text string) kube.Event {
+	return kube.Event{
+		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node, UID: types.UID(node)},
+		Warning:   true, Reason: reason, Action: action, Note: text,
+	}
 }
 
 func podNetworksValue(nets cniserver.PodNetworks) (map[string]any, error) {
@@ -238,7 +255,7 @@ func podNetworksValue(nets cniserver.PodNetworks) (map[string]any, error) {
 
 // newAgent is an agent without its targets; Run gives it those.
 func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
-	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics()}
+	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics(), reading: make(chan struct{}, 1)}
 	a.subnets.Store(&[]netip.Prefix{})
 	a.loop = NewLoop(world.New(self, c), all.Features(), log)
 	a.holding, a.tidying = newHolding(self, a.loop, log), newTidying(a.loop.Again)

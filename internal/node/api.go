@@ -8,7 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
@@ -71,7 +73,8 @@ func (a *API) patchCordon(ctx context.Context, version string, value any) error 
 func (a *API) patchNode(ctx context.Context, patch []byte) error {
 	n := &corev1.Node{}
 	err := a.Clients.Core.Patch(types.MergePatchType).Resource("nodes").Name(a.Node).
-		VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager}, metav1.ParameterCodec).Body(patch).Do(ctx).Into(n)
+		VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager},
+			metav1.ParameterCodec).Body(patch).Do(ctx).Into(n)
 	if err != nil {
 		return fmt.Errorf("annotate node %s: %w", a.Node, err)
 	}
@@ -97,7 +100,8 @@ func (a *API) patchPod(ctx context.Context, namespace, name, uid string, annotat
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations, "uid": uid}})
 	if err == nil {
 		err = a.Clients.Core.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(name).
-			VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager}, metav1.ParameterCodec).Body(patch).Do(ctx).Into(p)
+			VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager},
+				metav1.ParameterCodec).Body(patch).Do(ctx).Into(p)
 	}
 	if err != nil {
 		return fmt.Errorf("annotate pod %s/%s: %w", namespace, name, err)
@@ -121,26 +125,33 @@ func (a *API) Namespace(ctx context.Context, name string) error {
 	return a.Observe(n)
 }
 
-// EgressIPs has the world take in all EgressIPs as they are now. Usually the watch has brought them, and their metadata say so.
+// EgressIPs has the world take in all EgressIPs as they are now.
 func (a *API) EgressIPs(ctx context.Context) error {
-	metadata, list := &metav1.PartialObjectMetadataList{}, &apiv1.EgressIPList{}
-	err := a.Clients.EgressIP.Get().Resource("egressips").SetHeader("Accept", onlyMetadata).Do(ctx).Into(metadata)
-	outdated := func(m metav1.PartialObjectMetadata) bool { return a.Outdated(kube.EgressIPs(), &m) }
-	if err == nil && slices.ContainsFunc(metadata.Items, outdated) {
-		err = a.Clients.EgressIP.Get().Resource("egressips").Do(ctx).Into(list)
-	}
-	if err != nil {
-		return fmt.Errorf("list EgressIPs: %w", err)
-	}
-	for i := range list.Items {
-		if err := a.Observe(&list.Items[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.takeIn(ctx, kube.EgressIPs(), "egressips", &apiv1.EgressIPList{})
 }
 
-// onlyMetadata is how a list of no more than metadata is asked for: api-concepts, "Receiving resources as ... metadata".
+// EgressIPTraffics has the world take in all EgressIPTraffics as they are now.
+func (a *API) EgressIPTraffics(ctx context.Context) error {
+	return a.takeIn(ctx, kube.EgressIPTraffics(), "egressiptraffics", &apiv1.EgressIPTrafficList{})
+}
+
+// takeIn has the world take in all objects of a kind of group k8s.ovn.org as they are now. Usually the watch has
+// brought them, and their metadata say so.
+func (a *API) takeIn(ctx context.Context, kind kube.Kind, plural string, list runtime.Object) error {
+	metadata := &metav1.PartialObjectMetadataList{}
+	err := a.Clients.EgressIP.Get().Resource(plural).SetHeader("Accept", onlyMetadata).Do(ctx).Into(metadata)
+	outdated := func(m metav1.PartialObjectMetadata) bool { return a.Outdated(kind, &m) }
+	if err == nil && slices.ContainsFunc(metadata.Items, outdated) {
+		err = a.Clients.EgressIP.Get().Resource(plural).Do(ctx).Into(list)
+	}
+	if err != nil {
+		return fmt.Errorf("list %s: %w", plural, err)
+	}
+	return meta.EachListItem(list, func(o runtime.Object) error { return a.Observe(o) })
+}
+
+// onlyMetadata is how a list of no more than metadata is asked for: api-concepts, "Receiving resources as ...
+// metadata".
 const onlyMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 // EgressIP asks the API server for an EgressIP and has the world take it in; nil without an error if there is none.
@@ -156,8 +167,8 @@ func (a *API) EgressIP(ctx context.Context, name string) (*world.EgressIP, error
 	return kube.EgressIP(o), a.Observe(o)
 }
 
-// Report writes this node's EgressNode, whole, in one request: a merge patch, which costs the API server less than an apply, or the first time
-// a create. The Node, by its UID, owns it, so that it goes with the Node.
+// Report writes this node's EgressNode, whole, in one request: a merge patch, which costs the API server less than an
+// apply, or the first time a create. The Node, by its UID, owns it, so that it goes with the Node.
 func (a *API) Report(ctx context.Context, r Report) error {
 	o, stored := kube.EgressNode(r.of(a.Node, a.BootID), r.Owner, a.Version, r.Problems), &egretv1.EgressNode{}
 	patch, err := wholePatch(o)
@@ -165,10 +176,12 @@ func (a *API) Report(ctx context.Context, r Report) error {
 		return err
 	}
 	err = a.Clients.Egret.Patch(types.MergePatchType).Resource("egressnodes").Name(a.Node).
-		VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager}, metav1.ParameterCodec).Body(patch).Do(ctx).Into(stored)
+		VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager},
+			metav1.ParameterCodec).Body(patch).Do(ctx).Into(stored)
 	if apierrors.IsNotFound(err) {
 		err = a.Clients.Egret.Post().Resource("egressnodes").
-			VersionedParams(&metav1.CreateOptions{FieldManager: fieldManager}, metav1.ParameterCodec).Body(o).Do(ctx).Into(stored)
+			VersionedParams(&metav1.CreateOptions{FieldManager: fieldManager},
+				metav1.ParameterCodec).Body(o).Do(ctx).Into(stored)
 	}
 	if err != nil {
 		return fmt.Errorf("write EgressNode %s: %w", a.Node, err)
@@ -182,7 +195,8 @@ func wholePatch(o *egretv1.EgressNode) ([]byte, error) {
 		"metadata": map[string]any{"ownerReferences": o.OwnerReferences},
 		"status": map[string]any{
 			"formatVersion": o.Status.FormatVersion, "bootID": o.Status.BootID, "agentVersion": o.Status.AgentVersion,
-			"holding": o.Status.Holding, "holdingCount": o.Status.HoldingCount, "heldIPs": o.Status.HeldIPs, "problems": o.Status.Problems,
+			"holding": o.Status.Holding, "holdingCount": o.Status.HoldingCount, "heldIPs": o.Status.HeldIPs,
+			"problems":      o.Status.Problems,
 			"heldAddresses": o.Status.HeldAddresses, "objectProblems": o.Status.ObjectProblems,
 			"conflicts": o.Status.Conflicts, "steers": o.Status.Steers,
 		},

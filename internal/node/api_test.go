@@ -82,9 +82,11 @@ func TestAnnotateNodeKeepsOtherNetworks(t *testing.T) {
 	}
 }
 
-// TestAnnotateStaticPod: the mirror of a static pod has a UID of its own, and is annotated all the same; a pod that was made anew is not.
+// TestAnnotateStaticPod: the mirror of a static pod has a UID of its own, and is annotated all the same; a pod that was
+// made anew is not.
 func TestAnnotateStaticPod(t *testing.T) {
-	for mirrored, want := range map[string]string{"own": `{"metadata":{"annotations":{"a":"b"},"uid":"mirror"}}`, "another": ""} {
+	for mirrored, want := range map[string]string{"own": `{"metadata":{"annotations":{"a":"b"},"uid":"mirror"}}`,
+		"another": ""} {
 		var stored string
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)

@@ -19,7 +19,8 @@ import (
 const (
 	// podWait is how long ADD waits for the watch to bring the pod before it asks the API server.
 	podWait = 500 * time.Millisecond
-	// egressWait is how long a pod that starts waits for a holder of its egress IP; then it starts and sends nothing outside.
+	// egressWait is how long a pod that starts waits for a holder of its egress IP; then it starts and sends nothing
+	// outside.
 	egressWait = 2 * time.Second
 )
 
@@ -28,7 +29,8 @@ var _ cniserver.Node = (*Agent)(nil)
 // Ready is nil when pods can be attached.
 func (a *Agent) Ready() error {
 	if len(a.Subnets()) == 0 {
-		return errors.New("the node has no pod subnet yet: is egret-controller running, and has the cluster subnet room?")
+		return errors.New("the node has no pod subnet yet: is egret-controller running, and has the cluster subnet " +
+			"room?")
 	}
 	if !a.started.Load() {
 		return errors.New("the targets do not hold the plan yet: see the agent's log for what they refuse")
@@ -84,8 +86,8 @@ func (a *Agent) Annotate(ctx context.Context, namespace, name, uid string, nets 
 	return a.api.AnnotatePod(ctx, namespace, name, uid, value)
 }
 
-// Attached returns when the targets hold the plan with the pod in it, by what Kubernetes says now, and its egress IP, if it
-// has one, is ready or holds it back. The error names processes that do not answer, which it waited for.
+// Attached returns when the targets hold the plan with the pod in it, by what Kubernetes says now, and its egress IP,
+// if it has one, is ready or holds it back. The error names processes that do not answer, which it waited for.
 func (a *Agent) Attached(ctx context.Context, p cniserver.PodPort) error {
 	err := a.attach(ctx, attachment(p))
 	if silent := a.silent(); err != nil && len(silent) > 0 {
@@ -115,22 +117,23 @@ func (a *Agent) attach(ctx context.Context, at *world.Attachment) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return a.holdBack(ctx, at, waitsFor)
+	return a.pauseEgress(ctx, at, waitsFor)
 }
 
-// holdBack keeps what the pod sends outside back until a node is ready for it.
-func (a *Agent) holdBack(ctx context.Context, at *world.Attachment, name string) error {
-	if err := a.ovs.SetHeld(ctx, at.HostIface, true); err != nil {
-		return fmt.Errorf("hold the pod's traffic back: %w", err)
+// pauseEgress drops what the pod sends outside until a node is ready to translate it.
+func (a *Agent) pauseEgress(ctx context.Context, at *world.Attachment, name string) error {
+	if err := a.ovs.SetEgressPaused(ctx, at.HostIface, true); err != nil {
+		return fmt.Errorf("pause the pod's egress: %w", err)
 	}
-	held := *at
-	held.HeldBack = true
-	a.event(at, "EgressIPNotReady", fmt.Sprintf("starts with traffic to outside the cluster dropped: no node is ready for EgressIP %s; see `kubectl describe egressip %s`", name, name))
-	return a.loop.DoAndWait(ctx, func(w *world.World) []world.Touch { return w.SetAttachment(&held) })
+	paused := *at
+	paused.EgressPaused = true
+	a.event(at, "EgressIPNotReady", fmt.Sprintf("starts with traffic to outside the cluster dropped: no node is "+
+		"ready for EgressIP %s; see `kubectl describe egressip %s`", name, name))
+	return a.loop.DoAndWait(ctx, func(w *world.World) []world.Touch { return w.SetAttachment(&paused) })
 }
 
-// Detached forgets an attachment. It does not wait for the targets: a pod must be able to go while the cluster is not known yet, or cannot be
-// asked. Its address is the last to be given again.
+// Detached forgets an attachment. It does not wait for the targets: a pod must be able to go while the cluster is not
+// known yet, or cannot be asked. Its address is the last to be given again.
 func (a *Agent) Detached(ctx context.Context, hostIface string) error {
 	return a.loop.Offer(ctx, func(w *world.World) []world.Touch {
 		for _, key := range w.Attachments() {
@@ -144,6 +147,7 @@ func (a *Agent) Detached(ctx context.Context, hostIface string) error {
 
 func attachment(p cniserver.PodPort) *world.Attachment {
 	return &world.Attachment{
-		Namespace: p.Namespace, Name: p.Name, UID: p.UID, HostIface: p.HostIface, MAC: p.MAC, IPs: p.IPs, HeldBack: p.Held,
+		Namespace: p.Namespace, Name: p.Name, UID: p.UID, HostIface: p.HostIface, MAC: p.MAC, IPs: p.IPs,
+		EgressPaused: p.EgressPaused,
 	}
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// lateServer is an API server whose watches bring nothing. It has a pod shop/p on n1, a namespace with or without a label, and EgressIPs for that
-// label or none.
+// lateServer is an API server whose watches bring nothing. It has a pod shop/p on n1, a namespace with or without a
+// label, and EgressIPs for that label or none.
 type lateServer struct {
 	mu       sync.Mutex
 	version  int
@@ -77,10 +77,13 @@ func (s *lateServer) answer(path string, metadata bool) string {
 		return s.list("v1", "PodList", pod)
 	case strings.HasSuffix(path, "/pods/p"):
 		return pod
+	case strings.HasSuffix(path, "/egressiptraffics") && metadata:
+		return s.list("meta.k8s.io/v1", "PartialObjectMetadataList")
 	case !s.created && metadata:
 		return s.list("meta.k8s.io/v1", "PartialObjectMetadataList")
 	case metadata:
-		return s.list("meta.k8s.io/v1", "PartialObjectMetadataList", fmt.Sprintf(`{"metadata":{"name":"e","resourceVersion":"%d"}}`, s.version))
+		return s.list("meta.k8s.io/v1", "PartialObjectMetadataList",
+			fmt.Sprintf(`{"metadata":{"name":"e","resourceVersion":"%d"}}`, s.version))
 	case !s.created:
 		return s.list("k8s.ovn.org/v1", "EgressIPList")
 	}
@@ -90,7 +93,8 @@ func (s *lateServer) answer(path string, metadata bool) string {
 }
 
 func (s *lateServer) list(version, kind string, items ...string) string {
-	return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[%s]}`, kind, version, s.version, strings.Join(items, ","))
+	return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[%s]}`, kind, version,
+		s.version, strings.Join(items, ","))
 }
 
 // startLateAgent is an agent of n1 that has listed what the server had, and a target with all that it has written.
@@ -107,7 +111,8 @@ func startLateAgent(t *testing.T, s *lateServer) (*Agent, *ovn.Fake) {
 	a.source = kube.NewSource(clients, a.log, kube.Namespaces(), kube.Pods(), kube.EgressIPs())
 	a.api = &API{Node: "n1", Clients: clients, Observe: a.source.Observe, Outdated: a.source.Outdated}
 	a.reads, a.applied = newReads(a.api), a.source.Applied
-	a.reports, a.annotations = newMailbox("", Report.Equal, nil, a.log), newMailbox[map[string]string]("", nil, nil, a.log)
+	a.reports, a.annotations = newMailbox("", Report.Equal, nil, a.log), newMailbox[map[string]string]("", nil, nil,
+		a.log)
 	a.loop.Do(func(w *world.World) []world.Touch {
 		touched := w.SetHost(compiletest.Host("n1"))
 		for i := 1; i <= 3; i++ {
@@ -126,7 +131,8 @@ func startLateAgent(t *testing.T, s *lateServer) (*Agent, *ovn.Fake) {
 }
 
 var ofShop = cniserver.PodPort{
-	Namespace: "shop", Name: "p", UID: "u", HostIface: "veth", MAC: "0a:58:0a:f4:01:0a", IPs: []netip.Addr{netip.MustParseAddr("10.244.1.10")},
+	Namespace: "shop", Name: "p", UID: "u", HostIface: "veth", MAC: "0a:58:0a:f4:01:0a",
+	IPs: []netip.Addr{netip.MustParseAddr("10.244.1.10")},
 }
 
 // isSteered says whether the target has the pod in the set of EgressIP e's pods on this node.
@@ -139,11 +145,14 @@ func isSteered(t *testing.T, a *Agent, target *ovn.Fake) (is bool) {
 	return is
 }
 
-// TestPodStartsByWhatWasWrittenBefore: the watches of namespaces and of EgressIPs are late; what was written before the pod decides all the same.
+// TestPodStartsByWhatWasWrittenBefore: the watches of namespaces and of EgressIPs are late; what was written before the
+// pod decides all the same.
 func TestPodStartsByWhatWasWrittenBefore(t *testing.T) {
 	for name, late := range map[string]struct{ before, after func(*lateServer) }{
-		"namespace": {func(s *lateServer) { s.created = true }, func(s *lateServer) { s.version, s.labelled = 6, true }},
-		"EgressIP":  {func(s *lateServer) { s.labelled = true }, func(s *lateServer) { s.version, s.created = 6, true }},
+		"namespace": {func(s *lateServer) { s.created = true },
+			func(s *lateServer) { s.version, s.labelled = 6, true }},
+		"EgressIP": {func(s *lateServer) { s.labelled = true },
+			func(s *lateServer) { s.version, s.created = 6, true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &lateServer{version: 5}
@@ -169,7 +178,9 @@ func TestPodStartAsksLittle(t *testing.T) {
 		t.Errorf("error %v, or the pod is not steered", err)
 	}
 	slices.Sort(s.asked)
-	if want := []string{"/api/v1/namespaces/shop", "/apis/k8s.ovn.org/v1/egressips"}; !slices.Equal(s.asked, want) {
+	want := []string{"/api/v1/namespaces/shop", "/apis/k8s.ovn.org/v1/egressips",
+		"/apis/k8s.ovn.org/v1/egressiptraffics"}
+	if !slices.Equal(s.asked, want) {
 		t.Errorf("asked for %v, want %v", s.asked, want)
 	}
 }
@@ -179,7 +190,8 @@ func TestPodDoesNotStartUnasked(t *testing.T) {
 	s := &lateServer{version: 5, labelled: true, created: true}
 	a, _ := startLateAgent(t, s)
 	s.change(func() { s.off = true })
-	if err := a.Attached(t.Context(), ofShop); err == nil || !strings.Contains(err.Error(), "is it reachable from this node?") {
+	if err := a.Attached(t.Context(), ofShop); err == nil ||
+		!strings.Contains(err.Error(), "is it reachable from this node?") {
 		t.Errorf("the pod starts: %v", err)
 	}
 }
@@ -188,11 +200,13 @@ func TestPodDoesNotStartUnasked(t *testing.T) {
 func TestPodIsAskedFor(t *testing.T) {
 	s := &lateServer{version: 5}
 	a, _ := startLateAgent(t, s)
-	if err := a.loop.DoAndWait(t.Context(), func(w *world.World) []world.Touch { return w.DelPod("shop/p") }); err != nil {
+	if err := a.loop.DoAndWait(t.Context(),
+		func(w *world.World) []world.Touch { return w.DelPod("shop/p") }); err != nil {
 		t.Fatal(err)
 	}
 	s.change(func() {})
-	if info, err := a.Pod(t.Context(), "shop", "p", "u"); err != nil || info.UID != "u" || !slices.Equal(s.asked, []string{"/api/v1/namespaces/shop/pods/p"}) {
+	if info, err := a.Pod(t.Context(), "shop", "p", "u"); err != nil || info.UID != "u" ||
+		!slices.Equal(s.asked, []string{"/api/v1/namespaces/shop/pods/p"}) {
 		t.Errorf("have %v, %v; asked for %v", info, err, s.asked)
 	}
 }

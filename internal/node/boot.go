@@ -17,19 +17,21 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-// boot gives the host its network, and then the logical network. When the agent first starts after a boot, OVN's databases still say what this
-// node held before; its egress IPs may be on other nodes by now. Until they are emptied the bridge takes nothing from OVN; the host's own traffic does not
-// depend on that.
+// boot gives the host its network, and then the logical network. When the agent first starts after a boot, OVN's
+// databases still say what this node held before; its egress IPs may be on other nodes by now. Until they are emptied
+// the bridge takes nothing from OVN; the host's own traffic does not depend on that.
 type boot struct {
 	marker  string // a file that a boot removes
 	log     *slog.Logger
 	pause   time.Duration // between two tries
 	bringUp func(ctx context.Context, closed bool) error
 	empty   func(context.Context) error
+	tell    func(ctx context.Context, text string) error // tells people of what keeps the node from having pods
 }
 
 // brokenNorthbound says what to do while pods have no network.
-const brokenNorthbound = "could not forget what was held before the boot: the host has its network, and pods have none; trying again. " +
+const brokenNorthbound = "could not forget what was held before the boot: the host has its network, and pods have " +
+	"none; trying again. " +
 	"See whether the ovsdb-server of OVN_Northbound runs, what its log says, and whether its disk has room; " +
 	"a damaged file may be removed, for all that is in it is written anew"
 
@@ -42,8 +44,10 @@ func (b boot) run(ctx context.Context) error {
 	if !first {
 		return nil
 	}
+	told := false
 	for err := b.begin(ctx); err != nil; err = b.begin(ctx) {
 		b.log.Warn(brokenNorthbound, "error", err)
+		told = told || b.complain(ctx, err)
 		select {
 		case <-time.After(b.pause):
 		case <-ctx.Done():
@@ -54,6 +58,20 @@ func (b boot) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// tellTimeout bounds how long telling people may keep the host's network from being tried again.
+const tellTimeout = 2 * time.Second
+
+// complain tells people, and says whether they were told: the API server may be out of reach just then.
+func (b boot) complain(ctx context.Context, err error) (told bool) {
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	if failed := b.tell(ctx, brokenNorthbound+": "+err.Error()); failed != nil {
+		b.log.Warn("could not write an Event", "error", failed)
+		return false
+	}
+	return true
 }
 
 // begin empties the logical network, and notes that it has.
@@ -68,7 +86,8 @@ func (b boot) begin(ctx context.Context) error {
 	return os.WriteFile(b.marker, nil, 0o600)
 }
 
-// empty empties the logical network; there are no pods to disturb. It returns when ovn-controller has let go of what was there.
+// empty empties the logical network; there are no pods to disturb. It returns when ovn-controller has let go of what
+// was there.
 func empty(ctx context.Context, o Options, t *targets, log *slog.Logger) error {
 	if err := os.Remove(filepath.Join(o.CNIConfDir, cni.ConflistName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err // the kubelet would say Ready before pods can be attached
@@ -78,7 +97,8 @@ func empty(ctx context.Context, o Options, t *targets, log *slog.Logger) error {
 	}
 	confirmed := func(context.Context) (bool, error) { return t.nb.Confirmed(), nil }
 	if wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, emptied, true, confirmed) != nil {
-		log.Warn("ovn-controller has not confirmed that it holds nothing of before the boot: is ovn-northd running, and ovn-controller?", "waited", emptied)
+		log.Warn("ovn-controller has not confirmed that it holds nothing of before the boot: is ovn-northd running, "+
+			"and ovn-controller?", "waited", emptied)
 	}
 	return nil
 }
@@ -86,7 +106,8 @@ func empty(ctx context.Context, o Options, t *targets, log *slog.Logger) error {
 // emptied is how long ovn-controller may take, which starts at the same time as the agent.
 const emptied = 30 * time.Second
 
-// shut takes the flows from s that let in what comes from OVN: the bridges are secure, and what no flow allows does not pass.
+// shut takes the flows from s that let in what comes from OVN: the bridges are secure, and what no flow allows does not
+// pass.
 func shut(s *plan.State) {
 	for f := range s.Flows.Rows() {
 		if strings.Contains(f.Match, "in_port={"+plan.Patch) {

@@ -14,11 +14,13 @@ import (
 	"github.com/egret-net/egret/internal/kube"
 )
 
-// releasePoll is how often Release looks whether the node still holds anything, and how soon it asks again what the API server refused.
+// releasePoll is how often Release looks whether the node still holds anything, and how soon it asks again what the API
+// server refused.
 const releasePoll = 100 * time.Millisecond
 
-// Release makes this node give up its egress IPs before it is shut down, as planned moves: it sees to it that the Node is cordoned, and returns
-// when the node's agent says that it holds nothing any more. When ctx ends before, the error names what is still held.
+// Release makes this node give up its egress IPs before it is shut down, as planned moves: it sees to it that the Node
+// is cordoned, and returns when the node's agent says that it holds nothing any more. When ctx ends before, the error
+// names what is still held.
 func Release(ctx context.Context, c *kube.Clients, node, bootID string) error {
 	api := &API{Node: node, BootID: bootID, Clients: c, Observe: func(any) error { return nil }}
 	if err := poll(ctx, func() error { return cordon(ctx, api) }); err != nil {
@@ -47,8 +49,8 @@ func poll(ctx context.Context, try func() error) (last error) {
 	}
 }
 
-// cordon annotates the Node with EgressCordonShutdown and the boot id, which an agent of the next boot removes. Where somebody else has cordoned
-// the node it leaves that alone: it has the same effect, and is to outlive the boot.
+// cordon annotates the Node with EgressCordonShutdown and the boot id, which an agent of the next boot removes. Where
+// somebody else has cordoned the node it leaves that alone: it has the same effect, and is to outlive the boot.
 func cordon(ctx context.Context, api *API) error {
 	n := &corev1.Node{}
 	if err := api.Clients.Core.Get().Resource("nodes").Name(api.Node).Do(ctx).Into(n); err != nil {
@@ -68,7 +70,8 @@ func released(ctx context.Context, api *API) error {
 		return fmt.Errorf("what node %s holds is not known: %w", api.Node, err)
 	}
 	if len(held) > 0 {
-		return fmt.Errorf("node %s still holds %s: is egret-controller running, and egret-node on its successors?", api.Node, strings.Join(held, ", "))
+		return fmt.Errorf("node %s still holds %s: is egret-controller running, and egret-node on its successors?",
+			api.Node, strings.Join(held, ", "))
 	}
 	return nil
 }

@@ -50,7 +50,8 @@ func (s *nodeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.cordon == nil {
 		annotations = []byte("{}")
 	}
-	fmt.Fprintf(w, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1","resourceVersion":"7","annotations":%s}}`, annotations)
+	fmt.Fprintf(w, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1","resourceVersion":"7","annotations":%s}}`,
+		annotations)
 }
 
 func (s *nodeServer) release(t *testing.T) error {
@@ -66,7 +67,8 @@ func (s *nodeServer) release(t *testing.T) error {
 	return Release(ctx, clients, "n1", "b2")
 }
 
-// TestReleaseCordons: a node that nobody has cordoned gets the annotation that its next boot removes, and somebody's own stays what it was.
+// TestReleaseCordons: a node that nobody has cordoned gets the annotation that its next boot removes, and somebody's
+// own stays what it was.
 func TestReleaseCordons(t *testing.T) {
 	maintenance, empty, former := "maintenance", "", apiv1.EgressCordonShutdown+"b1"
 	for _, c := range []struct {
@@ -90,7 +92,8 @@ func TestReleaseTriesAgain(t *testing.T) {
 		t.Errorf("after two refusals: %v, %v", s.cordon, err)
 	}
 	s = &nodeServer{refuse: 1000}
-	if err := s.release(t); err == nil || !strings.Contains(err.Error(), "could not be cordoned") || !strings.Contains(err.Error(), "changed meanwhile") {
+	if err := s.release(t); err == nil || !strings.Contains(err.Error(), "could not be cordoned") ||
+		!strings.Contains(err.Error(), "changed meanwhile") {
 		t.Errorf("after refusals only: %v", err)
 	}
 }

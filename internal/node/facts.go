@@ -10,8 +10,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// hostFacts is what the world needs to know of this host; nil while neither the gateway bridge nor its uplink has an address. Addresses move
-// from the one to the other when the agent first starts, and after each boot.
+// hostFacts is what the world needs to know of this host; nil while neither the gateway bridge nor its uplink has an
+// address. Addresses move from the one to the other when the agent first starts, and after each boot.
 func hostFacts(h route.Host, c *world.Config) *world.Host {
 	link, ok := h.Link(c.UplinkInterface)
 	if !ok {
@@ -42,7 +42,8 @@ func hostFacts(h route.Host, c *world.Config) *world.Host {
 	return out
 }
 
-// countsAsHost leaves out what is not the host's own: the management port, our own bridges, what we added, what is valid on its link only.
+// countsAsHost leaves out what is not the host's own: the management port, our own bridges, what we added, what is
+// valid on its link only.
 func countsAsHost(a route.Address) bool {
 	if plan.IsManagementPort(a.Dev) || a.Dev == plan.IntegrationBridge || a.Dev == plan.LivenessBridge {
 		return false
@@ -54,7 +55,8 @@ func countsAsHost(a route.Address) bool {
 // published is what the others must know of this host.
 func published(self string, h *world.Host, n *world.Node, c *world.Config) map[string]string {
 	f := kube.HostFacts{
-		Zone: self, ChassisID: self, Mode: c.GatewayMode, Bridge: c.Bridge, UplinkMAC: h.UplinkMAC, Primary: h.Primary, Gateways: h.Gateways,
+		Zone: self, ChassisID: self, Mode: c.GatewayMode, Bridge: c.Bridge, UplinkMAC: h.UplinkMAC, Primary: h.Primary,
+		Gateways:  h.Gateways,
 		HostCIDRs: h.CIDRs(),
 	}
 	if n != nil && len(n.Subnets) > 0 {

@@ -26,8 +26,8 @@ type Health struct {
 // healthRetry is the pause before the service is started again after it failed, as when somebody else has the port.
 const healthRetry = 3 * time.Second
 
-// serveHealth answers on the management addresses until ctx is done: those of the pod subnets that the node has, whenever they become others.
-// As long as it is said to have none, it answers as before.
+// serveHealth answers on the management addresses until ctx is done: those of the pod subnets that the node has,
+// whenever they become others. As long as it is said to have none, it answers as before.
 func (a *Agent) serveHealth(ctx context.Context, o Health) {
 	if o.Port == 0 {
 		return
@@ -77,12 +77,14 @@ func keepServing(ctx context.Context, address netip.AddrPort, tls probe.Files, l
 func serveOn(ctx context.Context, address netip.AddrPort, tls probe.Files) error {
 	l, err := (&net.ListenConfig{Control: freely}).Listen(ctx, "tcp", address.String())
 	if err != nil {
-		return fmt.Errorf("health service: %w; free the port, or give another --egressip-node-healthcheck-port to agents and controllers", err)
+		return fmt.Errorf("health service: %w; free the port, or give another --egressip-node-healthcheck-port to "+
+			"agents and controllers", err)
 	}
 	return probe.Serve(ctx, l, tls)
 }
 
-// freely lets a socket listen on an address that the host does not have yet: the management port comes with the first plan.
+// freely lets a socket listen on an address that the host does not have yet: the management port comes with the first
+// plan.
 func freely(network, _ string, c syscall.RawConn) error {
 	level, option := unix.IPPROTO_IP, unix.IP_FREEBIND
 	if network == "tcp6" {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestHealthFollowsSubnets: a node whose pod subnets become others answers on the management address of the new ones, and no more on that of the former.
+// TestHealthFollowsSubnets: a node whose pod subnets become others answers on the management address of the new ones,
+// and no more on that of the former.
 func TestHealthFollowsSubnets(t *testing.T) {
 	a := startPlainAgent(t)
 	port := freePort(t)

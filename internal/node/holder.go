@@ -32,14 +32,17 @@ type holding struct {
 	loop     *Loop
 	log      *slog.Logger
 
-	renewals chan struct{} // one may wait
+	renewals  chan struct{} // one may wait
+	questions chan []string // the machine has one list under way
 }
 
 func newHolding(self string, loop *Loop, log *slog.Logger) *holding {
-	return &holding{machine: holder.Machine{Self: self}, loop: loop, log: log, renewals: make(chan struct{}, 1)}
+	return &holding{machine: holder.Machine{Self: self}, loop: loop, log: log,
+		renewals: make(chan struct{}, 1), questions: make(chan []string, 1)}
 }
 
-// run brings claims into the loop and renews the lease until ctx ends. What others send never fills the loop's queue.
+// run brings claims into the loop, renews the lease and asks the API server until ctx ends. What others send never
+// fills the loop's queue.
 func (h *holding) run(ctx context.Context, claims <-chan listen.Claim) {
 	go each(ctx, h.renewals, func() {
 		if err := h.renew(ctx); err != nil && ctx.Err() == nil {
@@ -47,6 +50,7 @@ func (h *holding) run(ctx context.Context, claims <-chan listen.Claim) {
 			h.log.Warn(text, "error", err)
 		}
 	})
+	go h.askAll(ctx)
 	for {
 		select {
 		case <-ctx.Done():
@@ -67,7 +71,7 @@ func (h *holding) run(ctx context.Context, claims <-chan listen.Claim) {
 // decide is one step of the machine, in the loop.
 func (h *holding) decide(w *world.World, now time.Time) (touched []world.Touch, again time.Time) {
 	h.facts.View, h.facts.APISilent = &w.View, h.silence() >= kube.Silent
-	h.facts.NotSteered = func(c world.EgressAddress) string { return egressip.Stranded(w, c.EgressIP, c.IP) }
+	h.facts.NotSteered = func(c world.EgressAddress) string { return egressip.NotSteered(w, c.EgressIP, c.IP) }
 	r := h.machine.Step(h.facts, now)
 	h.facts.Claims, h.facts.Answers = nil, nil
 	for c, y := range r.Yields {
@@ -92,7 +96,7 @@ func (h *holding) carryOut(r holder.Result) {
 		}()
 	}
 	if len(r.Ask) > 0 {
-		go h.askAll(r.Ask)
+		h.questions <- r.Ask
 	}
 	if r.Renew {
 		select {
@@ -102,11 +106,23 @@ func (h *holding) carryOut(r holder.Result) {
 	}
 }
 
-// askAll asks the API server about one EgressIP after the other, until there is no answer.
-func (h *holding) askAll(names []string) {
+// askAll puts the machine's questions to the API server until ctx ends.
+func (h *holding) askAll(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case names := <-h.questions:
+			h.askEach(ctx, names)
+		}
+	}
+}
+
+// askEach asks about one EgressIP after the other, until there is no answer.
+func (h *holding) askEach(ctx context.Context, names []string) {
 	for i, name := range names {
-		ctx, cancel := context.WithTimeout(context.Background(), holder.AskTimeout)
-		e, err := h.ask(ctx, name)
+		timed, cancel := context.WithTimeout(ctx, holder.AskTimeout)
+		e, err := h.ask(timed, name)
 		cancel()
 		h.tell(holder.Answer{Name: name, EgressIP: e, Err: err, Last: i == len(names)-1})
 		if err != nil {
@@ -158,7 +174,7 @@ func (h *holding) holds(x *holder.Holds) {
 	h.watch(own, devices)
 }
 
-// alone takes in whether no other node is heard.
+// alone takes in whether no other node answers.
 func (h *holding) alone(is bool) { h.facts.Alone = is }
 
 // conflicts are those to report.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/listen"
 	"github.com/egret-net/egret/internal/world"
@@ -31,13 +32,13 @@ func (h *holding) withFakes(f *listen.Fake) {
 func TestHoldingCarriesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		w, ip, ear := compiletest.Small("n1", world.SharedGateway), compiletest.EgressAddr(0)[0], listen.NewFake()
+		w, ip, listener := compiletest.Small("n1", world.SharedGateway), compiletest.EgressAddr(0)[0], listen.NewFake()
 		e := compiletest.EgressIP(0, "", ip)
 		e.Items = []world.Assignment{{Node: "n1", IP: ip}}
 		w.SetEgressIP(e)
 		l := NewLoop(w, all.Features(), slog.New(slog.DiscardHandler))
 		h := newHolding("n1", l, l.Log)
-		h.withFakes(ear)
+		h.withFakes(listener)
 		var away atomic.Bool
 		var renewed, announced atomic.Int64
 		h.ask = func(context.Context, string) (*world.EgressIP, error) {
@@ -49,7 +50,7 @@ func TestHoldingCarriesOut(t *testing.T) {
 		h.renew = func(context.Context) error { renewed.Add(1); return nil }
 		h.announce = func(netip.Addr) { announced.Add(1) }
 		l.Decide, l.Grown = h.decide, func(_ context.Context, _ *world.World, o Outcome) { h.grown(o.State) }
-		go h.run(ctx, ear.Claims())
+		go h.run(ctx, listener.Claims())
 		go l.Run(ctx)
 		l.Synced()
 		after := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
@@ -63,12 +64,12 @@ func TestHoldingCarriesOut(t *testing.T) {
 		}
 		after(time.Second)
 
-		ear.Say(listen.Claim{IP: ip, MAC: "02:00:00:00:00:99"})
+		listener.Say(listen.Claim{IP: ip, MAC: "02:00:00:00:00:99"})
 		if after(time.Second); announced.Load() != 1 {
 			t.Errorf("announced %d times against a stranger", announced.Load())
 		}
 		away.Store(true)
-		ear.Say(listen.Claim{IP: ip, MAC: "02:00:00:00:00:02"})
+		listener.Say(listen.Claim{IP: ip, MAC: "02:00:00:00:00:02"})
 		after(time.Second)
 		if yields, announces := state(); !yields || announces != 0 {
 			t.Error("announces on")
@@ -91,5 +92,28 @@ func TestHoldingCarriesOut(t *testing.T) {
 		}
 		close(block)
 		stop()
+	})
+}
+
+// TestAskingEndsWithTheAgent: what the API server has been asked is not waited for when the agent ends.
+func TestAskingEndsWithTheAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		h := newHolding("n1", NewLoop(compiletest.Small("n1", world.SharedGateway), nil, nil), nil)
+		h.withFakes(listen.NewFake())
+		asked, ended := false, false
+		h.ask = func(ctx context.Context, _ string) (*world.EgressIP, error) {
+			asked = true
+			<-ctx.Done()
+			ended = true
+			return nil, ctx.Err()
+		}
+		go h.run(ctx, nil)
+		h.carryOut(holder.Result{Ask: []string{"e0"}})
+		synctest.Wait()
+		stop()
+		if synctest.Wait(); !asked || !ended {
+			t.Errorf("asked: %v, ended with the agent: %v", asked, ended)
+		}
 	})
 }

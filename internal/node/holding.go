@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/plan"
@@ -44,13 +43,15 @@ func (r Report) Equal(o Report) bool {
 // of is what a report says of a node and a boot of it; its problems are said in words only.
 func (r Report) of(node, bootID string) *world.Holding {
 	h := &world.Holding{
-		Node: node, BootID: bootID, Holds: map[string][]netip.Addr{}, Conflicts: map[string][]world.Conflict{}, Steers: map[string][]world.Assignment{},
+		Node: node, BootID: bootID, Holds: map[string][]netip.Addr{}, Conflicts: map[string][]world.Conflict{},
+		Steers: map[string][]world.Assignment{},
 	}
 	for _, s := range r.Steers {
 		h.Steers[s.Object.Name] = append(h.Steers[s.Object.Name], world.Assignment{Node: s.Node, IP: s.IP})
 	}
 	for _, c := range r.Conflicts {
-		if mac, err := world.ParseHardwareAddr(c.MAC); err == nil { // what is heard from a group's address, no machine has
+		// no machine has a group's address
+		if mac, err := world.ParseHardwareAddr(c.MAC); err == nil {
 			h.Conflicts[c.EgressIP] = append(h.Conflicts[c.EgressIP], world.Conflict{IP: c.IP, MAC: mac})
 		}
 	}
@@ -89,17 +90,17 @@ func translates(s *plan.State) []Held {
 	return found
 }
 
-// steered lists the nodes that this node's own pods are led to. Of an EgressIP of which a target refused something those are the former ones: a row that may not
-// be changed stands as it was, and goes on steering.
-func steered(before []plan.Steered, s *plan.State, concerned map[string]bool) []plan.Steered {
+// steered lists the nodes that this node's own pods are led to. Of an EgressIP of which a target refused something
+// those are the former ones: a row that may not be changed stands as it was, and goes on steering.
+func steered(before []plan.Steered, s *plan.State, concerned map[ref.Object]bool) []plan.Steered {
 	var out []plan.Steered
 	for _, k := range before {
-		if concerned["egressip/"+k.Object.Name] {
+		if concerned[k.Object] {
 			out = append(out, k)
 		}
 	}
 	for k := range s.Steered.Rows() {
-		if !concerned["egressip/"+k.Object.Name] {
+		if !concerned[k.Object] {
 			out = append(out, k)
 		}
 	}
@@ -112,13 +113,14 @@ func (h Held) compare(o Held) int {
 	return cmp.Or(cmp.Compare(h.EgressIP, o.EgressIP), h.IP.Compare(o.IP))
 }
 
-// report says what is held, and where this node's own pods are led to, after a round. An egress IP is held once the flows that translate to it are in OVS (confirmed); until then
-// only what was held before and is still planned counts. What a target refused is not held.
+// report says what is held, and where this node's own pods are led to, after a round. An egress IP is held once the
+// flows that translate to it are in OVS (confirmed); until then only what was held before and is still planned counts.
+// What a target refused is not held.
 func report(node, owner string, before Report, o Outcome, confirmed bool) Report {
 	r := Report{Owner: owner}
-	refused, concerned := map[string]bool{}, map[string]bool{}
+	refused, concerned := map[plan.Owner]bool{}, map[ref.Object]bool{}
 	for _, x := range o.Refused {
-		refused[x.Owner], concerned[object(x.Owner)] = true, true
+		refused[x.Owner], concerned[x.Owner.Object] = true, true
 		r.Problems = append(r.Problems, problem(node, x))
 	}
 	if o.Err != nil {
@@ -129,8 +131,10 @@ func report(node, owner string, before Report, o Outcome, confirmed bool) Report
 		text := "targets could not be cleared: " + o.Left.Error()
 		r.Problems = append(r.Problems, ofNode(node, world.ReasonUnavailable, text))
 	}
+	r.Problems = append(r.Problems, unserved(o.State)...)
 	for _, h := range translates(o.State) {
-		if !refused["egressip/"+h.EgressIP] && (confirmed && o.Err == nil || slices.Contains(before.Holding, h)) {
+		inForce := confirmed && o.Err == nil || slices.Contains(before.Holding, h)
+		if inForce && !refused[egressip.HostOwner(h.EgressIP)] {
 			r.Holding = append(r.Holding, h)
 		}
 	}
@@ -142,14 +146,24 @@ func report(node, owner string, before Report, o Outcome, confirmed bool) Report
 	return r
 }
 
+// unserved are the objects that select pods of this node in a network in which they serve none.
+func unserved(s *plan.State) []world.Problem {
+	var out []world.Problem
+	for u := range s.Unserved.Rows() {
+		text := "pods of this node that it selects send nothing outside: their primary network is " + u.Network +
+			", and EgressIPs serve the default network only"
+		out = append(out, world.Problem{Object: u.Object, Reason: world.ReasonUnserved, Message: text})
+	}
+	return out
+}
+
 // problem is about the object that a refused row belongs to.
 func problem(node string, r *plane.Refused) world.Problem {
 	text := r.Plane + " refused " + r.Row + ": " + r.Err.Error()
-	if name, is := strings.CutPrefix(object(r.Owner), "egressip/"); is {
-		object := ref.Object{Kind: ref.EgressIP, Name: name}
-		return world.Problem{Object: object, Reason: world.ReasonRefused, Message: text}
+	if r.Owner.Object.Kind == ref.EgressIP {
+		return world.Problem{Object: r.Owner.Object, Reason: world.ReasonRefused, Message: text}
 	}
-	return ofNode(node, world.ReasonRefused, r.Owner+": "+text)
+	return ofNode(node, world.ReasonRefused, r.Owner.String()+": "+text)
 }
 
 // ofNode is a problem of a node itself.
@@ -164,12 +178,4 @@ func allOfNode(node, reason string, texts []string) []world.Problem {
 		out = append(out, ofNode(node, reason, text))
 	}
 	return out
-}
-
-// object is what a row's owner belongs to.
-func object(owner string) string {
-	if name, is := egressip.RefusedOf(owner); is {
-		return "egressip/" + name
-	}
-	return owner
 }

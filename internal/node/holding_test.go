@@ -4,11 +4,13 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovn"
@@ -31,7 +33,8 @@ func TestReport(t *testing.T) {
 	ips := compiletest.EgressAddr(0)
 	both := []Held{{"e0", ips[0]}, {"e0", ips[1]}}
 	refused := hosting()
-	refused.Refused = []*plane.Refused{{Plane: "nb", Owner: "egressip/e0", Row: "NAT/x", Err: errors.New("no")}}
+	refused.Refused = []*plane.Refused{{
+		Plane: "nb", Owner: egressip.HostOwner("e0"), Row: "NAT/x", Err: errors.New("no")}}
 	failed := hosting()
 	failed.Err = errors.New("the database is away")
 	for _, x := range []struct {
@@ -64,7 +67,8 @@ func egressOf(egressIP string, ip netip.Addr) plan.Egress {
 	return plan.Egress{Object: ref.Object{Kind: ref.EgressIP, Name: egressIP}, Network: ref.DefaultNetwork, IP: ip}
 }
 
-// TestRefusedOfPods: what is refused of a pod's rows is a problem of its EgressIP, and the node goes on holding that for others.
+// TestRefusedOfPods: what is refused of a pod's rows is a problem of its EgressIP, and the node goes on holding that
+// for others.
 func TestRefusedOfPods(t *testing.T) {
 	w := compiletest.Small("n1", world.SharedGateway)
 	e, p := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)[:1]...), compiletest.Pod(0, "n1")
@@ -95,6 +99,19 @@ func TestRefusedOfPods(t *testing.T) {
 	got = report("n1", "uid", former, Outcome{State: state, Refused: refused}, true)
 	if want := former.Steers[:1]; !slices.Equal(got.Steers, want) {
 		t.Errorf("its former row stands: leads its pods to %v, want %v", got.Steers, want)
+	}
+}
+
+// TestUnserved: an EgressIP that selects pods of another network than it serves has a problem there.
+func TestUnserved(t *testing.T) {
+	state, rows := plan.New(), plan.Rows{}
+	object := ref.Object{Kind: ref.EgressIP, Name: "e0"}
+	plan.Claim(&rows.Unserved, plan.Unserved{Object: object, Network: "blue"}, plan.None{})
+	state.Replace(plan.Owner{Feature: "pod"}, &plan.Rows{}, &rows)
+	got := report("n1", "uid", Report{}, Outcome{State: state}, true).Problems
+	if len(got) != 1 || got[0].Object != object || got[0].Reason != world.ReasonUnserved ||
+		!strings.Contains(got[0].Message, "primary network is blue") {
+		t.Errorf("problems %q", got)
 	}
 }
 

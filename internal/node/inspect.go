@@ -12,7 +12,7 @@ import (
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/node/inspect"
 	"github.com/egret-net/egret/internal/plan"
-	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -44,44 +44,37 @@ func (a *Agent) inLoop(ctx context.Context, f func(*world.World, *compile.Memo) 
 // Plan is part of inspect.Agent.
 func (a *Agent) Plan(ctx context.Context, object string) (string, error) {
 	return a.inLoop(ctx, func(w *world.World, m *compile.Memo) (string, error) {
-		if object == "" {
+		o, err := parseObject(object, w.ObjectKinds())
+		if err != nil {
+			return "", err
+		}
+		if o == (ref.Object{}) {
 			return m.State.Text(), nil
 		}
-		text := m.Of(lowerKind(object)).Text()
+		text := m.Of(w, o).Text()
 		if text == "" {
 			return "", fmt.Errorf("no row of this node concerns %s: it does not exist, or is no matter of node %s; "+
-				"write KIND/NAME, such as egressip/prod or pod/shop/web-0", object, w.Self)
+				"%s", object, w.Self, howToNameObjects)
 		}
 		return text, nil
 	})
 }
 
-// lowerKind lets people write EgressIP/prod.
-func lowerKind(object string) string {
-	kind, name, _ := strings.Cut(object, "/")
-	return strings.ToLower(kind) + "/" + name
-}
+const howToNameObjects = "write KIND/NAME, such as egressip/prod or pod/shop/web-0"
 
-// Differences is part of inspect.Agent. The loop waits meanwhile: it changes nothing that is being read.
-func (a *Agent) Differences(ctx context.Context, object string) (string, error) {
-	return a.inLoop(ctx, func(_ *world.World, m *compile.Memo) (string, error) {
-		var all []plane.Difference
-		for _, p := range a.comparers {
-			list, err := p.Compare(ctx, m.State)
-			if err != nil {
-				return "", err
-			}
-			all = append(all, list...)
-		}
-		var out strings.Builder
-		slices.SortFunc(all, plane.Difference.Compare)
-		for _, d := range all {
-			if object == "" || compile.Concerns(d.Owner, lowerKind(object)) {
-				fmt.Fprintln(&out, d)
-			}
-		}
-		return out.String(), nil
-	})
+// parseObject reads what people call an object of one of some kinds; they may write EgressIP/prod or egressip/prod.
+// "" is all objects, and zero.
+func parseObject(text string, kinds []string) (ref.Object, error) {
+	if text == "" {
+		return ref.Object{}, nil
+	}
+	kind, key, named := strings.Cut(text, "/")
+	i := slices.IndexFunc(kinds, func(k string) bool { return strings.EqualFold(k, kind) })
+	if i < 0 || !named || key == "" {
+		return ref.Object{}, fmt.Errorf("%q names no object: %s; the kinds are %s", text, howToNameObjects,
+			strings.Join(kinds, ", "))
+	}
+	return ref.Of(kinds[i], key), nil
 }
 
 // Trace is part of inspect.Agent.
@@ -105,9 +98,14 @@ func traced(w *world.World, own *plan.State, key string, p trace.Packet) (string
 	for _, node := range others {
 		net[node] = planOf(w, node, append(others, w.Self), pod, p)
 	}
+	plans, err := trace.Read(net)
+	if err != nil {
+		return "", fmt.Errorf("no trace: this version of egret-node does not know all that its plan says, "+
+			"and a guess would mislead; please report this: %w", err)
+	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "pod %s, %s to %s %s/%d\n", key, p.Src, p.Dst, p.Proto, p.DstPort)
-	for _, end := range trace.Walk(net, p) {
+	for _, end := range plans.Walk(p) {
 		fmt.Fprintf(&out, "%s\n  %s\n", end, strings.Join(end.Steps, "\n  "))
 	}
 	return out.String(), nil
@@ -122,7 +120,7 @@ func ownPod(w *world.World, key string) (*world.Pod, error) {
 	case pod == nil:
 		return nil, fmt.Errorf("no pod %s is known here: look for it with kubectl get pods -A -o wide", key)
 	case pod.Node != w.Self:
-		return nil, fmt.Errorf("pod %s is on node %s: ask there", key, pod.Node)
+		return nil, fmt.Errorf("pod %s runs on %s: run this there", key, pod.Node)
 	case pod.HostNetwork:
 		return nil, fmt.Errorf("pod %s is in its host's network, which Egret does not route", key)
 	case w.Attachment(key) == nil:

@@ -11,6 +11,7 @@ import (
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/listen"
@@ -61,6 +62,34 @@ func TestTrace(t *testing.T) {
 	}
 }
 
+// TestTraceToAnotherNodesPod: what attaches another node's pod is not known here, but its addresses are.
+func TestTraceToAnotherNodesPod(t *testing.T) {
+	w, p := inspected()
+	other := compiletest.Pod(2, "n2")
+	w.SetPod(other)
+	own := compile.Full(w, all.Features())
+	for i, ip := range other.IPs {
+		text, err := traced(w, own, p.Key(), trace.Packet{Dst: ip, Proto: "tcp", DstPort: 80})
+		if want := "\npod " + ip.String() + " at n2 as " + p.IPs[i].String() + "\n"; err != nil ||
+			!strings.Contains(text, want) {
+			t.Errorf("%v, want %q in\n%s", err, want, text)
+		}
+	}
+}
+
+// TestTraceGuessesNothing: a row that the tracer does not know is named, and nothing is said of where packets go.
+func TestTraceGuessesNothing(t *testing.T) {
+	w, p := inspected()
+	own := compile.Full(w, all.Features())
+	own.NB.Put(plan.Owner{}, plan.RowID{Table: "Port_Group", Name: "x"}, plan.Row{})
+	text, err := traced(w, own, p.Key(), trace.Packet{Dst: outside, Proto: "tcp", DstPort: 80})
+	for _, want := range []string{"no trace: ", "please report this", "the plan of n1: nb Port_Group/x"} {
+		if text != "" || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q, %v; want %q", text, err, want)
+		}
+	}
+}
+
 func TestTraceRefuses(t *testing.T) {
 	w, p := inspected()
 	w.SetPod(compiletest.Pod(2, "n2"))
@@ -71,7 +100,7 @@ func TestTraceRefuses(t *testing.T) {
 	w.SetPod(starting)
 	for key, want := range map[string]string{
 		"web": "write NAMESPACE/NAME", "shop/none": "no pod shop/none is known",
-		compiletest.Pod(2, "n2").Key(): "on node n2: ask there", host.Key(): "host's network",
+		compiletest.Pod(2, "n2").Key(): "runs on n2: run this there", host.Key(): "host's network",
 		starting.Key(): "no port on this node",
 	} {
 		_, err := traced(w, plan.New(), key, trace.Packet{Dst: outside, Proto: "tcp"})
@@ -91,22 +120,38 @@ func TestTraceRefuses(t *testing.T) {
 // lacking is a target that lacks one row of e0, and has one that nobody wants.
 type lacking struct{}
 
+func (lacking) Name() string { return "lacking" }
+
 func (lacking) Compare(context.Context, *plan.State) ([]plane.Difference, error) {
 	return []plane.Difference{
-		{Plane: "nb", Row: "NAT x"}, {Plane: "flow", Row: "priority=105", Owner: "egressip/e0", Missing: true},
+		{Plane: "nb", Row: "NAT x"},
+		{Plane: "flow", Row: "priority=105", Owner: egressip.HostOwner("e0"), Missing: true},
+		// as one that is deleted and added
+		{Plane: "flow", Row: "priority=105", Owner: egressip.HostOwner("e0"), Missing: true},
 	}, nil
+}
+
+// nobodys is what is said of the row that nobody wants where one object is asked for.
+const nobodys = "unwanted rows, of which nothing tells whose they were: 1 " +
+	"(egret-node plan --diff without --owner prints them)\n"
+
+// startInspected runs the loop of an agent that knows w, and has no targets but what comparers say.
+func startInspected(t *testing.T, w *world.World, comparers ...plane.Comparer) *Agent {
+	a := newAgent("n1", w.Config, slog.New(slog.DiscardHandler))
+	a.loop.world, a.comparers = w, comparers
+	a.holding.withFakes(listen.NewFake())
+	a.loop.memo.Update(w, nil)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); a.loop.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-ended })
+	return a
 }
 
 func TestPlanAndDifferences(t *testing.T) {
 	w, p := inspected()
-	a := newAgent("n1", w.Config, slog.New(slog.DiscardHandler))
-	a.loop.world, a.comparers = w, []plane.Comparer{lacking{}}
-	a.holding.withFakes(listen.NewFake())
-	a.loop.memo.Update(w, nil)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); a.loop.Run(ctx) }()
-	defer func() { stop(); <-ended }()
+	a := startInspected(t, w, lacking{})
+	ctx := t.Context()
 
 	whole, err := a.Plan(ctx, "")
 	if err != nil || whole != compile.Full(w, all.Features()).Text() {
@@ -127,9 +172,14 @@ func TestPlanAndDifferences(t *testing.T) {
 	if _, err := a.Plan(ctx, "egressip/none"); err == nil || !strings.Contains(err.Error(), "no row of this node") {
 		t.Errorf("no such object: %v", err)
 	}
+	for _, text := range []string{"egressip", "egressip/", "lamp/hall"} {
+		if _, err := a.Plan(ctx, text); err == nil || !strings.Contains(err.Error(), "names no object") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
 	for object, want := range map[string]string{
 		"":            "flow missing: priority=105 (of egressip/e0)\nnb unwanted: NAT x\n",
-		"egressip/e0": "flow missing: priority=105 (of egressip/e0)\n", "egressip/e1": "",
+		"egressip/e0": "flow missing: priority=105 (of egressip/e0)\n" + nobodys, "egressip/e1": nobodys,
 	} {
 		if text, err := a.Differences(ctx, object); err != nil || text != want {
 			t.Errorf("differences of %q: %q, %v; want %q", object, text, err, want)

@@ -34,7 +34,8 @@ func down(h route.Host, l route.Link) string {
 	return ""
 }
 
-// doesNotForward is of IPv4: IPv6 has one setting for all links. sysctl(8) wants a slash for a dot within a link's name.
+// doesNotForward is of IPv4: IPv6 has one setting for all links. sysctl(8) wants a slash for a dot within a link's
+// name.
 func doesNotForward(l route.Link) string {
 	if l.Forwards {
 		return ""
@@ -43,22 +44,25 @@ func doesNotForward(l route.Link) string {
 		l.Name, plan.LinkSetting(l.Name, "forwarding"))
 }
 
-// tableOfOthers looks for somebody else's use of the link's own table: our routes there would lead astray what is not ours.
+// tableOfOthers looks for somebody else's use of the link's own table: our routes there would lead astray what is not
+// ours.
 func tableOfOthers(h route.Host, l route.Link) string {
 	table := egressip.RoutingTable(l.Index)
 	for _, v := range h.Links {
 		if v.Kind == "vrf" && v.Table == table {
-			return fmt.Sprintf("VRF %s has routing table %d, which egress IPs on link %s need: give the VRF another", v.Name, table, l.Name)
+			return fmt.Sprintf("VRF %s has routing table %d, which egress IPs on link %s need: give the VRF another",
+				v.Name, table, l.Name)
 		}
 	}
 	if slices.ContainsFunc(h.Routes, func(r route.Route) bool { return r.Table == table && !r.Ours }) {
-		return fmt.Sprintf("routing table %d, which egress IPs on link %s need, has routes of somebody else (ip route show table %[1]d): use another table for them", table, l.Name)
+		return fmt.Sprintf("routing table %d, which egress IPs on link %s need, has routes of somebody else (ip "+
+			"route show table %[1]d): use another table for them", table, l.Name)
 	}
 	return ""
 }
 
-// unmarked looks whether the kernel keeps our mark on addresses (IFA_PROTO): else an egress IP on a link would look like an address of the host's. Those of
-// the management port are ours.
+// unmarked looks whether the kernel keeps our mark on addresses (IFA_PROTO): else an egress IP on a link would look
+// like an address of the host's. Those of the management port are ours.
 func unmarked(h route.Host, l route.Link) string {
 	marked := slices.ContainsFunc(h.Addrs, func(a route.Address) bool { return a.Ours })
 	if marked || !slices.ContainsFunc(h.Addrs, func(a route.Address) bool {
@@ -66,12 +70,13 @@ func unmarked(h route.Host, l route.Link) string {
 	}) {
 		return ""
 	}
-	return fmt.Sprintf("addresses of %s carry no mark of ours (proto 0x%x), by which egress IPs on link %s would be known: Linux 5.18 or later is needed",
+	return fmt.Sprintf("addresses of %s carry no mark of ours (proto 0x%x), by which egress IPs on link %s would be "+
+		"known: Linux 5.18 or later is needed",
 		plan.DefaultNames().ManagementPort(), route.AddrProtocol, l.Name)
 }
 
-// ruleInTheWay looks for a rule of somebody else that comes before the link's own, be that there or not, and takes packets of pods elsewhere: the guard
-// would drop them.
+// ruleInTheWay looks for a rule of somebody else that comes before the link's own, be that there or not, and takes
+// packets of pods elsewhere: the guard would drop them.
 func ruleInTheWay(h route.Host, c *world.Config, l route.Link, f world.Family) string {
 	mark := egressip.LinkMark(l.Index)
 	for _, r := range h.Rules {
@@ -80,23 +85,27 @@ func ruleInTheWay(h route.Host, c *world.Config, l route.Link, f world.Family) s
 		case r.Priority > egressip.RuleEgressIP || r.Ours && r.Priority == egressip.RuleEgressIP && r.Mark == mark:
 			return ""
 		case !r.Ours && mayMatch(r, mark, c.Cluster(f)) && leadsAway(h, l, r):
-			return fmt.Sprintf("rule %d (ip -%s rule show pref %d) would take elsewhere what pods send by link %s: give it a priority above %d",
+			return fmt.Sprintf("rule %d (ip -%s rule show pref %d) would take elsewhere what pods send by link %s: "+
+				"give it a priority above %d",
 				r.Priority, f.String()[1:], r.Priority, l.Name, egressip.RuleEgressIP)
 		}
 	}
 	return ""
 }
 
-// mayMatch says whether a rule is for packets with a mark that come from pods. Those are forwarded: the kernel asks for their way by no device yet.
+// mayMatch says whether a rule is for packets with a mark that come from pods. Those are forwarded: the kernel asks for
+// their way by no device yet.
 func mayMatch(r route.Rule, mark uint32, cluster []netip.Prefix) bool {
 	from := !r.Src.IsValid() || slices.ContainsFunc(cluster, r.Src.Overlaps)
-	to := !slices.ContainsFunc(cluster, func(p netip.Prefix) bool { return r.Dst.IsValid() && p.Bits() <= r.Dst.Bits() && p.Overlaps(r.Dst) })
+	to := !slices.ContainsFunc(cluster, func(p netip.Prefix) bool {
+		return r.Dst.IsValid() && p.Bits() <= r.Dst.Bits() && p.Overlaps(r.Dst)
+	})
 	by := r.Oif == "" && (r.Iif == "" || plan.IsManagementPort(r.Iif))
 	return r.Not || from && to && by && (r.Mark^mark)&r.Mask == 0
 }
 
-// leadsAway says whether what a rule is for goes by another way than the link. One that finds a route for some of it only, as those of VPNs do, does not count:
-// pods cannot reach that much, and all else.
+// leadsAway says whether what a rule is for goes by another way than the link. One that finds a route for some of it
+// only, as those of VPNs do, does not count: pods cannot reach that much, and all else.
 func leadsAway(h route.Host, l route.Link, r route.Rule) bool {
 	switch {
 	case r.Goto > 0:

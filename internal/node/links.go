@@ -9,8 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// secondaryLinks are the links that egress IPs can be on beside the primary network: ordinary ones with a global address of their own. Ports of
-// OVS, VRF devices, and ports of bridges and bonds are none.
+// secondaryLinks are the links that egress IPs can be on beside the primary network: ordinary ones with a global
+// address of their own. Ports of OVS, VRF devices, and ports of bridges and bonds are none.
 func secondaryLinks(h route.Host, c *world.Config, gateway func(dev string) bool) []world.Link {
 	var out []world.Link
 	for _, l := range h.Links {
@@ -23,7 +23,8 @@ func secondaryLinks(h route.Host, c *world.Config, gateway func(dev string) bool
 		case enslaved && master.Kind != "vrf":
 			continue
 		}
-		link := world.Link{Name: l.Name, Index: l.Index, MAC: l.MAC, VRF: l.Master, Addrs: ownAddrs(h, l.Name), Fault: faults(h, c, l)}
+		link := world.Link{Name: l.Name, Index: l.Index, MAC: l.MAC, VRF: l.Master, Addrs: ownAddrs(h, l.Name),
+			Fault: faults(h, c, l)}
 		if len(link.Addrs) > 0 {
 			link.Routes = routesBy(h, l)
 			out = append(out, link)
@@ -43,7 +44,8 @@ func ownAddrs(h route.Host, dev string) []netip.Prefix {
 	return out
 }
 
-// routesBy are the routes by a link, the best one for each destination. Those that come with our own addresses are left out, and link-local ones.
+// routesBy are the routes by a link, the best one for each destination. Those that come with our own addresses are left
+// out, and link-local ones.
 func routesBy(h route.Host, l route.Link) []world.LinkRoute {
 	var out []world.LinkRoute
 	for _, r := range h.Routes { // by destination and metric

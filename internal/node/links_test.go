@@ -18,26 +18,37 @@ func prefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
 func found() route.Host {
 	const main = 254
 	link := func(name string, index int, kind, master string, table int) route.Link {
-		return route.Link{Name: name, Index: index, MAC: fmt.Sprint("02:00:00:00:00:0", index), Up: true, MTU: 1500, Kind: kind, Master: master, Carrier: true, Table: table, Forwards: true}
+		return route.Link{Name: name, Index: index, MAC: fmt.Sprint("02:00:00:00:00:0", index), Up: true, MTU: 1500,
+			Kind: kind, Master: master, Carrier: true, Table: table, Forwards: true}
 	}
 	return route.Host{
 		Links: []route.Link{
-			link("blue", 10, "vrf", "", 10), link("bond0", 6, "bond", "", main), link("br-int", 8, "tun", "", main), link("breth0", 2, "tun", "", main), link("eth0", 1, "device", "", main), link("eth1", 3, "device", "", main),
-			link("eth2", 4, "device", "blue", 10), link("eth3", 5, "device", "bond0", main), {Name: "lo", Index: 7, Up: true, Carrier: true, Table: main}, link("ovn-k8s-mp0", 9, "tun", "", main),
+			link("blue", 10, "vrf", "", 10), link("bond0", 6, "bond", "", main), link("br-int", 8, "tun", "", main),
+			link("breth0", 2, "tun", "", main), link("eth0", 1, "device", "", main), link("eth1", 3, "device", "",
+				main),
+			link("eth2", 4, "device", "blue", 10), link("eth3", 5, "device", "bond0", main), {Name: "lo", Index: 7,
+				Up: true, Carrier: true, Table: main}, link("ovn-k8s-mp0", 9, "tun", "", main),
 		},
 		Addrs: []route.Address{
-			{Dev: "blue", Prefix: prefix("172.20.9.9/24")}, {Dev: "bond0", Prefix: prefix("172.22.0.2/24")}, {Dev: "breth0", Prefix: prefix("172.18.0.2/24")},
-			{Dev: "eth1", Prefix: prefix("172.19.1.2/24")}, {Dev: "eth1", Prefix: prefix("172.19.1.50/32"), Ours: true}, {Dev: "eth1", Prefix: prefix("172.19.1.60/32")},
-			{Dev: "eth1", Prefix: prefix("fc00:1::2/64")}, {Dev: "eth1", Prefix: prefix("fe80::2/64")}, {Dev: "eth2", Prefix: prefix("172.20.0.2/24")},
-			{Dev: "eth3", Prefix: prefix("172.21.0.2/24")}, {Dev: "lo", Prefix: prefix("172.23.0.2/24")}, {Dev: "ovn-k8s-mp0", Prefix: prefix("10.244.1.2/24"), Ours: true},
+			{Dev: "blue", Prefix: prefix("172.20.9.9/24")}, {Dev: "bond0", Prefix: prefix("172.22.0.2/24")},
+			{Dev: "breth0", Prefix: prefix("172.18.0.2/24")},
+			{Dev: "eth1", Prefix: prefix("172.19.1.2/24")}, {Dev: "eth1", Prefix: prefix("172.19.1.50/32"), Ours: true},
+			{Dev: "eth1", Prefix: prefix("172.19.1.60/32")},
+			{Dev: "eth1", Prefix: prefix("fc00:1::2/64")}, {Dev: "eth1", Prefix: prefix("fe80::2/64")},
+			{Dev: "eth2", Prefix: prefix("172.20.0.2/24")},
+			{Dev: "eth3", Prefix: prefix("172.21.0.2/24")}, {Dev: "lo", Prefix: prefix("172.23.0.2/24")},
+			{Dev: "ovn-k8s-mp0", Prefix: prefix("10.244.1.2/24"), Ours: true},
 		},
 		Routes: []route.Route{
-			{Table: 10, Dst: prefix("0.0.0.0/0"), Via: netip.MustParseAddr("172.20.0.1"), Dev: "eth2"}, {Table: 10, Dst: prefix("172.20.0.0/24"), Dev: "eth2"},
+			{Table: 10, Dst: prefix("0.0.0.0/0"), Via: netip.MustParseAddr("172.20.0.1"), Dev: "eth2"},
+			{Table: 10, Dst: prefix("172.20.0.0/24"), Dev: "eth2"},
 			{Table: main, Dst: prefix("0.0.0.0/0"), Via: netip.MustParseAddr("172.18.0.1"), Dev: "breth0"},
 			{Table: main, Dst: prefix("10.9.0.0/16"), Via: netip.MustParseAddr("172.19.1.8"), Dev: "eth1", Metric: 10},
 			{Table: main, Dst: prefix("10.9.0.0/16"), Via: netip.MustParseAddr("172.19.1.9"), Dev: "eth1", Metric: 20},
-			{Table: main, Dst: prefix("10.10.0.0/16"), Via: netip.MustParseAddr("203.0.113.1"), Dev: "eth1", OnLink: true},
-			{Table: main, Dst: prefix("172.19.1.0/24"), Dev: "eth1"}, {Table: main, Dst: prefix("fe80::/64"), Dev: "eth1"},
+			{Table: main, Dst: prefix("10.10.0.0/16"), Via: netip.MustParseAddr("203.0.113.1"), Dev: "eth1",
+				OnLink: true},
+			{Table: main, Dst: prefix("172.19.1.0/24"), Dev: "eth1"}, {Table: main, Dst: prefix("fe80::/64"),
+				Dev: "eth1"},
 			{Table: 1003, Dst: prefix("172.19.1.0/24"), Dev: "eth1", Ours: true},
 		},
 	}
@@ -76,10 +87,13 @@ func TestOthersDevicesNamedLikeBridges(t *testing.T) {
 		vlan := h.Links[5]
 		vlan.Name, vlan.Index, vlan.Kind = "br-mgmt.10", 20, "vlan"
 		h.Links = slices.Insert(h.Links, 3, vlan)
-		h.Addrs = append(h.Addrs, route.Address{Dev: "br-int", Prefix: prefix("172.24.0.2/24")}, route.Address{Dev: "br-egret-bfd", Prefix: prefix("172.24.1.2/24")},
-			route.Address{Dev: "br-mgmt.10", Prefix: prefix("172.24.2.2/24")}, route.Address{Dev: "br-storage", Prefix: prefix("172.24.3.2/24")})
+		h.Addrs = append(h.Addrs, route.Address{Dev: "br-int", Prefix: prefix("172.24.0.2/24")},
+			route.Address{Dev: "br-egret-bfd", Prefix: prefix("172.24.1.2/24")},
+			route.Address{Dev: "br-mgmt.10", Prefix: prefix("172.24.2.2/24")}, route.Address{Dev: "br-storage",
+				Prefix: prefix("172.24.3.2/24")})
 	})
-	if have, want := fmt.Sprint(h.CIDRs()), "172.23.0.2/32 172.24.2.2/24 172.24.3.2/32 fc00:1::2/64]"; !strings.HasSuffix(have, want) {
+	if have, want := fmt.Sprint(h.CIDRs()),
+		"172.23.0.2/32 172.24.2.2/24 172.24.3.2/32 fc00:1::2/64]"; !strings.HasSuffix(have, want) {
 		t.Errorf("have %s\nwant %s", have, want)
 	}
 }
@@ -93,7 +107,8 @@ func TestScopeOfAddresses(t *testing.T) {
 	if _, link := h.Home(netip.MustParseAddr("172.19.1.50")); link != nil {
 		t.Errorf("172.19.1.50 is at home on %v", link)
 	}
-	if have := fmt.Sprint(h.CIDRs()); !strings.Contains(have, " 172.19.1.2/32 ") || !strings.Contains(have, " 172.25.0.2/32 ") {
+	if have := fmt.Sprint(h.CIDRs()); !strings.Contains(have, " 172.19.1.2/32 ") ||
+		!strings.Contains(have, " 172.25.0.2/32 ") {
 		t.Errorf("published %s", have)
 	}
 }
@@ -135,7 +150,8 @@ func TestHome(t *testing.T) {
 
 // Where the longer subnet's link is at fault, the address is nowhere: it is not the shorter one's.
 func TestHomeOfALongerSubnetThatCannot(t *testing.T) {
-	h := &world.Host{Primary: []netip.Prefix{prefix("172.16.0.2/12")}, Links: []world.Link{{Name: "eth1", Addrs: []netip.Prefix{prefix("172.19.1.2/24")}, Fault: [2]string{"down", "down"}}}}
+	h := &world.Host{Primary: []netip.Prefix{prefix("172.16.0.2/12")}, Links: []world.Link{{Name: "eth1",
+		Addrs: []netip.Prefix{prefix("172.19.1.2/24")}, Fault: [2]string{"down", "down"}}}}
 	if primary, link := h.Home(netip.MustParseAddr("172.19.1.50")); primary || link != nil {
 		t.Errorf("on %v, primary %t", link, primary)
 	}
@@ -144,7 +160,8 @@ func TestHomeOfALongerSubnetThatCannot(t *testing.T) {
 // What cannot host is published alone; the rest with its length.
 func TestPublishedCIDRs(t *testing.T) {
 	h := facts(t, func(h *route.Host) { h.Links[5].Forwards = false })
-	want := "[172.18.0.2/24 172.19.1.2/32 172.19.1.60/32 172.20.0.2/24 172.20.9.9/32 172.21.0.2/32 172.22.0.2/24 172.23.0.2/32 fc00:1::2/64]"
+	want := "[172.18.0.2/24 172.19.1.2/32 172.19.1.60/32 172.20.0.2/24 172.20.9.9/32 172.21.0.2/32 172.22.0.2/24 " +
+		"172.23.0.2/32 fc00:1::2/64]"
 	if have := fmt.Sprint(h.CIDRs()); have != want {
 		t.Errorf("have %s\nwant %s", have, want)
 	}

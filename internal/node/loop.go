@@ -27,17 +27,17 @@ type Outcome struct {
 	Duration    time.Duration
 }
 
-// Loop owns the world. A change is acted on at once; what comes meanwhile makes the next round. A round that fails is repeated, with
-// growing distance; every few minutes all targets are read anew. A round does not wait for what it has written to take effect: it ends, and
-// Confirmed makes the one that does the rest.
+// Loop owns the world. A change is acted on at once; what comes meanwhile makes the next round. A round that fails is
+// repeated, with growing distance; every few minutes all targets are read anew. A round does not wait for what it has
+// written to take effect: it ends, and Confirmed makes the one that does the rest.
 type Loop struct {
-	// Planes are all targets, in the order in which a packet meets them last to first. When all is calm, a change of the plan concerns only
-	// those that hold what changed.
+	// Planes are all targets, in the order in which a packet meets them last to first. When all is calm, a change of
+	// the plan concerns only those that hold what changed.
 	Planes []plane.Plane
 	// Early are the planes that are grown before the cluster is known, from local facts alone.
 	Early []plane.Plane
-	// Grown is told, in the loop, when the targets hold all of a plan and may still hold more. What others wait for need not wait for
-	// the removal of what was before.
+	// Grown is told, in the loop, when the targets hold all of a plan and may still hold more. What others wait for
+	// need not wait for the removal of what was before.
 	Grown func(context.Context, *world.World, Outcome)
 	// Decide is asked in each round, once what is new is in the world: it may change the world on account of that,
 	// and says when it is to be asked again.
@@ -88,17 +88,20 @@ const allTables = ^plan.Tables(0)
 // NewLoop is a loop over w, which it owns from here on.
 func NewLoop(w *world.World, features []compile.Feature, log *slog.Logger) *Loop {
 	return &Loop{
-		Log: log, world: w, memo: compile.NewMemo(features), wake: make(chan struct{}, 1), passed: make(chan struct{}), room: make(chan struct{}),
+		Log: log, world: w, memo: compile.NewMemo(features), wake: make(chan struct{}, 1), passed: make(chan struct{}),
+		room:   make(chan struct{}),
 		Decide: func(_ *world.World, now time.Time) ([]world.Touch, time.Time) { return nil, now.Add(rereadAll) },
 		Grown:  func(context.Context, *world.World, Outcome) {}, After: func(context.Context, *world.World, Outcome) {},
 		Ran: func(Outcome) {},
 	}
 }
 
-// mostPending is how many changes may wait for a round before those who bring more have to wait, too: a round takes seconds while a target is slow.
+// mostPending is how many changes may wait for a round before those who bring more have to wait, too: a round takes
+// seconds while a target is slow.
 const mostPending = 4096
 
-// Do has change made in the loop, soon. It never waits: for the loop itself, and for those who have one change at a time to bring.
+// Do has change made in the loop, soon. It never waits: for the loop itself, and for those who have one change at a
+// time to bring.
 func (l *Loop) Do(change Change) {
 	l.mu.Lock()
 	l.pending = append(l.pending, change)
@@ -106,7 +109,8 @@ func (l *Loop) Do(change Change) {
 	l.poke()
 }
 
-// Offer has change made in the loop, soon, and waits for room among those that are to be made. Its error is ctx's; the change is not made then.
+// Offer has change made in the loop, soon, and waits for room among those that are to be made. Its error is ctx's; the
+// change is not made then.
 func (l *Loop) Offer(ctx context.Context, change Change) error {
 	_, err := l.offer(ctx, change)
 	return err
@@ -167,7 +171,8 @@ func (l *Loop) Ask(ctx context.Context, question func(*world.World)) error {
 	})
 }
 
-// Turn has change made in the loop and waits until that is so. Who brings one change after the other by it never has more than one among those that wait.
+// Turn has change made in the loop and waits until that is so. Who brings one change after the other by it never has
+// more than one among those that wait.
 func (l *Loop) Turn(ctx context.Context, change Change) error {
 	made := make(chan struct{})
 	err := l.Offer(ctx, func(w *world.World) []world.Touch {
@@ -279,7 +284,8 @@ func (l *Loop) oneRound(ctx context.Context) {
 	}
 	decided, again := l.Decide(l.world, time.Now())
 	l.touched, l.again = append(l.touched, decided...), again
-	if l.waiting && !r.apply && time.Since(l.since) < stillWaiting { // a plan is carried out before it is changed, or it never would be where changes do not end
+	// a plan is carried out before it is changed, or it never would be where changes do not end
+	if l.waiting && !r.apply && time.Since(l.since) < stillWaiting {
 		l.owed |= r.look
 		l.runRound(ctx, round{number: l.awaited, synced: r.synced})
 		if l.waiting {
@@ -349,7 +355,8 @@ func (l *Loop) runRound(ctx context.Context, r round) {
 	}
 	l.Ran(l.last)
 	if (l.last.Err != nil || l.last.Left != nil || len(l.last.Refused) > 0) && !errors.Is(err, context.Canceled) {
-		l.Log.Warn("a round did not go through; it will be repeated", "round", r.number, "refused", len(l.last.Refused), "first", firstLine(err))
+		l.Log.Warn("a round did not go through; it will be repeated", "round", r.number, "refused", len(l.last.Refused),
+			"first", firstLine(err))
 	}
 	if r.synced {
 		l.After(ctx, l.world, l.last)

@@ -178,7 +178,8 @@ func TestUnfinished(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took := time.Since(start); !hasPort(target, "ns0_p0") || took > 2*portionTime {
-			t.Errorf("port there: %v, after %v; want that of the round that runs and its own", hasPort(target, "ns0_p0"), took)
+			t.Errorf("port there: %v, after %v; want that of the round that runs and its own", hasPort(target,
+				"ns0_p0"), took)
 		}
 		time.Sleep(101 * portionTime)
 		synctest.Wait()
@@ -188,7 +189,8 @@ func TestUnfinished(t *testing.T) {
 	})
 }
 
-// TestPassesWhenNothingChanged: what changes nothing in the plan does not cost a look at the targets; who asks for one gets it.
+// TestPassesWhenNothingChanged: what changes nothing in the plan does not cost a look at the targets; who asks for one
+// gets it.
 func TestPassesWhenNothingChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, c, _ := startLoop(t)
@@ -198,7 +200,8 @@ func TestPassesWhenNothingChanged(t *testing.T) {
 		}
 		before := c.grown.Load()
 		for range 5 {
-			if err := l.DoAndWait(t.Context(), func(w *world.World) []world.Touch { return w.SetNode(compiletest.Node(2)) }); err != nil {
+			if err := l.DoAndWait(t.Context(),
+				func(w *world.World) []world.Touch { return w.SetNode(compiletest.Node(2)) }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -241,7 +244,8 @@ func TestGrownIsToldBeforeTargetsShrink(t *testing.T) {
 	})
 }
 
-// TestOnlyConcernedPlanes: a pod's port is a matter of the Northbound alone; a round that looks at the targets looks at all.
+// TestOnlyConcernedPlanes: a pod's port is a matter of the Northbound alone; a round that looks at the targets looks at
+// all.
 func TestOnlyConcernedPlanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := ovn.NewFake()
@@ -260,7 +264,8 @@ func TestOnlyConcernedPlanes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if now := flows.grown.Load(); now != before || !hasPort(target, "ns1_p4") {
-			t.Errorf("the flows were looked at %d times for a pod's port; port there: %v", now-before, hasPort(target, "ns1_p4"))
+			t.Errorf("the flows were looked at %d times for a pod's port; port there: %v", now-before, hasPort(target,
+				"ns1_p4"))
 		}
 		l.Wake()
 		synctest.Wait()
@@ -310,13 +315,15 @@ func (n *noting) count(call string) (times int) {
 	return times
 }
 
-// TestRoundDoesNotWaitForConfirmation: while the hypervisors have not carried out what the Northbound says, the loop goes on, what guards packets is not taken away, and who
-// waits for the targets waits; the confirmation, and nothing else, has the rest done.
+// TestRoundDoesNotWaitForConfirmation: while the hypervisors have not carried out what the Northbound says, the loop
+// goes on, what guards packets is not taken away, and who waits for the targets waits; the confirmation, and nothing
+// else, has the rest done.
 func TestRoundDoesNotWaitForConfirmation(t *testing.T) {
 	target := ovn.NewFake()
 	flows, told := &noting{name: "flow"}, &noting{name: "announce"}
 	l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
-	l.Planes = []plane.Plane{flows, plane.For(plan.InNB|plan.InSetElems, target, plane.After("flow")), plane.For(allTables, told, plane.After("nb"), plane.Telling)}
+	l.Planes = []plane.Plane{flows, plane.For(plan.InNB|plan.InSetElems, target, plane.After("flow")),
+		plane.For(allTables, told, plane.After("nb"), plane.Telling)}
 	var outcomes []Outcome
 	l.After = func(_ context.Context, _ *world.World, o Outcome) { outcomes = append(outcomes, o) }
 	go l.Run(t.Context())
@@ -329,7 +336,9 @@ func TestRoundDoesNotWaitForConfirmation(t *testing.T) {
 	announced, hushed := told.count("grow"), told.count("shrink")
 	waited := make(chan error, 1)
 	go func() { waited <- l.DoAndWait(t.Context(), setPod(1)) }()
-	soon(t, "the port", func() bool { return asked(t, l) && flows.count("grow") > grown && told.count("shrink") > hushed })
+	soon(t, "the port", func() bool {
+		return asked(t, l) && flows.count("grow") > grown && told.count("shrink") > hushed
+	})
 	if n := flows.count("shrink") - shrunk; n > 0 {
 		t.Errorf("flows were shrunk %d times before the Northbound was confirmed", n)
 	}
@@ -342,7 +351,8 @@ func TestRoundDoesNotWaitForConfirmation(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	var last Outcome
-	if err := l.Ask(t.Context(), func(*world.World) { last = outcomes[len(outcomes)-1] }); err != nil || last.Err != nil || !last.Unconfirmed {
+	if err := l.Ask(t.Context(), func(*world.World) { last = outcomes[len(outcomes)-1] }); err != nil ||
+		last.Err != nil || !last.Unconfirmed {
 		t.Errorf("%v; the outcome is %+v", err, last)
 	}
 	target.SetConfirmed(true)

@@ -12,15 +12,15 @@ import (
 // writeTimeout bounds one request to the API server.
 const writeTimeout = 5 * time.Second
 
-// What is delivered is the whole of a value, and the API server hands it on to every node. When many addresses move, a value changes with each of them: the
-// first news go out at once, the rest in some distance.
+// What is delivered is the whole of a value, and the API server hands it on to every node. When many addresses move, a
+// value changes with each of them: the first news go out at once, the rest in some distance.
 const (
 	newsAtOnce = 20
 	newsApart  = 100 * time.Millisecond
 )
 
-// mailbox delivers the latest value to a slow receiver, in a goroutine of its own: the loop never waits for the API. What could not be
-// delivered is tried again, unless a newer value has come.
+// mailbox delivers the latest value to a slow receiver, in a goroutine of its own: the loop never waits for the API.
+// What could not be delivered is tried again, unless a newer value has come.
 type mailbox[T any] struct {
 	what    string
 	equal   func(a, b T) bool
@@ -34,8 +34,10 @@ type mailbox[T any] struct {
 	wake   chan struct{}
 }
 
-func newMailbox[T any](what string, equal func(a, b T) bool, deliver func(context.Context, T) error, log *slog.Logger) *mailbox[T] {
-	return &mailbox[T]{what: what, equal: equal, deliver: deliver, log: log, wake: make(chan struct{}, 1), pace: rate.NewLimiter(rate.Every(newsApart), newsAtOnce)}
+func newMailbox[T any](what string, equal func(a, b T) bool, deliver func(context.Context, T) error,
+	log *slog.Logger) *mailbox[T] {
+	return &mailbox[T]{what: what, equal: equal, deliver: deliver, log: log, wake: make(chan struct{}, 1),
+		pace: rate.NewLimiter(rate.Every(newsApart), newsAtOnce)}
 }
 
 func (m *mailbox[T]) put(v T) {

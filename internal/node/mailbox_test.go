@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestNewsAreCoalesced: news that come one at a time are delivered at once; of many, such as when each of 2,000 addresses moves, the latest in some distance.
+// TestNewsAreCoalesced: news that come one at a time are delivered at once; of many, such as when each of 2,000
+// addresses moves, the latest in some distance.
 func TestNewsAreCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var delivered []int

@@ -13,7 +13,7 @@ import (
 type Metrics struct {
 	Registry *prometheus.Registry
 	held     prometheus.Gauge
-	heldBack prometheus.Gauge
+	paused   prometheus.Gauge
 	problems prometheus.Gauge
 	rounds   *prometheus.CounterVec
 	round    prometheus.Histogram
@@ -27,17 +27,28 @@ func NewMetrics() *Metrics {
 	seconds := prometheus.ExponentialBuckets(0.001, 2, 15) // 1 ms to 16 s
 	m := &Metrics{
 		Registry: prometheus.NewRegistry(),
-		held:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_node_held_egress_ips", Help: "Egress IPs that this node translates to and answers for."}),
-		heldBack: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_node_held_back_pods", Help: "Pods that started with traffic to outside dropped, because no node was ready for their EgressIP."}),
-		problems: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_node_problems", Help: "Problems that this node's EgressNode tells of."}),
-		rounds:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_node_rounds_total", Help: "Rounds of the agent, by result: ok, refused (single rows), failed."}, []string{"result"}),
-		round:    prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_node_round_seconds", Help: "Time of one round: all planes that a change concerns.", Buckets: seconds}),
-		apply:    prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "egret_node_plane_apply_seconds", Help: "Time of one plane's part of a round, by plane and step (grow, shrink).", Buckets: seconds}, []string{"plane", "step"}),
-		refused:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_node_refused_rows_total", Help: "Rows that a target refused, counted each time they were tried."}, []string{"plane"}),
-		cni:      prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "egret_node_cni_seconds", Help: "Time of one call of the CNI plugin, by command and result (ok, error).", Buckets: seconds}, []string{"command", "result"}),
+		held: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_node_held_egress_ips",
+			Help: "Egress IPs that this node translates to and answers for."}),
+		paused: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_node_held_back_pods",
+			Help: "Pods that started with traffic to outside dropped, because no node was ready for their EgressIP."}),
+		problems: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_node_problems",
+			Help: "Problems that this node's EgressNode tells of."}),
+		rounds: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_node_rounds_total",
+			Help: "Rounds of the agent, by result: ok, refused (single rows), failed."}, []string{"result"}),
+		round: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_node_round_seconds",
+			Help: "Time of one round: all planes that a change concerns.", Buckets: seconds}),
+		apply: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "egret_node_plane_apply_seconds",
+			Help: "Time of one plane's part of a round, by plane and step (grow, shrink).", Buckets: seconds},
+			[]string{"plane", "step"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_node_refused_rows_total",
+			Help: "Rows that a target refused, counted each time they were tried."}, []string{"plane"}),
+		cni: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "egret_node_cni_seconds",
+			Help: "Time of one call of the CNI plugin, by command and result (ok, error).", Buckets: seconds},
+			[]string{"command", "result"}),
 	}
-	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.held, m.heldBack, m.problems, m.rounds, m.round, m.apply, m.refused, m.cni)
+	m.Registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		m.held, m.paused, m.problems, m.rounds, m.round, m.apply, m.refused, m.cni)
 	return m
 }
 

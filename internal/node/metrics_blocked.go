@@ -16,9 +16,10 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// blocked counts packets of the cluster network that were on their way out without translation, and were dropped. The targets count;
-// they are read when somebody asks. They keep counting when a flow is written again (OpenFlow 1.3 and later copies counters), and
-// start again with ovs-vswitchd, with a changed nftables rule and with a boot; here the sum goes on, less what came after the last look.
+// blocked counts packets of the cluster network that were on their way out without translation, and were dropped. The
+// targets count; they are read when somebody asks. They keep counting when a flow is written again (OpenFlow 1.3 and
+// later copies counters), and start again with ovs-vswitchd, with a changed nftables rule and with a boot; here the sum
+// goes on, less what came after the last look.
 type blocked struct {
 	log   *slog.Logger
 	read  []reading
@@ -28,7 +29,8 @@ type blocked struct {
 	sums map[string]sum
 }
 
-// reading asks one target; the result is by something that tells its counters apart. path is the label of what it reads.
+// reading asks one target; the result is by something that tells its counters apart. path is the label of what it
+// reads.
 type reading struct {
 	path string
 	ask  func(context.Context) (map[string]uint64, error)
@@ -46,12 +48,16 @@ const patience = 3 * time.Second
 func newBlocked(read []reading, log *slog.Logger) *blocked {
 	return &blocked{log: log, read: read, sums: map[string]sum{},
 		total: prometheus.NewDesc("egret_node_blocked_packets_total",
-			"Packets of the cluster network that were not translated and were dropped on their way out, by where: bridge (the gateway bridge's flows), router (its flows for packets of pods with an egress IP that their own node's gateway router gave the node's address), host (the host's forwarding), link (links that egress IPs are on; nothing is counted while there is none).",
+			"Packets of the cluster network that were not translated and were dropped on their way out, by where: "+
+				"bridge (the gateway bridge's flows), router (its flows for packets of pods with an egress IP that "+
+				"their own node's gateway router gave the node's address), host (the host's forwarding), link (links "+
+				"that egress IPs are on; nothing is counted while there is none).",
 			[]string{"path"}, nil)}
 }
 
 // countBlocked registers it for this node's own targets. packets counts for a flow.
-func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, plan.Flow) (uint64, error), log *slog.Logger) {
+func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, plan.Flow) (uint64, error),
+	log *slog.Logger) {
 	count := func(ctx context.Context, flows []plan.Flow) (map[string]uint64, error) {
 		out := map[string]uint64{}
 		for _, f := range flows {
@@ -74,8 +80,9 @@ func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, pl
 		}
 		return rules, err
 	}
-	link := func(ctx context.Context) (map[string]uint64, error) { return nft.Packets(ctx, egressip.GuardChain) }
-	m.Registry.MustRegister(newBlocked([]reading{{"bridge", bridge}, {"router", router}, {"host", host}, {"link", link}}, log))
+	link := func(ctx context.Context) (map[string]uint64, error) { return nft.Packets(ctx, egressip.LinkLeakChain) }
+	m.Registry.MustRegister(newBlocked([]reading{{"bridge", bridge}, {"router", router}, {"host", host},
+		{"link", link}}, log))
 }
 
 // Describe is part of prometheus.Collector.

@@ -51,7 +51,7 @@ func TestRoundsAreCounted(t *testing.T) {
 	m := NewMetrics()
 	m.ran(Outcome{Duration: time.Millisecond})
 	m.ran(Outcome{Err: errors.New("away")})
-	refused := &plane.Refused{Plane: "nft", Owner: "egressip/e", Row: "r", Err: errors.New("no")}
+	refused := &plane.Refused{Plane: "nft", Owner: plan.Owner{Feature: "egressip"}, Row: "r", Err: errors.New("no")}
 	m.ran(Outcome{Refused: []*plane.Refused{refused}})
 	m.applied("nft", "grow", time.Millisecond, errors.Join(refused, refused))
 	m.answered("ADD", time.Millisecond, nil)
@@ -64,15 +64,18 @@ egret_node_rounds_total{result="failed"} 1
 egret_node_rounds_total{result="ok"} 1
 egret_node_rounds_total{result="refused"} 1
 `
-	if err := testutil.GatherAndCompare(m.Registry, strings.NewReader(want), "egret_node_rounds_total", "egret_node_refused_rows_total"); err != nil {
+	if err := testutil.GatherAndCompare(m.Registry, strings.NewReader(want), "egret_node_rounds_total",
+		"egret_node_refused_rows_total"); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestTimedPlanesHoldTheSameTables: a plane that is timed is still left alone by what does not concern it, and tells of each step.
+// TestTimedPlanesHoldTheSameTables: a plane that is timed is still left alone by what does not concern it, and tells of
+// each step.
 func TestTimedPlanesHoldTheSameTables(t *testing.T) {
 	var told []string
-	planes := plane.Timed([]plane.Plane{plane.For(plan.InNB, ovn.NewFake())}, func(_, step string, _ time.Duration, err error) {
+	planes := plane.Timed([]plane.Plane{plane.For(plan.InNB, ovn.NewFake())}, func(_, step string, _ time.Duration,
+		err error) {
 		told = append(told, step)
 	})
 	if len(plane.Concerned(planes, plan.InFlows)) != 0 || len(plane.Concerned(planes, plan.InNB)) != 1 {

@@ -28,8 +28,8 @@ func networkFaults(w *world.World, n *world.Node, h *world.Host) map[netip.Prefi
 	return faults
 }
 
-// lost are networks that this node said it has, or has lost, and that it has no address in: its link is gone, or the address. Kubernetes is all that
-// remembers: first the annotation, then the report.
+// lost are networks that this node said it has, or has lost, and that it has no address in: its link is gone, or the
+// address. Kubernetes is all that remembers: first the annotation, then the report.
 func lost(n *world.Node, said *world.Holding, h *world.Host) []netip.Prefix {
 	networks := n.Networks()
 	if said != nil {
@@ -51,10 +51,12 @@ func longest(networks []netip.Prefix, ip netip.Addr) (found netip.Prefix, is boo
 	return found, is
 }
 
-// placed says whether an address has another node, or another place here: then nobody need know of what this node has lost.
+// placed says whether an address has another node, or another place here: then nobody need know of what this node has
+// lost.
 func placed(e *world.EgressIP, ip netip.Addr, self string, h *world.Host) bool {
 	primary, link := h.Home(ip)
-	return primary || link != nil || slices.ContainsFunc(e.Items, func(i world.Assignment) bool { return i.IP == ip && i.Node != self })
+	return primary || link != nil || slices.ContainsFunc(e.Items,
+		func(i world.Assignment) bool { return i.IP == ip && i.Node != self })
 }
 
 func lossOf(network netip.Prefix) string {

@@ -30,16 +30,19 @@ func (l losing) says(change func(*route.Host)) map[netip.Prefix]string {
 }
 
 func (l losing) assign(ip string, to ...world.Assignment) {
-	l.w.SetEgressIP(&world.EgressIP{Name: "e", Namespaces: labels.Everything(), Pods: labels.Everything(), IPs: []netip.Addr{netip.MustParseAddr(ip)}, Items: to})
+	l.w.SetEgressIP(&world.EgressIP{Name: "e", Namespaces: labels.Everything(), Pods: labels.Everything(),
+		IPs: []netip.Addr{netip.MustParseAddr(ip)}, Items: to})
 }
 
 func without(addrs ...string) func(*route.Host) {
 	return func(h *route.Host) {
-		h.Addrs = slices.DeleteFunc(h.Addrs, func(a route.Address) bool { return slices.Contains(addrs, a.Prefix.String()) })
+		h.Addrs = slices.DeleteFunc(h.Addrs,
+			func(a route.Address) bool { return slices.Contains(addrs, a.Prefix.String()) })
 	}
 }
 
-// A network that is lost while an address of it is here, or nowhere, is told of until it comes back, though nothing on the host remembers it.
+// A network that is lost while an address of it is here, or nowhere, is told of until it comes back, though nothing on
+// the host remembers it.
 func TestLostNetworks(t *testing.T) {
 	for ip, x := range map[string]struct{ network, address string }{
 		"172.19.1.50": {"172.19.1.0/24", "172.19.1.2/24"}, "fc00:1::50": {"fc00:1::/64", "fc00:1::2/64"},
@@ -63,14 +66,16 @@ func TestLostNetworks(t *testing.T) {
 		} {
 			l.assign(ip, step.assign...)
 			fault := l.says(step.change)[prefix(x.network)]
-			if (fault != "") != step.faulty || step.faulty && !strings.Contains(fault, "no link has an address in "+x.network+" any more: ") {
+			if (fault != "") != step.faulty || step.faulty &&
+				!strings.Contains(fault, "no link has an address in "+x.network+" any more: ") {
 				t.Errorf("%s, %s: fault %q", ip, step.name, fault)
 			}
 		}
 	}
 }
 
-// A network that nobody asks for is no fault when it goes, nor is one whose addresses another network of the host takes.
+// A network that nobody asks for is no fault when it goes, nor is one whose addresses another network of the host
+// takes.
 func TestLossThatMattersToNobody(t *testing.T) {
 	for ip, change := range map[string]func(*route.Host){
 		"172.20.0.50": without("172.19.1.2/24"),

@@ -9,7 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestHostNetworkInAClusterRange: a network of the host that overlaps a range of the cluster's is a problem of the node while it is there.
+// TestHostNetworkInAClusterRange: a network of the host that overlaps a range of the cluster's is a problem of the node
+// while it is there.
 func TestHostNetworkInAClusterRange(t *testing.T) {
 	a, _ := startLateAgent(t, &lateServer{version: 5})
 	problems := func(h *world.Host) (told []string) {

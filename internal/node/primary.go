@@ -8,9 +8,10 @@ import (
 	"github.com/egret-net/egret/internal/plane/route"
 )
 
-// preferred are the addresses of the uplink, one a family, that are the node's own as far as the kernel can tell: the source of the default route,
-// else the oldest. A deprecated or a temporary one never is, and a virtual one (VRRP), which is alone in its subnet or younger than the others,
-// only where there is no other. What the kubelet says, where it is known, goes before this (package world).
+// preferred are the addresses of the uplink, one a family, that are the node's own as far as the kernel can tell: the
+// source of the default route, else the oldest. A deprecated or a temporary one never is, and a virtual one (VRRP),
+// which is alone in its subnet or younger than the others, only where there is no other. What the kubelet says, where
+// it is known, goes before this (package world).
 func preferred(h route.Host, gateway func(dev string) bool) []netip.Prefix {
 	var out []netip.Prefix
 	for _, v6 := range []bool{false, true} {
@@ -25,8 +26,8 @@ func preferred(h route.Host, gateway func(dev string) bool) []netip.Prefix {
 	return out
 }
 
-// preference orders addresses of one family as the kernel does when it picks a source for the default route: that which the route names, then
-// those of the gateway's subnet, then by age (fib_info_update_nhc_saddr, Linux).
+// preference orders addresses of one family as the kernel does when it picks a source for the default route: that which
+// the route names, then those of the gateway's subnet, then by age (fib_info_update_nhc_saddr, Linux).
 func preference(h route.Host, v6 bool) func(a, b route.Address) int {
 	byDefault, _ := h.Default(v6)
 	last := func(is bool) int {

@@ -28,23 +28,31 @@ link add breth0 type bridge
 link set lo up
 link set breth0 up`
 
-// TestVirtualAddressIsNotTheNodes: whatever else the uplink has, before or after, the node's own address is what it was.
+// TestVirtualAddressIsNotTheNodes: whatever else the uplink has, before or after, the node's own address is what it
+// was.
 func TestVirtualAddressIsNotTheNodes(t *testing.T) {
 	const own = "addr add 172.18.0.20/16 dev breth0\naddr add fc00:18::20/64 dev breth0 nodad"
 	const gateways = "route add default via 172.18.0.1 dev breth0\n-6 route add default via fc00:18::1 dev breth0"
 	for name, x := range map[string]struct{ before, after string }{
-		"alone":                        {},
-		"in the subnet, after":         {after: "addr add 172.18.0.2/16 dev breth0\naddr add fc00:18::2/64 dev breth0 nodad"},
-		"in no subnet, after":          {after: "addr add 172.18.0.2/32 dev breth0\naddr add fc00:18::2/128 dev breth0 nodad"},
-		"in no subnet, before":         {before: "addr add 172.18.0.2/32 dev breth0\naddr add fc00:18::2/128 dev breth0 nodad"},
-		"in another subnet, before":    {before: "addr add 10.1.0.2/16 dev breth0\naddr add fc00:17::2/64 dev breth0 nodad"},
-		"deprecated, before":           {before: "addr add fc00:18::2/64 dev breth0 nodad preferred_lft 0"},
-		"named by the default route":   {before: "addr add 172.18.0.2/16 dev breth0", after: "route change default via 172.18.0.1 dev breth0 src 172.18.0.20"},
-		"on the device, with its /128": {after: "addr add 172.18.0.2/32 dev eth0\naddr add fc00:18::2/128 dev eth0 nodad"},
+		"alone": {},
+		"in the subnet, after": {after: "addr add 172.18.0.2/16 dev breth0\naddr add fc00:18::2/64 dev " +
+			"breth0 nodad"},
+		"in no subnet, after": {after: "addr add 172.18.0.2/32 dev breth0\naddr add fc00:18::2/128 dev " +
+			"breth0 nodad"},
+		"in no subnet, before": {before: "addr add 172.18.0.2/32 dev breth0\naddr add fc00:18::2/128 dev " +
+			"breth0 nodad"},
+		"in another subnet, before": {before: "addr add 10.1.0.2/16 dev breth0\naddr add fc00:17::2/64 dev breth0 " +
+			"nodad"},
+		"deprecated, before": {before: "addr add fc00:18::2/64 dev breth0 nodad preferred_lft 0"},
+		"named by the default route": {before: "addr add 172.18.0.2/16 dev breth0",
+			after: "route change default via 172.18.0.1 dev breth0 src 172.18.0.20"},
+		"on the device, with its /128": {after: "addr add 172.18.0.2/32 dev eth0\naddr add fc00:18::2/128 dev eth0 " +
+			"nodad"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			planetest.OwnNetns(t)
-			run(t, strings.Join(slices.DeleteFunc([]string{uplinkUp, x.before, own, gateways, x.after}, func(s string) bool { return s == "" }), "\n"))
+			run(t, strings.Join(slices.DeleteFunc([]string{uplinkUp, x.before, own, gateways, x.after},
+				func(s string) bool { return s == "" }), "\n"))
 			if have, want := primaries(t, nil), "172.18.0.20/16 fc00:18::20/64"; have != want {
 				t.Errorf("the node's own are %s, want %s", have, want)
 			}

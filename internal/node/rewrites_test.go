@@ -13,14 +13,19 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestGarbledAnnotationIsWrittenAnew: what the Node says otherwise than the agent is written anew at once, not more than once a second however often the agent
-// looks, and without being asked again; what the Node says rightly is left alone.
+// TestGarbledAnnotationIsWrittenAnew: what the Node says otherwise than the agent is written anew at once, not more
+// than once a second however often the agent looks, and without being asked again; what the Node says rightly is left
+// alone.
 func TestGarbledAnnotationIsWrittenAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		a := newAgent("n1", compiletest.Config(world.SharedGateway), slog.New(slog.DiscardHandler))
 		writes := 0
-		a.annotations = newMailbox("annotations", maps.Equal[map[string]string], func(context.Context, map[string]string) error { writes++; return nil }, a.log)
+		a.annotations = newMailbox("annotations", maps.Equal[map[string]string], func(context.Context,
+			map[string]string) error {
+			writes++
+			return nil
+		}, a.log)
 		go a.annotations.run(ctx)
 		n := compiletest.Node(1)
 		own := published("n1", compiletest.Host("n1"), n, a.config)
@@ -55,7 +60,8 @@ func TestRewrites(t *testing.T) {
 	var r rewrites
 	start := time.Unix(1000, 0)
 	for _, c := range []struct{ at, want time.Duration }{
-		{0, 0}, {100 * time.Millisecond, rewriteEvery - 100*time.Millisecond}, {200 * time.Millisecond, -1}, {rewriteEvery, 0}, {rewriteEvery + 1, rewriteEvery - 1},
+		{0, 0}, {100 * time.Millisecond, rewriteEvery - 100*time.Millisecond}, {200 * time.Millisecond, -1},
+		{rewriteEvery, 0}, {rewriteEvery + 1, rewriteEvery - 1},
 	} {
 		if have := r.due(start.Add(c.at)); have != c.want {
 			t.Errorf("after %v: %v, want %v", c.at, have, c.want)

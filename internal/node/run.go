@@ -48,16 +48,18 @@ type Options struct {
 
 // targets are the planes of a node, and what else is asked of them.
 type targets struct {
-	ovs  *ovs.DB
-	flow *flow.Plane
-	nft  *nft.Plane
-	nb   *ovn.Plane
-	sb   *ovn.Plane
-	link *announce.Plane
-	ear  *listen.Link
-	all  []plane.Plane
+	ovs      *ovs.DB
+	flow     *flow.Plane
+	nft      *nft.Plane
+	nb       *ovn.Plane
+	sb       *ovn.Plane
+	link     *announce.Plane
+	listener *listen.Link
+	all      []plane.Plane
 	// early are those that are grown before the cluster is known: ports, the host's rules, and the bridge's flows.
 	early []plane.Plane
+	// comparers say what targets lack.
+	comparers []plane.Comparer
 	// connections are signalled when connections are to be looked at again.
 	connections []<-chan struct{}
 
@@ -71,10 +73,12 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	filter := readFilter(ctx, t.nft, &o.Config, log)
 	b := boot{
 		marker: o.BootMarker, log: log, pause: time.Second,
 		bringUp: func(ctx context.Context, closed bool) error { return bringUp(ctx, o, t, closed) },
 		empty:   func(ctx context.Context) error { return empty(ctx, o, t, log) },
+		tell:    func(ctx context.Context, text string) error { return tellOfBoot(ctx, o, text) },
 	}
 	if err := b.run(ctx); err != nil {
 		return err
@@ -83,7 +87,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err := a.connect(o, t); err != nil {
 		return err
 	}
-	if err := a.adopt(ctx); err != nil {
+	if err := a.adopt(ctx, filter); err != nil {
 		return err
 	}
 	a.adoptHeld(ctx, t.nb)
@@ -100,8 +104,8 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	return nil
 }
 
-// open connects to every target. Their order is that in which a packet that leaves meets them, from the last to the first: ports and
-// routes of the host, its rules, the bridge's flows, the other zones, the logical network.
+// open connects to every target. Their order is that in which a packet that leaves meets them, from the last to the
+// first: ports and routes of the host, its rules, the bridge's flows, the other zones, the logical network.
 func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	db, err := ovs.Connect(ctx, "unix:"+o.OVSRunDir+"/db.sock", log)
 	if err != nil {
@@ -118,13 +122,16 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	t := &targets{
 		ovs: db, nft: rules, flow: flow.New("ovs-ofctl", o.OVSRunDir, bridgePorts{db, o.Node}, log),
 		nb: ovn.NewNB(o.Northbound, ovn.Options{Log: log}), sb: ovn.NewSB(o.Southbound, ovn.Options{Log: log}),
-		link: announce.New(ctx, announce.Links{}, log), ear: listen.New(ctx, map[string]string{o.Config.Bridge: o.Config.UplinkInterface}, log),
+		link: announce.New(ctx, announce.Links{}, log), listener: listen.New(ctx,
+			map[string]string{o.Config.Bridge: o.Config.UplinkInterface}, log),
 	}
 	openvswitch, north, south := t.watch(ctx, o)
 	own := func() map[string]conntrack.Own { return ownSources(ctx, o) }
 	inSwitch := conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)
-	inKernel := conntrack.New(conntrack.Kernel{}, conntrack.Kernel{}, func() map[string]conntrack.Own { return hostSources(o) }, log)
+	inKernel := conntrack.New(conntrack.Kernel{}, conntrack.Kernel{},
+		func() map[string]conntrack.Own { return hostSources(o) }, log)
 	t.connections = []<-chan struct{}{inSwitch.Again(), inKernel.Again()}
+	t.comparers = []plane.Comparer{t.nft, t.vswitchd.Comparer(t.flow), north.Comparer(t.nb), south.Comparer(t.sb)}
 	ports := plane.For(plan.InOVSIDs|plan.InPorts, openvswitch.On(ovs.NewPlane(db)), plane.After())
 	t.early = []plane.Plane{ports, t.nft, t.flow}
 	balanced := conntrack.NewBalanced(ctx, conntrack.Switch{RunDir: o.OVSRunDir}, log)
@@ -133,9 +140,9 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 		// The first is shrunk last, after the rules: when those have gone, no packet makes an entry by them. Who ends
 		// connections grows nothing, so that others need not wait for it.
 		plane.For(plan.InDatagrams, datagrams, plane.After(), plane.Unawaited),
-		// An accept that is missing leads no packet anywhere: who comes later need not wait for it. The bridge's flows name ports, and need the
-		// host's rules, which drop what the kernel sees of the uplink, too; the logical network, which steers, needs all that packets meet
-		// behind it.
+		// An accept that is missing leads no packet anywhere: who comes later need not wait for it. The bridge's flows
+		// name ports, and need the host's rules, which drop what the kernel sees of the uplink, too; the logical
+		// network, which steers, needs all that packets meet behind it.
 		ports,
 		plane.For(plan.InAddrs|plan.InRoutes|plan.InRules|plan.InSysctls, routes, plane.After()),
 		plane.For(plan.InNFTChains|plan.InNFTRules|plan.InNFTSets|plan.InNFTElems, rules,
@@ -143,10 +150,11 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 		plane.For(plan.InAccepts, forward.New(forward.Commands{}), plane.After(), plane.Unawaited),
 		plane.For(plan.InFlows, t.vswitchd.On(t.flow), plane.After("ovs", routes.Name(), rules.Name())),
 		plane.For(plan.InSB, south.On(t.sb), plane.After()),
-		plane.For(plan.InNB|plan.InSetElems, north.On(t.nb), plane.After(routes.Name(), rules.Name(), t.flow.Name(), t.sb.Name())),
+		plane.For(plan.InNB|plan.InSetElems, north.On(t.nb), plane.After(routes.Name(), rules.Name(), t.flow.Name(),
+			t.sb.Name())),
 		plane.For(plan.InAnnouncements, t.link, plane.After(t.nb.Name()), plane.Telling, plane.Unawaited),
-		plane.For(plan.InSources|plan.InSourceExempt, t.vswitchd.On(inSwitch), plane.After(), plane.Unawaited),
-		plane.For(plan.InSources|plan.InSourceExempt, inKernel, plane.After(), plane.Unawaited),
+		plane.For(conntrack.Tables, t.vswitchd.On(inSwitch), plane.After(), plane.Unawaited),
+		plane.For(conntrack.Tables, inKernel, plane.After(), plane.Unawaited),
 		plane.For(plan.InDatagrams, balanced, plane.After(), plane.Unawaited),
 		plane.For(plan.InHealthChecks, health.New(ctx, health.Sockets{}),
 			plane.After(), plane.Telling, plane.Unawaited),
@@ -182,7 +190,8 @@ func ownSources(ctx context.Context, o Options) map[string]conntrack.Own {
 	return map[string]conntrack.Own{plan.DefaultNames().GatewayRouter(o.Node): own}
 }
 
-// hostSources say how to tell connections through the host's kernel that were given an egress IP: by their mark. Others are not ours to judge.
+// hostSources say how to tell connections through the host's kernel that were given an egress IP: by their mark. Others
+// are not ours to judge.
 func hostSources(o Options) map[string]conntrack.Own {
 	own := conntrack.Own{Mark: plan.MarkEgressLink, Mask: plan.MarkEgressLinkMask}
 	for _, s := range o.Config.ClusterSubnets {
@@ -191,8 +200,8 @@ func hostSources(o Options) map[string]conntrack.Own {
 	return map[string]conntrack.Own{plan.HostKernel: own}
 }
 
-// bringUp makes the gateway bridge of the uplink, with the flows that follow from this host's own facts: nothing in it needs the API server,
-// which may be behind that very bridge. Closed, nothing passes that comes from OVN.
+// bringUp makes the gateway bridge of the uplink, with the flows that follow from this host's own facts: nothing in it
+// needs the API server, which may be behind that very bridge. Closed, nothing passes that comes from OVN.
 func bringUp(ctx context.Context, o Options, t *targets, closed bool) error {
 	datapath := "system"
 	if o.Config.UserspaceOVS {
@@ -219,7 +228,8 @@ func baseFlows(ctx context.Context, o Options, t *targets, closed bool) error {
 	}
 	facts := hostFacts(h, &o.Config)
 	if facts == nil {
-		return fmt.Errorf("neither %s nor %s has an address: configure the uplink", o.Config.UplinkInterface, o.Config.Bridge)
+		return fmt.Errorf("neither %s nor %s has an address: configure the uplink", o.Config.UplinkInterface,
+			o.Config.Bridge)
 	}
 	w := world.New(o.Node, &o.Config)
 	w.SetHost(facts)
@@ -236,38 +246,55 @@ func baseFlows(ctx context.Context, o Options, t *targets, closed bool) error {
 	return nil
 }
 
-// connect gives the agent its targets and its way to the API server.
-func (a *Agent) connect(o Options, t *targets) error {
+// connectAPI asks the API server nothing yet.
+func connectAPI(o Options) (*kube.Contact, *kube.Clients, error) {
 	config, err := kube.Config(o.Kubeconfig, 200, "egret-node/"+o.Version)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	contact := kube.NewContact(config)
 	clients, err := kube.NewClients(config)
+	return contact, clients, err
+}
+
+// tellOfBoot posts an Event before there is an agent: the host's network waits neither for the API server nor for a
+// kubeconfig.
+func tellOfBoot(ctx context.Context, o Options, text string) error {
+	_, clients, err := connectAPI(o)
+	if err != nil {
+		return err
+	}
+	return postEvent(ctx, clients, o.Node, ofThisNode(o.Node, "PodsHaveNoNetwork", "Boot", text))
+}
+
+// connect gives the agent its targets and its way to the API server.
+func (a *Agent) connect(o Options, t *targets) error {
+	contact, clients, err := connectAPI(o)
 	if err != nil {
 		return err
 	}
 	a.source = kube.NewSource(clients, a.log, kube.Nodes(), kube.Namespaces(), kube.Pods(), kube.Services(),
-		kube.EndpointSlices(), kube.EgressIPs(), kube.EgressNodes())
-	a.api = &API{Node: o.Node, BootID: o.BootID, Version: o.Version, Clients: clients, Observe: a.source.Observe, Outdated: a.source.Outdated}
+		kube.EndpointSlices(), kube.EgressIPs(), kube.EgressIPTraffics(), kube.EgressNodes())
+	a.api = &API{Node: o.Node, BootID: o.BootID, Version: o.Version, Clients: clients, Observe: a.source.Observe,
+		Outdated: a.source.Outdated}
 	a.reads, a.applied = newReads(a.api), a.source.Applied
 	a.reports = newMailbox("what this node holds", Report.Equal, a.api.Report, a.log)
 	a.annotations = newMailbox("this node's addresses", maps.Equal[map[string]string], a.api.AnnotateNode, a.log)
 	h := a.holding
-	h.watch, h.announce, h.probe = t.ear.Watch, t.link.Defend, t.link.Probe
+	h.watch, h.announce, h.probe = t.listener.Watch, t.link.Defend, t.link.Probe
 	h.silence, h.ask = contact.Silence, a.api.EgressIP
 	h.renew = func(ctx context.Context) error { return t.vswitchd.Do(ctx, t.flow.Renew) }
 	a.ovs, a.confirmed, a.pulses = t.ovs, t.nb.Confirmed, t.pulses
 	a.loop.Planes, a.loop.Early = plane.Timed(t.all, a.metrics.applied), t.early
-	a.comparers = []plane.Comparer{t.nft, t.flow, t.nb, t.sb}
+	a.comparers = t.comparers
 	a.cni = cniserver.New(cniserver.FromOVS(t.ovs), a, a.log)
 	a.cni.Answered = a.metrics.answered
 	return nil
 }
 
-// adopt takes in what a former process left: this host's facts, and the pods that are attached. After a boot their ports are in the
-// database and their interfaces are not; those are swept.
-func (a *Agent) adopt(ctx context.Context) error {
+// adopt takes in what a former process left: this host's facts, and the pods that are attached. After a boot their
+// ports are in the database and their interfaces are not; those are swept.
+func (a *Agent) adopt(ctx context.Context, filter formerFilter) error {
 	if err := a.cni.Sweep(ctx); err != nil {
 		a.log.Warn("could not sweep ports of pods that are gone", "error", err)
 	}
@@ -277,7 +304,7 @@ func (a *Agent) adopt(ctx context.Context) error {
 		return fmt.Errorf("read the pods' ports: %w", err)
 	}
 	for _, p := range ports {
-		at := attachment(p)
+		at := filter.adopted(p)
 		a.loop.Do(func(w *world.World) []world.Touch { return w.SetAttachment(at) })
 	}
 	return nil
@@ -320,8 +347,8 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 	go a.changes(ctx)
 	go a.reports.run(ctx)
 	go a.annotations.run(ctx)
-	go a.holding.run(ctx, t.ear.Claims())
-	go a.listen(ctx, t.ovs)
+	go a.holding.run(ctx, t.listener.Claims())
+	go a.followTunnels(ctx, t.ovs)
 	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
 	inTurn := func(c Change) { _ = a.loop.Turn(ctx, c) } // its only error is that the agent ends
 	go each(ctx, host, func() { a.readHost(ctx, inTurn) })
@@ -370,6 +397,7 @@ func (a *Agent) changes(ctx context.Context) {
 			}
 		case <-synced:
 			if a.source.Synced() {
+				a.loop.Do(filterOrphans)
 				a.loop.Synced()
 				synced = nil
 			}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// shared makes one request of many that ask for the same at the same time. A caller gets the answer to a request that began
-// after it called: one that was under way may have been answered with an older state.
+// shared makes one request of many that ask for the same at the same time. A caller gets the answer to a request that
+// began after it called: one that was under way may have been answered with an older state.
 type shared struct {
 	ask     func(ctx context.Context, key string) error
 	timeout time.Duration
@@ -64,8 +64,8 @@ func (s *shared) run(key string, q *queue) {
 	}
 }
 
-// take is the answer that is waited for; who joins from here on waits for another. Nil when nobody waits: then the queue is
-// gone.
+// take is the answer that is waited for; who joins from here on waits for another. Nil when nobody waits: then the
+// queue is gone.
 func (s *shared) take(key string, q *queue) *answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestSharedRequests: many callers make two requests: those who called while the first was under way share the second, for the first may have been
-// answered with an older state.
+// TestSharedRequests: many callers make two requests: those who called while the first was under way share the second,
+// for the first may have been answered with an older state.
 func TestSharedRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests, start := 0, time.Now()
@@ -35,7 +35,8 @@ func TestSharedRequests(t *testing.T) {
 	})
 }
 
-// TestSharedRequestEnds: a request that gets no answer ends, and so does a caller's wait for it, by whichever bound is shorter.
+// TestSharedRequestEnds: a request that gets no answer ends, and so does a caller's wait for it, by whichever bound is
+// shorter.
 func TestSharedRequestEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShared(time.Minute, func(ctx context.Context, _ string) error {

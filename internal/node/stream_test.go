@@ -56,8 +56,8 @@ func (p *lagging) Shrink(ctx context.Context, want *plan.State) error {
 	return p.Fake.Shrink(ctx, want)
 }
 
-// TestChangesWithoutEnd: pods come one each 60 ms, and hypervisors need 100 ms for a transaction. What was written is confirmed all the same, and who waits
-// for it gets an answer.
+// TestChangesWithoutEnd: pods come one each 60 ms, and hypervisors need 100 ms for a transaction. What was written is
+// confirmed all the same, and who waits for it gets an answer.
 func TestChangesWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))

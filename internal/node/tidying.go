@@ -25,7 +25,7 @@ type chore struct {
 type choreKind uint8
 
 const (
-	letGo choreKind = iota
+	resume choreKind = iota
 	release
 )
 

@@ -62,8 +62,9 @@ func TestTidyOfAnotherAttachment(t *testing.T) {
 		var begun atomic.Int32
 		hangs := make(chan struct{})
 		tidying := newTidying(func() { t.Error("a round was asked for though nothing failed") })
-		former, now := compiletest.Attachment(compiletest.Pod(1, "n1")), compiletest.Attachment(compiletest.Pod(1, "n1"))
-		for _, c := range []chore{{former, letGo}, {former, letGo}, {former, release}, {now, letGo}} {
+		former, now := compiletest.Attachment(compiletest.Pod(1, "n1")), compiletest.Attachment(compiletest.Pod(1,
+			"n1"))
+		for _, c := range []chore{{former, resume}, {former, resume}, {former, release}, {now, resume}} {
 			tidying.begin(c, func() error {
 				begun.Add(1)
 				<-hangs

@@ -17,8 +17,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestRestartedAgentGoesOnReporting: the first round of an agent that is started anew is not confirmed where its plan differs in anything from what OVN has. It
-// goes on saying what the former process said.
+// TestRestartedAgentGoesOnReporting: the first round of an agent that is started anew is not confirmed where its plan
+// differs in anything from what OVN has. It goes on saying what the former process said.
 func TestRestartedAgentGoesOnReporting(t *testing.T) {
 	s := &lateServer{version: 5}
 	a, _ := startLateAgent(t, s)
@@ -56,12 +56,17 @@ func (g *gate) Grow(ctx context.Context, want *plan.State) error {
 	return g.Fake.Grow(ctx, want)
 }
 
-// TestPodStartsWhenOVNSteers: a pod that waits for the first holder of its egress IP starts when this node's OVN leads it there, not when the world says so.
+// TestPodStartsWhenOVNSteers: a pod that waits for the first holder of its egress IP starts when this node's OVN leads
+// it there, not when the world says so.
 func TestPodStartsWhenOVNSteers(t *testing.T) {
 	s := &lateServer{version: 5, labelled: true, created: true}
 	a, target := startLateAgent(t, s)
 	g := &gate{Fake: target}
-	if err := a.loop.DoAndWait(t.Context(), func(w *world.World) []world.Touch { a.loop.Planes = []plane.Plane{g}; return w.DelHolding("n2") }); err != nil {
+	if err := a.loop.DoAndWait(t.Context(),
+		func(w *world.World) []world.Touch {
+			a.loop.Planes = []plane.Plane{g}
+			return w.DelHolding("n2")
+		}); err != nil {
 		t.Fatal(err)
 	}
 	started := make(chan error, 1)
@@ -69,31 +74,37 @@ func TestPodStartsWhenOVNSteers(t *testing.T) {
 	time.Sleep(500 * time.Millisecond) // it waits for a holder
 	g.closed.Store(true)
 	a.loop.Do(func(w *world.World) []world.Touch {
-		return w.SetHolding(&world.Holding{Node: "n2", BootID: "boot-n2", Holds: map[string][]netip.Addr{"e": {compiletest.V4(172, 18, 0, 50)}}})
+		return w.SetHolding(&world.Holding{Node: "n2", BootID: "boot-n2",
+			Holds: map[string][]netip.Addr{"e": {compiletest.V4(172, 18, 0, 50)}}})
 	})
 	select {
 	case err := <-started:
 		if !isSteered(t, a, target) {
-			t.Errorf("the pod starts (%v), and OVN does not know of its egress IP: it leaves with its node's address", err)
+			t.Errorf("the pod starts (%v), and OVN does not know of its egress IP: it leaves with its node's address",
+				err)
 		}
 	case <-time.After(time.Second): // it waits
 	}
 }
 
-// TestPodThatWaitsIsToldForWhom: ADD ends with its time while OVN carries nothing out, and says which process does not answer.
+// TestPodThatWaitsIsToldForWhom: ADD ends with its time while OVN carries nothing out, and says which process does not
+// answer.
 func TestPodThatWaitsIsToldForWhom(t *testing.T) {
 	a, target := startLateAgent(t, &lateServer{version: 5})
 	g := &gate{Fake: target}
 	g.closed.Store(true)
 	stopped := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	northd := pulse.Start(t.Context(), "ovn-northd", stopped)
-	if err := a.loop.Ask(t.Context(), func(*world.World) { a.loop.Planes, a.pulses = []plane.Plane{g}, []*pulse.Pulse{northd} }); err != nil {
+	if err := a.loop.Ask(t.Context(), func(*world.World) {
+		a.loop.Planes, a.pulses = []plane.Plane{g}, []*pulse.Pulse{northd}
+	}); err != nil {
 		t.Fatal(err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
 	err := a.Attached(short, ofShop)
-	if err == nil || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "ovn-northd does not answer") {
+	if err == nil || !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "ovn-northd does not answer") {
 		t.Errorf("ADD ends with %v", err)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// until asks after each round, the next one first, until an answer is final, and returns the last answer. Its error is ctx's, if ctx ends before that.
+// until asks after each round, the next one first, until an answer is final, and returns the last answer. Its error is
+// ctx's, if ctx ends before that.
 func until[T any](ctx context.Context, a *Agent, ask func(*world.World) (answer T, final bool)) (T, error) {
 	var mu sync.Mutex // a round may be at it when ctx ends
 	var last T

@@ -26,7 +26,8 @@ func startPlainAgent(t *testing.T) *Agent {
 	return a
 }
 
-// TestUntilEndsInTheMiddleOfARound: who waited has gone on with the answer of the round before, and nothing changes it any more.
+// TestUntilEndsInTheMiddleOfARound: who waited has gone on with the answer of the round before, and nothing changes it
+// any more.
 func TestUntilEndsInTheMiddleOfARound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := startPlainAgent(t)

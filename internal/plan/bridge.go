@@ -24,6 +24,15 @@ func (n Names) CommitAs(src string) string {
 	return fmt.Sprintf("ct(commit,zone=%d,nat(src=%s),exec(set_field:%#x->ct_mark))", ZoneGateway, src, n.CTMark())
 }
 
+// CopyTo copies a frame to a network beside the default one, by a flow of that network: where it has no patch port yet
+// there is none.
+func (n Names) CopyTo() string {
+	return fmt.Sprintf("set_field:%#x->reg1,resubmit(,%d)", n.CTMark(), CopyToNetwork.Table())
+}
+
+// CopiedTo matches frames that were copied so.
+func (n Names) CopiedTo() string { return fmt.Sprintf("reg1=%#x", n.CTMark()) }
+
 // ToOVN gives a new connection from outside to the network.
 func (n Names) ToOVN() string { return n.Commit() + ",output:" + n.PatchPort() }
 

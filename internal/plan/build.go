@@ -17,8 +17,8 @@ func (r *Rows) AddSet(id string) {
 // AddElem claims one member of an address set.
 func (r *Rows) AddElem(set, addr string) { Claim(&r.SetElems, SetElem{set, addr}, None{}) }
 
-// SetName is an address set's name in OVN, where '-' and '/' are no part of names. Kubernetes names have no '_', so that two
-// ids never make one name.
+// SetName is an address set's name in OVN, where '-' and '/' are no part of names. Kubernetes names have no '_', so
+// that two ids never make one name.
 func SetName(id string) string { return strings.NewReplacer("-", "_", "/", "__").Replace(id) }
 
 // InSet is an address set as it stands in a match.
@@ -28,7 +28,8 @@ func InSet(id string) string { return "$" + SetName(id) }
 func (r *Rows) AddPolicy(
 	n Names, id string, priority int, match, action string, nexthops []string, options map[string]string,
 ) {
-	cols := Cols{"priority": priority, "match": match, "action": action, "nexthops": slices.Sorted(slices.Values(nexthops)), "options": options}
+	cols := Cols{"priority": priority, "match": match, "action": action,
+		"nexthops": slices.Sorted(slices.Values(nexthops)), "options": options}
 	if options == nil {
 		cols["options"] = map[string]string{}
 	}
@@ -37,7 +38,8 @@ func (r *Rows) AddPolicy(
 
 // AddACL claims an ACL of a switch that drops what comes in.
 func (r *Rows) AddACL(id string, sw RowID, priority int, match string) {
-	r.AddNB(RowID{"ACL", id}, sw, Cols{"direction": "from-lport", "priority": priority, "match": match, "action": "drop"})
+	r.AddNB(RowID{"ACL", id}, sw, Cols{"direction": "from-lport", "priority": priority, "match": match,
+		"action": "drop"})
 }
 
 // AddRoute claims a static route. policy is "dst-ip" or "src-ip"; port may be "".
@@ -46,7 +48,8 @@ func (r *Rows) AddRoute(router, policy, prefix, nexthop, port string) {
 	if port != "" {
 		cols["output_port"] = port
 	}
-	r.AddNB(RowID{"Logical_Router_Static_Route", router + "/" + policy + "/" + prefix + "/" + nexthop}, Router(router), cols)
+	r.AddNB(RowID{"Logical_Router_Static_Route", router + "/" + policy + "/" + prefix + "/" + nexthop}, Router(router),
+		cols)
 }
 
 // AddMACBinding claims that a router sends what has an address beyond one of its ports as next hop to a hardware
@@ -58,9 +61,11 @@ func (r *Rows) AddMACBinding(port, ip, mac string) {
 }
 
 // AddPeers claims a router port and the switch port it is plugged into. routerOpts and switchOpts are further options.
-func (r *Rows) AddPeers(router, routerPort, sw, switchPort, mac string, networks []string, routerOpts, switchOpts map[string]string) {
+func (r *Rows) AddPeers(router, routerPort, sw, switchPort, mac string, networks []string, routerOpts,
+	switchOpts map[string]string) {
 	r.AddNB(RowID{"Logical_Router_Port", routerPort}, Router(router), Cols{
-		"name": routerPort, "mac": mac, "networks": slices.Sorted(slices.Values(networks)), "options": merged(routerOpts),
+		"name": routerPort, "mac": mac, "networks": slices.Sorted(slices.Values(networks)),
+		"options": merged(routerOpts),
 	})
 	r.AddNB(RowID{"Logical_Switch_Port", switchPort}, Switch(sw), Cols{
 		"name": switchPort, "type": "router", "addresses": []string{"router"},

@@ -1,12 +1,43 @@
 package plan
 
-import "math/bits"
+import (
+	"iter"
+	"math/bits"
+)
 
 // Changes are the keys of a table whose rows may be other than at a former moment, some of them repeatedly, if that
 // is known; else any may be.
 type Changes[K comparable] struct {
 	Keys  []K
 	Known bool
+}
+
+// Once has each key once.
+func (c Changes[K]) Once() Changes[K] {
+	seen := make(map[K]bool, len(c.Keys))
+	once := make([]K, 0, len(c.Keys))
+	for _, k := range c.Keys {
+		if !seen[k] {
+			seen[k] = true
+			once = append(once, k)
+		}
+	}
+	return Changes[K]{Keys: once, Known: c.Known}
+}
+
+// RowsOf yields the rows of a table that may have changed, as often as their keys are named; where that is not known,
+// all.
+func RowsOf[K comparable, V any](c Changes[K], t Table[K, V]) iter.Seq2[K, V] {
+	if !c.Known {
+		return t.Rows()
+	}
+	return func(yield func(K, V) bool) {
+		for _, k := range c.Keys {
+			if row, ok := t.Get(k); ok && !yield(k, row) {
+				return
+			}
+		}
+	}
 }
 
 // Follower knows up to which moment of its life a target has one table of a State. It is how planes learn what

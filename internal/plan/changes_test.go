@@ -57,11 +57,11 @@ func (h *deltas) change(t *rapid.T) {
 	for range rapid.IntRange(0, 5).Draw(t, "rows") {
 		at := now
 		if rapid.Bool().Draw(t, "on behalf") {
-			at = now.For("other")
+			at = now.For(plan.Owner{Feature: "other"})
 		}
 		plan.Claim(&at.Flows, flowKey(t), fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "actions")))
 	}
-	h.state.Replace(owner, old, now)
+	h.state.Replace(plan.Owner{Feature: owner}, old, now)
 	h.rows[owner] = now
 }
 
@@ -97,7 +97,7 @@ func TestJournalIsBounded(t *testing.T) {
 	for i := range 30000 {
 		now := &plan.Rows{}
 		now.AddElem("set", fmt.Sprint(i))
-		s.Replace("o", old, now)
+		s.Replace(plan.Owner{Feature: "o"}, old, now)
 		if old = now; i > 20000 {
 			c := follow.Take(s)
 			if follow.Done(s); i == 20001 && c.Known || i > 20001 && (!c.Known || len(c.Keys) != 2) {
@@ -119,7 +119,7 @@ func TestEveryTableIsMergedAndFollowed(t *testing.T) {
 		m.SetMapIndex(reflect.Zero(field.Type.Key()), reflect.Zero(field.Type.Elem()))
 		reflect.ValueOf(&rows).Elem().FieldByIndex(field.Index).Set(m)
 		before := s.Now()
-		s.Replace("o", &none, &rows)
+		s.Replace(plan.Owner{Feature: "o"}, &none, &rows)
 		changed := s.ChangedSince(before)
 		if bits.OnesCount32(uint32(changed)) != 1 || seen[changed] != "" {
 			t.Errorf("%s: changed tables %b, which are those of %q", field.Name, changed, seen[changed])
@@ -129,7 +129,7 @@ func TestEveryTableIsMergedAndFollowed(t *testing.T) {
 			t.Errorf("%s: State has %d rows, want 1", field.Name, n)
 		}
 		between := s.Now()
-		if s.Replace("o", &rows, &rows); s.ChangedSince(between) != 0 {
+		if s.Replace(plan.Owner{Feature: "o"}, &rows, &rows); s.ChangedSince(between) != 0 {
 			t.Errorf("%s: what stays as it is has changed", field.Name)
 		}
 	}

@@ -37,3 +37,15 @@ type Steered struct {
 func (s Steered) Compare(o Steered) int {
 	return cmp.Or(s.Egress.Compare(o.Egress), cmp.Compare(s.Node, o.Node))
 }
+
+// Unserved says that an object decides about packets of pods of this node whose primary network is one in which it
+// serves none.
+type Unserved struct {
+	Object  ref.Object
+	Network string
+}
+
+// Compare orders by object and network.
+func (u Unserved) Compare(o Unserved) int {
+	return cmp.Or(u.Object.Compare(o.Object), cmp.Compare(u.Network, o.Network))
+}

@@ -27,8 +27,8 @@ type Addr struct {
 	Prefix netip.Prefix
 }
 
-// AddrSpec says how an address is held. Deprecated is preferred_lft 0: the kernel then never picks it as a source itself
-// (RFC 4862 5.5.4); NoDAD skips duplicate address detection (IPv6).
+// AddrSpec says how an address is held. Deprecated is preferred_lft 0: the kernel then never picks it as a source
+// itself (RFC 4862 5.5.4); NoDAD skips duplicate address detection (IPv6).
 type AddrSpec struct{ NoDAD, Deprecated bool }
 
 // RouteKey is what the kernel tells routes apart by.
@@ -37,7 +37,8 @@ type RouteKey struct {
 	Dst   netip.Prefix
 }
 
-// Route is a unicast route's target. Via may be zero: on link; an IPv4 route's may be of IPv6. Src is the preferred source, or zero.
+// Route is a unicast route's target. Via may be zero: on link; an IPv4 route's may be of IPv6. Src is the preferred
+// source, or zero.
 type Route struct {
 	Dev string
 	Via netip.Addr
@@ -70,8 +71,9 @@ type NFTRule struct {
 // NFTSet is a named set or map of the inet table.
 type NFTSet struct{ Name string }
 
-// NFTSetSpec is a set's type, or a map's when Value is not "". Interval sets hold prefixes and ranges "FIRST-LAST" (disjoint ones: the kernel
-// refuses overlaps). With TypeOf, Key and Value are expressions of those types, for types that have no name (nft(8), "typeof").
+// NFTSetSpec is a set's type, or a map's when Value is not "". Interval sets hold prefixes and ranges "FIRST-LAST"
+// (disjoint ones: the kernel refuses overlaps). With TypeOf, Key and Value are expressions of those types, for types
+// that have no name (nft(8), "typeof").
 type NFTSetSpec struct {
 	Key, Value       string
 	Interval, TypeOf bool
@@ -88,29 +90,33 @@ type Flow struct {
 	Match           string
 }
 
-// Announcement is an address that this node tells its link about: gratuitous ARP (RFC 5227) or unsolicited NA (RFC 4861 7.2.6).
+// Announcement is an address that this node tells its link about: gratuitous ARP (RFC 5227) or unsolicited NA (RFC 4861
+// 7.2.6).
 type Announcement struct {
 	Dev string
 	IP  netip.Addr
 	MAC string
 }
 
-// Datagram is a UDP address and port that this host's kernel translates, or with OVN set a load balancer of OVN, and what it may translate it to.
+// Datagram is a UDP address and port that this host's kernel translates, or with OVN set a load balancer of OVN, and
+// what it may translate it to.
 type Datagram struct {
 	From, To netip.AddrPort
 	OVN      bool
 }
 
-// HealthCheck is a TCP port at which a Service's load balancer asks whether this node serves it (Service.spec.healthCheckNodePort).
+// HealthCheck is a TCP port at which a Service's load balancer asks whether this node serves it
+// (Service.spec.healthCheckNodePort).
 type HealthCheck struct{ Port uint16 }
 
-// HealthSpec is what it hears: how many ready endpoints the Service has on this node.
+// HealthSpec is what it is told: how many ready endpoints the Service has on this node.
 type HealthSpec struct {
 	Namespace, Service string
 	Endpoints          int
 }
 
-// Sysctl is a kernel setting by its dotted path below /proc/sys, in which a slash stands for a dot in a name; the plane writes it and never undoes it.
+// Sysctl is a kernel setting by its dotted path below /proc/sys, in which a slash stands for a dot in a name; the plane
+// writes it and never undoes it.
 type Sysctl struct{ Key string }
 
 // LinkSetting is the key of an IPv4 setting of one link, which may be a VLAN ("bond0.100").

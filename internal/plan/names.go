@@ -1,9 +1,11 @@
 package plan
 
-import "strings"
+import (
+	"fmt"
+	"strings"
 
-// DefaultNetwork is the name of the cluster default network, as in node annotations that have a key a network.
-const DefaultNetwork = "default"
+	"github.com/egret-net/egret/internal/ref"
+)
 
 // Names gives every thing of one logical network its name or its number, as OVN-Kubernetes does: people and their
 // tools look for these. What belongs to the default network has plain names; what belongs to another has the network's
@@ -14,17 +16,30 @@ type Names struct {
 }
 
 // DefaultNames are those of the cluster default network.
-func DefaultNames() Names { return Names{Network: DefaultNetwork} }
+func DefaultNames() Names { return Names{Network: ref.DefaultNetwork} }
 
 // Row is the name of a row, or the id of an address set, of which each network can have one.
 func (n Names) Row(name string) string { return n.prefix() + name }
 
-// prefix has '.' in place of what OVN's names cannot have everywhere. Names of networks differ in more than that.
+// prefix is the network's name in front of its rows, and no other network's. OVN's names cannot have '-' everywhere:
+// '.' is in its place, as with OVN-Kubernetes. What is no lower-case letter or digit besides, '.' itself too, is
+// written as its number behind an X, which nothing else becomes: networks a-b and a.b are two.
 func (n Names) prefix() string {
-	if n.Network == DefaultNetwork {
+	if n.Network == ref.DefaultNetwork {
 		return ""
 	}
-	return strings.NewReplacer("-", ".", "/", ".").Replace(n.Network) + "_"
+	var out strings.Builder
+	for _, c := range []byte(n.Network) {
+		switch {
+		case c == '-':
+			out.WriteByte('.')
+		case c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z':
+			out.WriteByte(c)
+		default:
+			fmt.Fprintf(&out, "X%02x", c)
+		}
+	}
+	return out.String() + "_"
 }
 
 // Routers and switches.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/egret-net/egret/internal/plan"
 )
 
@@ -44,6 +46,26 @@ func TestNamesDiffer(t *testing.T) {
 			seen[call] = n.Network
 		}
 	}
+}
+
+// TestRowsOfNetworksDiffer: networks with different names have no row in common, whatever the names; what
+// OVN-Kubernetes calls the rows of a network with a common name stays.
+func TestRowsOfNetworksDiffer(t *testing.T) {
+	for network, want := range map[string]string{
+		"team-a_blue": "team.a_blue_join", "cluster_udn_blue": "cluster_udn_blue_join",
+		"a.b": "aX2eb_join", "a-b": "a.b_join", "a/b": "aX2fb_join", "aX2eb": "aX582eb_join",
+	} {
+		if have := (plan.Names{Network: network, ID: 1}).JoinSwitch(); have != want {
+			t.Errorf("%s: %s, want %s", network, have, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringOfN(rapid.SampledFrom([]rune("a2ebX-._/Ä")), 1, 5, -1)
+		a, b := name.Draw(t, "a"), name.Draw(t, "b")
+		if have := (plan.Names{Network: a}).Row("join"); a != b && have == (plan.Names{Network: b}).Row("join") {
+			t.Fatalf("networks %q and %q both have %s", a, b, have)
+		}
+	})
 }
 
 // all calls every method, each string parameter with a text of its own: a new method is in the golden file at once.

@@ -17,9 +17,10 @@ type Row struct {
 	Cols   Cols
 }
 
-// Cols are a row's columns by OVSDB name. A value is a string, int, bool, []string (an OVSDB set, sorted), map[string]string,
-// RowID or []RowID (references, sorted; the plane maps them to UUIDs). Columns that are absent are not ours: the plane
-// leaves them as they are. `external_ids` holds the keys this row wants besides the plane's own marks.
+// Cols are a row's columns by OVSDB name. A value is a string, int, bool, []string (an OVSDB set, sorted),
+// map[string]string, RowID or []RowID (references, sorted; the plane maps them to UUIDs). Columns that are absent are
+// not ours: the plane leaves them as they are. `external_ids` holds the keys this row wants besides the plane's own
+// marks.
 type Cols map[string]any
 
 // Equal compares two rows column by column.
@@ -45,6 +46,6 @@ func equalValue(a, b any) bool {
 	return a == b
 }
 
-// SetElem is one address or prefix in an Address_Set. Set is the RowID.Name of the set's row. The column `addresses` of an
-// Address_Set is never in Cols: the elements are, one by one, so that a pod joins by one element (law 2).
+// SetElem is one address or prefix in an Address_Set. Set is the RowID.Name of the set's row. The column `addresses` of
+// an Address_Set is never in Cols: the elements are, one by one, so that a pod joins by one element (law 2).
 type SetElem struct{ Set, Addr string }

@@ -4,8 +4,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-
-	"github.com/egret-net/egret/internal/destinations"
 )
 
 // Source is a pod whose connections a router of this node, or its host's kernel, translates.
@@ -16,7 +14,7 @@ type Source struct {
 
 // SourceTo is the source that a pod's connections to some destinations must have.
 type SourceTo struct {
-	To destinations.Set // nil: everything outside the cluster
+	To string // a key of State.Destinations; "": everything outside the cluster
 	IP netip.Addr
 }
 
@@ -26,27 +24,25 @@ type SourcesTo []SourceTo
 // AddSource claims the source that a pod's connections must have, beside those to other destinations.
 func (r *Rows) AddSource(s Source, to SourceTo) { Claim(&r.Sources, s, append(r.Sources[s], to)) }
 
-// Of is the source that connections to an address must have, and whether there is such.
-func (s SourcesTo) Of(dst netip.Addr) (source netip.Addr, ok bool) {
-	for _, t := range s {
-		if t.To.Contains(dst) {
+// SourceOf is the source that a pod's connections to an address must have, and whether there is such.
+func (s *State) SourceOf(sources SourcesTo, dst netip.Addr) (source netip.Addr, ok bool) {
+	for _, t := range sources {
+		if to, is := s.Destinations.Get(t.To); t.To == "" || is && to.Contains(dst) {
 			return t.IP, true
 		}
 	}
 	return netip.Addr{}, false
 }
 
-func (s SourcesTo) equal(o SourcesTo) bool {
-	return slices.EqualFunc(s, o, func(a, b SourceTo) bool { return a.IP == b.IP && a.To.Equal(b.To) })
-}
+func (s SourcesTo) equal(o SourcesTo) bool { return slices.Equal(s, o) }
 
 func (s SourcesTo) String() string {
 	var l []string
 	for _, t := range s {
-		if t.To == nil {
+		if t.To == "" {
 			l = append(l, t.IP.String())
 		} else {
-			l = append(l, t.IP.String()+" to {"+t.To.String()+"}")
+			l = append(l, t.IP.String()+" to "+t.To)
 		}
 	}
 	return strings.Join(l, " and ")

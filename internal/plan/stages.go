@@ -14,7 +14,7 @@ const (
 	LeaseGate
 	Neighbours
 	AsNode
-	GuardedAsNode
+	FilteredAsNode
 	Untranslated
 	Outbound
 	Inbound
@@ -40,10 +40,12 @@ const (
 	AnswerOpen
 
 	ClaimOwn
-	ClaimHeard
+	ClaimReceived
 
-	GuardedReply
-	GuardedDrop
+	FilteredReply
+	FilteredDrop
+
+	CopyToNetwork
 
 	stages
 )
@@ -55,16 +57,16 @@ type stage struct {
 
 // registry has the stages of a table together, in the order in which the switch tries them.
 var registry = [stages]stage{
-	MuteAddress:   {0, 120, "egressip", "drop ARP and ND for an egress IP that another node, or a link, answers for"},
-	LeaseGate:     {0, 119, "egressip", "lead ARP and ND about an egress IP that is held here to tables 4 and 5"},
-	Neighbours:    {0, 110, "gateway", "let ND pass, which belongs to no connection"},
-	AsNode:        {0, 105, "gateway", "translate what is marked 1008 to the node's address"},
-	GuardedAsNode: {0, 104, "egressip", "lead packets of selected pods that have the node's address to table 6"},
-	Untranslated:  {0, 103, "gateway", "drop what has a pod's address as source"},
-	Outbound:      {0, 100, "gateway", "let out, and remember in ct_mark whose the connection is"},
-	Inbound:       {0, 50, "gateway", "ask conntrack, and go on in table 1"},
-	FramesToNode:  {0, 10, "gateway", "give frames for the node's hardware address to host and OVN"},
-	OtherFrames:   {0, 9, "gateway", "let pass what is not IP: ARP above all"},
+	MuteAddress:    {0, 120, "egressip", "drop ARP and ND for an egress IP that another node, or a link, answers for"},
+	LeaseGate:      {0, 119, "egressip", "lead ARP and ND about an egress IP that is held here to tables 4 and 5"},
+	Neighbours:     {0, 110, "gateway", "let ND pass, which belongs to no connection"},
+	AsNode:         {0, 105, "gateway", "translate what is marked 1008 to the node's address"},
+	FilteredAsNode: {0, 104, "egressip", "lead packets of selected pods that have the node's address to table 6"},
+	Untranslated:   {0, 103, "gateway", "drop what has a pod's address as source"},
+	Outbound:       {0, 100, "gateway", "let out, and remember in ct_mark whose the connection is"},
+	Inbound:        {0, 50, "gateway", "ask conntrack, and go on in table 1"},
+	FramesToNode:   {0, 10, "gateway", "give frames for the node's hardware address to host and OVN"},
+	OtherFrames:    {0, 9, "gateway", "let pass what is not IP: ARP above all"},
 
 	ServiceDatagrams: {1, 110, "service", "choose anew for UDP to a Service, whose connections never end"},
 	Established:      {1, 100, "gateway", "give packets to the side that the connection is of"},
@@ -84,11 +86,13 @@ var registry = [stages]stage{
 	AnswerSilenced: {4, 10, "egressip", "drop answers for an address that another machine announces; learnt"},
 	AnswerOpen:     {4, 0, "egressip", "let OVN answer: nobody else announces the address"},
 
-	ClaimOwn:   {5, 20, "egressip", "ignore announcements of this node's own that come back"},
-	ClaimHeard: {5, 10, "egressip", "learn which address another machine announces"},
+	ClaimOwn:      {5, 20, "egressip", "ignore announcements of this node's own that come back"},
+	ClaimReceived: {5, 10, "egressip", "learn which address another machine announces"},
 
-	GuardedReply: {6, 10, "egressip", "let out what answers a connection from outside to a node port"},
-	GuardedDrop:  {6, 0, "egressip", "drop the rest"},
+	FilteredReply: {6, 10, "egressip", "let out what answers a connection from outside to a node port"},
+	FilteredDrop:  {6, 0, "egressip", "drop the rest"},
+
+	CopyToNetwork: {7, 10, "gateway", "copy to the network beside the default one that register 1 names"},
 }
 
 // Stages are all there are.

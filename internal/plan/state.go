@@ -1,6 +1,11 @@
 package plan
 
-import "net/netip"
+import (
+	"maps"
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/destinations"
+)
 
 // Rows is what one owner wants: plain maps, written by a feature.
 type Rows struct {
@@ -20,10 +25,12 @@ type Rows struct {
 	Accepts       map[Accept]None
 	Flows         map[Flow]string
 	Announcements map[Announcement]None
-	// Sources are the sources that connections of pods have on this node's gateway router. Entries of connections that have
-	// another one are flushed when this changes, but to SourceExempt, which keep the node's address.
+	// Sources are the sources that connections of pods have on this node's gateway router. Entries of connections that
+	// have another one are flushed when this changes, but to SourceExempt, which keep the node's address.
 	Sources      map[Source]SourcesTo
 	SourceExempt map[netip.Addr]None
+	// Destinations are what Sources name. They are none of theirs, so that a network more is no change of each pod.
+	Destinations map[string]destinations.Set
 	// Datagrams are all translations of their From: entries with another one are flushed, since UDP does not end.
 	Datagrams    map[Datagram]None
 	HealthChecks map[HealthCheck]HealthSpec
@@ -34,6 +41,9 @@ type Rows struct {
 	Translated map[Egress]None
 	Forwarded  map[Egress]None
 	Answered   map[Egress]Announcement
+	// Unserved are applied to nothing, too: an object decides about pods that it cannot serve, and that send nothing
+	// outside.
+	Unserved map[Unserved]None
 
 	parts []part
 }
@@ -59,12 +69,14 @@ type State struct {
 	Announcements Table[Announcement, None]
 	Sources       Table[Source, SourcesTo]
 	SourceExempt  Table[netip.Addr, None]
+	Destinations  Table[string, destinations.Set]
 	Datagrams     Table[Datagram, None]
 	HealthChecks  Table[HealthCheck, HealthSpec]
 	Steered       Table[Steered, None]
 	Translated    Table[Egress, None]
 	Forwarded     Table[Egress, None]
 	Answered      Table[Egress, Announcement]
+	Unserved      Table[Unserved, None]
 
 	journals [mostTables]interface{ count() int } // of each table, by its bit: see journalOf
 }
@@ -74,66 +86,90 @@ func New() *State {
 	return &State{
 		NB: Table[RowID, Row]{}, SB: Table[RowID, Row]{}, SetElems: Table[SetElem, None]{},
 		OVSIDs: Table[string, string]{}, Ports: Table[Port, PortSpec]{},
-		Addrs: Table[Addr, AddrSpec]{}, Routes: Table[RouteKey, Route]{}, Rules: Table[Rule, None]{}, Sysctls: Table[Sysctl, string]{},
-		NFTChains: Table[NFTChain, NFTChainSpec]{}, NFTRules: Table[NFTRule, string]{}, NFTSets: Table[NFTSet, NFTSetSpec]{}, NFTElems: Table[NFTElem, string]{},
+		Addrs: Table[Addr, AddrSpec]{}, Routes: Table[RouteKey, Route]{}, Rules: Table[Rule, None]{},
+		Sysctls:   Table[Sysctl, string]{},
+		NFTChains: Table[NFTChain, NFTChainSpec]{}, NFTRules: Table[NFTRule, string]{}, NFTSets: Table[NFTSet,
+			NFTSetSpec]{}, NFTElems: Table[NFTElem, string]{},
 		Accepts: Table[Accept, None]{}, Flows: Table[Flow, string]{}, Announcements: Table[Announcement, None]{},
 		Sources: Table[Source, SourcesTo]{}, SourceExempt: Table[netip.Addr, None]{},
-		Datagrams: Table[Datagram, None]{}, HealthChecks: Table[HealthCheck, HealthSpec]{},
+		Destinations: Table[string, destinations.Set]{},
+		Datagrams:    Table[Datagram, None]{}, HealthChecks: Table[HealthCheck, HealthSpec]{},
 		Steered: Table[Steered, None]{}, Translated: Table[Egress, None]{}, Forwarded: Table[Egress, None]{},
-		Answered: Table[Egress, Announcement]{},
+		Answered: Table[Egress, Announcement]{}, Unserved: Table[Unserved, None]{},
+	}
+}
+
+// Snapshot is a copy that does not change with s. It knows nothing of what changed before: who follows it takes all.
+func (s *State) Snapshot() *State {
+	return &State{
+		NB: maps.Clone(s.NB), SB: maps.Clone(s.SB), SetElems: maps.Clone(s.SetElems), OVSIDs: maps.Clone(s.OVSIDs),
+		Ports: maps.Clone(s.Ports), Addrs: maps.Clone(s.Addrs), Routes: maps.Clone(s.Routes),
+		Rules: maps.Clone(s.Rules), Sysctls: maps.Clone(s.Sysctls), NFTChains: maps.Clone(s.NFTChains),
+		NFTRules: maps.Clone(s.NFTRules), NFTSets: maps.Clone(s.NFTSets), NFTElems: maps.Clone(s.NFTElems),
+		Accepts: maps.Clone(s.Accepts), Flows: maps.Clone(s.Flows), Announcements: maps.Clone(s.Announcements),
+		Sources: maps.Clone(s.Sources), SourceExempt: maps.Clone(s.SourceExempt),
+		Destinations: maps.Clone(s.Destinations), Datagrams: maps.Clone(s.Datagrams),
+		HealthChecks: maps.Clone(s.HealthChecks), Steered: maps.Clone(s.Steered),
+		Translated: maps.Clone(s.Translated), Forwarded: maps.Clone(s.Forwarded), Answered: maps.Clone(s.Answered),
+		Unserved: maps.Clone(s.Unserved),
 	}
 }
 
 // Replace puts owner's new rows in place of its old ones. Either may be the zero Rows.
-func (s *State) Replace(owner string, old, new *Rows) {
-	s.replaceParts(owner, old, new)
-	replaceRows(s, InNB, s.NB, owner, old.NB, new.NB)
-	replaceRows(s, InSB, s.SB, owner, old.SB, new.SB)
-	replace(s, InSetElems, s.SetElems, owner, old.SetElems, new.SetElems)
-	replace(s, InOVSIDs, s.OVSIDs, owner, old.OVSIDs, new.OVSIDs)
-	replace(s, InPorts, s.Ports, owner, old.Ports, new.Ports)
-	replace(s, InAddrs, s.Addrs, owner, old.Addrs, new.Addrs)
-	replace(s, InRoutes, s.Routes, owner, old.Routes, new.Routes)
-	replace(s, InRules, s.Rules, owner, old.Rules, new.Rules)
-	replace(s, InSysctls, s.Sysctls, owner, old.Sysctls, new.Sysctls)
-	replace(s, InNFTChains, s.NFTChains, owner, old.NFTChains, new.NFTChains)
-	replace(s, InNFTRules, s.NFTRules, owner, old.NFTRules, new.NFTRules)
-	replace(s, InNFTSets, s.NFTSets, owner, old.NFTSets, new.NFTSets)
-	replace(s, InNFTElems, s.NFTElems, owner, old.NFTElems, new.NFTElems)
-	replace(s, InAccepts, s.Accepts, owner, old.Accepts, new.Accepts)
-	replace(s, InFlows, s.Flows, owner, old.Flows, new.Flows)
-	replace(s, InAnnouncements, s.Announcements, owner, old.Announcements, new.Announcements)
-	replaceBy(journalOf[Source](s, InSources), s.Sources, owner, old.Sources, new.Sources, SourcesTo.equal)
-	replace(s, InSourceExempt, s.SourceExempt, owner, old.SourceExempt, new.SourceExempt)
-	replace(s, InDatagrams, s.Datagrams, owner, old.Datagrams, new.Datagrams)
-	replace(s, InHealthChecks, s.HealthChecks, owner, old.HealthChecks, new.HealthChecks)
-	replace(s, InSteered, s.Steered, owner, old.Steered, new.Steered)
-	replace(s, InTranslated, s.Translated, owner, old.Translated, new.Translated)
-	replace(s, InForwarded, s.Forwarded, owner, old.Forwarded, new.Forwarded)
-	replace(s, InAnswered, s.Answered, owner, old.Answered, new.Answered)
+func (s *State) Replace(owner Owner, old, new *Rows) { s.replace(&claimant{owner: owner}, old, new) }
+
+func (s *State) replace(by *claimant, old, new *Rows) {
+	s.replaceParts(by, old, new)
+	replaceRows(s, InNB, s.NB, by, old.NB, new.NB)
+	replaceRows(s, InSB, s.SB, by, old.SB, new.SB)
+	replace(s, InSetElems, s.SetElems, by, old.SetElems, new.SetElems)
+	replace(s, InOVSIDs, s.OVSIDs, by, old.OVSIDs, new.OVSIDs)
+	replace(s, InPorts, s.Ports, by, old.Ports, new.Ports)
+	replace(s, InAddrs, s.Addrs, by, old.Addrs, new.Addrs)
+	replace(s, InRoutes, s.Routes, by, old.Routes, new.Routes)
+	replace(s, InRules, s.Rules, by, old.Rules, new.Rules)
+	replace(s, InSysctls, s.Sysctls, by, old.Sysctls, new.Sysctls)
+	replace(s, InNFTChains, s.NFTChains, by, old.NFTChains, new.NFTChains)
+	replace(s, InNFTRules, s.NFTRules, by, old.NFTRules, new.NFTRules)
+	replace(s, InNFTSets, s.NFTSets, by, old.NFTSets, new.NFTSets)
+	replace(s, InNFTElems, s.NFTElems, by, old.NFTElems, new.NFTElems)
+	replace(s, InAccepts, s.Accepts, by, old.Accepts, new.Accepts)
+	replace(s, InFlows, s.Flows, by, old.Flows, new.Flows)
+	replace(s, InAnnouncements, s.Announcements, by, old.Announcements, new.Announcements)
+	replaceBy(journalOf[Source](s, InSources), s.Sources, by, old.Sources, new.Sources, SourcesTo.equal)
+	replace(s, InSourceExempt, s.SourceExempt, by, old.SourceExempt, new.SourceExempt)
+	replaceBy(journalOf[string](s, InDestinations), s.Destinations, by, old.Destinations, new.Destinations,
+		destinations.Set.Equal)
+	replace(s, InDatagrams, s.Datagrams, by, old.Datagrams, new.Datagrams)
+	replace(s, InHealthChecks, s.HealthChecks, by, old.HealthChecks, new.HealthChecks)
+	replace(s, InSteered, s.Steered, by, old.Steered, new.Steered)
+	replace(s, InTranslated, s.Translated, by, old.Translated, new.Translated)
+	replace(s, InForwarded, s.Forwarded, by, old.Forwarded, new.Forwarded)
+	replace(s, InAnswered, s.Answered, by, old.Answered, new.Answered)
+	replace(s, InUnserved, s.Unserved, by, old.Unserved, new.Unserved)
 }
 
-func replace[K, V comparable](s *State, table Tables, t Table[K, V], owner string, old, new map[K]V) {
-	replaceBy(journalOf[K](s, table), t, owner, old, new, Same)
+func replace[K, V comparable](s *State, table Tables, t Table[K, V], by *claimant, old, new map[K]V) {
+	replaceBy(journalOf[K](s, table), t, by, old, new, Same)
 }
 
-func replaceRows(s *State, table Tables, t Table[RowID, Row], owner string, old, new map[RowID]Row) {
-	replaceBy(journalOf[RowID](s, table), t, owner, old, new, EqualRows)
+func replaceRows(s *State, table Tables, t Table[RowID, Row], by *claimant, old, new map[RowID]Row) {
+	replaceBy(journalOf[RowID](s, table), t, by, old, new, EqualRows)
 }
 
 // replaceBy touches nothing that stays as it is.
 func replaceBy[K comparable, V any](
-	j *journal[K], t Table[K, V], owner string, old, new map[K]V, equal func(a, b V) bool,
+	j *journal[K], t Table[K, V], by *claimant, old, new map[K]V, equal func(a, b V) bool,
 ) {
 	for k := range old {
 		if _, stays := new[k]; !stays {
-			t.Drop(owner, k)
+			t.drop(by, k)
 			j.note(k)
 		}
 	}
 	for k, v := range new {
 		if was, is := old[k]; !is || !equal(was, v) {
-			t.Put(owner, k, v)
+			t.put(by, k, v)
 			j.note(k)
 		}
 	}

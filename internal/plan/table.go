@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 )
@@ -10,27 +9,32 @@ import (
 // least owner stands, whatever the order in which the claims came.
 type Table[K comparable, V any] map[K][]claim[V]
 
+// claim is a row with who claims it, which all rows share that are claimed together.
 type claim[V any] struct {
-	owner string
-	row   V
+	by  *claimant
+	row V
 }
 
 // Put makes owner claim row at k, in place of its former claim.
-func (t Table[K, V]) Put(owner string, k K, row V) {
+func (t Table[K, V]) Put(owner Owner, k K, row V) { t.put(&claimant{owner: owner}, k, row) }
+
+func (t Table[K, V]) put(by *claimant, k K, row V) {
 	c := t[k]
-	i, found := slices.BinarySearchFunc(c, owner, compareOwner)
+	i, found := slices.BinarySearchFunc(c, by, compareClaimant)
 	if found {
 		c = slices.Clone(c)
 		c[i].row = row
 		t[k] = c
 		return
 	}
-	t[k] = slices.Insert(slices.Clip(c), i, claim[V]{owner, row})
+	t[k] = slices.Insert(slices.Clip(c), i, claim[V]{by, row})
 }
 
 // Drop withdraws owner's claim to k.
-func (t Table[K, V]) Drop(owner string, k K) {
-	i, found := slices.BinarySearchFunc(t[k], owner, compareOwner)
+func (t Table[K, V]) Drop(owner Owner, k K) { t.drop(&claimant{owner: owner}, k) }
+
+func (t Table[K, V]) drop(by *claimant, k K) {
+	i, found := slices.BinarySearchFunc(t[k], by, compareClaimant)
 	switch {
 	case !found:
 	case len(t[k]) == 1:
@@ -48,20 +52,20 @@ func (t Table[K, V]) Get(k K) (row V, ok bool) {
 	return row, false
 }
 
-// Owner is the owner whose claim to k stands, whoever made it on its behalf; "" if nobody claims it.
-func (t Table[K, V]) Owner(k K) string {
+// Owner is the owner whose claim to k stands, whoever made it on its behalf; zero if nobody claims it.
+func (t Table[K, V]) Owner(k K) Owner {
 	if c := t[k]; len(c) > 0 {
-		return answers(c[0].owner)
+		return c[0].by.owner
 	}
-	return ""
+	return Owner{}
 }
 
 // Losers are the owners whose claims to k do not stand, in order.
-func (t Table[K, V]) Losers(k K) []string {
-	var lost []string
+func (t Table[K, V]) Losers(k K) []Owner {
+	var lost []Owner
 	for i, c := range t[k] {
 		if i > 0 {
-			lost = append(lost, answers(c.owner))
+			lost = append(lost, c.by.owner)
 		}
 	}
 	return lost
@@ -78,7 +82,7 @@ func (t Table[K, V]) Rows() iter.Seq2[K, V] {
 	}
 }
 
-func compareOwner[V any](c claim[V], owner string) int { return cmp.Compare(c.owner, owner) }
+func compareClaimant[V any](c claim[V], by *claimant) int { return c.by.compare(by) }
 
 // Delta is the least work that turns what a target has into what it must hold.
 type Delta[K comparable, V any] struct {

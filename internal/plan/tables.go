@@ -26,10 +26,12 @@ const (
 	InAnnouncements
 	InSources
 	InSourceExempt
+	InDestinations
 	InDatagrams
 	InHealthChecks
 	InSteered
 	InTranslated
 	InForwarded
 	InAnswered
+	InUnserved
 )

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/egret-net/egret/internal/destinations"
 )
 
 // Lines is the state's text form: one line a row, sorted. Tests, logs and the CLI print the same text.
@@ -21,7 +23,9 @@ func (s *State) Lines() []string {
 	add(&l, s.Rules, func(k Rule, _ None) string { return "rule " + k.String() })
 	add(&l, s.Sysctls, func(k Sysctl, v string) string { return "sysctl " + k.Key + "=" + v })
 	add(&l, s.NFTChains, func(k NFTChain, v NFTChainSpec) string { return "nft chain " + k.String() + v.String() })
-	add(&l, s.NFTRules, func(k NFTRule, v string) string { return "nft rule " + k.Chain.String() + " [" + k.Name + "] " + v })
+	add(&l, s.NFTRules, func(k NFTRule, v string) string {
+		return "nft rule " + k.Chain.String() + " [" + k.Name + "] " + v
+	})
 	add(&l, s.NFTSets, func(k NFTSet, v NFTSetSpec) string { return "nft set " + k.Name + v.String() })
 	add(&l, s.NFTElems, func(k NFTElem, v string) string { return "nft elem " + k.Set + " " + k.Key + arrow(v) })
 	add(&l, s.Accepts, func(k Accept, _ None) string { return "accept " + k.String() })
@@ -33,6 +37,9 @@ func (s *State) Lines() []string {
 		return "source " + k.Router + " " + k.Pod.String() + arrow(v.String())
 	})
 	add(&l, s.SourceExempt, func(k netip.Addr, _ None) string { return "source exempt " + k.String() })
+	add(&l, s.Destinations, func(k string, v destinations.Set) string {
+		return "destinations " + k + arrow(v.String())
+	})
 	add(&l, s.Datagrams, func(k Datagram, _ None) string {
 		return "datagram " + flag(k.OVN, "by OVN ") + k.From.String() + arrow(k.To.String())
 	})
@@ -46,6 +53,9 @@ func (s *State) Lines() []string {
 	add(&l, s.Forwarded, func(k Egress, _ None) string { return "forwards " + k.String() })
 	add(&l, s.Answered, func(k Egress, a Announcement) string {
 		return "answers " + k.String() + " at " + a.MAC + " dev " + a.Dev
+	})
+	add(&l, s.Unserved, func(k Unserved, _ None) string {
+		return "unserved by " + k.Object.String() + " in " + k.Network
 	})
 	slices.Sort(l)
 	return l
@@ -124,7 +134,8 @@ func valueText(v any) string {
 }
 
 func (p PortSpec) String() string {
-	return pairs("type", p.Type, "mac", p.MAC, "mtu", number(p.MTU), "ids", p.ExternalIDs, "options", p.Options, "bfd", p.BFD)
+	return pairs("type", p.Type, "mac", p.MAC, "mtu", number(p.MTU), "ids", p.ExternalIDs, "options", p.Options, "bfd",
+		p.BFD)
 }
 
 func (a AddrSpec) String() string {
@@ -134,7 +145,8 @@ func (a AddrSpec) String() string {
 func (k RouteKey) String() string { return fmt.Sprintf("table %d %s", k.Table, k.Dst) }
 
 func (r Route) String() string {
-	return pairs("dev", r.Dev, "via", addrText(r.Via), "src", addrText(r.Src), "mtu", number(r.MTU)) + flag(r.OnLink, " onlink")
+	return pairs("dev", r.Dev, "via", addrText(r.Via), "src", addrText(r.Src), "mtu", number(r.MTU)) + flag(r.OnLink,
+		" onlink")
 }
 
 func (r Rule) String() string {

@@ -6,9 +6,11 @@ const (
 	IntegrationBridge = "br-int"
 	// LivenessBridge is the bridge of the tunnels that only tell whether other nodes answer.
 	LivenessBridge = "br-egret-bfd"
-	// PostroutingChain is the chain of table inet in which the host translates sources; several features have rules there.
+	// PostroutingChain is the chain of table inet in which the host translates sources; several features have rules
+	// there.
 	PostroutingChain = "postrouting"
-	// ForwardChain is the chain of the host's forwarding. Names of its rules that drop and count what was not translated begin with ForwardUntranslated.
+	// ForwardChain is the chain of the host's forwarding. Names of its rules that drop and count what was not
+	// translated begin with ForwardUntranslated.
 	ForwardChain        = "forward"
 	ForwardUntranslated = "untranslated "
 	// PhysicalNetwork is the name that OVN's localnet ports and ovn-bridge-mappings share.
@@ -34,12 +36,14 @@ const (
 const (
 	// MarkReply is set on replies of inbound connections; policy 102 lets them take the way they came.
 	MarkReply = 42
-	// MarkGuarded is on what pods with an egress IP send through their own node's gateway router: with the node's address it is dropped. Not all of its
-	// bits 4 to 9 are set, which MarkNodeIP is told by.
-	MarkGuarded = 43
-	// MarkNodeIP (0x3f0) asks breth0 for the node's own address as source (seed egress-ip.md, "Pod to node IP traffic").
+	// MarkFiltered is on what pods with an egress IP send through their own node's gateway router: with the node's
+	// address it is dropped. Not all of its bits 4 to 9 are set, which MarkNodeIP is told by.
+	MarkFiltered = 43
+	// MarkNodeIP (0x3f0) asks breth0 for the node's own address as source (seed egress-ip.md, "Pod to node IP
+	// traffic").
 	MarkNodeIP = 1008
-	// MarkEgressLink, with a link's index below it, is the skb mark of packets for egress IPs on that link; kube-proxy's bits are none of it.
+	// MarkEgressLink, with a link's index below it, is the skb mark of packets for egress IPs on that link;
+	// kube-proxy's bits are none of it.
 	MarkEgressLink = 0x0e000000
 	// MarkEgressLinkMask keeps the index out.
 	MarkEgressLinkMask = 0xff000000

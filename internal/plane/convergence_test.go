@@ -12,9 +12,9 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestTargetsConverge: whatever changed, in whatever order it was heard of, however applies failed or stopped half way, whoever deleted
-// what, and however often the agent started anew: one calm pass later every target holds exactly what the full compile says, and another
-// pass has nothing to do.
+// TestTargetsConverge: whatever changed, in whatever order it became known, however applies failed or stopped half way,
+// whoever deleted what, and however often the agent started anew: one calm pass later every target holds exactly what
+// the full compile says, and another pass has nothing to do.
 func TestTargetsConverge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHistory(t)
@@ -30,8 +30,8 @@ func TestTargetsConverge(t *testing.T) {
 // history is one node's targets, and the agents that come and go over them.
 type history struct {
 	world   *world.World
-	unheard []func(*world.World) []world.Touch // changes that happened and that the agent has not heard of
-	touched []world.Touch                      // heard of, and not compiled yet
+	pending []func(*world.World) []world.Touch // changes that happened and that the agent does not know of
+	touched []world.Touch                      // known, and not compiled yet
 	memo    *compile.Memo
 	targets *targets
 	agent   *process
@@ -47,11 +47,11 @@ func newHistory(t *rapid.T) *history {
 func (h *history) step(t *rapid.T) {
 	switch rapid.IntRange(0, 9).Draw(t, "step") {
 	case 0, 1, 2:
-		h.unheard = append(h.unheard, compiletest.Draw(t, h.world))
+		h.pending = append(h.pending, compiletest.Draw(t, h.world))
 	case 3:
-		h.hear(rapid.IntRange(0, len(h.unheard)).Draw(t, "which"))
+		h.take(rapid.IntRange(0, len(h.pending)).Draw(t, "which"))
 	case 4:
-		h.hearAll()
+		h.takeAll()
 	case 5, 6:
 		h.trouble(t)
 		h.apply(t)
@@ -64,19 +64,19 @@ func (h *history) step(t *rapid.T) {
 	}
 }
 
-// hear takes one change in, perhaps after later ones.
-func (h *history) hear(i int) {
-	if i >= len(h.unheard) {
+// take takes one change in, perhaps after later ones.
+func (h *history) take(i int) {
+	if i >= len(h.pending) {
 		return
 	}
-	change := h.unheard[i]
-	h.unheard = append(h.unheard[:i:i], h.unheard[i+1:]...)
+	change := h.pending[i]
+	h.pending = append(h.pending[:i:i], h.pending[i+1:]...)
 	h.touched = append(h.touched, change(h.world)...)
 }
 
-func (h *history) hearAll() {
-	for len(h.unheard) > 0 {
-		h.hear(0)
+func (h *history) takeAll() {
+	for len(h.pending) > 0 {
+		h.take(0)
 	}
 }
 
@@ -112,7 +112,7 @@ func (h *history) apply(t *rapid.T) {
 
 // calm is a round without trouble that reads all targets anew.
 func (h *history) calm(t *rapid.T) {
-	h.hearAll()
+	h.takeAll()
 	h.memo.Update(h.world, h.touched)
 	h.touched = nil
 	for _, p := range h.agent.planes {

@@ -36,7 +36,8 @@ func After(names ...string) Trait {
 	return func(m *member) { m.chooses, m.after = true, names }
 }
 
-// Telling is a plane that leads no packet anywhere and only tells others what there is: what it tells no more, it may stop telling at once.
+// Telling is a plane that leads no packet anywhere and only tells others what there is: what it tells no more, it may
+// stop telling at once.
 func Telling(m *member) { m.telling = true }
 
 // Unawaited is a plane whose Shrink nobody waits for, who waits for a round: what it has left to remove gives no
@@ -61,7 +62,8 @@ type member struct {
 	unawaited bool
 }
 
-// Concerned are the planes that hold one of the changed tables; those that do not say what they hold are always among them.
+// Concerned are the planes that hold one of the changed tables; those that do not say what they hold are always among
+// them.
 func Concerned(planes []Plane, changed plan.Tables) []Plane {
 	var out []Plane
 	for _, p := range planes {
@@ -83,8 +85,8 @@ func TellingOnly(planes []Plane) []Plane {
 	return out
 }
 
-// Apply makes before it breaks: Grow, then Shrink. A Grow that was stopped, or is not confirmed, is not followed by a Shrink. Refused rows
-// stop nothing; they are returned, joined.
+// Apply makes before it breaks: Grow, then Shrink. A Grow that was stopped, or is not confirmed, is not followed by a
+// Shrink. Refused rows stop nothing; they are returned, joined.
 func Apply(ctx context.Context, planes []Plane, want *plan.State) error {
 	grown := Grow(ctx, planes, want)
 	if !OnlyRefusals(grown) {
@@ -93,8 +95,8 @@ func Apply(ctx context.Context, planes []Plane, want *plan.State) error {
 	return errors.Join(grown, Shrink(ctx, planes, want))
 }
 
-// Grow grows planes, which are in the order in which a packet meets them last to first, so that nothing is steered to a place that is
-// not ready. Where a plane does not grow, those that wait for it stay as they were, and the others go on.
+// Grow grows planes, which are in the order in which a packet meets them last to first, so that nothing is steered to a
+// place that is not ready. Where a plane does not grow, those that wait for it stay as they were, and the others go on.
 func Grow(ctx context.Context, planes []Plane, want *plan.State) error {
 	var errs []error
 	behind := map[string]bool{} // planes that do not hold want, by name
@@ -156,12 +158,12 @@ func failedShrink(p Plane, err error) error {
 	return err
 }
 
-// ErrUnconfirmed is returned by a Grow whose rows, or former ones, have not taken effect yet. In the latter case it may leave its own for a
-// later call. What follows waits until the plane says that it is over; nothing has failed.
+// ErrUnconfirmed is returned by a Grow whose rows, or former ones, have not taken effect yet. In the latter case it may
+// leave its own for a later call. What follows waits until the plane says that it is over; nothing has failed.
 var ErrUnconfirmed = errors.New("ovn-controller has not carried out the last change yet")
 
-// ErrUnfinished is returned by a Shrink that has much to remove and lets others have their turn: what it did stands, and the next round, which
-// need not wait, goes on.
+// ErrUnfinished is returned by a Shrink that has much to remove and lets others have their turn: what it did stands,
+// and the next round, which need not wait, goes on.
 var ErrUnfinished = errors.New("more is to be removed")
 
 // Leftover is the error of a Shrink that nobody waits for. The round is repeated on account of it.
@@ -173,8 +175,10 @@ func (l *Leftover) Unwrap() error { return l.Err }
 
 // Refused is one row that a target would not take. Its owner is quarantined; nobody else is.
 type Refused struct {
-	Plane, Owner, Row string
-	Err               error
+	Plane string
+	Owner plan.Owner
+	Row   string
+	Err   error
 }
 
 func (r *Refused) Error() string {

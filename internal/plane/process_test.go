@@ -51,7 +51,8 @@ func (s *targets) start() *process {
 	for _, x := range []plane.Plane{
 		s.ovs, s.host.Process(), nft.New(s.inet, s.netdev, device), forward.New(s.tables), s.flow, s.sb, s.nb,
 		announce.New(ctx, s.link, quiet), conntrack.New(s.connections, s.connections, own, quiet),
-		conntrack.NewDatagrams(s.connections, quiet), conntrack.NewBalanced(ctx, s.connections, quiet), health.New(ctx, s.health),
+		conntrack.NewDatagrams(s.connections, quiet), conntrack.NewBalanced(ctx, s.connections, quiet), health.New(ctx,
+			s.health),
 	} {
 		p.planes = append(p.planes, &troubled{Plane: x, process: p})
 	}
@@ -76,8 +77,8 @@ type troubled struct {
 	trouble *trouble
 }
 
-// trouble ends a call after part of its work: rows are done, or not, by a hash with a seed. A real target's transaction is whole or not at
-// all; several of them, or rows of a kernel, are not.
+// trouble ends a call after part of its work: rows are done, or not, by a hash with a seed. A real target's transaction
+// is whole or not at all; several of them, or rows of a kernel, are not.
 type trouble struct {
 	shrink bool // while shrinking; else while growing
 	seed   uint8
@@ -87,7 +88,8 @@ type trouble struct {
 var errTrouble = errors.New("the target went away")
 
 func drawTrouble(t *rapid.T) *trouble {
-	return &trouble{rapid.Bool().Draw(t, "while shrinking"), rapid.Uint8().Draw(t, "seed"), rapid.Uint8().Draw(t, "share")}
+	return &trouble{rapid.Bool().Draw(t, "while shrinking"), rapid.Uint8().Draw(t, "seed"), rapid.Uint8().Draw(t,
+		"share")}
 }
 
 func (x *trouble) does(key string) bool {
@@ -150,6 +152,7 @@ func add(to, from *plan.State, chosen func(string) bool) {
 	pick(to.Flows, from.Flows, chosen)
 	pick(to.Announcements, from.Announcements, chosen)
 	pick(to.Sources, from.Sources, chosen)
+	pick(to.Destinations, from.Destinations, chosen)
 	pick(to.SourceExempt, from.SourceExempt, chosen)
 	pick(to.Datagrams, from.Datagrams, chosen)
 	pick(to.HealthChecks, from.HealthChecks, chosen)
@@ -167,7 +170,8 @@ func pick[K comparable, V any](to, from plan.Table[K, V], chosen func(string) bo
 func connection(t *rapid.T) conntrack.Entry {
 	i := rapid.IntRange(0, 5).Draw(t, "pod")
 	f := rapid.IntRange(0, 1).Draw(t, "family")
-	sources := append([]netip.Addr{compiletest.Host("n1").Addrs[f], compiletest.PodIPs(i, 1)[f]}, compiletest.EgressAddr(rapid.IntRange(0, 7).Draw(t, "as"))[f])
+	sources := append([]netip.Addr{compiletest.Host("n1").Addrs[f], compiletest.PodIPs(i, 1)[f]},
+		compiletest.EgressAddr(rapid.IntRange(0, 7).Draw(t, "as"))[f])
 	to := append([]netip.Addr{compiletest.Node(2).HostAddrs[f]}, compiletest.EgressAddr(200)[f])
 	pod, dst := compiletest.PodIPs(i, rapid.IntRange(1, 3).Draw(t, "of"))[f], rapid.SampledFrom(to).Draw(t, "to")
 	port := rapid.Uint16().Draw(t, "port")

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Texts of rows become part of what other programs parse: a line of ovs-ofctl, a rule of nft, a match of OVN, a path below /proc/sys. Whoever wrote
-// a row, and whatever was parsed before, each plane refuses what would end the part that it was meant to be.
+// Texts of rows become part of what other programs parse: a line of ovs-ofctl, a rule of nft, a match of OVN, a path
+// below /proc/sys. Whoever wrote a row, and whatever was parsed before, each plane refuses what would end the part that
+// it was meant to be.
 
 // CheckText says why a text is not one line of printable ASCII, or holds one of the characters in but.
 func CheckText(what, text, but string) error {
@@ -15,7 +16,8 @@ func CheckText(what, text, but string) error {
 	if i < 0 {
 		return nil
 	}
-	return fmt.Errorf("%s %q has a character that it cannot have, at byte %d: find out who wrote it, and mend it there", what, clipped(text), i)
+	return fmt.Errorf("%s %q has a character that it cannot have, at byte %d: find out who wrote it, and mend it there",
+		what, clipped(text), i)
 }
 
 // clipped keeps errors short.
@@ -24,11 +26,12 @@ func clipped(text string) string {
 	return text[:min(len(text), limit)]
 }
 
-// CheckWord is CheckText for what stands alone among separators: it has no spaces, quotes, commas, semicolons, backslashes nor #.
+// CheckWord is CheckText for what stands alone among separators: it has no spaces, quotes, commas, semicolons,
+// backslashes nor #.
 func CheckWord(what, text string) error { return CheckText(what, text, " \"',;\\#") }
 
-// CheckDevice says why a text cannot be the name of a network device (Linux 6, net/core/dev.c, dev_valid_name), or would be read as more than one:
-// iptables takes + at the end for any characters, nft takes *.
+// CheckDevice says why a text cannot be the name of a network device (Linux 6, net/core/dev.c, dev_valid_name), or
+// would be read as more than one: iptables takes + at the end for any characters, nft takes *.
 func CheckDevice(name string) error {
 	const ifnamsiz = 16
 	if name == "" || len(name) >= ifnamsiz || name == "." || name == ".." || strings.HasPrefix(name, "-") {

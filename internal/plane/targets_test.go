@@ -53,7 +53,8 @@ func (patched) PatchInterface(bridge, network string) string { return bridge + "
 func newTargets() *targets {
 	n := nft.NewFake()
 	return &targets{
-		nb: ovn.NewFake(), sb: ovn.NewFakeSB(), ovs: ovs.NewFake("br-int", "breth0", "br-egret-bfd"), flow: flow.NewFake(patched{}),
+		nb: ovn.NewFake(), sb: ovn.NewFakeSB(), ovs: ovs.NewFake("br-int", "breth0", "br-egret-bfd"),
+		flow: flow.NewFake(patched{}),
 		host: route.NewFake().FakeHost, inet: n.INet, netdev: n.NetDev, tables: &forward.Fake{}, link: &announce.Fake{},
 		health:      health.NewFake(),
 		connections: &tracked{conntrack.NewFake(map[string]int{router + "_snat": zone})},
@@ -114,29 +115,31 @@ func (s *targets) check(t *rapid.T, want *plan.State) {
 	held := s.ovs.Held()
 	held.NB, held.SetElems, held.SB = s.nb.Held().NB, s.nb.Held().SetElems, s.sb.Held().SB
 	for k, a := range s.host.Addrs {
-		held.Addrs.Put("", k, a.Spec)
+		held.Addrs.Put(plan.Owner{}, k, a.Spec)
 	}
 	for k, r := range s.host.Routes {
-		held.Routes.Put("", k, r.Route)
+		held.Routes.Put(plan.Owner{}, k, r.Route)
 	}
 	for r := range s.host.Rules {
-		held.Rules.Put("", r, plan.None{})
+		held.Rules.Put(plan.Owner{}, r, plan.None{})
 	}
 	for k := range want.Sysctls.Rows() {
-		held.Sysctls.Put("", k, s.host.Sysctls[k.Key])
+		held.Sysctls.Put(plan.Owner{}, k, s.host.Sysctls[k.Key])
 	}
 	for _, a := range s.link.Sent()[s.announced:] {
-		held.Announcements.Put("", a, plan.None{})
+		held.Announcements.Put(plan.Owner{}, a, plan.None{})
 	}
 	// These three are held in another spelling, and are compared below.
-	held.NFTChains, held.NFTRules, held.NFTSets, held.NFTElems = want.NFTChains, want.NFTRules, want.NFTSets, want.NFTElems
+	held.NFTChains, held.NFTRules, held.NFTSets, held.NFTElems = want.NFTChains, want.NFTRules, want.NFTSets,
+		want.NFTElems
 	held.Flows, held.Accepts = want.Flows, want.Accepts
 	held.Sources, held.SourceExempt, held.Datagrams = want.Sources, want.SourceExempt, want.Datagrams
+	held.Destinations = want.Destinations
 	// No target has these: the agent reports them.
 	held.Steered, held.Translated = want.Steered, want.Translated
 	held.Forwarded, held.Answered = want.Forwarded, want.Answered
 	for port, spec := range s.health.Held() {
-		held.HealthChecks.Put("", port, spec)
+		held.HealthChecks.Put(plan.Owner{}, port, spec)
 	}
 	if have := plan.DiffText(want, held); have != "" {
 		t.Fatalf("targets differ from the full compile (- missing, + too much):\n%s", have)
@@ -186,14 +189,15 @@ func (s *targets) checkConnections(t *rapid.T, want *plan.State) {
 	node := ownSources()
 	for _, e := range s.connections.Entries() {
 		sources, _ := want.Sources.Get(plan.Source{Router: router, Pod: e.Orig.Src})
-		source, served := sources.Of(e.Orig.Dst)
+		source, served := want.SourceOf(sources, e.Orig.Dst)
 		_, exempt := want.SourceExempt.Get(e.Orig.Dst)
 		right := node.Addrs
 		if served && !exempt {
 			right = []netip.Addr{source}
 		}
 		if e.Translated() && !slices.Contains(right, e.Source()) {
-			t.Fatalf("a connection of %s to %s has source %s, want one of %v", e.Orig.Src, e.Orig.Dst, e.Source(), right)
+			t.Fatalf("a connection of %s to %s has source %s, want one of %v", e.Orig.Src, e.Orig.Dst, e.Source(),
+				right)
 		}
 	}
 }

@@ -6,33 +6,33 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Signs are when a node was last heard of, by a clock that starts with the probing.
+// Signs are when a node last answered, by a clock that starts with the probing.
 type Signs struct {
 	Host  time.Duration // its kernel answered, or its agent did
 	Agent time.Duration // its agent answered that it serves
-	Since time.Duration // its probing began: until it was heard, the others say this
+	Since time.Duration // its probing began: until it answers, the others say this
 }
 
-// heard says whether a node has ever answered.
-func (s Signs) heard() bool { return s.Host > s.Since }
+// answered says whether a node ever did.
+func (s Signs) answered() bool { return s.Host > s.Since }
 
-// heardAgent says whether its agent has ever answered.
-func (s Signs) heardAgent() bool { return s.Agent > s.Since }
+// agentAnswered says whether its agent ever did.
+func (s Signs) agentAnswered() bool { return s.Agent > s.Since }
 
-// debut is for how many times as long a node, or an agent, may be silent that was never heard.
+// debut is for how many times as long a node, or an agent, may be silent that never answered.
 const debut = 5
 
 // Judge says of each node whether it can be reached. It does no I/O and has no clock.
 //
 //   - A host that was silent for Total is dead at once. A refused connection is an answer.
-//   - One that was never heard is given longer: this process has just begun, and the ways to the nodes may open one
+//   - One that never answered is given longer: this process has just begun, and the ways to the nodes may open one
 //     after the other, as they do on a host that has just booted. To take a node's addresses breaks its connections, so
 //     nobody is dead for being late.
 //   - An agent that was silent for Grace, while its host answers, is away; a restart and an exchange of certificates do
-//     not take so long. One that was never heard is given longer: where agents are asked since this process began,
+//     not take so long. One that never answered is given longer: where agents are asked since this process began,
 //     theirs may be restarted with the new settings one after the other.
 //   - A node that was dead is back when its host answers; if agents are asked, when its agent does.
-//   - As long as no other node was heard within half of Total, nobody is declared dead: then it is this host that is
+//   - As long as no other node answered within half of Total, nobody is declared dead: then it is this host that is
 //     cut off, and to move addresses would take them from nodes that are well. What was declared before stands. This
 //     host's own addresses answer always, and therefore prove nothing.
 //   - For half of Total after that, or after a stall of this process, nobody is declared dead either: the answers come,
@@ -71,7 +71,7 @@ func (j *Judge) Look(now time.Duration, signs map[string]Signs) []Change {
 	if now-j.last > j.Total/4 {
 		j.stalled = now + j.Total/2
 	}
-	if now < j.stalled || !j.hears(now, signs) {
+	if now < j.stalled || !j.othersAnswer(now, signs) {
 		j.amnesty = now + j.Total/2
 	}
 	j.last = now
@@ -107,7 +107,7 @@ func (j *Judge) hold(node string, v verdict) {
 	}
 }
 
-// CutOff says whether nobody at all was heard at the last look, though somebody else is probed.
+// CutOff says whether nobody at all had answered at the last look, though somebody else is probed.
 func (j *Judge) CutOff() bool { return j.cutOff }
 
 // Silent lists the nodes that are dead.
@@ -130,7 +130,7 @@ func (j *Judge) next(old verdict, s Signs, now time.Duration) verdict {
 	case silent:
 		return verdict{world.NodeUnreachable, now}
 	case old.why == world.NodeUnreachable && j.Agents && s.Agent <= old.since:
-		return verdict{world.AgentAway, old.since} // the agent has not been heard since the node was lost
+		return verdict{world.AgentAway, old.since} // the agent has not answered since the node was lost
 	case old.why == "" && j.Agents && now-s.Agent >= j.grace(s):
 		return verdict{world.AgentAway, now}
 	case old.why == "":
@@ -141,7 +141,7 @@ func (j *Judge) next(old verdict, s Signs, now time.Duration) verdict {
 
 // patience is for how long a host may be silent.
 func (j *Judge) patience(s Signs) time.Duration {
-	if s.heard() {
+	if s.answered() {
 		return j.Total
 	}
 	return debut * j.Total
@@ -149,16 +149,16 @@ func (j *Judge) patience(s Signs) time.Duration {
 
 // grace is for how long an agent may be silent whose host answers.
 func (j *Judge) grace(s Signs) time.Duration {
-	if s.heardAgent() {
+	if s.agentAnswered() {
 		return j.Grace
 	}
 	return debut * j.Grace
 }
 
-// hears says whether any other node was heard lately.
-func (j *Judge) hears(now time.Duration, signs map[string]Signs) bool {
+// othersAnswer says whether any other node answered lately.
+func (j *Judge) othersAnswer(now time.Duration, signs map[string]Signs) bool {
 	for name, s := range signs {
-		if name != j.Self && s.heard() && now-s.Host < j.Total/2 {
+		if name != j.Self && s.answered() && now-s.Host < j.Total/2 {
 			return true
 		}
 	}

@@ -96,8 +96,8 @@ func TestAgentAway(t *testing.T) {
 	s.pass(time.Second).expect(t, "79 n1 AgentAway", "109 n1 ")
 }
 
-// TestAgentNeverHeard: it may not have been restarted with the setting that has it answer.
-func TestAgentNeverHeard(t *testing.T) {
+// TestAgentNeverAnswered: it may not have been restarted with the setting that has it answer.
+func TestAgentNeverAnswered(t *testing.T) {
 	s := newStory(true, "n1", "n2")
 	s.mute["n1"] = "agent"
 	s.pass(149 * time.Second).expect(t)
@@ -126,8 +126,8 @@ func TestPowerCycle(t *testing.T) {
 	s.pass(5*time.Second).expect(t, "11 n1 NodeUnreachable", "15 n1 AgentAway", "21 n1 NodeUnreachable", "25 n1 ")
 }
 
-// TestNeverHeard: a node that never answered is dead, but later than one that has.
-func TestNeverHeard(t *testing.T) {
+// TestNeverAnswered: a node that never answered is dead, but later than one that has.
+func TestNeverAnswered(t *testing.T) {
 	s := newStory(true, "n1", "n2")
 	s.mute["n1"] = "host"
 	s.pass(4 * time.Second).expect(t)
@@ -148,7 +148,7 @@ func TestLateWays(t *testing.T) {
 	s.pass(2*time.Second).expect(t, "15 n1 NodeUnreachable")
 }
 
-// TestCutOff: who hears nobody is cut off itself, and moves nothing; its own addresses are no proof of the contrary.
+// TestCutOff: whom nobody answers is cut off itself, and moves nothing; its own addresses are no proof of the contrary.
 func TestCutOff(t *testing.T) {
 	for _, nodes := range [][]string{{"n1"}, {"n1", "self"},
 		{"n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "self"}} {
@@ -171,7 +171,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestCutOffKeepsVerdicts: the dead stay dead, and once another is heard, who stays silent is dead too.
+// TestCutOffKeepsVerdicts: the dead stay dead, and once another answers, who stays silent is dead too.
 func TestCutOffKeepsVerdicts(t *testing.T) {
 	s := newStory(false, "n1", "n2", "n3")
 	s.pass(10 * time.Second)

@@ -61,11 +61,11 @@ func (x *peer) ask(now time.Duration) {
 	if len(x.Addrs) == 0 {
 		return
 	}
-	port, heard, late := x.p.door, x.host.Load(), x.p.interval()+x.p.o.Total/8
+	port, answered, late := x.p.door, x.host.Load(), x.p.interval()+x.p.o.Total/8
 	if x.p.o.Port != 0 {
-		port, heard, late = x.p.o.Port, x.agent.Load(), x.p.beat()*3/2
+		port, answered, late = x.p.o.Port, x.agent.Load(), x.p.beat()*3/2
 	}
-	silence := now - time.Duration(heard)
+	silence := now - time.Duration(answered)
 	hurry := silence > late && silence < 2*x.p.o.Total && now-x.knocked >= x.p.o.Total/8
 	course := now >= x.due && (x.p.o.Port == 0 || silence > late)
 	if hurry || course {
@@ -131,9 +131,9 @@ func (x *peer) signs() Signs {
 	return Signs{Host: time.Duration(x.host.Load()), Agent: time.Duration(x.agent.Load()), Since: x.since}
 }
 
-func (x *peer) heardHost() { x.host.Store(int64(x.p.now())) }
+func (x *peer) hostAnswered() { x.host.Store(int64(x.p.now())) }
 
-func (x *peer) heardAgent() {
+func (x *peer) agentAnswered() {
 	now := int64(x.p.now())
 	x.host.Store(now)
 	x.agent.Store(now)
@@ -144,7 +144,7 @@ func (x *peer) dial(ctx context.Context, to netip.AddrPort) net.Conn {
 	d := net.Dialer{Timeout: x.p.o.Total, KeepAliveConfig: net.KeepAliveConfig{Enable: false}, Control: abrupt}
 	c, err := d.DialContext(ctx, "tcp", to.String())
 	if isAnswer(err) {
-		x.heardHost()
+		x.hostAnswered()
 	}
 	if err != nil {
 		return nil

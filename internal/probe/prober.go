@@ -65,7 +65,7 @@ func New(o Options) *Prober {
 		ends: make(chan end), targets: make(chan []Target, 1), changed: make(chan struct{}, 1),
 		signs: map[string]Signs{}, judge: Judge{Total: o.Total, Grace: o.Grace, Agents: o.Port != 0, Self: o.Self},
 	}
-	p.knocker = knocker{answered: (*peer).heardHost, timed: p.timed, patience: o.Total}
+	p.knocker = knocker{answered: (*peer).hostAnswered, timed: p.timed, patience: o.Total}
 	p.view.Store(&view{})
 	return p
 }
@@ -82,7 +82,7 @@ func (p *Prober) Follow(targets []Target) {
 // Silent says whether a node is dead.
 func (p *Prober) Silent(node string) bool { return p.view.Load().silent[node] }
 
-// CutOff says whether it is this host that hears nobody.
+// CutOff says whether it is this host that nobody answers.
 func (p *Prober) CutOff() bool { return p.view.Load().cutOff }
 
 // Changed tells one listener when an answer of Silent or CutOff has become another.
@@ -127,7 +127,7 @@ func (p *Prober) ask() {
 
 // timed is told of the answer to a knock that was waited for.
 func (p *Prober) timed(x *peer, after time.Duration) {
-	x.heardHost()
+	x.hostAnswered()
 	p.o.RTT(after)
 }
 

@@ -99,7 +99,7 @@ func TestConnectionsOfAPeerAreBounded(t *testing.T) {
 }
 
 // Eight strangers hold all connections, and never finish a handshake. They come again as soon as they are closed; the
-// controller hears the agent all the while.
+// controller gets the agent's beats all the while.
 func TestStrangersDoNotSilenceTheAgent(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]probe.Files{"plain": {},
@@ -113,7 +113,7 @@ func TestStrangersDoNotSilenceTheAgent(t *testing.T) {
 			}
 			time.Sleep(500 * time.Millisecond)
 			l.probe(probe.Options{Self: "n9", Port: l.port, Grace: 2 * time.Second, TLS: files}, 61)
-			l.quiet(12 * time.Second) // an agent that is never heard is away after ten
+			l.quiet(12 * time.Second) // an agent that never answered is away after ten
 		})
 	}
 }

@@ -22,7 +22,7 @@ const Service = "Service_Egress_IP"
 // as grpc.health.v1 has it. Its value is their distance, as time.ParseDuration reads it.
 const beatKey = "egret-beat"
 
-// session is one connection to an agent, over which it is heard until the connection ends.
+// session is one connection to an agent, over which it sends beats until the connection ends.
 type session struct {
 	x        *peer
 	ctx      context.Context
@@ -31,7 +31,7 @@ type session struct {
 	began    time.Duration
 	client   atomic.Pointer[grpc.ClientConn] // nil until there is a connection
 	checking atomic.Bool
-	good     atomic.Bool // the agent was heard over it
+	good     atomic.Bool // the agent has answered over it
 }
 
 func newSession(x *peer, to netip.AddrPort) *session {
@@ -76,14 +76,14 @@ func (s *session) connect(c net.Conn) (*grpc.ClientConn, error) {
 		grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(64<<10))
 }
 
-// watch hears beats until the stream ends. An agent that has no Watch, or one without beats, is asked with check.
+// watch receives beats until the stream ends. An agent that has no Watch, or one without beats, is asked with check.
 func (s *session) watch(cc *grpc.ClientConn) error {
 	ctx := metadata.AppendToOutgoingContext(s.ctx, beatKey, s.x.p.beat().String())
 	stream, err := grpc_health_v1.NewHealthClient(cc).Watch(ctx, &grpc_health_v1.HealthCheckRequest{Service: Service})
 	for err == nil {
 		var r *grpc_health_v1.HealthCheckResponse
 		if r, err = stream.Recv(); err == nil {
-			s.heard(r)
+			s.answered(r)
 		}
 	}
 	if status.Code(err) != codes.Unimplemented {
@@ -93,12 +93,12 @@ func (s *session) watch(cc *grpc.ClientConn) error {
 	return nil
 }
 
-func (s *session) heard(r *grpc_health_v1.HealthCheckResponse) {
+func (s *session) answered(r *grpc_health_v1.HealthCheckResponse) {
 	if r.Status == grpc_health_v1.HealthCheckResponse_SERVING {
 		s.good.Store(true)
-		s.x.heardAgent()
+		s.x.agentAnswered()
 	} else {
-		s.x.heardHost()
+		s.x.hostAnswered()
 	}
 }
 
@@ -118,6 +118,6 @@ func (s *session) check() {
 			return // the stream tells, or silence
 		}
 		s.x.p.o.RTT(time.Since(begin))
-		s.heard(r)
+		s.answered(r)
 	}()
 }

@@ -61,7 +61,7 @@ func TestPartOfTheFiles(t *testing.T) {
 			l := newLab(t)
 			l.agent(node, part)
 			l.probe(probe.Options{Self: "n9", Port: l.port, Grace: 2 * time.Second, TLS: part}, node)
-			l.quiet(11 * time.Second) // an agent that is never heard is away after ten
+			l.quiet(11 * time.Second) // an agent that never answered is away after ten
 		})
 	}
 }

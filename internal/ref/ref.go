@@ -12,11 +12,16 @@ import (
 // Kinds that rows, reports and claims are of.
 const (
 	EgressIP = "EgressIP"
-	Node     = "Node"
-	Pod      = "Pod"
-	Service  = "Service"
+	// EgressIPTraffic is networks that EgressIPs select.
+	EgressIPTraffic = "EgressIPTraffic"
+	Namespace       = "Namespace"
+	Node            = "Node"
+	Pod             = "Pod"
+	Service         = "Service"
 	// Network is no object of Kubernetes: a subnet of a node's links, by its prefix.
 	Network = "Network"
+	// LogicalNetwork is none either: a network of pods beside the cluster default network, by its name.
+	LogicalNetwork = "LogicalNetwork"
 )
 
 // DefaultNetwork is the name of the cluster default network, where an address is named with its network.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -37,7 +38,7 @@ func launchControlPlane(ctx context.Context, l layout, port int) (int, error) {
 		return 0, err
 	}
 	// A socket stays in the namespace it was made in: opened here, served from inside the fabric.
-	listener, err := listenLoopback(port)
+	listener, err := listenLoopback(ctx, port)
 	if err != nil {
 		return 0, err
 	}
@@ -79,18 +80,49 @@ func controlPlanePID(l layout) string { return filepath.Join(l.controlPlaneDir()
 
 func controlPlaneLog(l layout) string { return filepath.Join(l.controlPlaneDir(), "log") }
 
-// listenLoopback opens the former port, or any if another program took it meanwhile.
-func listenLoopback(port int) (*net.TCPListener, error) {
-	local := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}
-	l, err := net.ListenTCP("tcp4", local)
-	if err != nil && port != 0 {
-		local.Port = 0
-		l, err = net.ListenTCP("tcp4", local)
+// The first port is below those that the kernel gives to connections and to listeners without a port
+// (ip_local_port_range, from 32768 on): while the control plane is stopped, one of them would be taken by chance, and
+// clients that know the former port would find nobody there ever again.
+const (
+	firstPort = 20000
+	lastPort  = 32767
+	freedIn   = 5 * time.Second // how long a former port may take to be free again
+)
+
+// listenLoopback opens the former port, or one that is free if there is none, or another program took it meanwhile.
+func listenLoopback(ctx context.Context, port int) (*net.TCPListener, error) {
+	if port == 0 {
+		return listenAnywhere()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("listener for kubectl: %w", err)
+	for deadline := time.Now().Add(freedIn); ; {
+		l, err := listenAt(port)
+		switch {
+		case err == nil:
+			return l, nil
+		case time.Now().After(deadline):
+			return listenAnywhere()
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return nil, err
+		}
 	}
-	return l, nil
+}
+
+// listenAnywhere begins at a port by chance: of two sandboxes that are brought up at the same time, each has its own.
+func listenAnywhere() (*net.TCPListener, error) {
+	var err error
+	const ports = lastPort - firstPort + 1
+	for i, start := 0, rand.IntN(ports); i < ports; i++ {
+		var l *net.TCPListener
+		if l, err = listenAt(firstPort + (start+i)%ports); err == nil {
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("listener for kubectl: no port from %d to %d is free: %w", firstPort, lastPort, err)
+}
+
+func listenAt(port int) (*net.TCPListener, error) {
+	return net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 }
 
 // waitForAuthority returns when certificates can be issued.

@@ -27,10 +27,11 @@ func called(flag string) string {
 	return fmt.Sprintf("--%s (%s in [%s])", flag, settings[i].key, settings[i].section)
 }
 
-// fromFile sets the flags that the command line left alone to what a file says (seed egress-ip.md, "Egress IP reachability"). Flags are
-// parsed before.
+// fromFile sets the flags that the command line left alone to what a file says (seed egress-ip.md, "Egress IP
+// reachability"). Flags are parsed before.
 func fromFile(f *flag.FlagSet, path string) error {
-	file, err := ini.LoadSources(ini.LoadOptions{Insensitive: true, AllowBooleanKeys: true, SkipUnrecognizableLines: true}, path)
+	file, err := ini.LoadSources(ini.LoadOptions{Insensitive: true, AllowBooleanKeys: true,
+		SkipUnrecognizableLines: true}, path)
 	if err != nil {
 		return fmt.Errorf("read the file of --config-file: %w", err)
 	}

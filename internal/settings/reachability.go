@@ -29,12 +29,18 @@ type Reachability struct {
 func Flags(f *flag.FlagSet) *Reachability {
 	r := &Reachability{flags: f}
 	f.StringVar(&r.file, "config-file", "", "INI `file` with settings; flags that are given beat it")
-	f.IntVar(&r.seconds, "egressip-reachability-total-timeout", 1, "`seconds` of silence after which an egress node is dead; 0: egress nodes are assumed to be reachable")
-	f.IntVar(&r.Port, "egressip-node-healthcheck-port", 0, "`port` of the health service (gRPC) of agents, the same for agents and controllers; 0: TCP port 9 is tried")
-	f.StringVar(&r.TLS.Key, "nb-client-privkey", "", "private key `file` for the health service; key, certificate and authority are given together, or there is no TLS")
+	f.IntVar(&r.seconds, "egressip-reachability-total-timeout", 1,
+		"`seconds` of silence after which an egress node is dead; 0: egress nodes are assumed to be reachable")
+	f.IntVar(&r.Port, "egressip-node-healthcheck-port", 0,
+		"`port` of the health service (gRPC) of agents, the same for agents and controllers; 0: TCP port 9 is tried")
+	f.StringVar(&r.TLS.Key, "nb-client-privkey", "",
+		"private key `file` for the health service; key, certificate and authority are given together, or there is "+
+			"no TLS")
 	f.StringVar(&r.TLS.Cert, "nb-client-cert", "", "certificate `file` for the health service")
-	f.StringVar(&r.TLS.CA, "nb-client-cacert", "", "`file` of the authority that the other side's certificate must be of")
-	f.StringVar(&r.TLS.Name, "nb-cert-common-name", "", "`name` that an agent's certificate must have; without it, any of the authority will do")
+	f.StringVar(&r.TLS.CA, "nb-client-cacert", "",
+		"`file` of the authority that the other side's certificate must be of")
+	f.StringVar(&r.TLS.Name, "nb-cert-common-name", "",
+		"`name` that an agent's certificate must have; without it, any of the authority will do")
 	return r
 }
 
@@ -47,7 +53,8 @@ func (r *Reachability) Read() error {
 	}
 	switch {
 	case r.seconds < 0:
-		return fmt.Errorf("--egressip-reachability-total-timeout %d: give a number of seconds, or 0 for no probes", r.seconds)
+		return fmt.Errorf("--egressip-reachability-total-timeout %d: give a number of seconds, or 0 for no probes",
+			r.seconds)
 	case r.Port < 0 || r.Port > 65535:
 		return fmt.Errorf("--egressip-node-healthcheck-port %d: give a TCP port, or 0 for port 9", r.Port)
 	}
@@ -57,7 +64,8 @@ func (r *Reachability) Read() error {
 
 // checkTLS refuses a part of the files: agents and controllers are to agree whether they speak TLS.
 func (r *Reachability) checkTLS() error {
-	given := map[string]string{"nb-client-cert": r.TLS.Cert, "nb-client-privkey": r.TLS.Key, "nb-client-cacert": r.TLS.CA}
+	given := map[string]string{"nb-client-cert": r.TLS.Cert, "nb-client-privkey": r.TLS.Key,
+		"nb-client-cacert": r.TLS.CA}
 	var missing []string
 	for _, flag := range slices.Sorted(maps.Keys(given)) {
 		if given[flag] == "" {
@@ -67,5 +75,6 @@ func (r *Reachability) checkTLS() error {
 	if len(missing) == 0 || len(missing) == len(given) {
 		return nil
 	}
-	return fmt.Errorf("TLS of the health service lacks %s: give certificate, key and authority to agents and controllers, or none of them", strings.Join(missing, " and "))
+	return fmt.Errorf("TLS of the health service lacks %s: give certificate, key and authority to agents and "+
+		"controllers, or none of them", strings.Join(missing, " and "))
 }

@@ -52,7 +52,8 @@ cert-common-name=ovn
 	if err != nil || r.Timeout != 123*time.Second || r.Port != 9107 {
 		t.Errorf("have %v, port %d, %v", r.Timeout, r.Port, err)
 	}
-	if r.TLS.Key != "/certs/tls.key" || r.TLS.Cert != "/certs/tls.crt" || r.TLS.CA != "/certs/ca.crt" || r.TLS.Name != "ovn" {
+	if r.TLS.Key != "/certs/tls.key" || r.TLS.Cert != "/certs/tls.crt" || r.TLS.CA != "/certs/ca.crt" ||
+		r.TLS.Name != "ovn" {
 		t.Errorf("TLS: %+v", r.TLS)
 	}
 	r, err = read(t, file, "--egressip-reachability-total-timeout=0", "--egressip-node-healthcheck-port", "9200")
@@ -69,12 +70,17 @@ func TestDefaults(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ file, args, want string }{
-		{"[ovnkubernetesfeature]\negressip-reachability-total-timeout=soon\n", "", "egressip-reachability-total-timeout in [ovnkubernetesfeature]"},
+		{"[ovnkubernetesfeature]\negressip-reachability-total-timeout=soon\n", "",
+			"egressip-reachability-total-timeout in [ovnkubernetesfeature]"},
 		{"", "--egressip-reachability-total-timeout=-1", "give a number of seconds"},
 		{"", "--egressip-node-healthcheck-port=70000", "give a TCP port"},
-		{"", "--nb-client-cert=/certs/tls.crt", "lacks --nb-client-cacert (client-cacert in [ovnnorth]) and --nb-client-privkey (client-privkey in [ovnnorth])"},
-		{"[ovnnorth]\nclient-cert=/certs/tls.crt\nclient-privkey=/certs/tls.key\n", "", "lacks --nb-client-cacert (client-cacert in [ovnnorth]): give"},
-		{"[ovnnorth]\nclient-cacert=/certs/ca.crt\n", "--nb-client-privkey=/certs/tls.key", "lacks --nb-client-cert (client-cert in [ovnnorth]): give"},
+		{"", "--nb-client-cert=/certs/tls.crt",
+			"lacks --nb-client-cacert (client-cacert in [ovnnorth]) and --nb-client-privkey (client-privkey in " +
+				"[ovnnorth])"},
+		{"[ovnnorth]\nclient-cert=/certs/tls.crt\nclient-privkey=/certs/tls.key\n", "",
+			"lacks --nb-client-cacert (client-cacert in [ovnnorth]): give"},
+		{"[ovnnorth]\nclient-cacert=/certs/ca.crt\n", "--nb-client-privkey=/certs/tls.key",
+			"lacks --nb-client-cert (client-cert in [ovnnorth]): give"},
 		{"", "--config-file=/nowhere", "--config-file"},
 	} {
 		if _, err := read(t, c.file, strings.Fields(c.args)...); err == nil || !strings.Contains(err.Error(), c.want) {

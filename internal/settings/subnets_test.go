@@ -38,18 +38,28 @@ func TestSubnetsThatPass(t *testing.T) {
 // TestSubnetsThatOverlap: each two kinds of ranges, and in both families.
 func TestSubnetsThatOverlap(t *testing.T) {
 	for args, want := range map[string]string{
-		"--cluster-subnets=10.244.0.0/16/24,10.244.1.0/24": "pod subnet 10.244.0.0/16 and pod subnet 10.244.1.0/24 overlap: give --cluster-subnets a range outside 10.244.0.0/16",
-		"--cluster-subnets=10.64.0.0/10/24":                "pod subnet 10.64.0.0/10 and service subnet 10.96.0.0/16 overlap: give --service-subnets a range outside 10.64.0.0/10",
-		"--service-subnets=10.244.128.0/24":                "pod subnet 10.244.0.0/16 and service subnet 10.244.128.0/24 overlap: give --service-subnets a range outside 10.244.0.0/16",
-		"--service-subnets=10.96.0.0/16,10.96.8.0/24":      "service subnet 10.96.0.0/16 and service subnet 10.96.8.0/24 overlap: give --service-subnets a range outside 10.96.0.0/16",
-		"--cluster-subnets=100.64.0.0/14/24":               "pod subnet 100.64.0.0/14 and join subnet 100.64.0.0/16 overlap: the latter is fixed; give --cluster-subnets a range outside 100.64.0.0/16",
-		"--service-subnets=100.88.7.0/24":                  "service subnet 100.88.7.0/24 and transit subnet 100.88.0.0/16 overlap: the latter is fixed; give --service-subnets a range outside 100.88.0.0/16",
-		"--cluster-subnets=100.100.0.0/16":                 "pod subnet 100.100.0.0/16 and slot subnet 100.96.0.0/13 overlap: the latter is fixed; give --cluster-subnets a range outside 100.96.0.0/13",
-		"--service-subnets=169.254.169.0/24":               "service subnet 169.254.169.0/24 and masquerade subnet 169.254.169.0/29 overlap: the latter is fixed",
-		"--cluster-subnets=fd98::/48/64":                   "pod subnet fd98::/48 and join subnet fd98::/64 overlap: the latter is fixed; give --cluster-subnets a range outside fd98::/64",
-		"--cluster-subnets=fd97::/16/64":                   "pod subnet fd97::/16 and transit subnet fd97::/64 overlap",
-		"--cluster-subnets=fd96:8::/32/64":                 "pod subnet fd96:8::/32 and slot subnet fd96:8::/29 overlap",
-		"--cluster-subnets=fd69::/48/64":                   "pod subnet fd69::/48 and masquerade subnet fd69::/125 overlap",
+		"--cluster-subnets=10.244.0.0/16/24,10.244.1.0/24": "pod subnet 10.244.0.0/16 and pod subnet 10.244.1.0/24 " +
+			"overlap: give --cluster-subnets a range outside 10.244.0.0/16",
+		"--cluster-subnets=10.64.0.0/10/24": "pod subnet 10.64.0.0/10 and service subnet 10.96.0.0/16 " +
+			"overlap: give --service-subnets a range outside 10.64.0.0/10",
+		"--service-subnets=10.244.128.0/24": "pod subnet 10.244.0.0/16 and service subnet " +
+			"10.244.128.0/24 overlap: give --service-subnets a range outside 10.244.0.0/16",
+		"--service-subnets=10.96.0.0/16,10.96.8.0/24": "service subnet 10.96.0.0/16 and service subnet " +
+			"10.96.8.0/24 overlap: give --service-subnets a range outside 10.96.0.0/16",
+		"--cluster-subnets=100.64.0.0/14/24": "pod subnet 100.64.0.0/14 and join subnet 100.64.0.0/16 " +
+			"overlap: the latter is fixed; give --cluster-subnets a range outside 100.64.0.0/16",
+		"--service-subnets=100.88.7.0/24": "service subnet 100.88.7.0/24 and transit subnet " +
+			"100.88.0.0/16 overlap: the latter is fixed; give --service-subnets a range outside 100.88.0.0/16",
+		"--cluster-subnets=100.100.0.0/16": "pod subnet 100.100.0.0/16 and slot subnet 100.96.0.0/13 " +
+			"overlap: the latter is fixed; give --cluster-subnets a range outside 100.96.0.0/13",
+		"--service-subnets=169.254.169.0/24": "service subnet 169.254.169.0/24 and masquerade subnet " +
+			"169.254.169.0/29 overlap: the latter is fixed",
+		"--cluster-subnets=fd98::/48/64": "pod subnet fd98::/48 and join subnet fd98::/64 overlap: " +
+			"the latter is fixed; give --cluster-subnets a range outside fd98::/64",
+		"--cluster-subnets=fd97::/16/64":   "pod subnet fd97::/16 and transit subnet fd97::/64 overlap",
+		"--cluster-subnets=fd96:8::/32/64": "pod subnet fd96:8::/32 and slot subnet fd96:8::/29 overlap",
+		"--cluster-subnets=fd69::/48/64": "pod subnet fd69::/48 and masquerade subnet fd69::/125 " +
+			"overlap",
 	} {
 		if err := subnets(t, strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: have %v\nwant %s", args, err, want)

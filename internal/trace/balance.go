@@ -10,46 +10,47 @@ import (
 // balancer is a load balancer's row.
 type balancer struct {
 	name     string
-	backends map[string]string // by address and port
+	backends map[string][]netip.AddrPort // by address and port
 	skipSNAT bool
 	hairpin  []netip.Addr // sources of packets that come back to their sender
 }
 
 // addBalancer files a row by its group and protocol.
-func (z *zone) addBalancer(id plan.RowID, row plan.Row) {
-	options, _ := row.Cols["options"].(map[string]string)
-	vips, _ := row.Cols["vips"].(map[string]string)
-	protocol, _ := row.Cols["protocol"].(string)
-	b := &balancer{name: id.Name, backends: vips, skipSNAT: options["skip_snat"] == "true"}
+func (z *zone) addBalancer(id plan.RowID, group string, c *cells) {
+	options := c.options("options")
+	b := &balancer{name: id.Name, backends: map[string][]netip.AddrPort{}, skipSNAT: options["skip_snat"] == "true"}
 	for _, text := range strings.Fields(options["hairpin_snat_ip"]) {
-		if a, err := netip.ParseAddr(text); err == nil {
-			b.hairpin = append(b.hairpin, a)
-		}
+		b.hairpin = append(b.hairpin, c.addr(text))
 	}
-	for vip := range vips {
-		z.balancers[frontend{row.Parent.Name, protocol, vip}] = b
+	for vip, backends := range c.options("vips") {
+		at := c.addrPort(vip).String()
+		for _, text := range strings.FieldsFunc(backends, func(r rune) bool { return r == ',' }) {
+			b.backends[at] = append(b.backends[at], c.addrPort(text))
+		}
+		z.balancers[frontend{group, c.text("protocol"), at}] = b
 	}
 }
 
 // frontend is an address and port in the load balancers of one group.
 type frontend struct{ group, protocol, vip string }
 
-// balanced is the load balancers of a group, and what follows: each backend may be the one.
-func (w walker) balanced(group string, next func(walker) []End) []End {
+// balanced is the load balancers of groups, and what follows: each backend may be the one.
+func (w walker) balanced(groups []string, next func(walker) []End) []End {
 	vip := netip.AddrPortFrom(w.p.Dst, w.p.DstPort).String()
-	b := w.zone().balancers[frontend{group, w.p.Proto, vip}]
-	if b == nil || w.p.Reply {
-		return next(w)
+	for _, group := range groups {
+		if b := w.zone().balancers[frontend{group, w.p.Proto, vip}]; b != nil && !w.p.Reply {
+			return w.balancedBy(b, vip, next)
+		}
 	}
-	if b.backends[vip] == "" {
+	return next(w)
+}
+
+func (w walker) balancedBy(b *balancer, vip string, next func(walker) []End) []End {
+	if len(b.backends[vip]) == 0 {
 		return w.end(Dropped, "rejected: %s has no backends", b.name)
 	}
 	var ends []End
-	for _, text := range strings.Split(b.backends[vip], ",") {
-		to, err := netip.ParseAddrPort(text)
-		if err != nil {
-			return w.end(Dropped, "%s: %v", b.name, err)
-		}
+	for _, to := range b.backends[vip] {
 		ends = append(ends, next(w.to(b, to))...)
 	}
 	return ends

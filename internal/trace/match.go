@@ -8,34 +8,45 @@ import (
 	"strings"
 )
 
-// env is what a match in OVN's language (ovn-sb(5), "Logical_Flow") may ask about: the packet, and the zone's address sets.
+// env is what a match in OVN's language (ovn-sb(5), "Logical_Flow") may ask about: the packet, where it is, and the
+// zone's address sets.
 type env struct {
 	p      Packet
 	inport string
 	mark   int
-	sets   map[string]map[string]bool // by OVN name
+	// tracked: the switch has given the packet to conntrack, which it does not with what comes from a router.
+	tracked bool
+	sets    map[string]*addressSet
 }
 
-// eval says whether a match holds. The grammar is what Egret writes: || && ! ( ), comparisons with == and !=, sets and lists.
-func eval(match string, e env) (bool, error) {
-	if match == "" {
-		return true, nil
+// match is a match, parsed. sets are those that it names, by OVN name.
+type match struct {
+	holds predicate
+	sets  []string
+}
+
+type predicate func(env) bool
+
+// parseMatch reads what Egret writes: || && ! ( ), comparisons with == and !=, sets and lists. All else is an error.
+func parseMatch(text string) (match, error) {
+	if text == "" {
+		return match{holds: func(env) bool { return true }}, nil
 	}
-	p := parser{tokens: token.FindAllString(match, -1), e: e}
-	v, err := p.or()
+	p := &parser{tokens: token.FindAllString(text, -1)}
+	if strings.Join(strings.Fields(strings.Join(p.tokens, "")), "") != strings.Join(strings.Fields(text), "") {
+		return match{}, fmt.Errorf("the tracer cannot read the match %q", text)
+	}
+	holds, err := p.or()
 	if err == nil && p.peek() != "" {
 		err = fmt.Errorf("unexpected %q", p.peek())
 	}
 	if err != nil {
-		return false, fmt.Errorf("match %q: %w", match, err)
+		return match{}, fmt.Errorf("the tracer does not understand the match %q: %w", text, err)
 	}
-	return v, nil
+	return match{holds, p.sets}, nil
 }
 
-type parser struct {
-	tokens []string
-	e      env
-}
+type parser struct{ tokens, sets []string }
 
 var token = regexp.MustCompile(`\|\||&&|==|!=|[(){},!]|"[^"]*"|[^\s(){},!=&|"]+`)
 
@@ -54,30 +65,38 @@ func (p *parser) next() string {
 	return t
 }
 
-func (p *parser) or() (bool, error) { return p.chain("||", p.and) }
+func (p *parser) or() (predicate, error) {
+	return p.chain("||", p.and, func(a, b predicate) predicate {
+		return func(e env) bool { return a(e) || b(e) }
+	})
+}
 
-func (p *parser) and() (bool, error) { return p.chain("&&", p.unary) }
+func (p *parser) and() (predicate, error) {
+	return p.chain("&&", p.unary, func(a, b predicate) predicate {
+		return func(e env) bool { return a(e) && b(e) }
+	})
+}
 
-func (p *parser) chain(op string, operand func() (bool, error)) (bool, error) {
+func (p *parser) chain(
+	op string, operand func() (predicate, error), join func(a, b predicate) predicate,
+) (predicate, error) {
 	v, err := operand()
 	for err == nil && p.peek() == op {
 		p.next()
-		var r bool
-		if r, err = operand(); op == "||" {
-			v = v || r
-		} else {
-			v = v && r
+		var r predicate
+		if r, err = operand(); err == nil {
+			v = join(v, r)
 		}
 	}
 	return v, err
 }
 
-func (p *parser) unary() (bool, error) {
+func (p *parser) unary() (predicate, error) {
 	switch p.peek() {
 	case "!":
 		p.next()
 		v, err := p.unary()
-		return !v, err
+		return func(e env) bool { return !v(e) }, err
 	case "(":
 		p.next()
 		v, err := p.or()
@@ -89,96 +108,75 @@ func (p *parser) unary() (bool, error) {
 	return p.comparison()
 }
 
-func (p *parser) comparison() (bool, error) {
-	field := p.next()
-	value, present := p.e.field(field)
-	if op := p.peek(); op != "==" && op != "!=" {
-		if value != "true" && value != "false" {
-			return false, fmt.Errorf("%q is no predicate", field)
-		}
-		return value == "true", nil
+// comparison reads a field that is true or false by itself, or FIELD == CONSTANT, FIELD != { CONSTANT, … }.
+func (p *parser) comparison() (predicate, error) {
+	name := p.next()
+	f, is := fieldOf(name)
+	switch {
+	case !is:
+		return nil, fmt.Errorf("unknown field %q", name)
+	case f.truth != nil:
+		return f.truth, nil
 	}
-	negate := p.next() == "!="
-	in, err := p.contains(value)
+	op := p.next()
+	if op != "==" && op != "!=" {
+		return nil, fmt.Errorf("unknown operator %q after %s", op, name)
+	}
+	in, err := p.constants(f)
 	// A field that the packet has not (ip6.src of an IPv4 packet) makes the whole comparison false, negated or not.
-	return present && in != negate, err
+	return func(e env) bool { return f.has(e) && in(e) == (op == "==") }, err
 }
 
-func (e env) field(name string) (value string, present bool) {
-	switch name {
-	case "ip4.src", "ip6.src":
-		return e.p.Src.String(), e.p.Src.Is4() == (name == "ip4.src")
-	case "ip4.dst", "ip6.dst":
-		return e.p.Dst.String(), e.p.Dst.Is4() == (name == "ip4.dst")
-	case "inport":
-		return e.inport, true
-	case "pkt.mark":
-		return strconv.Itoa(e.mark), true
-	case "pkt.mark[4..9]":
-		return strconv.Itoa(e.mark >> 4 & 63), true
-	case "ct.trk":
-		return "true", true
-	case "ct.rpl":
-		return strconv.FormatBool(e.p.Reply), true
-	case "tcp.dst", "udp.dst", "sctp.dst":
-		return strconv.Itoa(int(e.p.DstPort)), strings.HasPrefix(name, e.p.Proto)
-	}
-	return "", false
-}
-
-// contains reads the right side of a comparison and says whether value is (in) it.
-func (p *parser) contains(value string) (bool, error) {
+// constants reads the right side of a comparison.
+func (p *parser) constants(f field) (predicate, error) {
 	t := p.next()
 	if t != "{" {
-		return p.is(value, t)
+		return p.constant(f, t)
 	}
-	found := false
+	var all []predicate
 	for t = p.next(); t != "}"; t = p.next() {
-		switch t {
-		case "":
-			return false, fmt.Errorf("missing }")
-		case ",":
+		if t == "," && len(all) > 0 {
 			continue
 		}
-		in, err := p.is(value, t)
+		one, err := p.constant(f, t)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		found = found || in
+		all = append(all, one)
 	}
-	return found, nil
-}
-
-func (p *parser) is(value, constant string) (bool, error) {
-	if name, ok := strings.CutPrefix(constant, "$"); ok {
-		set, ok := p.e.sets[name]
-		if !ok {
-			return false, fmt.Errorf("no address set %s", name)
+	return func(e env) bool {
+		for _, one := range all {
+			if one(e) {
+				return true
+			}
 		}
-		return inSet(set, value), nil
-	}
-	if s, err := strconv.Unquote(constant); err == nil {
-		return s == value, nil
-	}
-	if prefix, err := netip.ParsePrefix(constant); err == nil {
-		a, err := netip.ParseAddr(value)
-		return err == nil && prefix.Contains(a), nil
-	}
-	return constant == value, nil
-}
-
-func inSet(set map[string]bool, value string) bool {
-	if set[value] {
-		return true
-	}
-	a, err := netip.ParseAddr(value)
-	if err != nil {
 		return false
+	}, nil
+}
+
+// constant reads a number, a string, an address, a prefix, or $SET, as the field has it.
+func (p *parser) constant(f field, text string) (predicate, error) {
+	set, isSet := strings.CutPrefix(text, "$")
+	switch {
+	case f.text != nil:
+		s, err := strconv.Unquote(text)
+		return func(e env) bool { return f.text(e) == s }, err
+	case f.number != nil:
+		n, err := strconv.ParseUint(text, 0, 32)
+		return func(e env) bool { return f.number(e) == int(n) }, err
+	case isSet:
+		p.sets = append(p.sets, set)
+		return func(e env) bool { return e.sets[set].has(f.addr(e)) }, nil
 	}
-	for member := range set {
-		if p, err := netip.ParsePrefix(member); err == nil && p.Contains(a) {
-			return true
-		}
+	within, err := parsePrefix(text)
+	return func(e env) bool { return within.Contains(f.addr(e)) }, err
+}
+
+// parsePrefix reads a prefix, or an address as one of itself alone.
+func parsePrefix(text string) (netip.Prefix, error) {
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return p, nil
 	}
-	return false
+	a, err := netip.ParseAddr(text)
+	return netip.PrefixFrom(a, a.BitLen()), err
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestNeighboursAreKnown: a gateway router learns a host outside from what it asks about an egress IP of another node, before the address moves here. And
-// the holder answers those who ask without an address of their own (RFC 5227 2.1.1, RFC 4862 5.4.2), as a node does that is not sure what it holds.
+// TestNeighboursAreKnown: a gateway router learns a host outside from what it asks about an egress IP of another node,
+// before the address moves here. And the holder answers those who ask without an address of their own (RFC 5227 2.1.1,
+// RFC 4862 5.4.2), as a node does that is not sure what it holds.
 func TestNeighboursAreKnown(t *testing.T) {
 	c := newCluster(world.SharedGateway)
 	c.serve([]string{"n2"}, true, []string{"n2"})
@@ -50,8 +51,10 @@ func TestNeighboursAreKnown(t *testing.T) {
 func TestTheWayToPodsIsKnown(t *testing.T) {
 	a := &agreement{plans: newCluster(world.SharedGateway).plans(), zones: map[string]*ovntest.Env{}}
 	a.start(t, "n2")
-	for f, header := range map[world.Family]string{world.V4: "ip4.src==%s && ip4.dst==%s && ip.ttl==64", world.V6: "ip6.src==%s && ip6.dst==%s && ip.ttl==64"} {
-		packet := fmt.Sprintf(`inport=="breth0_n2" && eth.src==02:00:00:00:00:64 && eth.dst==%s && `+header, compiletest.Host("n2").UplinkMAC, compiletest.EgressAddr(50)[f], compiletest.Pod(0, "n1").IPs[f])
+	for f, header := range map[world.Family]string{world.V4: "ip4.src==%s && ip4.dst==%s && ip.ttl==64",
+		world.V6: "ip6.src==%s && ip6.dst==%s && ip.ttl==64"} {
+		packet := fmt.Sprintf(`inport=="breth0_n2" && eth.src==02:00:00:00:00:64 && eth.dst==%s && `+header,
+			compiletest.Host("n2").UplinkMAC, compiletest.EgressAddr(50)[f], compiletest.Pod(0, "n1").IPs[f])
 		out, err := a.zones["n2"].TraceOnce(t.Context(), plan.DefaultNames().ExternalSwitch("n2"), packet)
 		if err != nil {
 			t.Fatal(err)

@@ -25,13 +25,16 @@ var (
 var transports = []string{"tcp", "udp", "sctp"}
 
 // external is a Service of every protocol, with node ports first, first+1 and first+2 and endpoints on port 8080.
-func external(name string, vips []netip.Addr, ingress int, local bool, first int, endpoints ...[]netip.Addr) *world.Service {
-	s := &world.Service{Namespace: "ns1", Name: name, ClusterIPs: vips, ExternalLocal: local, LoadBalancerIPs: compiletest.EgressAddr(ingress)}
+func external(name string, vips []netip.Addr, ingress int, local bool, first int,
+	endpoints ...[]netip.Addr) *world.Service {
+	s := &world.Service{Namespace: "ns1", Name: name, ClusterIPs: vips, ExternalLocal: local,
+		LoadBalancerIPs: compiletest.EgressAddr(ingress)}
 	for i, proto := range transports {
 		p := world.ServicePort{Protocol: proto, Port: 80, NodePort: uint16(first + i)}
 		for _, ips := range endpoints {
 			for _, ip := range ips {
-				p.Endpoints = append(p.Endpoints, world.Endpoint{AddrPort: netip.AddrPortFrom(ip, 8080), Ready: true, Serving: true})
+				p.Endpoints = append(p.Endpoints, world.Endpoint{AddrPort: netip.AddrPortFrom(ip, 8080), Ready: true,
+					Serving: true})
 			}
 		}
 		s.Ports = append(s.Ports, p)
@@ -45,8 +48,9 @@ func forSome(s *world.Service, clients []netip.Prefix) *world.Service {
 	return s
 }
 
-// TestServicesAgreeWithOVN holds the load balancers of node switch and gateway router against ovn-trace, SCTP's too: for every endpoint, the port by
-// which a packet leaves node n1's zone, and whether the router's load balancer has it give the packet another source.
+// TestServicesAgreeWithOVN holds the load balancers of node switch and gateway router against ovn-trace, SCTP's too:
+// for every endpoint, the port by which a packet leaves node n1's zone, and whether the router's load balancer has it
+// give the packet another source.
 func TestServicesAgreeWithOVN(t *testing.T) {
 	a := servicesIn(t, world.SharedGateway)
 	neighbours(a.zones["n1"])
@@ -60,25 +64,29 @@ func TestServicesAgreeWithOVN(t *testing.T) {
 func servicesIn(t *testing.T, mode world.GatewayMode) *agreement {
 	c := newCluster(mode)
 	c.each(func(w *world.World) {
-		w.SetService(external("cluster", clusterIPs, 70, false, 30080, compiletest.PodIPs(0, 1), compiletest.PodIPs(1, 2)))
+		w.SetService(external("cluster", clusterIPs, 70, false, 30080, compiletest.PodIPs(0, 1), compiletest.PodIPs(1,
+			2)))
 		w.SetService(external("local", localVIPs, 71, true, 30090, compiletest.PodIPs(0, 1), compiletest.PodIPs(1, 2)))
 		w.SetService(external("none", emptyVIPs, 72, true, 30100))
-		w.SetService(forSome(external("some", nil, 73, false, 30110, compiletest.PodIPs(0, 1)), compiletest.Node(1).Subnets))
-		w.SetService(forSome(external("others", nil, 74, false, 30120, compiletest.PodIPs(0, 1)), compiletest.Node(2).Subnets))
+		w.SetService(forSome(external("some", nil, 73, false, 30110, compiletest.PodIPs(0, 1)),
+			compiletest.Node(1).Subnets))
+		w.SetService(forSome(external("others", nil, 74, false, 30120, compiletest.PodIPs(0, 1)),
+			compiletest.Node(2).Subnets))
 	})
 	a := &agreement{plans: c.plans(), zones: map[string]*ovntest.Env{}}
 	a.start(t, "n1")
 	return a
 }
 
-// TestLocalOnlyAgreesWithOVN: in local gateway mode the host sends the clients of policy Local in by its management port.
+// TestLocalOnlyAgreesWithOVN: in local gateway mode the host sends the clients of policy Local in by its management
+// port.
 func TestLocalOnlyAgreesWithOVN(t *testing.T) {
 	a := servicesIn(t, world.LocalGateway)
 	for f := range 2 {
 		client, node := compiletest.EgressAddr(60)[f], compiletest.Node(1).HostAddrs[f]
 		for i, proto := range transports {
 			for _, port := range []uint16{uint16(30090 + i), uint16(30100 + i)} {
-				ends := trace.Arrive(a.plans, "n1", trace.Packet{Src: client, Dst: node, Proto: proto, DstPort: port})
+				ends := read(t, a.plans).Arrive("n1", trace.Packet{Src: client, Dst: node, Proto: proto, DstPort: port})
 				sent := trace.Packet{Src: client, Dst: localOnly[f], Proto: proto, DstPort: port}
 				a.compareFirst(t, sent, ends, hostEntrance())
 			}
@@ -93,7 +101,8 @@ func TestACLsDropNothingElse(t *testing.T) {
 	from, to := compiletest.Pod(3, "n1"), compiletest.Pod(0, "n1")
 	in := podEntrance(from)
 	for f := range world.Family(2) {
-		microflow := fmt.Sprintf("inport==%q && eth.src==%s && eth.dst==%s && %s.src==%s && %s.dst==%s && ip.ttl==64 && tcp && tcp.dst==8080",
+		microflow := fmt.Sprintf("inport==%q && eth.src==%s && eth.dst==%s && %s.src==%s && %s.dst==%s && ip.ttl==64 "+
+			"&& tcp && tcp.dst==8080",
 			in.port, in.from, compiletest.Attachment(to).MAC, f.Match(), from.IPs[f], f.Match(), to.IPs[f])
 		text, err := a.zones["n1"].TraceOnce(t.Context(), in.datapath, microflow, "--ct=trk,inv", "--ct=trk,inv")
 		if err != nil {
@@ -108,29 +117,35 @@ func TestACLsDropNothingElse(t *testing.T) {
 
 // neighbours are what the gateway router has learnt of the join switch.
 func neighbours(e *ovntest.Env) {
-	router := strings.TrimSpace(e.SBCtl("--bare", "--columns=_uuid", "find", "Datapath_Binding", "external_ids:name=GR_n1"))
+	router := strings.TrimSpace(e.SBCtl("--bare", "--columns=_uuid", "find", "Datapath_Binding",
+		"external_ids:name=GR_n1"))
 	mac := world.MAC(world.Nth(world.DefaultJoinSubnets()[0], 1))
 	for _, s := range world.DefaultJoinSubnets() {
-		e.SBCtl("create", "MAC_Binding", "datapath="+router, "logical_port=rtoj-GR_n1", fmt.Sprintf("ip=%q", world.Nth(s, 1).String()), fmt.Sprintf("mac=%q", mac))
+		e.SBCtl("create", "MAC_Binding", "datapath="+router, "logical_port=rtoj-GR_n1", fmt.Sprintf("ip=%q",
+			world.Nth(s, 1).String()), fmt.Sprintf("mac=%q", mac))
 	}
 }
 
-// checkServices sends from pod 3 of n1, and from outside to n1: there to load balancers' addresses only, for ovn-trace 25.03 loses what has the router's
-// own address as destination, in ct_snat without an entry (lr_in_unsnat).
+// checkServices sends from pod 3 of n1, and from outside to n1: there to load balancers' addresses only, for ovn-trace
+// 25.03 loses what has the router's own address as destination, in ct_snat without an entry (lr_in_unsnat).
 func (a *agreement) checkServices(t *testing.T, f world.Family) {
 	node := compiletest.Node(1).HostAddrs[f]
-	pod := compiletest.Pod(3, "n1")
+	pod, cluster := compiletest.Pod(3, "n1"), read(t, a.plans)
 	for i, proto := range transports {
 		for _, to := range []netip.AddrPort{
 			netip.AddrPortFrom(clusterIPs[f], 80), netip.AddrPortFrom(emptyVIPs[f], 80),
-			netip.AddrPortFrom(compiletest.EgressAddr(70)[f], 80), netip.AddrPortFrom(compiletest.EgressAddr(71)[f], 80), netip.AddrPortFrom(compiletest.EgressAddr(72)[f], 80),
-			netip.AddrPortFrom(compiletest.EgressAddr(73)[f], 80), netip.AddrPortFrom(compiletest.EgressAddr(74)[f], 80),
-			netip.AddrPortFrom(node, uint16(30080+i)), netip.AddrPortFrom(node, uint16(30090+i)), netip.AddrPortFrom(node, uint16(30100+i)),
+			netip.AddrPortFrom(compiletest.EgressAddr(70)[f], 80), netip.AddrPortFrom(compiletest.EgressAddr(71)[f],
+				80), netip.AddrPortFrom(compiletest.EgressAddr(72)[f], 80),
+			netip.AddrPortFrom(compiletest.EgressAddr(73)[f], 80), netip.AddrPortFrom(compiletest.EgressAddr(74)[f],
+				80),
+			netip.AddrPortFrom(node, uint16(30080+i)), netip.AddrPortFrom(node, uint16(30090+i)),
+			netip.AddrPortFrom(node, uint16(30100+i)),
 		} {
 			p := trace.Packet{Src: pod.IPs[f], Dst: to.Addr(), Proto: proto, DstPort: to.Port()}
-			a.compareFirst(t, p, trace.Walk(a.plans, p), podEntrance(pod))
-			if p.Src = compiletest.EgressAddr(60)[f]; to.Addr() != node && !clusterIP(to.Addr()) && !refusedOutside(to.Addr()) {
-				a.compareFirst(t, p, trace.Arrive(a.plans, "n1", p), uplinkEntrance())
+			a.compareFirst(t, p, cluster.Walk(p), podEntrance(pod))
+			if p.Src = compiletest.EgressAddr(60)[f]; to.Addr() != node && !clusterIP(to.Addr()) &&
+				!refusedOutside(to.Addr()) {
+				a.compareFirst(t, p, cluster.Arrive("n1", p), uplinkEntrance())
 			}
 		}
 	}
@@ -176,14 +191,16 @@ func (a *agreement) compareFirst(t *testing.T, p trace.Packet, ends []trace.End,
 			want = firstPort(end) + source(p, end, in)
 		}
 		ip := world.FamilyOf(p.Src).Match()
-		microflow := fmt.Sprintf("inport==%q && eth.src==%s && eth.dst==%s && %s.src==%s && %s.dst==%s && ip.ttl==64 && %s && %s.dst==%d",
+		microflow := fmt.Sprintf("inport==%q && eth.src==%s && eth.dst==%s && %s.src==%s && %s.dst==%s && ip.ttl==64 "+
+			"&& %s && %s.dst==%d",
 			in.port, in.from, in.to, ip, p.Src, ip, p.Dst, p.Proto, p.Proto, p.DstPort)
 		text, err := a.zones["n1"].TraceOnce(t.Context(), in.datapath, microflow, options...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if have := leaves(text); have != want {
-			t.Errorf("%s from %s to %s: OVN says %s, the walk %s\n%s", p.Proto, p.Src, netip.AddrPortFrom(p.Dst, p.DstPort), have, want, text)
+			t.Errorf("%s from %s to %s: OVN says %s, the walk %s\n%s", p.Proto, p.Src, netip.AddrPortFrom(p.Dst,
+				p.DstPort), have, want, text)
 		}
 	}
 }
@@ -206,7 +223,8 @@ func firstPort(end trace.End) string {
 	return "tstor-" + end.Node
 }
 
-// source is what the gateway router's load balancer says of it. ovn-trace 25.03 forgets that on the way to where the router acts on it (lr_out_snat).
+// source is what the gateway router's load balancer says of it. ovn-trace 25.03 forgets that on the way to where the
+// router acts on it (lr_out_snat).
 func source(p trace.Packet, end trace.End, in entrance) string {
 	switch {
 	case in != uplinkEntrance():

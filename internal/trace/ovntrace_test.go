@@ -18,9 +18,9 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestAgreesWithOVN: on the rows that the real planes write, ovn-northd and ovn-trace come to the same as Walk, zone by zone: the port by
-// which a packet leaves the zone, the source it is translated to, the mark it has for the bridge. And OVN takes every row without a
-// warning, from ovn-northd or on any logical flow.
+// TestAgreesWithOVN: on the rows that the real planes write, ovn-northd and ovn-trace come to the same as Walk, zone by
+// zone: the port by which a packet leaves the zone, the source it is translated to, the mark it has for the bridge. And
+// OVN takes every row without a warning, from ovn-northd or on any logical flow.
 func TestAgreesWithOVN(t *testing.T) {
 	for _, mode := range []world.GatewayMode{world.SharedGateway, world.LocalGateway} {
 		for _, x := range []struct {
@@ -78,7 +78,8 @@ func webService() *world.Service {
 	s := &world.Service{Namespace: "ns1", Name: "web", Ports: []world.ServicePort{{Protocol: "tcp", Port: 80}}}
 	for f, ip := range compiletest.PodIPs(1, 2) {
 		s.ClusterIPs = append(s.ClusterIPs, webVIP[f])
-		s.Ports[0].Endpoints = append(s.Ports[0].Endpoints, world.Endpoint{AddrPort: netip.AddrPortFrom(ip, 8080), Ready: true, Serving: true})
+		s.Ports[0].Endpoints = append(s.Ports[0].Endpoints, world.Endpoint{AddrPort: netip.AddrPortFrom(ip, 8080),
+			Ready: true, Serving: true})
 	}
 	return s
 }
@@ -160,18 +161,20 @@ func (a *agreement) check(t *testing.T) {
 			{"a reply to a client outside", 0, client, true},
 		} {
 			pod := compiletest.Pod(p.pod, fmt.Sprint("n", 1+p.pod%3))
-			a.compare(t, fmt.Sprint(p.name, ", ", world.Family(f)), pod, trace.Packet{Src: pod.IPs[f], Dst: p.dst, Proto: "tcp", DstPort: 80, Reply: p.reply})
+			a.compare(t, fmt.Sprint(p.name, ", ", world.Family(f)), pod, trace.Packet{Src: pod.IPs[f], Dst: p.dst,
+				Proto: "tcp", DstPort: 80, Reply: p.reply})
 		}
 	}
 	pod := compiletest.Pod(3, "n1")
-	a.compare(t, "to a Service without endpoints", pod, trace.Packet{Src: pod.IPs[0], Dst: netip.MustParseAddr("10.96.0.2"), Proto: "tcp", DstPort: 80})
+	a.compare(t, "to a Service without endpoints", pod, trace.Packet{Src: pod.IPs[0],
+		Dst: netip.MustParseAddr("10.96.0.2"), Proto: "tcp", DstPort: 80})
 }
 
 // compare holds every zone that the packet passes against OVN.
 func (a *agreement) compare(t *testing.T, name string, pod *world.Pod, p trace.Packet) {
 	t.Helper()
 	want := map[leg][]string{}
-	for _, end := range trace.Walk(a.plans, p) {
+	for _, end := range read(t, a.plans).Walk(p) {
 		for l, out := range a.legs(end, p) {
 			want[l] = append(want[l], out)
 		}
@@ -179,7 +182,8 @@ func (a *agreement) compare(t *testing.T, name string, pod *world.Pod, p trace.P
 	for l, outs := range want {
 		have := a.ask(t, l, pod, p)
 		if want := distinct(outs); have != want {
-			t.Errorf("%s, %s to %s, zone %s, from %q: OVN says %s, the walk %s", name, p.Src, p.Dst, l.node, l.from, have, want)
+			t.Errorf("%s, %s to %s, zone %s, from %q: OVN says %s, the walk %s", name, p.Src, p.Dst, l.node, l.from,
+				have, want)
 		}
 	}
 }
@@ -188,7 +192,8 @@ func distinct(l []string) string {
 	return strings.Join(slices.Compact(slices.Sorted(slices.Values(l))), " | ")
 }
 
-// leg is a zone on a packet's way, the zone it came from ("": it is a pod's), and where it went then, as far as that was translated.
+// leg is a zone on a packet's way, the zone it came from ("": it is a pod's), and where it went then, as far as that
+// was translated.
 type leg struct {
 	node, from string
 	dst        netip.Addr
@@ -310,6 +315,7 @@ func (l leg) packet(pod *world.Pod, p trace.Packet) (datapath, microflow string)
 		from, to = transit(l.from), transit(l.node)
 	}
 	ip := world.FamilyOf(p.Src).Match()
-	return datapath, fmt.Sprintf("inport==%q && eth.src==%s && eth.dst==%s && %s.src==%s && %s.dst==%s && ip.ttl==64 && tcp && tcp.dst==%d",
+	return datapath, fmt.Sprintf("inport==%q && eth.src==%s && eth.dst==%s && %s.src==%s && %s.dst==%s && ip.ttl==64 "+
+		"&& tcp && tcp.dst==%d",
 		inport, from, to, ip, p.Src, ip, l.dst, p.DstPort)
 }

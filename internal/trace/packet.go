@@ -15,6 +15,15 @@ type Packet struct {
 	Proto            string // "tcp", "udp", "sctp", "icmp"
 	SrcPort, DstPort uint16
 	Reply            bool // of a connection that came from outside
+	// Network is the one that the packet is in, whose addresses Src and Dst are; zero: the default network.
+	Network plan.Names
+}
+
+func (p Packet) names() plan.Names {
+	if p.Network == (plan.Names{}) {
+		return plan.DefaultNames()
+	}
+	return p.Network
 }
 
 // Kind says where a packet ended.
@@ -50,9 +59,6 @@ func (e End) String() string {
 	return fmt.Sprintf("%s %s at %s as %s", e.Kind, e.Dst, e.Node, e.Src)
 }
 
-// Network is the nodes' plans, by node name.
-type Network map[string]*plan.State
-
 // walker is one packet under way. It is copied where the way forks.
 type walker struct {
 	net   map[string]*zone
@@ -62,10 +68,21 @@ type walker struct {
 	mark  int
 	iif   string // of the host, by which it came there; "" for its own processes
 	oif   string // once it is routed there
+	// inport is the port of the node switch by which it came there.
+	inport string
+	// ctMark is the mark of its connection on the host, and translated that its source or destination there is settled.
+	ctMark     int
+	translated bool
 	// asked is its destination when it came to the host.
 	asked netip.AddrPort
-	reg0  int // of the gateway bridge
-	hops  int
+	// On the gateway bridge: the port it came in by, its hardware addresses, whether conntrack has seen it, and
+	// registers.
+	port    string
+	frame   frame
+	tracked bool
+	reg0    int
+	reg1    int
+	hops    int
 	// balancer gave the packet its destination; nil if none did.
 	balancer *balancer
 	steps    []string

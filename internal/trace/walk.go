@@ -2,17 +2,18 @@ package trace
 
 import (
 	"net/netip"
-	"strconv"
-
-	"github.com/egret-net/egret/internal/plan"
+	"slices"
 )
 
 // Walk sends a packet from the pod that has its source address. Every end it may come to is listed.
-func Walk(net Network, p Packet) []End {
-	w := start(net, p)
+func (c *Cluster) Walk(p Packet) []End {
+	w := c.start(p)
 	for name, z := range w.net {
-		if port, ok := z.podPort(w.names, p.Src); ok {
-			w.node = name
+		if port, ok := z.podPort(w.names.NodeSwitch(name), p.Src); ok {
+			w.node, w.inport = name, port.name
+			if port.secured != nil && !slices.Contains(port.secured, p.Src) {
+				return w.end(Dropped, "port security of %s", port.name)
+			}
 			return w.step("from %s", port.name).nodeSwitch()
 		}
 	}
@@ -20,27 +21,23 @@ func Walk(net Network, p Packet) []End {
 }
 
 // Arrive sends a packet from outside to a node, over its uplink.
-func Arrive(net Network, node string, p Packet) []End {
-	w := start(net, p)
+func (c *Cluster) Arrive(node string, p Packet) []End {
+	w := c.start(p)
 	if w.node = node; w.zone() == nil {
 		return w.end(Dropped, "no node %s", node)
 	}
 	return w.step("from outside").enter()
 }
 
-func start(net Network, p Packet) walker {
-	w := walker{net: map[string]*zone{}, names: plan.DefaultNames(), p: p}
-	for name, s := range net {
-		w.net[name] = newZone(s)
-	}
-	return w
+func (c *Cluster) start(p Packet) walker {
+	return walker{net: c.zones, names: p.names(), p: p}
 }
 
-// podPort is the switch port, on the node's own switch, that has an address.
-func (z *zone) podPort(n plan.Names, a netip.Addr) (switchPort, bool) {
+// podPort is the port of a switch that has an address.
+func (z *zone) podPort(sw string, a netip.Addr) (switchPort, bool) {
 	for _, p := range z.ports {
 		for _, ip := range p.ips {
-			if ip == a && p.sw != n.TransitSwitch() {
+			if ip == a && p.sw == sw {
 				return p, true
 			}
 		}
@@ -52,42 +49,56 @@ func (w walker) zone() *zone { return w.net[w.node] }
 
 // nodeSwitch drops what it must, marks replies, balances Services, and hands over to the port or to the router.
 func (w walker) nodeSwitch() []End {
-	for _, a := range w.zone().acls {
-		switch ok, err := w.matches(a.match, ""); {
-		case err != nil:
-			return w.end(Dropped, "%v", err)
-		case ok:
-			return w.end(Dropped, "ACL %s", a.id)
-		}
+	sw := w.zone().switches[w.names.NodeSwitch(w.node)]
+	if sw == nil {
+		return w.end(Dropped, "no switch %s", w.names.NodeSwitch(w.node))
 	}
-	return w.quality().balanced(w.names.ServiceLBGroup(), walker.switched)
+	w, refused := w.enterSwitch(sw, true)
+	if refused != nil {
+		return refused
+	}
+	return w.balanced(sw.groups, walker.switched)
 }
 
 func (w walker) switched() []End {
-	if port, ok := w.zone().podPort(w.names, w.p.Dst); ok {
+	if port, ok := w.zone().podPort(w.names.NodeSwitch(w.node), w.p.Dst); ok {
 		return w.deliver(port)
 	}
 	return w.route(w.names.ClusterRouter(), w.names.RouterToNodeSwitch(w.node))
 }
 
-// quality is the QoS rows of the switch: they set the mark that lets replies pass.
-func (w walker) quality() walker {
-	for id, row := range w.zone().state.NB.Rows() {
-		if id.Table != "QoS" {
-			continue
-		}
-		match, _ := row.Cols["match"].(string)
-		action, _ := row.Cols["action"].(map[string]string)
-		if ok, _ := w.matches(match, ""); ok {
-			w.mark, _ = strconv.Atoi(action["mark"])
-			w = w.step("QoS %s marks %d", id.Name, w.mark)
+// enterSwitch is the ACLs and the QoS rows of a switch, for what comes in by a port of it. What comes from a router is
+// not given to conntrack, nor balanced.
+func (w walker) enterSwitch(sw *lswitch, tracked bool) (out walker, refused []End) {
+	for _, a := range sw.acls {
+		if w.matches(a.match, w.inport, tracked) {
+			return w, w.end(Dropped, "ACL %s", a.id)
 		}
 	}
-	return w
+	for _, q := range sw.qos {
+		if w.matches(q.match, w.inport, tracked) {
+			w.mark = q.mark
+			return w.step("QoS %s marks %d", q.id, w.mark), nil
+		}
+	}
+	return w, nil
 }
 
-func (w walker) matches(match, inport string) (bool, error) {
-	return eval(match, env{w.p, inport, w.mark, w.zone().sets})
+func (w walker) matches(m match, inport string, tracked bool) bool {
+	return m.holds(env{w.p, inport, w.mark, tracked, w.zone().sets})
+}
+
+// fromRouter is a packet that a router gives to the node switch, for one of its ports.
+func (w walker) fromRouter(port switchPort) []End {
+	w.inport = w.names.NodeSwitchToRouter(w.node)
+	if sw := w.zone().switches[port.sw]; sw != nil {
+		next, refused := w.enterSwitch(sw, false)
+		if refused != nil {
+			return refused
+		}
+		w = next
+	}
+	return w.deliver(port)
 }
 
 // deliver hands the packet to a pod, or to the host where the port is its management port.
@@ -110,33 +121,30 @@ func (w walker) route(name, inport string) []End {
 		return w.end(Dropped, "no router %s", name)
 	case name == w.names.GatewayRouter(w.node):
 		w.balancer = nil // what the switch did does not matter any more
-		return w.balanced(w.names.GatewayLBGroup(), func(w walker) []End { return w.decide(r, inport) })
+		return w.balanced(r.groups, func(w walker) []End { return w.decide(r, inport) })
 	}
 	return w.decide(r, inport)
 }
 
 // decide finds the next hop.
 func (w walker) decide(r *router, inport string) []End {
-	via, ok := r.lookup(w.p)
-	if !ok {
+	hops := r.lookup(w.p)
+	if len(hops) == 0 {
 		return w.end(Dropped, "%s has no route to %s from %s", r.name, w.p.Dst, w.p.Src)
 	}
-	p, err := w.policy(r, inport)
-	switch {
-	case err != nil:
-		return w.end(Dropped, "%v", err)
-	case p == nil:
-		return w.forward(r, via)
+	p := w.policy(r, inport)
+	if p == nil {
+		return w.each(r, hops)
 	}
-	if mark, err := strconv.Atoi(p.mark); err == nil {
-		w.mark = mark
+	if p.mark != 0 {
+		w.mark = p.mark
 	}
 	w = w.step("policy %d %s: %s", p.priority, p.id, p.action)
 	switch p.action {
 	case "drop":
 		return w.end(Dropped, "policy %s", p.id)
 	case "allow":
-		return w.forward(r, via)
+		return w.each(r, hops)
 	}
 	return w.each(r, p.nexthops)
 }
@@ -153,35 +161,35 @@ func (w walker) each(r *router, hops []netip.Addr) []End {
 	return ends
 }
 
-func (w walker) policy(r *router, inport string) (*policy, error) {
+func (w walker) policy(r *router, inport string) *policy {
 	for i, p := range r.policies {
-		ok, err := w.matches(p.match, inport)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			return &r.policies[i], nil
+		if w.matches(p.match, inport, false) {
+			return &r.policies[i]
 		}
 	}
-	return nil, nil
+	return nil
 }
 
-// lookup is the next hop, or the destination itself where it is on link.
-func (r *router) lookup(p Packet) (netip.Addr, bool) {
+// lookup is the next hops, of which ECMP takes one, or the destination itself where it is on link.
+func (r *router) lookup(p Packet) []netip.Addr {
+	var hops []netip.Addr
+	rank := 0
 	for _, route := range r.routes {
 		key := p.Dst
 		if route.src {
 			key = p.Src
 		}
-		if !route.prefix.Contains(key) {
+		switch {
+		case len(hops) > 0 && route.rank() < rank:
+			return hops
+		case !route.prefix.Contains(key):
 			continue
+		case route.port != "":
+			return []netip.Addr{p.Dst}
 		}
-		if route.port != "" {
-			return p.Dst, true
-		}
-		return route.nexthop, true
+		hops, rank = append(hops, route.nexthop), route.rank()
 	}
-	return netip.Addr{}, false
+	return hops
 }
 
 // forward finds who has the next hop's address, as seen from a router's ports.
@@ -195,8 +203,8 @@ func (w walker) forward(r *router, via netip.Addr) []End {
 		w = w.step("gateway router")
 		return w.route(gr, join)
 	}
-	if port, ok := w.zone().podPort(w.names, via); ok {
-		return w.deliver(port)
+	if port, ok := w.zone().podPort(w.names.NodeSwitch(w.node), via); ok {
+		return w.fromRouter(port)
 	}
 	for name, z := range w.net {
 		port, c := w.names.RouterToTransit(name), z.routers[w.names.ClusterRouter()]
@@ -208,7 +216,8 @@ func (w walker) forward(r *router, via netip.Addr) []End {
 	return w.end(Dropped, "nobody has %s", via)
 }
 
-// bound says whether this zone binds a next hop to the hardware address of another router's port; whether that port has the address does not matter.
+// bound says whether this zone binds a next hop to the hardware address of another router's port; whether that port has
+// the address does not matter.
 func (w walker) bound(via netip.Addr, node, port string) bool {
 	mac := w.zone().bound[via]
 	return mac != "" && w.net[node].macs[port] == mac
@@ -237,18 +246,14 @@ func (w walker) forwardFromGateway(r *router, via netip.Addr) []End {
 		w = w.forced(r, w.names.GatewayToJoin(w.node))
 		return w.route(w.names.ClusterRouter(), w.names.RouterToJoin())
 	}
-	if w.balancer != nil && !w.balancer.skipSNAT {
+	if r.forceSNAT && w.balancer != nil && !w.balancer.skipSNAT {
 		return w.forced(r, w.names.GatewayToExternal(w.node)).bridge(w.names.PatchPort())
 	}
 	for _, n := range r.nat {
 		if !n.logical.Contains(w.p.Src) || w.p.Reply {
 			continue // a reply of an inbound connection is translated back by its connection, not by a row
 		}
-		ok, err := w.matches(n.match, "")
-		if err != nil {
-			return w.end(Dropped, "%v", err)
-		}
-		if ok {
+		if w.matches(n.match, "", false) {
 			w.p.Src = n.external
 			w = w.step("NAT %s", n.id)
 			break
@@ -259,7 +264,7 @@ func (w walker) forwardFromGateway(r *router, via netip.Addr) []End {
 
 // forced is lb_force_snat_ip=router_ip: what the gateway router balanced has the address of the port it leaves by.
 func (w walker) forced(r *router, port string) walker {
-	if w.balancer == nil || w.balancer.skipSNAT {
+	if !r.forceSNAT || w.balancer == nil || w.balancer.skipSNAT {
 		return w
 	}
 	for _, p := range r.networks[port] {

@@ -24,10 +24,13 @@ func newCluster(mode world.GatewayMode) cluster {
 		w.SetNamespace(&world.Namespace{Name: "ns0"})
 		w.SetNamespace(&world.Namespace{Name: "ns1"})
 		w.SetNamespace(&world.Namespace{Name: "ns2"})
-		w.SetService(&world.Service{Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{netip.MustParseAddr("10.96.0.1")},
-			Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []world.Endpoint{{AddrPort: netip.MustParseAddrPort("172.18.0.250:6443"), Ready: true}}}}})
-		w.SetService(&world.Service{Namespace: "ns0", Name: "empty", ClusterIPs: []netip.Addr{netip.MustParseAddr("10.96.0.2")},
-			Ports: []world.ServicePort{{Protocol: "tcp", Port: 80}}})
+		w.SetService(&world.Service{Namespace: "default", Name: "kubernetes",
+			ClusterIPs: []netip.Addr{netip.MustParseAddr("10.96.0.1")},
+			Ports: []world.ServicePort{{Protocol: "tcp", Port: 443,
+				Endpoints: []world.Endpoint{{AddrPort: netip.MustParseAddrPort("172.18.0.250:6443"), Ready: true}}}}})
+		w.SetService(&world.Service{Namespace: "ns0", Name: "empty",
+			ClusterIPs: []netip.Addr{netip.MustParseAddr("10.96.0.2")},
+			Ports:      []world.ServicePort{{Protocol: "tcp", Port: 80}}})
 	})
 	for i := range 4 {
 		c.run(compiletest.Pod(i, fmt.Sprint("n", 1+i%3)))
@@ -48,6 +51,21 @@ func (c cluster) run(p *world.Pod) {
 			w.SetAttachment(compiletest.Attachment(p))
 		}
 	})
+}
+
+// read has the plans read for walking.
+func (c cluster) read(t *testing.T) *trace.Cluster {
+	t.Helper()
+	return read(t, c.plans())
+}
+
+func read(t *testing.T, net trace.Network) *trace.Cluster {
+	t.Helper()
+	r, err := trace.Read(net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 func (c cluster) plans() trace.Network {
@@ -90,13 +108,19 @@ func TestWalk(t *testing.T) {
 			want           string
 		}{
 			{"not selected", pod1, "172.18.0.100", false, nil, both, "outside by n2 as 172.18.0.3"},
-			{"selected, elsewhere", pod0, "172.18.0.100", false, nil, both, "outside by n2 as 172.18.0.50 | outside by n3 as 172.18.0.51"},
-			{"selected, on a holder", pod2, "172.18.0.100", false, nil, both, "outside by n2 as 172.18.0.50 | outside by n3 as 172.18.0.51"},
+			{"selected, elsewhere", pod0, "172.18.0.100", false, nil, both,
+				"outside by n2 as 172.18.0.50 | outside by n3 as 172.18.0.51"},
+			{"selected, on a holder", pod2, "172.18.0.100", false, nil, both,
+				"outside by n2 as 172.18.0.50 | outside by n3 as 172.18.0.51"},
 			{"one holder ready", pod0, "172.18.0.100", false, nil, []string{"n3"}, "outside by n3 as 172.18.0.51"},
 			{"never in force, nobody ready", pod0, "172.18.0.100", false, nil, nil, "outside by n1 as 172.18.0.2"},
-			{"in force, nobody ready", pod0, "172.18.0.100", false, func(e *world.EgressIP) { e.InForce[world.V4] = true }, nil, "dropped at n1: policy egressip/e0/v4"},
-			{"given up", pod0, "172.18.0.100", false, func(e *world.EgressIP) { e.Items = nil }, nil, "outside by n1 as 172.18.0.2"},
-			{"to drop when unassigned", pod0, "172.18.0.100", false, func(e *world.EgressIP) { e.Items, e.DropWhenUnassigned = nil, true }, nil, "dropped at n1: policy egressip/e0/v4"},
+			{"in force, nobody ready", pod0, "172.18.0.100", false,
+				func(e *world.EgressIP) { e.InForce[world.V4] = true }, nil, "dropped at n1: policy egressip/e0/v4"},
+			{"given up", pod0, "172.18.0.100", false, func(e *world.EgressIP) { e.Items = nil }, nil,
+				"outside by n1 as 172.18.0.2"},
+			{"to drop when unassigned", pod0, "172.18.0.100", false,
+				func(e *world.EgressIP) { e.Items, e.DropWhenUnassigned = nil, true }, nil,
+				"dropped at n1: policy egressip/e0/v4"},
 			{"moved, successor not ready", pod0, "172.18.0.100", false, func(e *world.EgressIP) {
 				e.Items, e.InForce[world.V4] = []world.Assignment{{Node: "n1", IP: e.IPs[0]}}, true
 				e.Leaving = []world.Leaving{{Node: "n2", IP: e.IPs[0]}}
@@ -104,9 +128,11 @@ func TestWalk(t *testing.T) {
 			{"to a pod", pod0, pod1, false, nil, both, "pod 10.244.2.11 at n2 as 10.244.1.10"},
 			{"to its own node", pod0, "172.18.0.2", false, nil, both, "host 172.18.0.2 at n1 as 10.244.1.10"},
 			{"to another node", pod0, "172.18.0.4", false, nil, both, "host 172.18.0.4 at n3 as 172.18.0.2"},
-			{"to another node, from a holder", pod2, "172.18.0.2", false, nil, both, "host 172.18.0.2 at n1 as 172.18.0.4"},
+			{"to another node, from a holder", pod2, "172.18.0.2", false, nil, both,
+				"host 172.18.0.2 at n1 as 172.18.0.4"},
 			{"to the API server's Service", pod0, "10.96.0.1", false, nil, both, "outside by n1 as 172.18.0.2"},
-			{"to a Service without endpoints", pod0, "10.96.0.2", false, nil, both, "dropped at n1: rejected: Service_ns0/empty_TCP_cluster has no backends"},
+			{"to a Service without endpoints", pod0, "10.96.0.2", false, nil, both,
+				"dropped at n1: rejected: Service_ns0/empty_TCP_cluster has no backends"},
 		} {
 			t.Run(string(mode)+"/"+x.name, func(t *testing.T) {
 				c := newCluster(mode)
@@ -115,7 +141,8 @@ func TestWalk(t *testing.T) {
 				if port == 0 {
 					port = 80
 				}
-				ends := trace.Walk(c.plans(), trace.Packet{Src: netip.MustParseAddr(x.src), Dst: netip.MustParseAddr(x.dst), Proto: "tcp", DstPort: port, Reply: x.reply})
+				ends := c.read(t).Walk(trace.Packet{Src: netip.MustParseAddr(x.src),
+					Dst: netip.MustParseAddr(x.dst), Proto: "tcp", DstPort: port, Reply: x.reply})
 				if got := trace.Sentences(ends); got != x.want {
 					t.Errorf("%s to %s: %s\nwant %s\n%v", x.src, x.dst, got, x.want, ends[0].Steps)
 				}
@@ -124,8 +151,8 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// TestOrphans: nothing says any more which source is right for a pod whose object is gone, or is another's, while its port is still there. It
-// gets no packet outside, selected or not, and still reaches the cluster.
+// TestOrphans: nothing says any more which source is right for a pod whose object is gone, or is another's, while its
+// port is still there. It gets no packet outside, selected or not, and still reaches the cluster.
 func TestOrphans(t *testing.T) {
 	for name, change := range map[string]func(*world.World, *world.Pod){
 		"deleted by force": func(w *world.World, p *world.Pod) { w.DelPod(p.Key()) },
@@ -150,7 +177,8 @@ func TestOrphans(t *testing.T) {
 
 func (c cluster) arrives(t *testing.T, src, dst, want string) {
 	t.Helper()
-	ends := trace.Walk(c.plans(), trace.Packet{Src: netip.MustParseAddr(src), Dst: netip.MustParseAddr(dst), Proto: "tcp", DstPort: 80})
+	ends := c.read(t).Walk(trace.Packet{Src: netip.MustParseAddr(src), Dst: netip.MustParseAddr(dst),
+		Proto: "tcp", DstPort: 80})
 	if got := trace.Sentences(ends); got != want {
 		t.Errorf("%s to %s: %s, want %s", src, dst, got, want)
 	}
@@ -160,8 +188,9 @@ func (c cluster) arrives(t *testing.T, src, dst, want string) {
 func TestReply(t *testing.T) {
 	c := newCluster(world.SharedGateway)
 	c.egressIP(nil, "n2", "n3")
-	p := trace.Packet{Src: netip.MustParseAddr(pod0), Dst: netip.MustParseAddr("172.18.0.100"), Proto: "tcp", SrcPort: 80, DstPort: 40000, Reply: true}
-	ends := trace.Walk(c.plans(), p)
+	p := trace.Packet{Src: netip.MustParseAddr(pod0), Dst: netip.MustParseAddr("172.18.0.100"), Proto: "tcp",
+		SrcPort: 80, DstPort: 40000, Reply: true}
+	ends := c.read(t).Walk(p)
 	if len(ends) != 1 || ends[0].Node != "n1" {
 		t.Errorf("the reply went %s, want it to leave by n1 alone", trace.Sentences(ends))
 	}

@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -10,19 +12,31 @@ import (
 
 // zone is one node's plan, indexed for walking.
 type zone struct {
-	state   *plan.State
-	sets    map[string]map[string]bool
-	routers map[string]*router
-	ports   map[string]switchPort // by switch port's name
-	acls    []acl
-	flows   map[int][]flow        // of the gateway bridge, by table
-	local   map[netip.Addr]string // addresses of the host, with the device
-	macs    map[string]string     // hardware addresses of router ports
-	bound   map[netip.Addr]string // next hops that are bound to a hardware address
+	node     string
+	names    plan.Names
+	state    *plan.State
+	sets     map[string]*addressSet // by OVN name
+	routers  map[string]*router
+	switches map[string]*lswitch
+	ports    map[string]switchPort // by switch port's name
+	flows    map[int][]flow        // of the gateway bridge, by table
+	local    map[netip.Addr]string // addresses of the host, with the device
+	macs     map[string]string     // hardware addresses of router ports
+	bound    map[netip.Addr]string // next hops that are bound to a hardware address
+	nftSets  map[string]*nftSet
+	chains   map[plan.NFTChain]*chain
+	hooks    map[string][]*chain // base chains, in the order in which they are passed
 	// balancers by what they balance.
 	balancers map[frontend]*balancer
 	// bridge is the gateway bridge, and uplink its port to outside, in braces.
 	bridge, uplink string
+}
+
+// lswitch is a logical switch, as far as it does more than carry frames.
+type lswitch struct {
+	groups []string // of load balancers
+	acls   []acl
+	qos    []qos // highest priority first
 }
 
 type router struct {
@@ -31,14 +45,18 @@ type router struct {
 	routes   []route
 	nat      []nat
 	networks map[string][]netip.Prefix // by router port
+	groups   []string                  // of load balancers
+	// forceSNAT: what a load balancer of the router has given a destination gets the router's source.
+	forceSNAT bool
 }
 
 type policy struct {
-	priority      int
-	match, action string
-	nexthops      []netip.Addr
-	mark          string
-	id            string
+	priority int
+	match    match
+	action   string
+	nexthops []netip.Addr
+	mark     int // 0 leaves the packet's
+	id       string
 }
 
 type route struct {
@@ -48,13 +66,24 @@ type route struct {
 	port    string     // of a connected route
 }
 
-// acl drops what comes in by a port of the node switch.
-type acl struct{ id, match string }
+// acl drops what comes in by a port of the switch.
+type acl struct {
+	id    string
+	match match
+}
+
+// qos marks what comes in by a port of the switch.
+type qos struct {
+	id             string
+	priority, mark int
+	match          match
+}
 
 type nat struct {
 	external netip.Addr
 	logical  netip.Prefix
-	match    string
+	match    match
+	matches  bool // match is not empty
 	priority int
 	id       string
 }
@@ -62,55 +91,150 @@ type nat struct {
 type switchPort struct {
 	name, sw string
 	ips      []netip.Addr
+	secured  []netip.Addr // sources that may come in; nil is any
 }
 
-func newZone(s *plan.State) *zone {
-	z := &zone{state: s, sets: map[string]map[string]bool{}, routers: map[string]*router{}, ports: map[string]switchPort{}, local: map[netip.Addr]string{},
-		macs: map[string]string{}, bound: map[netip.Addr]string{}, flows: map[int][]flow{}, balancers: map[frontend]*balancer{}}
-	for id, row := range s.NB.Rows() {
-		z.index(id, row)
-	}
-	for e := range s.SetElems.Rows() {
-		if set := z.sets[plan.SetName(e.Set)]; set != nil {
-			set[e.Addr] = true
-		}
+func (r *Reader) zone(node string, s *plan.State) (*zone, error) {
+	z := &zone{node: node, names: plan.DefaultNames(), state: s, sets: map[string]*addressSet{},
+		routers: map[string]*router{}, switches: map[string]*lswitch{}, ports: map[string]switchPort{},
+		local: map[netip.Addr]string{}, macs: map[string]string{}, bound: map[netip.Addr]string{},
+		flows: map[int][]flow{}, balancers: map[frontend]*balancer{}}
+	if err := r.databases(z); err != nil {
+		return nil, err
 	}
 	for _, r := range z.routers {
 		r.sort()
 	}
+	for _, sw := range z.switches {
+		slices.SortFunc(sw.qos, func(a, b qos) int {
+			return either(b.priority-a.priority, strings.Compare(a.id, b.id))
+		})
+		slices.SortFunc(sw.acls, func(a, b acl) int { return strings.Compare(a.id, b.id) })
+	}
 	z.indexHost()
-	return z
+	return z, first([]error{r.indexFlows(z), r.indexNFT(z)})
 }
 
-func (z *zone) index(id plan.RowID, row plan.Row) {
-	text := func(col string) string { s, _ := row.Cols[col].(string); return s }
+// databases indexes the rows of OVN. Of several errors it returns the one that is first by its text, so that it is the
+// same each time.
+func (r *Reader) databases(z *zone) error {
+	var failed []error
+	for id, row := range z.state.NB.Rows() {
+		if err := r.row(z, id, row); err != nil {
+			failed = append(failed, fmt.Errorf("nb %s: %w", id, err))
+		}
+	}
+	for id, row := range z.state.SB.Rows() {
+		if err := understood(id, row); err != nil {
+			failed = append(failed, fmt.Errorf("sb %s: %w", id, err))
+		}
+	}
+	if len(failed) == 0 {
+		failed = append(failed, z.addSets(z.state), r.references(z))
+	}
+	return first(failed)
+}
+
+// row indexes one row of the Northbound, if the tracer knows all of it.
+func (r *Reader) row(z *zone, id plan.RowID, row plan.Row) error {
+	if err := understood(id, row); err != nil {
+		return err
+	}
+	if err := z.walked(row); err != nil {
+		return err
+	}
+	return r.index(z, id, row)
+}
+
+// references says which row's match names a set that is not there: ovn-controller makes no flow of it.
+func (r *Reader) references(z *zone) error {
+	var failed []error
+	for id, row := range z.state.NB.Rows() {
+		text, _ := row.Cols["match"].(string)
+		m, _ := r.matches.get(text, parseMatch) // it was read before
+		for _, name := range m.sets {
+			if z.sets[name] == nil {
+				failed = append(failed, fmt.Errorf("nb %s: match %q: there is no address set %s", id, text, name))
+			}
+		}
+	}
+	return first(failed)
+}
+
+// first is the error with the least text, or nil.
+func first(failed []error) error {
+	failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil })
+	if len(failed) == 0 {
+		return nil
+	}
+	return slices.MinFunc(failed, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+}
+
+// walked refuses rows at places of the default network where Walk looks for none.
+func (z *zone) walked(row plan.Row) error {
+	n := z.names
+	plain := []plan.RowID{plan.Switch(n.JoinSwitch()), plan.Switch(n.TransitSwitch()),
+		plan.Switch(n.ExternalSwitch(z.node))}
+	name, _ := row.Cols["name"].(string)
+	groups, _ := row.Cols["load_balancer_group"].([]plan.RowID)
+	_, isQuality := row.Cols["direction"] // of an ACL, or a QoS row
+	_, isNAT := row.Cols["external_ip"]
+	switch {
+	case isQuality && slices.Contains(plain, row.Parent), isNAT && row.Parent == plan.Router(n.ClusterRouter()):
+		return fmt.Errorf("the tracer does not walk such rows of %s", row.Parent)
+	case len(groups) > 0 && (name == n.ClusterRouter() || slices.Contains(plain, plan.Switch(name))):
+		return fmt.Errorf("the tracer does not walk load balancers of %s", name)
+	}
+	return nil
+}
+
+// index files a row of the Northbound.
+func (r *Reader) index(z *zone, id plan.RowID, row plan.Row) error {
+	c := &cells{cols: row.Cols}
+	m, err := r.matches.get(c.text("match"), parseMatch)
+	if err != nil {
+		return err
+	}
 	switch id.Table {
+	case "Logical_Router":
+		z.router(id).groups, z.router(id).forceSNAT = c.groups(), c.options("options")["lb_force_snat_ip"] != ""
+	case "Logical_Switch":
+		z.lswitch(id).groups = c.groups()
 	case "Address_Set":
-		z.sets[text("name")] = map[string]bool{}
+		z.sets[c.text("name")] = &addressSet{addrs: map[netip.Addr]bool{}}
 	case "Logical_Switch_Port":
-		z.ports[text("name")] = switchPort{text("name"), row.Parent.Name, addresses(row.Cols["addresses"])}
-	case "Logical_Router_Port":
-		z.router(row.Parent).connect(text("name"), row.Cols["networks"])
-		z.macs[text("name")] = text("mac")
+		z.ports[c.text("name")] = switchPort{c.text("name"), row.Parent.Name, c.addresses("addresses"),
+			c.addresses("port_security")}
 	case "Static_MAC_Binding":
-		if ip, err := netip.ParseAddr(text("ip")); err == nil {
-			z.bound[ip] = text("mac")
-		}
-	case "Logical_Router_Policy":
-		z.router(row.Parent).addPolicy(id, row)
-	case "Logical_Router_Static_Route":
-		prefix, err := netip.ParsePrefix(text("ip_prefix"))
-		via, err2 := netip.ParseAddr(text("nexthop"))
-		if err == nil && err2 == nil {
-			r := z.router(row.Parent)
-			r.routes = append(r.routes, route{prefix: prefix, src: text("policy") == "src-ip", nexthop: via})
-		}
+		z.bound[c.addr(c.text("ip"))] = c.text("mac")
 	case "ACL":
-		z.acls = append(z.acls, acl{id.Name, text("match")})
+		sw := z.lswitch(row.Parent)
+		sw.acls = append(sw.acls, acl{id.Name, m})
+	case "QoS":
+		sw := z.lswitch(row.Parent)
+		sw.qos = append(sw.qos, qos{id.Name, c.priority(), c.mark("action", "mark"), m})
 	case "Load_Balancer":
-		z.addBalancer(id, row)
+		z.addBalancer(id, row.Parent.Name, c)
+	default:
+		z.indexRouting(id, row, c, m)
+	}
+	return c.err
+}
+
+// indexRouting files what is a router's.
+func (z *zone) indexRouting(id plan.RowID, row plan.Row, c *cells, m match) {
+	switch id.Table {
+	case "Logical_Router_Port":
+		z.router(row.Parent).connect(c)
+		z.macs[c.text("name")] = c.text("mac")
+	case "Logical_Router_Policy":
+		z.router(row.Parent).addPolicy(id, c, m)
+	case "Logical_Router_Static_Route":
+		z.router(row.Parent).addRoute(z, c)
 	case "NAT":
-		z.router(row.Parent).addNAT(id, row)
+		r := z.router(row.Parent)
+		r.nat = append(r.nat, nat{c.addr(c.text("external_ip")), c.prefix(c.text("logical_ip")), m,
+			c.text("match") != "", c.priority(), id.Name})
 	}
 }
 
@@ -121,49 +245,47 @@ func (z *zone) router(id plan.RowID) *router {
 	return z.routers[id.Name]
 }
 
-func (r *router) connect(port string, networks any) {
-	list, _ := networks.([]string)
-	for _, n := range list {
-		if p, err := netip.ParsePrefix(n); err == nil {
-			r.networks[port] = append(r.networks[port], p)
-			r.routes = append(r.routes, route{prefix: p.Masked(), port: port})
-		}
+func (z *zone) lswitch(id plan.RowID) *lswitch {
+	if z.switches[id.Name] == nil {
+		z.switches[id.Name] = &lswitch{}
+	}
+	return z.switches[id.Name]
+}
+
+func (r *router) connect(c *cells) {
+	port := c.text("name")
+	for _, n := range c.list("networks") {
+		p := c.prefix(n)
+		r.networks[port] = append(r.networks[port], p)
+		r.routes = append(r.routes, route{prefix: p.Masked(), port: port})
 	}
 }
 
-func (r *router) addPolicy(id plan.RowID, row plan.Row) {
-	p := policy{id: id.Name}
-	p.priority, _ = row.Cols["priority"].(int)
-	p.match, _ = row.Cols["match"].(string)
-	p.action, _ = row.Cols["action"].(string)
-	hops, _ := row.Cols["nexthops"].([]string)
-	for _, h := range hops {
-		if a, err := netip.ParseAddr(h); err == nil {
-			p.nexthops = append(p.nexthops, a)
-		}
+func (r *router) addPolicy(id plan.RowID, c *cells, m match) {
+	p := policy{id: id.Name, priority: c.priority(), match: m, action: c.text("action"),
+		mark: c.mark("options", "pkt_mark")}
+	for _, h := range c.list("nexthops") {
+		p.nexthops = append(p.nexthops, c.addr(h))
 	}
-	options, _ := row.Cols["options"].(map[string]string)
-	p.mark = options["pkt_mark"]
 	r.policies = append(r.policies, p)
 }
 
-func (r *router) addNAT(id plan.RowID, row plan.Row) {
-	n := nat{id: id.Name}
-	external, _ := row.Cols["external_ip"].(string)
-	logical, _ := row.Cols["logical_ip"].(string)
-	n.match, _ = row.Cols["match"].(string)
-	n.priority, _ = row.Cols["priority"].(int)
-	var err, err2 error
-	n.external, err = netip.ParseAddr(external)
-	n.logical, err2 = netip.ParsePrefix(logical)
-	if err == nil && err2 == nil {
-		r.nat = append(r.nat, n)
+// addRoute takes an output port for what the next hop says anyway: the uplink's, of the router's own network.
+func (r *router) addRoute(z *zone, c *cells) {
+	own := strings.Replace(z.names.GatewayToExternal(z.node), z.names.GatewayRouter(z.node), r.name, 1)
+	if out := c.text("output_port"); out != "" && out != own {
+		c.note(errors.New("unknown"), "output_port=%s", out)
 	}
+	r.routes = append(r.routes, route{prefix: c.prefix(c.text("ip_prefix")), src: c.text("policy") == "src-ip",
+		nexthop: c.addr(c.text("nexthop"))})
 }
 
-// sort puts what OVN would try first at the start. Rows of one rank keep no order in OVN; by id here, so that an answer is the same each time.
+// sort puts what OVN would try first at the start. Rows of one rank keep no order in OVN; by id here, so that an answer
+// is the same each time.
 func (r *router) sort() {
-	slices.SortFunc(r.policies, func(a, b policy) int { return either(b.priority-a.priority, strings.Compare(a.id, b.id)) })
+	slices.SortFunc(r.policies, func(a, b policy) int {
+		return either(b.priority-a.priority, strings.Compare(a.id, b.id))
+	})
 	slices.SortFunc(r.nat, func(a, b nat) int { return either(b.rank()-a.rank(), strings.Compare(a.id, b.id)) })
 	slices.SortFunc(r.routes, func(a, b route) int { return either(b.rank()-a.rank(), a.nexthop.Compare(b.nexthop)) })
 }
@@ -175,7 +297,8 @@ func either(a, b int) int {
 	return b
 }
 
-// rank is northd's: the prefix length counts three times, a connected route beats a static one, and both beat a source route.
+// rank is northd's: the prefix length counts three times, a connected route beats a static one, and both beat a source
+// route.
 func (r route) rank() int {
 	n := r.prefix.Bits() * 6
 	switch {
@@ -189,24 +312,8 @@ func (r route) rank() int {
 
 // rank is northd's for SNAT on a gateway router: the prefix length, plus a row's own priority where it has a match.
 func (n nat) rank() int {
-	if n.match != "" {
+	if n.matches {
 		return 300 + n.priority
 	}
 	return n.logical.Bits() + 1
-}
-
-// addresses reads a switch port's addresses column: "0a:58:… 10.244.1.5 fd00::5".
-func addresses(col any) []netip.Addr {
-	list, _ := col.([]string)
-	var out []netip.Addr
-	for _, entry := range list {
-		for _, word := range strings.Fields(entry) {
-			if p, err := netip.ParsePrefix(word); err == nil {
-				out = append(out, p.Addr())
-			} else if a, err := netip.ParseAddr(word); err == nil {
-				out = append(out, a)
-			}
-		}
-	}
-	return out
 }

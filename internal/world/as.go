@@ -10,17 +10,20 @@ import (
 // what it knows of itself, and the host that its Node tells of. It is good for reading, until this world changes.
 func (w *World) As(node string) *World {
 	t := *w.tables
-	t.own, t.yielded, t.tunnels = nil, nil, nil
-	t.host, t.attachments = nil, map[string]*Attachment{}
+	t.own, t.yielded, t.tunnels, t.host = nil, nil, nil, nil
+	t.kinds = maps.Clone(t.kinds)
+	as := &World{View{Self: node, Config: w.Config, tables: &t}}
+	keepAttachments(as)
 	if n := w.nodes[node]; n != nil && w.host != nil {
 		t.host = n.host(w.host.MTU)
 	}
 	for key, p := range w.pods {
-		if p.Node == node && !p.HostNetwork && !p.Completed {
-			t.attachments[key] = &Attachment{Namespace: p.Namespace, Name: p.Name, UID: p.UID, IPs: p.IPs}
+		if p.Node == node && !p.HostNetwork && !p.Completed && len(p.IPs) > 0 {
+			t.attachments[key] = &Attachment{Namespace: p.Namespace, Name: p.Name, UID: p.UID, MAC: MAC(p.IPs[0]),
+				IPs: p.IPs}
 		}
 	}
-	return &World{View{Self: node, Config: w.Config, tables: &t}}
+	return as
 }
 
 // firstLink is the index of the first of a host's links that are not known.

@@ -2,21 +2,26 @@ package world
 
 import (
 	"fmt"
+	"maps"
 	"math/bits"
 	"net/netip"
 	"slices"
+
+	"github.com/egret-net/egret/internal/ref"
 )
 
-// What Nodes say of themselves is not all believed: the credentials of one node must not make others send it what is a third one's. Ids, node
-// subnets, addresses and hardware addresses must be in range, and each is one node's. Of several that claim the same it is the one's that the controller has
-// recorded with it (Record); of those of one rank, the former keeps it: the one that this world knew first and that has claimed it ever since. When a program
-// starts, that is the older Node, for lists are taken in in order of creation (package kube). Only the controller writes ids and node subnets: they need no record.
-// A node believes itself before all others.
+// What Nodes say of themselves is not all believed: the credentials of one node must not make others send it what is a
+// third one's. Ids, node subnets, addresses and hardware addresses must be in range, and each is one node's. Of several
+// that claim the same it is the one's that the controller has recorded with it (Record); of those of one rank, the
+// former keeps it: the one that this world knew first and that has claimed it ever since. When a program starts, that
+// is the older Node, for lists are taken in in order of creation (package kube). Only the controller writes ids and
+// node subnets: they need no record. A node believes itself before all others.
 
 // FirstID is the lowest id of a node: 1 is the cluster router's address in the join subnets.
 const FirstID = 2
 
-// lastID is the highest key that a port of a logical switch can have: a node's id is the key of its port on transit_switch.
+// lastID is the highest key that a port of a logical switch can have: a node's id is the key of its port on
+// transit_switch.
 const lastID = 1<<15 - 1
 
 // MaxID is the highest id that has an address in the join and transit subnets of all families.
@@ -32,14 +37,11 @@ func (c *Config) MaxID() int {
 	return highest
 }
 
-// NodeSubnet says whether a prefix is one that a node can have: a node's part of a cluster subnet.
-func (c *Config) NodeSubnet(p netip.Prefix) bool {
-	return p == p.Masked() && slices.ContainsFunc(c.ClusterSubnets, func(s ClusterSubnet) bool {
-		return s.CIDR.Contains(p.Addr()) && p.Bits() == s.NodeLen
-	})
-}
+// NodeSubnet says whether a prefix is one that a node can have of the default network.
+func (c *Config) NodeSubnet(p netip.Prefix) bool { return c.DefaultNetwork().NodeSubnet(p) }
 
-// Reserved says which of the cluster's own subnets an address is in, and what for: "pod", "service", "join", "transit" or "slot"; "" if it is in none.
+// Reserved says which of the cluster's own subnets an address is in, and what for: "pod", "service", "join", "transit"
+// or "slot"; "" if it is in none.
 func (c *Config) Reserved(a netip.Addr) (subnet netip.Prefix, what string) {
 	for _, r := range c.ownSubnets() {
 		if r.CIDR.Contains(a) {
@@ -76,11 +78,21 @@ func (c *Config) ownSubnets() []ownSubnet {
 	return out
 }
 
-// asset is an id, or else a hardware address, or else a node subnet or an address.
+// asset is an id, or else a hardware address, or else a node subnet or an address. A node subnet of a network beside
+// the default one has its name.
 type asset struct {
-	id     int
-	mac    HardwareAddr
-	prefix netip.Prefix
+	id      int
+	mac     HardwareAddr
+	network string
+	prefix  netip.Prefix
+}
+
+// subnetAsset is a node subnet of a network.
+func subnetAsset(network string, p netip.Prefix) asset {
+	if network == ref.DefaultNetwork {
+		return asset{prefix: p}
+	}
+	return asset{network: network, prefix: p}
 }
 
 // assets are what a node claims and may have, each once.
@@ -105,6 +117,11 @@ func (w *World) assets(n *Node) []asset {
 			add(asset{prefix: p})
 		}
 	}
+	for name, part := range n.Further { // also of a network that is not known yet: the former keeps it
+		for _, p := range part.Subnets {
+			add(asset{network: name, prefix: p})
+		}
+	}
 	for _, a := range n.addresses() {
 		if _, reserved := w.Config.Reserved(a); reserved == "" {
 			add(asset{prefix: Single(a)})
@@ -124,10 +141,12 @@ func (w *World) owner(a asset) string {
 	return first
 }
 
-// claim notes what a node claims now, nil for nothing more, and returns the other nodes that have gained or lost something by it.
+// claim notes what a node claims now, nil for nothing more, and returns the other nodes that have gained or lost
+// something by it.
 func (w *World) claim(name string, n *Node) (others []string) {
 	was, is := w.assets(w.said[name]), w.assets(n)
-	concerned := slices.Concat(is, slices.DeleteFunc(slices.Clone(was), func(a asset) bool { return slices.Contains(is, a) }))
+	concerned := slices.Concat(is, slices.DeleteFunc(slices.Clone(was),
+		func(a asset) bool { return slices.Contains(is, a) }))
 	before := w.owners(concerned)
 	for _, a := range concerned {
 		w.claimOne(name, a, slices.Contains(is, a))
@@ -166,32 +185,48 @@ func (w *World) claimOne(name string, a asset, claims bool) {
 	}
 }
 
-// believed is a node without what it cannot have and what others have; why not is among its problems, but for addresses beside the primary
-// network's: hosts have the same address on links of their own (docker0), so that a list of them takes none from another node, nor from one to come.
+// NodeProblem is what a node says of itself that cannot be read, or is not believed.
+type NodeProblem struct {
+	// About is what of the node it is: "id", "subnet 10.244.1.0/24", "annotation k8s.ovn.org/host-cidrs".
+	About string
+	Owner string // the node whose it is, if it is another's
+	Text  string // says so in words, and what to do
+}
+
+// String is the problem in words.
+func (p NodeProblem) String() string { return p.Text }
+
+// believed is a node without what it cannot have and what others have; why not is among its problems, but for addresses
+// beside the primary network's: hosts have the same address on links of their own (docker0), so that a list of them
+// takes none from another node, nor from one to come.
 func (w *World) believed(n *Node) *Node {
 	out := *n
 	out.Problems = slices.Clip(n.Problems)
-	doubt := func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) }
+	doubt := func(p NodeProblem) { out.Problems = append(out.Problems, p) }
 	switch owner := w.owner(asset{id: n.ID}); {
 	case n.ID == 0 || owner == n.Name:
 	case owner != "":
 		out.ID = 0
-		doubt("id %d is also node %s's: the node gets another", n.ID, owner)
+		doubt(NodeProblem{"id", owner, fmt.Sprintf("id %d is also node %s's: the node gets another", n.ID, owner)})
 	default:
 		out.ID = 0
-		doubt("id %d is not between %d and %d: the node gets another", n.ID, FirstID, w.Config.MaxID())
+		doubt(NodeProblem{"id", "", fmt.Sprintf("id %d is not between %d and %d: the node gets another", n.ID, FirstID,
+			w.Config.MaxID())})
 	}
-	out.Subnets = w.ownedSubnets(n, doubt)
+	out.Subnets = w.ownedSubnets(w.networks[ref.DefaultNetwork], n, doubt)
+	out.Further = w.ownedParts(n, doubt)
 	out.Primary = slices.DeleteFunc(slices.Clone(n.Primary), func(p netip.Prefix) bool {
 		why := w.notPrimary(n, p.Addr())
 		if why != "" {
-			doubt("address %s %s", p, why)
+			about := "address " + p.String()
+			doubt(NodeProblem{about, w.owner(asset{prefix: Single(p.Addr())}), about + " " + why})
 		}
 		return why != ""
 	})
 	if owner := w.owner(asset{mac: n.UplinkMAC}); n.UplinkMAC.IsValid() && owner != n.Name {
 		out.UplinkMAC = HardwareAddr{}
-		doubt("hardware address %s is also node %s's: %s, or give the node's link one of its own", n.UplinkMAC, owner, deleteIfGone(owner))
+		doubt(NodeProblem{"hardware address", owner, fmt.Sprintf("hardware address %s is also node %s's: %s, or give "+
+			"the node's link one of its own", n.UplinkMAC, owner, deleteIfGone(owner))})
 	}
 	out.HostAddrs = slices.DeleteFunc(slices.Clone(n.HostAddrs), w.Config.isReserved)
 	if out.same(n) {
@@ -200,8 +235,9 @@ func (w *World) believed(n *Node) *Node {
 	return &out
 }
 
-// notPrimary says why an address on its primary network is not a node's, and what to do; "" if it is. A node cannot take an egress IP that has a node by
-// saying that it has it, unless it is recorded with it; one of which nothing is recorded is new, and joins, whatever comes of that address.
+// notPrimary says why an address on its primary network is not a node's, and what to do; "" if it is. A node cannot
+// take an egress IP that has a node by saying that it has it, unless it is recorded with it; one of which nothing is
+// recorded is new, and joins, whatever comes of that address.
 func (w *World) notPrimary(n *Node, a netip.Addr) string {
 	own := asset{prefix: Single(a)}
 	const another = "give the node's primary network an address of its own"
@@ -219,21 +255,54 @@ func (w *World) notPrimary(n *Node, a netip.Addr) string {
 // deleteIfGone is what helps where a machine was installed anew under another name.
 func deleteIfGone(node string) string { return "delete Node " + node + " if it is gone" }
 
-func (w *World) ownedSubnets(n *Node, doubt func(string, ...any)) []netip.Prefix {
-	var has [2]bool
-	return slices.DeleteFunc(slices.Clone(n.Subnets), func(p netip.Prefix) bool {
-		owner, f := w.owner(asset{prefix: p}), FamilyOf(p.Addr())
-		switch {
-		case owner != n.Name || !w.Config.NodeSubnet(p):
-			doubt("subnet %s %s: the node does not use it", p, elsewhere(owner, notASubnet(p)))
-			return true
-		case has[f]:
-			doubt("subnet %s is the node's second one of its family: the node does not use it", p)
-			return true
+// ownedParts are a node's parts of networks beside the default one, as far as the networks are known and their subnets
+// are the node's.
+func (w *World) ownedParts(n *Node, doubt func(NodeProblem)) map[string]NodeNetwork {
+	var out map[string]NodeNetwork
+	for _, name := range slices.Sorted(maps.Keys(n.Further)) {
+		net := w.Network(name)
+		if net == nil {
+			continue
 		}
-		has[f] = true
-		return false
+		if subnets := w.ownedSubnets(net, n, doubt); len(subnets) > 0 {
+			if out == nil {
+				out = map[string]NodeNetwork{}
+			}
+			out[name] = NodeNetwork{Subnets: subnets}
+		}
+	}
+	return out
+}
+
+// ownedSubnets are a node's subnets of a network, without what is not in its ranges or another node's.
+func (w *World) ownedSubnets(net *Network, n *Node, doubt func(NodeProblem)) []netip.Prefix {
+	var has [2]bool
+	return slices.DeleteFunc(slices.Clone(n.In(net.Name).Subnets), func(p netip.Prefix) bool {
+		owner, f := w.owner(subnetAsset(net.Name, p)), FamilyOf(p.Addr())
+		why := ""
+		switch {
+		case !net.NodeSubnet(p):
+			owner, why = "", notASubnet(p)
+		case owner != n.Name:
+			why = "is also node " + owner + "'s"
+		case has[f]:
+			why = "is the node's second one of its family"
+		default:
+			has[f] = true
+			return false
+		}
+		about := "subnet " + p.String() + ofNetwork(net)
+		doubt(NodeProblem{about, owner, about + " " + why + ": the node does not use it"})
+		return true
 	})
+}
+
+// ofNetwork names a network beside the default one.
+func ofNetwork(n *Network) string {
+	if n.Name == ref.DefaultNetwork {
+		return ""
+	}
+	return " of network " + n.Name
 }
 
 func notASubnet(p netip.Prefix) string {
@@ -243,36 +312,34 @@ func notASubnet(p netip.Prefix) string {
 	return "is no node's part of the cluster subnets"
 }
 
-func elsewhere(owner, otherwise string) string {
-	if owner != "" {
-		return "is also node " + owner + "'s"
-	}
-	return otherwise
-}
-
 // Said is a node as SetNode was told of it, or nil: for who puts right what is not believed. It does not record.
 func (w *World) Said(name string) *Node { return w.said[name] }
 
-// PodIPs are the addresses of a pod that are in its node's subnets: a pod's status and annotations are its node's words. A pod in the host's network has the
-// host's addresses, which no egress IP is for.
-func (w *View) PodIPs(p *Pod) []netip.Addr {
+// PodIPs are the addresses of a pod in a network that are in its node's subnets there: a pod's status and annotations
+// are its node's words. A pod in the host's network has the host's addresses, which no egress IP is for.
+func (w *View) PodIPs(p *Pod, network string) []netip.Addr {
 	w.saw(KindSubnets, p.Node)
 	n := w.nodes[p.Node]
 	if n == nil || p.HostNetwork {
 		return nil
 	}
+	ips, subnets := p.IPs, n.In(network).Subnets
+	if network != ref.DefaultNetwork {
+		ips = in(network, p.Further)
+	}
 	var out []netip.Addr
-	for _, ip := range p.IPs {
-		if slices.ContainsFunc(n.Subnets, func(s netip.Prefix) bool { return s.Contains(ip) }) {
+	for _, ip := range ips {
+		if slices.ContainsFunc(subnets, func(s netip.Prefix) bool { return s.Contains(ip) }) {
 			out = append(out, ip)
 		}
 	}
 	return out
 }
 
-// NodeAddrs are the addresses that selected pods of this node reach with the node's own address. Of this node they are all of its host. Of another they
-// are one a family, its address on the primary network, or its kubelet's where it is believed none: whatever else a node lists could be a host's outside, which
-// selected pods must not reach with any address but an egress IP. What an EgressIP's status has placed is no node's, whoever says so.
+// NodeAddrs are the addresses that selected pods of this node reach with the node's own address. Of this node they are
+// all of its host. Of another they are one a family, its address on the primary network, or its kubelet's where it is
+// believed none: whatever else a node lists could be a host's outside, which selected pods must not reach with any
+// address but an egress IP. What an EgressIP's status has placed is no node's, whoever says so.
 func (w *View) NodeAddrs(n *Node) []netip.Addr {
 	listed := n.HostAddrs
 	if n.Name != w.Self {
@@ -301,7 +368,8 @@ func (w *View) Placed(a netip.Addr) bool {
 	return w.placed[a] > 0
 }
 
-// place notes the items of an EgressIP's status, old and new. Nodes that say that they have one of these addresses are looked at anew.
+// place notes the items of an EgressIP's status, old and new. Nodes that say that they have one of these addresses are
+// looked at anew.
 func (w *World) place(old, new *EgressIP) []Touch {
 	var touched []Touch
 	var changed []netip.Addr

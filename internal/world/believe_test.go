@@ -1,6 +1,7 @@
 package world_test
 
 import (
+	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -25,8 +26,8 @@ var lies = map[string]func(n3, n1 *world.Node){
 	"mac":     func(n3, n1 *world.Node) { n3.UplinkMAC = n1.UplinkMAC },
 }
 
-// TestFormerKeeps: of two nodes that claim the same, the one that was known first keeps it, whatever it is called and however often either speaks, until it
-// gives it up.
+// TestFormerKeeps: of two nodes that claim the same, the one that was known first keeps it, whatever it is called and
+// however often either speaks, until it gives it up.
 func TestFormerKeeps(t *testing.T) {
 	for name, lie := range lies {
 		w := world.New("n2", compiletest.Config(world.SharedGateway))
@@ -40,14 +41,16 @@ func TestFormerKeeps(t *testing.T) {
 		if !reflect.DeepEqual(n1, compiletest.Node(1)) {
 			t.Errorf("%s: n1 lost something: %+v", name, n1)
 		}
-		if n3.ID == n1.ID || overlap(n3.Subnets, n1.Subnets) || overlap(n3.Primary, n1.Primary) || n3.UplinkMAC == n1.UplinkMAC {
+		if n3.ID == n1.ID || overlap(n3.Subnets, n1.Subnets) || overlap(n3.Primary, n1.Primary) ||
+			n3.UplinkMAC == n1.UplinkMAC {
 			t.Errorf("%s: n3 is believed: %+v", name, n3)
 		}
-		if told := strings.Contains(strings.Join(n3.Problems, " "), "also node n1's"); !told {
+		if told := strings.Contains(fmt.Sprint(n3.Problems), "also node n1's"); !told {
 			t.Errorf("%s: problems %q", name, n3.Problems)
 		}
 		touched := w.DelNode("n1")
-		if have := w.Node("n3"); !reflect.DeepEqual(have, liar(lie)) || !slices.Contains(touched, world.Touch{Kind: world.KindNode, Key: "n3"}) {
+		if have := w.Node("n3"); !reflect.DeepEqual(have, liar(lie)) ||
+			!slices.Contains(touched, world.Touch{Kind: world.KindNode, Key: "n3"}) {
 			t.Errorf("%s: without n1 it is n3's: %+v", name, have)
 		}
 	}
@@ -69,12 +72,14 @@ func TestSelfIsBelieved(t *testing.T) {
 	}
 }
 
-// TestListsTakeNothing: what a node lists beside its primary address makes that no address of it to other nodes, and is there for a node to come.
+// TestListsTakeNothing: what a node lists beside its primary address makes that no address of it to other nodes, and is
+// there for a node to come.
 func TestListsTakeNothing(t *testing.T) {
 	w := world.New("n1", compiletest.Config(world.SharedGateway))
 	w.SetNode(compiletest.Node(1))
 	lists := liar(func(n3, _ *world.Node) {
-		n3.HostAddrs = append(n3.HostAddrs, slices.Concat(compiletest.Node(2).HostAddrs, []netip.Addr{netip.MustParseAddr("8.8.8.8")})...)
+		n3.HostAddrs = append(n3.HostAddrs, slices.Concat(compiletest.Node(2).HostAddrs,
+			[]netip.Addr{netip.MustParseAddr("8.8.8.8")})...)
 		n3.InternalIPs = []netip.Addr{netip.MustParseAddr("172.18.0.100"), netip.MustParseAddr("2001:db8::1")}
 	})
 	w.SetNode(lists)
@@ -90,10 +95,12 @@ func TestListsTakeNothing(t *testing.T) {
 	}
 }
 
-// TestWithoutAgent: a node that has told of no primary network is known by one address a family that its kubelet tells, and not by one that no node can have.
+// TestWithoutAgent: a node that has told of no primary network is known by one address a family that its kubelet tells,
+// and not by one that no node can have.
 func TestWithoutAgent(t *testing.T) {
 	w := world.New("n1", compiletest.Config(world.SharedGateway))
-	told := []netip.Addr{netip.MustParseAddr("10.244.1.5"), netip.MustParseAddr("172.18.0.9"), netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("fc00:f853:ccd:e793::9")}
+	told := []netip.Addr{netip.MustParseAddr("10.244.1.5"), netip.MustParseAddr("172.18.0.9"),
+		netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("fc00:f853:ccd:e793::9")}
 	node := func(ips ...netip.Addr) *world.Node { return &world.Node{Name: "n9", InternalIPs: ips, HostAddrs: ips} }
 	w.SetNode(node(told...))
 	if have := w.NodeAddrs(w.Node("n9")); !slices.Equal(have, []netip.Addr{told[1], told[3]}) {
@@ -109,11 +116,14 @@ func TestOutOfRange(t *testing.T) {
 	w := world.New("n1", compiletest.Config(world.SharedGateway))
 	n := compiletest.Node(3)
 	n.ID = 1
-	n.Subnets = []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("10.244.3.0/25"), netip.MustParsePrefix("10.244.3.7/24"), netip.MustParsePrefix("10.96.0.0/24")}
+	n.Subnets = []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("10.244.3.0/25"),
+		netip.MustParsePrefix("10.244.3.7/24"), netip.MustParsePrefix("10.96.0.0/24")}
 	n.Primary = []netip.Prefix{netip.MustParsePrefix("10.244.1.5/24")}
-	n.HostAddrs = []netip.Addr{netip.MustParseAddr("10.244.1.5"), netip.MustParseAddr("10.96.0.1"), netip.MustParseAddr("100.64.0.1"), netip.MustParseAddr("100.88.0.2"), netip.MustParseAddr("100.96.0.2")}
+	n.HostAddrs = []netip.Addr{netip.MustParseAddr("10.244.1.5"), netip.MustParseAddr("10.96.0.1"),
+		netip.MustParseAddr("100.64.0.1"), netip.MustParseAddr("100.88.0.2"), netip.MustParseAddr("100.96.0.2")}
 	w.SetNode(n)
-	if have := w.Node("n3"); have.ID != 0 || len(have.Subnets)+len(have.Primary)+len(have.HostAddrs) != 0 || len(have.Problems) != 6 {
+	if have := w.Node("n3"); have.ID != 0 || len(have.Subnets)+len(have.Primary)+len(have.HostAddrs) != 0 ||
+		len(have.Problems) != 6 {
 		t.Errorf("have %+v", have)
 	}
 }

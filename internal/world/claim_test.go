@@ -28,21 +28,30 @@ func TestClaims(t *testing.T) {
 		objects []object
 		want    string
 	}{
-		"nobody has a node":               {[]object{{name: "a"}}, ""},
-		"the older":                       {[]object{{"a", 1, node, inForce, false}, {"b", 2, node, inForce, false}}, "b"},
-		"of one age, the first by name":   {[]object{{"b", 1, node, inForce, false}, {"a", 1, node, inForce, false}}, "a"},
-		"the older has no node":           {[]object{{"a", 1, node, inForce, false}, {"b", 2, nil, [2]bool{}, false}}, "a"},
-		"the older is not in force yet":   {[]object{{"a", 1, node, inForce, false}, {"b", 2, node, [2]bool{}, false}}, "a"},
-		"neither is":                      {[]object{{"a", 1, node, [2]bool{}, false}, {"b", 2, node, [2]bool{}, false}}, "b"},
-		"the older drops without a node":  {[]object{{"a", 1, node, inForce, false}, {"b", 2, nil, [2]bool{}, true}}, "b"},
-		"the older is in force elsewhere": {[]object{{"a", 1, node, inForce, false}, {"b", 2, nil, [2]bool{world.V6: true}, false}}, "a"},
+		"nobody has a node": {[]object{{name: "a"}}, ""},
+		"the older": {[]object{{"a", 1, node, inForce, false}, {"b", 2, node, inForce, false}},
+			"b"},
+		"of one age, the first by name": {[]object{{"b", 1, node, inForce, false}, {"a", 1, node, inForce, false}},
+			"a"},
+		"the older has no node": {[]object{{"a", 1, node, inForce, false}, {"b", 2, nil, [2]bool{}, false}},
+			"a"},
+		"the older is not in force yet": {[]object{{"a", 1, node, inForce, false}, {"b", 2, node, [2]bool{}, false}},
+			"a"},
+		"neither is": {[]object{{"a", 1, node, [2]bool{}, false}, {"b", 2, node, [2]bool{},
+			false}}, "b"},
+		"the older drops without a node": {[]object{{"a", 1, node, inForce, false}, {"b", 2, nil, [2]bool{}, true}},
+			"b"},
+		"the older is in force elsewhere": {[]object{{"a", 1, node, inForce, false},
+			{"b", 2, nil, [2]bool{world.V6: true}, false}}, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := world.New("", &world.Config{})
 			w.SetNamespace(&world.Namespace{Name: "ns"})
 			for _, o := range x.objects {
-				w.SetEgressIP(&world.EgressIP{Name: o.name, UID: o.name, Created: time.Unix(int64(1000-o.age), 0), IPs: []netip.Addr{ip}, Items: o.items,
-					InForce: o.force, DropWhenUnassigned: o.drops, Namespaces: labels.Everything(), Pods: labels.Everything()})
+				w.SetEgressIP(&world.EgressIP{Name: o.name, UID: o.name, Created: time.Unix(int64(1000-o.age), 0),
+					IPs: []netip.Addr{ip}, Items: o.items,
+					InForce: o.force, DropWhenUnassigned: o.drops, Namespaces: labels.Everything(),
+					Pods: labels.Everything()})
 			}
 			have := ""
 			for _, c := range w.Claims(&world.Pod{Namespace: "ns", Name: "p"}, ref.DefaultNetwork, world.V4) {

@@ -32,7 +32,8 @@ type Config struct {
 	Bridge          string         // "breth0"
 	SlotSubnets     []netip.Prefix // of the ECMP slots' next hops, see DefaultSlotSubnets
 	UserspaceOVS    bool           // OVS' netdev datapath: the kernel sees the uplink's packets too
-	// ReachabilityTimeout is the time of silence after which an egress node is dead; 0: egress nodes are assumed to be reachable.
+	// ReachabilityTimeout is the time of silence after which an egress node is dead; 0: egress nodes are assumed to be
+	// reachable.
 	ReachabilityTimeout time.Duration
 }
 

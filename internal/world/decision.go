@@ -118,6 +118,9 @@ func (t *table[T]) undecide() []Touch {
 }
 
 func (t *table[T]) shownAnew() []string {
+	if len(t.anew) == 0 {
+		return nil
+	}
 	keys := slices.Sorted(maps.Keys(t.anew))
 	clear(t.anew)
 	return keys
@@ -147,11 +150,12 @@ func withoutTypes(list, others []Condition) []Condition {
 
 // SameConditions says whether two objects have the same conditions, in whatever order.
 func SameConditions(a, b []Condition) bool {
-	lacks := func(c Condition) bool { return !slices.ContainsFunc(b, c.same) }
+	lacks := func(c Condition) bool { return !slices.ContainsFunc(b, c.Same) }
 	return len(a) == len(b) && !slices.ContainsFunc(a, lacks)
 }
 
-func (c Condition) same(o Condition) bool {
+// Same compares two conditions; the API may give a time back in another zone.
+func (c Condition) Same(o Condition) bool {
 	since := c.Since.Equal(o.Since)
 	c.Since = o.Since // the same time may be in another zone
 	return since && c == o

@@ -73,14 +73,16 @@ func (w *World) SelectedPods(e *EgressIP) []*Pod {
 }
 
 // SetEgressIP adds or replaces an EgressIP.
-func (w *World) SetEgressIP(e *EgressIP) []Touch { return Set(w, KindEgressIP, e) }
+func (w *World) SetEgressIP(e *EgressIP) []Touch {
+	return Set(w, KindEgressIP, e.orBefore(w.egressIPs[e.Name]))
+}
 
 // DelEgressIP removes an EgressIP.
 func (w *World) DelEgressIP(name string) []Touch { return Del[EgressIP](w, KindEgressIP, name) }
 
 // egressIPChanged keeps who is selected in each namespace, and which addresses have a node.
 func (w *World) egressIPChanged(old, now *EgressIP) []Touch {
-	t := append(w.place(old, now), slotsTouched(old, now)...)
+	t := slices.Concat(w.place(old, now), slotsTouched(old, now), w.reselectTraffic(old, now))
 	if now == nil {
 		for ns := range w.namespaces {
 			t = append(t, w.selectIn(ns, old.Name, nil, false)...)
@@ -106,7 +108,8 @@ func (e *EgressIP) servesAlike(o *EgressIP) bool {
 			return false
 		}
 	}
-	return e.Pods.String() == o.Pods.String()
+	return e.Pods.String() == o.Pods.String() && sameSelector(e.Traffic, o.Traffic) &&
+		e.TrafficUnknown == o.TrafficUnknown
 }
 
 // Asks says whether the EgressIP requests an address of a family.
@@ -116,7 +119,9 @@ func (e *EgressIP) Asks(f Family) bool {
 
 func (e *EgressIP) same(o *EgressIP) bool {
 	return e.UID == o.UID && e.Created.Equal(o.Created) && e.Generation == o.Generation && slices.Equal(e.IPs, o.IPs) &&
-		e.Namespaces.String() == o.Namespaces.String() && e.Pods.String() == o.Pods.String() && slices.Equal(e.Items, o.Items) &&
+		e.Namespaces.String() == o.Namespaces.String() && e.Pods.String() == o.Pods.String() &&
+		e.Nodes.same(o.Nodes) && sameSelector(e.Traffic, o.Traffic) && e.TrafficProblem == o.TrafficProblem &&
+		e.TrafficUnknown == o.TrafficUnknown && slices.Equal(e.Items, o.Items) &&
 		slices.EqualFunc(e.Leaving, o.Leaving, Leaving.Same) &&
 		e.InForce == o.InForce && e.DropWhenUnassigned == o.DropWhenUnassigned && slices.Equal(e.Problems, o.Problems)
 }
@@ -128,7 +133,7 @@ func (w *World) selectIn(ns, name string, e *EgressIP, selected bool) []Touch {
 	if i < 0 && !selected {
 		return nil
 	}
-	if i >= 0 && selected && byPrecedence(list[i], e) == 0 {
+	if i >= 0 && selected && ByPrecedence(list[i], e) == 0 {
 		if list[i].Pods.String() != e.Pods.String() {
 			delete(w.demands, ns)
 		}
@@ -147,7 +152,7 @@ func placed(list []*EgressIP, i int, e *EgressIP, selected bool) []*EgressIP {
 		list = slices.Delete(list, i, i+1)
 	}
 	if selected {
-		at, _ := slices.BinarySearchFunc(list, e, byPrecedence)
+		at, _ := slices.BinarySearchFunc(list, e, ByPrecedence)
 		list = slices.Insert(list, at, e)
 	}
 	return list
@@ -167,7 +172,7 @@ func (w *World) reselect(ns string) []Touch {
 			list = append(list, e)
 		}
 	}
-	slices.SortFunc(list, byPrecedence)
+	slices.SortFunc(list, ByPrecedence)
 	if slices.Equal(list, w.selecting[ns]) {
 		return nil
 	}

@@ -6,14 +6,16 @@ import (
 	"slices"
 )
 
-// Claimants are the Services that ask for an address and port, the one that gets it first: one whose cluster IP it is, then the oldest.
+// Claimants are the Services that ask for an address and port, the one that gets it first: one whose cluster IP it is,
+// then the oldest.
 func (w *View) Claimants(f Frontend) []string {
 	w.saw(KindFrontend, f.String())
 	return w.claims[f]
 }
 
-// NodesAt are the nodes whose own address on the primary network that is, by name. What else is on a host may come and go: kube-vip and
-// keepalived put a load balancer's address there. What a node claims beside what is recorded of it does not count: with it, it could take Services' addresses.
+// NodesAt are the nodes whose own address on the primary network that is, by name. What else is on a host may come and
+// go: kube-vip and keepalived put a load balancer's address there. What a node claims beside what is recorded of it
+// does not count: with it, it could take Services' addresses.
 func (w *View) NodesAt(a netip.Addr) []string {
 	w.saw(KindNodeAddress, a.String())
 	return w.nodesAt[a]
@@ -46,7 +48,8 @@ func (s *Service) Frontends() []Frontend {
 // reclaim notes what a Service asks for now. Those that ask for the same are compiled anew.
 func (w *World) reclaim(key string, old, new *Service) []Touch {
 	was, is := old.Frontends(), new.Frontends()
-	if old != nil && new != nil && old.Created.Equal(new.Created) && slices.Equal(was, is) && slices.Equal(old.ClusterIPs, new.ClusterIPs) {
+	if old != nil && new != nil && old.Created.Equal(new.Created) && slices.Equal(was, is) &&
+		slices.Equal(old.ClusterIPs, new.ClusterIPs) {
 		return nil
 	}
 	var touched []Touch
@@ -65,7 +68,8 @@ func (w *World) reclaim(key string, old, new *Service) []Touch {
 	return touched
 }
 
-// precedence is for Services that ask for the same: one whose cluster IP it is before others, then creation, namespace, name.
+// precedence is for Services that ask for the same: one whose cluster IP it is before others, then creation, namespace,
+// name.
 func (w *World) precedence(f Frontend, a, b *Service) int {
 	own := func(s *Service) int {
 		if slices.Contains(s.ClusterIPs, f.IP) {
@@ -73,7 +77,8 @@ func (w *World) precedence(f Frontend, a, b *Service) int {
 		}
 		return 1
 	}
-	return cmp.Or(own(a)-own(b), a.Created.Compare(b.Created), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(own(a)-own(b), a.Created.Compare(b.Created), cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Name, b.Name))
 }
 
 // relocate notes the addresses that a node has now.

@@ -12,8 +12,8 @@ type HardwareAddr struct{ octets [6]byte }
 // groupBit of the first octet is set in addresses of groups (IEEE 802, 8.2.2).
 const groupBit = 1
 
-// ParseHardwareAddr reads "02:00:00:00:00:0a", in either case. It accepts no other notation, so that its String can stand wherever a text of a plan
-// is made of other nodes' addresses.
+// ParseHardwareAddr reads "02:00:00:00:00:0a", in either case. It accepts no other notation, so that its String can
+// stand wherever a text of a plan is made of other nodes' addresses.
 func ParseHardwareAddr(s string) (HardwareAddr, error) {
 	var a HardwareAddr
 	parts := strings.Split(s, ":")

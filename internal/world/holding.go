@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// Holds says whether a node holds an egress IP: the EgressIP's status names it, it says so itself, and it has not been rebooted since. Of itself a
-// node knows without asking. What a node says of an address that the controller did not give it counts for nothing.
+// Holds says whether a node holds an egress IP: the EgressIP's status names it, it says so itself, and it has not been
+// rebooted since. Of itself a node knows without asking. What a node says of an address that the controller did not
+// give it counts for nothing.
 func (w *View) Holds(node, egressIP string, ip netip.Addr) bool {
 	w.saw(KindHolders, egressIP)
 	if e := w.EgressIP(egressIP); e == nil || !e.Names(node, ip) {
@@ -18,6 +19,13 @@ func (w *View) Holds(node, egressIP string, ip netip.Addr) bool {
 	if node == w.Self && w.own != nil {
 		h = w.own
 	}
+	return h != nil && n != nil && h.BootID == n.BootID && slices.Contains(h.Holds[egressIP], ip)
+}
+
+// SaysItHolds says whether a node says since its last boot that it holds an address, whoever named it for that. It does
+// not record.
+func (w *World) SaysItHolds(node, egressIP string, ip netip.Addr) bool {
+	h, n := w.holdings[node], w.nodes[node]
 	return h != nil && n != nil && h.BootID == n.BootID && slices.Contains(h.Holds[egressIP], ip)
 }
 
@@ -43,10 +51,12 @@ func (w *View) Holders(egressIP string, ip netip.Addr) []string {
 	return slices.Compact(out)
 }
 
-// Steers says whether a node has confirmed that it leads its own pods' packets of a family to exactly these nodes, in this boot.
+// Steers says whether a node has confirmed that it leads its own pods' packets of a family to exactly these nodes, in
+// this boot.
 func (w *View) Steers(node, egressIP string, f Family, to []Assignment) bool {
 	said := w.steering(node, egressIP, f)
-	return len(said) == len(to) && !slices.ContainsFunc(to, func(a Assignment) bool { return !slices.Contains(said, a) })
+	return len(said) == len(to) && !slices.ContainsFunc(to,
+		func(a Assignment) bool { return !slices.Contains(said, a) })
 }
 
 // SteersTo says whether a node leads its own pods' packets to another for an address, as far as it has told.
@@ -57,6 +67,7 @@ func (w *View) SteersTo(node, egressIP string, to Assignment) bool {
 // SteersUntold says whether a node has told as much as a report has room for, and nothing of this EgressIP.
 func (w *View) SteersUntold(node, egressIP string) bool {
 	w.saw(KindSteering, egressIP)
+	w.saw(KindSteering, "")
 	h, n := w.holdings[node], w.nodes[node]
 	return h != nil && n != nil && h.BootID == n.BootID && h.SteersMore && len(h.Steers[egressIP]) == 0
 }
@@ -110,8 +121,8 @@ func (w *World) SetYielded(c EgressAddress, y *Yield) []Touch {
 	return []Touch{{KindHolders, c.EgressIP}, {KindYielded, ""}}
 }
 
-// SetOwn replaces what this node knows that it holds, before Kubernetes tells and whatever it tells: the way through the API server is long at times,
-// and this node's pods must not wait for it.
+// SetOwn replaces what this node knows that it holds, before Kubernetes tells and whatever it tells: the way through
+// the API server is long at times, and this node's pods must not wait for it.
 func (w *World) SetOwn(h *Holding) []Touch {
 	old := w.own
 	if old == nil {
@@ -141,7 +152,8 @@ func (w *World) DelHolding(node string) []Touch {
 // Holding is what a node says it holds, or nil. It does not record.
 func (w *World) Holding(node string) *Holding { return w.holdings[node] }
 
-// Problem is what keeps a node from holding addresses of an EgressIP, in its own words since its last boot; "" if nothing does.
+// Problem is what keeps a node from holding addresses of an EgressIP, in its own words since its last boot; "" if
+// nothing does.
 func (w *View) Problem(node, egressIP string) string {
 	w.saw(KindProblems, egressIP)
 	w.saw(KindProblems, "")
@@ -194,7 +206,8 @@ func (w *World) reportTouched(node string, old, new *Holding) []Touch {
 		w.hostsTouched(node, old, new), faultsTouched(node, old, new))
 }
 
-// steeringTouched are the EgressIPs whose pods a node leads elsewhere than before. Agents do not read it: it must not cost them anything.
+// steeringTouched are the EgressIPs whose pods a node leads elsewhere than before. Agents do not read it: it must not
+// cost them anything.
 func steeringTouched(old, new *Holding) []Touch {
 	var t []Touch
 	for name := range union(old.steers(), new.steers()) {
@@ -202,8 +215,13 @@ func steeringTouched(old, new *Holding) []Touch {
 			t = append(t, Touch{KindSteering, name})
 		}
 	}
+	if old.steersMore() != new.steersMore() || new.steersMore() && old.boot() != new.boot() {
+		t = append(t, Touch{KindSteering, ""})
+	}
 	return t
 }
+
+func (h *Holding) steersMore() bool { return h != nil && h.SteersMore }
 
 func (h *Holding) steers() map[string][]Assignment {
 	if h == nil {
@@ -274,14 +292,16 @@ func problemsTouched(old, new *Holding) []Touch {
 	maps.Copy(all, union(o.Conflicts, n.Conflicts))
 	var t []Touch
 	for name := range all {
-		if o.BootID != n.BootID || o.Problems[name] != n.Problems[name] || !slices.Equal(o.Conflicts[name], n.Conflicts[name]) {
+		if o.BootID != n.BootID || o.Problems[name] != n.Problems[name] || !slices.Equal(o.Conflicts[name],
+			n.Conflicts[name]) {
 			t = append(t, Touch{KindProblems, name})
 		}
 	}
 	return t
 }
 
-// faultsTouched follows a change of what a node says of its networks. Its annotation may say the same earlier, or later.
+// faultsTouched follows a change of what a node says of its networks. Its annotation may say the same earlier, or
+// later.
 func faultsTouched(node string, old, new *Holding) []Touch {
 	if maps.Equal(old.faults(), new.faults()) {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestRebootedNodeHoldsNothing: what a node said before a reboot does not count, and changes of what it says are touched.
+// TestRebootedNodeHoldsNothing: what a node said before a reboot does not count, and changes of what it says are
+// touched.
 func TestRebootedNodeHoldsNothing(t *testing.T) {
 	ip := netip.MustParseAddr("172.18.0.33")
 	w := world.New("n1", &world.Config{})
@@ -24,7 +25,8 @@ func TestRebootedNodeHoldsNothing(t *testing.T) {
 	if got := w.SetHolding(said); got != nil {
 		t.Errorf("the same again touched %v", got)
 	}
-	if got := w.SetNode(&world.Node{Name: "n2", BootID: "two"}); !slices.Contains(got, touched[0]) || w.Holds("n2", "prod", ip) {
+	if got := w.SetNode(&world.Node{Name: "n2", BootID: "two"}); !slices.Contains(got, touched[0]) ||
+		w.Holds("n2", "prod", ip) {
 		t.Errorf("touched %v and holds %v after a reboot", got, w.Holds("n2", "prod", ip))
 	}
 	failing := &world.Holding{Node: "n2", BootID: "two", Problems: map[string]string{"prod": "nb refused it"}}
@@ -41,7 +43,8 @@ func TestRebootedNodeHoldsNothing(t *testing.T) {
 func TestFaultsAreTouched(t *testing.T) {
 	w := world.New("", &world.Config{})
 	for _, faults := range []map[netip.Prefix]string{
-		{netip.MustParsePrefix("172.19.1.0/24"): "link eth1 is down"}, {netip.MustParsePrefix("172.19.1.0/24"): "link eth1 has no carrier"}, nil,
+		{netip.MustParsePrefix("172.19.1.0/24"): "link eth1 is down"},
+		{netip.MustParsePrefix("172.19.1.0/24"): "link eth1 has no carrier"}, nil,
 	} {
 		said := &world.Holding{Node: "n2", BootID: "one", Faults: faults}
 		if got := w.SetHolding(said); !slices.Equal(got, []world.Touch{{Kind: world.KindFaults, Key: "n2"}}) {
@@ -60,20 +63,22 @@ func TestOwnWordCounts(t *testing.T) {
 	w.SetNode(&world.Node{Name: "n1", BootID: "one"})
 	w.SetEgressIP(assigned("prod", "n1", ip))
 	holds := &world.Holding{Node: "n1", BootID: "one", Holds: map[string][]netip.Addr{"prod": {ip}}}
-	if got := w.SetOwn(holds); !slices.Contains(got, world.Touch{Kind: world.KindHolders, Key: "prod"}) || !slices.Equal(w.Holders("prod", ip), []string{"n1"}) {
+	if got := w.SetOwn(holds); !slices.Contains(got, world.Touch{Kind: world.KindHolders, Key: "prod"}) ||
+		!slices.Equal(w.Holders("prod", ip), []string{"n1"}) {
 		t.Errorf("touched %v, holders are %v", got, w.Holders("prod", ip))
 	}
 	w.SetHolding(&world.Holding{Node: "n1", BootID: "one"}) // late news
 	if !w.Holds("n1", "prod", ip) || len(w.Holders("prod", ip)) != 1 {
 		t.Error("late news of itself counts for this node")
 	}
-	if got := w.SetNode(&world.Node{Name: "n1", BootID: "two"}); !slices.Contains(got, world.Touch{Kind: world.KindHolders, Key: "prod"}) || w.Holds("n1", "prod", ip) {
+	if got := w.SetNode(&world.Node{Name: "n1", BootID: "two"}); !slices.Contains(got,
+		world.Touch{Kind: world.KindHolders, Key: "prod"}) || w.Holds("n1", "prod", ip) {
 		t.Errorf("touched %v and holds %v after a reboot", got, w.Holds("n1", "prod", ip))
 	}
 }
 
-// TestOnlyWhomStatusNamesHolds: what a node says of an address that the controller gave to another, or takes from it, is nothing; a former holder counts
-// while it is leaving.
+// TestOnlyWhomStatusNamesHolds: what a node says of an address that the controller gave to another, or takes from it,
+// is nothing; a former holder counts while it is leaving.
 func TestOnlyWhomStatusNamesHolds(t *testing.T) {
 	ip := netip.MustParseAddr("172.18.0.33")
 	w := world.New("n1", &world.Config{})
@@ -106,6 +111,7 @@ func TestOnlyWhomStatusNamesHolds(t *testing.T) {
 
 func assigned(name, node string, ip netip.Addr) *world.EgressIP {
 	return &world.EgressIP{
-		Name: name, IPs: []netip.Addr{ip}, Items: []world.Assignment{{Node: node, IP: ip}}, Namespaces: labels.Everything(), Pods: labels.Everything(),
+		Name: name, IPs: []netip.Addr{ip}, Items: []world.Assignment{{Node: node, IP: ip}},
+		Namespaces: labels.Everything(), Pods: labels.Everything(),
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestUncountedReportTouchesNoHolders: a node that says that it holds what no status names it for, and then that it does
-// not, touches nobody's holders, whatever else it says of it; where status names it, that counts in both orders.
+// TestUncountedReportTouchesNoHolders: a node that says that it holds what no status names it for, and then that it
+// does not, touches nobody's holders, whatever else it says of it; where status names it, that counts in both orders.
 func TestUncountedReportTouchesNoHolders(t *testing.T) {
 	w := compiletest.Big()
 	said := &world.Holding{Node: "n400", BootID: "boot", Holds: w.Holding("n400").Holds, Problems: map[string]string{}}

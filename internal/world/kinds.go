@@ -1,15 +1,27 @@
 package world
 
+import "github.com/egret-net/egret/internal/ref"
+
 // keepKinds lists the kinds of objects that a world keeps in tables.
 func (w *World) keepKinds() {
-	w.namespaces = Keep(w, Spec[Namespace]{One: KindNamespace, Key: (*Namespace).Key, Same: (*Namespace).same,
-		Changed: w.namespaceChanged})
-	w.pods = Keep(w, Spec[Pod]{One: KindPod, All: KindPods, Key: (*Pod).Key, Same: (*Pod).same, Changed: w.podChanged})
-	w.attachments = Keep(w, Spec[Attachment]{One: KindAttachment, All: KindAttachments, Key: (*Attachment).Key})
-	w.services = Keep(w, Spec[Service]{One: KindService, All: KindServices, Key: (*Service).Key,
-		Changed: w.serviceChanged, Decides: decidesService()})
-	w.egressIPs = Keep(w, Spec[EgressIP]{One: KindEgressIP, All: KindEgressIPs, Key: (*EgressIP).Key,
-		Same: (*EgressIP).same, Changed: w.egressIPChanged, Decides: decidesEgressIP()})
-	Keep(w, Spec[Node]{One: KindNode, Key: (*Node).Key, TouchesAll: true, Changed: w.nodeChanged,
-		Decides: decidesNode()})
+	w.namespaces = Keep(w, Spec[Namespace]{One: KindNamespace, Object: ref.Namespace,
+		Key: (*Namespace).Key, Same: (*Namespace).same, Changed: w.namespaceChanged})
+	w.pods = Keep(w, Spec[Pod]{One: KindPod, All: KindPods, Object: ref.Pod,
+		Key: (*Pod).Key, Same: (*Pod).same, Changed: w.podChanged})
+	keepAttachments(w)
+	w.services = Keep(w, Spec[Service]{One: KindService, All: KindServices, Object: ref.Service,
+		Key: (*Service).Key, Changed: w.serviceChanged, Decides: decidesService()})
+	w.egressIPs = Keep(w, Spec[EgressIP]{One: KindEgressIP, All: KindEgressIPs, Object: ref.EgressIP,
+		Key: (*EgressIP).Key, Same: (*EgressIP).same, Changed: w.egressIPChanged, Decides: decidesEgressIP()})
+	w.traffic = Keep(w, Spec[Traffic]{One: KindTraffic, All: KindTraffics, Object: ref.EgressIPTraffic,
+		Key: (*Traffic).Key, Same: (*Traffic).same, Changed: w.trafficChanged})
+	w.networks = Keep(w, Spec[Network]{One: KindNetwork, All: KindNetworks, Object: ref.LogicalNetwork,
+		Key: (*Network).Key, Same: (*Network).same, Changed: w.networkChanged})
+	Keep(w, Spec[Node]{One: KindNode, Object: ref.Node, Key: (*Node).Key,
+		TouchesAll: true, Changed: w.nodeChanged, Decides: decidesNode()})
+}
+
+func keepAttachments(w *World) {
+	w.attachments = Keep(w, Spec[Attachment]{One: KindAttachment, All: KindAttachments, Object: ref.Pod,
+		Key: (*Attachment).Key})
 }

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Link is a link of the host beside its primary network, with global addresses: egress IPs of their subnets can be on it.
+// Link is a link of the host beside its primary network, with global addresses: egress IPs of their subnets can be on
+// it.
 type Link struct {
 	Name  string
 	Index int
@@ -34,8 +35,9 @@ func (l Link) equal(o Link) bool {
 		slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Routes, o.Routes)
 }
 
-// Home is where an egress IP is on this host: on the primary network, or on a link; both false and nil if in none of its networks, or if the link
-// cannot host it now. The longest prefix decides (seed egress-ip.md); of links with the same subnet it is the first by name that can.
+// Home is where an egress IP is on this host: on the primary network, or on a link; both false and nil if in none of
+// its networks, or if the link cannot host it now. The longest prefix decides (seed egress-ip.md); of links with the
+// same subnet it is the first by name that can.
 func (h *Host) Home(ip netip.Addr) (primary bool, link *Link) {
 	best := -1
 	for _, p := range h.Primary {
@@ -66,7 +68,8 @@ func (l *Link) unlessFaulty(f Family) *Link {
 // hosts says whether there is room beside an address in its subnet.
 func hosts(p netip.Prefix) bool { return p.Bits() < p.Addr().BitLen() }
 
-// CIDRs are the host's addresses as it publishes them: with the length of their subnets where egress IPs can be, else alone.
+// CIDRs are the host's addresses as it publishes them: with the length of their subnets where egress IPs can be, else
+// alone.
 func (h *Host) CIDRs() []netip.Prefix {
 	lengths := map[netip.Addr]netip.Prefix{}
 	for _, p := range h.Primary {
@@ -90,7 +93,8 @@ func (h *Host) CIDRs() []netip.Prefix {
 	return out
 }
 
-// Faults are the host's subnets that can host no egress IP now, with the reason and what to do: those that no other link has, nor the primary network.
+// Faults are the host's subnets that can host no egress IP now, with the reason and what to do: those that no other
+// link has, nor the primary network.
 func (h *Host) Faults() map[netip.Prefix]string {
 	out, well := map[netip.Prefix]string{}, slices.Clone(h.Primary)
 	for _, l := range h.Links {

@@ -7,8 +7,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestFaultsOfOverlappingNetworks: a link that cannot host is a fault of its network, though a longer one that begins with the same address is well; it is
-// none if another link, or the primary network, has the very same.
+// TestFaultsOfOverlappingNetworks: a link that cannot host is a fault of its network, though a longer one that begins
+// with the same address is well; it is none if another link, or the primary network, has the very same.
 func TestFaultsOfOverlappingNetworks(t *testing.T) {
 	p := netip.MustParsePrefix
 	link := func(name, addr, fault string) world.Link {
@@ -24,7 +24,8 @@ func TestFaultsOfOverlappingNetworks(t *testing.T) {
 		"it is primary":                  {"10.0.0.5/8", "172.19.0.2/24", false},
 		"another link has it":            {"172.18.0.2/24", "10.0.0.5/8", false},
 	} {
-		h := &world.Host{Primary: []netip.Prefix{p(x.primary)}, Links: []world.Link{link("eth1", "10.0.0.9/8", "down"), link("eth2", x.other, "")}}
+		h := &world.Host{Primary: []netip.Prefix{p(x.primary)}, Links: []world.Link{link("eth1", "10.0.0.9/8", "down"),
+			link("eth2", x.other, "")}}
 		if fault := h.Faults()[p("10.0.0.0/8")]; (fault == "down") != x.faulty || len(h.Faults()) > 1 {
 			t.Errorf("%s: faults %v", name, h.Faults())
 		}

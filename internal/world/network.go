@@ -4,29 +4,36 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-)
 
-// DefaultNetwork is the name of the cluster default network.
-const DefaultNetwork = "default"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/egret-net/egret/internal/ref"
+)
 
 // Network is one logical network of the cluster: the default one, which follows from the configuration, or a primary
 // user-defined one. Addresses of pods are unique in one network only.
 type Network struct {
 	Name string
-	ID   int // 0 is the default network's
+	// ID is 0 of the default network; names and numbers of all that belongs to a network follow from it (plan.Names).
+	ID int
 	// Subnets are the ranges that node subnets are cut from. They may overlap another network's.
 	Subnets []ClusterSubnet
 	// Join and Transit are the subnets of those switches, one a family.
 	Join, Transit []netip.Prefix
-	// Masquerade are the addresses, one a family, that pods' packets have when they leave the network's gateway router
-	// on any node; none: the node's own.
-	Masquerade []netip.Addr
+	// Namespaces are those whose pods have it as their primary network; nil: none. The default network is that of all
+	// that no other selects.
+	Namespaces labels.Selector
 }
+
+// MaxNetworkID is the highest number of a network: OVN leaves so many keys free for transit switches (plan.TransitKey).
+const MaxNetworkID = 4095
 
 // NodeNetwork is a node's part of a network.
 type NodeNetwork struct {
 	Subnets []netip.Prefix // one a family
 }
+
+func (p NodeNetwork) same(o NodeNetwork) bool { return slices.Equal(p.Subnets, o.Subnets) }
 
 // Interface is a pod's interface into a network.
 type Interface struct {
@@ -35,9 +42,40 @@ type Interface struct {
 	IPs     []netip.Addr
 }
 
+func (i Interface) same(o Interface) bool {
+	return i.Network == o.Network && i.MAC == o.MAC && slices.Equal(i.IPs, o.IPs)
+}
+
+// in are the addresses of those of some interfaces that are in a network.
+func in(network string, interfaces []Interface) []netip.Addr {
+	var out []netip.Addr
+	for _, i := range interfaces {
+		if i.Network == network {
+			out = append(out, i.IPs...)
+		}
+	}
+	return out
+}
+
+// Key is the name.
+func (n *Network) Key() string { return n.Name }
+
+func (n *Network) same(o *Network) bool {
+	return n.ID == o.ID && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Join, o.Join) &&
+		slices.Equal(n.Transit, o.Transit) && n.selects() == o.selects()
+}
+
+// selects is the text of the selector.
+func (n *Network) selects() string {
+	if n.Namespaces == nil {
+		return labels.Nothing().String()
+	}
+	return n.Namespaces.String()
+}
+
 // DefaultNetwork is the network that flags describe.
 func (c *Config) DefaultNetwork() *Network {
-	return &Network{Name: DefaultNetwork, Subnets: c.ClusterSubnets, Join: c.JoinSubnets, Transit: c.TransitSubnets}
+	return &Network{Name: ref.DefaultNetwork, Subnets: c.ClusterSubnets, Join: c.JoinSubnets, Transit: c.TransitSubnets}
 }
 
 // Families are the address families of a network, IPv4 first.
@@ -54,6 +92,13 @@ func (n *Network) Families() []Family {
 // Cluster are the ranges of a family that the network's pods have addresses of.
 func (n *Network) Cluster(f Family) []netip.Prefix { return clusterOf(n.Subnets, f) }
 
+// NodeSubnet says whether a prefix is one that a node can have: a node's part of one of the network's subnets.
+func (n *Network) NodeSubnet(p netip.Prefix) bool {
+	return p == p.Masked() && slices.ContainsFunc(n.Subnets, func(s ClusterSubnet) bool {
+		return s.CIDR.Contains(p.Addr()) && p.Bits() == s.NodeLen
+	})
+}
+
 // JoinAddr is the address of node id on the join switch; id 1 is the cluster router's.
 func (n *Network) JoinAddr(id int, f Family) netip.Prefix { return hostOf(n.Join, id, f) }
 
@@ -66,45 +111,122 @@ func (n *Network) JoinMAC(id int) string { return MAC(n.JoinAddr(id, n.Families(
 // TransitMAC is the hardware address of node id's cluster router on the transit switch.
 func (n *Network) TransitMAC(id int) string { return MAC(n.TransitAddr(id, n.Families()[0]).Addr()) }
 
+// Masquerade is the source that pods' packets have where they leave a gateway router for the bridge of any node, which
+// translates it to the node's address: that tells the networks' connections apart there, whose pods may have the same
+// addresses. The default network has none: its gateway routers give the node's address. They are OVN-Kubernetes'.
+func (n *Network) Masquerade(f Family) (a netip.Addr, ok bool) {
+	const first, each = 9, 2 // network 1 has 169.254.0.11
+	base := [...]netip.Prefix{netip.MustParsePrefix("169.254.0.0/17"), netip.MustParsePrefix("fd69::/112")}[f]
+	return Nth(base, first+each*n.ID), n.ID > 0
+}
+
 // In is the node's part of a network.
 func (n *Node) In(network string) NodeNetwork {
-	if network == DefaultNetwork {
+	if network == ref.DefaultNetwork {
 		return NodeNetwork{Subnets: n.Subnets}
 	}
 	return n.Further[network]
 }
 
-// Networks lists all networks by name.
+// Networks lists all networks, the default one first, then by name.
 func (w *View) Networks() []string {
 	w.saw(KindNetworks, "")
-	return append([]string{DefaultNetwork}, slices.Sorted(maps.Keys(w.networks))...)
+	names := slices.Sorted(maps.Keys(w.networks))
+	i := slices.Index(names, ref.DefaultNetwork)
+	return slices.Insert(slices.Delete(names, i, i+1), 0, ref.DefaultNetwork)
 }
 
-// Network is a network, or nil.
+// Network is a network, or nil. One whose number is none, or was another's first, is nobody's: its rows would be the
+// other's.
 func (w *View) Network(name string) *Network {
 	w.saw(KindNetwork, name)
-	if name == DefaultNetwork {
-		return w.Config.DefaultNetwork()
-	}
-	return w.networks[name]
-}
-
-// SetNetwork adds or replaces a network beside the default one.
-func (w *World) SetNetwork(n *Network) []Touch {
-	_, had := w.networks[n.Name]
-	if w.networks[n.Name] = n; had {
-		return []Touch{{KindNetwork, n.Name}}
-	}
-	return []Touch{{KindNetwork, n.Name}, {KindNetworks, ""}}
-}
-
-// DelNetwork removes a network.
-func (w *World) DelNetwork(name string) []Touch {
-	if _, had := w.networks[name]; !had {
+	n := w.networks[name]
+	if n == nil || n.ID < 0 || n.ID > MaxNetworkID || w.numbered[n.ID][0] != name {
 		return nil
 	}
-	delete(w.networks, name)
-	return []Touch{{KindNetwork, name}, {KindNetworks, ""}}
+	return n
+}
+
+// SetNetwork adds or replaces a network beside the default one, which stays as flags say.
+func (w *World) SetNetwork(n *Network) []Touch {
+	if n.Name == ref.DefaultNetwork {
+		return nil
+	}
+	return Set(w, KindNetwork, n)
+}
+
+// DelNetwork removes a network beside the default one.
+func (w *World) DelNetwork(name string) []Touch {
+	if name == ref.DefaultNetwork {
+		return nil
+	}
+	return Del[Network](w, KindNetwork, name)
+}
+
+// PrimaryNetwork is the one by which pods of a namespace talk to the outside, and which EgressIPs are about; of several
+// that select the namespace the one with the lowest number. A pod may have interfaces into others beside it.
+func (w *View) PrimaryNetwork(namespace string) string {
+	w.saw(KindPrimaryNetwork, namespace)
+	if name, other := w.primary[namespace]; other {
+		return name
+	}
+	return ref.DefaultNetwork
+}
+
+// choosePrimary follows a change of a namespace's labels, or of networks.
+func (w *World) choosePrimary(namespace string) []Touch {
+	best := w.networks[ref.DefaultNetwork]
+	if ns := w.namespaces[namespace]; ns != nil {
+		for name := range w.networks {
+			n := w.Network(name)
+			if n != nil && n.Namespaces != nil && n.Namespaces.Matches(labels.Set(ns.Labels)) &&
+				(best.ID == 0 || n.ID < best.ID) {
+				best = n
+			}
+		}
+	}
+	before := w.PrimaryNetwork(namespace)
+	if before == best.Name {
+		return nil
+	}
+	if w.primary[namespace] = best.Name; best.ID == 0 {
+		delete(w.primary, namespace)
+	}
+	return []Touch{{KindPrimaryNetwork, namespace}}
+}
+
+// networkChanged follows whose each number is, and with that what nodes are believed of their parts, and whose primary
+// network it is.
+func (w *World) networkChanged(old, now *Network) []Touch {
+	var touched []Touch
+	if old != nil && (now == nil || now.ID != old.ID) {
+		w.numbered[old.ID] = without(w.numbered[old.ID], old.Name)
+		touched = w.touchNumbered(old.ID)
+	}
+	if now != nil && !slices.Contains(w.numbered[now.ID], now.Name) {
+		w.numbered[now.ID] = append(slices.Clip(w.numbered[now.ID]), now.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.said)) {
+		if n := w.said[name]; len(n.Further) > 0 {
+			touched = append(touched, w.putNode(w.believed(n))...)
+		}
+	}
+	for namespace := range w.namespaces {
+		touched = append(touched, w.choosePrimary(namespace)...)
+	}
+	return touched
+}
+
+// touchNumbered touches the networks that ask for a number.
+func (w *World) touchNumbered(id int) []Touch {
+	var out []Touch
+	for _, name := range w.numbered[id] {
+		out = append(out, Touch{KindNetwork, name})
+	}
+	if len(out) == 0 {
+		delete(w.numbered, id)
+	}
+	return out
 }
 
 // Part is this node's part of a network, once enough is known to compile it: see Zone.

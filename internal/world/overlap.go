@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/egret-net/egret/internal/destinations"
 )
 
 // subnetFlag is the flag, of agents and controllers alike, that sets a kind of range; "" if it is fixed.
@@ -44,10 +46,22 @@ func (c *Config) OverlappedBy(h *Host) []string {
 	return slices.Compact(out)
 }
 
+// Overlapped are ranges of the cluster that have addresses in common with destinations of EgressIPs, as people know
+// them. That leaves the traffic inside the cluster as it is.
+func (c *Config) Overlapped(s destinations.Set) []string {
+	var out []string
+	for _, r := range append(c.ownSubnets(), masqueraded()...) {
+		if s.Overlaps(destinations.Of(r.CIDR)) {
+			out = append(out, r.String())
+		}
+	}
+	return out
+}
+
 func (s ownSubnet) String() string { return s.What + " subnet " + s.CIDR.String() }
 
-// masqueraded has the addresses that stand for a host and for a load balancer: 169.254.169.3 and .5, fd69::3 and fd69::5
-// (feature service).
+// masqueraded has the addresses that stand for a host and for a load balancer: 169.254.169.3 and .5, fd69::3 and
+// fd69::5 (feature service).
 func masqueraded() []ownSubnet {
 	return []ownSubnet{
 		{"masquerade", netip.MustParsePrefix("169.254.169.0/29")}, {"masquerade", netip.MustParsePrefix("fd69::/125")},

@@ -46,8 +46,10 @@ func (w *World) podChanged(old, now *Pod) []Touch {
 }
 
 func (p *Pod) same(o *Pod) bool {
-	return p.UID == o.UID && p.Node == o.Node && p.HostNetwork == o.HostNetwork && p.Running == o.Running && p.Completed == o.Completed &&
-		maps.Equal(p.Labels, o.Labels) && slices.Equal(p.IPs, o.IPs)
+	return p.UID == o.UID && p.Node == o.Node && p.HostNetwork == o.HostNetwork && p.Running == o.Running &&
+		p.Completed == o.Completed &&
+		maps.Equal(p.Labels, o.Labels) && slices.Equal(p.IPs, o.IPs) &&
+		slices.EqualFunc(p.Further, o.Further, Interface.same)
 }
 
 // Namespace is a namespace, or nil.
@@ -65,11 +67,11 @@ func (w *World) DelNamespace(name string) []Touch { return Del[Namespace](w, Kin
 func (w *World) namespaceChanged(old, now *Namespace) []Touch {
 	switch {
 	case now == nil:
-		return w.reselect(old.Name)
+		return append(w.reselect(old.Name), w.choosePrimary(old.Name)...)
 	case old != nil && old.same(now):
 		return nil
 	}
-	return w.reselect(now.Name)
+	return append(w.reselect(now.Name), w.choosePrimary(now.Name)...)
 }
 
 func (n *Namespace) same(o *Namespace) bool { return maps.Equal(n.Labels, o.Labels) }

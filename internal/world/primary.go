@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// settleHost makes the host's primary addresses those by which the kubelet made this node known, where the gateway bridge has them. A virtual
-// address (VRRP) that comes or goes, or that was there first, changes nothing then.
+// settleHost makes the host's primary addresses those by which the kubelet made this node known, where the gateway
+// bridge has them. A virtual address (VRRP) that comes or goes, or that was there first, changes nothing then.
 func (w *World) settleHost() []Touch {
 	if w.found == nil {
 		return nil

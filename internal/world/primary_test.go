@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestHostFollowsTheKubelet: the host is touched when what the kubelet tells makes another of its addresses the node's own, and by nothing else.
+// TestHostFollowsTheKubelet: the host is touched when what the kubelet tells makes another of its addresses the node's
+// own, and by nothing else.
 func TestHostFollowsTheKubelet(t *testing.T) {
 	own, virtual := netip.MustParsePrefix("172.18.0.20/16"), netip.MustParsePrefix("172.18.0.2/32")
 	host := func(primary netip.Prefix, uplink ...netip.Prefix) *Host {

@@ -12,7 +12,7 @@ const (
 
 // Unreachable is why a node does not count as reachable. Only the controller knows of any.
 func (w *View) Unreachable(node string) Unreachability {
-	w.saw(KindNode, node)
+	w.saw(KindReach, node)
 	return w.unreachable[node]
 }
 
@@ -25,5 +25,5 @@ func (w *World) SetUnreachable(node string, why Unreachability) []Touch {
 	if why == "" {
 		delete(w.unreachable, node)
 	}
-	return []Touch{{KindNode, node}}
+	return []Touch{{KindReach, node}}
 }

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Record is what the controller has accepted as a node's own, beside what it allocates. It is in Kubernetes, so that it outlives every program; no node
-// can write it. Of several nodes that claim the same it says whose it is, and nothing waits for it: it is written when a node has joined.
+// Record is what the controller has accepted as a node's own, beside what it allocates. It is in Kubernetes, so that it
+// outlives every program; no node can write it. Of several nodes that claim the same it says whose it is, and nothing
+// waits for it: it is written when a node has joined.
 type Record struct {
 	// Addrs are addresses on the primary network, one a family, IPv4 first.
 	Addrs []netip.Addr
@@ -25,8 +26,9 @@ func (r Record) has(a asset) bool {
 	return a.prefix.IsSingleIP() && slices.Contains(r.Addrs, a.prefix.Addr())
 }
 
-// settled are the addresses of a node's primary network that no Service gets. A node that has a record cannot take a Service's address by naming
-// it: the controller does not record that. One that has none yet is new, or of a cluster whose controller keeps no records.
+// settled are the addresses of a node's primary network that no Service gets. A node that has a record cannot take a
+// Service's address by naming it: the controller does not record that. One that has none yet is new, or of a cluster
+// whose controller keeps no records.
 func (n *Node) settled() []netip.Addr {
 	addrs := n.addresses()
 	if n == nil || len(n.Record.Addrs) == 0 {
@@ -35,7 +37,8 @@ func (n *Node) settled() []netip.Addr {
 	return slices.DeleteFunc(addrs, func(a netip.Addr) bool { return !slices.Contains(n.Record.Addrs, a) })
 }
 
-// rank orders the nodes that claim an asset, the lowest first: this node, for a node believes itself; then one that the controller has recorded with it.
+// rank orders the nodes that claim an asset, the lowest first: this node, for a node believes itself; then one that the
+// controller has recorded with it.
 func (w *World) rank(name string, a asset) int {
 	switch {
 	case name == w.Self:

@@ -14,7 +14,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestRecordOutlivesPrograms: what is recorded of a node is not an older one's by being listed first, when a program starts, nor by being claimed first.
+// TestRecordOutlivesPrograms: what is recorded of a node is not an older one's by being listed first, when a program
+// starts, nor by being claimed first.
 func TestRecordOutlivesPrograms(t *testing.T) {
 	for name, lie := range lies {
 		if name == "id" || name == "subnets" {
@@ -27,8 +28,10 @@ func TestRecordOutlivesPrograms(t *testing.T) {
 			w.SetNode(n)
 		}
 		n1, n3 := w.Node("n1"), w.Node("n3")
-		mine := slices.DeleteFunc(slices.Clone(n3.HostAddrs), func(a netip.Addr) bool { return !slices.Contains(compiletest.Recorded(1).Record.Addrs, a) })
-		if !slices.Equal(n1.Primary, compiletest.Recorded(1).Primary) || n1.UplinkMAC != compiletest.Recorded(1).UplinkMAC || len(mine) > 0 {
+		mine := slices.DeleteFunc(slices.Clone(n3.HostAddrs),
+			func(a netip.Addr) bool { return !slices.Contains(compiletest.Recorded(1).Record.Addrs, a) })
+		if !slices.Equal(n1.Primary, compiletest.Recorded(1).Primary) ||
+			n1.UplinkMAC != compiletest.Recorded(1).UplinkMAC || len(mine) > 0 {
 			t.Errorf("%s: n1 is %+v, n3 %+v", name, n1, n3)
 		}
 		if overlap(n3.Primary, n1.Primary) || n3.UplinkMAC == n1.UplinkMAC {
@@ -54,7 +57,8 @@ func TestRecordDecidesWhenItComes(t *testing.T) {
 	}
 }
 
-// TestAddressesAreSwapped: a record decides between nodes that claim an address, and gives none to a node that does not.
+// TestAddressesAreSwapped: a record decides between nodes that claim an address, and gives none to a node that does
+// not.
 func TestAddressesAreSwapped(t *testing.T) {
 	w := world.New("n2", compiletest.Config(world.SharedGateway))
 	n1, n3 := compiletest.Recorded(1), compiletest.Recorded(3)
@@ -75,7 +79,8 @@ func TestAddressesAreSwapped(t *testing.T) {
 	}
 }
 
-// TestPrimaryBeforeOthers: no node keeps another one out of the cluster by listing its address among those of its links before it joins.
+// TestPrimaryBeforeOthers: no node keeps another one out of the cluster by listing its address among those of its links
+// before it joins.
 func TestPrimaryBeforeOthers(t *testing.T) {
 	w := world.New("n2", compiletest.Config(world.SharedGateway))
 	w.SetNode(liar(func(n3, n1 *world.Node) { n3.HostAddrs = n1.HostAddrs }))
@@ -85,13 +90,15 @@ func TestPrimaryBeforeOthers(t *testing.T) {
 	}
 }
 
-// TestReinstalledMachine: the words for a machine that joined again under another name say what to do with the Node of before.
+// TestReinstalledMachine: the words for a machine that joined again under another name say what to do with the Node of
+// before.
 func TestReinstalledMachine(t *testing.T) {
 	w := world.New("", compiletest.Config(world.SharedGateway))
 	w.SetNode(compiletest.Recorded(1))
 	again := liar(func(n3, n1 *world.Node) { n3.Primary, n3.UplinkMAC = n1.Primary, n1.UplinkMAC })
 	w.SetNode(again)
-	if said := w.Node("n3").Problems; len(said) != 3 || strings.Count(strings.Join(said, "\n"), "is also node n1's: delete Node n1 if it is gone") != 3 {
+	if said := w.Node("n3").Problems; len(said) != 3 || strings.Count(fmt.Sprint(said),
+		"is also node n1's: delete Node n1 if it is gone") != 3 {
 		t.Errorf("problems %q", said)
 	}
 	w.DelNode("n1")
@@ -100,8 +107,9 @@ func TestReinstalledMachine(t *testing.T) {
 	}
 }
 
-// TestPlacedIsNoPrimary: an egress IP that has a node is not made another node's by its claim, in whatever order both come to be known; what is
-// recorded of it is, of a node of which nothing is recorded everything, and what the EgressIP gives up.
+// TestPlacedIsNoPrimary: an egress IP that has a node is not made another node's by its claim, in whatever order both
+// come to be known; what is recorded of it is, of a node of which nothing is recorded everything, and what the EgressIP
+// gives up.
 func TestPlacedIsNoPrimary(t *testing.T) {
 	ip := compiletest.EgressAddr(0)[0]
 	e := compiletest.EgressIP(0, "", ip)
@@ -120,7 +128,8 @@ func TestPlacedIsNoPrimary(t *testing.T) {
 			touched = w.SetEgressIP(e)
 		}
 		n := w.Node("n3")
-		if len(n.Primary) != 0 || !strings.Contains(strings.Join(n.Problems, ""), "is an egress IP that a node has") || len(w.NodesAt(ip)) != 0 {
+		if len(n.Primary) != 0 || !strings.Contains(fmt.Sprint(n.Problems), "is an egress IP that a node has") ||
+			len(w.NodesAt(ip)) != 0 {
 			t.Errorf("it is believed: %+v", n)
 		}
 		if !slices.Contains(touched, world.Touch{Kind: world.KindNode, Key: "n3"}) {
@@ -140,7 +149,8 @@ func TestPlacedIsNoPrimary(t *testing.T) {
 	}
 }
 
-// TestOnlyTheRecordTakesFromServices: an address counts as a node's against Services where it is recorded, or where nothing is recorded of the node yet.
+// TestOnlyTheRecordTakesFromServices: an address counts as a node's against Services where it is recorded, or where
+// nothing is recorded of the node yet.
 func TestOnlyTheRecordTakesFromServices(t *testing.T) {
 	x, own := netip.MustParseAddr("172.18.0.200"), compiletest.Primary(3)
 	for name, c := range map[string]struct {
@@ -164,14 +174,15 @@ func TestOnlyTheRecordTakesFromServices(t *testing.T) {
 		accepted := *n
 		accepted.Record.Addrs = []netip.Addr{x}
 		touched := w.SetNode(&accepted)
-		if !slices.Contains(w.NodesAt(x), "n3") || !c.want && !slices.Contains(touched, world.Touch{Kind: world.KindNodeAddress, Key: x.String()}) {
+		if !slices.Contains(w.NodesAt(x), "n3") || !c.want &&
+			!slices.Contains(touched, world.Touch{Kind: world.KindNodeAddress, Key: x.String()}) {
 			t.Errorf("%s: recorded now, it does not count: %v", name, touched)
 		}
 	}
 }
 
-// For any nodes that claim what they like of each other's: whoever is recorded with what it claims has it, in whatever order a program hears of them, and
-// however often.
+// For any nodes that claim what they like of each other's: whoever is recorded with what it claims has it, in whatever
+// order a program learns of them, and however often.
 func TestRecordProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var nodes []*world.Node

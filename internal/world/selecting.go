@@ -30,8 +30,8 @@ func (w *View) Selecting(p *Pod) []*EgressIP {
 	return out
 }
 
-// demands find, in a namespace's list of EgressIPs, those that may select a pod, by one label that the pod must have: a thousand
-// EgressIPs for as many applications of one namespace cost each pod one look.
+// demands find, in a namespace's list of EgressIPs, those that may select a pod, by one label that the pod must have: a
+// thousand EgressIPs for as many applications of one namespace cost each pod one look.
 type demands struct {
 	by   map[string]map[string][]int // by key and value of that label: indices in the list
 	none []int                       // of those that demand no value

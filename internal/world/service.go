@@ -13,11 +13,13 @@ type Service struct {
 	Namespace, Name, UID string
 	Created              time.Time
 	ClusterIPs           []netip.Addr
-	// LoadBalancerIPs are those that the status names and that packets come with as destination; ExternalIPs are of the spec.
+	// LoadBalancerIPs are those that the status names and that packets come with as destination; ExternalIPs are of the
+	// spec.
 	LoadBalancerIPs, ExternalIPs []netip.Addr
 	// SourceRanges are the clients outside that may use LoadBalancerIPs; none: all.
 	SourceRanges []netip.Prefix
-	// ExternalLocal and InternalLocal are the traffic policies Local: to endpoints on the node that the packet is on, or to none.
+	// ExternalLocal and InternalLocal are the traffic policies Local: to endpoints on the node that the packet is on,
+	// or to none.
 	ExternalLocal, InternalLocal bool
 	// Affinity is for how long a client keeps its endpoint, in seconds; 0: not at all.
 	Affinity int
@@ -48,8 +50,8 @@ type ServicePort struct {
 type Endpoint struct {
 	netip.AddrPort
 	Node string // "" where its slice does not say
-	// Ready is what new connections may go to; with publishNotReadyAddresses every endpoint is. Serving is the same whether or
-	// not the pod is Terminating.
+	// Ready is what new connections may go to; with publishNotReadyAddresses every endpoint is. Serving is the same
+	// whether or not the pod is Terminating.
 	Ready, Serving, Terminating bool
 	// ForNodes and ForZones are hints: who should use the endpoint.
 	ForNodes, ForZones []string

@@ -1,6 +1,9 @@
 package world
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // MaxSlots is the number of ECMP slots: one for each address that an EgressIP may have (its CRD's maxItems).
 const MaxSlots = 64
@@ -81,17 +84,31 @@ func (w *View) Slots(f Family) int {
 	return max(n, CommonSlots)
 }
 
+// SlotAddresses are the addresses of a family that have a slot each, in order: the requested ones; those of the status
+// while it has none of them, for the controller has not decided about them yet.
+func (e *EgressIP) SlotAddresses(f Family) []netip.Addr {
+	requested := f.OfAddrs(e.IPs)
+	var others []netip.Addr
+	for _, a := range e.Items {
+		if slices.Contains(requested, a.IP) {
+			return requested[:min(len(requested), MaxSlots)]
+		}
+		others = append(others, a.IP)
+	}
+	if others = f.OfAddrs(others); len(others) > 0 {
+		return others[:min(len(others), MaxSlots)]
+	}
+	return requested[:min(len(requested), MaxSlots)]
+}
+
 // slots are those beyond the common ones that an EgressIP needs, by family, counted from the first of all; 0 where it
 // needs none.
 func (e *EgressIP) slots() (n [2]int) {
-	if e == nil {
+	if e == nil || len(e.IPs) <= CommonSlots && len(e.Items) <= CommonSlots {
 		return n
 	}
-	for _, ip := range e.IPs {
-		n[FamilyOf(ip)]++
-	}
 	for f := range n {
-		if n[f] = min(n[f], MaxSlots); n[f] <= CommonSlots {
+		if n[f] = len(e.SlotAddresses(Family(f))); n[f] <= CommonSlots {
 			n[f] = 0
 		}
 	}

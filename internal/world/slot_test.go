@@ -9,8 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestSlotsKeepTheirOrder: which of two slots comes first as text does not depend on the nodes that they lead to, nor on whether that is over the
-// transit switch or the own gateway router; and no address stands for two.
+// TestSlotsKeepTheirOrder: which of two slots comes first as text does not depend on the nodes that they lead to, nor
+// on whether that is over the transit switch or the own gateway router; and no address stands for two.
 func TestSlotsKeepTheirOrder(t *testing.T) {
 	c := &world.Config{SlotSubnets: world.DefaultSlotSubnets()}
 	rapid.Check(t, func(t *rapid.T) {
@@ -36,13 +36,16 @@ func TestSlotsKeepTheirOrder(t *testing.T) {
 func TestSlotAddresses(t *testing.T) {
 	c := &world.Config{SlotSubnets: world.DefaultSlotSubnets()}
 	for _, x := range []struct{ have, want string }{
-		{c.SlotTransit(0, 3, world.V4).String(), "100.96.0.3/17"}, {c.SlotJoin(0, 3, world.V4).String(), "100.96.128.3/17"},
-		{c.SlotTransit(7, 32767, world.V4).String(), "100.103.127.255/17"}, {c.SlotJoin(7, 1, world.V4).String(), "100.103.128.1/17"},
+		{c.SlotTransit(0, 3, world.V4).String(), "100.96.0.3/17"}, {c.SlotJoin(0, 3, world.V4).String(),
+			"100.96.128.3/17"},
+		{c.SlotTransit(7, 32767, world.V4).String(), "100.103.127.255/17"}, {c.SlotJoin(7, 1, world.V4).String(),
+			"100.103.128.1/17"},
 		{c.SlotTransit(8, 3, world.V4).String(), "254.100.0.3/16"},
 		{c.SlotJoin(63, 32767, world.V4).String(), "254.211.127.255/16"},
 		{c.SlotTransit(8, 3, world.V6).String(), "fd96:1000::3/32"},
 		{c.SlotJoin(63, 3, world.V6).String(), "fd96:106f::3/32"},
-		{c.SlotTransit(0, 3, world.V6).String(), "fd96:8::3/33"}, {c.SlotJoin(7, 3, world.V6).String(), "fd96:f:8000::3/33"},
+		{c.SlotTransit(0, 3, world.V6).String(), "fd96:8::3/33"}, {c.SlotJoin(7, 3, world.V6).String(),
+			"fd96:f:8000::3/33"},
 	} {
 		if x.have != x.want {
 			t.Errorf("have %s, want %s", x.have, x.want)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ParseClusterSubnets reads "10.244.0.0/16/24,fd00:10:244::/48/64": each a range and the length of the subnets that nodes
-// get of it. Without a length it is 24 for IPv4 and 64 for IPv6.
+// ParseClusterSubnets reads "10.244.0.0/16/24,fd00:10:244::/48/64": each a range and the length of the subnets that
+// nodes get of it. Without a length it is 24 for IPv4 and 64 for IPv6.
 func ParseClusterSubnets(s string) ([]ClusterSubnet, error) {
 	var out []ClusterSubnet
 	for _, part := range fields(s) {

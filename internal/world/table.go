@@ -10,7 +10,9 @@ import (
 type Spec[T any] struct {
 	// One is the kind of one object in a Touch, and All that of the list of all of them; 0: nobody asks for the list.
 	One, All Kind
-	Key      func(*T) string
+	// Object is what references call the objects of the kind: "Pod".
+	Object string
+	Key    func(*T) string
 	// Same says whether a change from one object to another concerns nobody; nil: every change concerns somebody.
 	Same func(a, b *T) bool
 	// Changed brings indexes up to date when an object has become another; nil stands for no object. It returns what
@@ -32,6 +34,7 @@ type table[T any] struct {
 
 // kept is a table of any kind.
 type kept interface {
+	object() string
 	keys() []string
 	has(key string) bool
 	decide(key string, d Decision) []Touch
@@ -72,6 +75,8 @@ func Set[T any](w *World, k Kind, o *T) []Touch { return tableOf[T](w.tables, k)
 
 // Del removes an object of a kind.
 func Del[T any](w *World, k Kind, key string) []Touch { return tableOf[T](w.tables, k).del(key) }
+
+func (t *table[T]) object() string { return t.Object }
 
 func (t *table[T]) keys() []string { return slices.Collect(maps.Keys(t.rows)) }
 

@@ -1,8 +1,9 @@
 package world
 
 import (
-	"maps"
 	"slices"
+
+	"github.com/egret-net/egret/internal/ref"
 )
 
 // Touch names something that a compile may read: one object, one index entry, or a whole table (Key "").
@@ -22,20 +23,27 @@ const (
 	KindSubnets // the pod subnets of one node
 	KindNetworks
 	KindNetwork
+	KindPrimaryNetwork // the primary network of one namespace's pods
 	KindNamespace
 	KindPods
 	KindPod
 	KindEgressIPs
 	KindEgressIP
-	KindPlaced      // whether an EgressIP's status gives one address to a node
-	KindEgressIPsIn // the EgressIPs that select one namespace, in order of precedence
-	KindSteering    // the nodes that lead their pods to holders of one EgressIP
-	KindHolders     // the nodes that hold addresses of one EgressIP
-	KindProblems    // what nodes say keeps them from holding addresses of one EgressIP, and who else has these; "": of all
-	KindYielded     // what this node yields
-	KindHosts       // whether one node hosts egress IPs
-	KindFaults      // what one node says of its networks that can host nothing
-	KindTunnel      // what is heard from one node
+	KindTraffics
+	KindTraffic
+	KindDestinations // the networks that one EgressIP's selector of traffic selects, and their problems
+	KindPlaced       // whether an EgressIP's status gives one address to a node
+	KindEgressIPsIn  // the EgressIPs that select one namespace, in order of precedence, and which of them overlap
+	KindReach        // whether one node counts as reachable
+	// the nodes that lead their pods to holders of one EgressIP; "": who has no room left to say so
+	KindSteering
+	KindHolders // the nodes that hold addresses of one EgressIP
+	// what nodes say keeps them from holding addresses of one EgressIP, and who else has these; "": of all
+	KindProblems
+	KindYielded // what this node yields
+	KindHosts   // whether one node hosts egress IPs
+	KindFaults  // what one node says of its networks that can host nothing
+	KindTunnel  // whether one node answers over its tunnel
 	KindAttachments
 	KindAttachment
 	KindServices
@@ -47,20 +55,34 @@ const (
 
 // Keys lists the objects of a kind, in no order; for the kinds that features compile one by one.
 func (w *World) Keys(k Kind) []string {
-	if k == KindNetwork {
-		return append([]string{DefaultNetwork}, slices.Collect(maps.Keys(w.networks))...)
-	}
 	if t, is := w.kinds[k]; is {
 		return t.keys()
 	}
 	return []string{""}
 }
 
+// Object is what references call an object of a kind; zero of the cluster default network, and of kinds that there is
+// one of.
+func (w *World) Object(k Kind, key string) ref.Object {
+	t, is := w.kinds[k]
+	if !is || k == KindNetwork && key == ref.DefaultNetwork {
+		return ref.Object{}
+	}
+	return ref.Of(t.object(), key)
+}
+
+// ObjectKinds are all that references call the kinds of objects, sorted.
+func (w *World) ObjectKinds() []string {
+	var names []string
+	for _, t := range w.kinds {
+		names = append(names, t.object())
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // Has says whether the object of a kind exists.
 func (w *World) Has(k Kind, key string) bool {
-	if k == KindNetwork {
-		return key == DefaultNetwork || w.networks[key] != nil
-	}
 	t, is := w.kinds[k]
 	return !is || t.has(key)
 }

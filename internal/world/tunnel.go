@@ -1,10 +1,10 @@
 package world
 
-// Tunnel is what is heard from another node over a tunnel of the kind that pods' packets take.
+// Tunnel is whether another node answers over a tunnel of the kind that pods' packets take.
 type Tunnel uint8
 
 const (
-	// TunnelUnknown: nothing has been heard since there is a session, or there is none. It says nothing about the node.
+	// TunnelUnknown: it has not answered since there is a session, or there is none. It says nothing about the node.
 	TunnelUnknown Tunnel = iota
 	// TunnelUp: the node's switch answers.
 	TunnelUp
@@ -15,13 +15,13 @@ const (
 // String is "unknown", "up" or "down".
 func (t Tunnel) String() string { return [...]string{"unknown", "up", "down"}[t] }
 
-// Tunnel is what is heard from a node.
+// Tunnel is whether a node answers.
 func (w *View) Tunnel(node string) Tunnel {
 	w.saw(KindTunnel, node)
 	return w.tunnels[node]
 }
 
-// SetTunnel replaces what is heard from a node.
+// SetTunnel replaces whether a node answers.
 func (w *World) SetTunnel(node string, t Tunnel) []Touch {
 	if w.tunnels[node] == t {
 		return nil
@@ -32,8 +32,9 @@ func (w *World) SetTunnel(node string, t Tunnel) []Touch {
 	return []Touch{{KindTunnel, node}}
 }
 
-// Alive says whether packets sent to a node have a chance. What is heard of it over the tunnel decides, in both directions: a node that Kubernetes
-// does not hear of forwards all the same. Where the tunnel says nothing, Kubernetes does. A node hears itself.
+// Alive says whether packets sent to a node have a chance. Whether the node answers over the tunnel decides, in both
+// directions: a node whose kubelet does not reach the API server forwards all the same. Where the tunnel says nothing,
+// Kubernetes does. A node is alive to itself.
 func (w *View) Alive(node string) bool {
 	n := w.Node(node)
 	if n == nil {
@@ -51,7 +52,8 @@ func (w *View) Alive(node string) bool {
 // AssignableLabel on a node, with any value, lets it host egress IPs.
 const AssignableLabel = "k8s.ovn.org/egress-assignable"
 
-// Hosts says whether packets of other nodes' pods may go to a node to leave there: it is an egress node, or it still holds an egress IP.
+// Hosts says whether packets of other nodes' pods may go to a node to leave there: it is an egress node, or it still
+// holds an egress IP.
 func (w *View) Hosts(node string) bool {
 	n := w.Node(node)
 	if n == nil {

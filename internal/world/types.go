@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/egret-net/egret/internal/ref"
 )
 
 // Node is a node of the cluster: its labels and what its annotations say, parsed.
@@ -36,28 +38,30 @@ type Node struct {
 	BootID string
 	// Deleting: the object is going away, or the node is excluded; it takes no new egress IP.
 	Deleting bool
-	// Cordoned: it takes no egress IP and gives up what it has (egret.k8s.ovn.org/egress-cordon). CordonBoot is the boot that ended with that, if
-	// the node set it itself when it was shut down.
+	// Cordoned: it takes no egress IP and gives up what it has (egret.k8s.ovn.org/egress-cordon). CordonBoot is the
+	// boot that ended with that, if the node set it itself when it was shut down.
 	Cordoned   bool
 	CordonBoot string
 	// UplinkMAC is the hardware address that the host and its gateway router share (k8s.ovn.org/l3-gateway-config).
 	UplinkMAC HardwareAddr
-	// Join and Transit are the addresses that the annotations name. Only the controller reads them, to correct them: others
-	// take Config.Join and Config.Transit of ID.
+	// Join and Transit are the addresses that the annotations name. Only the controller reads them, to correct them:
+	// others take Config.Join and Config.Transit of ID.
 	Join, Transit []netip.Prefix
 	// Record is what the controller has accepted as the node's own (egret.k8s.ovn.org/recorded-addresses).
 	Record Record
 	// AllocationProblem is what the controller said is wrong with the node's id or subnets.
 	AllocationProblem string
-	// Published stands for the texts of the annotations that the node's agent writes, as they are now: the agent compares it with what it would write.
+	// Published stands for the texts of the annotations that the node's agent writes, as they are now: the agent
+	// compares it with what it would write.
 	Published [32]byte
 	// OtherNetworks is what annotations with a key a network say of others than the default one, by annotation: it
 	// stays when these are written.
 	OtherNetworks map[string]string
 	// Version is the object's resourceVersion, for those who write it.
 	Version string
-	// Problems say which annotation could not be read, and why. What could be read stands; of what could not, SetNode keeps what was known before.
-	Problems []string
+	// Problems say which annotation could not be read, and why. What could be read stands; of what could not, SetNode
+	// keeps what was known before.
+	Problems []NodeProblem
 	Unread   Unread
 }
 
@@ -79,7 +83,9 @@ type Pod struct {
 	Node                 string
 	Labels               map[string]string
 	// IPs come from k8s.ovn.org/pod-networks, which is there before the first packet; else from status.podIPs.
-	IPs         []netip.Addr
+	IPs []netip.Addr
+	// Further are the pod's interfaces into other networks than the default one, whose are IPs.
+	Further     []Interface
 	HostNetwork bool
 	// Running: its containers were started, which CNI ADD came before.
 	Running bool
@@ -116,6 +122,10 @@ type EgressIP struct {
 	// IPs are the requested addresses that are addresses, in the object's order, each once.
 	IPs                []netip.Addr
 	Namespaces, Pods   labels.Selector
+	Nodes              NodeSelector    // which egress nodes host them
+	Traffic            labels.Selector // of EgressIPTraffics; nil: pods are served to every destination
+	TrafficProblem     string          // why spec.trafficSelector cannot be read; Traffic is the former one
+	TrafficUnknown     bool            // it cannot be read, and no former one is known
 	Items              []Assignment
 	Leaving            []Leaving
 	InForce            [2]bool // by Family: once held, selected pods send nothing with another source
@@ -152,8 +162,12 @@ type Attachment struct {
 	IPs                  []netip.Addr
 	// Further are the pod's interfaces beside MAC and IPs, which are in the default network.
 	Further []Interface
-	// HeldBack: the pod started before any holder of its egress IP was ready; it sends nothing outside until one is.
-	HeldBack bool
+	// EgressPaused: the pod started before any holder of its egress IP was ready, and sends nothing outside until one
+	// is.
+	EgressPaused bool
+	// Unfiltered: the pod was not under the host's leak filter when this agent started, and stays so until the cluster
+	// is known.
+	Unfiltered bool
 }
 
 // Key is "namespace/name".
@@ -161,15 +175,27 @@ func (a *Attachment) Key() string { return a.Namespace + "/" + a.Name }
 
 // Interfaces are those of the pod into logical networks, the default one's first.
 func (a *Attachment) Interfaces() []Interface {
-	return append([]Interface{{DefaultNetwork, a.MAC, a.IPs}}, a.Further...)
+	return append([]Interface{{ref.DefaultNetwork, a.MAC, a.IPs}}, a.Further...)
+}
+
+// In are the addresses that the pod has in a network.
+func (a *Attachment) In(network string) []netip.Addr { return in(network, a.Interfaces()) }
+
+// Networks are the networks that a pod says it has addresses in, the default one first.
+func (p *Pod) Networks() []string {
+	out := []string{ref.DefaultNetwork}
+	for _, i := range p.Further {
+		out = append(out, i.Network)
+	}
+	return out
 }
 
 // Host is what was found on this very host.
 type Host struct {
 	// UplinkMAC is the hardware address that host and gateway router share.
 	UplinkMAC string
-	// Primary are the addresses of the gateway bridge that are the node's own, one a family: of what is read from a host, those that the kernel
-	// prefers; in a world, the kubelet's where they are on the bridge.
+	// Primary are the addresses of the gateway bridge that are the node's own, one a family: of what is read from a
+	// host, those that the kernel prefers; in a world, the kubelet's where they are on the bridge.
 	Primary []netip.Prefix
 	// Uplink are all addresses of the gateway bridge, virtual ones (VRRP) and those that are going away among them.
 	Uplink []netip.Prefix
@@ -185,7 +211,8 @@ type Host struct {
 // overhead is what Geneve over IPv6 with OVN's options adds, rounded up; OVN-Kubernetes' choice.
 const overhead = 100
 
-// PodMTU is what pods may send so that it fits into a tunnel over the uplink: with the uplink's own MTU a TCP stream stalls.
+// PodMTU is what pods may send so that it fits into a tunnel over the uplink: with the uplink's own MTU a TCP stream
+// stalls.
 func (h *Host) PodMTU() int { return h.MTU - overhead }
 
 // Holding is what one node says of itself: the egress IPs that its targets hold and answer for.
@@ -193,7 +220,8 @@ type Holding struct {
 	Node, BootID string
 	// Holds by EgressIP name.
 	Holds map[string][]netip.Addr
-	// Steers, by EgressIP name, are the nodes that it leads its own pods' packets to, by address. Only the controller reads it.
+	// Steers, by EgressIP name, are the nodes that it leads its own pods' packets to, by address. Only the controller
+	// reads it.
 	Steers map[string][]Assignment
 	// SteersMore says that Steers is not all: a report has room for so many.
 	SteersMore bool

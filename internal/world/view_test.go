@@ -76,7 +76,8 @@ func argument(draw *rand.Rand, t reflect.Type) any {
 	switch t {
 	case reflect.TypeFor[string]():
 		egressIP, pod := fmt.Sprint("e", i), compiletest.Pod(i, node).Key()
-		names := []string{node, node, egressIP, egressIP, pod, "default/kubernetes", ref.DefaultNetwork}
+		names := []string{node, node, egressIP, egressIP, pod, "default/kubernetes", ref.DefaultNetwork, "blue",
+			fmt.Sprint("ns", i%3)}
 		return names[draw.IntN(len(names))]
 	case reflect.TypeFor[netip.Addr]():
 		return addr

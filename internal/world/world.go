@@ -6,6 +6,8 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+
+	"github.com/egret-net/egret/internal/destinations"
 )
 
 // World is all tables, with the methods that change them. It is not safe for concurrent use: one loop owns it. It also
@@ -16,30 +18,33 @@ type World struct {
 
 // tables are what the objects and facts are kept in, and the indexes over them.
 type tables struct {
-	found       *Host               // as it was read
-	host        *Host               // with the addresses that are the node's own
-	said        map[string]*Node    // as the Nodes have it
-	nodes       map[string]*Node    // what is believed of them
-	assetsOf    map[asset][]string  // the nodes that claim it, in the order in which they did
-	placed      map[netip.Addr]int  // items of EgressIPs' statuses
-	networks    map[string]*Network // beside the default one
-	namespaces  map[string]*Namespace
-	pods        map[string]*Pod
-	podsIn      map[string]map[string]*Pod // by namespace
-	egressIPs   map[string]*EgressIP
-	selecting   map[string][]*EgressIP // by namespace, in order of precedence
-	demands     map[string]*demands    // by namespace, of those that somebody asked about
-	holdings    map[string]*Holding    // by node
-	own         *Holding               // this node's, by its own knowledge; nil until it has any
-	yielded     map[EgressAddress]*Yield
-	tunnels     map[string]Tunnel // by node
-	attachments map[string]*Attachment
-	services    map[string]*Service
-	claims      map[Frontend][]string     // by address and port: the Services that ask for it
-	nodesAt     map[netip.Addr][]string   // the nodes that have an address
-	unreachable map[string]Unreachability // by node
-	overdue     map[placement]lateness
-	unconfirmed map[steering]bool
+	found        *Host              // as it was read
+	host         *Host              // with the addresses that are the node's own
+	said         map[string]*Node   // as the Nodes have it
+	nodes        map[string]*Node   // what is believed of them
+	assetsOf     map[asset][]string // the nodes that claim it, in the order in which they did
+	placed       map[netip.Addr]int // items of EgressIPs' statuses
+	networks     map[string]*Network
+	primary      map[string]string // by namespace, where it is not the default network
+	numbered     map[int][]string  // the networks that ask for a number, in the order in which they did
+	namespaces   map[string]*Namespace
+	pods         map[string]*Pod
+	podsIn       map[string]map[string]*Pod // by namespace
+	egressIPs    map[string]*EgressIP
+	selecting    map[string][]*EgressIP // by namespace, in order of precedence
+	demands      map[string]*demands    // by namespace, of those that somebody asked about
+	traffic      map[string]*Traffic
+	destinations map[string][2]destinations.Set // by EgressIP with a selector of traffic that somebody asked about
+	overlaps     map[pair][2]bool               // by family, of EgressIPs that somebody asked about
+	holdings     map[string]*Holding            // by node
+	own          *Holding                       // this node's, by its own knowledge; nil until it has any
+	yielded      map[EgressAddress]*Yield
+	tunnels      map[string]Tunnel // by node
+	attachments  map[string]*Attachment
+	services     map[string]*Service
+	claims       map[Frontend][]string     // by address and port: the Services that ask for it
+	nodesAt      map[netip.Addr][]string   // the nodes that have an address
+	unreachable  map[string]Unreachability // by node
 
 	kinds map[Kind]kept // the tables of the kinds that keepKinds lists
 }
@@ -48,28 +53,30 @@ type tables struct {
 func New(self string, c *Config) *World {
 	w := &World{View{Self: self, Config: c, tables: newTables()}}
 	w.keepKinds()
+	Set(w, KindNetwork, c.DefaultNetwork())
 	return w
 }
 
 func newTables() *tables {
 	return &tables{
-		said:        map[string]*Node{},
-		nodes:       map[string]*Node{},
-		assetsOf:    map[asset][]string{},
-		placed:      map[netip.Addr]int{},
-		networks:    map[string]*Network{},
-		podsIn:      map[string]map[string]*Pod{},
-		selecting:   map[string][]*EgressIP{},
-		demands:     map[string]*demands{},
-		holdings:    map[string]*Holding{},
-		unreachable: map[string]Unreachability{},
-		overdue:     map[placement]lateness{},
-		unconfirmed: map[steering]bool{},
-		yielded:     map[EgressAddress]*Yield{},
-		tunnels:     map[string]Tunnel{},
-		claims:      map[Frontend][]string{},
-		nodesAt:     map[netip.Addr][]string{},
-		kinds:       map[Kind]kept{},
+		said:         map[string]*Node{},
+		nodes:        map[string]*Node{},
+		assetsOf:     map[asset][]string{},
+		placed:       map[netip.Addr]int{},
+		numbered:     map[int][]string{},
+		primary:      map[string]string{},
+		podsIn:       map[string]map[string]*Pod{},
+		selecting:    map[string][]*EgressIP{},
+		demands:      map[string]*demands{},
+		destinations: map[string][2]destinations.Set{},
+		overlaps:     map[pair][2]bool{},
+		holdings:     map[string]*Holding{},
+		unreachable:  map[string]Unreachability{},
+		yielded:      map[EgressAddress]*Yield{},
+		tunnels:      map[string]Tunnel{},
+		claims:       map[Frontend][]string{},
+		nodesAt:      map[netip.Addr][]string{},
+		kinds:        map[Kind]kept{},
 	}
 }
 
@@ -87,11 +94,12 @@ func (w *World) SetHost(h *Host) []Touch {
 
 func (h *Host) equal(o *Host) bool {
 	return h.UplinkMAC == o.UplinkMAC && h.MTU == o.MTU && slices.Equal(h.Primary, o.Primary) &&
-		slices.Equal(h.Addrs, o.Addrs) && slices.Equal(h.Gateways, o.Gateways) && slices.EqualFunc(h.Links, o.Links, Link.equal)
+		slices.Equal(h.Addrs, o.Addrs) && slices.Equal(h.Gateways, o.Gateways) && slices.EqualFunc(h.Links, o.Links,
+		Link.equal)
 }
 
-// Zone is this node and its host, once both are known well enough to have a logical network: an id, pod subnets, and an uplink. Nothing that
-// belongs to that network can be compiled before.
+// Zone is this node and its host, once both are known well enough to have a logical network: an id, pod subnets, and an
+// uplink. Nothing that belongs to that network can be compiled before.
 func (w *View) Zone() (n *Node, h *Host, ok bool) {
 	n, h = w.Node(w.Self), w.Host()
 	return n, h, n != nil && h != nil && n.ID != 0 && len(n.Subnets) > 0
@@ -133,13 +141,14 @@ func (w *World) putNode(n *Node) []Touch {
 		host = w.settleHost()
 	}
 	if old == nil {
-		return slices.Concat(host, w.touchHolder(n.Name), w.relocate(n.Name, nil, n), []Touch{{KindNode, n.Name}, {KindSubnets, n.Name}, {KindNodes, ""}})
+		return slices.Concat(host, w.touchHolder(n.Name), w.relocate(n.Name, nil, n), []Touch{{KindNode, n.Name},
+			{KindSubnets, n.Name}, {KindNodes, ""}})
 	}
 	if old.same(n) {
 		return host
 	}
 	touched := slices.Concat(host, w.touchHolder(n.Name), w.relocate(n.Name, old, n), []Touch{{KindNode, n.Name}})
-	if !slices.Equal(old.Subnets, n.Subnets) {
+	if !slices.Equal(old.Subnets, n.Subnets) || !maps.EqualFunc(old.Further, n.Further, NodeNetwork.same) {
 		touched = append(touched, Touch{KindSubnets, n.Name})
 	}
 	return touched
@@ -151,7 +160,8 @@ func (w *World) DelNode(name string) []Touch { return Del[Node](w, KindNode, nam
 func (w *World) nodeGone(name string) []Touch {
 	old := w.nodes[name]
 	delete(w.nodes, name)
-	touched := append(append(w.touchHolder(name), w.relocate(name, old, nil)...), Touch{KindNode, name}, Touch{KindSubnets, name}, Touch{KindNodes, ""})
+	touched := append(append(w.touchHolder(name), w.relocate(name, old, nil)...), Touch{KindNode, name},
+		Touch{KindSubnets, name}, Touch{KindNodes, ""})
 	for _, other := range w.claim(name, nil) {
 		touched = append(touched, w.putNode(w.believed(w.said[other]))...)
 	}
@@ -160,13 +170,16 @@ func (w *World) nodeGone(name string) []Touch {
 
 // same compares nodes: a kubelet writes its status every few seconds, and most of it concerns nobody here.
 func (n *Node) same(o *Node) bool {
-	return n.UID == o.UID && n.ID == o.ID && n.Ready == o.Ready && n.BootID == o.BootID && n.Deleting == o.Deleting && n.Cordoned == o.Cordoned &&
+	return n.UID == o.UID && n.ID == o.ID && n.Ready == o.Ready && n.BootID == o.BootID && n.Deleting == o.Deleting &&
+		n.Cordoned == o.Cordoned &&
 		n.CordonBoot == o.CordonBoot && n.UplinkMAC == o.UplinkMAC && n.ChassisID == o.ChassisID &&
-		maps.Equal(n.Labels, o.Labels) && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Primary, o.Primary) && slices.Equal(n.InternalIPs, o.InternalIPs) &&
-		slices.Equal(n.HostAddrs, o.HostAddrs) && slices.Equal(n.CIDRs, o.CIDRs) && slices.Equal(n.Confirmed, o.Confirmed) && slices.Equal(n.Gateways, o.Gateways) &&
+		maps.Equal(n.Labels, o.Labels) && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Primary, o.Primary) &&
+		slices.Equal(n.InternalIPs, o.InternalIPs) &&
+		slices.Equal(n.HostAddrs, o.HostAddrs) && slices.Equal(n.CIDRs, o.CIDRs) &&
+		slices.Equal(n.Confirmed, o.Confirmed) && slices.Equal(n.Gateways, o.Gateways) &&
 		slices.Equal(n.Problems, o.Problems) && slices.Equal(n.Join, o.Join) && slices.Equal(n.Transit, o.Transit) &&
 		n.Record.Equal(o.Record) &&
-		maps.EqualFunc(n.Further, o.Further, func(a, b NodeNetwork) bool { return slices.Equal(a.Subnets, b.Subnets) })
+		maps.EqualFunc(n.Further, o.Further, NodeNetwork.same)
 }
 
 // Attachments lists the pods that have a port on this node, "namespace/name".
@@ -192,8 +205,8 @@ func (w *World) DelAttachment(key, hostIface string) []Touch {
 	return Del[Attachment](w, KindAttachment, key)
 }
 
-// byPrecedence is the one order of precedence: creation, then name.
-func byPrecedence(a, b *EgressIP) int {
+// ByPrecedence is the one order of precedence: creation, then name.
+func ByPrecedence(a, b *EgressIP) int {
 	if c := a.Created.Compare(b.Created); c != 0 {
 		return c
 	}
@@ -202,5 +215,5 @@ func byPrecedence(a, b *EgressIP) int {
 
 // EachEgressIP yields all EgressIPs in order of precedence. It does not record.
 func (w *World) EachEgressIP() iter.Seq[*EgressIP] {
-	return slices.Values(slices.SortedFunc(maps.Values(w.egressIPs), byPrecedence))
+	return slices.Values(slices.SortedFunc(maps.Values(w.egressIPs), ByPrecedence))
 }

@@ -51,18 +51,18 @@ func falseAlarms(ctx context.Context, l *lab) (err error) {
 
 const (
 	// In lookBack before an alarm the machine must have stood still on one core for half of what a session may miss:
-	// the processes that send and hear, which three busy loops a core keep waiting anyway, have lost their turns.
+	// the processes that send and receive, which three busy loops a core keep waiting anyway, have lost their turns.
 	lookBack   = time.Second
 	stoodStill = 150 * time.Millisecond
 )
 
-// alarmsOf are the times at which an agent took another node for dead, or heard none any more.
+// alarmsOf are the times at which an agent took another node for dead, or got an answer of none any more.
 func alarmsOf(lines []string) []time.Time {
 	var out []time.Time
 	for _, line := range lines {
 		_, line, _ = strings.Cut(line, ": ")
 		if strings.Contains(line, `"tunnel to another node"`) && strings.Contains(line, "state=down") ||
-			strings.Contains(line, `"whether any node is heard" heard=false`) {
+			strings.Contains(line, `"whether any other node answers" answers=false`) {
 			out = append(out, loggedAt(line))
 		}
 	}

@@ -23,8 +23,8 @@ func TestAlarms(t *testing.T) {
 	raised := alarmsOf([]string{
 		`n1: time=2026-01-01T00:00:10.000Z level=INFO msg="tunnel to another node" node=n2 state=down was=up`,
 		`n1: time=2026-01-01T00:00:11.000Z level=INFO msg="tunnel to another node" node=n2 state=up was=down`,
-		`n3: time=2026-01-01T00:00:20.000Z level=INFO msg="whether any node is heard" heard=false silent=2`,
-		`n3: time=2026-01-01T00:00:21.000Z level=INFO msg="whether any node is heard" heard=true silent=1`,
+		`n3: time=2026-01-01T00:00:20.000Z level=INFO msg="whether any other node answers" answers=false silent=2`,
+		`n3: time=2026-01-01T00:00:21.000Z level=INFO msg="whether any other node answers" answers=true silent=1`,
 	})
 	if len(raised) != 2 || raised[1].Sub(raised[0]) != 10*time.Second {
 		t.Fatalf("raised at %v", raised)
@@ -73,7 +73,7 @@ func TestWentDown(t *testing.T) {
 	}
 }
 
-// TestMoveCount: what is first heard of an address is no move; losing a node is one, and so is getting one.
+// TestMoveCount: what first becomes known of an address is no move; losing a node is one, and so is getting one.
 func TestMoveCount(t *testing.T) {
 	m := &moveCount{where: map[string]string{}}
 	for _, node := range []string{"n1", "n1", "", "n2"} {

@@ -113,19 +113,12 @@ func (r *reprogramming) createNumber(ctx context.Context, i int) error {
 	return r.CreateEgressIP(ctx, e)
 }
 
-// fillPods makes a pod on the real node for each EgressIP of the first fake node. Its kubelet is stopped, for it would
-// start them.
+// fillPods makes a pod on the real node for each EgressIP of the first fake node.
 func (r *reprogramming) fillPods(ctx context.Context) error {
-	if err := r.StopProcess(ctx, r.podNode, "kubelet"); err != nil {
-		return err
-	}
-	node := &harness.FakeNode{Name: r.podNode}
-	go r.RenewLeases(ctx, []*harness.FakeNode{node})
-	n, err := r.Core.CoreV1().Nodes().Get(ctx, r.podNode, metav1.GetOptions{})
+	node, err := r.withoutKubelet(ctx, r.podNode)
 	if err != nil {
 		return err
 	}
-	node.Subnet = kube.Node(n).Subnets[0]
 	where, err := r.where(ctx)
 	if err != nil {
 		return err
@@ -139,6 +132,22 @@ func (r *reprogramming) fillPods(ctx context.Context) error {
 		pods = append(pods, harness.FakePod(namespace, node, len(pods), app(i)))
 	}
 	return r.CreatePods(ctx, pods)
+}
+
+// withoutKubelet has a real node's pods be objects alone: its kubelet, which would start them, is stopped, and its
+// Lease renewed until ctx ends.
+func (c *cluster) withoutKubelet(ctx context.Context, name string) (*harness.FakeNode, error) {
+	if err := c.StopProcess(ctx, name, "kubelet"); err != nil {
+		return nil, err
+	}
+	node := &harness.FakeNode{Name: name}
+	go c.RenewLeases(ctx, []*harness.FakeNode{node})
+	n, err := c.Core.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	node.Subnet = kube.Node(n).Subnets[0]
+	return node, nil
 }
 
 // where says which node each EgressIP's address is assigned to.

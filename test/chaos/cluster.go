@@ -107,7 +107,14 @@ func (c *cluster) createPod(ctx context.Context, s *sender) error {
 // recreatePod returns when the pod has been asked for anew.
 func (c *cluster) recreatePod(ctx context.Context, s *sender) error {
 	pods := c.Core.CoreV1().Pods(namespace)
-	if err := pods.Delete(ctx, s.name, metav1.DeleteOptions{}); err != nil {
+	err := persist(ctx, func() error {
+		err := pods.Delete(ctx, s.name, metav1.DeleteOptions{})
+		if apierrors.IsNotFound(err) { // an attempt came through, and its answer did not
+			return nil
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	return until(ctx, time.Minute, func() error {

@@ -52,9 +52,9 @@ func (r *run) do(ctx context.Context, f fault) error {
 	case noAPI:
 		return c.StopControlPlane(ctx)
 	case unlabel:
-		return c.LabelEgress(ctx, f.node, false)
+		return persist(ctx, func() error { return c.LabelEgress(ctx, f.node, false) })
 	case cordon:
-		return c.PatchNode(ctx, f.node, `{"spec":{"unschedulable":true}}`)
+		return persist(ctx, func() error { return c.PatchNode(ctx, f.node, `{"spec":{"unschedulable":true}}`) })
 	case respec:
 		return r.respec(ctx, f.object, egressIPs[f.object].other)
 	case relabel:
@@ -80,9 +80,9 @@ func (r *run) undo(ctx context.Context, f fault) error {
 	case noAPI:
 		return c.StartControlPlane(ctx)
 	case unlabel:
-		return c.LabelEgress(ctx, f.node, true)
+		return persist(ctx, func() error { return c.LabelEgress(ctx, f.node, true) })
 	case cordon:
-		return c.PatchNode(ctx, f.node, `{"spec":{"unschedulable":null}}`)
+		return persist(ctx, func() error { return c.PatchNode(ctx, f.node, `{"spec":{"unschedulable":null}}`) })
 	case respec:
 		return r.respec(ctx, f.object, egressIPs[f.object].usual)
 	case relabel:
@@ -111,6 +111,9 @@ func (r *run) moveDatabases(ctx context.Context, node, script string) error {
 	return err
 }
 
+// persist asks the API server until it does as it is told: it starts anew for longer than its outage lasts.
+func persist(ctx context.Context, ask func() error) error { return until(ctx, time.Minute, ask) }
+
 // respec and relabel write down what is right from now on.
 
 func (r *run) respec(ctx context.Context, name string, n []int) error {
@@ -118,7 +121,7 @@ func (r *run) respec(ctx context.Context, name string, n []int) error {
 	r.note(func() {
 		r.record.addresses[name] = append(r.record.addresses[name], change[addresses]{asked: asked, value: ips})
 	})
-	err := r.cluster.respec(ctx, name, ips)
+	err := persist(ctx, func() error { return r.cluster.respec(ctx, name, ips) })
 	r.note(func() { finish(r.record.addresses[name]) })
 	return err
 }
@@ -127,7 +130,7 @@ func (r *run) relabel(ctx context.Context, pod string) error {
 	s, asked := r.record.senders[pod], time.Now()
 	group := otherOf[s.group.last()]
 	r.note(func() { s.group = append(s.group, change[string]{asked: asked, value: group}) })
-	err := r.cluster.LabelPod(ctx, namespace, pod, groupKey, group)
+	err := persist(ctx, func() error { return r.cluster.LabelPod(ctx, namespace, pod, groupKey, group) })
 	r.note(func() { finish(s.group) })
 	return err
 }

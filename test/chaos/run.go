@@ -107,10 +107,15 @@ func (r *run) note(do func()) {
 // round has one schedule happen, waits for the cluster to converge and judges what was seen since the last.
 func (r *run) round(ctx context.Context, number int, random *rand.Rand) error {
 	r.say("round %d", number)
+	begin := time.Now()
+	was, err := r.cluster.overflows(ctx)
+	if err != nil {
+		return err
+	}
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() { r.watch(watching) })
-	err := r.perform(ctx, schedule(random, r.stage(), round))
+	err = r.perform(ctx, schedule(random, r.stage(), round))
 	last := time.Now()
 	if err == nil {
 		if late := until(ctx, converge, func() error { return r.calm(ctx) }); late != nil {
@@ -121,8 +126,9 @@ func (r *run) round(ctx context.Context, number int, random *rand.Rand) error {
 	r.say("converged after %s", time.Since(last).Round(10*time.Millisecond))
 	stop()
 	watch.Wait()
-	r.judge()
-	return err
+	room, unread := r.noRoom(ctx, begin, was)
+	r.judge(room)
+	return errors.Join(err, unread)
 }
 
 func (r *run) stage() stage {
@@ -221,8 +227,9 @@ func (r *run) fail(format string, args ...any) {
 	r.failed = append(r.failed, text)
 }
 
-// judge looks at what was seen since it did last.
-func (r *run) judge() {
+// judge looks at what was seen since it did last. That switches had no room for noRoom frames is told, and excuses
+// nothing: some are lost so in most rounds, of traffic that was disturbed.
+func (r *run) judge(noRoom int) {
 	r.record.seen, r.record.answers = r.seen.Since(time.Time{}), r.asked.Since(time.Time{})
 	r.seen.Forget()
 	r.asked.Forget()
@@ -235,8 +242,9 @@ func (r *run) judge() {
 		}
 	}
 	r.say("%d packets: %d with a wrong source, %d lost by unaffected pods (%d by others), "+
-		"%d answers of two machines (%d while addresses moved, the last %s after the fault)",
-		len(r.record.seen), packets, missing, excused, len(twice), moving, late.Round(time.Millisecond))
+		"%d answers of two machines (%d while addresses moved, the last %s after the fault), "+
+		"switches had no room for %d frames",
+		len(r.record.seen), packets, missing, excused, len(twice), moving, late.Round(time.Millisecond), noRoom)
 	if packets+missing+len(twice) > 0 {
 		r.fail("%d packets with a wrong source, %d lost by unaffected pods, %d answers of two machines",
 			packets, missing, len(twice))

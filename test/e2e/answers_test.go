@@ -18,8 +18,9 @@ const (
 	askEvery = 100 * time.Millisecond
 	// quiet is how long one must have said nothing to count as one that answers no more.
 	quiet = time.Second
-	// overlap is how long two machines may both answer for one address while it moves: a former holder that Kubernetes cannot reach waits 0.2 s for
-	// news and a second for the API server when it hears of another one. The rest is for two busy cores.
+	// overlap is how long two machines may both answer for one address while it moves: a former holder that Kubernetes
+	// cannot reach waits 0.2 s for news and a second for the API server when it receives another one's claim. The
+	// rest is for two busy cores.
 	overlap = 2 * time.Second
 )
 
@@ -82,8 +83,8 @@ func (a *answers) onlyHolders(e egressIP) {
 	})
 }
 
-// handedOver is for when the EgressIP is ready after a move: its check says that from now on nobody else has answered than the nodes that the status
-// names now.
+// handedOver is for when the EgressIP is ready after a move: its check says that from now on nobody else has answered
+// than the nodes that the status names now.
 func (a *answers) handedOver(e egressIP) (check func()) {
 	a.t.Helper()
 	o, err := e.get()

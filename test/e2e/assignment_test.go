@@ -50,7 +50,8 @@ func TestNodeUnlabelled(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[0], c.nodes[1])
-	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c", node: c.nodes[2], sends: true})
+	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c",
+		node: c.nodes[2], sends: true})
 	ips := c.number(45)
 	e := c.egressIP(t, "unlabelled", ips, n.itself(), metav1.LabelSelector{})
 	e.ready()

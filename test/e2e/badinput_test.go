@@ -18,17 +18,21 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 )
 
-// TestBadInput gives the cluster one bad thing after the other, and looks each time that another EgressIP goes on working.
+// TestBadInput gives the cluster one bad thing after the other, and looks each time that another EgressIP goes on
+// working.
 func TestBadInput(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1])
-	n.runs(pod{name: "good", node: c.nodes[0], labels: web}, pod{name: "other", node: c.nodes[1], labels: map[string]string{"app": "other"}})
+	n.runs(pod{name: "good", node: c.nodes[0], labels: web}, pod{name: "other", node: c.nodes[1],
+		labels: map[string]string{"app": "other"}})
 	good := c.egressIP(t, "good", c.number(60), n.itself(), selects(web))
 	good.ready()
 	parts := []part{
-		{"Rejected", rejected}, {"Refused", refused}, {"ClaimedTwice", claimedTwice}, {"NodeWithoutAnnotations", nodeWithoutAnnotations},
+		{"Rejected", rejected}, {"Refused", refused}, {"ClaimedTwice", claimedTwice}, {"NodeWithoutAnnotations",
+			nodeWithoutAnnotations},
 		{"GarbageAnnotation", garbageAnnotation}, {"PodWithoutIP", podWithoutIP}, {"BadCNIConfig", badCNIConfig},
+		{"TrafficKey", trafficKey},
 	}
 	for _, p := range parts {
 		n.each(p, part{p.name + "OthersWork", func(_ *testing.T, n *namespace) {
@@ -49,7 +53,8 @@ func rejected(t *testing.T, n *namespace) {
 		"no-selector": {`{"egressIPs":["172.18.0.33"]}`, "namespaceSelector"},
 		"operator":    {`{"egressIPs":["172.18.0.33"],"namespaceSelector":{"matchExpressions":[{"key":"a","operator":"Is"}]}}`, "unknown operator"},
 	} {
-		body := fmt.Sprintf(`{"apiVersion":"k8s.ovn.org/v1","kind":"EgressIP","metadata":{"name":%q},"spec":%s}`, name, object.spec)
+		body := fmt.Sprintf(`{"apiVersion":"k8s.ovn.org/v1","kind":"EgressIP","metadata":{"name":%q},"spec":%s}`, name,
+			object.spec)
 		err := n.c.kube.EgressIP.Post().Resource("egressips").Body([]byte(body)).Do(t.Context()).Error()
 		if err == nil {
 			egressIP{t, n.c, name}.delete()
@@ -69,17 +74,22 @@ func refused(t *testing.T, n *namespace) {
 		reason, event  string
 		says, alsoSays string
 	}{
-		"node":    {c.nodes[2].IPs[0], v1.ReasonEgressIPConflict, v1.EventEgressIPConflict, "an address of node " + c.nodes[2].Name, "use a free address"},
-		"pod":     {n.ips["other"][0], v1.ReasonEgressIPConflict, v1.EventEgressIPConflict, "pod", "use a free address"},
+		"node": {c.nodes[2].IPs[0], v1.ReasonEgressIPConflict, v1.EventEgressIPConflict, "an address of node " +
+			c.nodes[2].Name, "use a free address"},
+		"pod": {n.ips["other"][0], v1.ReasonEgressIPConflict, v1.EventEgressIPConflict, "pod",
+			"use a free address"},
 		"service": {service[0], v1.ReasonEgressIPConflict, v1.EventEgressIPConflict, "ervice", "use a free address"},
-		"gateway": {c.number(1)[0], v1.ReasonEgressIPConflict, v1.EventEgressIPConflict, "the gateway of node", "use a free address"},
-		"nowhere": {netip.MustParseAddr("203.0.113.7"), v1.ReasonNoNodeInNetwork, v1.EventNoMatchingNodeFound, "in no egress node's network", "label a node"},
+		"gateway": {c.number(1)[0], v1.ReasonEgressIPConflict, v1.EventEgressIPConflict, "the gateway of node",
+			"use a free address"},
+		"nowhere": {netip.MustParseAddr("203.0.113.7"), v1.ReasonNoNodeInNetwork, v1.EventNoMatchingNodeFound,
+			"in no egress node's network", "label a node"},
 	} {
 		e := c.egressIP(t, "refused-"+name, []netip.Addr{r.ip}, n.itself(), selects(map[string]string{"app": "other"}))
 		o := e.until(v1.ConditionReady, metav1.ConditionFalse, r.reason)
 		message := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionReady).Message
 		if !strings.Contains(message, r.says) || !strings.Contains(message, r.alsoSays) {
-			t.Errorf("EgressIP with the address of a %s: condition says %q, want %q and %q", name, message, r.says, r.alsoSays)
+			t.Errorf("EgressIP with the address of a %s: condition says %q, want %q and %q", name, message, r.says,
+				r.alsoSays)
 		}
 		e.tells(r.event, r.says)
 	}
@@ -94,7 +104,8 @@ func claimedTwice(_ *testing.T, n *namespace) {
 	n.from("other").to(n.c.outside(0)).arrivesAs(n.c.nodes[1].IPs...)
 }
 
-// nodeWithoutAnnotations: an egress node that has no agent gets no address, and the EgressIP says that no node can host it.
+// nodeWithoutAnnotations: an egress node that has no agent gets no address, and the EgressIP says that no node can host
+// it.
 func nodeWithoutAnnotations(t *testing.T, n *namespace) {
 	c := n.c
 	bare := c.fakeNode(t)
@@ -120,7 +131,8 @@ func garbageAnnotation(t *testing.T, n *namespace) {
 	n.runs(pod{name: "on-garbage", node: n.c.nodes[2]})
 	key := v1.AnnotationNodeSubnets
 	want := kube.Node(c.node(t, node)).Subnets
-	garbage, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: "garbage"}}})
+	garbage, _ := json.Marshal(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]string{key: "garbage"}}})
 	c.patchNode(t, node, string(garbage))
 	within(t, soon, func() error {
 		o, err := c.api.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
@@ -139,8 +151,30 @@ func garbageAnnotation(t *testing.T, n *namespace) {
 	}
 }
 
-// podWithoutIP: a pod that waits for a node without a kubelet has no address. It is no reason for the EgressIP that selects it not to be ready, and
-// nobody says that it is served.
+// trafficKey: a selector of traffic with a key that is none, which the API server lets pass. The networks of the former
+// one count on, and the conditions and an Event name the field.
+func trafficKey(t *testing.T, n *namespace) {
+	b, c := byDestination{t, n.c, n}, n.c
+	b.traffic(n.name+"-key", n.name+"-key", b.networks(health)...)
+	former := selects(map[string]string{"for": n.name + "-key"})
+	e := c.egressIPOf(t, "traffic-key", v1.EgressIPSpec{EgressIPs: texts(c.number(63)), NamespaceSelector: n.itself(),
+		PodSelector: selects(map[string]string{"app": "other"}), TrafficSelector: &former})
+	e.readyOn(c.nodes[1])
+	n.from("other").to(b.outside(health)).formerly(c.nodes[1].IPs...).soonArrivesAs(c.number(63)...)
+	must(t, e.patch(`{"spec":{"trafficSelector":{"matchLabels":{"for":null,"a b/c/d":"key"}}}}`))
+	e.until(v1.ConditionReady, metav1.ConditionFalse, v1.ReasonInvalidSelector)
+	o := e.until(v1.ConditionTrafficSelected, metav1.ConditionFalse, v1.ReasonInvalidSelector)
+	e.tells(v1.ReasonInvalidSelector, "spec.trafficSelector")
+	if where := nodesOf(o); len(where) != len(c.number(63)) || !meta.IsStatusConditionTrue(o.Status.Conditions,
+		v1.ConditionInForce) {
+		t.Errorf("addresses on %v, conditions %+v", where, o.Status.Conditions)
+	}
+	n.from("other").to(b.outside(health)).arrivesAs(c.number(63)...)
+	n.from("other").to(b.outside(work)).arrivesAs(c.nodes[1].IPs...)
+}
+
+// podWithoutIP: a pod that waits for a node without a kubelet has no address. It is no reason for the EgressIP that
+// selects it not to be ready, and nobody says that it is served.
 func podWithoutIP(t *testing.T, n *namespace) {
 	o := n.object(pod{name: "no-ip", labels: web})
 	o.Spec.NodeName = n.c.fakeNode(t)
@@ -148,7 +182,8 @@ func podWithoutIP(t *testing.T, n *namespace) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := n.c.api.CoreV1().Pods(n.name).Delete(context.Background(), o.Name, metav1.DeleteOptions{}); err != nil {
+		if err := n.c.api.CoreV1().Pods(n.name).Delete(context.Background(), o.Name,
+			metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -157,7 +192,8 @@ func podWithoutIP(t *testing.T, n *namespace) {
 	n.runs(pod{name: "after-no-ip", node: n.c.nodes[0], labels: web}) // what was created before it is known by then
 	n.from("after-no-ip").to(n.c.outside(0)).arrivesAs(n.c.number(60)...)
 	good.ready()
-	if now, want := n.c.selected(t, good), slices.Sorted(slices.Values(append(sets, texts(n.ips["after-no-ip"])...))); !slices.Equal(now, want) {
+	if now, want := n.c.selected(t, good),
+		slices.Sorted(slices.Values(append(sets, texts(n.ips["after-no-ip"])...))); !slices.Equal(now, want) {
 		t.Errorf("the holder translates for %v, want %v", now, want)
 	}
 }
@@ -168,7 +204,8 @@ func (c *cluster) selected(t *testing.T, e egressIP) []string {
 	var out []string
 	for _, family := range []string{"v4", "v6"} {
 		set := plan.SetName("egressip/" + e.name + "/pods." + family)
-		out = append(out, strings.Fields(c.on(t, c.nodes[1].Name, "ovn-nbctl", "--bare", "--columns=addresses", "find", "Address_Set", "name="+set))...)
+		out = append(out, strings.Fields(c.on(t, c.nodes[1].Name, "ovn-nbctl", "--bare", "--columns=addresses", "find",
+			"Address_Set", "name="+set))...)
 	}
 	slices.Sort(out)
 	return out
@@ -183,13 +220,16 @@ func badCNIConfig(t *testing.T, n *namespace) {
 		`{"cniVersion":"9.9.9","name":"egret","type":"egret-cni"}`:                                  "incompatible CNI versions",
 		`{"cniVersion":"1.0.0","name":"egret","type":"egret-cni","socket":"/run/nowhere/cni.sock"}`: "egret-node",
 	} {
-		out, err := n.c.feed(t.Context(), n.c.nodes[0].Name, []byte(config), "env", "CNI_COMMAND=ADD", "CNI_CONTAINERID=e2e", "CNI_IFNAME=eth0",
-			"CNI_NETNS=/run/netns/none", "CNI_PATH=/opt/cni/bin", "CNI_ARGS=K8S_POD_NAMESPACE=default;K8S_POD_NAME=none", "/opt/cni/bin/egret-cni")
+		out, err := n.c.feed(t.Context(), n.c.nodes[0].Name, []byte(config), "env", "CNI_COMMAND=ADD",
+			"CNI_CONTAINERID=e2e", "CNI_IFNAME=eth0",
+			"CNI_NETNS=/run/netns/none", "CNI_PATH=/opt/cni/bin",
+			"CNI_ARGS=K8S_POD_NAMESPACE=default;K8S_POD_NAME=none", "/opt/cni/bin/egret-cni")
 		var answer struct {
 			Code uint   `json:"code"`
 			Msg  string `json:"msg"`
 		}
-		if err == nil || json.Unmarshal([]byte(out), &answer) != nil || answer.Code == 0 || !strings.Contains(out, says) {
+		if err == nil || json.Unmarshal([]byte(out), &answer) != nil || answer.Code == 0 ||
+			!strings.Contains(out, says) {
 			t.Errorf("ADD with %s: %v, answer %s; want a CNI error with %q", config, err, out, says)
 		}
 	}

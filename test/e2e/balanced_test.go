@@ -66,14 +66,16 @@ func (c *cluster) hostServers(t *testing.T) {
 	}
 }
 
-// balances makes a Service of type LoadBalancer; number is that of its load balancer's addresses, and the next one that of its external IPs.
+// balances makes a Service of type LoadBalancer; number is that of its load balancer's addresses, and the next one that
+// of its external IPs.
 func (n *namespace) balances(name string, number int, change func(*corev1.ServiceSpec), to ...string) balanced {
 	n.t.Helper()
 	policy := corev1.IPFamilyPolicyPreferDualStack
 	o := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeLoadBalancer, IPFamilyPolicy: &policy, ExternalIPs: texts(n.c.beyond(number + 1)),
 		Ports: []corev1.ServicePort{
-			{Name: "tcp", Port: 80, TargetPort: intOrString(podPort)}, {Name: "udp", Port: 80, TargetPort: intOrString(udpPort), Protocol: corev1.ProtocolUDP},
+			{Name: "tcp", Port: 80, TargetPort: intOrString(podPort)}, {Name: "udp", Port: 80,
+				TargetPort: intOrString(udpPort), Protocol: corev1.ProtocolUDP},
 		},
 	}}
 	if change != nil {
@@ -85,7 +87,8 @@ func (n *namespace) balances(name string, number int, change func(*corev1.Servic
 	}
 	b := balanced{
 		n: n, name: name, cluster: endpoint{"Service " + name, parseAll(o.Spec.ClusterIPs), 80},
-		balancer: endpoint{"load balancer of " + name, n.c.beyond(number), 80}, external: endpoint{"external IP of " + name, n.c.beyond(number + 1), 80},
+		balancer: endpoint{"load balancer of " + name, n.c.beyond(number), 80}, external: endpoint{"external IP of " +
+			name, n.c.beyond(number + 1), 80},
 		nodePort: int(o.Spec.Ports[0].NodePort),
 	}
 	n.ingress(name, n.c.beyond(number))
@@ -93,7 +96,8 @@ func (n *namespace) balances(name string, number int, change func(*corev1.Servic
 	return b
 }
 
-// ingress gives a Service the addresses of a load balancer, as a cloud does: the controller may have written a condition meanwhile.
+// ingress gives a Service the addresses of a load balancer, as a cloud does: the controller may have written a
+// condition meanwhile.
 func (n *namespace) ingress(service string, ips []netip.Addr) {
 	n.t.Helper()
 	var status corev1.ServiceStatus
@@ -104,7 +108,8 @@ func (n *namespace) ingress(service string, ips []netip.Addr) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	if _, err := n.c.api.CoreV1().Services(n.name).Patch(n.t.Context(), service, mergePatch, patch, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := n.c.api.CoreV1().Services(n.name).Patch(n.t.Context(), service, mergePatch, patch,
+		metav1.PatchOptions{}, "status"); err != nil {
 		n.t.Fatal(err)
 	}
 }
@@ -138,14 +143,17 @@ func (b balanced) slice(v4 bool, to []backend) *discoveryv1.EndpointSlice {
 	kind := map[bool]discoveryv1.AddressType{true: discoveryv1.AddressTypeIPv4, false: discoveryv1.AddressTypeIPv6}[v4]
 	tcp, udp := corev1.ProtocolTCP, corev1.ProtocolUDP
 	s := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Name: b.name + "-" + strings.ToLower(string(kind)), Labels: map[string]string{discoveryv1.LabelServiceName: b.name}},
+		ObjectMeta: metav1.ObjectMeta{Name: b.name + "-" + strings.ToLower(string(kind)),
+			Labels: map[string]string{discoveryv1.LabelServiceName: b.name}},
 		AddressType: kind,
 		Ports: []discoveryv1.EndpointPort{
-			{Name: ptr("tcp"), Protocol: &tcp, Port: ptr(int32(podPort))}, {Name: ptr("udp"), Protocol: &udp, Port: ptr(int32(udpPort))},
+			{Name: ptr("tcp"), Protocol: &tcp, Port: ptr(int32(podPort))}, {Name: ptr("udp"), Protocol: &udp,
+				Port: ptr(int32(udpPort))},
 		},
 	}
 	for _, e := range to {
-		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: texts(numberedOf(e.ips, v4)), NodeName: &e.node})
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: texts(numberedOf(e.ips, v4)),
+			NodeName: &e.node})
 	}
 	return s
 }
@@ -175,9 +183,11 @@ func (c *cluster) routed(t *testing.T, host, via sandbox.Member, to endpoint) {
 	t.Helper()
 	for _, ip := range to.ips {
 		gateway := numberedOf(via.IPs, ip.Is4())[0]
-		c.on(t, host.Name, "ip", "route", "replace", netip.PrefixFrom(ip, ip.BitLen()).String(), "via", gateway.String())
+		c.on(t, host.Name, "ip", "route", "replace", netip.PrefixFrom(ip, ip.BitLen()).String(), "via",
+			gateway.String())
 		t.Cleanup(func() {
-			_, _ = c.feed(context.Background(), host.Name, nil, "ip", "route", "del", netip.PrefixFrom(ip, ip.BitLen()).String())
+			_, _ = c.feed(context.Background(), host.Name, nil, "ip", "route", "del", netip.PrefixFrom(ip,
+				ip.BitLen()).String())
 		})
 	}
 }
@@ -226,7 +236,8 @@ func (f fromTo) refused() {
 		within(f.t, programmed, func() error {
 			one := f
 			one.to.ips = []netip.Addr{ip}
-			if _, err := one.answers(1); !errors.Is(err, syscall.ECONNREFUSED) && (err == nil || !strings.Contains(err.Error(), "curl: (7)")) {
+			if _, err := one.answers(1); !errors.Is(err, syscall.ECONNREFUSED) && (err == nil ||
+				!strings.Contains(err.Error(), "curl: (7)")) {
 				return fmt.Errorf("%s to %s at %s: %v, want connection refused", f.from.from.name, f.to.name, ip, err)
 			}
 			return nil

@@ -8,13 +8,14 @@ import (
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// TestSelectedBehindService: a pod's answers to connections that come in by a Service have the Service's address, whatever egress IP the pod has
-// for connections of its own.
+// TestSelectedBehindService: a pod's answers to connections that come in by a Service have the Service's address,
+// whatever egress IP the pod has for connections of its own.
 func TestSelectedBehindService(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[0])
-	n.runs(pod{name: "home", node: c.nodes[0], labels: web}, pod{name: "away", node: c.nodes[2], labels: web}, pod{name: "client", node: c.nodes[1]})
+	n.runs(pod{name: "home", node: c.nodes[0], labels: web}, pod{name: "away", node: c.nodes[2], labels: web},
+		pod{name: "client", node: c.nodes[1]})
 	e := c.egressIP(t, "behind", c.number(62), n.itself(), selects(web))
 	e.readyOn(c.nodes[0])
 	cluster := n.nodePort("cluster", web, corev1.ServiceExternalTrafficPolicyCluster).tcp
@@ -24,7 +25,8 @@ func TestSelectedBehindService(t *testing.T) {
 		part{"PolicyLocal", func(t *testing.T, n *namespace) {
 			for _, node := range []sandbox.Member{c.nodes[0], c.nodes[2]} {
 				// Until the bridge has the new port's flows, the host takes the connection, as those of its own.
-				new := c.from(t, c.hosts[0]).to(endpoint{"node port of " + node.Name, node.IPs, local}).formerly(c.management(t, node.Name)...)
+				new := c.from(t, c.hosts[0]).to(endpoint{"node port of " + node.Name, node.IPs,
+					local}).formerly(c.management(t, node.Name)...)
 				new.soonArrivesAs(c.hosts[0].IPs...)
 			}
 		}},
@@ -36,7 +38,10 @@ func TestSelectedBehindService(t *testing.T) {
 				}
 			}
 		}},
-		part{"ClusterIP", func(t *testing.T, n *namespace) { n.from("client").to(service).soonArrivesAs(n.ips["client"]...) }},
+		part{"ClusterIP", func(t *testing.T,
+			n *namespace) {
+			n.from("client").to(service).soonArrivesAs(n.ips["client"]...)
+		}},
 		part{"Own", func(t *testing.T, n *namespace) {
 			for _, p := range []string{"home", "away"} {
 				n.from(p).to(c.outside(0)).arrivesAs(c.number(62)...)

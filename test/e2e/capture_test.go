@@ -35,7 +35,8 @@ func (c *cluster) capture(t *testing.T) *capture {
 	return &capture{s, t}
 }
 
-// onlyFrom says that nothing was seen of a namespace's pods with another source than these, and that nothing was missed.
+// onlyFrom says that nothing was seen of a namespace's pods with another source than these, and that nothing was
+// missed.
 func (s *capture) onlyFrom(n *namespace, want []netip.Addr) {
 	s.t.Helper()
 	all := s.Since(time.Time{})

@@ -123,7 +123,8 @@ func (c *cluster) unlabelEgress(t *testing.T, n sandbox.Member) {
 
 func (c *cluster) patchNode(t *testing.T, name, patch string) {
 	t.Helper()
-	if _, err := c.api.CoreV1().Nodes().Patch(context.Background(), name, mergePatch, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := c.api.CoreV1().Nodes().Patch(context.Background(), name, mergePatch, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -4,22 +4,25 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
 const northbound = "/var/lib/ovn/ovnnb_db.db"
 
-// TestBrokenDisk: a node's agent starts as after a boot, first with no room left where OVN's databases are, then, by a power cut, with a Northbound file
-// that is damaged. The host has its network all the time, the agent's log says what to do, and pods have theirs once it was done. Gateway modes do not differ in
-// this: it runs in one.
+// TestBrokenDisk: a node's agent starts as after a boot, first with no room left where OVN's databases are, then, by a
+// power cut, with a Northbound file that is damaged. The host has its network all the time, the agent's log says what
+// to do, and pods have theirs once it was done. Gateway modes do not differ in this: it runs in one.
 func TestBrokenDisk(t *testing.T) {
 	c := theCluster(t)
 	c.inOneMode(t)
 	c.serveOnNodes(t)
-	d := &disk{t, c, c.namespace(t, nil), c.nodes[2]}
+	d := &disk{t: t, c: c, n: c.namespace(t, nil), node: c.nodes[2]}
 	t.Run("full", func(t *testing.T) { d.with(t).full() })
 	t.Run("damaged", func(t *testing.T) { d.with(t).damaged() })
 }
@@ -30,12 +33,14 @@ type disk struct {
 	c    *cluster
 	n    *namespace
 	node sandbox.Member
+	told int // Events about it
 }
 
 func (d *disk) with(t *testing.T) *disk {
 	n := *d.n
 	n.t = t
-	return &disk{t, d.c, &n, d.node}
+	d.t, d.n = t, &n
+	return d
 }
 
 // fill puts the databases on a small disk, which it fills.
@@ -87,19 +92,30 @@ func (d *disk) log(from int) string {
 
 func (d *disk) logged() int { return len(d.log(0)) }
 
-// says waits until the agent has said what is wrong and what to do.
+// says waits until the agent has said what is wrong and what to do, in its log and in an Event.
 func (d *disk) says(from int) {
 	d.t.Helper()
 	within(d.t, podsTimeout, func() error {
 		if said := d.log(from); !strings.Contains(said, "a damaged file may be removed") {
-			return fmt.Errorf("the agent of %s says nothing of its Northbound; the end of its log: %s", d.node.Name, said[max(0, len(said)-1000):])
+			return fmt.Errorf("the agent of %s says nothing of its Northbound; the end of its log: %s", d.node.Name,
+				said[max(0, len(said)-1000):])
+		}
+		return nil
+	})
+	d.told++
+	within(d.t, podsTimeout, func() error {
+		events := slices.DeleteFunc(d.c.eventsOf(types.UID(d.node.Name)), func(e string) bool {
+			return !strings.HasPrefix(e, "Warning PodsHaveNoNetwork ")
+		})
+		if len(events) < d.told {
+			return fmt.Errorf("node %s has %d Events about it, want one a fault: %q", d.node.Name, len(events), events)
 		}
 		return nil
 	})
 }
 
-// hostWorks: the host's addresses are on the gateway bridge, and its own connections get out by it, to hosts outside and to other nodes. (Before that, OVS in
-// userspace leaves the kernel what it sees of the uplink.)
+// hostWorks: the host's addresses are on the gateway bridge, and its own connections get out by it, to hosts outside
+// and to other nodes. (Before that, OVS in userspace leaves the kernel what it sees of the uplink.)
 func (d *disk) hostWorks() {
 	d.t.Helper()
 	within(d.t, soon, func() error {

@@ -26,13 +26,16 @@ func TestEgressIP(t *testing.T) {
 	development := c.namespace(t, map[string]string{"environment": "development"})
 	c.labelEgress(t, c.nodes[0], c.nodes[1])
 	n.runs(
-		pod{name: "web-1", node: c.nodes[0], labels: web, hostPort: 30081}, pod{name: "web-2", node: c.nodes[1], labels: web},
-		pod{name: "web-3", node: c.nodes[2], labels: web, hostPort: 30083}, pod{name: "db-1", node: c.nodes[0]}, pod{name: "db-3", node: c.nodes[2]},
+		pod{name: "web-1", node: c.nodes[0], labels: web, hostPort: 30081}, pod{name: "web-2", node: c.nodes[1],
+			labels: web},
+		pod{name: "web-3", node: c.nodes[2], labels: web, hostPort: 30083}, pod{name: "db-1", node: c.nodes[0]},
+		pod{name: "db-3", node: c.nodes[2]},
 	)
 	development.runs(pod{name: "web", node: c.nodes[2], labels: web})
 	c.serveOnNodes(t)
 	ips := [][]netip.Addr{c.number(33)[:1], c.number(44)[:1]}
-	e := c.egressIP(t, "egressip-prod", concat(ips...), selectsWhere("environment", metav1.LabelSelectorOpNotIn, "development"), selects(web))
+	e := c.egressIP(t, "egressip-prod", concat(ips...), selectsWhere("environment", metav1.LabelSelectorOpNotIn,
+		"development"), selects(web))
 	where := e.ready()
 	if where[ips[0][0].String()] == where[ips[1][0].String()] || len(where) != 2 {
 		t.Fatalf("addresses on nodes %v, want two nodes", where)
@@ -79,7 +82,8 @@ func insideUntouched(t *testing.T, n *namespace) {
 	}
 	n.from("db-3").to(service).soonArrivesAs(n.ips["db-3"]...)
 	for _, p := range []string{"web-1", "web-3"} {
-		if out := n.in(p, "curl -sS --max-time 3 -k -o /dev/null -w '%{http_code}' https://kubernetes.default.svc/version"); out != "200" {
+		if out := n.in(p, "curl -sS --max-time 3 -k -o /dev/null -w '%{http_code}' "+
+			"https://kubernetes.default.svc/version"); out != "200" {
 			t.Errorf("selected pod %s to the API server's Service: status %q, want 200", p, out)
 		}
 	}
@@ -118,7 +122,8 @@ func columns(t *testing.T, c *cluster, e egressIP) {
 	for _, i := range o.Status.Items {
 		nodes, ips = append(nodes, i.Node), append(ips, i.EgressIP)
 	}
-	for _, want := range []string{e.name, `["` + strings.Join(o.Spec.EgressIPs, `","`) + `"]`, strings.Join(nodes, ","), strings.Join(ips, ","), "True", v1.ReasonHeld} {
+	for _, want := range []string{e.name, `["` + strings.Join(o.Spec.EgressIPs, `","`) + `"]`, strings.Join(nodes, ","),
+		strings.Join(ips, ","), "True", v1.ReasonHeld} {
 		if !slices.Contains(row, want) {
 			t.Errorf("kubectl get egressip shows %q, want %q in it", row, want)
 		}

@@ -23,13 +23,18 @@ type egressIP struct {
 }
 
 // egressIP creates one; it goes when the test ends.
-func (c *cluster) egressIP(t *testing.T, name string, ips []netip.Addr, namespaces, pods metav1.LabelSelector) egressIP {
+func (c *cluster) egressIP(t *testing.T, name string, ips []netip.Addr, namespaces,
+	pods metav1.LabelSelector) egressIP {
+	t.Helper()
+	return c.egressIPOf(t, name, v1.EgressIPSpec{EgressIPs: texts(ips), NamespaceSelector: namespaces,
+		PodSelector: pods})
+}
+
+// egressIPOf creates one of any spec.
+func (c *cluster) egressIPOf(t *testing.T, name string, spec v1.EgressIPSpec) egressIP {
 	t.Helper()
 	e := egressIP{t, c, name}
-	o := &v1.EgressIP{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       v1.EgressIPSpec{EgressIPs: texts(ips), NamespaceSelector: namespaces, PodSelector: pods},
-	}
+	o := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
 	if err := c.kube.EgressIP.Post().Resource("egressips").Body(o).Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +49,12 @@ func (e egressIP) delete() {
 	}
 }
 
+// patch changes fields by a merge patch: controllers write the status meanwhile, so that an update may conflict.
+func (e egressIP) patch(patch string) error {
+	return e.c.kube.EgressIP.Patch(mergePatch).Resource("egressips").Name(e.name).Body([]byte(patch)).
+		Do(e.t.Context()).Error()
+}
+
 // selects is a selector by labels.
 func selects(labels map[string]string) metav1.LabelSelector {
 	return metav1.LabelSelector{MatchLabels: labels}
@@ -51,7 +62,8 @@ func selects(labels map[string]string) metav1.LabelSelector {
 
 // selectsWhere is a selector by one expression.
 func selectsWhere(key string, operator metav1.LabelSelectorOperator, values ...string) metav1.LabelSelector {
-	return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
+	return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator,
+		Values: values}}}
 }
 
 // itself selects this namespace alone.
@@ -73,7 +85,8 @@ func (e egressIP) until(condition string, status metav1.ConditionStatus, reason 
 			return err
 		}
 		c := meta.FindStatusCondition(o.Status.Conditions, condition)
-		if c == nil || c.Status != status || reason != "" && c.Reason != reason || c.ObservedGeneration != o.Generation {
+		if c == nil || c.Status != status || reason != "" && c.Reason != reason ||
+			c.ObservedGeneration != o.Generation {
 			return fmt.Errorf("EgressIP %s: condition %s is %+v, want %s %s of generation %d; it has %v",
 				e.name, condition, c, status, reason, o.Generation, e.c.eventsOf(o.UID))
 		}

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/egret-net/egret/test/traffic"
 )
 
-// TestEstablishedSurvive: connections by addresses whose node is well survive the loss of the other addresses' node, its return, and the move of those
-// addresses to a third node, the pods' own.
+// TestEstablishedSurvive: connections by addresses whose node is well survive the loss of the other addresses' node,
+// its return, and the move of those addresses to a third node, the pods' own.
 func TestEstablishedSurvive(t *testing.T) {
 	const count = 24
 	c := theCluster(t)
@@ -50,7 +51,7 @@ func TestEstablishedSurvive(t *testing.T) {
 	c.powerOff(t, lost)
 	k.live("while the other node is away", connections)
 	within(t, notReadyTimeout, func() error { return e.notOn(lost) })
-	k.live("after Kubernetes heard of it", connections)
+	k.live("after Kubernetes noticed it", connections)
 	c.powerOn(t, lost)
 	e.ready()
 	k.live("after the other node has returned", connections)
@@ -83,8 +84,9 @@ func ofFamily(ips []netip.Addr, like netip.Addr) []netip.Addr {
 	return slices.DeleteFunc(slices.Clone(ips), func(ip netip.Addr) bool { return ip.Is4() != like.Is4() })
 }
 
-// TestFailoverWithoutControlPlane: the power of one of two hosting nodes goes while neither the API server nor its controllers run. The pods' nodes
-// find out by themselves: all new connections go by the other, and by the first again when it is back.
+// TestFailoverWithoutControlPlane: the power of one of two hosting nodes goes while neither the API server nor its
+// controllers run. The pods' nodes find out by themselves: all new connections go by the other, and by the first again
+// when it is back.
 func TestFailoverWithoutControlPlane(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -93,7 +95,8 @@ func TestFailoverWithoutControlPlane(t *testing.T) {
 	e := c.egressIP(t, "alone", ips, n.itself(), metav1.LabelSelector{})
 	where := e.ready()
 	seen := c.capture(t)
-	for _, p := range []string{"a", "b", "c", "d"} { // OVN chooses by source and destination: enough of both that some go by each node
+	// OVN chooses by source and destination: enough of both that some go by each node
+	for _, p := range []string{"a", "b", "c", "d"} {
 		n.runs(pod{name: p, node: c.nodes[0], sends: true})
 	}
 	to := concat(c.hosts[0].IPs, c.hosts[1].IPs)
@@ -113,6 +116,7 @@ func TestFailoverWithoutControlPlane(t *testing.T) {
 		if err := c.StartControlPlane(context.Background()); err != nil {
 			t.Error(err)
 		}
+		c.sameServer(t)
 	}
 	t.Cleanup(start)
 	begin := time.Now()
@@ -130,7 +134,8 @@ func TestFailoverWithoutControlPlane(t *testing.T) {
 	seen.onlyFrom(n, ips)
 }
 
-// usedByBoth is a node by which connections of both families go, or of the only one that hosts outside have; "" if there is none.
+// usedByBoth is a node by which connections of both families go, or of the only one that hosts outside have; "" if
+// there is none.
 func usedByBoth(ways map[traffic.Flow]netip.Addr, where map[string]string) string {
 	families, used := map[bool]bool{}, map[string]map[bool]bool{}
 	for _, ip := range ways {
@@ -169,11 +174,13 @@ func (s *capture) allSteady(limit time.Duration, to, want []netip.Addr) {
 
 // of are the new connections to an address.
 func (s *capture) of(to netip.Addr) []traffic.Sighting {
-	return slices.DeleteFunc(s.Since(time.Time{}), func(x traffic.Sighting) bool { return x.Dst != to || x.Kind != "new" })
+	return slices.DeleteFunc(s.Since(time.Time{}),
+		func(x traffic.Sighting) bool { return x.Dst != to || x.Kind != "new" })
 }
 
-// steady is nil if of the last second no new connection to an address was lost, and all came from one of these sources. OVS does not count UDP's ports
-// among what it chooses a next hop by: all datagrams of a pod to one address leave by the same.
+// steady is nil if of the last second no new connection to an address was lost, and all came from one of these sources.
+// OVS does not count UDP's ports among what it chooses a next hop by: all datagrams of a pod to one address leave by
+// the same.
 func (s *capture) steady(to netip.Addr, want ...netip.Addr) error {
 	all, begin := s.of(to), time.Now().Add(-time.Second)
 	all = slices.DeleteFunc(all, func(x traffic.Sighting) bool { return x.At.Before(begin) })
@@ -188,11 +195,12 @@ func (s *capture) steady(to netip.Addr, want ...netip.Addr) error {
 	return nil
 }
 
-// sessionsUp waits until a node hears so many others.
+// sessionsUp waits until so many others answer a node.
 func (c *cluster) sessionsUp(t *testing.T, node string, count int) {
 	t.Helper()
 	within(t, soon, func() error {
-		if up := strings.Count(c.on(t, node, "ovs-vsctl", "--columns=bfd_status", "find", "Interface", "bfd_status:state=up"), "state=up"); up < count {
+		if up := strings.Count(c.on(t, node, "ovs-vsctl", "--columns=bfd_status", "find", "Interface",
+			"bfd_status:state=up"), "state=up"); up < count {
 			return fmt.Errorf("node %s has %d sessions that are up, want %d", node, up, count)
 		}
 		return nil
@@ -233,4 +241,14 @@ func (e egressIP) notOn(node string) error {
 		}
 	}
 	return nil
+}
+
+// sameServer: the API server is where it was when this program's clients were made; else they would find nobody.
+func (c *cluster) sameServer(t *testing.T) {
+	t.Helper()
+	now, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
+	must(t, err)
+	if now.Host != c.config.Host {
+		t.Errorf("the API server is at %s now, and was at %s", now.Host, c.config.Host)
+	}
 }

@@ -6,13 +6,12 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/egret-net/egret/api/v1"
 )
 
-// TestFallback: when no node can host, selected pods leave with their node's address, or not at all where the annotation asks for that.
-// The choice is a condition.
+// TestFallback: when no node can host, selected pods leave with their node's address, or not at all where the
+// annotation asks for that. The choice is a condition.
 func TestFallback(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -50,8 +49,7 @@ func TestFallback(t *testing.T) {
 
 func (e egressIP) annotate(patch string) {
 	e.t.Helper()
-	err := e.c.kube.EgressIP.Patch(types.MergePatchType).Resource("egressips").Name(e.name).Body([]byte(patch)).Do(e.t.Context()).Error()
-	if err != nil {
+	if err := e.patch(patch); err != nil {
 		e.t.Fatal(err)
 	}
 }

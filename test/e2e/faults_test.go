@@ -16,10 +16,12 @@ import (
 const watched = 2 * time.Second
 
 // killed are the processes of a node that EgressIP depends on.
-var killed = []string{"egret-node", "ovn-controller", "ovn-northd", "ovsdb-nb", "ovsdb-sb", "ovsdb-server", "ovs-vswitchd", "egret-controller"}
+var killed = []string{"egret-node", "ovn-controller", "ovn-northd", "ovsdb-nb", "ovsdb-sb", "ovsdb-server",
+	"ovs-vswitchd", "egret-controller"}
 
-// TestFaults kills every process of every node, one after the other, and cuts the power of an egress node, while selected pods on all
-// nodes send. Afterwards the packets are as before; meanwhile none left with another source than the pod's egress IPs.
+// TestFaults kills every process of every node, one after the other, and cuts the power of an egress node, while
+// selected pods on all nodes send. Afterwards the packets are as before; meanwhile none left with another source than
+// the pod's egress IPs.
 func TestFaults(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -28,7 +30,8 @@ func TestFaults(t *testing.T) {
 	e := c.egressIP(t, "faults", ips, n.itself(), metav1.LabelSelector{})
 	e.ready()
 	seen := c.capture(t)
-	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c", node: c.nodes[2], sends: true})
+	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c",
+		node: c.nodes[2], sends: true})
 	pods := []string{"a", "b", "c"}
 	seen.flowing(c, n, pods, time.Now(), soon)
 	f := &faults{t: t, c: c, n: n, seen: seen, pods: pods, worst: map[string]traffic.Loss{}}

@@ -11,11 +11,12 @@ import (
 	v1 "github.com/egret-net/egret/api/v1"
 )
 
-// rewrittenIn is how soon an agent puts its own annotations right: it does so once a second at most, and is read over the API on busy cores.
+// rewrittenIn is how soon an agent puts its own annotations right: it does so once a second at most, and is read over
+// the API on busy cores.
 const rewrittenIn = 3 * time.Second
 
-// TestGarbledAnnotations: what a node's agent owns is garbled by hand, one annotation after the other, and is written anew. The egress IP stays on that
-// node, and selected pods go on leaving by it and in no other way.
+// TestGarbledAnnotations: what a node's agent owns is garbled by hand, one annotation after the other, and is written
+// anew. The egress IP stays on that node, and selected pods go on leaving by it and in no other way.
 func TestGarbledAnnotations(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -29,7 +30,8 @@ func TestGarbledAnnotations(t *testing.T) {
 	e.ready()
 	seen.flowing(c, n, []string{"a", "b"}, time.Now(), soon)
 	for _, key := range []string{
-		v1.AnnotationZoneName, v1.AnnotationNodeChassisID, v1.AnnotationNodePrimaryIfaddr, v1.AnnotationHostCIDRs, v1.AnnotationL3GatewayConfig,
+		v1.AnnotationZoneName, v1.AnnotationNodeChassisID, v1.AnnotationNodePrimaryIfaddr, v1.AnnotationHostCIDRs,
+		v1.AnnotationL3GatewayConfig,
 		v1.AnnotationNodeMgmtPortMACAddresses,
 	} {
 		begin := time.Now()
@@ -46,7 +48,8 @@ func TestGarbledAnnotations(t *testing.T) {
 func (c *cluster) garbles(t *testing.T, node, key string) time.Duration {
 	t.Helper()
 	was := c.node(t, node).Annotations[key]
-	garbage, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: "garbage\n"}}})
+	garbage, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]string{key: "garbage\n"}}})
 	must(t, err)
 	c.patchNode(t, node, string(garbage))
 	return within(t, rewrittenIn, func() error {

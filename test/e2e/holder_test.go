@@ -16,7 +16,8 @@ import (
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// holding is an EgressIP on the third node, with senders on all nodes, and everything that is looked at: the second node may take over.
+// holding is an EgressIP on the third node, with senders on all nodes, and everything that is looked at: the second
+// node may take over.
 type holding struct {
 	*namespace
 	e        egressIP
@@ -32,7 +33,8 @@ func (c *cluster) holding(t *testing.T, name string, number int) *holding {
 	c.labelEgress(t, h.from)
 	h.e = c.egressIP(t, name, h.ips, h.itself(), metav1.LabelSelector{})
 	h.e.readyOn(h.from)
-	h.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: h.to, sends: true}, pod{name: "c", node: h.from, sends: true})
+	h.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: h.to, sends: true}, pod{name: "c",
+		node: h.from, sends: true})
 	c.labelEgress(t, h.to)
 	h.asked, h.seen = c.asks(t, c.hosts[1], h.ips), c.capture(t)
 	h.asked.onlyHolders(h.e)
@@ -66,7 +68,8 @@ func (h *holding) connecting(pod string) (end func()) {
 	return func() { cancel(); <-done; h.t.Logf("%d connections of pod %s", opened, pod) }
 }
 
-// TestCordon: an annotation makes a node give its addresses up. No connection fails on the way, and the address has one holder.
+// TestCordon: an annotation makes a node give its addresses up. No connection fails on the way, and the address has one
+// holder.
 func TestCordon(t *testing.T) {
 	c := theCluster(t)
 	h := c.holding(t, "cordon", 80)
@@ -155,9 +158,11 @@ func TestShutDown(t *testing.T) {
 	h.seen.onlyFrom(h.namespace, h.ips)
 }
 
-// canHost is nil if the controller gives a node an address, of the two that are labelled the one with fewer: after a boot it does when the node is reached.
+// canHost is nil if the controller gives a node an address, of the two that are labelled the one with fewer: after a
+// boot it does when the node is reached.
 func (h *holding) canHost(want sandbox.Member) error {
-	e := h.c.egressIP(h.t, fmt.Sprint(h.e.name, "-", time.Now().UnixNano()), h.c.number(99)[:1], h.itself(), selects(map[string]string{"app": "nobody"}))
+	e := h.c.egressIP(h.t, fmt.Sprint(h.e.name, "-", time.Now().UnixNano()), h.c.number(99)[:1], h.itself(),
+		selects(map[string]string{"app": "nobody"}))
 	defer e.delete()
 	for _, node := range e.ready() {
 		if node != want.Name {
@@ -167,15 +172,16 @@ func (h *holding) canHost(want sandbox.Member) error {
 	return nil
 }
 
-// TestPartition cuts the hosting node off from the API server, from all the rest of the network, and from both; and from the API server while its agent, which is
-// killed then, has not seen the cluster yet.
+// TestPartition cuts the hosting node off from the API server, from all the rest of the network, and from both; and
+// from the API server while its agent, which is killed then, has not seen the cluster yet.
 func TestPartition(t *testing.T) {
 	c := theCluster(t)
 	for i, cut := range []struct {
 		name string
 		from sandbox.Side
 		kill bool
-	}{{"api", sandbox.FromAPI, false}, {"fabric", sandbox.FromFabric, false}, {"both", sandbox.FromBoth, false}, {"api-agent-killed", sandbox.FromAPI, true}} {
+	}{{"api", sandbox.FromAPI, false}, {"fabric", sandbox.FromFabric, false}, {"both", sandbox.FromBoth, false},
+		{"api-agent-killed", sandbox.FromAPI, true}} {
 		t.Run(cut.name, func(t *testing.T) {
 			h := c.holding(t, "partition-"+cut.name, 84+i)
 			if err := c.Partition(t.Context(), h.from.Name, cut.from); err != nil {
@@ -197,7 +203,8 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// partitioned waits for what becomes of it: the controller does not reach the node, or Kubernetes does not hear of it, and the addresses move.
+// partitioned waits for what becomes of it: the controller does not reach the node, or its kubelet does not reach the
+// API server, and the addresses move.
 func (h *holding) partitioned() {
 	h.t.Helper()
 	h.e.readyOn(h.to)
@@ -212,8 +219,8 @@ func (h *holding) heal() {
 	}
 }
 
-// TestPowerCycle: the hosting node loses its power, and when it is back with the databases that it had, it does not answer for what is
-// another's by now.
+// TestPowerCycle: the hosting node loses its power, and when it is back with the databases that it had, it does not
+// answer for what is another's by now.
 func TestPowerCycle(t *testing.T) {
 	c := theCluster(t)
 	h := c.holding(t, "powercycle", 88)
@@ -231,8 +238,8 @@ func TestPowerCycle(t *testing.T) {
 	h.seen.onlyFrom(h.namespace, h.ips)
 }
 
-// TestAgentGone: nobody tells the OVN of a node whose agent is gone for good that Kubernetes has named another one. It is silent all the same, from when that one
-// announces the address.
+// TestAgentGone: nobody tells the OVN of a node whose agent is gone for good that Kubernetes has named another one. It
+// is silent all the same, from when that one announces the address.
 func TestAgentGone(t *testing.T) {
 	c := theCluster(t)
 	if c.healthPort == 0 {
@@ -255,8 +262,8 @@ func TestAgentGone(t *testing.T) {
 	h.seen.onlyFrom(h.namespace, h.ips)
 }
 
-// TestAddressInUse: a machine outside has an egress IP already, on the primary network or on a secondary one. That is said and told of, and ends when the
-// machine gives it up.
+// TestAddressInUse: a machine outside has an egress IP already, on the primary network or on a secondary one. That is
+// said and told of, and ends when the machine gives it up.
 func TestAddressInUse(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -268,12 +275,15 @@ func TestAddressInUse(t *testing.T) {
 		for _, ip := range x.ips {
 			t.Run(ip.String(), func(t *testing.T) {
 				t.Parallel()
-				c.on(t, c.hosts[1].Name, "ip", "addr", "add", netip.PrefixFrom(ip, ip.BitLen()).String(), "dev", x.dev, "nodad")
+				c.on(t, c.hosts[1].Name, "ip", "addr", "add", netip.PrefixFrom(ip, ip.BitLen()).String(), "dev", x.dev,
+					"nodad")
 				remove := func() {
-					_, _ = c.feed(context.Background(), c.hosts[1].Name, nil, "ip", "addr", "del", netip.PrefixFrom(ip, ip.BitLen()).String(), "dev", x.dev)
+					_, _ = c.feed(context.Background(), c.hosts[1].Name, nil, "ip", "addr", "del", netip.PrefixFrom(ip,
+						ip.BitLen()).String(), "dev", x.dev)
 				}
 				t.Cleanup(remove)
-				e := c.egressIP(t, "in-use-"+strings.ReplaceAll(ip.String(), ":", "-"), []netip.Addr{ip}, n.itself(), metav1.LabelSelector{})
+				e := c.egressIP(t, "in-use-"+strings.ReplaceAll(ip.String(), ":", "-"), []netip.Addr{ip}, n.itself(),
+					metav1.LabelSelector{})
 				within(t, podsTimeout, func() error { return e.conflicted(metav1.ConditionTrue) })
 				e.tells(v1.EventAddressInUse, x.mac)
 				remove()

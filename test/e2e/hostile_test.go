@@ -24,9 +24,10 @@ import (
 // foreignMAC is no machine's of the sandbox.
 const foreignMAC = "02:00:00:de:ad:01"
 
-// TestHostileNode: somebody with the rights of an administrator writes into a node's Node and EgressNode what its agent never would, while that
-// node is a former holder to whom the present one passes packets on, which is when its words get furthest. Nothing of it gets into another
-// node's bridge, others' pods go on, and the node is named. Gateway modes do not differ in this: it runs in one.
+// TestHostileNode: somebody with the rights of an administrator writes into a node's Node and EgressNode what its agent
+// never would, while that node is a former holder to whom the present one passes packets on, which is when its words
+// get furthest. Nothing of it gets into another node's bridge, others' pods go on, and the node is named. Gateway modes
+// do not differ in this: it runs in one.
 func TestHostileNode(t *testing.T) {
 	c := theCluster(t)
 	c.inOneMode(t)
@@ -36,8 +37,10 @@ func TestHostileNode(t *testing.T) {
 	h.says(v1.AnnotationL3GatewayConfig, h.honest[v1.AnnotationL3GatewayConfig])
 	within(t, soon, func() error { return h.passesOn(false) })
 	for _, x := range []struct{ name, annotation, text string }{
-		{"line break", v1.AnnotationL3GatewayConfig, gatewayOf("02:00:00:00:00:03\ncookie=0xbad,priority=65000,actions=drop")},
-		{"second flow", v1.AnnotationL3GatewayConfig, gatewayOf(foreignMAC + ",drop\ncookie=0xbad,priority=65000,actions=drop")},
+		{"line break", v1.AnnotationL3GatewayConfig,
+			gatewayOf("02:00:00:00:00:03\ncookie=0xbad,priority=65000,actions=drop")},
+		{"second flow", v1.AnnotationL3GatewayConfig,
+			gatewayOf(foreignMAC + ",drop\ncookie=0xbad,priority=65000,actions=drop")},
 		{"control characters", v1.AnnotationL3GatewayConfig, gatewayOf("02:00:00:00:00:03\x00\x1b[2J\u2028")},
 		{"very long", v1.AnnotationL3GatewayConfig, gatewayOf(strings.Repeat("02:", 50_000))},
 		{"many addresses", v1.AnnotationHostCIDRs, h.manyAddresses()},
@@ -57,7 +60,8 @@ func TestHostileNode(t *testing.T) {
 	}
 }
 
-// hostile is a node that is misused, and two EgressIPs: one of which it held an address that another node holds now, and one that is none of its business.
+// hostile is a node that is misused, and two EgressIPs: one of which it held an address that another node holds now,
+// and one that is none of its business.
 type hostile struct {
 	t           *testing.T
 	c           *cluster
@@ -70,13 +74,14 @@ type hostile struct {
 }
 
 func newHostile(t *testing.T, c *cluster) *hostile {
-	h := &hostile{t: t, c: c, n: c.namespace(t, nil), node: c.nodes[2], own: c.number(160), others: c.number(161), honest: map[string]string{}}
+	h := &hostile{t: t, c: c, n: c.namespace(t, nil), node: c.nodes[2], own: c.number(160), others: c.number(161),
+		honest: map[string]string{}}
 	c.labelEgress(t, c.nodes[1])
 	others := c.egressIP(t, "hostile-others", h.others, h.n.itself(), selects(map[string]string{"app": "others"}))
 	others.readyOn(c.nodes[1])
 	c.labelEgress(t, h.node)
 	var own egressIP
-	within(t, soon, func() error { // the controller may hear of the EgressIP before it hears of the label
+	within(t, soon, func() error { // the controller may learn of the EgressIP before it learns of the label
 		own = c.egressIP(t, "hostile-own", h.own, h.n.itself(), selects(map[string]string{"app": "own"}))
 		if where := own.ready(); !slices.Contains(slices.Collect(maps.Values(where)), h.node.Name) {
 			own.delete()
@@ -99,12 +104,15 @@ func newHostile(t *testing.T, c *cluster) *hostile {
 	return h
 }
 
-// freeze stops the node's agent, which would put its annotations right, and that of the node with its pod, which keeps the controller from having it
-// let go: for 30 s it is one that is leaving. Then the address moves, and it claims another one too.
+// freeze stops the node's agent, which would put its annotations right, and that of the node with its pod, which keeps
+// the controller from having it let go: for 30 s it is one that is leaving. Then the address moves, and it claims
+// another one too.
 func (h *hostile) freeze() {
 	h.t.Helper()
 	for _, m := range []sandbox.Member{h.node, h.c.nodes[0]} {
-		h.t.Cleanup(func() { must(h.t, h.c.SignalProcess(context.Background(), m.Name, "egret-node", syscall.SIGCONT)) })
+		h.t.Cleanup(func() {
+			must(h.t, h.c.SignalProcess(context.Background(), m.Name, "egret-node", syscall.SIGCONT))
+		})
 		must(h.t, h.c.SignalProcess(h.t.Context(), m.Name, "egret-node", syscall.SIGSTOP))
 	}
 	var held []egretv1.Held
@@ -118,7 +126,8 @@ func (h *hostile) freeze() {
 		"egressip/hostile-others: \x00\n" + strings.Repeat("x", 900), strings.Repeat("\u2028", 1000)}}
 	patch, err := json.Marshal(map[string]any{"status": status})
 	must(h.t, err)
-	must(h.t, h.c.kube.Egret.Patch(mergePatch).Resource("egressnodes").Name(h.node.Name).Body(patch).Do(h.t.Context()).Error())
+	must(h.t, h.c.kube.Egret.Patch(mergePatch).Resource("egressnodes").Name(h.node.Name).
+		Body(patch).Do(h.t.Context()).Error())
 	h.c.unlabelEgress(h.t, h.node)
 }
 
@@ -160,7 +169,8 @@ func (h *hostile) says(annotation, text string) {
 	h.c.patchNode(h.t, h.node.Name, string(patch))
 }
 
-// passesOn is nil while the holder sends, or does not, to a machine that the former holder named what it knows nothing of.
+// passesOn is nil while the holder sends, or does not, to a machine that the former holder named what it knows nothing
+// of.
 func (h *hostile) passesOn(want bool) error {
 	flows := h.c.on(h.t, h.c.nodes[1].Name, "ovs-ofctl", "--no-names", "dump-flows", "breth0", "table=1")
 	if strings.Contains(flows, foreignMAC) != want {
@@ -185,12 +195,14 @@ func (h *hostile) named(annotation string) error {
 	return nil
 }
 
-// harmless: no node has a flow that was smuggled in, or one to a machine that is none, and the others' pods leave as they do.
+// harmless: no node has a flow that was smuggled in, or one to a machine that is none, and the others' pods leave as
+// they do.
 func (h *hostile) harmless() {
 	h.t.Helper()
 	for _, m := range h.c.nodes {
 		flows := h.c.on(h.t, m.Name, "ovs-ofctl", "--no-names", "dump-flows", "breth0")
-		if strings.Contains(flows, "cookie=0xbad") || strings.Contains(flows, "priority=65000") || strings.Contains(flows, foreignMAC) {
+		if strings.Contains(flows, "cookie=0xbad") || strings.Contains(flows, "priority=65000") ||
+			strings.Contains(flows, foreignMAC) {
 			h.t.Errorf("flows of %s:\n%s", m.Name, flows)
 		}
 	}
@@ -207,7 +219,9 @@ func (h *hostile) tells(annotation string) {
 	h.t.Helper()
 	within(h.t, soon, func() error {
 		events := h.c.eventsOf(types.UID(h.node.Name))
-		if !slices.ContainsFunc(events, func(s string) bool { return strings.Contains(s, "annotation "+annotation+": ") }) {
+		if !slices.ContainsFunc(events, func(s string) bool {
+			return strings.Contains(s, "annotation "+annotation+": ")
+		}) {
 			return fmt.Errorf("no Event about %s among %q", annotation, events)
 		}
 		return nil

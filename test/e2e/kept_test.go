@@ -67,7 +67,8 @@ func (k *kept) now() map[string]line {
 	return maps.Clone(k.all)
 }
 
-// from waits until there are so many connections of a family, some with each of these sources, and returns those with the first.
+// from waits until there are so many connections of a family, some with each of these sources, and returns those with
+// the first.
 func (k *kept) from(count int, sources ...netip.Addr) []string {
 	k.t.Helper()
 	var first []string
@@ -101,7 +102,8 @@ func (k *kept) live(what string, connections []string) {
 		now := k.now()
 		for _, c := range connections {
 			if now[c].number < before[c].number+5 {
-				return fmt.Errorf("%s: connection %s of %d stands still at line %d", what, c, len(connections), now[c].number)
+				return fmt.Errorf("%s: connection %s of %d stands still at line %d", what, c, len(connections),
+					now[c].number)
 			}
 		}
 		return nil

@@ -170,8 +170,8 @@ func (f fromTo) arrivesAs(want ...netip.Addr) {
 	}
 }
 
-// soonArrivesAs is for the first looks after a change: connections soon arrive with these sources. Until then they may fail or have those of before;
-// any other source is wrong at once.
+// soonArrivesAs is for the first looks after a change: connections soon arrive with these sources. Until then they may
+// fail or have those of before; any other source is wrong at once.
 func (f fromTo) soonArrivesAs(want ...netip.Addr) {
 	f.t.Helper()
 	ok := false
@@ -193,8 +193,9 @@ func (f fromTo) soonArrivesAs(want ...netip.Addr) {
 	ok = true
 }
 
-// spreadsOver says that many connections arrive with these sources, soon all of them, and never any other. An egress node whose label goes and comes back at once
-// takes its half of the tunnels' sessions away for a moment: the other end takes it for dead until they are up again, and spreads over the others.
+// spreadsOver says that many connections arrive with these sources, soon all of them, and never any other. An egress
+// node whose label goes and comes back at once takes its half of the tunnels' sessions away for a moment: the other end
+// takes it for dead until they are up again, and spreads over the others.
 func (f fromTo) spreadsOver(want ...netip.Addr) {
 	f.t.Helper()
 	within(f.t, soon, func() error {
@@ -209,7 +210,8 @@ func (f fromTo) spreadsOver(want ...netip.Addr) {
 		}
 		for _, w := range want {
 			if !slices.Contains(seen, w) {
-				return fmt.Errorf("%s to %s: none of %d connections arrives as %s", f.from.from.name, f.to.name, len(seen), w)
+				return fmt.Errorf("%s to %s: none of %d connections arrives as %s", f.from.from.name, f.to.name,
+					len(seen), w)
 			}
 		}
 		return nil

@@ -91,7 +91,8 @@ func lacking(o sandbox.Options) string {
 	if os.Geteuid() != 0 {
 		return "a sandbox needs root: run the tests as root"
 	}
-	for _, program := range []string{"egret-sandbox", "egret-controlplane", "egret-node", "egret-controller", "egret-cni"} {
+	for _, program := range []string{"egret-sandbox", "egret-controlplane", "egret-node", "egret-controller",
+		"egret-cni"} {
 		if _, err := os.Stat(filepath.Join(o.BinDir, program)); err != nil {
 			return fmt.Sprintf("%s is missing: run make build", filepath.Join(o.BinDir, program))
 		}

@@ -43,7 +43,8 @@ func scrape(ctx context.Context, m sandbox.Member, port int) (metrics, error) {
 	return out, nil
 }
 
-// sum adds up a metric over its labels, those that have all of the given ones (`node="n1"`). has says whether there is any.
+// sum adds up a metric over its labels, those that have all of the given ones (`node="n1"`). has says whether there is
+// any.
 func (m metrics) sum(name string, labels ...string) (sum float64, has bool) {
 	for key, value := range m {
 		of, rest, _ := strings.Cut(key, "{")
@@ -63,8 +64,8 @@ func (m metrics) value(name string, labels ...string) float64 {
 
 func label(name, value string) string { return fmt.Sprintf("%s=%q", name, value) }
 
-// controllerMetrics are those of both controllers, added up: a busy machine may have the other one lead at any time. What a gauge says
-// of the cluster only the leader's is taken for.
+// controllerMetrics are those of both controllers, added up: a busy machine may have the other one lead at any time.
+// What a gauge says of the cluster only the leader's is taken for.
 func (c *cluster) controllerMetrics(ctx context.Context) (metrics, error) {
 	out := metrics{}
 	for _, n := range c.nodes[:2] {
@@ -82,7 +83,8 @@ func (c *cluster) controllerMetrics(ctx context.Context) (metrics, error) {
 	return out, nil
 }
 
-// TestMetrics: a move shows in the metrics of the controllers and of both agents, and a packet that was not translated is counted.
+// TestMetrics: a move shows in the metrics of the controllers and of both agents, and a packet that was not translated
+// is counted.
 func TestMetrics(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -176,7 +178,8 @@ func (c *cluster) agentCounts(t *testing.T, m sandbox.Member) {
 	}
 	for name, labels := range map[string][]string{
 		"egret_node_rounds_total": {label("result", "ok")}, "egret_node_round_seconds_count": nil,
-		"egret_node_plane_apply_seconds_count": {label("plane", "flow")}, "egret_node_cni_seconds_count": {label("command", "ADD"), label("result", "ok")},
+		"egret_node_plane_apply_seconds_count": {label("plane", "flow")},
+		"egret_node_cni_seconds_count":         {label("command", "ADD"), label("result", "ok")},
 	} {
 		if said.value(name, labels...) == 0 {
 			t.Errorf("the agent of %s has no %s%v", m.Name, name, labels)
@@ -195,8 +198,8 @@ func (c *cluster) agentCounts(t *testing.T, m sandbox.Member) {
 	}
 }
 
-// countsBlocked sends, from a node and with the address of another node's pod as source, what must not leave: the bridge drops it, and the
-// agent counts it. (The node's own pods' it would masquerade.)
+// countsBlocked sends, from a node and with the address of another node's pod as source, what must not leave: the
+// bridge drops it, and the agent counts it. (The node's own pods' it would masquerade.)
 func (c *cluster) countsBlocked(t *testing.T, m sandbox.Member) {
 	t.Helper()
 	blocked := func() float64 {
@@ -228,7 +231,8 @@ func (c *cluster) countsBlocked(t *testing.T, m sandbox.Member) {
 func sendFrom(t *testing.T, namespace string, source, to netip.Addr, datagrams int) {
 	t.Helper()
 	err := sandbox.InNetns(namespace, func() error {
-		conn, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(source, 0)), net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, traffic.Port)))
+		conn, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(source, 0)),
+			net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, traffic.Port)))
 		if err != nil {
 			return err
 		}

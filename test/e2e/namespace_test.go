@@ -67,7 +67,8 @@ func (c *cluster) namespace(t *testing.T, labels map[string]string) *namespace {
 	return &namespace{t: t, c: c, name: o.Name, ips: map[string][]netip.Addr{}, at: map[string]string{}}
 }
 
-// runs creates pods and returns when all are Ready and their servers answer: a container has started some time before the program in it listens.
+// runs creates pods and returns when all are Ready and their servers answer: a container has started some time before
+// the program in it listens.
 func (n *namespace) runs(pods ...pod) {
 	n.t.Helper()
 	n.creates(pods...)
@@ -77,7 +78,8 @@ func (n *namespace) runs(pods ...pod) {
 func (n *namespace) creates(pods ...pod) {
 	n.t.Helper()
 	for _, p := range pods {
-		if _, err := n.c.api.CoreV1().Pods(n.name).Create(n.t.Context(), n.object(p), metav1.CreateOptions{}); err != nil {
+		if _, err := n.c.api.CoreV1().Pods(n.name).Create(n.t.Context(), n.object(p),
+			metav1.CreateOptions{}); err != nil {
 			n.t.Fatal(err)
 		}
 	}
@@ -102,10 +104,12 @@ func (n *namespace) answers(p pod) error {
 func (n *namespace) object(p pod) *corev1.Pod {
 	command := fmt.Sprintf("mkdir /uploads; exec /agnhost netexec --http-port=%d", podPort)
 	if p.sends {
-		command = traffic.Sender + " " + n.name + "/" + p.name + " " + strings.Join(traffic.Sinks(n.c.Cluster), " ") + " & " + command
+		command = traffic.Sender + " " + n.name + "/" + p.name + " " + strings.Join(traffic.Sinks(n.c.Cluster), " ") +
+			" & " + command
 	}
 	if p.keeps > 0 {
-		command = fmt.Sprintf("%s keep %d %s & %s", traffic.Sender, p.keeps, netip.AddrPortFrom(p.keepsTo, keepPort), command)
+		command = fmt.Sprintf("%s keep %d %s & %s", traffic.Sender, p.keeps, netip.AddrPortFrom(p.keepsTo, keepPort),
+			command)
 	}
 	var none int64
 	container := corev1.Container{
@@ -119,8 +123,10 @@ func (n *namespace) object(p pod) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: p.name, Labels: p.labels},
 		Spec: corev1.PodSpec{
-			NodeName: p.node.Name, HostNetwork: p.inHost, Containers: []corev1.Container{container}, TerminationGracePeriodSeconds: &none,
-			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, // stays when its node is away
+			NodeName: p.node.Name, HostNetwork: p.inHost, Containers: []corev1.Container{container},
+			TerminationGracePeriodSeconds: &none,
+			// stays when its node is away
+			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Volumes: []corev1.Volume{{Name: "tools", VolumeSource: corev1.VolumeSource{
 				HostPath: &corev1.HostPathVolumeSource{Path: traffic.Dir}}}},
 		},
@@ -137,7 +143,8 @@ func (n *namespace) learn(name string) error {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 	if !ready || len(p.Status.PodIPs) != len(n.c.nodes[0].IPs) {
-		return fmt.Errorf("pod %s/%s on %s is not Ready: %s %s", n.name, name, p.Spec.NodeName, p.Status.Phase, n.c.eventsOf(p.UID))
+		return fmt.Errorf("pod %s/%s on %s is not Ready: %s %s", n.name, name, p.Spec.NodeName, p.Status.Phase,
+			n.c.eventsOf(p.UID))
 	}
 	n.ips[name], n.at[name] = nil, p.Spec.NodeName
 	for _, ip := range p.Status.PodIPs {
@@ -148,7 +155,8 @@ func (n *namespace) learn(name string) error {
 
 // eventsOf are an object's Events, for messages and to look at.
 func (c *cluster) eventsOf(uid types.UID) []string {
-	list, err := c.api.EventsV1().Events("").List(context.Background(), metav1.ListOptions{FieldSelector: "regarding.uid=" + string(uid)})
+	list, err := c.api.EventsV1().Events("").List(context.Background(),
+		metav1.ListOptions{FieldSelector: "regarding.uid=" + string(uid)})
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -162,7 +170,8 @@ func (c *cluster) eventsOf(uid types.UID) []string {
 // label sets labels of a pod; null, as in a merge patch, takes one away.
 func (n *namespace) label(pod string, labels map[string]string) {
 	n.t.Helper()
-	if _, err := n.c.api.CoreV1().Pods(n.name).Patch(n.t.Context(), pod, mergePatch, labelPatch(labels), metav1.PatchOptions{}); err != nil {
+	if _, err := n.c.api.CoreV1().Pods(n.name).Patch(n.t.Context(), pod, mergePatch, labelPatch(labels),
+		metav1.PatchOptions{}); err != nil {
 		n.t.Fatal(err)
 	}
 }
@@ -170,7 +179,8 @@ func (n *namespace) label(pod string, labels map[string]string) {
 // labelSelf sets labels of the namespace.
 func (n *namespace) labelSelf(labels map[string]string) {
 	n.t.Helper()
-	if _, err := n.c.api.CoreV1().Namespaces().Patch(n.t.Context(), n.name, mergePatch, labelPatch(labels), metav1.PatchOptions{}); err != nil {
+	if _, err := n.c.api.CoreV1().Namespaces().Patch(n.t.Context(), n.name, mergePatch, labelPatch(labels),
+		metav1.PatchOptions{}); err != nil {
 		n.t.Fatal(err)
 	}
 }
@@ -192,7 +202,8 @@ func labelPatch(labels map[string]string) []byte {
 // exec runs a shell script in a pod and returns its standard output.
 func (n *namespace) exec(ctx context.Context, pod, script string) (string, error) {
 	request := n.c.api.CoreV1().RESTClient().Post().Resource("pods").Namespace(n.name).Name(pod).SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{Command: []string{"/bin/sh", "-c", script}, Stdout: true, Stderr: true}, scheme.ParameterCodec)
+		VersionedParams(&corev1.PodExecOptions{Command: []string{"/bin/sh", "-c", script}, Stdout: true, Stderr: true},
+			scheme.ParameterCodec)
 	executor, err := remotecommand.NewWebSocketExecutor(n.c.config, "GET", request.URL().String())
 	if err != nil {
 		return "", err

@@ -11,8 +11,8 @@ import (
 // narrowMTU is of the last link to the far host: less than pods have, and enough for IPv6.
 const narrowMTU = "1300"
 
-// far is a host behind the fabric's router and a narrow link. It says that it takes larger segments than the link does, so that only the
-// router's ICMP errors tell who sends to it.
+// far is a host behind the fabric's router and a narrow link. It says that it takes larger segments than the link does,
+// so that only the router's ICMP errors tell who sends to it.
 type far struct {
 	netns string
 	ips   []netip.Addr
@@ -30,7 +30,8 @@ func (c *cluster) farHost(t *testing.T) far {
 	}
 	sh(t.Context(), "netns add "+f.netns)
 	t.Cleanup(func() { sh(context.Background(), "netns del "+f.netns) })
-	sh(t.Context(), "link add far0 mtu "+narrowMTU+" netns "+c.FabricNetns()+" type veth peer name eth0 mtu "+narrowMTU+" netns "+f.netns)
+	sh(t.Context(), "link add far0 mtu "+narrowMTU+" netns "+c.FabricNetns()+
+		" type veth peer name eth0 mtu "+narrowMTU+" netns "+f.netns)
 	router, host := "-n "+c.FabricNetns(), "-n "+f.netns
 	sh(t.Context(), host+" link set lo up")
 	sh(t.Context(), host+" link set eth0 up")

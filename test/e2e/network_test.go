@@ -25,8 +25,10 @@ func TestPodNetwork(t *testing.T) {
 		pod{name: "third", node: c.nodes[2]},
 	)
 	c.serveOnNodes(t)
-	n.each(part{"PodToPod", podToPod}, part{"NodeToPod", nodeToPod}, part{"PodToNode", podToNode}, part{"PodToOutside", podToOutside},
-		part{"LargeTransfer", largeTransfer}, part{"DNS", clusterDNS}, part{"ClusterIP", clusterIP}, part{"APIServer", apiServer},
+	n.each(part{"PodToPod", podToPod}, part{"NodeToPod", nodeToPod}, part{"PodToNode", podToNode}, part{"PodToOutside",
+		podToOutside},
+		part{"LargeTransfer", largeTransfer}, part{"DNS", clusterDNS}, part{"ClusterIP", clusterIP}, part{"APIServer",
+			apiServer},
 		part{"HostPort", hostPort})
 }
 
@@ -146,7 +148,8 @@ func (n *namespace) serves(name string, labels map[string]string) endpoint {
 	policy := corev1.IPFamilyPolicyPreferDualStack
 	o, err := n.c.api.CoreV1().Services(n.name).Create(n.t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       corev1.ServiceSpec{Selector: labels, IPFamilyPolicy: &policy, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intOrString(podPort)}}},
+		Spec: corev1.ServiceSpec{Selector: labels, IPFamilyPolicy: &policy, Ports: []corev1.ServicePort{{Port: 80,
+			TargetPort: intOrString(podPort)}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		n.t.Fatal(err)

@@ -76,8 +76,8 @@ func (c *cluster) forgotten(t *testing.T, at, node string) error {
 	return nil
 }
 
-// registered has a node that was deleted start anew: its kubelet registers it, and what runs there gets tokens of the new object. Those of
-// the former one died with it.
+// registered has a node that was deleted start anew: its kubelet registers it, and what runs there gets tokens of the
+// new object. Those of the former one died with it.
 func (c *cluster) registered(t *testing.T, node string) {
 	t.Helper()
 	if c.isReady(node) == nil {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -17,17 +18,20 @@ import (
 // outOfUse is how long a node may go on with an address after the status says that it is not there any more.
 const outOfUse = 3 * time.Second
 
-// TestOutOfUse: a node that is to give its addresses up does, whether or not another can take them: neither its NAT rows nor its EgressNode have them
-// three seconds after the status says so, and from then on no packet leaves with an address that is on no node.
+// TestOutOfUse: a node that is to give its addresses up does, whether or not another can take them: neither its NAT
+// rows nor its EgressNode have them three seconds after the status says so, and from then on no packet leaves with an
+// address that is on no node.
 func TestOutOfUse(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
-	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c", node: c.nodes[2], sends: true})
+	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c",
+		node: c.nodes[2], sends: true})
 	seen := c.capture(t)
 	nothing := func(*use) {}
 	for i, way := range []way{
 		{"label", func(u *use) { u.c.unlabelEgress(u.t, u.from) }, nothing},
-		{"cordon", func(u *use) { u.c.cordon(u.t, u.from.Name, `"maintenance"`) }, func(u *use) { u.c.cordon(u.t, u.from.Name, "null") }},
+		{"cordon", func(u *use) { u.c.cordon(u.t, u.from.Name, `"maintenance"`) },
+			func(u *use) { u.c.cordon(u.t, u.from.Name, "null") }},
 		{"not-ready", (*use).stopKubelet, func(u *use) { u.c.startKubelet(u.t, u.from.Name) }},
 		{"spec", func(u *use) { u.e.replace(u.away, u.instead) }, nothing},
 		{"deletion", func(u *use) { u.e.delete() }, nothing},
@@ -56,7 +60,8 @@ type use struct {
 	instead []netip.Addr // what the spec can name in their place; none without a successor
 }
 
-func (c *cluster) outOfUse(t *testing.T, n *namespace, seen *capture, name string, successor bool, number int, way way) {
+func (c *cluster) outOfUse(t *testing.T, n *namespace, seen *capture, name string, successor bool, number int,
+	way way) {
 	c.labelEgress(t, c.nodes[1], c.nodes[2])
 	ips := concat(c.number(number), c.number(number+1))
 	u := &use{t: t, c: c, e: c.egressIP(t, name, ips, n.itself(), metav1.LabelSelector{}), from: c.nodes[2]}
@@ -138,9 +143,13 @@ func (e egressIP) replace(out, in []netip.Addr) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	kept := slices.DeleteFunc(o.Spec.EgressIPs, func(s string) bool { return slices.Contains(out, netip.MustParseAddr(s)) })
-	o.Spec.EgressIPs = append(kept, texts(in)...)
-	if err := e.c.kube.EgressIP.Put().Resource("egressips").Name(e.name).Body(o).Do(e.t.Context()).Error(); err != nil {
+	kept := slices.DeleteFunc(o.Spec.EgressIPs,
+		func(s string) bool { return slices.Contains(out, netip.MustParseAddr(s)) })
+	ips, err := json.Marshal(append(kept, texts(in)...))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if err := e.patch(fmt.Sprintf(`{"spec":{"egressIPs":%s}}`, ips)); err != nil {
 		e.t.Fatal(err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	v1 "github.com/egret-net/egret/api/v1"
 )
 
-// TestOverlap: two EgressIPs select a pod. The older one serves it, the younger one says that it stands by, and serves it as soon as the
-// older one is gone.
+// TestOverlap: two EgressIPs select a pod. The older one serves it, the younger one says that it stands by, and serves
+// it as soon as the older one is gone.
 func TestOverlap(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -40,14 +40,15 @@ func TestOverlap(t *testing.T) {
 	younger.until(v1.ConditionOverlapped, metav1.ConditionFalse, v1.ReasonNoOverlap)
 }
 
-// TestOlderTakesOver: an older EgressIP gets a node while a younger one serves the pods. They leave with the younger one's address until somebody holds the
-// older one's, and never with their nodes'.
+// TestOlderTakesOver: an older EgressIP gets a node while a younger one serves the pods. They leave with the younger
+// one's address until somebody holds the older one's, and never with their nodes'.
 func TestOlderTakesOver(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[0], c.nodes[1])
 	first := c.egressIP(t, "takeover-first", c.number(52), n.itself(), selects(web))
-	older := c.egressIP(t, "takeover-older", c.number(52), n.itself(), metav1.LabelSelector{}) // its address is the first one's
+	// its address is the first one's
+	older := c.egressIP(t, "takeover-older", c.number(52), n.itself(), metav1.LabelSelector{})
 	c.nextSecond(t, older)
 	younger := c.egressIP(t, "takeover-younger", c.number(53), n.itself(), metav1.LabelSelector{})
 	younger.ready()

@@ -2,19 +2,58 @@ package e2e
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/sandbox"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestOwnRouter: a pod of the hosting node, whose gateway router has a row for its own pods too, loses its translation while the policy still steers it, as
-// happens in the datapath's cache for a moment. It sends nothing outside until it is back.
+// leakFilter is the set of pods whose packets leave with an egress IP or not at all.
+func leakFilter(like world.Family) string { return plan.SetName(egressip.LeakFilter(like)) }
+
+// TestOwnRouterEstablished: connections that a pod has with its node's address stand still from when the pod comes
+// under the leak filter, though the bridge knows them. No agent runs then, which would end them.
+func TestOwnRouterEstablished(t *testing.T) {
+	const count = 4
+	c := theCluster(t)
+	if c.Options().GatewayMode != sandbox.Shared {
+		t.Skip("in this mode these connections are the host's: see the rules of chain forward")
+	}
+	n, k, node := c.namespace(t, nil), keptBy(t, c.hosts[0]), c.nodes[1]
+	var connections, pods []string
+	for i, to := range c.hosts[0].IPs {
+		pods = append(pods, "keeps-"+familyName(to))
+		n.runs(pod{name: pods[i], node: node, keeps: count, keepsTo: to})
+		connections = append(connections, k.from(count, node.IPs[i])...)
+	}
+	t.Cleanup(func() { c.startAgent(t, node.Name) })
+	if err := c.StopProcess(t.Context(), node.Name, "egret-node"); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range pods {
+		c.on(t, node.Name, "ovn-nbctl", "--wait=hv", "add", "address_set", leakFilter(world.FamilyOf(node.IPs[i])),
+			"addresses", `"`+n.ips[p][i].String()+`"`)
+	}
+	time.Sleep(2 * time.Second) // the datapath looks at each of its flows meanwhile
+	before := k.now()
+	time.Sleep(2 * time.Second) // some retransmissions
+	if now := k.now(); !maps.Equal(before, now) {
+		t.Errorf("connections with the node's address go on: %v, then %v", before, now)
+	}
+	c.startAgent(t, node.Name) // it takes the pods out of the set
+	k.live("with nobody under the leak filter", connections)
+}
+
+// TestOwnRouter: a pod of the hosting node, whose gateway router has a row for its own pods too, loses its translation
+// while the policy still steers it, as happens in the datapath's cache for a moment. It sends nothing outside until it
+// is back.
 func TestOwnRouter(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)

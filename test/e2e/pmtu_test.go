@@ -19,20 +19,22 @@ import (
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// TestPathMTU: a router outside says that a pod's packets are too big. That reaches the pod wherever it is, and whoever translated its
-// connection; else a transfer stalls.
+// TestPathMTU: a router outside says that a pod's packets are too big. That reaches the pod wherever it is, and whoever
+// translated its connection; else a transfer stalls.
 func TestPathMTU(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
 	far := c.farHost(t)
 	c.labelEgress(t, c.nodes[0])
-	n.runs(pod{name: "plain", node: c.nodes[1], labels: map[string]string{"role": "plain"}}, pod{name: "selected", node: c.nodes[2], labels: web},
+	n.runs(pod{name: "plain", node: c.nodes[1], labels: map[string]string{"role": "plain"}}, pod{name: "selected",
+		node: c.nodes[2], labels: web},
 		pod{name: "home", node: c.nodes[0], labels: web})
 	c.egressIP(t, "pmtu", c.number(61), n.itself(), selects(web)).readyOn(c.nodes[0])
 	n.each(
 		part{"Upload", func(t *testing.T, n *namespace) { uploads(t, n, far) }},
 		part{"PolicyCluster", func(t *testing.T, n *namespace) {
-			port := n.nodePort("cluster", map[string]string{"role": "plain"}, corev1.ServiceExternalTrafficPolicyCluster)
+			port := n.nodePort("cluster", map[string]string{"role": "plain"},
+				corev1.ServiceExternalTrafficPolicyCluster)
 			n.downloads(far, c.translatesErrors(t, c.nodes[0].IPs), port.tcp)
 			n.downloads(far, c.translatesErrors(t, c.nodes[1].IPs), port.tcp)
 			n.tooBig(c.nodes[0].IPs, port.udp)
@@ -44,7 +46,8 @@ func TestPathMTU(t *testing.T) {
 			n.tooBig(c.nodes[1].IPs, port.udp)
 		}},
 		part{"PolicyClusterOfSelected", func(t *testing.T, n *namespace) {
-			n.downloads(far, c.translatesErrors(t, c.nodes[1].IPs), n.nodePort("selected", web, corev1.ServiceExternalTrafficPolicyCluster).tcp)
+			n.downloads(far, c.translatesErrors(t, c.nodes[1].IPs), n.nodePort("selected", web,
+				corev1.ServiceExternalTrafficPolicyCluster).tcp)
 		}},
 		part{"PolicyLocalOfSelected", func(t *testing.T, n *namespace) {
 			port := n.nodePort("selected-local", web, corev1.ServiceExternalTrafficPolicyLocal)
@@ -54,9 +57,10 @@ func TestPathMTU(t *testing.T) {
 	)
 }
 
-// translatesErrors are the addresses where OVS brings errors back to who is behind a connection with a translated source. The userspace datapath of OVS 3.5
-// writes over the first bytes of the inner source address when it translates the source of an ICMPv6 error, in shared gateway mode the gateway
-// router's: the pod that gets the error does not know that connection.
+// translatesErrors are the addresses where OVS brings errors back to who is behind a connection with a translated
+// source. The userspace datapath of OVS 3.5 writes over the first bytes of the inner source address when it translates
+// the source of an ICMPv6 error, in shared gateway mode the gateway router's: the pod that gets the error does not know
+// that connection.
 func (c *cluster) translatesErrors(t *testing.T, ips []netip.Addr) []netip.Addr {
 	if c.Datapath() != "netdev" || c.Options().GatewayMode != sandbox.Shared {
 		return ips
@@ -65,7 +69,8 @@ func (c *cluster) translatesErrors(t *testing.T, ips []netip.Addr) []netip.Addr 
 	return slices.DeleteFunc(slices.Clone(ips), netip.Addr.Is6)
 }
 
-// uploads are of connections that pods open: with their node's address, and with an egress IP that is on another node, or on the same.
+// uploads are of connections that pods open: with their node's address, and with an egress IP that is on another node,
+// or on the same.
 func uploads(t *testing.T, n *namespace, far far) {
 	const size, sink = 300_000, 7071
 	serveIn(t, far.netns, sink, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +79,8 @@ func uploads(t *testing.T, n *namespace, far far) {
 	}))
 	for _, p := range []string{"plain", "selected", "home"} {
 		for _, ip := range far.ips {
-			out := n.in(p, fmt.Sprintf("head -c %d /dev/zero | curl -sS --max-time 20 --data-binary @- %s", size, url(ip, sink, "/")))
+			out := n.in(p, fmt.Sprintf("head -c %d /dev/zero | curl -sS --max-time 20 --data-binary @- %s", size,
+				url(ip, sink, "/")))
 			if out != fmt.Sprint(size) {
 				t.Errorf("pod %s to %s behind a narrow link: %q, want %d bytes", p, ip, out, size)
 			}
@@ -87,7 +93,8 @@ func (n *namespace) downloads(far far, nodes []netip.Addr, port int) {
 	n.t.Helper()
 	for _, ip := range nodes {
 		within(n.t, soon, func() error {
-			out, err := fetch(n.t.Context(), clientIn(far.netns), url(ip, port, "/shell?cmd=head%20-c%2060000%20/dev/zero"))
+			out, err := fetch(n.t.Context(), clientIn(far.netns),
+				url(ip, port, "/shell?cmd=head%20-c%2060000%20/dev/zero"))
 			if err == nil && !strings.Contains(out, "output") {
 				err = fmt.Errorf("answer of %d bytes without output", len(out))
 			}
@@ -103,13 +110,16 @@ func (n *namespace) downloads(far far, nodes []netip.Addr, port int) {
 type nodePorts struct{ tcp, udp int }
 
 // nodePort makes a Service of pods with these labels.
-func (n *namespace) nodePort(name string, labels map[string]string, policy corev1.ServiceExternalTrafficPolicy) nodePorts {
+func (n *namespace) nodePort(name string, labels map[string]string,
+	policy corev1.ServiceExternalTrafficPolicy) nodePorts {
 	n.t.Helper()
 	families := corev1.IPFamilyPolicyPreferDualStack
 	o, err := n.c.api.CoreV1().Services(n.name).Create(n.t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Selector: labels, IPFamilyPolicy: &families, ExternalTrafficPolicy: policy,
-			Ports: []corev1.ServicePort{{Name: "tcp", Port: 80, TargetPort: intOrString(podPort)}, {Name: "udp", Port: 80, TargetPort: intOrString(udpPort), Protocol: corev1.ProtocolUDP}}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Selector: labels, IPFamilyPolicy: &families,
+			ExternalTrafficPolicy: policy,
+			Ports: []corev1.ServicePort{{Name: "tcp", Port: 80, TargetPort: intOrString(podPort)},
+				{Name: "udp", Port: 80, TargetPort: intOrString(udpPort), Protocol: corev1.ProtocolUDP}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		n.t.Fatal(err)
@@ -136,9 +146,11 @@ const linkMTU, podMTU = 1500, 1400
 
 // pathMTU is what a host knows of the way to an address, once it has sent a datagram there that fills its own link.
 func pathMTU(netns string, to netip.AddrPort) (mtu int, err error) {
-	level, discover, always, ask, headers := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO, unix.IP_MTU, 20+8
+	level, discover, always, ask, headers := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO, unix.IP_MTU,
+		20+8
 	if to.Addr().Is6() {
-		level, discover, always, ask, headers = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO, unix.IPV6_MTU, 40+8
+		level, discover, always, ask, headers = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO,
+			unix.IPV6_MTU, 40+8
 	}
 	var conn *net.UDPConn
 	err = sandbox.InNetns(netns, func() (err error) {

@@ -15,8 +15,8 @@ import (
 // agentAwayTimeout is for the grace that an agent has, and what it takes to move then.
 const agentAwayTimeout = 2 * notReadyTimeout
 
-// TestSilentNode: a node without power loses its addresses because it is silent, while Kubernetes still calls it Ready; each node in its
-// turn, so that the leading controller's is among them. Nothing moves back.
+// TestSilentNode: a node without power loses its addresses because it is silent, while Kubernetes still calls it Ready;
+// each node in its turn, so that the leading controller's is among them. Nothing moves back.
 func TestSilentNode(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -54,7 +54,8 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
-// TestAgentStops: an agent that is restarted, or gone for a while, moves nothing. With a health service it is missed after its grace, and found again.
+// TestAgentStops: an agent that is restarted, or gone for a while, moves nothing. With a health service it is missed
+// after its grace, and found again.
 func TestAgentStops(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -65,7 +66,8 @@ func TestAgentStops(t *testing.T) {
 	hosting := before[ips[0].String()]
 	n.runs(pod{name: "a", node: c.nodes[0]})
 	for range 3 {
-		within(t, soon, func() error { return c.KillProcess(t.Context(), hosting, "egret-node") }) // once it is there again
+		// once it is there again
+		within(t, soon, func() error { return c.KillProcess(t.Context(), hosting, "egret-node") })
 		n.from("a").to(family4or6(c.outside(0), ips[0])).arrivesAs(ips...)
 	}
 	t.Cleanup(func() { c.startAgent(t, hosting) })

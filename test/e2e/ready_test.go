@@ -21,18 +21,21 @@ import (
 const (
 	// readyTimes is how often TestReadyMeansSteered looks.
 	readyTimes = 100
-	// inFlight is how long a datagram may be on its way to the capture on two busy cores: one that was captured later was sent after Ready was seen.
+	// inFlight is how long a datagram may be on its way to the capture on two busy cores: one that was captured later
+	// was sent after Ready was seen.
 	inFlight = 30 * time.Millisecond
 	// portRenewal is the number of datagrams after which a sender takes another source port.
 	portRenewal = 20
 )
 
-// TestReadyMeansSteered: whoever has seen Ready sees no connection that begins afterwards with another source, from pods on any node, over either family.
+// TestReadyMeansSteered: whoever has seen Ready sees no connection that begins afterwards with another source, from
+// pods on any node, over either family.
 func TestReadyMeansSteered(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1])
-	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c", node: c.nodes[2], sends: true})
+	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c",
+		node: c.nodes[2], sends: true})
 	seen := c.capture(t)
 	ips := c.number(130)
 	for i := range readyTimes {
@@ -49,7 +52,8 @@ func TestReadyMeansSteered(t *testing.T) {
 		}
 		begin := at.Add(inFlight)
 		time.Sleep(time.Until(begin.Add(250 * time.Millisecond))) // each flow takes a new port in that time
-		all := slices.DeleteFunc(seen.Since(begin), func(x traffic.Sighting) bool { return x.Kind != "new" || x.Number%portRenewal != 0 })
+		all := slices.DeleteFunc(seen.Since(begin),
+			func(x traffic.Sighting) bool { return x.Kind != "new" || x.Number%portRenewal != 0 })
 		if wrong := traffic.Wrong(all, n.name+"/", ips); len(wrong) > 0 {
 			t.Errorf("after %d times: connections begun after Ready was seen: %v; want %v", i, wrong, ips)
 		}
@@ -92,14 +96,17 @@ func (s *capture) leavesAlone(n *namespace, ip string) error {
 // readySeen tells when a watch has shown an EgressIP as Ready.
 func (c *cluster) readySeen(t *testing.T, name string) <-chan time.Time {
 	t.Helper()
-	return c.shown(t, name, func(o *v1.EgressIP) bool { return meta.IsStatusConditionTrue(o.Status.Conditions, v1.ConditionReady) })
+	return c.shown(t, name, func(o *v1.EgressIP) bool {
+		return meta.IsStatusConditionTrue(o.Status.Conditions, v1.ConditionReady)
+	})
 }
 
 // shown tells when a watch has shown an EgressIP of which something is so.
 func (c *cluster) shown(t *testing.T, name string, is func(*v1.EgressIP) bool) <-chan time.Time {
 	t.Helper()
 	seen := make(chan time.Time, 1)
-	list := cache.NewListWatchFromClient(c.kube.EgressIP, "egressips", metav1.NamespaceAll, fields.OneTermEqualSelector("metadata.name", name))
+	list := cache.NewListWatchFromClient(c.kube.EgressIP, "egressips", metav1.NamespaceAll,
+		fields.OneTermEqualSelector("metadata.name", name))
 	w, err := list.WatchWithContext(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

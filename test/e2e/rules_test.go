@@ -20,8 +20,9 @@ import (
 // rules are numbers of rules by what they are. Law 2: none depends on how many pods are selected.
 type rules map[string]string
 
-// counts looks at one node. Flows of br-int are not among them: OVN writes each address of a set into flows of its own; nor those that the switch makes
-// itself. Of the logical flows those count that name a set or a pretended pod: ovn-northd makes others for what pods of the system do meanwhile.
+// counts looks at one node. Flows of br-int are not among them: OVN writes each address of a set into flows of its own;
+// nor those that the switch makes itself. Of the logical flows those count that name a set or a pretended pod:
+// ovn-northd makes others for what pods of the system do meanwhile.
 const counts = `
 for t in Logical_Router Logical_Switch Logical_Router_Policy Logical_Router_Static_Route NAT QoS ACL Address_Set Load_Balancer; do
 	echo "NB $t $(ovn-nbctl --bare --columns=_uuid list $t | grep -c .)"
@@ -46,7 +47,8 @@ func (c *cluster) rules(t *testing.T, node string) rules {
 // logicalFlows are a node's, a line each.
 func (c *cluster) logicalFlows(t *testing.T, node string) []string {
 	t.Helper()
-	return strings.Split(c.on(t, node, "ovn-sbctl", "--format=csv", "--no-headings", "--columns=pipeline,table_id,priority,match,actions", "list", "Logical_Flow"), "\n")
+	return strings.Split(c.on(t, node, "ovn-sbctl", "--format=csv", "--no-headings",
+		"--columns=pipeline,table_id,priority,match,actions", "list", "Logical_Flow"), "\n")
 }
 
 // alone waits until the namespaces of former tests have gone: a Service that goes with one takes rules away.
@@ -82,15 +84,16 @@ func (c *cluster) settledRules(t *testing.T, node string) rules {
 	return nil
 }
 
-// TestRulesDoNotGrow selects a pod for an EgressIP on the primary network and one for another on a second link, then twenty more for each: only members of
-// sets are added.
+// TestRulesDoNotGrow selects a pod for an EgressIP on the primary network and one for another on a second link, then
+// twenty more for each: only members of sets are added.
 func TestRulesDoNotGrow(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1])
 	fake := c.fakeNode(t)
 	second := map[string]string{"app": "second"}
-	n.runs(pod{name: "a", node: c.nodes[0], labels: web}, pod{name: "b", node: c.nodes[1], labels: web}, pod{name: "c", node: c.nodes[0], labels: second})
+	n.runs(pod{name: "a", node: c.nodes[0], labels: web}, pod{name: "b", node: c.nodes[1], labels: web}, pod{name: "c",
+		node: c.nodes[0], labels: second})
 	n.pretend(pod{name: "first", labels: web}, fake, 200)
 	n.pretend(pod{name: "first-second", labels: second}, fake, 100)
 	c.egressIP(t, "rules", c.number(50), n.itself(), selects(web)).ready()
@@ -116,8 +119,10 @@ func TestRulesDoNotGrow(t *testing.T) {
 			t.Errorf("node %s has no logical flow that names a set", node.Name)
 		}
 		if !maps.Equal(before[node.Name], after) {
-			added := slices.DeleteFunc(c.logicalFlows(t, node.Name), func(f string) bool { return slices.Contains(flows[node.Name], f) })
-			t.Errorf("node %s with 20 more pods selected for each: have %v, before %v; logical flows added:\n%s", node.Name, after, before[node.Name], strings.Join(added, "\n"))
+			added := slices.DeleteFunc(c.logicalFlows(t, node.Name),
+				func(f string) bool { return slices.Contains(flows[node.Name], f) })
+			t.Errorf("node %s with 20 more pods selected for each: have %v, before %v; logical flows added:\n%s",
+				node.Name, after, before[node.Name], strings.Join(added, "\n"))
 		}
 	}
 	t.Logf("rules of the hosting node: %v", before[c.nodes[1].Name])
@@ -134,7 +139,8 @@ func (c *cluster) fakeNode(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "fake-", Annotations: map[string]string{v1.AnnotationNodeSubnets: string(text)}}}
+	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "fake-",
+		Annotations: map[string]string{v1.AnnotationNodeSubnets: string(text)}}}
 	if o, err = c.api.CoreV1().Nodes().Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +161,8 @@ func (n *namespace) pretend(p pod, node string, number int) {
 	for _, ip := range n.c.nodes[0].IPs {
 		ips = append(ips, pretended(ip.Is4(), number))
 	}
-	networks, err := json.Marshal(map[string]any{"default": map[string]any{"ip_addresses": ips, "mac_address": "0a:58:0a:f4:63:01", "role": "primary"}})
+	networks, err := json.Marshal(map[string]any{"default": map[string]any{"ip_addresses": ips,
+		"mac_address": "0a:58:0a:f4:63:01", "role": "primary"}})
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -178,7 +185,8 @@ func (c *cluster) members(node string, numbers ...int) error {
 	if node != c.nodes[1].Name {
 		return nil
 	}
-	out, err := c.feed(context.Background(), node, nil, "ovn-nbctl", "--bare", "--columns=addresses", "list", "Address_Set")
+	out, err := c.feed(context.Background(), node, nil, "ovn-nbctl", "--bare", "--columns=addresses", "list",
+		"Address_Set")
 	if err != nil {
 		return err
 	}

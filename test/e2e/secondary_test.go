@@ -67,7 +67,8 @@ func (s second) on(node int, command string) string {
 // restore gives a node's link what a test may have taken: a test must not leave a broken node to the next one.
 func (s second) restore(node int) {
 	m := s.c.nodes[node]
-	commands := []string{"ip link set " + link + " up", "echo 1 > /proc/sys/net/ipv4/conf/" + link + "/forwarding", "echo 0 > /proc/sys/net/ipv4/conf/" + link + "/rp_filter",
+	commands := []string{"ip link set " + link + " up", "echo 1 > /proc/sys/net/ipv4/conf/" + link + "/forwarding",
+		"echo 0 > /proc/sys/net/ipv4/conf/" + link + "/rp_filter",
 		"ip rule del pref 5000", "ip -6 rule del pref 5000"}
 	for _, ip := range m.Secondary[0] {
 		commands = append(commands, fmt.Sprintf("ip addr replace %s dev %s nodad", prefixed(ip), link))
@@ -167,13 +168,14 @@ func (s second) addressTaken() {
 	s.leave()
 }
 
-// strictReversePath is harmless: the connection's mark is on the reply, and with it the way back is by the link, also from where the main table has
-// another way to.
+// strictReversePath is harmless: the connection's mark is on the reply, and with it the way back is by the link, also
+// from where the main table has another way to.
 func (s second) strictReversePath() {
 	s.restore(1)
 	s.on(1, "for l in all "+link+"; do echo 1 > /proc/sys/net/ipv4/conf/$l/rp_filter; done")
 	s.Cleanup(func() {
-		s.c.feed(context.Background(), s.c.nodes[1].Name, nil, "sh", "-c", "echo 2 > /proc/sys/net/ipv4/conf/all/rp_filter")
+		s.c.feed(context.Background(), s.c.nodes[1].Name, nil, "sh", "-c",
+			"echo 2 > /proc/sys/net/ipv4/conf/all/rp_filter")
 	})
 	for _, p := range secondPods {
 		s.n.from(p).to(s.c.beside(0)).arrivesAs(s.ips...)
@@ -183,7 +185,8 @@ func (s second) strictReversePath() {
 	}
 }
 
-// forwardingOfAll is IPv6's one setting for all links, which the agent has made: it is put back at once, for it is ours.
+// forwardingOfAll is IPv6's one setting for all links, which the agent has made: it is put back at once, for it is
+// ours.
 func (s second) forwardingOfAll() {
 	const file = "/proc/sys/net/ipv6/conf/all/forwarding"
 	if s.ips[len(s.ips)-1].Is4() {
@@ -203,7 +206,8 @@ func (s second) forwardingOfAll() {
 func (s second) ruleOfSomebodyElse() {
 	s.on(1, "ip rule add pref 6000 from 198.51.100.0/24 lookup main")
 	s.Cleanup(func() {
-		s.c.feed(context.Background(), s.c.nodes[1].Name, nil, "ip", "rule", "del", "pref", "6000", "from", "198.51.100.0/24")
+		s.c.feed(context.Background(), s.c.nodes[1].Name, nil, "ip", "rule", "del", "pref", "6000", "from",
+			"198.51.100.0/24")
 	})
 	s.on(1, "ip addr add 192.0.2.1/32 dev lo; ip addr del 192.0.2.1/32 dev lo") // has everything looked at
 	s.leave()
@@ -220,7 +224,8 @@ func (s second) routesFollow() {
 	via := s.c.hosts[0].Secondary[0][0]
 	s.on(1, fmt.Sprintf("ip route add 198.51.100.0/24 via %s dev %s", via, link))
 	table := func() string {
-		return s.on(1, "for t in $(ip rule | sed -n 's/.*lookup \\(1[0-9]*\\).*/\\1/p' | sort -u); do ip route show table $t; done")
+		return s.on(1, "for t in $(ip rule | sed -n 's/.*lookup \\(1[0-9]*\\).*/\\1/p' | sort -u); do ip route show "+
+			"table $t; done")
 	}
 	within(s.T, soon, func() error {
 		if have := table(); !strings.Contains(have, "198.51.100.0/24 via "+via.String()) {
@@ -232,7 +237,8 @@ func (s second) routesFollow() {
 	s.c.on(s.T, host, "ip", "addr", "add", "198.51.100.7/32", "dev", "lo")
 	s.Cleanup(func() { s.c.feed(context.Background(), host, nil, "ip", "addr", "del", "198.51.100.7/32", "dev", "lo") })
 	for _, p := range secondPods {
-		s.n.from(p).to(endpoint{"routed", []netip.Addr{netip.MustParseAddr("198.51.100.7")}, sandbox.ClientIPPort}).arrivesAs(s.ips...)
+		s.n.from(p).to(endpoint{"routed", []netip.Addr{netip.MustParseAddr("198.51.100.7")},
+			sandbox.ClientIPPort}).arrivesAs(s.ips...)
 	}
 	s.on(1, "ip route del 198.51.100.0/24")
 	within(s.T, soon, func() error {
@@ -256,8 +262,8 @@ func (s second) nothingLeft(node int) error {
 	return nil
 }
 
-// TestSecondaryMoves: without its label, and without its power, a node's addresses go to another; before, after, and on the wire meanwhile, every pod leaves
-// with the egress IPs, from its first datagram.
+// TestSecondaryMoves: without its label, and without its power, a node's addresses go to another; before, after, and on
+// the wire meanwhile, every pod leaves with the egress IPs, from its first datagram.
 func TestSecondaryMoves(t *testing.T) {
 	s := newSecond(t, 51, 0)
 	s.e.readyOn(s.c.nodes[0])
@@ -285,18 +291,21 @@ func TestSecondaryMoves(t *testing.T) {
 // lost is what an EgressIP says whose address was in a network of an egress node's that is gone.
 const lost = "no link has an address in "
 
-// TestSecondaryFaults: what seed egress-ip.md asks of a link goes, one thing after the other. Without another egress node the EgressIP waits, and
-// says for what; it heals when the cause goes.
+// TestSecondaryFaults: what seed egress-ip.md asks of a link goes, one thing after the other. Without another egress
+// node the EgressIP waits, and says for what; it heals when the cause goes.
 func TestSecondaryFaults(t *testing.T) {
 	s := newSecond(t, 52, 1)
 	s.e.readyOn(s.c.nodes[1])
 	s.leave()
 	for _, f := range []struct{ name, does, says, undoes string }{
 		{"Down", "ip link set eth1 down", "link eth1 is down: ip link set eth1 up", ""},
-		{"Forwarding", "echo 0 > /proc/sys/net/ipv4/conf/eth1/forwarding", "sysctl -w net.ipv4.conf.eth1.forwarding=1", "echo 1 > /proc/sys/net/ipv4/conf/eth1/forwarding"},
-		{"AddressRemoved", "for a in $(ip -o addr show dev eth1 scope global | grep -v 'proto 0x45\\|deprecated' | awk '{print $4}'); do ip addr del $a dev eth1; done",
+		{"Forwarding", "echo 0 > /proc/sys/net/ipv4/conf/eth1/forwarding", "sysctl -w net.ipv4.conf.eth1.forwarding=1",
+			"echo 1 > /proc/sys/net/ipv4/conf/eth1/forwarding"},
+		{"AddressRemoved", "for a in $(ip -o addr show dev eth1 scope global | grep -v 'proto 0x45\\|deprecated' | " +
+			"awk '{print $4}'); do ip addr del $a dev eth1; done",
 			lost, ""},
-		{"Rule", "ip rule add pref 5000 lookup main; ip -6 rule add pref 5000 lookup main", "give it a priority above 6000", "ip rule del pref 5000; ip -6 rule del pref 5000"},
+		{"Rule", "ip rule add pref 5000 lookup main; ip -6 rule add pref 5000 lookup main",
+			"give it a priority above 6000", "ip rule del pref 5000; ip -6 rule del pref 5000"},
 	} {
 		if f.name == "Forwarding" && !s.ips[0].Is4() {
 			continue // IPv6 has one setting for all links: see forwardingOfAll

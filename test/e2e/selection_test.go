@@ -8,13 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestLabels: what is selected follows the labels of pods and namespaces at once. A pod in its host's network, selected or not, leaves as its node, and Ready
-// does not wait for that node.
+// TestLabels: what is selected follows the labels of pods and namespaces at once. A pod in its host's network, selected
+// or not, leaves as its node, and Ready does not wait for that node.
 func TestLabels(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, map[string]string{"team": "blue"})
 	c.labelEgress(t, c.nodes[1])
-	n.runs(pod{name: "a", node: c.nodes[0]}, pod{name: "b", node: c.nodes[1], labels: web}, pod{name: "host", node: c.nodes[2], labels: web, inHost: true})
+	n.runs(pod{name: "a", node: c.nodes[0]}, pod{name: "b", node: c.nodes[1], labels: web}, pod{name: "host",
+		node: c.nodes[2], labels: web, inHost: true})
 	ips := c.number(37)
 	c.egressIP(t, "labels", ips, selects(map[string]string{"team": "blue"}), selects(web)).ready()
 	n.from("a").to(c.outside(0)).arrivesAs(c.nodes[0].IPs...)
@@ -31,8 +32,8 @@ func TestLabels(t *testing.T) {
 	n.from("a").to(c.outside(0)).formerly(c.nodes[0].IPs...).soonArrivesAs(ips...)
 }
 
-// TestRelabelled: pods that send all the time come under another EgressIP and back, by their own labels and by their namespace's. They leave with either's
-// address and with no other: at no moment does neither select them.
+// TestRelabelled: pods that send all the time come under another EgressIP and back, by their own labels and by their
+// namespace's. They leave with either's address and with no other: at no moment does neither select them.
 func TestRelabelled(t *testing.T) {
 	c := theCluster(t)
 	c.labelEgress(t, c.nodes[1], c.nodes[2])
@@ -42,11 +43,12 @@ func TestRelabelled(t *testing.T) {
 		selects func(n *namespace, color string) (namespaces, pods metav1.LabelSelector)
 		paint   func(n *namespace, color string)
 	}{
-		{"pods", func(n *namespace, color string) (_, _ metav1.LabelSelector) { return n.itself(), selects(of(color)) }, func(n *namespace, color string) {
-			for _, p := range secondPods {
-				n.label(p, of(color))
-			}
-		}},
+		{"pods", func(n *namespace, color string) (_, _ metav1.LabelSelector) { return n.itself(), selects(of(color)) },
+			func(n *namespace, color string) {
+				for _, p := range secondPods {
+					n.label(p, of(color))
+				}
+			}},
 		{"namespace", func(_ *namespace, color string) (_, _ metav1.LabelSelector) {
 			return selects(of(color)), metav1.LabelSelector{}
 		},
@@ -66,7 +68,8 @@ func TestRelabelled(t *testing.T) {
 			for _, color := range []string{"blue", "green", "blue", "green", "blue", "green"} {
 				x.paint(n, color)
 				for _, p := range secondPods {
-					n.from(p).to(c.outside(0)).formerly(slices.Concat(ips["blue"], ips["green"])...).soonArrivesAs(ips[color]...)
+					n.from(p).to(c.outside(0)).formerly(slices.Concat(ips["blue"],
+						ips["green"])...).soonArrivesAs(ips[color]...)
 				}
 			}
 			seen.onlyFrom(n, slices.Concat(ips["blue"], ips["green"]))
@@ -74,13 +77,15 @@ func TestRelabelled(t *testing.T) {
 	}
 }
 
-// TestSelectors has one pod and namespace for every operator; NotIn and DoesNotExist also match what has no labels at all.
+// TestSelectors has one pod and namespace for every operator; NotIn and DoesNotExist also match what has no labels at
+// all.
 func TestSelectors(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, map[string]string{"tier": "one"})
 	c.labelEgress(t, c.nodes[1])
 	n.runs(
-		pod{name: "web", node: c.nodes[0], labels: web}, pod{name: "db", node: c.nodes[0], labels: map[string]string{"app": "db"}},
+		pod{name: "web", node: c.nodes[0], labels: web}, pod{name: "db", node: c.nodes[0],
+			labels: map[string]string{"app": "db"}},
 		pod{name: "bare", node: c.nodes[0]},
 	)
 	ips := c.number(38)
@@ -116,7 +121,8 @@ func TestSelectors(t *testing.T) {
 	t.Run("namespace-doesnotexist", func(t *testing.T) {
 		in := *n
 		in.t = t
-		c.egressIP(t, "selectors-namespace", ips, selectsWhere("egret-e2e-none", metav1.LabelSelectorOpDoesNotExist), selects(web)).ready()
+		c.egressIP(t, "selectors-namespace", ips, selectsWhere("egret-e2e-none", metav1.LabelSelectorOpDoesNotExist),
+			selects(web)).ready()
 		in.from("web").to(c.outside(0)).soonArrivesAs(ips...)
 	})
 }

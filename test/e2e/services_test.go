@@ -17,17 +17,22 @@ import (
 	v1 "github.com/egret-net/egret/api/v1"
 )
 
-// TestServices is seed external-traffic-policy.md, every row: connections from outside, from nodes and from pods, to Services of pods and of hosts,
-// with both policies. Pod "one" is on the first node, "two" on the second, and nothing on the third but a client.
+// TestServices is seed external-traffic-policy.md, every row: connections from outside, from nodes and from pods, to
+// Services of pods and of hosts, with both policies. Pod "one" is on the first node, "two" on the second, and nothing
+// on the third but a client.
 func TestServices(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
-	n.runs(pod{name: "one", node: c.nodes[0], labels: web}, pod{name: "two", node: c.nodes[1]}, pod{name: "client", node: c.nodes[2]})
+	n.runs(pod{name: "one", node: c.nodes[0], labels: web}, pod{name: "two", node: c.nodes[1]}, pod{name: "client",
+		node: c.nodes[2]})
 	c.hostServers(t)
 	n.each(
-		part{"ClusterPods", clusterPods}, part{"LocalPods", localPods}, part{"ClusterHosts", clusterHosts}, part{"LocalHosts", localHosts},
-		part{"Mixed", mixed}, part{"Nobody", nobody}, part{"Affinity", affinity}, part{"WithoutNodePort", withoutNodePort},
-		part{"HealthCheck", healthCheck}, part{"Datagrams", datagrams}, part{"Egress", servedAndEgress}, part{"SamePort", samePort}, part{"RefusedAddress", refusedAddress},
+		part{"ClusterPods", clusterPods}, part{"LocalPods", localPods}, part{"ClusterHosts", clusterHosts},
+		part{"LocalHosts", localHosts},
+		part{"Mixed", mixed}, part{"Nobody", nobody}, part{"Affinity", affinity}, part{"WithoutNodePort",
+			withoutNodePort},
+		part{"HealthCheck", healthCheck}, part{"Datagrams", datagrams}, part{"Egress", servedAndEgress},
+		part{"SamePort", samePort}, part{"RefusedAddress", refusedAddress},
 		part{"SomeClients", someClients},
 	)
 }
@@ -67,8 +72,10 @@ func clusterPods(t *testing.T, n *namespace) {
 			f := n.c.from(t, n.c.hosts[0]).to(to)
 			f.answeredBy("one", "two")
 			seen, err := f.sources(2)
-			if err != nil || slices.ContainsFunc(seen, func(a netip.Addr) bool { return slices.Contains(n.c.hosts[0].IPs, a) }) {
-				t.Errorf("host outside to %s on node %d arrives as %v, %v; want the node's translation", to.name, i, seen, err)
+			if err != nil || slices.ContainsFunc(seen,
+				func(a netip.Addr) bool { return slices.Contains(n.c.hosts[0].IPs, a) }) {
+				t.Errorf("host outside to %s on node %d arrives as %v, %v; want the node's translation", to.name, i,
+					seen, err)
 			}
 		}
 	}
@@ -121,7 +128,8 @@ func localHosts(t *testing.T, n *namespace) {
 // mixed: a host and pods on one node all serve, and all see the client if the policy is Local.
 func mixed(t *testing.T, n *namespace) {
 	host := n.c.nodes[0].Name
-	s, l := n.balances("mixed-cluster", 50, nil, "one", "two", host), n.balances("mixed-local", 60, local, "one", "two", host)
+	s, l := n.balances("mixed-cluster", 50, nil, "one", "two", host), n.balances("mixed-local", 60, local, "one", "two",
+		host)
 	outside := n.c.from(t, n.c.hosts[0])
 	for _, to := range s.byAllWays(t, 0) {
 		outside.to(to).answeredBy("one", "two", host)
@@ -157,7 +165,8 @@ func affinity(t *testing.T, n *namespace) {
 	for i, to := range [][]string{{"one", "two"}, {"one", "two", n.c.nodes[0].Name}} {
 		s := n.balances(fmt.Sprint("sticky-", i), 80+5*i, sticky, to...)
 		for _, f := range []fromTo{
-			n.c.from(t, n.c.hosts[0]).to(s.on(n.c.nodes[0])), n.c.from(t, n.c.nodes[0]).to(s.on(n.c.nodes[0])), n.c.from(t, n.c.nodes[0]).to(s.cluster),
+			n.c.from(t, n.c.hosts[0]).to(s.on(n.c.nodes[0])), n.c.from(t, n.c.nodes[0]).to(s.on(n.c.nodes[0])),
+			n.c.from(t, n.c.nodes[0]).to(s.cluster),
 			n.from("client").to(s.cluster),
 		} {
 			f.stays()
@@ -174,7 +183,8 @@ func (f fromTo) stays() {
 		within(f.t, programmed, func() error {
 			answers, err := one.answers(12)
 			if err != nil || len(slices.Compact(answers)) != 1 {
-				return fmt.Errorf("%s to %s at %s: %v, %v answer in turn, want one", f.from.from.name, f.to.name, ip, err, answers)
+				return fmt.Errorf("%s to %s at %s: %v, %v answer in turn, want one", f.from.from.name, f.to.name, ip,
+					err, answers)
 			}
 			return nil
 		})
@@ -199,7 +209,8 @@ func withoutNodePort(t *testing.T, n *namespace) {
 	outside.to(s.balancer).refused()
 }
 
-// someClients: a load balancer's address is for those whom spec.loadBalancerSourceRanges names, wherever they are; the cluster IP is for all.
+// someClients: a load balancer's address is for those whom spec.loadBalancerSourceRanges names, wherever they are; the
+// cluster IP is for all.
 func someClients(t *testing.T, n *namespace) {
 	c := n.c
 	s := n.balances("ranged", 170, func(s *corev1.ServiceSpec) {
@@ -218,7 +229,7 @@ func someClients(t *testing.T, n *namespace) {
 	n.from("two").to(s.cluster).answeredBy("one")
 }
 
-// healthCheck: a load balancer hears on each node how many endpoints are there.
+// healthCheck: a load balancer is told by each node how many endpoints are there.
 func healthCheck(t *testing.T, n *namespace) {
 	s := n.balances("checked", 100, local, "one")
 	port := int(n.c.service(t, n.name, s.name).Spec.HealthCheckNodePort)
@@ -235,7 +246,8 @@ func healthCheck(t *testing.T, n *namespace) {
 				defer r.Body.Close()
 				body, err := io.ReadAll(r.Body)
 				if err != nil || r.StatusCode != want.status || !strings.Contains(string(body), want.count) {
-					return fmt.Errorf("health check of %s at %s says %d %s, %v; want %d and %s", s.name, ip, r.StatusCode, body, err, want.status, want.count)
+					return fmt.Errorf("health check of %s at %s says %d %s, %v; want %d and %s", s.name, ip,
+						r.StatusCode, body, err, want.status, want.count)
 				}
 				return nil
 			})
@@ -253,7 +265,8 @@ func healthCheck(t *testing.T, n *namespace) {
 	})
 }
 
-// datagrams: a client that goes on sending from one port follows the endpoints, from outside and from a node, with both policies.
+// datagrams: a client that goes on sending from one port follows the endpoints, from outside and from a node, with both
+// policies.
 func datagrams(t *testing.T, n *namespace) {
 	for i, change := range []func(*corev1.ServiceSpec){nil, local} {
 		s := n.balances(fmt.Sprint("datagrams-", i), 110+5*i, change, "one")
@@ -263,11 +276,13 @@ func datagrams(t *testing.T, n *namespace) {
 			s.goesTo(endpoint)
 			for j, ip := range n.c.nodes[0].IPs {
 				for _, who := range []string{n.c.hosts[0].Name, n.c.nodes[0].Name} {
-					from := netip.AddrPortFrom([]netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()}[map[bool]int{true: 0, false: 1}[ip.Is4()]], uint16(20000+10*i+j))
+					from := netip.AddrPortFrom([]netip.Addr{netip.IPv4Unspecified(),
+						netip.IPv6Unspecified()}[map[bool]int{true: 0, false: 1}[ip.Is4()]], uint16(20000+10*i+j))
 					within(t, programmed, func() error {
 						answer, err := datagram(who, from, netip.AddrPortFrom(ip, uint16(udp)), "hostname")
 						if err != nil || answer != endpoint {
-							return fmt.Errorf("datagram of %s to node port %d at %s: %q, %v; want %s", who, udp, ip, answer, err, endpoint)
+							return fmt.Errorf("datagram of %s to node port %d at %s: %q, %v; want %s", who, udp, ip,
+								answer, err, endpoint)
 						}
 						return nil
 					})
@@ -277,8 +292,8 @@ func datagrams(t *testing.T, n *namespace) {
 	}
 }
 
-// servedAndEgress: a pod with an egress IP behind a Service answers with the Service's address, whichever node the client asks, and what it opens
-// itself carries the egress IP.
+// servedAndEgress: a pod with an egress IP behind a Service answers with the Service's address, whichever node the
+// client asks, and what it opens itself carries the egress IP.
 func servedAndEgress(t *testing.T, n *namespace) {
 	n.c.labelEgress(t, n.c.nodes[1])
 	ips := n.c.number(70)[:1]
@@ -302,14 +317,15 @@ func servedAndEgress(t *testing.T, n *namespace) {
 	e.delete()
 }
 
-// repliesTo: the answers to a pod's own connection come back to it although its port is some Service's node port; one a family, for a port is not
-// used again at once.
+// repliesTo: the answers to a pod's own connection come back to it although its port is some Service's node port; one a
+// family, for a port is not used again at once.
 func (n *namespace) repliesTo(pod string, ports []int, as ...netip.Addr) {
 	n.t.Helper()
 	for i, a := range as {
 		ip, port := numberedOf(n.c.hosts[0].IPs, a.Is4())[0], ports[i]
 		want := netip.AddrPortFrom(a, uint16(port)).String()
-		out, err := n.exec(n.t.Context(), pod, fmt.Sprintf("curl -sS --max-time 3 --local-port %d %s", port, url(ip, n.c.outside(0).port, "/clientip")))
+		out, err := n.exec(n.t.Context(), pod, fmt.Sprintf("curl -sS --max-time 3 --local-port %d %s", port,
+			url(ip, n.c.outside(0).port, "/clientip")))
 		if err != nil || out != want {
 			n.t.Errorf("pod %s from port %d to a host outside: seen as %q, %v; want %s", pod, port, out, err, want)
 		}
@@ -325,8 +341,8 @@ func samePort(_ *testing.T, n *namespace) {
 	n.repliesTo("two", []int{a.nodePort, b.nodePort}, n.c.nodes[1].IPs...)
 }
 
-// refusedAddress: of two Services with one external IP the older one has it; the younger one hears so, and all else of it works. A node's own address is no
-// Service's.
+// refusedAddress: of two Services with one external IP the older one has it; the younger one is told so, and all else
+// of it works. A node's own address is no Service's.
 func refusedAddress(t *testing.T, n *namespace) {
 	older := n.balances("older", 140, nil, "one")
 	younger := n.balances("younger", 145, func(s *corev1.ServiceSpec) {
@@ -338,7 +354,8 @@ func refusedAddress(t *testing.T, n *namespace) {
 		o := n.c.service(t, n.name, "younger")
 		uid = o.UID
 		c := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionRefused)
-		if c == nil || c.Status != metav1.ConditionTrue || slices.ContainsFunc(want, func(s string) bool { return !strings.Contains(c.Message, s) }) {
+		if c == nil || c.Status != metav1.ConditionTrue ||
+			slices.ContainsFunc(want, func(s string) bool { return !strings.Contains(c.Message, s) }) {
 			return fmt.Errorf("condition of the younger: %+v, want %q", c, want)
 		}
 		return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// TestStaticPod: a pod that its kubelet made has another UID there than its mirror has in Kubernetes. It gets its network, and an egress IP, like any other.
+// TestStaticPod: a pod that its kubelet made has another UID there than its mirror has in Kubernetes. It gets its
+// network, and an egress IP, like any other.
 func TestStaticPod(t *testing.T) {
 	c := theCluster(t)
 	c.labelEgress(t, c.nodes[0])

@@ -21,19 +21,22 @@ import (
 const (
 	toldIn   = 5 * time.Second
 	healedIn = 10 * time.Second
-	// standstill is a gap in a flow of another node that these two cores do not explain: nodes share them, and single datagrams are lost when one of them stops.
+	// standstill is a gap in a flow of another node that these two cores do not explain: nodes share them, and single
+	// datagrams are lost when one of them stops.
 	standstill = time.Second
 	readDelay  = time.Second // of what a test reads over the API on busy cores
 )
 
 // stoppable are the processes whose silence a node's agent tells of, with their names there.
 var stoppable = map[string]string{
-	"ovsdb-server": "ovsdb-server (Open_vSwitch)", "ovsdb-nb": "ovsdb-server (OVN_Northbound)", "ovsdb-sb": "ovsdb-server (OVN_Southbound)",
+	"ovsdb-server": "ovsdb-server (Open_vSwitch)", "ovsdb-nb": "ovsdb-server (OVN_Northbound)",
+	"ovsdb-sb":     "ovsdb-server (OVN_Southbound)",
 	"ovs-vswitchd": "ovs-vswitchd", "ovn-northd": "ovn-northd", "ovn-controller": "ovn-controller",
 }
 
-// TestStoppedProcess stops (SIGSTOP) each process of a node in turn. Its agent says so, in its EgressNode and at /healthz, and says that it is over when the
-// process goes on; a pod that is created there meanwhile runs then, with the right source; a pod of another node goes on sending, and with no other source.
+// TestStoppedProcess stops (SIGSTOP) each process of a node in turn. Its agent says so, in its EgressNode and at
+// /healthz, and says that it is over when the process goes on; a pod that is created there meanwhile runs then, with
+// the right source; a pod of another node goes on sending, and with no other source.
 func TestStoppedProcess(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -67,7 +70,8 @@ func TestStoppedProcess(t *testing.T) {
 		healed := within(t, healedIn, func() error { return c.tells(t, node, name, false) })
 		n.awaits(waiting)
 		n.from(waiting.name).to(c.outside(0)).arrivesAs(ips...)
-		t.Logf("%-16s told after %v, healed after %v", process, told.Round(time.Millisecond), healed.Round(time.Millisecond))
+		t.Logf("%-16s told after %v, healed after %v", process, told.Round(time.Millisecond),
+			healed.Round(time.Millisecond))
 	}
 	lost := seen.lost(begin)
 	t.Logf("pod of another node: %s", lost)
@@ -98,7 +102,8 @@ func (c *cluster) tells(t *testing.T, node, process string, want bool) error {
 	if err := c.kube.Egret.Get().Resource("egressnodes").Name(node).Do(t.Context()).Into(o); err != nil {
 		return err
 	}
-	has := slices.ContainsFunc(o.Status.Problems, func(p string) bool { return strings.HasPrefix(p, "process/"+process+":") })
+	has := slices.ContainsFunc(o.Status.Problems,
+		func(p string) bool { return strings.HasPrefix(p, "process/"+process+":") })
 	if has != want {
 		return fmt.Errorf("problem of %s: %v, want %v; problems are %q", process, has, want, o.Status.Problems)
 	}

@@ -22,14 +22,16 @@ import (
 // tlsPort is where agents serve while they have a certificate.
 const tlsPort = 9107
 
-// TestHealthTLS: agents and controllers are given certificates, which are exchanged for those of another authority: the agent that starts anew with
-// them loses nothing, while one that then shows a stranger's is missed, until it has a right one.
+// TestHealthTLS: agents and controllers are given certificates, which are exchanged for those of another authority: the
+// agent that starts anew with them loses nothing, while one that then shows a stranger's is missed, until it has a
+// right one.
 func TestHealthTLS(t *testing.T) {
 	c := theCluster(t)
 	if c.Options().GatewayMode != sandbox.Shared {
 		t.Skip("probes do not depend on the gateway mode")
 	}
-	first, second, stranger := probetest.NewAuthority(t, "first"), probetest.NewAuthority(t, "second"), probetest.NewAuthority(t, "stranger")
+	first, second, stranger := probetest.NewAuthority(t, "first"), probetest.NewAuthority(t, "second"),
+		probetest.NewAuthority(t, "stranger")
 	c.probeWithTLS(t, first)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1], c.nodes[2])
@@ -45,9 +47,9 @@ func TestHealthTLS(t *testing.T) {
 	c.restart(t, "egret-node", hosting)
 	within(t, soon, func() error { return c.shows(t, hosting, second) })
 
-	// Controllers that have not heard an agent yet since they were started give it five times the grace.
+	// Controllers that have not got an answer of an agent yet since they were started give it five times the grace.
 	for _, controller := range c.nodes[:2] {
-		within(t, soon, func() error { return c.hears(t, controller, other) })
+		within(t, soon, func() error { return c.connected(t, controller, other) })
 	}
 	c.certify(t, stranger, other)
 	c.restart(t, "egret-node", other)
@@ -80,7 +82,8 @@ func (c *cluster) probeWithTLS(t *testing.T, by *probetest.Authority) {
 		t.Cleanup(func() { must(t, os.WriteFile(file, was, 0o644)) })
 		const more = "[ovnkubernetesfeature]\negressip-node-healthcheck-port=%d\n[ovnnorth]\nclient-privkey=%[2]s/tls.key\nclient-cert=%[2]s/tls.crt\n" +
 			"client-cacert=%[2]s/ca.crt\ncert-common-name=egret\n"
-		must(t, os.WriteFile(file, fmt.Appendf(was, more, tlsPort, "/etc/egret/health"), 0o644)) // what comes later in a file counts
+		// what comes later in a file counts
+		must(t, os.WriteFile(file, fmt.Appendf(was, more, tlsPort, "/etc/egret/health"), 0o644))
 	}
 	c.certify(t, by, c.nodes...)
 	restart()
@@ -124,15 +127,16 @@ func (c *cluster) shows(t *testing.T, n sandbox.Member, of *probetest.Authority)
 	})
 }
 
-// hears is nil if the controller of a node has a connection to the agent of another.
-func (c *cluster) hears(t *testing.T, controller, agent sandbox.Member) error {
+// connected is nil if the controller of a node has a connection to the agent of another.
+func (c *cluster) connected(t *testing.T, controller, agent sandbox.Member) error {
 	open := c.on(t, controller.Name, "ss", "-Htn", "state", "established", "dport", "=", fmt.Sprint(":", tlsPort))
 	for _, ip := range c.management(t, agent.Name) {
 		if strings.Contains(open, ip.String()) {
 			return nil
 		}
 	}
-	return fmt.Errorf("the controller on %s does not hear the agent on %s; it has\n%s", controller.Name, agent.Name, open)
+	return fmt.Errorf("the controller on %s has no connection to the agent on %s; those it has\n%s", controller.Name,
+		agent.Name, open)
 }
 
 // missing is nil if so many controllers say that the agent of a node is away, and that is all they say of it.
@@ -142,8 +146,10 @@ func (c *cluster) missing(n sandbox.Member, want int) error {
 		return err
 	}
 	unreachable, node := "egret_controller_node_unreachable", label("node", n.Name)
-	if away, all := said.value(unreachable, node, label("reason", "AgentAway")), said.value(unreachable, node); away != all || int(away) != want {
-		return fmt.Errorf("to %g controllers node %s is unreachable, to %g because its agent is away; want %d", all, n.Name, away, want)
+	if away, all := said.value(unreachable, node, label("reason", "AgentAway")), said.value(unreachable,
+		node); away != all || int(away) != want {
+		return fmt.Errorf("to %g controllers node %s is unreachable, to %g because its agent is away; want %d", all,
+			n.Name, away, want)
 	}
 	return nil
 }

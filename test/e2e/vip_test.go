@@ -14,8 +14,9 @@ import (
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// TestAddressesBesideTheNodes: the uplink has a virtual address that is lower than the node's, one in its subnet, a deprecated IPv6 address and a temporary
-// one, and the agent is started anew. The node's address stays the one that its kubelet tells, for tunnels and for pods that no egress IP serves.
+// TestAddressesBesideTheNodes: the uplink has a virtual address that is lower than the node's, one in its subnet, a
+// deprecated IPv6 address and a temporary one, and the agent is started anew. The node's address stays the one that its
+// kubelet tells, for tunnels and for pods that no egress IP serves.
 func TestAddressesBesideTheNodes(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -26,7 +27,8 @@ func TestAddressesBesideTheNodes(t *testing.T) {
 		{"172.16.0.160/32", ""}, {c.number(162)[0].String() + "/24", ""}, // as kube-vip and keepalived have them
 		{"fc00:f853:cc0::160/64", "preferred_lft 0"}, {"fc00:f853:cc1::160/64", "mngtmpaddr"},
 	} {
-		if netip.MustParsePrefix(a.address).Addr().Is4() && !node.IPs[0].Is4() || a.how != "" && !node.IPs[len(node.IPs)-1].Is6() {
+		if netip.MustParsePrefix(a.address).Addr().Is4() && !node.IPs[0].Is4() || a.how != "" &&
+			!node.IPs[len(node.IPs)-1].Is6() {
 			continue
 		}
 		c.addAddress(t, node, a.address, a.how)
@@ -62,8 +64,9 @@ func (c *cluster) startsAnew(t *testing.T, node sandbox.Member) {
 	})
 }
 
-// addAddress adds one to a node's uplink until the test ends. With mngtmpaddr the kernel adds a temporary one of its own (RFC 8981). It does not prefer
-// that, as use_tempaddr=2 would say for all that the host sends or, in local gateway mode, masquerades.
+// addAddress adds one to a node's uplink until the test ends. With mngtmpaddr the kernel adds a temporary one of its
+// own (RFC 8981). It does not prefer that, as use_tempaddr=2 would say for all that the host sends or, in local gateway
+// mode, masquerades.
 func (c *cluster) addAddress(t *testing.T, node sandbox.Member, address, how string) {
 	t.Helper()
 	const temporary = "net.ipv6.conf.breth0.use_tempaddr="

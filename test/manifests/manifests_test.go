@@ -70,7 +70,7 @@ func (l *lab) certify() {
 func (l *lab) agentsAnswer() {
 	l.t.Helper()
 	ip := l.nodes[0].IPs[0].String()
-	l.eventually("controllers hear all egress nodes", func() error {
+	l.eventually("controllers reach all egress nodes", func() error {
 		out, err := l.ExecIn(l.t.Context(), l.nodes[0].Name, "curl", "-sS", "--max-time", "5", "http://"+ip+
 			":9409/metrics")
 		if err != nil {

@@ -81,20 +81,56 @@ func (l Loss) String() string {
 		l.Of.Kind, l.Of.Pod, l.Of.Dst, l.Total)
 }
 
-// Lost says what is missing among sightings. What was sent before the first of a flow, or after its last, is not
+// Lost says what is missing among sightings: numbers of a flow that never came. One that was overtaken, as while the
+// way of a pod's packets changes, is not lost. What was sent before the first of a flow, or after its last, is not
 // counted.
 func Lost(all []Sighting) Loss {
 	var l Loss
-	last := map[Flow]Sighting{}
+	flows := map[Flow]*sequence{}
 	for _, x := range all {
-		before, ok := last[x.Flow()]
-		if last[x.Flow()] = x; !ok || x.Number <= before.Number { // a pod that started anew counts anew
+		f := flows[x.Flow()]
+		if f == nil {
+			f = begun(x)
+			flows[x.Flow()] = f
 			continue
 		}
-		l.Total += x.Number - before.Number - 1
-		if gap := x.At.Sub(before.At); gap > l.Gap {
+		lost, gap := f.take(x)
+		if l.Total += lost; gap > l.Gap {
 			l.Gap, l.Of = gap, x.Flow()
 		}
 	}
 	return l
+}
+
+// sequence is what has come of a flow.
+type sequence struct {
+	first, last int          // numbers, the least and the greatest
+	at          time.Time    // of the latest that was not overtaken
+	missing     map[int]bool // numbers between
+}
+
+// before is by how much a number may be less than the first that was seen, and still be one that was overtaken: a
+// second of the datagrams of new connections.
+const before = 100
+
+func begun(x Sighting) *sequence {
+	return &sequence{first: x.Number, last: x.Number, at: x.At, missing: map[int]bool{}}
+}
+
+// take says how many more are missing now, less where one comes that was, and how long the flow had paused.
+func (f *sequence) take(x Sighting) (lost int, gap time.Duration) {
+	switch n := x.Number; {
+	case n > f.last:
+		for i := f.last + 1; i < n; i++ {
+			f.missing[i] = true
+		}
+		lost, gap = n-f.last-1, x.At.Sub(f.at)
+		f.last, f.at = n, x.At
+	case f.missing[n]:
+		delete(f.missing, n)
+		lost = -1
+	case n >= f.first || n < f.first-before: // a pod that started anew counts anew
+		*f = *begun(x)
+	}
+	return lost, gap
 }

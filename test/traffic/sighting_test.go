@@ -64,3 +64,26 @@ func TestWrongAndLost(t *testing.T) {
 		t.Errorf("lost %v, want %v", have, want)
 	}
 }
+
+// TestOvertaken: what comes late is not lost, and a pod that starts anew is told from it.
+func TestOvertaken(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		numbers []int
+		want    int
+	}{
+		{"one overtaken", []int{7, 8, 10, 9, 11}, 0},
+		{"one of three lost", []int{7, 11, 8, 10, 12}, 1},
+		{"overtaken by the first that was seen", []int{8, 7, 9, 10}, 0},
+		{"started anew", []int{0, 2, 0, 1, 3}, 2},
+		{"started anew after long", []int{2000, 2002, 0, 1}, 1},
+	} {
+		var all []Sighting
+		for _, n := range c.numbers {
+			all = append(all, Sighting{Pod: "ns/a", Number: n})
+		}
+		if have := Lost(all).Total; have != c.want {
+			t.Errorf("%s: %d lost of %v, want %d", c.name, have, c.numbers, c.want)
+		}
+	}
+}

@@ -21,8 +21,9 @@ const (
 // rest.
 const MaxStatusBytes = 1300 << 10
 
-// EgressNode says what one node holds. It has the node's name and is written by that node's agent alone, which makes the
-// Node its owner, so that it goes when the Node goes. Status is no subresource: one write makes or changes the whole.
+// EgressNode says what one node holds. It has the node's name and is written by that node's agent alone, which makes
+// the Node its owner, so that it goes when the Node goes. Status is no subresource: one write makes or changes the
+// whole.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,path=egressnodes,singular=egressnode,shortName=egn
@@ -104,8 +105,8 @@ type EgressNodeStatus struct {
 	// +kubebuilder:validation:MaxItems=8192
 	HeldAddresses []HeldAddress `json:"heldAddresses,omitempty"`
 
-	// Steers says, for each egress IP of which pods run here, to which node those pods' packets are led, once OVS does so.
-	// An EgressIP whose pods here are dropped, or keep their node's address, is not in it.
+	// Steers says, for each egress IP of which pods run here, to which node those pods' packets are led, once OVS does
+	// so. An EgressIP whose pods here are dropped, or keep their node's address, is not in it.
 	//
 	// +optional
 	// +listType=atomic
@@ -127,7 +128,7 @@ type EgressNodeStatus struct {
 	// +kubebuilder:validation:MaxItems=256
 	ObjectProblems []Problem `json:"objectProblems,omitempty"`
 
-	// Conflicts are held addresses that another machine on the network says it has, as long as it was heard lately.
+	// Conflicts are held addresses that another machine on the network says it has, as long as it said so lately.
 	//
 	// +optional
 	// +listType=atomic

@@ -20,8 +20,9 @@ func Config(mode world.GatewayMode) *world.Config {
 			{CIDR: netip.MustParsePrefix("10.244.0.0/16"), NodeLen: 24},
 			{CIDR: netip.MustParsePrefix("fd00:10:244::/48"), NodeLen: 64},
 		},
-		ServiceSubnets: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:10:96::/112")},
-		JoinSubnets:    world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
+		ServiceSubnets: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"),
+			netip.MustParsePrefix("fd00:10:96::/112")},
+		JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
 		SlotSubnets: world.DefaultSlotSubnets(), ReachabilityTimeout: world.DefaultReachabilityTimeout,
 		UplinkInterface: "eth0", Bridge: "breth0", UserspaceOVS: true,
 	}
@@ -42,11 +43,13 @@ func Node(i int) *world.Node {
 	name := fmt.Sprint("n", i)
 	return &world.Node{
 		Name: name, ID: i + 1, ChassisID: name, Ready: true, BootID: "boot-" + name,
-		Labels:    map[string]string{"k8s.ovn.org/egress-assignable": ""},
-		Subnets:   []netip.Prefix{netip.PrefixFrom(V4(10, 244, i, 0), 24), netip.PrefixFrom(v6("fd00:10:244::", i, 0), 64)},
+		Labels: map[string]string{"k8s.ovn.org/egress-assignable": ""},
+		Subnets: []netip.Prefix{netip.PrefixFrom(V4(10, 244, i, 0), 24), netip.PrefixFrom(v6("fd00:10:244::", i, 0),
+			64)},
 		Primary:   []netip.Prefix{netip.PrefixFrom(Primary(i), 24), netip.PrefixFrom(primary6(i), 64)},
 		HostAddrs: []netip.Addr{Primary(i), primary6(i), secondary(i)[0].Addr(), secondary(i)[1].Addr()},
-		CIDRs:     append([]netip.Prefix{netip.PrefixFrom(Primary(i), 24), netip.PrefixFrom(primary6(i), 64)}, secondary(i)...),
+		CIDRs: append([]netip.Prefix{netip.PrefixFrom(Primary(i), 24), netip.PrefixFrom(primary6(i), 64)},
+			secondary(i)...),
 		Gateways:  gateways(),
 		UplinkMAC: HardwareAddr(fmt.Sprintf("02:00:00:00:00:%02x", i)),
 	}
@@ -64,7 +67,8 @@ func Host(self string) *world.Host {
 	var i int
 	fmt.Sscanf(self, "n%d", &i)
 	return &world.Host{
-		UplinkMAC: fmt.Sprintf("02:00:00:00:00:%02x", i), MTU: 1500, Primary: Node(i).Primary, Addrs: Node(i).HostAddrs, Gateways: gateways(),
+		UplinkMAC: fmt.Sprintf("02:00:00:00:00:%02x", i), MTU: 1500, Primary: Node(i).Primary, Addrs: Node(i).HostAddrs,
+		Gateways: gateways(),
 		Links: []world.Link{{
 			Name: "eth1", Index: 3, MAC: fmt.Sprintf("02:00:00:00:01:%02x", i), Addrs: secondary(i),
 			Routes: []world.LinkRoute{{Dst: secondary(i)[0].Masked()}, {Dst: secondary(i)[1].Masked()}},
@@ -74,7 +78,8 @@ func Host(self string) *world.Host {
 
 // secondary are node n<i>'s addresses on its link eth1.
 func secondary(i int) []netip.Prefix {
-	return []netip.Prefix{netip.PrefixFrom(V4(172, 19, 1, i+1), 24), netip.PrefixFrom(v6("fc00:f853:cce:1::", 0, i+1), 64)}
+	return []netip.Prefix{netip.PrefixFrom(V4(172, 19, 1, i+1), 24), netip.PrefixFrom(v6("fc00:f853:cce:1::", 0, i+1),
+		64)}
 }
 
 // HardwareAddr is a test's own address.
@@ -124,7 +129,8 @@ func PodIPs(i, j int) []netip.Addr {
 // Attachment is a pod's port.
 func Attachment(p *world.Pod) *world.Attachment {
 	return &world.Attachment{
-		Namespace: p.Namespace, Name: p.Name, UID: p.UID, HostIface: "veth" + p.Name, MAC: world.MAC(p.IPs[0]), IPs: p.IPs,
+		Namespace: p.Namespace, Name: p.Name, UID: p.UID, HostIface: "veth" + p.Name, MAC: world.MAC(p.IPs[0]),
+		IPs: p.IPs, Further: p.Further,
 	}
 }
 
@@ -160,7 +166,7 @@ func Change(t *rapid.T, w *world.World) []world.Touch { return Draw(t, w)(w) }
 func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	i := rapid.IntRange(0, 5).Draw(t, "i")
 	node := fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "node"))
-	switch rapid.IntRange(0, 16).Draw(t, "change") {
+	switch rapid.IntRange(0, 19).Draw(t, "change") {
 	case 0:
 		n := changedNode(t, node)
 		return func(w *world.World) []world.Touch { return w.SetNode(n) }
@@ -171,7 +177,7 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		h := changedHost(t, w.Self)
 		return func(w *world.World) []world.Touch { return w.SetHost(h) }
 	case 2, 3:
-		p := Pod(i, node)
+		p := inNetworks(t, Pod(i, node))
 		if rapid.IntRange(0, 4).Draw(t, "pod lies") == 0 {
 			p.IPs = PodIPs(i, 2)
 		}
@@ -203,9 +209,12 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	case 14:
 		heard := world.Tunnel(rapid.IntRange(0, 2).Draw(t, "heard"))
 		return func(w *world.World) []world.Touch { return w.SetTunnel(node, heard) }
+	case 17, 18, 19:
+		return []func(*rapid.T) func(*world.World) []world.Touch{drawNetwork, DrawTraffic}[i%2](t)
 	}
 	s := &world.Service{Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{V4(10, 96, 0, 1)},
-		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []world.Endpoint{{AddrPort: netip.AddrPortFrom(V4(172, 18, 0, 250+i%2), 6443), Ready: true}}}}}
+		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443,
+			Endpoints: []world.Endpoint{{AddrPort: netip.AddrPortFrom(V4(172, 18, 0, 250+i%2), 6443), Ready: true}}}}}
 	return func(w *world.World) []world.Touch { return w.SetService(s) }
 }
 
@@ -240,7 +249,8 @@ func changedHost(t *rapid.T, self string) *world.Host {
 		h.Links[0].Index++
 		h.Links[0].VRF = "blue"
 	case 3:
-		h.Links[0].Routes = append(h.Links[0].Routes, world.LinkRoute{Dst: netip.PrefixFrom(V4(10, 9, 0, 0), 16), Via: V4(172, 19, 1, 254)})
+		h.Links[0].Routes = append(h.Links[0].Routes, world.LinkRoute{Dst: netip.PrefixFrom(V4(10, 9, 0, 0), 16),
+			Via: V4(172, 19, 1, 254)})
 	}
 	return h
 }
@@ -253,6 +263,7 @@ func changedNode(t *rapid.T, name string) *world.Node {
 	if rapid.Bool().Draw(t, "unlabelled") {
 		n.Labels = nil
 	}
+	joinNetworks(t, n)
 	return claiming(t, n)
 }
 
@@ -277,7 +288,8 @@ func claiming(t *rapid.T, n *world.Node) *world.Node {
 }
 
 func randomEgressIP(t *rapid.T, i int) *world.EgressIP {
-	e := EgressIP(i, rapid.SampledFrom([]string{"", "app=web", "app!=web", "!app"}).Draw(t, "selector"), egressAddrs(i)...)
+	e := EgressIP(i, rapid.SampledFrom([]string{"", "app=web", "app!=web", "!app"}).Draw(t, "selector"),
+		egressAddrs(i)...)
 	for _, ip := range e.IPs {
 		if n := rapid.IntRange(0, 3).Draw(t, "assigned to"); n > 0 {
 			e.Items = append(e.Items, world.Assignment{Node: fmt.Sprint("n", n), IP: ip})
@@ -287,6 +299,11 @@ func randomEgressIP(t *rapid.T, i int) *world.EgressIP {
 		if n := rapid.IntRange(0, 6).Draw(t, "leaving"); n > 0 && n <= 3 && !e.Names(fmt.Sprint("n", n), ip) {
 			e.Leaving = append(e.Leaving, world.Leaving{Node: fmt.Sprint("n", n), IP: ip})
 		}
+	}
+	if network := rapid.IntRange(0, 2*len(trafficLabels)).Draw(t, "traffic"); network < len(trafficLabels) {
+		e.Traffic = TrafficSelector(trafficLabels[network])
+	} else if network == 2*len(trafficLabels) {
+		e.TrafficProblem, e.TrafficUnknown = "spec.trafficSelector: no such key", true
 	}
 	e.InForce = [2]bool{rapid.Bool().Draw(t, "v4 in force"), rapid.Bool().Draw(t, "v6 in force")}
 	return e
@@ -324,6 +341,7 @@ func randomHolding(t *rapid.T, node string) *world.Holding {
 		h.Conflicts[about] = []world.Conflict{{IP: ip, MAC: Node(3).UplinkMAC}}
 	case 2:
 		h.Steers[about] = []world.Assignment{{Node: node, IP: ip}}
+		h.SteersMore = rapid.Bool().Draw(t, "and more")
 	}
 	return h
 }

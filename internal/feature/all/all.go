@@ -14,10 +14,13 @@ import (
 // Features compile everything that a node holds.
 func Features() []compile.Feature {
 	return []compile.Feature{
-		gateway.Settings{}, gateway.Bridge{}, gateway.Management{}, gateway.Router{}, gateway.Firewall{},
+		gateway.Settings{}, gateway.Bridge{}, gateway.NetworkBridge{},
+		gateway.Management{}, gateway.Router{}, gateway.Firewall{},
 		zone.Own{}, zone.Remote{}, liveness.Sessions{},
 		pod.Ports{},
 		service.Balancers{}, service.Bridge{}, service.Host{}, service.HostPorts{},
-		egressip.Allow{}, egressip.NodeAddresses{}, egressip.APIServer{}, egressip.Hosts{}, egressip.Yields{}, egressip.Pods{}, egressip.Orphans{},
+		egressip.Allow{}, egressip.NodeAddresses{}, egressip.APIServer{}, egressip.Destinations{}, egressip.Hosts{},
+		egressip.Yields{},
+		egressip.Pods{}, egressip.Orphans{}, egressip.Networks{},
 	}
 }

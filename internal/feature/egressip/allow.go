@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -19,29 +20,30 @@ func (Allow) Compile(w *world.View, _ string, out *plan.Rows) {
 	if !ok {
 		return
 	}
+	network := w.Network(ref.DefaultNetwork)
 	names, reply := plan.DefaultNames(), "pkt.mark == "+plan.Itoa(plan.MarkReply)
 	out.AddPolicy(names, "egressip-no-reroute/reply-traffic", plan.PriorityAllow, reply, "allow", nil, nil)
 	for _, f := range w.Config.Families() {
-		insideCluster(w, f, out)
+		insideCluster(network, f, out)
 		toNodes(w, f, out)
-		dropPaused(f, out)
+		dropPaused(names, f, out)
 		markLeaks(w, h, f, out)
 		dropOnHost(w, f, out)
 	}
 }
 
-func insideCluster(w *world.View, f world.Family, out *plan.Rows) {
-	ip := f.Match()
-	for _, from := range w.Config.Cluster(f) {
-		for _, to := range inside(w, f) {
-			out.AddPolicy(plan.DefaultNames(), "egressip-no-reroute/"+from.String()+"-"+to, plan.PriorityAllow,
+func insideCluster(n *world.Network, f world.Family, out *plan.Rows) {
+	names, ip := plan.Names{Network: n.Name, ID: n.ID}, f.Match()
+	for _, from := range n.Cluster(f) {
+		for _, to := range inside(n, f) {
+			out.AddPolicy(names, "egressip-no-reroute/"+from.String()+"-"+to, plan.PriorityAllow,
 				ip+".src == "+from.String()+" && "+ip+".dst == "+to, "allow", nil, nil)
 		}
 	}
 }
 
-// toNodes also asks for the node's own address, so that it is the same wherever the pod runs, and marks replies of connections
-// that came from outside, which must not be steered anywhere.
+// toNodes also asks for the node's own address, so that it is the same wherever the pod runs, and marks replies of
+// connections that came from outside, which must not be steered anywhere.
 func toNodes(w *world.View, f world.Family, out *plan.Rows) {
 	ip, served := f.Match(), plan.InSet(servedPods(f))
 	out.AddSet(servedPods(f))
@@ -52,26 +54,28 @@ func toNodes(w *world.View, f world.Family, out *plan.Rows) {
 	sw := plan.Switch(plan.DefaultNames().NodeSwitch(w.Self))
 	out.AddNB(plan.RowID{Table: "QoS", Name: "egressip-mark-reply-traffic." + f.String()}, sw, plan.Cols{
 		"priority": plan.PriorityReplies, "direction": "from-lport",
-		"match":  ip + ".src == " + served + " && ct.trk && ct.rpl && " + ip + ".dst != {" + strings.Join(inside(w, f), ", ") + "}",
+		"match": ip + ".src == " + served + " && ct.trk && ct.rpl && " + ip + ".dst != {" + strings.Join(inside(
+			w.Network(ref.DefaultNetwork), f), ", ") + "}",
 		"action": map[string]string{"mark": plan.Itoa(plan.MarkReply)},
 	})
 }
 
-// inside are the subnets that replies need no mark for. They must not have it: OVS 3.5's userspace datapath looks the tunnel's route up with
-// the packet's mark, finds none, and drops what was to go to another node.
-func inside(w *world.View, f world.Family) []string {
+// inside are the subnets that replies need no mark for. They must not have it: OVS 3.5's userspace datapath looks the
+// tunnel's route up with the packet's mark, finds none, and drops what was to go to another node.
+func inside(n *world.Network, f world.Family) []string {
 	var out []string
-	for _, p := range append(w.Config.Cluster(f), w.Config.Join(1, f).Masked()) {
+	for _, p := range append(n.Cluster(f), n.JoinAddr(1, f).Masked()) {
 		out = append(out, p.String())
 	}
 	return out
 }
 
 // dropPaused drops what pods with paused egress send outside: they started before their egress IP was ready.
-func dropPaused(f world.Family, out *plan.Rows) {
-	out.AddSet(pausedPods(f))
-	match := f.Match() + ".src == " + plan.InSet(pausedPods(f))
-	out.AddPolicy(plan.DefaultNames(), "egressip-held-back."+f.String(), plan.PriorityEgressIP, match, "drop", nil, nil)
+func dropPaused(n plan.Names, f world.Family, out *plan.Rows) {
+	set := n.Row(pausedPods(f))
+	out.AddSet(set)
+	match := f.Match() + ".src == " + plan.InSet(set)
+	out.AddPolicy(n, "egressip-held-back."+f.String(), plan.PriorityEgressIP, match, "drop", nil, nil)
 }
 
 // NodeAddresses are one node's members of the set of node addresses.

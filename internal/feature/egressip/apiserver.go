@@ -8,8 +8,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// APIServer counts the machines of the control plane as nodes: a selected pod reaches the API as every other pod does, also while its
-// egress IP is held back, whether or not these machines run a kubelet.
+// APIServer counts the machines of the control plane as nodes: a selected pod reaches the API as every other pod does,
+// also while its egress IP is held back, whether or not these machines run a kubelet.
 type APIServer struct{}
 
 func (APIServer) Name() string    { return "egressip-apiserver" }
@@ -34,10 +34,15 @@ func (APIServer) Compile(w *world.View, key string, out *plan.Rows) {
 }
 
 func inCluster(w *world.View, ip netip.Addr) bool {
-	return slices.ContainsFunc(w.Config.Cluster(world.FamilyOf(ip)), func(p netip.Prefix) bool { return p.Contains(ip) })
+	return slices.ContainsFunc(w.Config.Cluster(world.FamilyOf(ip)),
+		func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
+// insideNodes leaves out addresses of a family that the cluster does not have: there is no set for them.
 func insideNodes(w *world.View, ip netip.Addr, out *plan.Rows) {
+	if !slices.Contains(w.Config.Families(), world.FamilyOf(ip)) {
+		return
+	}
 	out.AddElem(nodeIPs(world.FamilyOf(ip)), ip.String())
 	plan.Claim(&out.SourceExempt, ip, plan.None{})
 	nodeIPOnHost(w, ip, out)

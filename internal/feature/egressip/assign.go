@@ -15,11 +15,13 @@ const AssignableLabel = world.AssignableLabel
 
 // Decision is what the controller says about one EgressIP.
 type Decision struct {
+	UID        string             // of the object
 	Items      []world.Assignment // in the order of the spec
 	Leaving    []world.Leaving    // former holders that go on translating
 	InForce    [2]bool            // by world.Family
 	Conditions []world.Condition  // Assigned, Ready, InForce, Fallback; Since is zero where the status changed now
-	Events     []decide.Event     // what became different from what the object says
+	Notices    []decide.Notice    // what is wrong with it
+	Events     []decide.Event     // what became different, and what was not wrong before
 	Awaited    []string           // nodes that Ready waits for, and that do not say what keeps them
 	Again      time.Time          // when to decide anew though nothing changes; zero: not
 	WaitsFor   []string           // EgressIPs whose status still gives an address to a node, and is to be written first
@@ -28,79 +30,62 @@ type Decision struct {
 // Written is an EgressIP, by name, as the API last showed it. There is one for each of the world's.
 type Written func(name string) *world.EgressIP
 
-// Assign decides for every EgressIP which node hosts which of its addresses (seed egress-ip-original-proposal.md 4.1-4.6). It is
-// sticky: an address stays where the object's status says it is while that node can host it. The same world has the same answer,
-// and a world that says what was decided has no events. Served are the nodes of the pods that are served. Written are the EgressIPs as the API shows them, where
-// the world has what was decided: it tells what nodes can know by now.
-func Assign(w *world.World, served *Served, written Written, now time.Time) map[string]Decision {
+// Beside is what a decision is composed of beside the world.
+type Beside struct {
+	Served   *Served             // the nodes of the pods that are served
+	Patience *Patience           // how late nodes are
+	Written  Written             // the EgressIPs as the API shows them: what nodes can know by now
+	Last     map[string]Decision // the decisions before this one, of the same term
+	Now      time.Time
+}
+
+// Assign decides for every EgressIP which node hosts which of its addresses (seed egress-ip-original-proposal.md
+// 4.1-4.6). It is sticky: an address stays where the object's status says it is while that node can host it. The same
+// world, and the same beside it, has the same answer, and a world that says what was decided has no events.
+func Assign(w *world.World, b Beside) map[string]Decision {
 	a := newAssigner(w)
-	a.served, a.written, a.now = served, written, now
-	a.forbid()
-	a.giveUp()
-	for _, o := range a.objects {
-		a.keep(o)
-	}
+	a.Beside = b
+	a.place(a.renewAll())
 	out := make(map[string]Decision, len(a.objects))
 	for _, o := range a.objects {
-		a.complete(o)
 		out[o.e.Name] = a.decide(o)
 	}
 	return out
 }
 
-// assigner is one run of Assign.
+// assigner finds places for the addresses of all EgressIPs, and composes decisions about them. What it has found stands
+// until what it was told to renew says otherwise.
 type assigner struct {
-	w       *world.World
-	served  *Served
-	written Written
-	now     time.Time
-	names   []string // of all nodes
-	objects []*object
+	Beside
+	world   *world.World
+	w       *world.View // of world; what a decision about one object reads through it may be recorded
+	pods    *podAddresses
+	objects []*object // in order of precedence
+	byName  map[string]*object
+	parts   map[string]*part // by node
+	names   []string         // of all nodes
 	hosts   []host
-	nets    [2][]network       // of hosts, by family
-	subnets map[string]subnets // by node
+	nets    [2][]network // of hosts, by family
 	named   named
 	longest longest
-	owner   map[netip.Addr]*world.EgressIP
-	givenUp map[netip.Addr]givenUp // addresses that the API shows with a node of another object than their owner, which has to be written first
-	refused map[netip.Addr]refusal // addresses that are somebody else's
-	doubted map[netip.Addr]refusal // addresses that somebody else says are theirs, refused where no node has them
-	holders map[claim][]string
-	late    map[string]bool                           // nodes that were too late with an address
-	failed  map[world.EgressAddress]map[string]string // those, by address, and what they said of it
-}
-
-// host is a node that can take egress IPs now, and how many it has; or one whose agent is away. That one takes none, but goes on translating as it did: what
-// no other can take stays there.
-type host struct {
-	node *world.Node
-	load int
-	away bool
-	late bool // it was too late with an address: it is given nothing that another can take
-}
-
-// network is a subnet that hosts have an address in, with those hosts by index.
-type network struct {
-	cidr  netip.Prefix
-	hosts []int
-}
-
-// claim is an address of one object.
-type claim struct {
-	egressIP string
-	ip       netip.Addr
+	owner   map[netip.Addr]*object
+	// addresses that the API shows with a node of another object than their owner, which has to be written first
+	givenUp map[netip.Addr]givenUp
+	// addresses that are somebody else's; and those that somebody else says are theirs, refused where no node has them
+	refused, doubted map[netip.Addr]refusal
+	failed           map[world.EgressAddress]map[string]string // nodes that were too late, and what they said of it
 }
 
 // givenUp is whose status still gives an address to which node.
 type givenUp struct{ egressIP, node string }
 
-// giveUp finds the addresses that statuses which are still to be written give to nodes: their next owner has to wait, or two nodes would be named for one
-// address, and neither would give way.
+// giveUp finds the addresses that statuses which are still to be written give to nodes: their next owner has to wait,
+// or two nodes would be named for one address, and neither would yield.
 func (a *assigner) giveUp() {
-	a.givenUp = map[netip.Addr]givenUp{}
+	clear(a.givenUp)
 	for _, o := range a.objects {
-		for _, i := range a.written(o.e.Name).Items {
-			if owner := a.owner[i.IP]; owner != nil && owner != o.e && a.w.Node(i.Node) != nil {
+		for _, i := range o.shown {
+			if owner := a.owner[i.IP]; owner != nil && owner != o && a.parts[i.Node] != nil {
 				a.givenUp[i.IP] = givenUp{o.e.Name, i.Node}
 			}
 		}
@@ -110,126 +95,107 @@ func (a *assigner) giveUp() {
 // object is one EgressIP on its way to a decision, with a place for each address of its spec.
 type object struct {
 	e        *world.EgressIP
+	shown    []world.Assignment // by the status that the API shows
+	reserved []refusal          // of each address: that nobody outside the cluster can answer to it; zero: somebody can
 	places   []place
+	before   []place  // of the last time
 	waitsFor []string // whose status still gives an address to a node
 }
 
-// place is where an address is: the index of a host, or nowhere, and then why.
+// place is where an address is: the index of a host, and its node, or nowhere, and then why.
 type place struct {
-	ip   netip.Addr
-	host int
-	why  refusal
+	ip        netip.Addr
+	host      int
+	node      string
+	why       refusal
+	conflicts bool   // it is another object's, or somebody else's
+	doubt     string // about its network
+}
+
+// same says whether two places are for one decision. The same node may have become another host.
+func (p place) same(o place) bool {
+	p.host = o.host
+	return p == o
 }
 
 const nowhere = -1
 
 func newAssigner(w *world.World) *assigner {
-	a := &assigner{w: w, owner: map[netip.Addr]*world.EgressIP{}, refused: map[netip.Addr]refusal{}, doubted: map[netip.Addr]refusal{}, holders: map[claim][]string{}, subnets: map[string]subnets{}, named: named{map[netip.Prefix]naming{}, map[netip.Prefix]naming{}}, names: w.Nodes(), late: map[string]bool{}, failed: w.TooLate()}
-	for _, nodes := range a.failed {
-		for node := range nodes {
-			a.late[node] = true
-		}
-	}
-	for e := range w.EachEgressIP() {
-		o := &object{e: e, places: make([]place, len(e.IPs))}
-		for i, ip := range e.IPs {
-			o.places[i] = place{ip: ip, host: nowhere}
-			if _, taken := a.owner[ip]; !taken { // 4.1: the older object has it
-				a.owner[ip] = e
-			}
-		}
-		a.objects = append(a.objects, o)
-	}
-	for _, name := range a.names {
-		n := w.Node(name)
-		a.addHolder(n)
-		a.addSubnets(n)
-		switch a.unfit(n) {
-		case "":
-			a.addHost(n)
-		case CauseAgentAway:
-			a.hosts = append(a.hosts, host{node: n, away: true})
-		}
-	}
-	a.longest.primary, a.longest.secondary = a.named.settle()
+	a := &assigner{world: w, w: &w.View, byName: map[string]*object{}, parts: map[string]*part{},
+		named: newNamed(), owner: map[netip.Addr]*object{}, givenUp: map[netip.Addr]givenUp{},
+		refused: map[netip.Addr]refusal{}, doubted: map[netip.Addr]refusal{}}
+	a.pods = newPodAddresses(func(ip netip.Addr) bool { return a.owner[ip] != nil })
 	return a
 }
 
-// addHolder notes what a node says it holds; after a reboot that counts for nothing.
-func (a *assigner) addHolder(n *world.Node) {
-	h := a.w.Holding(n.Name)
-	if h == nil || h.BootID != n.BootID {
-		return
+// place finds a place for every address: those that can stay do, others go to the nodes with the fewest. It returns the
+// objects of which a decision may be another one than that of the last time. With survey, nodes have changed.
+func (a *assigner) place(survey bool) (moved []*object) {
+	if survey {
+		a.survey()
 	}
-	for name, ips := range h.Holds {
-		for _, ip := range ips {
-			a.holders[claim{name, ip}] = append(a.holders[claim{name, ip}], n.Name)
+	a.failed = a.Patience.TooLate()
+	a.unload()
+	clear(a.owner)
+	for _, o := range a.objects {
+		a.open(o)
+	}
+	a.forbid()
+	a.giveUp()
+	for _, o := range a.objects {
+		a.keep(o)
+	}
+	for _, o := range a.objects {
+		a.complete(o)
+		if !slices.EqualFunc(o.places, o.before, place.same) {
+			moved = append(moved, o)
+		}
+	}
+	return moved
+}
+
+// open gives an object places for its addresses, nowhere yet. Of several objects with an address the oldest has it
+// (4.1).
+func (a *assigner) open(o *object) {
+	o.places, o.before, o.waitsFor = o.before[:0], o.places, nil
+	o.shown = a.Written(o.e.Name).Items
+	for _, ip := range o.e.IPs {
+		o.places = append(o.places, place{ip: ip, host: nowhere, doubt: a.named.inDoubt(ip)})
+		if a.owner[ip] == nil {
+			a.owner[ip] = o
 		}
 	}
 }
 
-func (a *assigner) addHost(n *world.Node) {
-	a.hosts = append(a.hosts, host{node: n, late: a.late[n.Name]})
-	for _, p := range a.subnets[n.Name].all {
-		nets := &a.nets[world.FamilyOf(p.Addr())]
-		at := slices.IndexFunc(*nets, func(o network) bool { return o.cidr == p })
-		if at < 0 {
-			at = len(*nets)
-			*nets = append(*nets, network{cidr: p})
+// unload takes everything from the hosts.
+func (a *assigner) unload() {
+	late := map[string]bool{}
+	for _, nodes := range a.failed {
+		for node := range nodes {
+			late[node] = true
 		}
-		if h := len(a.hosts) - 1; !slices.Contains((*nets)[at].hosts, h) {
-			(*nets)[at].hosts = append((*nets)[at].hosts, h)
-		}
+	}
+	for i := range a.hosts {
+		h := &a.hosts[i]
+		h.load, h.late = 0, late[h.node.Name] && !h.away
 	}
 }
 
-// Why a node does not host an address, or does so no longer.
-const (
-	CauseUnlabelled  = "NodeUnlabelled"
-	CauseDeleting    = "NodeDeleting"
-	CauseDeleted     = "NodeDeleted"
-	CauseNotReady    = "NodeNotReady"
-	CauseNotSetUp    = "NodeNotSetUp"
-	CauseUnreachable = string(world.NodeUnreachable)
-	CauseAgentAway   = string(world.AgentAway)
-	CauseNetwork     = "NotInNetwork"
-	CauseLink        = "LinkFault"
-	CauseSpec        = "SpecChanged"
-	CauseCordoned    = "NodeCordoned"
-	CauseNotHeld     = "NotHeld"
-)
-
-// unfit says why a node takes no egress IP now, or "".
-func (a *assigner) unfit(n *world.Node) string {
-	_, labelled := n.Labels[AssignableLabel]
-	switch {
-	case !labelled:
-		return CauseUnlabelled
-	case n.Deleting:
-		return CauseDeleting
-	case n.Cordoned:
-		return CauseCordoned
-	case !n.Ready:
-		return CauseNotReady
-	case n.ID == 0 || n.ChassisID == "" || len(n.Primary) == 0:
-		return CauseNotSetUp
-	}
-	return string(a.w.Unreachable(n.Name))
-}
-
-// keep refuses what cannot be placed, and leaves the other addresses where the status says they are, where that still works.
+// keep refuses what cannot be placed, and leaves the other addresses where the status says they are, where that still
+// works.
 func (a *assigner) keep(o *object) {
 	for i := range o.places {
 		p := &o.places[i]
-		if first := a.owner[p.ip]; first != o.e { // before what may change with that one's status
-			p.why = claimedBy(p.ip, first)
+		if first := a.owner[p.ip]; first != o { // before what may change with that one's status
+			p.why, p.conflicts = claimedBy(p.ip, first.e), true
 			continue
 		}
 		if r, no := a.refused[p.ip]; no {
-			p.why = r
+			p.why, p.conflicts = r, true
 			continue
 		}
-		if h := a.staysAt(o, p.ip); h != nowhere && !a.hosts[h].away && !(a.tooLate(o.e, p.ip, h) && a.onTime(p.ip)) {
+		if h := a.staysAt(o, p.ip); h != nowhere && !a.hosts[h].away &&
+			!(a.tooLate(o.e, p.ip, h) && a.onTime(o.e, p.ip)) {
 			a.put(p, h)
 		}
 	}
@@ -237,19 +203,19 @@ func (a *assigner) keep(o *object) {
 
 // tooLate says whether a host has not held an address of an object for so long that another is to try.
 func (a *assigner) tooLate(e *world.EgressIP, ip netip.Addr, h int) bool {
-	return a.w.Overdue(a.hosts[h].node.Name, world.EgressAddress{EgressIP: e.Name, IP: ip}) == world.TooLate
+	return a.Patience.overdue(a.hosts[h].node.Name, e.Name, ip) == tooLate
 }
 
 // onTime says whether any host can take an address that was not too late with another.
-func (a *assigner) onTime(ip netip.Addr) (any bool) {
-	a.candidates(ip, func(h int) { any = any || !a.hosts[h].late })
+func (a *assigner) onTime(e *world.EgressIP, ip netip.Addr) (any bool) {
+	a.candidates(e, ip, func(h int) { any = any || !a.hosts[h].late })
 	return any
 }
 
 // staysAt is the host that the status names for an address, if it can go on with it, or nowhere.
 func (a *assigner) staysAt(o *object, ip netip.Addr) int {
 	h := a.former(o.e, ip)
-	if h == nowhere || !a.inNetwork(a.hosts[h].node, ip) {
+	if h == nowhere || !a.inNetwork(a.hosts[h].node, ip) || unselected(o.e, a.hosts[h].node) {
 		return nowhere
 	}
 	if same, _ := o.has(h, world.FamilyOf(ip)); same {
@@ -264,7 +230,8 @@ func (a *assigner) former(e *world.EgressIP, ip netip.Addr) int {
 		if it.IP != ip {
 			continue
 		}
-		h, found := slices.BinarySearchFunc(a.hosts, it.Node, func(h host, name string) int { return cmp.Compare(h.node.Name, name) })
+		h, found := slices.BinarySearchFunc(a.hosts, it.Node,
+			func(h host, name string) int { return cmp.Compare(h.node.Name, name) })
 		if found {
 			return h
 		}
@@ -273,7 +240,8 @@ func (a *assigner) former(e *world.EgressIP, ip netip.Addr) int {
 	return nowhere
 }
 
-// complete places what has no place yet, the address with the fewest possible hosts first, so that no other takes its only one.
+// complete places what has no place yet, the address with the fewest possible hosts first, so that no other takes its
+// only one.
 func (a *assigner) complete(o *object) {
 	var todo []*place
 	for i := range o.places {
@@ -282,7 +250,7 @@ func (a *assigner) complete(o *object) {
 		}
 	}
 	if len(todo) > 1 {
-		slices.SortStableFunc(todo, func(x, y *place) int { return a.possible(x.ip) - a.possible(y.ip) })
+		slices.SortStableFunc(todo, func(x, y *place) int { return a.possible(o.e, x.ip) - a.possible(o.e, y.ip) })
 	}
 	for _, p := range todo {
 		h := a.best(o, p.ip)
@@ -290,7 +258,7 @@ func (a *assigner) complete(o *object) {
 			h = a.staysAt(o, p.ip)
 		}
 		if h == nowhere {
-			p.why = a.nowhere(p.ip)
+			p.why = a.nowhere(o.e, p.ip)
 			continue
 		}
 		if by, is := a.givenUp[p.ip]; is {
@@ -302,23 +270,24 @@ func (a *assigner) complete(o *object) {
 }
 
 func (a *assigner) put(p *place, h int) {
-	p.host = h
+	p.host, p.node = h, a.hosts[h].node.Name
 	a.hosts[h].load++
 }
 
-// possible counts the hosts with a link into the subnet of an address.
-func (a *assigner) possible(ip netip.Addr) int {
+// possible counts the hosts that an address can go to.
+func (a *assigner) possible(e *world.EgressIP, ip netip.Addr) int {
 	n := 0
-	a.candidates(ip, func(int) { n++ })
+	a.candidates(e, ip, func(int) { n++ })
 	return n
 }
 
-// best is the host that an address goes to: of those that have no address of this object and family (4.2) one that was not too late with another, then one
-// that has none of the other family either, then the one with the fewest addresses (4.4), then the first by name.
+// best is the host that an address goes to: of those that have no address of this object and family (4.2) one that was
+// not too late with another, then one that has none of the other family either, then the one with the fewest addresses
+// (4.4), then the first by name.
 func (a *assigner) best(o *object, ip netip.Addr) int {
 	f := world.FamilyOf(ip)
 	best, bestShared := nowhere, false
-	a.candidates(ip, func(h int) {
+	a.candidates(o.e, ip, func(h int) {
 		if same, other := o.has(h, f); !same && (best == nowhere || a.better(h, other, best, bestShared)) {
 			best, bestShared = h, other
 		}

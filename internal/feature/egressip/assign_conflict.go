@@ -8,7 +8,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// ConditionAddressConflict is True while a holder hears another machine say that it has one of the addresses.
+// ConditionAddressConflict is True while a holder receives packets by which another machine says that it has one of the
+// addresses.
 const ConditionAddressConflict = "AddressConflict"
 
 // Reasons of that condition, and of the Event that comes with it.
@@ -21,23 +22,29 @@ const (
 	noConflictAnyLonger = "no other machine was heard to have an address lately"
 )
 
-// addressConflict is that condition; one that never had a conflict does not carry it.
-func (a *assigner) addressConflict(o *object, items []world.Assignment) (c world.Condition, is bool) {
+// addressConflict is that condition, and what is to be told of it; one that never had a conflict does not carry it.
+func (a *assigner) addressConflict(o *object, items []world.Assignment) (
+	c world.Condition, notices []decide.Notice, is bool) {
 	var said []string
 	for _, i := range items {
 		for _, x := range a.w.Conflicts(i.Node, o.e.Name) {
 			if x.IP == i.IP {
-				said = append(said, a.conflictText(i, x.MAC))
+				text := a.conflictText(i, x.MAC)
+				f := decide.Finding{Kind: EventAddressInUse, IP: i.IP, Node: i.Node, Detail: x.MAC.String()}
+				said = append(said, text)
+				notices = append(notices, decide.Notice{Finding: f, Event: EventAddressInUse, Message: text})
 			}
 		}
 	}
 	if len(said) > 0 {
-		return world.Condition{Type: ConditionAddressConflict, Status: "True", Reason: ReasonAddressInUse, Message: strings.Join(said, "; ")}, true
+		return world.Condition{Type: ConditionAddressConflict, Status: "True", Reason: ReasonAddressInUse,
+			Message: strings.Join(said, "; ")}, notices, true
 	}
 	if condition(o.e, ConditionAddressConflict).Type == "" {
-		return c, false
+		return c, nil, false
 	}
-	return world.Condition{Type: ConditionAddressConflict, Status: "False", Reason: ReasonNoConflict, Message: noConflictAnyLonger}, true
+	return world.Condition{Type: ConditionAddressConflict, Status: "False", Reason: ReasonNoConflict,
+		Message: noConflictAnyLonger}, nil, true
 }
 
 func (a *assigner) conflictText(i world.Assignment, mac world.HardwareAddr) string {
@@ -48,12 +55,4 @@ func (a *assigner) conflictText(i world.Assignment, mac world.HardwareAddr) stri
 		}
 	}
 	return fmt.Sprintf("%s on %s is also answered for by %s (%s): %s", i.IP, i.Node, mac, whose, advice)
-}
-
-// conflictEvents tell of a conflict that the condition does not say yet.
-func conflictEvents(e *world.EgressIP, now world.Condition) []decide.Event {
-	if now.Status != "True" || condition(e, ConditionAddressConflict).Message == now.Message {
-		return nil
-	}
-	return []decide.Event{{Warning: true, Reason: EventAddressInUse, Message: now.Message}}
 }

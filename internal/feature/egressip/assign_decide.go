@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -20,7 +21,8 @@ const (
 // Decides says whether a condition is one that the controller decides; others' stay as they are.
 func Decides(kind string) bool {
 	switch kind {
-	case ConditionAssigned, ConditionReady, ConditionInForce, ConditionFallback, ConditionOverlapped, ConditionAddressConflict:
+	case ConditionAssigned, ConditionReady, ConditionInForce, ConditionFallback, ConditionOverlapped,
+		ConditionAddressConflict, ConditionTrafficSelected:
 		return true
 	}
 	return false
@@ -28,10 +30,10 @@ func Decides(kind string) bool {
 
 // decide puts together what was found out about an object.
 func (a *assigner) decide(o *object) Decision {
-	var d Decision
+	d := Decision{UID: o.e.UID}
 	for _, p := range o.places {
 		if p.host != nowhere {
-			d.Items = append(d.Items, world.Assignment{Node: a.hosts[p.host].node.Name, IP: p.ip})
+			d.Items = append(d.Items, world.Assignment{Node: p.node, IP: p.ip})
 		}
 	}
 	d.Leaving, d.Again = a.leaving(o, d.Items)
@@ -39,39 +41,40 @@ func (a *assigner) decide(o *object) Decision {
 	for f := range d.InForce {
 		d.InForce[f] = a.inForce(o.e, d, world.Family(f))
 	}
-	assigned, lacks := o.assigned(d.Items), fallback(a.w.Config, o.e, d.Items)
+	assigned, lacks := o.assigned(d.Items), fallback(a.w.Config, o.e, d)
 	unsteered := a.unsteered(o.e, d.Items)
 	d.Awaited = unsteered.awaited
-	ready := a.ready(o.e, assigned, d.Items, unsteered)
+	ready, hindrances := a.ready(o.e, assigned, d.Items, unsteered)
 	noted := assigned
-	noted.Message += a.doubts(o)
-	for _, c := range []world.Condition{noted, ready, forced(o.e, assigned, d, unsteered), lacks} {
-		d.Conditions = append(d.Conditions, dated(o.e, c))
+	noted.Message += o.doubts()
+	d.Conditions = append(d.Conditions, noted, ready, forced(o.e, assigned, d, unsteered), lacks)
+	c, conflicts, is := a.addressConflict(o, d.Items)
+	if is {
+		d.Conditions = append(d.Conditions, c)
 	}
-	d.Events = slices.Concat(o.events(a, d.Items), a.problems(o.e, ready, d.Items), fallsBack(o.e, lacks))
-	if c, is := a.addressConflict(o, d.Items); is {
-		d.Conditions = append(d.Conditions, dated(o.e, c))
-		d.Events = append(d.Events, conflictEvents(o.e, c)...)
-	}
+	d.Conditions = decide.Dated(o.e.Conditions, o.e.Generation, a.Now, d.Conditions...)
+	d.Notices = slices.Concat(o.refusals(len(d.Items) > 0), told(hindrances), conflicts)
+	news := decide.Tell(a.before(o.e, d.Notices), d.Notices)
+	d.Events = slices.Concat(o.moves(a, d.Items), news, fallsBack(o.e, lacks))
 	return d
 }
 
 // doubts are those about the networks of its addresses, for condition Assigned.
-func (a *assigner) doubts(o *object) string {
+func (o *object) doubts() string {
 	var out strings.Builder
 	for _, p := range o.places {
-		if doubt := a.named.inDoubt(p.ip); doubt != "" {
-			out.WriteString("; " + doubt)
+		if p.doubt != "" {
+			out.WriteString("; " + p.doubt)
 		}
 	}
 	return out.String()
 }
 
-// inForce says whether selected pods send nothing with another source. It begins when a live node first holds an address that the decision names it for, and
-// ends only here, when no node can host any.
+// inForce says whether selected pods send nothing with another source. It begins when a live node first holds an
+// address that the decision names it for, and ends only here, when no node can host any.
 func (a *assigner) inForce(e *world.EgressIP, d Decision, f world.Family) bool {
 	if !hasFamily(d.Items, f) {
-		return false
+		return isKept(e, f)
 	}
 	held := func(i world.Assignment) bool { return world.FamilyOf(i.IP) == f && a.heldByLive(e, i) }
 	leaves := func(l world.Leaving) bool { return held(world.Assignment{Node: l.Node, IP: l.IP}) }
@@ -79,7 +82,7 @@ func (a *assigner) inForce(e *world.EgressIP, d Decision, f world.Family) bool {
 }
 
 func (a *assigner) heldByLive(e *world.EgressIP, i world.Assignment) bool {
-	return slices.Contains(a.holders[claim{e.Name, i.IP}], i.Node) && a.w.Alive(i.Node)
+	return a.holds(e.Name, i) && a.w.Alive(i.Node)
 }
 
 // assigned says where the addresses are, and why some are nowhere.
@@ -88,7 +91,7 @@ func (o *object) assigned(items []world.Assignment) world.Condition {
 	reason := ""
 	for _, p := range o.places {
 		if p.host == nowhere {
-			said = append(said, p.why.text())
+			said = append(said, p.why.text)
 			reason = first(reason, p.why.condition)
 		}
 	}
@@ -102,11 +105,13 @@ func (o *object) assigned(items []world.Assignment) world.Condition {
 	here := strings.Join(where, ", ")
 	switch {
 	case len(said) == 0 && len(items) == 0:
-		return world.Condition{Type: ConditionAssigned, Status: "False", Reason: ReasonInvalidEgressIP, Message: "the spec names no address: give at least one"}
+		return world.Condition{Type: ConditionAssigned, Status: "False", Reason: ReasonInvalidEgressIP,
+			Message: "the spec names no address: give at least one"}
 	case len(said) == 0:
 		return world.Condition{Type: ConditionAssigned, Status: "True", Reason: ReasonAssigned, Message: here}
 	case len(items) > 0:
-		return world.Condition{Type: ConditionAssigned, Status: "False", Reason: ReasonPartiallyAssigned, Message: here + "; " + strings.Join(said, "; ")}
+		return world.Condition{Type: ConditionAssigned, Status: "False", Reason: ReasonPartiallyAssigned,
+			Message: here + "; " + strings.Join(said, "; ")}
 	}
 	return world.Condition{Type: ConditionAssigned, Status: "False", Reason: reason, Message: strings.Join(said, "; ")}
 }
@@ -118,38 +123,53 @@ func first(a, b string) string {
 	return b
 }
 
-// ready says whether every address is held by the node that it is assigned to, and every node leads the selected pods that run there to those.
-func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []world.Assignment, unsteered unsteered) world.Condition {
-	c := world.Condition{Type: ConditionReady, Status: "False", Reason: assigned.Reason, Message: assigned.Message}
+// ready says whether every address is held by the node that it is assigned to, and every node leads the selected pods
+// that run there to those; and what the condition names as keeping it from that.
+func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []world.Assignment,
+	unsteered unsteered) (c world.Condition, named []hindrance) {
+	c = world.Condition{Type: ConditionReady, Status: "False", Reason: assigned.Reason, Message: assigned.Message}
 	waiting := append(a.waiting(e.Name, items), a.troubles(e.Name, items)...)
 	switch {
-	case e.SelectorProblem != "":
-		c.Reason, c.Message = ReasonInvalidSelector, e.SelectorProblem
+	case len(selectorProblems(e)) > 0:
+		c.Reason, c.Message = ReasonInvalidSelector, strings.Join(selectorProblems(e), "; ")
 	case assigned.Status != "True":
-		c.Message = strings.Join(append([]string{assigned.Message}, waiting...), "; ")
+		named = waiting
+		c.Message = strings.Join(append([]string{assigned.Message}, texts(named)...), "; ")
 	case len(waiting) > 0:
-		c.Reason, c.Message = ReasonWaitingForNode, strings.Join(waiting, ", ")
+		named = waiting
+		c.Reason, c.Message = ReasonWaitingForNode, strings.Join(texts(named), ", ")
 	case len(unsteered.waiting) > 0:
-		c.Reason, c.Message = ReasonWaitingForNode, some(unsteered.waiting)
+		named = unsteered.waiting[:min(len(unsteered.waiting), mostNamed)]
+		c.Reason, c.Message = ReasonWaitingForNode, some(texts(unsteered.waiting))
 	default:
-		c.Status, c.Reason, c.Message = "True", ReasonHeld, "selected pods leave with "+assigned.Message+unsteered.given()
+		c.Status, c.Reason, c.Message = "True", ReasonHeld,
+			"selected pods leave with "+assigned.Message+unsteered.given()
 	}
-	return c
+	return c, named
 }
 
 // waiting says which nodes do not hold what they are assigned.
-func (a *assigner) waiting(name string, items []world.Assignment) []string {
-	var out []string
+func (a *assigner) waiting(name string, items []world.Assignment) []hindrance {
+	var out []hindrance
 	for _, i := range items {
-		if !a.holds(name, i) {
-			out = append(out, a.waitingFor(name, i))
+		if a.holds(name, i) {
+			continue
 		}
+		f := decide.Finding{Kind: EventNodeProblem, Reason: ReasonNotHeld, IP: i.IP, Node: i.Node,
+			Detail: a.w.Problem(i.Node, name)}
+		late := a.isLate(name, i)
+		if late {
+			f.Reason = notHeldInTime
+		}
+		out = append(out, hindrance{f, a.waitingFor(name, i), late || a.refuses(i.Node, name)})
 	}
 	return out
 }
 
+// holds says whether a node says that it holds an address, named for it or not. That an address is held which the
+// status does not name the node for yet is not recorded: the decision names it first, and is made again for that.
 func (a *assigner) holds(name string, i world.Assignment) bool {
-	return slices.Contains(a.holders[claim{name, i.IP}], i.Node)
+	return a.w.Holds(i.Node, name, i.IP) || a.world.SaysItHolds(i.Node, name, i.IP)
 }
 
 // waitingFor says what is missing, what the node says of it, and which others have tried before.
@@ -188,25 +208,26 @@ func (a *assigner) notHeld(name string, i world.Assignment) string {
 }
 
 func (a *assigner) isLate(name string, i world.Assignment) bool {
-	return a.w.Overdue(i.Node, world.EgressAddress{EgressIP: name, IP: i.IP}) != world.OnTime
+	return a.Patience.overdue(i.Node, name, i.IP) != onTime
 }
 
 func ofFamily(items []world.Assignment, f world.Family) []world.Assignment {
 	return slices.DeleteFunc(slices.Clone(items), func(i world.Assignment) bool { return world.FamilyOf(i.IP) != f })
 }
 
-// forced is InForce for people: True where every family that the spec has addresses of is in force, and every node with selected pods has confirmed it once, or was waited for;
-// which families are, status.inForce says.
+// forced is InForce for people: True where every family that the spec has addresses of is in force, and every node with
+// selected pods has confirmed it once, or was waited for; which families are, status.inForce says.
 func forced(e *world.EgressIP, assigned world.Condition, d Decision, unsteered unsteered) world.Condition {
 	in := families(func(f world.Family) bool { return e.Asks(f) && d.InForce[f] })
 	awaited := families(func(f world.Family) bool { return e.Asks(f) && !d.InForce[f] && hasFamily(d.Items, f) })
-	lacking := families(func(f world.Family) bool { return e.Asks(f) && !hasFamily(d.Items, f) })
-	c := world.Condition{Type: ConditionInForce, Status: "False", Reason: assigned.Reason, Message: inForceText(e, in, awaited, lacking)}
+	lacking := families(func(f world.Family) bool { return e.Asks(f) && !d.InForce[f] && !hasFamily(d.Items, f) })
+	c := world.Condition{Type: ConditionInForce, Status: "False", Reason: assigned.Reason, Message: inForceText(e, in,
+		awaited, lacking)}
 	switch {
 	case awaited != "":
 		c.Reason = ReasonNotHeld
 	case in != "" && len(unsteered.waiting) > 0 && condition(e, ConditionInForce).Status != "True":
-		c.Reason, c.Message = ReasonWaitingForNode, some(unsteered.waiting)
+		c.Reason, c.Message = ReasonWaitingForNode, some(texts(unsteered.waiting))
 	case in != "" && lacking == "":
 		c.Status, c.Reason, c.Message = "True", ReasonHeld, c.Message+unsteered.given()
 	}
@@ -217,7 +238,11 @@ func forced(e *world.EgressIP, assigned world.Condition, d Decision, unsteered u
 func inForceText(e *world.EgressIP, in, awaited, lacking string) string {
 	var said []string
 	if in != "" {
-		said = append(said, "selected pods leave over "+in+" with an egress IP or not at all")
+		to := ""
+		if e.Traffic != nil {
+			to = " " + where(e)
+		}
+		said = append(said, "selected pods leave"+to+" over "+in+" with an egress IP or not at all")
 	}
 	if awaited != "" {
 		said = append(said, "no node holds an "+awaited+" address of it yet: "+otherwise(e, awaited)+" until one does")
@@ -231,23 +256,6 @@ func inForceText(e *world.EgressIP, in, awaited, lacking string) string {
 	return strings.Join(said, "; ")
 }
 
-// maxMessage, in runes, is a little less than the API takes (metav1.Condition): what it does not take keeps the whole status from being written.
-const maxMessage = 30 << 10
-
-// dated is c with the generation that it speaks of, and the time when its status last changed, if that was before now.
-func dated(e *world.EgressIP, c world.Condition) world.Condition {
-	c.Generation, c.Message = e.Generation, world.Plain(c.Message, maxMessage)
-	if old := condition(e, c.Type); old.Status == c.Status {
-		c.Since = old.Since
-	}
-	return c
-}
-
 func condition(e *world.EgressIP, kind string) world.Condition {
-	for _, c := range e.Conditions {
-		if c.Type == kind {
-			return c
-		}
-	}
-	return world.Condition{}
+	return decide.Condition(e.Conditions, kind)
 }

@@ -3,14 +3,13 @@ package egressip
 import (
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// events are the differences between what an object says and what is decided now.
-func (o *object) events(a *assigner, items []world.Assignment) []decide.Event {
+// moves are the differences between where an object's addresses are said to be, and where they are decided to be now.
+func (o *object) moves(a *assigner, items []world.Assignment) []decide.Event {
 	var out []decide.Event
 	for _, now := range items {
 		if e, changed := a.placed(o.e, now); changed {
@@ -24,7 +23,7 @@ func (o *object) events(a *assigner, items []world.Assignment) []decide.Event {
 				Message: old.IP.String() + " is no longer on " + old.Node + " (" + a.inWords(cause, old) + ")"})
 		}
 	}
-	return append(out, o.refusals(len(items) > 0)...)
+	return out
 }
 
 func (a *assigner) placed(e *world.EgressIP, now world.Assignment) (decide.Event, bool) {
@@ -56,13 +55,15 @@ func (a *assigner) cause(e *world.EgressIP, old world.Assignment) string {
 	switch {
 	case !slices.Contains(e.IPs, old.IP):
 		return CauseSpec
-	case a.conflicts(e, old.IP):
+	case a.conflicts(e.Name, old.IP):
 		return ReasonConflict
 	case n == nil:
 		return CauseDeleted
 	case a.unfit(n) != "":
 		return a.unfit(n)
-	case a.w.Overdue(n.Name, world.EgressAddress{EgressIP: e.Name, IP: old.IP}) == world.TooLate:
+	case unselected(e, n):
+		return CauseUnselected
+	case a.Patience.overdue(n.Name, e.Name, old.IP) == tooLate:
 		return CauseNotHeld
 	case a.faultFor(n, old.IP) != "":
 		return CauseLink
@@ -72,63 +73,7 @@ func (a *assigner) cause(e *world.EgressIP, old world.Assignment) string {
 	return ReasonConflict // with another address of the same object on that node
 }
 
-func (a *assigner) conflicts(e *world.EgressIP, ip netip.Addr) bool {
+func (a *assigner) conflicts(name string, ip netip.Addr) bool {
 	_, refused := a.refused[ip]
-	return refused || a.owner[ip] != e
-}
-
-// refusals are what is refused now and was not, or for another reason, when the condition Assigned was written.
-func (o *object) refusals(partly bool) []decide.Event {
-	said := condition(o.e, ConditionAssigned).Message
-	var out []decide.Event
-	for _, p := range o.places {
-		if p.host != nowhere || p.why.toldIn(said) {
-			continue
-		}
-		reason := p.why.event
-		if partly && reason == EventNoNode {
-			reason = EventUnassigned
-		}
-		out = append(out, decide.Event{Warning: true, Reason: reason, Message: p.why.text()})
-	}
-	for _, problem := range o.e.Problems {
-		if !strings.Contains(said, problem) {
-			out = append(out, decide.Event{Warning: true, Reason: EventInvalid, Message: problem})
-		}
-	}
-	if p := o.e.SelectorProblem; p != "" && !strings.Contains(condition(o.e, ConditionReady).Message, p) {
-		out = append(out, decide.Event{Warning: true, Reason: ReasonInvalidSelector, Message: p})
-	}
-	return out
-}
-
-// problems are what keeps nodes from holding what they are assigned, or from serving pods, if condition Ready says so now and did not. A problem of
-// the whole node is in the condition alone: it is not of this object, and would be told of once for each that comes to the node.
-func (a *assigner) problems(e *world.EgressIP, ready world.Condition, items []world.Assignment) []decide.Event {
-	said := condition(e, ConditionReady).Message
-	var out []decide.Event
-	for _, text := range a.ofObject(e, items) {
-		if strings.Contains(ready.Message, text) && !strings.Contains(said, text) {
-			out = append(out, decide.Event{Warning: true, Reason: EventNodeProblem, Message: text})
-		}
-	}
-	return out
-}
-
-// ofObject are the words of condition Ready for what nodes refuse of one object alone.
-func (a *assigner) ofObject(e *world.EgressIP, items []world.Assignment) []string {
-	out := a.troubles(e.Name, items)
-	for _, i := range items {
-		if a.refuses(i.Node, e.Name) || a.isLate(e.Name, i) {
-			out = append(out, a.waitingFor(e.Name, i))
-		}
-	}
-	for _, f := range a.w.Config.Families() {
-		for _, node := range a.served.Nodes(e.Name, f) {
-			if a.refuses(node, e.Name) {
-				out = append(out, a.unsteeredText(node, e.Name, f))
-			}
-		}
-	}
-	return out
+	return refused || a.owner[ip] != a.byName[name]
 }

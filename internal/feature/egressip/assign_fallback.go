@@ -8,33 +8,52 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// fallback says what becomes of selected pods' packets in the families in which no address has a node: the choice of annotation
-// egret.k8s.ovn.org/when-unassigned. Its message speaks of the families that the spec leaves out, too.
-func fallback(config *world.Config, e *world.EgressIP, items []world.Assignment) world.Condition {
-	which := families(func(f world.Family) bool { return e.Asks(f) && !hasFamily(items, f) })
+// fallback says what becomes of selected pods' packets in the families in which no address has a node: the choice of
+// annotation egret.k8s.ovn.org/when-unassigned. Its message speaks of the families that the spec leaves out, too.
+func fallback(config *world.Config, e *world.EgressIP, d Decision) world.Condition {
+	lacks := func(f world.Family) bool { return e.Asks(f) && !hasFamily(d.Items, f) }
+	which := families(func(f world.Family) bool { return lacks(f) && !d.InForce[f] })
+	kept := families(func(f world.Family) bool { return lacks(f) && d.InForce[f] })
 	c := world.Condition{Type: ConditionFallback, Status: "True", Reason: ReasonNodeIP}
 	switch {
 	case len(e.IPs) == 0:
 		c.Message = noAddress
+	case which == "" && kept != "":
+		c.Reason = ReasonDrop
 	case which == "":
-		c.Status, c.Reason, c.Message = "False", ReasonHosted, "in every family that it has addresses of, one has a node"
+		c.Status, c.Reason, c.Message = "False", ReasonHosted,
+			"in every family that it has addresses of, one has a node"
 	case e.DropWhenUnassigned:
 		c.Reason = ReasonDrop
-		c.Message = "no " + which + " address of it has a node: " + otherwise(e, which) + ", as annotation " + whenUnassigned + "=drop asks"
+		c.Message = "no " + which + " address of it has a node: " + otherwise(e, which) + ", as annotation " +
+			whenUnassigned + "=drop asks"
 	default:
-		c.Message = "no " + which + " address of it has a node: " + otherwise(e, which) + "; annotate it " + whenUnassigned + "=drop to have that dropped"
+		c.Message = "no " + which + " address of it has a node: " + otherwise(e, which) + "; annotate it " +
+			whenUnassigned + "=drop to have that dropped"
+	}
+	if kept != "" {
+		c.Message = strings.TrimPrefix(c.Message+"; "+keptText(e, kept), "; ")
 	}
 	c.Message += unasked(config, e)
 	return c
 }
 
-// unasked says what selected pods leave with over a family of the cluster that the spec has no address of; the annotation does not concern it.
+// keptText says what becomes of selected pods' packets in families in which isKept is so.
+func keptText(e *world.EgressIP, families string) string {
+	field, _ := unread(e)
+	return "no " + families + " address of it has a node: what selected pods send " + where(e) + " over " + families +
+		" is dropped until " + field + " can be read"
+}
+
+// unasked says what selected pods leave with over a family of the cluster that the spec has no address of; the
+// annotation does not concern it.
 func unasked(config *world.Config, e *world.EgressIP) string {
 	which := families(func(f world.Family) bool { return !e.Asks(f) && len(config.Cluster(f)) > 0 })
 	if which == "" || len(e.IPs) == 0 {
 		return ""
 	}
-	return "; it has no " + which + " address: over " + which + " selected pods leave with their node's address, unless another EgressIP serves them"
+	return "; it has no " + which + " address: over " + which +
+		" selected pods leave with their node's address, unless another EgressIP serves them"
 }
 
 // whenUnassigned is api/v1's AnnotationWhenUnassigned.
@@ -43,12 +62,25 @@ const whenUnassigned = "egret.k8s.ovn.org/when-unassigned"
 // noAddress is what happens where there is no family to speak of.
 const noAddress = "it has no address that can be hosted: selected pods leave with their node's address"
 
-// otherwise is what becomes of selected pods' packets in families that it has addresses of and in which it is not in force.
+// otherwise is what becomes of selected pods' packets in families that it has addresses of and in which it is not in
+// force.
 func otherwise(e *world.EgressIP, families string) string {
-	if e.DropWhenUnassigned {
-		return "what selected pods send outside over " + families + " is dropped"
+	switch {
+	case e.DropWhenUnassigned:
+		return "what selected pods send " + where(e) + " over " + families + " is dropped"
+	case e.Traffic != nil:
+		return "selected pods leave " + where(e) + " over " + families + " with their node's address or another " +
+			"EgressIP's"
 	}
 	return "selected pods leave over " + families + " with their node's address"
+}
+
+// where is to which destinations an object serves selected pods.
+func where(e *world.EgressIP) string {
+	if e.Traffic != nil {
+		return "to the networks that it selects"
+	}
+	return "outside"
 }
 
 // families names those of which something is so, for people: "IPv4 and IPv6", or "".
@@ -66,7 +98,8 @@ func hasFamily(items []world.Assignment, f world.Family) bool {
 	return slices.ContainsFunc(items, func(i world.Assignment) bool { return world.FamilyOf(i.IP) == f })
 }
 
-// fallsBack is the Event when pods lose their egress IP, or the choice becomes the other one. Of a new object the refusals tell.
+// fallsBack is the Event when pods lose their egress IP, or the choice becomes the other one. Of a new object the
+// refusals tell.
 func fallsBack(e *world.EgressIP, now world.Condition) []decide.Event {
 	old := condition(e, ConditionFallback)
 	if now.Status != "True" || old.Status == "" || old.Status == "True" && old.Reason == now.Reason {

@@ -23,14 +23,16 @@ func leaving(d egressip.Decision) string {
 
 // report is what a node says of EgressIP e: that it holds an address, "" is none, and where it leads its own pods.
 func report(w *world.World, name, ip string, steers ...world.Assignment) {
-	h := &world.Holding{Node: name, BootID: "boot", Holds: map[string][]netip.Addr{}, Steers: map[string][]world.Assignment{"e": steers}}
+	h := &world.Holding{Node: name, BootID: "boot", Holds: map[string][]netip.Addr{},
+		Steers: map[string][]world.Assignment{"e": steers}}
 	if ip != "" {
 		h.Holds["e"] = []netip.Addr{addr(ip)}
 	}
 	w.SetHolding(h)
 }
 
-// TestFormerHolderLeaves: it is listed until its successor holds the address and no node steers to it, or until the time for it is over.
+// TestFormerHolderLeaves: it is listed until its successor holds the address and no node steers to it, or until the
+// time for it is over.
 func TestFormerHolderLeaves(t *testing.T) {
 	const ip = "172.18.0.33"
 	start := time.Unix(1000, 0)
@@ -44,24 +46,28 @@ func TestFormerHolderLeaves(t *testing.T) {
 		want   string
 	}{
 		{name: "the successor does not hold it yet", after: time.Second, want: "n1=" + ip},
-		{name: "a pod's node steers to the former one", holder: "n2", steers: []world.Assignment{old}, after: time.Second, want: "n1=" + ip},
+		{name: "a pod's node steers to the former one", holder: "n2", steers: []world.Assignment{old},
+			after: time.Second, want: "n1=" + ip},
 		{name: "nobody does", holder: "n2", steers: []world.Assignment{now}, after: time.Second},
 		{name: "the time is over", holder: "n2", steers: []world.Assignment{old}, after: 30 * time.Second},
 		{name: "almost", holder: "n2", steers: []world.Assignment{old}, after: 30*time.Second - 1, want: "n1=" + ip},
 		{name: "the pod's node is dead", holder: "n2", steers: []world.Assignment{old}, after: time.Second,
 			change: func(w *world.World) { w.SetUnreachable("n3", world.NodeUnreachable) }},
-		{name: "the time is over, but its agent is away", holder: "n2", steers: []world.Assignment{old}, after: time.Hour, want: "n1=" + ip,
+		{name: "the time is over, but its agent is away", holder: "n2", steers: []world.Assignment{old},
+			after: time.Hour, want: "n1=" + ip,
 			change: func(w *world.World) { w.SetUnreachable("n1", world.AgentAway) }},
 		{name: "the same, and it holds nothing", holder: "n2", steers: []world.Assignment{old}, after: time.Hour,
 			change: func(w *world.World) { w.SetUnreachable("n1", world.AgentAway); report(w, "n1", "") }},
-		{name: "the former holder is dead", after: time.Second, change: func(w *world.World) { w.SetUnreachable("n1", world.NodeUnreachable) }},
+		{name: "the former holder is dead", after: time.Second,
+			change: func(w *world.World) { w.SetUnreachable("n1", world.NodeUnreachable) }},
 		{name: "the former holder is gone", after: time.Second, change: func(w *world.World) { w.DelNode("n1") }},
 		{name: "the spec names it no longer", after: time.Second, change: func(w *world.World) {
 			e := *w.EgressIP("e")
 			e.IPs = []netip.Addr{addr("172.18.0.34")}
 			w.SetEgressIP(&e)
 		}},
-		{name: "it is another object's", after: time.Second, change: func(w *world.World) { w.SetEgressIP(object("older", 9, ip)) }},
+		{name: "it is another object's", after: time.Second,
+			change: func(w *world.World) { w.SetEgressIP(object("older", 9, ip)) }},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			w := newWorld()
@@ -71,7 +77,8 @@ func TestFormerHolderLeaves(t *testing.T) {
 			report(w, "n1", ip)
 			unlabel(w, "n1")
 			d := decideAt(w, start)
-			if items(d["e"]) != "n2="+ip || leaving(d["e"]) != "n1="+ip || !d["e"].Again.Equal(start.Add(2*time.Second)) {
+			if items(d["e"]) != "n2="+ip || leaving(d["e"]) != "n1="+ip ||
+				!d["e"].Again.Equal(start.Add(2*time.Second)) {
 				t.Fatalf("at first: %s, leaving %s, again %v", items(d["e"]), leaving(d["e"]), d["e"].Again)
 			}
 			write(w, d)
@@ -89,7 +96,8 @@ func TestFormerHolderLeaves(t *testing.T) {
 	}
 }
 
-// TestReportWithoutRoom: a node with more to say than its report has room for may still steer to a former holder. That is waited for, and not for ever.
+// TestReportWithoutRoom: a node with more to say than its report has room for may still steer to a former holder. That
+// is waited for, and not for ever.
 func TestReportWithoutRoom(t *testing.T) {
 	x := newPatient("n1", "n2", "n3")
 	x.w.SetNamespace(&world.Namespace{Name: "ns"})
@@ -106,7 +114,8 @@ func TestReportWithoutRoom(t *testing.T) {
 		t.Errorf("after 29 s: leaving %q, %+v", leaving(d), conditionOf(d, "Ready"))
 	}
 	d := x.after(3 * time.Second)
-	if c := conditionOf(d, "Ready"); leaving(d) != "" || c.Status != "True" || !strings.HasSuffix(c.Message, "over IPv4: no room") {
+	if c := conditionOf(d, "Ready"); leaving(d) != "" || c.Status != "True" ||
+		!strings.HasSuffix(c.Message, "over IPv4: no room") {
 		t.Errorf("after 32 s: leaving %q, %+v", leaving(d), c)
 	}
 }
@@ -117,7 +126,8 @@ func unlabel(w *world.World, name string) {
 	w.SetNode(&n)
 }
 
-// TestLeavingWithoutSuccessor: what no other node can take is given up within three seconds; with the last address, at once.
+// TestLeavingWithoutSuccessor: what no other node can take is given up within three seconds; with the last address, at
+// once.
 func TestLeavingWithoutSuccessor(t *testing.T) {
 	start := time.Unix(1000, 0)
 	w := newWorld()
@@ -143,7 +153,8 @@ func TestLeavingWithoutSuccessor(t *testing.T) {
 	}
 }
 
-// TestReadyWaitsForPodsNodes: Ready and, the first time, InForce are True when every node that is reached has confirmed that it steers its running pods.
+// TestReadyWaitsForPodsNodes: Ready and, the first time, InForce are True when every node that is reached has confirmed
+// that it steers its running pods.
 func TestReadyWaitsForPodsNodes(t *testing.T) {
 	w := newWorld()
 	three(w)
@@ -152,7 +163,8 @@ func TestReadyWaitsForPodsNodes(t *testing.T) {
 	e.Namespaces, e.Pods = labels.Everything(), labels.Everything()
 	w.SetEgressIP(e)
 	for i, name := range []string{"n1", "n2", "n3"} {
-		w.SetPod(&world.Pod{Namespace: "ns", Name: name, Node: name, IPs: []netip.Addr{addr(fmt.Sprintf("10.244.%d.5", i))}, Running: name != "n3"})
+		w.SetPod(&world.Pod{Namespace: "ns", Name: name, Node: name, IPs: []netip.Addr{addr(fmt.Sprintf("10.244.%d.5",
+			i))}, Running: name != "n3"})
 	}
 	settle(w)
 	to := world.Assignment{Node: "n1", IP: addr("172.18.0.33")}
@@ -184,7 +196,8 @@ func TestReadyWaitsForPodsNodes(t *testing.T) {
 	}
 }
 
-// TestOldAgentsAreWaitedFor: an agent of before status.steers does not say where it leads its pods; the former holder is kept for a moment.
+// TestOldAgentsAreWaitedFor: an agent of before status.steers does not say where it leads its pods; the former holder
+// is kept for a moment.
 func TestOldAgentsAreWaitedFor(t *testing.T) {
 	w := newWorld()
 	three(w)
@@ -201,7 +214,8 @@ func TestOldAgentsAreWaitedFor(t *testing.T) {
 	hold(w, "n2", map[string][]netip.Addr{"e": {addr("172.18.0.33")}})
 	d := decideAt(w, start.Add(time.Millisecond))["e"]
 	if leaving(d) == "" {
-		t.Errorf("n1 is told to let go in the moment in which n2 holds the address; n3, whose pods were led to n1, has said nothing")
+		t.Errorf("n1 is told to let go in the moment in which n2 holds the address; n3, whose pods were led to n1, " +
+			"has said nothing")
 	}
 	if d = decideAt(w, start.Add(2*time.Second))["e"]; leaving(d) != "" {
 		t.Errorf("after two seconds: %q", leaving(d))

@@ -12,25 +12,38 @@ import (
 // secondaryNetworks is api/v1's AnnotationSecondaryNetworks.
 const secondaryNetworks = "egret.k8s.ovn.org/secondary-networks"
 
-// naming is who names a subnet as one of its networks. A node's word alone must not keep an address from nodes that have it in another network: it could
-// draw all addresses to itself by naming parts of their network, and leave them without a node by saying that it cannot host them.
+// naming is who names a subnet as one of its networks. A node's word alone must not keep an address from nodes that
+// have it in another network: it could draw all addresses to itself by naming parts of their network, and leave them
+// without a node by saying that it cannot host them.
 type naming struct {
 	nodes, egress int    // how many nodes do, and how many egress nodes
 	name          string // an egress node that does
 	confirmed     bool   // people say so, too
 }
 
-// agreed says whether a subnet is a network that decides which nodes an address can go to: an egress node names it, and another node or people do.
+// agreed says whether a subnet is a network that decides which nodes an address can go to: an egress node names it, and
+// another node or people do.
 func (n naming) agreed() bool { return n.egress > 0 && (n.nodes > 1 || n.confirmed) }
 
 // lone says whether one egress node alone names it.
 func (n naming) lone() bool { return n.egress > 0 && !n.agreed() }
 
+// whose is a subnet for people, with the node that alone names it.
+func (n naming) whose(p netip.Prefix) string {
+	if n.lone() {
+		return p.String() + " of node " + n.name
+	}
+	return p.String()
+}
+
 // besides says whether another egress node than that one names it.
 func (n naming) besides(name string) bool { return n.egress > 1 || n.egress == 1 && n.name != name }
 
-// named are the subnets of all nodes, whether or not they can host now, and who names them: on primary networks and on secondary links.
+// named are the subnets of all nodes, whether or not they can host now, and who names them: on primary networks and on
+// secondary links.
 type named struct{ primary, secondary map[netip.Prefix]naming }
+
+func newNamed() named { return named{map[netip.Prefix]naming{}, map[netip.Prefix]naming{}} }
 
 func (m named) add(n *world.Node, s subnets) {
 	_, labelled := n.Labels[AssignableLabel]
@@ -79,7 +92,8 @@ func (m named) othersHave(ip netip.Addr, name string) netip.Prefix {
 	return a
 }
 
-// inDoubt says of an address that one egress node alone has it in a longer network than the others do, and what to do; "" where that is not so.
+// inDoubt says of an address that one egress node alone has it in a longer network than the others do, and what to do;
+// "" where that is not so.
 func (m named) inDoubt(ip netip.Addr) string {
 	p := longestOf(those(m.secondary, naming.lone), ip)
 	if !p.IsValid() {
@@ -90,6 +104,7 @@ func (m named) inDoubt(ip netip.Addr) string {
 	if !others.IsValid() || others.Bits() >= p.Bits() {
 		return ""
 	}
-	return fmt.Sprintf("%s is in %s by the word of node %s alone, and in %s by other egress nodes, which can host it, too: if they should not, annotate node %s %s=%s",
+	return fmt.Sprintf("%s is in %s by the word of node %s alone, and in %s by other egress nodes, which can host "+
+		"it, too: if they should not, annotate node %s %s=%s",
 		ip, p, name, others, name, secondaryNetworks, p)
 }

@@ -38,13 +38,16 @@ func (l lie) tell(w *world.World) {
 	w.SetHolding(&world.Holding{Node: "n3", BootID: "boot", Faults: l.faults})
 }
 
-// contested are addresses that n1 and n2 can host, whatever n3 says: in the primary network, at the ends of its parts, and in the secondary one.
-var contested = []string{"172.18.0.32", "172.18.0.33", "172.18.0.63", "172.18.0.64", "172.18.0.127", "172.18.5.33", "172.18.5.64", "172.18.5.127", "172.18.6.1"}
+// contested are addresses that n1 and n2 can host, whatever n3 says: in the primary network, at the ends of its parts,
+// and in the secondary one.
+var contested = []string{"172.18.0.32", "172.18.0.33", "172.18.0.63", "172.18.0.64", "172.18.0.127", "172.18.5.33",
+	"172.18.5.64", "172.18.5.127", "172.18.6.1"}
 
 func drawLie(t *rapid.T) lie {
 	length := func(of string) int { return rapid.IntRange(8, 31).Draw(t, of) }
 	near := func(of string) netip.Prefix {
-		return netip.PrefixFrom(addr(rapid.SampledFrom([]string{"172.18.0.47", "172.18.0.97", "172.18.5.47", "172.18.5.97", "172.18.6.3"}).Draw(t, of)), length(of))
+		return netip.PrefixFrom(addr(rapid.SampledFrom([]string{"172.18.0.47", "172.18.0.97", "172.18.5.47",
+			"172.18.5.97", "172.18.6.3"}).Draw(t, of)), length(of))
 	}
 	l := lie{primary: netip.PrefixFrom(addr("172.18.0.47"), 16), faults: map[netip.Prefix]string{}}
 	if rapid.Bool().Draw(t, "of its primary network") {
@@ -59,8 +62,8 @@ func drawLie(t *rapid.T) lie {
 	return l
 }
 
-// TestOneWordTakesNothing: whatever n3 says of its networks, what n1 and n2 have stays, moves among the others when its node goes, and what is new gets a node; n3
-// gets no more than its share.
+// TestOneWordTakesNothing: whatever n3 says of its networks, what n1 and n2 have stays, moves among the others when its
+// node goes, and what is new gets a node; n3 gets no more than its share.
 func TestOneWordTakesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, l := newWorld(), drawLie(t)
@@ -97,7 +100,30 @@ func TestOneWordTakesNothing(t *testing.T) {
 	})
 }
 
-// TestFaultOfOneWord: a problem that n3 reports of a network which it alone names keeps nobody from taking over, and ends nothing that is in force.
+// TestConditionNamesTheNode: what is refused by the word of one node says which node that is, and that nothing else
+// says so.
+func TestConditionNamesTheNode(t *testing.T) {
+	w := newWorld()
+	wide(w)
+	w.SetNode(node("n4", 5, "172.30.0.4/24"))
+	n3 := node("n3", 4, "172.18.0.4/16")
+	n3.HostAddrs, n3.Record.Addrs = append(n3.HostAddrs, addr("172.18.0.90")), []netip.Addr{addr("172.18.0.4")}
+	w.SetNode(n3)
+	for ip, whose := range map[string]string{
+		"172.18.0.4":   "an address of node n3: use",
+		"172.18.0.90":  "an address of node n3 by its own word alone: use",
+		"172.30.0.255": "the broadcast address of 172.30.0.0/24 of node n4: use",
+		"172.18.0.0":   "the network address of 172.18.0.0/16: use",
+	} {
+		w.SetEgressIP(object("e", 0, ip))
+		if c := conditionOf(decide(w)["e"], "Assigned"); !strings.HasPrefix(c.Message, ip+" is "+whose) {
+			t.Errorf("%s: want %q in %+v", ip, whose, c)
+		}
+	}
+}
+
+// TestFaultOfOneWord: a problem that n3 reports of a network which it alone names keeps nobody from taking over, and
+// ends nothing that is in force.
 func TestFaultOfOneWord(t *testing.T) {
 	w := newWorld()
 	wide(w)
@@ -113,8 +139,8 @@ func TestFaultOfOneWord(t *testing.T) {
 	}
 }
 
-// TestConfirmedNetwork: a secondary network inside the primary one, which one node alone names, decides once people confirm it; until then condition Assigned
-// says what to do.
+// TestConfirmedNetwork: a secondary network inside the primary one, which one node alone names, decides once people
+// confirm it; until then condition Assigned says what to do.
 func TestConfirmedNetwork(t *testing.T) {
 	w := newWorld()
 	wide(w)
@@ -122,7 +148,8 @@ func TestConfirmedNetwork(t *testing.T) {
 	n.CIDRs = append(n.CIDRs, netip.MustParsePrefix("172.18.7.3/24"))
 	w.SetNode(n)
 	w.SetEgressIP(object("e", 0, "172.18.7.50"))
-	const doubt = "172.18.7.50 is in 172.18.7.0/24 by the word of node n3 alone, and in 172.18.0.0/16 by other egress nodes, which can host it, too: " +
+	const doubt = "172.18.7.50 is in 172.18.7.0/24 by the word of node n3 alone, and in 172.18.0.0/16 by other " +
+		"egress nodes, which can host it, too: " +
 		"if they should not, annotate node n3 egret.k8s.ovn.org/secondary-networks=172.18.7.0/24"
 	d := settle(w)["e"]
 	if c := conditionOf(d, "Assigned"); items(d) != "n1=172.18.7.50" || !strings.HasSuffix(c.Message, "; "+doubt) {
@@ -140,7 +167,8 @@ func TestConfirmedNetwork(t *testing.T) {
 	if c := conditionOf(d, "Assigned"); items(d) != "n3=172.18.7.50" || strings.Contains(c.Message, "alone") {
 		t.Errorf("confirmed: have %s: %+v", items(d), c)
 	}
-	w.SetHolding(&world.Holding{Node: "n3", BootID: "boot", Faults: map[netip.Prefix]string{confirmed.Confirmed[0]: "down"}})
+	w.SetHolding(&world.Holding{Node: "n3", BootID: "boot",
+		Faults: map[netip.Prefix]string{confirmed.Confirmed[0]: "down"}})
 	if d = settle(w)["e"]; len(d.Items) != 0 || conditionOf(d, "Assigned").Reason != egressip.ReasonNoAssignableNode {
 		t.Errorf("confirmed and at fault: %s: %+v", items(d), conditionOf(d, "Assigned"))
 	}

@@ -19,14 +19,12 @@ type subnets struct {
 // longest are the networks of egress nodes that decide: those that one of them does not name alone.
 type longest struct{ primary, secondary map[netip.Prefix]naming }
 
-// addSubnets notes a node's.
-func (a *assigner) addSubnets(n *world.Node) {
-	s := subnets{all: n.Networks(), faults: a.w.Faults(n.Name)}
+func subnetsOf(n *world.Node, faults map[netip.Prefix]string) subnets {
+	s := subnets{all: n.Networks(), faults: faults}
 	for _, p := range n.Primary {
 		s.primary = append(s.primary, p.Masked())
 	}
-	a.subnets[n.Name] = s
-	a.named.add(n, s)
+	return s
 }
 
 // each yields all, each once.
@@ -47,7 +45,8 @@ func (s subnets) each() iter.Seq[netip.Prefix] {
 
 func (s subnets) isPrimary(p netip.Prefix) bool { return slices.Contains(s.primary, p) }
 
-// of is the subnet of a node that an address belongs to there, the longest, and what keeps the node from hosting it; zero if there is none.
+// of is the subnet of a node that an address belongs to there, the longest, and what keeps the node from hosting it;
+// zero if there is none.
 func (s subnets) of(ip netip.Addr) (cidr netip.Prefix, fault string) {
 	cidr = longestOf(slices.Values(s.all), ip)
 	if f := longestOf(maps.Keys(s.faults), ip); f.Bits() >= cidr.Bits() && f.IsValid() {
@@ -68,26 +67,28 @@ func longestOf(all func(func(netip.Prefix) bool), ip netip.Addr) netip.Prefix {
 
 // inNetwork says whether a node has a usable link into the subnet of an address.
 func (a *assigner) inNetwork(n *world.Node, ip netip.Addr) bool {
-	cidr, fault := a.subnets[n.Name].of(ip)
+	cidr, fault := a.parts[n.Name].of(ip)
 	return cidr.IsValid() && fault == ""
 }
 
 // faultFor is what a node says of its link into the subnet of an address, or "".
 func (a *assigner) faultFor(n *world.Node, ip netip.Addr) string {
-	_, fault := a.subnets[n.Name].of(ip)
+	_, fault := a.parts[n.Name].of(ip)
 	return fault
 }
 
-// candidates yields the hosts that an address can go to: those with a link into its subnet. Where egress nodes agree that it is in a secondary
-// network, longer than any primary one that they agree on, nobody is one who has it in a shorter network. What one of them says alone takes it from nobody.
-func (a *assigner) candidates(ip netip.Addr, found func(host int)) {
+// candidates yields the hosts that an address can go to: those that its object selects, with a link into its subnet.
+// Where egress nodes agree that it is in a secondary network, longer than any primary one that they agree on, nobody is
+// one who has it in a shorter network. What one of them says alone takes it from nobody.
+func (a *assigner) candidates(e *world.EgressIP, ip netip.Addr, found func(host int)) {
 	secondary, primary := longestOf(maps.Keys(a.longest.secondary), ip), longestOf(maps.Keys(a.longest.primary), ip)
 	for _, net := range a.nets[world.FamilyOf(ip)] {
 		if !net.cidr.Contains(ip) || secondary.Bits() > primary.Bits() && net.cidr.Bits() < secondary.Bits() {
 			continue
 		}
 		for _, h := range net.hosts {
-			if cidr, fault := a.subnets[a.hosts[h].node.Name].of(ip); cidr == net.cidr && fault == "" {
+			n := a.hosts[h].node
+			if cidr, fault := a.parts[n.Name].of(ip); cidr == net.cidr && fault == "" && mayHost(e, n) {
 				found(h)
 			}
 		}

@@ -10,11 +10,12 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Overlaps counts the pods that EgressIPs stand by for: those that they select and that another EgressIP serves, in a family that they
-// have addresses of.
+// Overlaps counts the pods that EgressIPs stand by for: those that they select and that another EgressIP serves, in a
+// family that they have addresses of.
 type Overlaps struct {
 	perPod[overlap]
 	standing map[string]*standby // by EgressIP that stands by
+	news     map[string]struct{} // EgressIPs that stand by for others than before
 }
 
 // overlap is one pod's part: one EgressIP stands by for it while another serves it.
@@ -28,32 +29,30 @@ type standby struct {
 
 // NewOverlaps has counted nothing yet.
 func NewOverlaps() *Overlaps {
-	o := &Overlaps{standing: map[string]*standby{}}
+	o := &Overlaps{standing: map[string]*standby{}, news: map[string]struct{}{}}
 	o.perPod = newPerPod(overlaps, o.count)
 	return o
 }
 
 // overlaps are a pod's, each once, sorted.
 func overlaps(w *world.View, p *world.Pod) []overlap {
-	selecting := w.Selecting(p)
-	if len(selecting) < 2 {
-		return nil
-	}
 	var out []overlap
 	for _, f := range w.Config.Families() {
-		claims := world.ClaimsOf(selecting, f)
-		for _, e := range selecting {
-			for _, c := range e.StandsBy(claims, f) {
-				out = append(out, overlap{e.Name, c.By.Name})
+		for _, s := range w.Standbys(p, f) {
+			for _, c := range s.For {
+				out = append(out, overlap{s.By.Name, c.By.Name})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b overlap) int { return cmp.Or(cmp.Compare(a.by, b.by), cmp.Compare(a.server, b.server)) })
+	slices.SortFunc(out, func(a, b overlap) int {
+		return cmp.Or(cmp.Compare(a.by, b.by), cmp.Compare(a.server, b.server))
+	})
 	return slices.Compact(out)
 }
 
 func (o *Overlaps) count(list []overlap, n int) {
 	for i, l := range list {
+		o.news[l.by] = struct{}{}
 		s := o.standing[l.by]
 		if s == nil {
 			s = &standby{servers: map[string]int{}}
@@ -78,9 +77,11 @@ func (o *Overlaps) Pods() int { return len(o.lists) }
 func (o *Overlaps) Condition(e *world.EgressIP) (world.Condition, []decide.Event) {
 	s := o.standing[e.Name]
 	if s == nil {
-		return dated(e, world.Condition{Type: ConditionOverlapped, Status: "False", Reason: ReasonNoOverlap, Message: "no other EgressIP serves a pod that this one selects"}), nil
+		return world.Condition{Type: ConditionOverlapped, Status: "False", Reason: ReasonNoOverlap,
+			Message: "no other EgressIP serves a pod that this one selects"}, nil
 	}
-	c := dated(e, world.Condition{Type: ConditionOverlapped, Status: "True", Reason: ReasonServedByOther, Message: s.String()})
+	c := world.Condition{Type: ConditionOverlapped, Status: "True", Reason: ReasonServedByOther,
+		Message: s.String()}
 	if condition(e, ConditionOverlapped).Status == "True" {
 		return c, nil
 	}
@@ -99,5 +100,6 @@ func (s *standby) String() string {
 	if s.pods == 1 {
 		pods = "pod"
 	}
-	return fmt.Sprintf("stands by for %d %s that it selects, because others serve them: %s; the oldest EgressIP that is in force serves a pod", s.pods, pods, some(names))
+	return fmt.Sprintf("stands by for %d %s that it selects, because others serve them: %s; the oldest EgressIP that "+
+		"is in force serves a pod", s.pods, pods, some(names))
 }

@@ -43,24 +43,29 @@ func (o objects) world(seed int64) *world.World {
 
 func drawNode(t *rapid.T, i int) *world.Node {
 	n := node(fmt.Sprintf("n%d", i), i+2,
-		fmt.Sprintf("172.18.%d.%d/%d", rapid.IntRange(0, 1).Draw(t, "third"), 200+i, rapid.SampledFrom([]int{16, 24}).Draw(t, "length")),
+		fmt.Sprintf("172.18.%d.%d/%d", rapid.IntRange(0, 1).Draw(t, "third"), 200+i,
+			rapid.SampledFrom([]int{16, 24}).Draw(t, "length")),
 		fmt.Sprintf("fd00:18::%d/64", 200+i))
 	if rapid.IntRange(0, 2).Draw(t, "secondary link") == 0 {
 		n.CIDRs = append(n.CIDRs, netip.MustParsePrefix(fmt.Sprintf("172.20.0.%d/24", 2+i)))
 	}
 	n.Ready = rapid.IntRange(0, 4).Draw(t, "ready") > 0
 	n.Deleting = rapid.IntRange(0, 9).Draw(t, "deleting") == 0
+	n.Labels["zone"] = drawZone(t)
 	if rapid.IntRange(0, 4).Draw(t, "unlabelled") == 0 {
-		n.Labels = nil
+		delete(n.Labels, egressip.AssignableLabel)
 	}
 	return n
 }
 
-var someAddresses = []string{"172.18.0.31", "172.18.0.32", "172.18.0.33", "172.18.1.31", "172.18.1.32", "172.18.5.31", "172.20.0.31", "172.20.0.32", "fd00:18::31", "fd00:18::32", "fd00:18::33", "172.18.0.201", "10.244.0.3"}
+var someAddresses = []string{"172.18.0.31", "172.18.0.32", "172.18.0.33", "172.18.1.31", "172.18.1.32", "172.18.5.31",
+	"172.20.0.31", "172.20.0.32", "fd00:18::31", "fd00:18::32", "fd00:18::33", "172.18.0.201", "10.244.0.3"}
 
 func drawEgressIP(t *rapid.T, i int) *world.EgressIP {
 	ips := rapid.SliceOfNDistinct(rapid.SampledFrom(someAddresses), 1, 4, rapid.ID[string]).Draw(t, "ips")
-	return object(fmt.Sprintf("e%d", i), rapid.IntRange(0, 3).Draw(t, "age"), ips...)
+	e := object(fmt.Sprintf("e%d", i), rapid.IntRange(0, 3).Draw(t, "age"), ips...)
+	e.Nodes = drawSelector(t)
+	return e
 }
 
 func drawObjects(t *rapid.T) objects {
@@ -72,14 +77,16 @@ func drawObjects(t *rapid.T) objects {
 		e := drawEgressIP(t, i)
 		for range rapid.IntRange(0, 3).Draw(t, "items") {
 			e.Items = append(e.Items, world.Assignment{
-				Node: fmt.Sprintf("n%d", rapid.IntRange(0, 2).Draw(t, "item")), IP: rapid.SampledFrom(e.IPs).Draw(t, "item IP")})
+				Node: fmt.Sprintf("n%d", rapid.IntRange(0, 2).Draw(t, "item")), IP: rapid.SampledFrom(e.IPs).Draw(t,
+					"item IP")})
 		}
 		o.egressIPs = append(o.egressIPs, e)
 	}
 	for _, n := range o.nodes {
 		if rapid.Bool().Draw(t, "holds") && len(o.egressIPs) > 0 {
 			e := rapid.SampledFrom(o.egressIPs).Draw(t, "held")
-			o.holdings = append(o.holdings, &world.Holding{Node: n.Name, BootID: "boot", Holds: map[string][]netip.Addr{e.Name: e.IPs[:1]}})
+			o.holdings = append(o.holdings, &world.Holding{Node: n.Name, BootID: "boot",
+				Holds: map[string][]netip.Addr{e.Name: e.IPs[:1]}})
 		}
 	}
 	return o
@@ -108,7 +115,7 @@ func checkRules(t *rapid.T, w *world.World, all map[string]egressip.Decision) {
 				used[key] = true
 			}
 			n := w.Node(i.Node)
-			if n == nil || !n.Ready || n.Deleting || n.Labels == nil ||
+			if n == nil || !n.Ready || n.Deleting || !isEgressNode(n) || !mayBeOn(w.EgressIP(name), n, i) ||
 				!slices.ContainsFunc(n.CIDRs, func(p netip.Prefix) bool { return p.Masked().Contains(i.IP) }) {
 				t.Fatalf("%s is on %s, which cannot host it", i.IP, i.Node)
 			}
@@ -117,7 +124,8 @@ func checkRules(t *rapid.T, w *world.World, all map[string]egressip.Decision) {
 			}
 		}
 		for _, f := range []world.Family{world.V4, world.V6} {
-			if d.InForce[f] && !slices.ContainsFunc(d.Items, func(i world.Assignment) bool { return world.FamilyOf(i.IP) == f }) {
+			if d.InForce[f] && w.EgressIP(name).Nodes.Problem == "" && !slices.ContainsFunc(d.Items,
+				func(i world.Assignment) bool { return world.FamilyOf(i.IP) == f }) {
 				t.Fatalf("%s is in force for %v without an item", name, f)
 			}
 		}
@@ -157,7 +165,8 @@ func TestAssignIsSticky(t *testing.T) {
 		}
 		two := settle(w)
 		for name, d := range two {
-			if !reflect.DeepEqual(d.Items, one[name].Items) || !reflect.DeepEqual(d.Conditions, one[name].Conditions) || len(d.Events) > 0 {
+			if !reflect.DeepEqual(d.Items, one[name].Items) || !reflect.DeepEqual(d.Conditions, one[name].Conditions) ||
+				len(d.Events) > 0 {
 				t.Fatalf("%s: a second look changed\n%+v to\n%+v", name, one[name], d)
 			}
 		}

@@ -40,38 +40,39 @@ const (
 	EventNodeProblem = "NodeProblem"
 )
 
-// refusal says why an address is not placed: the Event's reason, the condition's, and what is wrong and what to do. Head is how the text of
-// every refusal of the address for this reason begins, and of no other; the rest may become different while it stays refused.
-type refusal struct{ event, condition, head, rest string }
-
-func (r refusal) text() string { return r.head + r.rest }
-
-// toldIn says whether a message of condition Assigned tells of a refusal of the address for the same reason.
-func (r refusal) toldIn(message string) bool {
-	return slices.ContainsFunc(strings.Split(message, "; "), func(part string) bool { return strings.HasPrefix(part, r.head) })
-}
+// refusal says why an address is not placed: the Event's reason, the condition's, and what is wrong and what to do.
+// While the reasons stay what they are, the text may become different without another Event.
+type refusal struct{ event, condition, text string }
 
 func conflict(ip netip.Addr, with string) refusal {
-	return refusal{EventConflict, ReasonConflict, ip.String() + " is ", with + ": use a free address of an egress node's network"}
+	text := ip.String() + " is " + with + ": use a free address of an egress node's network"
+	return refusal{EventConflict, ReasonConflict, text}
 }
 
 func claimedBy(ip netip.Addr, e *world.EgressIP) refusal {
-	return refusal{EventUnsupported, ReasonConflict, ip.String() + " belongs to the older EgressIP ", e.Name + ": use another address, or remove it there"}
+	text := ip.String() + " belongs to the older EgressIP " + e.Name + ": use another address, or remove it there"
+	return refusal{EventUnsupported, ReasonConflict, text}
 }
 
 func stillGivenBy(ip netip.Addr, by givenUp) refusal {
-	return refusal{EventUnassigned, ReasonWaitingForNode, ip.String() + " is still on node ", by.node + " by the status of EgressIP " + by.egressIP +
-		", which does not name it any more: if that lasts, see the log of egret-controller for why the status cannot be written"}
+	text := ip.String() + " is still on node " + by.node + " by the status of EgressIP " + by.egressIP +
+		", which does not name it any more: if that lasts, see the log of egret-controller for why the status cannot " +
+		"be written"
+	return refusal{EventUnassigned, ReasonWaitingForNode, text}
 }
 
 // forbid finds the requested addresses that are somebody else's; who is named last here, is named.
 func (a *assigner) forbid() {
-	for ip := range a.owner {
-		if r, is := a.reserved(ip); is {
+	clear(a.refused)
+	clear(a.doubted)
+	for ip, o := range a.owner {
+		if r := o.reserved[slices.Index(o.e.IPs, ip)]; r.event != "" {
 			a.refused[ip] = r
 		}
+		if pod := a.pods.at(ip); pod != "" {
+			a.refused[ip] = conflict(ip, "the address of pod "+pod)
+		}
 	}
-	a.refuse("the address of pod ", a.asked(a.podAddresses))
 	a.refuse("the cluster IP of Service ", a.asked(a.serviceAddresses))
 	a.doubt("the external or load-balancer IP of Service ", a.asked(a.frontAddresses))
 	a.doubt("the network address of ", a.asked(a.endsOf(networkAddress)))
@@ -81,24 +82,12 @@ func (a *assigner) forbid() {
 }
 
 // found is told of an address and of whose it is.
-type found func(ip netip.Addr, whose func() string)
-
-func (a *assigner) podAddresses(found found) {
-	for p := range a.w.EachPod() {
-		if p.HostNetwork || p.Completed {
-			continue
-		}
-		for _, ip := range a.w.PodIPs(p) {
-			found(ip, p.Key)
-		}
-	}
-}
+type found func(ip netip.Addr, whose string)
 
 func (a *assigner) serviceAddresses(found found) {
 	for _, key := range a.w.Services() {
-		s := a.w.Service(key)
-		for _, ip := range s.ClusterIPs {
-			found(ip, s.Key)
+		for _, ip := range a.w.Service(key).ClusterIPs {
+			found(ip, key)
 		}
 	}
 }
@@ -107,14 +96,18 @@ func (a *assigner) serviceAddresses(found found) {
 func (a *assigner) frontAddresses(found found) {
 	for _, key := range a.w.Services() {
 		s := a.w.Service(key)
-		for _, ip := range slices.Concat(s.LoadBalancerIPs, s.ExternalIPs) {
-			found(ip, s.Key)
+		for _, ip := range s.LoadBalancerIPs {
+			found(ip, key)
+		}
+		for _, ip := range s.ExternalIPs {
+			found(ip, key)
 		}
 	}
 }
 
-// endsOf yields the addresses at either end of the egress nodes' networks, which are no host's: the network's own (of IPv6 all routers', RFC 4291 2.6.1), and
-// of IPv4 the broadcast address. Networks of one or two addresses have none (RFC 3021, RFC 6164).
+// endsOf yields the addresses at either end of the egress nodes' networks, which are no host's: the network's own (of
+// IPv6 all routers', RFC 4291 2.6.1), and of IPv4 the broadcast address. Networks of one or two addresses have none
+// (RFC 3021, RFC 6164).
 func (a *assigner) endsOf(end func(netip.Prefix) netip.Addr) func(found) {
 	return func(found found) {
 		for _, cidrs := range []map[netip.Prefix]naming{a.named.primary, a.named.secondary} {
@@ -122,14 +115,15 @@ func (a *assigner) endsOf(end func(netip.Prefix) netip.Addr) func(found) {
 				ip := end(p)
 				_, asked := a.owner[ip]
 				if asked && p.Bits() < p.Addr().BitLen()-1 && a.isEnd(ip, by) {
-					found(ip, p.String)
+					found(ip, by.whose(p))
 				}
 			}
 		}
 	}
 }
 
-// isEnd says whether an address at an end of a subnet is no host's: not by the word of one node, where another egress node has it in the midst of another.
+// isEnd says whether an address at an end of a subnet is no host's: not by the word of one node, where another egress
+// node has it in the midst of another.
 func (a *assigner) isEnd(ip netip.Addr, by naming) bool {
 	return by.agreed() || by.lone() && !a.named.othersHave(ip, by.name).IsValid()
 }
@@ -149,7 +143,7 @@ func broadcastAddress(p netip.Prefix) netip.Addr {
 func (a *assigner) gatewayAddresses(found found) {
 	by := map[netip.Addr][]string{}
 	for _, name := range a.names {
-		for _, ip := range a.w.Node(name).Gateways {
+		for _, ip := range a.parts[name].node.Gateways {
 			if _, asked := a.owner[ip]; asked && !slices.Contains(by[ip], name) {
 				by[ip] = append(by[ip], name)
 			}
@@ -157,44 +151,58 @@ func (a *assigner) gatewayAddresses(found found) {
 	}
 	for ip, nodes := range by {
 		if len(nodes) > 1 || !a.named.othersHave(ip, nodes[0]).IsValid() {
-			found(ip, func() string { return nodes[0] })
+			found(ip, nodes[0])
 		}
 	}
 }
 
 func (a *assigner) nodeAddresses(found found) {
-	for _, name := range a.w.Nodes() {
-		n, whose := a.w.Node(name), func() string { return name }
+	tell := func(n *world.Node, ip netip.Addr) {
+		if a.owner[ip] != nil { // words are made of these alone
+			found(ip, ofNode(n, ip))
+		}
+	}
+	for _, name := range a.names {
+		n := a.parts[name].node
 		for _, ip := range n.HostAddrs {
-			found(ip, whose)
+			tell(n, ip)
 		}
 		for _, p := range n.Primary {
-			found(p.Addr(), whose)
+			tell(n, p.Addr())
 		}
 	}
 }
 
-// asked gathers whose the requested addresses are: the first by name. There are more pods than requests, so that the requests
-// are what is kept.
+// ofNode names a node that says that it has an address, and whether nothing but its own word says so: who misuses a
+// node's credentials can keep addresses from new EgressIPs, and people are to see which node it is.
+func ofNode(n *world.Node, ip netip.Addr) string {
+	if slices.Contains(n.Record.Addrs, ip) {
+		return n.Name
+	}
+	return n.Name + " by its own word alone"
+}
+
+// asked gathers whose the requested addresses are: the first by name.
 func (a *assigner) asked(all func(found)) map[netip.Addr]string {
 	owners := map[netip.Addr]string{}
-	all(func(ip netip.Addr, whose func() string) {
+	all(func(ip netip.Addr, whose string) {
 		if _, asked := a.owner[ip]; !asked {
 			return
 		}
-		if old, is := owners[ip]; !is || whose() < old {
-			owners[ip] = whose()
+		if old, is := owners[ip]; !is || whose < old {
+			owners[ip] = whose
 		}
 	})
 	return owners
 }
 
-// doubt refuses an address unless it has a node by the status of its EgressIP: neither another node's word nor a Service takes that away, and it may
-// move. Where two machines really have an address, its holder hears the other (AddressConflict). One that no node can host is not placed again.
+// doubt refuses an address unless it has a node by the status of its EgressIP: neither another node's word nor a
+// Service takes that away, and it may move. Where two machines really have an address, its holder receives the other's
+// claim (AddressConflict). One that no node can host is not placed again.
 func (a *assigner) doubt(what string, whose map[netip.Addr]string) {
 	for ip, name := range whose {
 		a.doubted[ip] = conflict(ip, what+name)
-		if !slices.ContainsFunc(a.owner[ip].Items, func(i world.Assignment) bool { return i.IP == ip }) {
+		if !slices.ContainsFunc(a.owner[ip].e.Items, func(i world.Assignment) bool { return i.IP == ip }) {
 			a.refused[ip] = a.doubted[ip]
 		}
 	}
@@ -206,54 +214,62 @@ func (a *assigner) refuse(what string, whose map[netip.Addr]string) {
 	}
 }
 
-// reserved says whether an address is one that nobody outside the cluster can answer to.
-func (a *assigner) reserved(ip netip.Addr) (refusal, bool) {
+// reserved says that an address is one that nobody outside the cluster can answer to; zero if it is not.
+func (a *assigner) reserved(ip netip.Addr) refusal {
 	if !ip.IsGlobalUnicast() {
-		return refusal{EventInvalid, ReasonInvalidEgressIP, ip.String() + " cannot be a source outside the node", ": use a free address of an egress node's network"}, true
+		text := ip.String() + " cannot be a source outside the node: use a free address of an egress node's network"
+		return refusal{EventInvalid, ReasonInvalidEgressIP, text}
 	}
 	if p, what := a.w.Config.Reserved(ip); what != "" {
-		return conflict(ip, "in the cluster's "+what+" subnet "+p.String()), true
+		return conflict(ip, "in the cluster's "+what+" subnet "+p.String())
 	}
-	return refusal{}, false
+	return refusal{}
 }
 
 // nowhere is why an address that had a node has none now: what it is refused for from here on, if anything.
-func (a *assigner) nowhere(ip netip.Addr) refusal {
+func (a *assigner) nowhere(e *world.EgressIP, ip netip.Addr) refusal {
 	if r, is := a.doubted[ip]; is {
 		return r
 	}
-	return a.noHost(ip)
+	if _, problem := unread(e); problem != "" {
+		return unreadable(ip, problem)
+	}
+	return a.noHost(e, ip)
 }
 
 // noHost says why no node takes an address.
-func (a *assigner) noHost(ip netip.Addr) refusal {
-	if a.possible(ip) > 0 {
-		return noNode(ip, ", because a node hosts one address of an EgressIP: label another node of its network")
+func (a *assigner) noHost(e *world.EgressIP, ip netip.Addr) refusal {
+	if a.possible(e, ip) > 0 {
+		return noNode(e, ip, ", because a node hosts one address of an EgressIP: label another node of its network")
 	}
-	labelled, not := a.unfitFor(ip)
+	labelled, not := a.unfitFor(e, ip)
 	switch {
+	case labelled == 0 && a.anyLabelled():
+		return noMatch(e, ip)
 	case labelled == 0:
-		return noNode(ip, ": label a node of its network")
+		return noNode(e, ip, ": label a node of its network")
 	case len(not) > 0:
-		return noNode(ip, " ("+some(not)+"): mend one of these, or label another node of its network")
+		return noNode(e, ip, " ("+some(not)+"): mend one of these, or label another node of its network")
 	}
-	return refusal{EventNoNode, ReasonNoNodeInNetwork, fmt.Sprintf("no node can host %s: it is in no egress node's network", ip),
-		fmt.Sprintf(" (%s): use an address of one, or label a node of its network %s", a.networks(world.FamilyOf(ip)), AssignableLabel)}
+	const text = "no node can host %s: it is in %s (%s): use an address of one, or label a node of its network %s%s"
+	return refusal{EventNoNode, ReasonNoNodeInNetwork, fmt.Sprintf(text, ip, noNetwork(e),
+		a.networks(e, world.FamilyOf(ip)), AssignableLabel, soThatItMatches(e))}
 }
 
-func noNode(ip netip.Addr, rest string) refusal {
-	return refusal{EventNoNode, ReasonNoAssignableNode, fmt.Sprintf("no node can host %s now", ip), rest + " " + AssignableLabel}
+func noNode(e *world.EgressIP, ip netip.Addr, rest string) refusal {
+	text := fmt.Sprintf("no node can host %s now%s %s", ip, rest, AssignableLabel)
+	return refusal{EventNoNode, ReasonNoAssignableNode, text + soThatItMatches(e)}
 }
 
-// unfitFor counts the labelled nodes, and lists those that would do if they were well.
-func (a *assigner) unfitFor(ip netip.Addr) (labelled int, not []string) {
-	for _, name := range a.w.Nodes() {
-		n := a.w.Node(name)
-		if _, ok := n.Labels[AssignableLabel]; !ok {
+// unfitFor counts the labelled nodes that an object selects, and lists those that would do if they were well.
+func (a *assigner) unfitFor(e *world.EgressIP, ip netip.Addr) (labelled int, not []string) {
+	for _, name := range a.names {
+		n := a.parts[name].node
+		if _, ok := n.Labels[AssignableLabel]; !ok || !e.Nodes.Matches(n) {
 			continue
 		}
 		labelled++
-		if why := a.unfit(n); why != "" && (a.inNetwork(n, ip) || len(n.Primary) == 0) {
+		if why := a.parts[name].unfit; why != "" && (a.inNetwork(n, ip) || len(n.Primary) == 0) {
 			not = append(not, name+" "+why)
 		} else if fault := a.faultFor(n, ip); fault != "" {
 			not = append(not, name+": "+fault)
@@ -262,22 +278,29 @@ func (a *assigner) unfitFor(ip netip.Addr) (labelled int, not []string) {
 	return labelled, not
 }
 
-func (a *assigner) networks(f world.Family) string {
-	if len(a.nets[f]) == 0 {
-		return "there is none for IP" + f.String()
-	}
+// networks are those of the hosts that an object selects.
+func (a *assigner) networks(e *world.EgressIP, f world.Family) string {
+	selected := func(h int) bool { return e.Nodes.Matches(a.hosts[h].node) }
 	var s []string
 	for _, n := range a.nets[f] {
-		s = append(s, n.cidr.String())
+		if slices.ContainsFunc(n.hosts, selected) {
+			s = append(s, n.cidr.String())
+		}
+	}
+	if len(s) == 0 {
+		return "there is none for IP" + f.String()
 	}
 	slices.Sort(s)
 	return some(s)
 }
 
-// some is a list for people: not more than five of it.
+// mostNamed is how much of a list people are told.
+const mostNamed = 5
+
+// some is a list for people.
 func some(list []string) string {
-	if n := len(list); n > 5 {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:5], ", "), n-5)
+	if n := len(list); n > mostNamed {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:mostNamed], ", "), n-mostNamed)
 	}
 	return strings.Join(list, ", ")
 }

@@ -1,29 +1,33 @@
 package egressip
 
 import (
+	"github.com/egret-net/egret/internal/decide"
 	"slices"
 
 	"github.com/egret-net/egret/internal/world"
 )
 
-// unsteered are nodes that have not confirmed that they lead the selected pods that run there to all that hold an address, in words.
+// unsteered are nodes that have not confirmed that they lead the selected pods that run there to all that hold an
+// address, in words.
 type unsteered struct {
-	waiting []string // that are waited for
-	silent  []string // that were, for as long as that may take
-	awaited []string // the names of those that may end up there, each once: they do not say what keeps them
+	waiting []hindrance // that are waited for
+	silent  []string    // that were, for as long as that may take
+	awaited []string    // the names of those that may end up there, each once: they do not say what keeps them
 }
 
-// unsteered looks at one object. A node that is not ready, or not reached, is not waited for: what its pods send, it drops or sends as it did. Only egress
-// nodes are probed: another whose agent is gone is waited for no longer than a former holder is kept for it.
+// unsteered looks at one object. A node that is not ready, or not reached, is not waited for: what its pods send, it
+// drops or sends as it did. Only egress nodes are probed: another whose agent is gone is waited for no longer than a
+// former holder is kept for it.
 func (a *assigner) unsteered(e *world.EgressIP, items []world.Assignment) (u unsteered) {
 	for _, f := range a.w.Config.Families() {
 		to := ofFamily(items, f)
 		if len(to) == 0 {
 			continue
 		}
-		for _, node := range a.served.Nodes(e.Name, f) {
+		for _, node := range a.Served.Nodes(e.Name, f) {
 			n := a.w.Node(node)
-			if n != nil && n.Ready && a.w.Unreachable(node) == "" && (!a.w.Steers(node, e.Name, f, to) || a.refuses(node, e.Name)) {
+			if n != nil && n.Ready && a.w.Unreachable(node) == "" && (!a.w.Steers(node, e.Name, f, to) ||
+				a.refuses(node, e.Name)) {
 				a.note(&u, e, items, node, f)
 			}
 		}
@@ -31,10 +35,10 @@ func (a *assigner) unsteered(e *world.EgressIP, items []world.Assignment) (u uns
 	return u
 }
 
-// note says of a node that has not confirmed whether it is waited for. The time for it begins when all that it is to confirm is there. A report that is full
-// may leave out this object: that counts as silence.
+// note says of a node that has not confirmed whether it is waited for. The time for it begins when all that it is to
+// confirm is there. A report that is full may leave out this object: that counts as silence.
 func (a *assigner) note(u *unsteered, e *world.EgressIP, items []world.Assignment, node string, f world.Family) {
-	over := a.w.Unconfirmed(node, e.Name)
+	over := a.Patience.unconfirmed(node, e.Name)
 	says := a.w.Problem(node, e.Name) != "" && !a.w.SteersUntold(node, e.Name)
 	silent := !says && (over || len(a.waiting(e.Name, items)) == 0)
 	if silent && !slices.Contains(u.awaited, node) {
@@ -44,7 +48,8 @@ func (a *assigner) note(u *unsteered, e *world.EgressIP, items []world.Assignmen
 		u.silent = append(u.silent, a.silentText(node, e.Name, f))
 		return
 	}
-	u.waiting = append(u.waiting, a.unsteeredText(node, e.Name, f))
+	u.waiting = append(u.waiting, hindrance{decide.Finding{Kind: EventNodeProblem, Reason: notSteered, Family: f,
+		Node: node, Detail: a.w.Problem(node, e.Name)}, a.unsteeredText(node, e.Name, f), a.refuses(node, e.Name)})
 }
 
 // unsteeredText says what is missing, and what the node says of it.
@@ -58,7 +63,8 @@ func (a *assigner) unsteeredText(node, egressIP string, f world.Family) string {
 
 // silentText says what is not known of a node.
 func (a *assigner) silentText(node, egressIP string, f world.Family) string {
-	text := node + " has not confirmed for " + leavingFor.String() + " that it leads its pods there over IP" + f.String() + ": "
+	text := node + " has not confirmed for " + leavingFor.String() + " that it leads its pods there over IP" +
+		f.String() + ": "
 	if p := a.w.Problem(node, egressIP); p != "" {
 		return text + p
 	}

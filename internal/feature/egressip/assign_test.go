@@ -59,18 +59,28 @@ func write(w *world.World, decisions map[string]egressip.Decision) {
 	}
 }
 
-// settle decides and writes.
 // decide is a decision at a time that does not pass.
 func decide(w *world.World) map[string]egressip.Decision { return decideAt(w, time.Unix(1000, 0)) }
 
 func decideAt(w *world.World, now time.Time) map[string]egressip.Decision {
-	served := egressip.NewServed()
-	served.Update(w)
-	return egressip.Assign(w, served, w.EgressIP, now)
+	return decideWith(w, egressip.Beside{Now: now})
 }
 
-func settle(w *world.World) map[string]egressip.Decision {
-	d := decide(w)
+// decideWith is a decision beside which stands what the test says.
+func decideWith(w *world.World, b egressip.Beside) map[string]egressip.Decision {
+	if b.Served, b.Written = egressip.NewServed(), w.EgressIP; b.Patience == nil {
+		b.Patience = egressip.NewPatience()
+	}
+	b.Served.Update(w)
+	return egressip.Assign(w, b)
+}
+
+// settle decides and writes.
+func settle(w *world.World) map[string]egressip.Decision { return settleAfter(w, nil) }
+
+// settleAfter decides once more in the same term, and writes.
+func settleAfter(w *world.World, last map[string]egressip.Decision) map[string]egressip.Decision {
+	d := decideWith(w, egressip.Beside{Last: last, Now: time.Unix(1000, 0)})
 	write(w, d)
 	return d
 }
@@ -109,7 +119,8 @@ func TestSeedExample(t *testing.T) {
 	if c := conditionOf(d, "Assigned"); c.Status != "True" || c.Generation != 1 {
 		t.Errorf("Assigned: %+v", c)
 	}
-	if c := conditionOf(d, "Ready"); c.Status != "False" || c.Reason != egressip.ReasonWaitingForNode || !strings.Contains(c.Message, "n1 does not hold 172.18.0.33") {
+	if c := conditionOf(d, "Ready"); c.Status != "False" || c.Reason != egressip.ReasonWaitingForNode ||
+		!strings.Contains(c.Message, "n1 does not hold 172.18.0.33") {
 		t.Errorf("Ready: %+v", c)
 	}
 	if len(d.Events) != 2 || d.Events[0].Reason != egressip.EventAssigned {
@@ -127,14 +138,16 @@ func TestReadyAndInForceFollowTheHolders(t *testing.T) {
 	settle(w)
 	hold(w, "n1", map[string][]netip.Addr{"e": {addr("172.18.0.33")}})
 	d := settle(w)["e"]
-	if d.InForce != [2]bool{true, false} || conditionOf(d, "Ready").Status != "False" || conditionOf(d, "InForce").Status != "True" {
+	if d.InForce != [2]bool{true, false} || conditionOf(d, "Ready").Status != "False" ||
+		conditionOf(d, "InForce").Status != "True" {
 		t.Errorf("one holder: %+v", d)
 	}
 	hold(w, "n2", map[string][]netip.Addr{"e": {addr("172.18.0.44")}})
 	if c := conditionOf(settle(w)["e"], "Ready"); c.Status != "True" || c.Reason != egressip.ReasonHeld {
 		t.Errorf("two holders: %+v", c)
 	}
-	w.SetHolding(&world.Holding{Node: "n1", BootID: "before", Holds: map[string][]netip.Addr{"e": {addr("172.18.0.33")}}})
+	w.SetHolding(&world.Holding{Node: "n1", BootID: "before",
+		Holds: map[string][]netip.Addr{"e": {addr("172.18.0.33")}}})
 	d = settle(w)["e"]
 	if conditionOf(d, "Ready").Status != "False" || !d.InForce[world.V4] {
 		t.Errorf("after a reboot of n1: %+v", d)
@@ -155,7 +168,8 @@ func TestInForceEndsWhenNoNodeCanHost(t *testing.T) {
 	if len(d.Items) != 0 || d.InForce[world.V4] {
 		t.Fatalf("have %+v", d)
 	}
-	if c := conditionOf(d, "Assigned"); !strings.Contains(c.Message, "n1 NodeNotReady") || c.Reason != egressip.ReasonNoAssignableNode {
+	if c := conditionOf(d, "Assigned"); !strings.Contains(c.Message, "n1 NodeNotReady") ||
+		c.Reason != egressip.ReasonNoAssignableNode {
 		t.Errorf("Assigned: %+v", c)
 	}
 	if e := d.Events; len(e) != 3 || e[0].Reason != egressip.EventReleased || e[0].Cause != egressip.CauseNotReady ||
@@ -189,7 +203,8 @@ func TestSecondaryNetworks(t *testing.T) {
 	}
 	w.SetEgressIP(object("e", 0, "172.18.5.50", "172.18.6.50"))
 	fault := func(node, why string) {
-		w.SetHolding(&world.Holding{Node: node, BootID: "boot", Faults: map[netip.Prefix]string{netip.MustParsePrefix("172.18.5.0/24"): why}})
+		w.SetHolding(&world.Holding{Node: node, BootID: "boot",
+			Faults: map[netip.Prefix]string{netip.MustParsePrefix("172.18.5.0/24"): why}})
 	}
 	for _, x := range []struct {
 		change func()
@@ -197,9 +212,11 @@ func TestSecondaryNetworks(t *testing.T) {
 		event  string
 	}{
 		{func() {}, "n2=172.18.5.50 n1=172.18.6.50", "172.18.5.50 is assigned to n2"},
-		{func() { fault("n2", "link eth1 is down: set it up") }, "n3=172.18.5.50 n1=172.18.6.50", "172.18.5.50 moves from n2 (LinkFault: link eth1 is down: set it up) to n3"},
+		{func() { fault("n2", "link eth1 is down: set it up") }, "n3=172.18.5.50 n1=172.18.6.50",
+			"172.18.5.50 moves from n2 (LinkFault: link eth1 is down: set it up) to n3"},
 		{func() { fault("n3", "no carrier") }, "n1=172.18.6.50",
-			"no node can host 172.18.5.50 now (n2: link eth1 is down: set it up, n3: no carrier): mend one of these, or label another node of its network " + egressip.AssignableLabel},
+			"no node can host 172.18.5.50 now (n2: link eth1 is down: set it up, n3: no carrier): mend one of these, " +
+				"or label another node of its network " + egressip.AssignableLabel},
 		{func() { w.DelHolding("n3") }, "n3=172.18.5.50 n1=172.18.6.50", "172.18.5.50 is assigned to n3"},
 	} {
 		x.change()
@@ -212,14 +229,21 @@ func TestSecondaryNetworks(t *testing.T) {
 
 func TestMoves(t *testing.T) {
 	for cause, change := range map[string]func(w *world.World, n *world.Node){
-		egressip.CauseUnlabelled:  func(w *world.World, n *world.Node) { n.Labels = nil; w.SetNode(n) },
-		egressip.CauseNotReady:    func(w *world.World, n *world.Node) { n.Ready = false; w.SetNode(n) },
-		egressip.CauseDeleting:    func(w *world.World, n *world.Node) { n.Deleting = true; w.SetNode(n) },
-		egressip.CauseDeleted:     func(w *world.World, n *world.Node) { w.DelNode(n.Name) },
-		egressip.CauseNotSetUp:    func(w *world.World, n *world.Node) { n.ChassisID = ""; w.SetNode(n) },
-		egressip.CauseUnreachable: func(w *world.World, n *world.Node) { w.SetUnreachable(n.Name, world.NodeUnreachable) },
-		egressip.CauseAgentAway:   func(w *world.World, n *world.Node) { w.SetUnreachable(n.Name, world.AgentAway) },
-		egressip.CauseCordoned:    func(w *world.World, n *world.Node) { n.Cordoned = true; w.SetNode(n) },
+		egressip.CauseUnlabelled: func(w *world.World, n *world.Node) { n.Labels = nil; w.SetNode(n) },
+		egressip.CauseUnselected: func(w *world.World, _ *world.Node) {
+			selects(w, "e", "zone!=a")
+			zoned(w, "n1", "a")
+		},
+		egressip.CauseNotReady: func(w *world.World, n *world.Node) { n.Ready = false; w.SetNode(n) },
+		egressip.CauseDeleting: func(w *world.World, n *world.Node) { n.Deleting = true; w.SetNode(n) },
+		egressip.CauseDeleted:  func(w *world.World, n *world.Node) { w.DelNode(n.Name) },
+		egressip.CauseNotSetUp: func(w *world.World, n *world.Node) { n.ChassisID = ""; w.SetNode(n) },
+		egressip.CauseUnreachable: func(w *world.World,
+			n *world.Node) {
+			w.SetUnreachable(n.Name, world.NodeUnreachable)
+		},
+		egressip.CauseAgentAway: func(w *world.World, n *world.Node) { w.SetUnreachable(n.Name, world.AgentAway) },
+		egressip.CauseCordoned:  func(w *world.World, n *world.Node) { n.Cordoned = true; w.SetNode(n) },
 		egressip.CauseNetwork: func(w *world.World, n *world.Node) {
 			n.Primary = []netip.Prefix{netip.MustParsePrefix("172.19.0.2/24")}
 			n.CIDRs = n.Primary
@@ -243,7 +267,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// Nodes whose agents are away go on translating: what no other node can take stays with them, and they are given nothing new.
+// Nodes whose agents are away go on translating: what no other node can take stays with them, and they are given
+// nothing new.
 func TestAgentsAwayKeepWhatNobodyElseTakes(t *testing.T) {
 	w := newWorld()
 	three(w)
@@ -294,7 +319,8 @@ func TestLateLabelCompletesAndMovesNothing(t *testing.T) {
 	if items(d["a"]) != "n2=172.18.0.31" || items(d["b"]) != "n2=172.18.0.33" {
 		t.Fatalf("one node: %s, %s", items(d["a"]), items(d["b"]))
 	}
-	if c := conditionOf(d["a"], "Assigned"); c.Reason != egressip.ReasonPartiallyAssigned || !strings.Contains(c.Message, "172.18.0.32") {
+	if c := conditionOf(d["a"], "Assigned"); c.Reason != egressip.ReasonPartiallyAssigned ||
+		!strings.Contains(c.Message, "172.18.0.32") {
 		t.Errorf("Assigned: %+v", c)
 	}
 	if e := d["a"].Events; len(e) != 2 || e[1].Reason != egressip.EventUnassigned || !e[1].Warning {
@@ -337,25 +363,29 @@ func TestAddressesOfDifferentNetworks(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for ip, want := range map[string]struct{ reason, event, text string }{
-		"172.18.0.3":   {egressip.ReasonConflict, egressip.EventConflict, "172.18.0.3 is an address of node n2"},
-		"172.18.0.70":  {egressip.ReasonConflict, egressip.EventConflict, "an address of node n4"},
-		"172.18.0.1":   {egressip.ReasonConflict, egressip.EventConflict, "the gateway of node n1"},
-		"10.244.1.5":   {egressip.ReasonConflict, egressip.EventConflict, "the address of pod default/web"},
-		"10.244.1.6":   {egressip.ReasonConflict, egressip.EventConflict, "the cluster's pod subnet 10.244.0.0/16"},
-		"172.18.0.80":  {egressip.ReasonConflict, egressip.EventConflict, "the cluster IP of Service default/svc"},
-		"10.96.0.200":  {egressip.ReasonConflict, egressip.EventConflict, "the cluster's service subnet 10.96.0.0/16"},
-		"100.64.0.9":   {egressip.ReasonConflict, egressip.EventConflict, "the cluster's join subnet"},
-		"100.88.0.9":   {egressip.ReasonConflict, egressip.EventConflict, "the cluster's transit subnet"},
-		"172.18.0.90":  {egressip.ReasonConflict, egressip.EventConflict, "the external or load-balancer IP of Service default/svc"},
-		"172.18.0.91":  {egressip.ReasonConflict, egressip.EventConflict, "the external or load-balancer IP of Service default/svc"},
+		"172.18.0.3":  {egressip.ReasonConflict, egressip.EventConflict, "172.18.0.3 is an address of node n2"},
+		"172.18.0.70": {egressip.ReasonConflict, egressip.EventConflict, "an address of node n4"},
+		"172.18.0.1":  {egressip.ReasonConflict, egressip.EventConflict, "the gateway of node n1"},
+		"10.244.1.5":  {egressip.ReasonConflict, egressip.EventConflict, "the address of pod default/web"},
+		"10.244.1.6":  {egressip.ReasonConflict, egressip.EventConflict, "the cluster's pod subnet 10.244.0.0/16"},
+		"172.18.0.80": {egressip.ReasonConflict, egressip.EventConflict, "the cluster IP of Service default/svc"},
+		"10.96.0.200": {egressip.ReasonConflict, egressip.EventConflict, "the cluster's service subnet 10.96.0.0/16"},
+		"100.64.0.9":  {egressip.ReasonConflict, egressip.EventConflict, "the cluster's join subnet"},
+		"100.88.0.9":  {egressip.ReasonConflict, egressip.EventConflict, "the cluster's transit subnet"},
+		"172.18.0.90": {egressip.ReasonConflict, egressip.EventConflict,
+			"the external or load-balancer IP of Service default/svc"},
+		"172.18.0.91": {egressip.ReasonConflict, egressip.EventConflict,
+			"the external or load-balancer IP of Service default/svc"},
 		"172.18.0.0":   {egressip.ReasonConflict, egressip.EventConflict, "the network address of 172.18.0.0/24"},
 		"172.18.0.255": {egressip.ReasonConflict, egressip.EventConflict, "the broadcast address of 172.18.0.0/24"},
 		"fd00:18::":    {egressip.ReasonConflict, egressip.EventConflict, "the network address of fd00:18::/64"},
-		"10.10.10.10":  {egressip.ReasonNoNodeInNetwork, egressip.EventNoNode, "in no egress node's network (172.18.0.0/24)"},
-		"172.30.0.9":   {egressip.ReasonNoAssignableNode, egressip.EventNoNode, "n5 NodeNotReady"},
-		"172.18.0.50":  {egressip.ReasonConflict, egressip.EventUnsupported, "belongs to the older EgressIP older"},
-		"127.0.0.1":    {egressip.ReasonInvalidEgressIP, egressip.EventInvalid, "cannot be a source outside the node"},
-		"2001:db8::33": {egressip.ReasonNoNodeInNetwork, egressip.EventNoNode, "in no egress node's network (fd00:18::/64)"},
+		"10.10.10.10": {egressip.ReasonNoNodeInNetwork, egressip.EventNoNode,
+			"in no egress node's network (172.18.0.0/24)"},
+		"172.30.0.9":  {egressip.ReasonNoAssignableNode, egressip.EventNoNode, "n5 NodeNotReady"},
+		"172.18.0.50": {egressip.ReasonConflict, egressip.EventUnsupported, "belongs to the older EgressIP older"},
+		"127.0.0.1":   {egressip.ReasonInvalidEgressIP, egressip.EventInvalid, "cannot be a source outside the node"},
+		"2001:db8::33": {egressip.ReasonNoNodeInNetwork, egressip.EventNoNode,
+			"in no egress node's network (fd00:18::/64)"},
 	} {
 		t.Run(ip, func(t *testing.T) {
 			w := crowded()
@@ -364,10 +394,12 @@ func TestRefusals(t *testing.T) {
 			all := decide(w)
 			d := all["e"]
 			c := conditionOf(d, "Assigned")
-			if len(d.Items) != 0 || c.Reason != want.reason || !strings.Contains(c.Message, want.text) || !strings.Contains(c.Message, ": ") {
+			if len(d.Items) != 0 || c.Reason != want.reason || !strings.Contains(c.Message, want.text) ||
+				!strings.Contains(c.Message, ": ") {
 				t.Errorf("condition: %+v", c)
 			}
-			if len(d.Events) != 1 || d.Events[0].Reason != want.event || !d.Events[0].Warning || d.Events[0].Message != c.Message {
+			if len(d.Events) != 1 || d.Events[0].Reason != want.event || !d.Events[0].Warning ||
+				d.Events[0].Message != c.Message {
 				t.Errorf("events: %+v", d.Events)
 			}
 			if len(all["young"].Items) != 1 {
@@ -414,7 +446,8 @@ func TestProblemsOfTheObject(t *testing.T) {
 	if c := conditionOf(d, "Ready"); c.Reason != egressip.ReasonInvalidSelector {
 		t.Errorf("Ready: %+v", c)
 	}
-	if len(d.Events) != 3 || d.Events[1].Reason != egressip.EventInvalid || d.Events[2].Reason != egressip.ReasonInvalidSelector {
+	if len(d.Events) != 3 || d.Events[1].Reason != egressip.EventInvalid ||
+		d.Events[2].Reason != egressip.ReasonInvalidSelector {
 		t.Errorf("events: %+v", d.Events)
 	}
 	if c := conditionOf(all["empty"], "Assigned"); c.Status != "False" || c.Reason == "" {
@@ -428,7 +461,8 @@ func TestProblemsOfTheObject(t *testing.T) {
 func TestNoLabelledNode(t *testing.T) {
 	w := newWorld()
 	w.SetEgressIP(object("e", 0, "172.18.0.33"))
-	if c := conditionOf(decide(w)["e"], "Assigned"); !strings.Contains(c.Message, "label a node of its network "+egressip.AssignableLabel) {
+	if c := conditionOf(decide(w)["e"], "Assigned"); !strings.Contains(c.Message,
+		"label a node of its network "+egressip.AssignableLabel) {
 		t.Errorf("have %+v", c)
 	}
 }
@@ -440,10 +474,12 @@ func big() *world.World {
 		w.SetNode(node(fmt.Sprintf("n%03d", i), i+2, fmt.Sprintf("172.18.%d.%d/16", i/200, 2+i%200)))
 	}
 	for i := range 10000 {
-		w.SetPod(&world.Pod{Namespace: "ns", Name: fmt.Sprint(i), IPs: []netip.Addr{world.Nth(netip.MustParsePrefix("10.244.0.0/16"), i)}})
+		w.SetPod(&world.Pod{Namespace: "ns", Name: fmt.Sprint(i),
+			IPs: []netip.Addr{world.Nth(netip.MustParsePrefix("10.244.0.0/16"), i)}})
 	}
 	for i := range 1000 {
-		w.SetEgressIP(object(fmt.Sprintf("e%04d", i), 1000-i, fmt.Sprintf("172.18.%d.%d", 100+i/200, 1+i%200), fmt.Sprintf("172.18.%d.%d", 150+i/200, 1+i%200)))
+		w.SetEgressIP(object(fmt.Sprintf("e%04d", i), 1000-i, fmt.Sprintf("172.18.%d.%d", 100+i/200, 1+i%200),
+			fmt.Sprintf("172.18.%d.%d", 150+i/200, 1+i%200)))
 	}
 	return w
 }
@@ -475,15 +511,18 @@ func BenchmarkAssignSettled(b *testing.B) {
 	}
 }
 
-// TestMessagesFit: whatever a node says, and however much, the API takes each condition (metav1.Condition: 32768 characters), and none has a line break.
+// TestMessagesFit: whatever a node says, and however much, the API takes each condition (metav1.Condition: 32768
+// characters), and none has a line break.
 func TestMessagesFit(t *testing.T) {
 	w := newWorld()
 	three(w)
 	w.SetEgressIP(object("e", 0, "172.18.0.33"))
 	settle(w)
-	long := &world.Holding{Node: "n1", BootID: "boot", Problems: map[string]string{"e": strings.Repeat("no\n", 100<<10)}, Conflicts: map[string][]world.Conflict{}}
+	long := &world.Holding{Node: "n1", BootID: "boot", Problems: map[string]string{"e": strings.Repeat("no\n",
+		100<<10)}, Conflicts: map[string][]world.Conflict{}}
 	for range 10000 {
-		long.Conflicts["e"] = append(long.Conflicts["e"], world.Conflict{IP: addr("172.18.0.33"), MAC: compiletest.HardwareAddr("02:00:00:00:00:09")})
+		long.Conflicts["e"] = append(long.Conflicts["e"], world.Conflict{IP: addr("172.18.0.33"),
+			MAC: compiletest.HardwareAddr("02:00:00:00:00:09")})
 	}
 	w.SetHolding(long)
 	d := settle(w)["e"]
@@ -492,21 +531,25 @@ func TestMessagesFit(t *testing.T) {
 			t.Errorf("condition %s has %d characters: %.100q", c.Type, n, c.Message)
 		}
 	}
-	if ready := conditionOf(d, "Ready"); ready.Status != "False" || !strings.HasPrefix(ready.Message, "n1 does not hold 172.18.0.33 yet: no no") {
+	if ready := conditionOf(d, "Ready"); ready.Status != "False" || !strings.HasPrefix(ready.Message,
+		"n1 does not hold 172.18.0.33 yet: no no") {
 		t.Errorf("Ready: %.100q", ready.Message)
 	}
 }
 
-// TestAddressConflict: what a holder hears is a condition and one Event, until it is heard no longer; what it said before a reboot is nothing.
+// TestAddressConflict: a claim that a holder receives is a condition and one Event, until none comes any longer; what
+// it said before a reboot is nothing.
 func TestAddressConflict(t *testing.T) {
 	w := newWorld()
 	three(w)
 	w.SetEgressIP(object("e", 0, "172.18.0.33"))
 	settle(w)
 	says := func(boot string, mac ...string) egressip.Decision {
-		h := &world.Holding{Node: "n1", BootID: boot, Holds: map[string][]netip.Addr{"e": {addr("172.18.0.33")}}, Conflicts: map[string][]world.Conflict{}}
+		h := &world.Holding{Node: "n1", BootID: boot, Holds: map[string][]netip.Addr{"e": {addr("172.18.0.33")}},
+			Conflicts: map[string][]world.Conflict{}}
 		for _, m := range mac {
-			h.Conflicts["e"] = append(h.Conflicts["e"], world.Conflict{IP: addr("172.18.0.33"), MAC: compiletest.HardwareAddr(m)})
+			h.Conflicts["e"] = append(h.Conflicts["e"], world.Conflict{IP: addr("172.18.0.33"),
+				MAC: compiletest.HardwareAddr(m)})
 		}
 		w.SetHolding(h)
 		return settle(w)["e"]
@@ -516,7 +559,8 @@ func TestAddressConflict(t *testing.T) {
 		t.Errorf("without a conflict: %+v", d.Conditions)
 	}
 	d := says("boot", "02:00:00:00:00:09")
-	if c := conditionOf(d, "AddressConflict"); c.Status != "True" || !strings.Contains(c.Message, "172.18.0.33 on n1 is also answered for by 02:00:00:00:00:09") {
+	if c := conditionOf(d, "AddressConflict"); c.Status != "True" ||
+		!strings.Contains(c.Message, "172.18.0.33 on n1 is also answered for by 02:00:00:00:00:09") {
 		t.Errorf("condition: %+v", c)
 	}
 	if len(d.Events) != 1 || !d.Events[0].Warning || d.Events[0].Reason != egressip.EventAddressInUse {
@@ -530,7 +574,8 @@ func TestAddressConflict(t *testing.T) {
 	liar.Name, liar.ID, liar.Primary, liar.UplinkMAC = "z", 9, nil, n3.UplinkMAC
 	w.SetNode(&n3)
 	w.SetNode(&liar)
-	if c := conditionOf(says("boot", "02:00:00:00:00:09"), "AddressConflict"); !strings.Contains(c.Message, "answered for by 02:00:00:00:00:09 (node n3)") {
+	if c := conditionOf(says("boot", "02:00:00:00:00:09"), "AddressConflict"); !strings.Contains(c.Message,
+		"answered for by 02:00:00:00:00:09 (node n3)") {
 		t.Errorf("another node names n3's hardware address: %+v", c)
 	}
 	if c := conditionOf(says("before", "02:00:00:00:00:09"), "AddressConflict"); c.Status != "False" {
@@ -542,8 +587,8 @@ func TestAddressConflict(t *testing.T) {
 	}
 }
 
-// TestYoungerIsToldOfTheOlder: who asks for an address that an older EgressIP asks for is told of that, whatever the address is refused to the older for, now
-// or once its node is gone.
+// TestYoungerIsToldOfTheOlder: who asks for an address that an older EgressIP asks for is told of that, whatever the
+// address is refused to the older for, now or once its node is gone.
 func TestYoungerIsToldOfTheOlder(t *testing.T) {
 	w := newWorld()
 	w.SetNode(node("n1", 2, "172.18.0.201/24"))
@@ -553,7 +598,8 @@ func TestYoungerIsToldOfTheOlder(t *testing.T) {
 	w.SetEgressIP(older)
 	w.SetEgressIP(object("younger", 0, "172.18.0.201"))
 	for range 2 {
-		if c := conditionOf(settle(w)["younger"], "Assigned"); !strings.HasPrefix(c.Message, "172.18.0.201 belongs to the older EgressIP older") {
+		if c := conditionOf(settle(w)["younger"], "Assigned"); !strings.HasPrefix(c.Message,
+			"172.18.0.201 belongs to the older EgressIP older") {
 			t.Errorf("Assigned: %+v", c)
 		}
 	}

@@ -1,13 +1,20 @@
 package egressip
 
-import "github.com/egret-net/egret/internal/world"
+import (
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/world"
+)
 
-// troubles are what holders refuse of the rows of pods, though they hold what they are assigned: those pods are not translated.
-func (a *assigner) troubles(name string, items []world.Assignment) []string {
-	var out []string
+// troubles are what holders refuse of the rows of pods, though they hold what they are assigned: those pods are not
+// translated.
+func (a *assigner) troubles(name string, items []world.Assignment) []hindrance {
+	var out []hindrance
 	for _, i := range items {
 		if a.holds(name, i) && a.refuses(i.Node, name) {
-			out = append(out, i.Node+" holds "+i.IP.String()+" and does not serve all pods: "+a.w.Problem(i.Node, name))
+			problem := a.w.Problem(i.Node, name)
+			text := i.Node + " holds " + i.IP.String() + " and does not serve all pods: " + problem
+			f := decide.Finding{Kind: EventNodeProblem, Reason: notServed, IP: i.IP, Node: i.Node, Detail: problem}
+			out = append(out, hindrance{f, text, true})
 		}
 	}
 	return out

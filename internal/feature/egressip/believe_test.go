@@ -10,6 +10,7 @@ import (
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -32,7 +33,8 @@ func TestWordsEvictNothing(t *testing.T) {
 		},
 		"broadcast": func(w *world.World) {
 			n := node("n3", 4, "172.18.0.4/24", "fd00:18::4/64")
-			n.CIDRs = []netip.Prefix{netip.MustParsePrefix("172.18.0.32/30"), netip.MustParsePrefix("172.18.0.33/27"), netip.MustParsePrefix("172.18.0.4/24")}
+			n.CIDRs = []netip.Prefix{netip.MustParsePrefix("172.18.0.32/30"), netip.MustParsePrefix("172.18.0.33/27"),
+				netip.MustParsePrefix("172.18.0.4/24")}
 			w.SetNode(n)
 		},
 		"Service": func(w *world.World) {
@@ -93,7 +95,8 @@ func TestPlacedIsNoNodes(t *testing.T) {
 	}
 }
 
-// TestPodsAddressesAreTheirNodes: what a pod's status says counts where it is in the subnets of the pod's node, as soon as these are known, and nowhere else.
+// TestPodsAddressesAreTheirNodes: what a pod's status says counts where it is in the subnets of the pod's node, as soon
+// as these are known, and nowhere else.
 func TestPodsAddressesAreTheirNodes(t *testing.T) {
 	w := compiletest.Small("n1", world.SharedGateway)
 	ip := compiletest.EgressAddr(0)[0]
@@ -131,7 +134,8 @@ func TestPodsAddressesAreTheirNodes(t *testing.T) {
 	host := compiletest.Pod(3, "n3")
 	host.HostNetwork, host.IPs = true, []netip.Addr{own}
 	m.Update(w, w.SetPod(host))
-	if in(own) || len(w.PodIPs(host)) != 0 || len(w.SelectedPods(w.EgressIP("e0"))) != 0 || len(w.Selecting(host)) != 0 {
+	if in(own) || len(w.PodIPs(host, ref.DefaultNetwork)) != 0 || len(w.SelectedPods(w.EgressIP("e0"))) != 0 ||
+		len(w.Selecting(host)) != 0 {
 		t.Error("a pod in the host's network is selected")
 	}
 	for _, l := range m.State.Lines() {

@@ -8,7 +8,6 @@ package egressip
 
 import (
 	"net/netip"
-	"strings"
 
 	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/plan"
@@ -22,6 +21,9 @@ func localPods(e *world.EgressIP, f world.Family) string {
 }
 func allPods(e *world.EgressIP, f world.Family) string {
 	return "egressip/" + e.Name + "/pods." + f.String()
+}
+func pausedPodsOf(e *world.EgressIP, f world.Family) string {
+	return "egressip/" + e.Name + "/held." + f.String()
 }
 func servedPods(f world.Family) string { return "egressip-served-pods." + f.String() }
 func pausedPods(f world.Family) string { return "egressip-held-pods." + f.String() }
@@ -40,37 +42,41 @@ func (Pods) Compile(w *world.View, key string, out *plan.Rows) {
 	if _, _, ok := w.Zone(); !ok || p == nil {
 		return
 	}
+	if network := w.PrimaryNetwork(p.Namespace); network != ref.DefaultNetwork {
+		unserved(w, p, network, out)
+		return
+	}
 	for _, f := range w.Config.Families() {
 		for _, c := range w.Claims(p, ref.DefaultNetwork, f) {
 			e := w.EgressIP(c.By.Name)
-			for _, ip := range f.OfAddrs(addresses(w, p)) {
+			for _, ip := range f.OfAddrs(addresses(w, p, ref.DefaultNetwork)) {
 				if p.Node == w.Self {
-					steerPod(w, e, f, p, ip, out.For(podRows+e.Name))
+					steerPod(w, e, f, p, ip, out.For(ownerOfPods(e.Name)))
 				}
-				if router, egress, ok := translatePod(w, e, f, p, ip, out.For(podRows+e.Name)); ok {
-					out.AddSource(plan.Source{Router: router, Pod: ip}, plan.SourceTo{To: c.Destinations, IP: egress})
+				if router, egress, ok := translatePod(w, e, f, p, ip, out.For(ownerOfPods(e.Name))); ok {
+					out.AddSource(plan.Source{Router: router, Pod: ip},
+						plan.SourceTo{To: sourceDestinations(e, f), IP: egress})
 				}
 			}
 		}
 	}
 }
 
-// podRows and a name own what pods claim of an EgressIP. It is not the owner of what the EgressIP itself claims, where
-// it is hosted: a node whose own pods cannot be steered goes on translating for others.
-const podRows = "egressip-pods/"
+// ownerOfPods owns what pods claim of an EgressIP. It is not the owner of what the EgressIP itself claims, where it is
+// hosted: a node whose own pods cannot be steered goes on translating for others.
+func ownerOfPods(egressIP string) plan.Owner {
+	return plan.Owner{Feature: "egressip-pods", Object: refTo(egressIP)}
+}
 
-// RefusedOf is the EgressIP whose pods cannot be served here when a row of that owner is refused.
-func RefusedOf(owner string) (egressIP string, is bool) { return strings.CutPrefix(owner, podRows) }
-
-// addresses are the attachment's where the pod is ours: it knows before the API tells.
-func addresses(w *world.View, p *world.Pod) []netip.Addr {
+// addresses are a pod's in a network: the attachment's where the pod is ours, which knows before the API tells.
+func addresses(w *world.View, p *world.Pod, network string) []netip.Addr {
 	if p.Node != w.Self {
-		return w.PodIPs(p)
+		return w.PodIPs(p, network)
 	}
 	if a := w.Attachment(p.Key()); a != nil && a.UID == p.UID {
-		return a.IPs
+		return a.In(network)
 	}
-	return w.PodIPs(p)
+	return w.PodIPs(p, network)
 }
 
 // steerPod puts a pod of this node under its EgressIP's policy. Every such pod claims the policy and its set: the first
@@ -79,31 +85,47 @@ func steerPod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip
 	out.AddElem(servedPods(f), ip.String())
 	s := steer(w, e, f)
 	if s.action == "" {
-		if a := w.Attachment(p.Key()); a != nil && a.HeldBack {
-			pauseEgress(w, f, ip, out)
+		if a := w.Attachment(p.Key()); a != nil && a.EgressPaused {
+			pauseClaim(w, e, f, ip, out)
 		}
 		return
 	}
-	filterPod(w, f, ip, out)
+	filterClaim(w, e, f, ip, out)
 	set := localPods(e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
 	s.claim(e, f, set, out)
 }
 
-// pauseEgress has a pod send nothing outside the cluster.
-func pauseEgress(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
-	out.AddElem(pausedPods(f), ip.String())
-	filterPod(w, f, ip, out)
+// pauseClaim has a pod send nothing outside the cluster to an EgressIP's destinations.
+func pauseClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
+	if e.Traffic == nil {
+		pauseEgress(w, plan.DefaultNames(), f, ip, out)
+		return
+	}
+	set := pausedPodsOf(e, f)
+	out.AddSet(set)
+	out.AddElem(set, ip.String())
+	match := f.Match() + ".src == " + plan.InSet(set) + onlyTo(e, f)
+	out.AddPolicy(plan.DefaultNames(), set, plan.PriorityEgressIP, match, "drop", nil, nil)
+	filterClaim(w, e, f, ip, out)
 }
 
-// translatePod puts a pod, of any node, among those that a holder translates. It returns where on this node that is,
-// and to which address.
+// pauseEgress has a pod send nothing outside the cluster by a network.
+func pauseEgress(w *world.View, n plan.Names, f world.Family, ip netip.Addr, out *plan.Rows) {
+	out.AddElem(n.Row(pausedPods(f)), ip.String())
+	if n.Network == ref.DefaultNetwork {
+		filterPod(w, f, ip, out)
+	}
+}
+
+// translatePod puts a pod, of any node, among those that a holder translates, unless it is not known which of the pod's
+// packets are the EgressIP's. It returns where on this node that is, and to which address.
 func translatePod(
 	w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows,
 ) (router string, egress netip.Addr, ok bool) {
 	duties := holder.Duties(w, e.Name, f)
-	if len(duties) == 0 {
+	if len(duties) == 0 || e.TrafficUnknown {
 		return "", netip.Addr{}, false
 	}
 	switch primary, link := homeOf(w, duties[0].IP); {

@@ -1,6 +1,7 @@
 package egressip
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -11,50 +12,142 @@ import (
 // action is that of Events.
 const action = "Assign"
 
-// Assigner decides about EgressIPs: what Assign says, with what nodes took too long for.
+// Assigner decides about EgressIPs: what Assign says, with what nodes took too long for. It decides anew about those
+// alone for which something has changed that their decision follows from; a property test holds it to one that
+// remembers nothing.
 type Assigner struct {
 	served   *Served
 	patience *Patience
+	run      *assigner // nil: nothing was decided yet
 	last     map[string]Decision
+	anew     []string // decided about the last time, or found gone
+	*staleness
 }
 
 // NewAssigner has decided nothing yet.
-func NewAssigner() *Assigner { return &Assigner{served: NewServed(), patience: NewPatience()} }
+func NewAssigner() *Assigner {
+	return &Assigner{served: NewServed(), patience: NewPatience(), last: map[string]Decision{},
+		staleness: newStaleness()}
+}
 
-// Last are the decisions of the last time, by EgressIP.
+// Last is the last decision about each EgressIP.
 func (d *Assigner) Last() map[string]Decision { return d.last }
 
+// Anew are the EgressIPs about which the last decision decided, those that are gone among them.
+func (d *Assigner) Anew() []string { return d.anew }
+
 // Touched tells of all that changes.
-func (d *Assigner) Touched(touched []world.Touch) { d.served.Touch(touched) }
+func (d *Assigner) Touched(touched []world.Touch) {
+	d.served.Touch(touched)
+	for _, t := range touched {
+		d.touch(t)
+		if d.run != nil {
+			d.run.pods.Touched(t)
+		}
+	}
+}
 
 // Decide says which nodes hold the addresses of EgressIPs, and how it stands with that. The oldest is written first.
 func (d *Assigner) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
+	if d.run == nil {
+		d.run = newAssigner(v.World)
+		d.everything(v.World)
+	}
+	d.pass(v.World, v.Now)
 	d.served.Update(v.World)
-	d.patience.Look(v.World, ItemsOf, v.ShownEgressIP, v.Now)
-	d.last = Assign(v.World, d.served, v.ShownEgressIP, v.Now)
+	d.take(d.served.news)
+	d.patience.Look(v.World, maps.Keys(d.objects), ItemsOf, v.ShownEgressIP, v.Now)
+	d.placing = d.placing || len(d.patience.news) > 0
+	d.take(d.patience.news)
+	d.run.Beside = Beside{Served: d.served, Patience: d.patience, Written: v.ShownEgressIP, Last: d.last, Now: v.Now}
+	d.renew()
+	redone := d.redo()
 	decided := func(e *world.EgressIP) []world.Assignment { return d.last[e.Name].Items }
-	_, again = d.patience.Look(v.World, decided, v.ShownEgressIP, v.Now) // of what was taken away just now, too
-	changed, next := d.patience.Await(v.World, d.last, v.Now)
-	if again = decide.Earlier(again, next); len(changed) > 0 {
+	again = d.patience.Look(v.World, slices.Values(d.anew), decided, v.ShownEgressIP, v.Now) // of what was taken away
+	changed, next := d.patience.Await(d.last, slices.Values(d.anew), v.Now)
+	if again = decide.Earlier(again, next); changed {
 		again = v.Now
 	}
-	for e := range v.EachEgressIP() {
-		one := d.last[e.Name]
-		again = decide.Earlier(again, one.Again)
-		should := ofEgressIP(v, e, one.Conditions, one.Events)
-		should.Decision.Status = world.Placement{Items: one.Items, Leaving: one.Leaving, InForce: one.InForce}
-		desired = append(desired, should)
+	for _, o := range redone {
+		desired = append(desired, d.desired(o.e))
 	}
-	return desired, again
+	return desired, decide.Earlier(again, d.soonest())
+}
+
+// renew looks again at what has changed, and finds places anew if these follow from it.
+func (d *Assigner) renew() {
+	survey := false
+	for name := range d.nodes {
+		survey = d.run.renewNode(name) || survey
+	}
+	clear(d.nodes)
+	for name := range d.objects {
+		d.run.renewObject(name)
+	}
+	d.run.pods.Update(d.run.world)
+	if !survey && !d.placing && !d.run.pods.moved {
+		return
+	}
+	d.placing, d.run.pods.moved = false, false
+	d.run.sort()
+	for _, o := range d.run.place(survey) {
+		d.objects[o.e.Name] = struct{}{}
+	}
+}
+
+// redo decides anew about the EgressIPs for which something has changed, in order of precedence.
+func (d *Assigner) redo() (redone []*object) {
+	d.anew = slices.Collect(maps.Keys(d.objects))
+	clear(d.objects)
+	for _, name := range d.anew {
+		if o := d.run.byName[name]; o != nil {
+			redone = append(redone, o)
+		} else {
+			d.forget(name)
+			delete(d.last, name)
+		}
+	}
+	slices.SortFunc(redone, func(x, y *object) int { return world.ByPrecedence(x.e, y.e) })
+	for _, o := range redone {
+		d.run.renewObject(o.e.Name) // its conditions may be others than before, too
+		d.run.w = d.readers.Reading(d.run.world, o.e.Name)
+		one := d.run.decide(o)
+		d.last[o.e.Name] = one
+		d.note(o.e.Name, one)
+	}
+	d.run.w = &d.run.world.View
+	return redone
+}
+
+// desired is an EgressIP as it was decided now. As long as that is not what it says, it is decided about again.
+func (d *Assigner) desired(e *world.EgressIP) decide.Desired {
+	one := d.last[e.Name]
+	if !one.stands(e) {
+		d.objects[e.Name] = struct{}{}
+	}
+	out := ofEgressIP(e, one.Conditions, one.Events)
+	out.Decision.Status = world.Placement{Items: one.Items, Leaving: one.Leaving, InForce: one.InForce}
+	return out
+}
+
+// stands says whether an EgressIP says all that was decided.
+func (d Decision) stands(e *world.EgressIP) bool {
+	return len(d.Events) == 0 && slices.Equal(d.Items, e.Items) && d.InForce == e.InForce &&
+		slices.EqualFunc(d.Leaving, e.Leaving, world.Leaving.Same) && say(e, d.Conditions)
+}
+
+// say says whether an EgressIP has these conditions among its own.
+func say(e *world.EgressIP, conditions []world.Condition) bool {
+	return !slices.ContainsFunc(conditions, func(c world.Condition) bool { return !c.Same(condition(e, c.Type)) })
 }
 
 // ofEgressIP is an EgressIP with conditions that were decided, and what is told of them.
-func ofEgressIP(v decide.View, e *world.EgressIP, conditions []world.Condition, events []decide.Event) decide.Desired {
+func ofEgressIP(e *world.EgressIP, conditions []world.Condition, events []decide.Event) decide.Desired {
 	for i := range events {
 		events[i].Action = action
 	}
-	return decide.Desired{Kind: world.KindEgressIP, Key: e.Name, Events: events, Decision: world.Decision{
-		UID: e.UID, Conditions: decide.Dated(e.Conditions, e.Generation, v.Now, conditions...)}}
+	return decide.Desired{Kind: world.KindEgressIP, Key: e.Name, Events: events,
+		Decision: world.Decision{UID: e.UID, Conditions: conditions}}
 }
 
 // uncounted is how soon to decide about one that leaves: no decision has counted the time of what was not written.
@@ -66,9 +159,10 @@ func (d *Assigner) Seen(v decide.View, object world.Touch) time.Time {
 	if object.Kind != world.KindEgressIP || e == nil {
 		return time.Time{}
 	}
+	d.seen(e, d.run)
 	again := d.patience.Seen(v.World, e, v.Now)
-	for _, one := range d.last {
-		if slices.Contains(one.WaitsFor, e.Name) {
+	for name := range d.waiting {
+		if slices.Contains(d.last[name].WaitsFor, e.Name) {
 			return v.Now
 		}
 	}
@@ -76,29 +170,4 @@ func (d *Assigner) Seen(v decide.View, object world.Touch) time.Time {
 		return v.Now.Add(uncounted)
 	}
 	return again
-}
-
-// Forget takes back what was put into a world.
-func (d *Assigner) Forget(w *world.World) { d.patience.Forget(w) }
-
-// Overlapper decides one condition of EgressIPs: whether they stand by for pods, as it is when all are assigned.
-type Overlapper struct {
-	decide.Deaf
-	*Overlaps
-}
-
-// NewOverlapper has decided nothing yet.
-func NewOverlapper() *Overlapper { return &Overlapper{Overlaps: NewOverlaps()} }
-
-// Touched tells of all that changes.
-func (d *Overlapper) Touched(touched []world.Touch) { d.Touch(touched) }
-
-// Decide says which EgressIPs stand by.
-func (d *Overlapper) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
-	d.Update(v.World)
-	for e := range v.EachEgressIP() {
-		c, events := d.Condition(e)
-		desired = append(desired, ofEgressIP(v, e, []world.Condition{c}, events))
-	}
-	return desired, time.Time{}
 }

@@ -8,17 +8,20 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// What selected pods leave with when no node can host is a condition, and an Event when it begins or becomes the other choice.
+// What selected pods leave with when no node can host is a condition, and an Event when it begins or becomes the other
+// choice.
 func TestFallback(t *testing.T) {
 	w := newWorld()
 	w.SetNode(node("n1", 2, "172.18.0.2/24"))
 	w.SetEgressIP(object("e", 0, "172.18.0.33"))
-	if c := conditionOf(settle(w)["e"], egressip.ConditionFallback); c.Status != "False" || c.Reason != egressip.ReasonHosted {
+	if c := conditionOf(settle(w)["e"], egressip.ConditionFallback); c.Status != "False" ||
+		c.Reason != egressip.ReasonHosted {
 		t.Errorf("with a node: %+v", c)
 	}
 	w.DelNode("n1")
 	d := settle(w)["e"]
-	if c := conditionOf(d, egressip.ConditionFallback); c.Status != "True" || c.Reason != egressip.ReasonNodeIP || !strings.Contains(c.Message, "leave over IPv4 with their node's address") {
+	if c := conditionOf(d, egressip.ConditionFallback); c.Status != "True" || c.Reason != egressip.ReasonNodeIP ||
+		!strings.Contains(c.Message, "leave over IPv4 with their node's address") {
 		t.Errorf("without: %+v", c)
 	}
 	if e := d.Events[len(d.Events)-1]; e.Reason != egressip.EventFallback || !e.Warning {
@@ -31,7 +34,8 @@ func TestFallback(t *testing.T) {
 	e.DropWhenUnassigned = true
 	w.SetEgressIP(&e)
 	d = settle(w)["e"]
-	if c := conditionOf(d, egressip.ConditionFallback); c.Status != "True" || c.Reason != egressip.ReasonDrop || !strings.Contains(c.Message, "dropped") {
+	if c := conditionOf(d, egressip.ConditionFallback); c.Status != "True" || c.Reason != egressip.ReasonDrop ||
+		!strings.Contains(c.Message, "dropped") {
 		t.Errorf("annotated: %+v", c)
 	}
 	if len(d.Events) != 1 || d.Events[0].Reason != egressip.EventFallback {
@@ -50,10 +54,13 @@ func TestFallbackOfOneFamily(t *testing.T) {
 	}
 }
 
-// A family of the cluster that the spec has no address of is none of its business, with or without the annotation, and it says so.
+// A family of the cluster that the spec has no address of is none of its business, with or without the annotation, and
+// it says so.
 func TestFallbackSpeaksOfAFamilyThatIsNotAskedFor(t *testing.T) {
-	const open4, open6 = "; it has no IPv4 address: over IPv4 selected pods leave with their node's address, unless another EgressIP serves them",
-		"; it has no IPv6 address: over IPv6 selected pods leave with their node's address, unless another EgressIP serves them"
+	const open4, open6 = "; it has no IPv4 address: over IPv4 selected pods leave with their node's address, unless " +
+		"another EgressIP serves them",
+		"; it has no IPv6 address: over IPv6 selected pods leave with their node's address, unless another EgressIP " +
+			"serves them"
 	for _, c := range []struct {
 		subnets, want string
 		ips           []string
@@ -71,11 +78,13 @@ func TestFallbackSpeaksOfAFamilyThatIsNotAskedFor(t *testing.T) {
 			e.DropWhenUnassigned = drop
 			w.SetEgressIP(e)
 			want := "in every family that it has addresses of, one has a node" + c.want
-			if have := conditionOf(settle(w)["e"], egressip.ConditionFallback); have.Message != want || have.Status != "False" {
+			if have := conditionOf(settle(w)["e"], egressip.ConditionFallback); have.Message != want ||
+				have.Status != "False" {
 				t.Errorf("%v: have %+v, want %s", c.ips, have, want)
 			}
 			w.DelNode("n1")
-			if have := conditionOf(settle(w)["e"], egressip.ConditionFallback); !strings.HasSuffix(have.Message, c.want) || have.Status != "True" {
+			if have := conditionOf(settle(w)["e"], egressip.ConditionFallback); !strings.HasSuffix(have.Message,
+				c.want) || have.Status != "True" {
 				t.Errorf("%v without a node: have %+v, want %s", c.ips, have, c.want)
 			}
 		}
@@ -85,21 +94,25 @@ func TestFallbackSpeaksOfAFamilyThatIsNotAskedFor(t *testing.T) {
 func TestFallbackWithoutAddress(t *testing.T) {
 	w := newWorld()
 	w.SetEgressIP(object("e", 0))
-	if c := conditionOf(settle(w)["e"], egressip.ConditionFallback); c.Status != "True" || c.Reason != egressip.ReasonNodeIP {
+	if c := conditionOf(settle(w)["e"], egressip.ConditionFallback); c.Status != "True" ||
+		c.Reason != egressip.ReasonNodeIP {
 		t.Errorf("have %+v", c)
 	}
 }
 
-// A dual-stack object prefers two nodes for its two families, whatever their load, and uses one where there is only one.
+// A dual-stack object prefers two nodes for its two families, whatever their load, and uses one where there is only
+// one.
 func TestDualStackPrefersTwoNodes(t *testing.T) {
 	one := func(w *world.World) { w.SetNode(node("n1", 2, "172.18.0.2/24", "fd00:18::2/64")) }
 	for name, c := range map[string]struct {
 		nodes func(*world.World)
 		want  string
 	}{
-		"two":                      {func(w *world.World) { one(w); w.SetNode(node("n2", 3, "172.18.0.3/24", "fd00:18::3/64")) }, "n1=172.18.0.33 n2=fd00:18::33"},
-		"one":                      {one, "n1=172.18.0.33 n1=fd00:18::33"},
-		"the only one of a family": {func(w *world.World) { one(w); w.SetNode(node("n2", 3, "172.18.0.3/24")) }, "n2=172.18.0.33 n1=fd00:18::33"},
+		"two": {func(w *world.World) { one(w); w.SetNode(node("n2", 3, "172.18.0.3/24", "fd00:18::3/64")) },
+			"n1=172.18.0.33 n2=fd00:18::33"},
+		"one": {one, "n1=172.18.0.33 n1=fd00:18::33"},
+		"the only one of a family": {func(w *world.World) { one(w); w.SetNode(node("n2", 3, "172.18.0.3/24")) },
+			"n2=172.18.0.33 n1=fd00:18::33"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -112,7 +125,8 @@ func TestDualStackPrefersTwoNodes(t *testing.T) {
 	}
 }
 
-// The preference is stronger than balance, and moves nothing later: a second node that comes late gets nothing of what has a place.
+// The preference is stronger than balance, and moves nothing later: a second node that comes late gets nothing of what
+// has a place.
 func TestDualStackPreferenceIsSticky(t *testing.T) {
 	w := newWorld()
 	w.SetNode(node("n1", 2, "172.18.0.2/24", "fd00:18::2/64"))

@@ -14,6 +14,11 @@ type Hosts struct{}
 func (Hosts) Name() string    { return "egressip" }
 func (Hosts) Per() world.Kind { return world.KindEgressIP }
 
+// HostOwner owns what a holder has for an EgressIP. When one of these rows is refused, the node does not hold it.
+func HostOwner(egressIP string) plan.Owner {
+	return plan.Owner{Feature: Hosts{}.Name(), Object: refTo(egressIP)}
+}
+
 // Compile adds the translation to every address that this node hosts.
 func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 	n, h, ok := w.Zone()
@@ -44,22 +49,24 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 	}
 }
 
-// translate is one NAT row a cluster subnet for any number of pods (NAT.match, OVN 24.03 and later). It comes before the node
-// subnet's own row by its priority, and leaves what goes to nodes to that one.
+// translate is one NAT row a cluster subnet for any number of pods (NAT.match, OVN 24.03 and later). It comes before
+// the node subnet's own row by its priority, and leaves what goes to nodes to that one.
 func translate(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
-	match := f.Match() + ".src == " + plan.InSet(allPods(e, f)) + " && " + notToNodes
+	match := f.Match() + ".src == " + plan.InSet(allPods(e, f)) + onlyTo(e, f) + " && " + notToNodes
 	for _, c := range w.Config.Cluster(f) {
 		id := natRow(e.Name, ip) + "/" + c.String()
 		out.AddNB(plan.RowID{Table: "NAT", Name: id}, plan.Router(plan.DefaultNames().GatewayRouter(w.Self)), plan.Cols{
-			"type": "snat", "external_ip": ip.String(), "logical_ip": c.String(), "match": match, "priority": natPriority,
+			"type": "snat", "external_ip": ip.String(), "logical_ip": c.String(), "match": match,
+			"priority": natPriority,
 		})
 	}
 	plan.Claim(&out.Translated, egress(e.Name, ip), plan.None{})
 }
 
-// notToNodes says, as cheaply as OVN can be asked, that a packet has not plan.MarkNodeIP, which Allow gives to what goes to nodes: one of the bits
-// that make up that mark is missing. That is six flows at most, and the same whatever the nodes' addresses are: OVN 25.03's ovn-controller took
-// 30 ms to expand "ip6.dst != $node_ips.v6" with 13 of them, for each row.
+// notToNodes says, as cheaply as OVN can be asked, that a packet has not plan.MarkNodeIP, which Allow gives to what
+// goes to nodes: one of the bits that make up that mark is missing. That is six flows at most, and the same whatever
+// the nodes' addresses are: OVN 25.03's ovn-controller took 30 ms to expand "ip6.dst != $node_ips.v6" with 13 of them,
+// for each row.
 const notToNodes = "pkt.mark[4..9] != 63"
 
 // natPriority is above what OVN 25.03 gives the node subnet's row by its prefix length.
@@ -68,8 +75,8 @@ const natPriority = 10
 // natRow is the start of the ids of the rows that translate to an address.
 func natRow(egressIP string, ip netip.Addr) string { return "egressip/" + egressIP + "/" + ip.String() }
 
-// mute keeps a former holder's gateway router from answering for an address that another node answers for by now. It only translates what
-// is still on its way here.
+// mute keeps a former holder's gateway router from answering for an address that another node answers for by now. It
+// only translates what is still on its way here.
 func mute(c *world.Config, f world.Family, ip netip.Addr, out *plan.Rows) {
 	ovn := plan.DefaultNames().PatchPort()
 	for _, m := range [...][]string{
@@ -84,12 +91,11 @@ func mute(c *world.Config, f world.Family, ip netip.Addr, out *plan.Rows) {
 }
 
 // forward sends to another node that says that it translates to an address, too, what comes here for none of this
-// node's connections. To the former holder that is what answers its own, from hosts that have heard the successor
-// announce the address before all pods' nodes have rerouted; to the successor, what comes from hosts that have not
-// heard of it, or were answered by the former holder last. Whether this node hears the other is all the same: pods'
-// nodes may. The frame has this node's source address, or switches would look for its sender here. What comes from
-// that very node it had no use for itself; the time to live bounds what more than two nodes do with a packet that
-// none of them knows.
+// node's connections. To the former holder that is what answers its own, from hosts that have received the successor's
+// announcement before all pods' nodes have rerouted; to the successor, what comes from hosts that have not received it,
+// or were answered by the former holder last. Whether the other answers this node is all the same: pods' nodes may. The
+// frame has this node's source address, or switches would look for its sender here. What comes from that very node it
+// had no use for itself; the time to live bounds what more than two nodes do with a packet that none of them knows.
 func forward(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
 	other := otherHolder(w, e, ip)
 	if other == nil || !other.UplinkMAC.IsValid() {
@@ -105,7 +111,7 @@ func forward(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, ow
 var forwardMatch = [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}
 
 // otherHolder is the other node that says it holds an address, or nil: of several the one that is assigned it, else
-// the one that left it last, else one that is heard.
+// the one that left it last, else one that answers.
 func otherHolder(w *world.View, e *world.EgressIP, ip netip.Addr) *world.Node {
 	last := holder.StandIn(w, w.EgressIP(e.Name), ip)
 	rank := func(name string) int {

@@ -82,7 +82,8 @@ func (h handover) is(want string) {
 			have = append(have, "passes on to n"+rest[:1])
 		}
 	}
-	if _, muted := s.Flows.Get(plan.Flow{Bridge: "breth0", Priority: 120, Match: "arp,in_port={eth0},arp_tpa=" + h.ip.String()}); muted {
+	if _, muted := s.Flows.Get(plan.Flow{Bridge: "breth0", Priority: 120, Match: "arp,in_port={eth0},arp_tpa=" +
+		h.ip.String()}); muted {
 		have = append(have, "muted")
 	}
 	if row, steers := s.NB.Get(plan.RowID{Table: "Logical_Router_Policy", Name: "egressip/e0/v4"}); steers {
@@ -94,10 +95,12 @@ func (h handover) is(want string) {
 	}
 }
 
-// TestTwoFormerHolders: of two that leave an address the one that left last answers until the successor is ready; the other one stays silent.
+// TestTwoFormerHolders: of two that leave an address the one that left last answers until the successor is ready; the
+// other one stays silent.
 func TestTwoFormerHolders(t *testing.T) {
 	for self, want := range map[string][2]string{
-		"n1": {"muted, passes on to n2, reroute[100.88.0.3], translates", "muted, passes on to n3, reroute[100.88.0.4], translates"},
+		"n1": {"muted, passes on to n2, reroute[100.88.0.3], translates",
+			"muted, passes on to n3, reroute[100.88.0.4], translates"},
 		"n2": {"announces, passes on to n1, translates", "muted, passes on to n3, translates"},
 	} {
 		h := newHandover(t, self, "n2", "n1", "n2")
@@ -110,7 +113,8 @@ func TestTwoFormerHolders(t *testing.T) {
 
 const toSelf, toN2 = "reroute[100.64.0.2]", "reroute[100.88.0.3]"
 
-// TestFormerHolder: it answers until the successor is ready; then it translates in silence, and ends. If it is needed again meanwhile, it answers.
+// TestFormerHolder: it answers until the successor is ready; then it translates in silence, and ends. If it is needed
+// again meanwhile, it answers.
 func TestFormerHolder(t *testing.T) {
 	h := newHandover(t, "n1", "n2", "n1")
 	h.is("announces, " + toSelf + ", translates")
@@ -133,7 +137,8 @@ func TestAbandoned(t *testing.T) {
 	h.is("drop[]")
 }
 
-// TestSuccessorPassesOn: as long as the former holder says that it translates, it gets the answers to its connections, whether it is heard or not.
+// TestSuccessorPassesOn: as long as the former holder says that it translates, it gets the answers to its connections,
+// whether it answers or not.
 func TestSuccessorPassesOn(t *testing.T) {
 	h := newHandover(t, "n2", "n2", "n1")
 	h.is("announces, passes on to n1, translates")
@@ -145,8 +150,8 @@ func TestSuccessorPassesOn(t *testing.T) {
 	h.is("announces, translates")
 }
 
-// TestGivesWay: a holder that Kubernetes names gives way to a machine that it hears, and its own pods with it.
-func TestGivesWay(t *testing.T) {
+// TestYields: a holder that Kubernetes names yields to a machine that claims the address, and its own pods with it.
+func TestYields(t *testing.T) {
 	h := newHandover(t, "n1", "n1", "n1")
 	c := world.EgressAddress{EgressIP: "e0", IP: h.ip}
 	h.SetYielded(c, &world.Yield{To: "n2", Draining: true})

@@ -13,6 +13,16 @@ import (
 // all. They are those that a policy steers or drops, and those with paused egress.
 func filteredPods(f world.Family) string { return "egressip-guarded-pods." + f.String() }
 
+// filteredPodsOf is the set of those that are under it as to an EgressIP's destinations alone.
+func filteredPodsOf(e *world.EgressIP, f world.Family) string {
+	return "egressip/" + e.Name + "/guarded." + f.String()
+}
+
+// hostFilteredPods is the same set in nftables.
+func hostFilteredPods(e *world.EgressIP, f world.Family) string {
+	return "egressip/" + short(e.Name) + "/guarded." + f.String()
+}
+
 // markLeaks marks what pods under the leak filter send through this node's own gateway router. That has a NAT row for
 // the node's own pods, with the node's address, and gives this to each packet for which no egress IP's row matches: the
 // bridge drops what has the mark and the node's address. Even where flows change at one time, what the datapath has
@@ -20,16 +30,8 @@ func filteredPods(f world.Family) string { return "egressip-guarded-pods." + f.S
 // and translated by the new rows, when a pod goes or comes under another EgressIP. A pod that changes so stays in the
 // set.
 func markLeaks(w *world.View, h *world.Host, f world.Family, out *plan.Rows) {
-	n := plan.DefaultNames()
 	out.AddSet(filteredPods(f))
-	match := fmt.Sprintf("inport == %q && %s.src == %s && pkt.mark == 0",
-		n.GatewayToJoin(w.Self), f.Match(), plan.InSet(filteredPods(f)))
-	router := plan.Router(n.GatewayRouter(w.Self))
-	out.AddNB(plan.RowID{Table: "Logical_Router_Policy", Name: filteredPods(f)}, router, plan.Cols{
-		"priority": plan.PriorityEgressIP, "action": "allow", "nexthops": []string(nil),
-		"match":   match,
-		"options": map[string]string{"pkt_mark": plan.Itoa(plan.MarkGuarded)},
-	})
+	markLeaksOf(w, f, filteredPods(f), "", out)
 	if node, ok := f.Of(h.Primary); ok {
 		dropOnBridge(w.Config, f, node.Addr(), out)
 	}
@@ -42,6 +44,19 @@ func throughHost(w *world.View) bool {
 	return w.Config.GatewayMode == world.LocalGateway || h != nil && len(h.Links) > 0
 }
 
+// markLeaksOf is the policy that marks what the pods of a set send, of that what a match beside asks for.
+func markLeaksOf(w *world.View, f world.Family, pods, beside string, out *plan.Rows) {
+	n := plan.DefaultNames()
+	match := fmt.Sprintf("inport == %q && %s.src == %s%s && pkt.mark == 0",
+		n.GatewayToJoin(w.Self), f.Match(), plan.InSet(pods), beside)
+	router := plan.Router(n.GatewayRouter(w.Self))
+	out.AddNB(plan.RowID{Table: "Logical_Router_Policy", Name: pods}, router, plan.Cols{
+		"priority": plan.PriorityEgressIP, "action": "allow", "nexthops": []string(nil),
+		"match":   match,
+		"options": map[string]string{"pkt_mark": plan.Itoa(plan.MarkFiltered)},
+	})
+}
+
 // dropOnHost drops what pods under the leak filter begin through the host without a link's mark, but to nodes: the host
 // would give it its own address. The set is grown before the logical network steers, and shrunk after it: what comes by
 // a path that is no longer, or not yet, in force is dropped.
@@ -49,22 +64,47 @@ func dropOnHost(w *world.View, f world.Family, out *plan.Rows) {
 	if !throughHost(w) {
 		return
 	}
+	plan.Claim(&out.NFTSets, plan.NFTSet{Name: filteredPods(f)}, plan.NFTSetSpec{Key: addrType(f)})
+	dropOnHostOf(w, f, filteredPods(f), "", out)
+}
+
+// dropOnHostOf is the rule about the pods of a set, of what they send that what a condition beside asks for.
+func dropOnHostOf(w *world.View, f world.Family, pods, beside string, out *plan.Rows) {
 	c := plan.NFTChain{Family: "inet", Name: plan.ForwardChain}
 	plan.Claim(&out.NFTChains, c, plan.NFTChainSpec{Type: "filter", Hook: "forward", Priority: "filter"})
-	plan.Claim(&out.NFTSets, plan.NFTSet{Name: filteredPods(f)}, plan.NFTSetSpec{Key: addrType(f)})
 	nodeIPSet(f, out)
 	ip := [...]string{"ip", "ip6"}[f]
 	var inside strings.Builder
 	for _, p := range w.Config.Cluster(f) {
 		fmt.Fprintf(&inside, " %s daddr != %s", ip, p)
 	}
-	plan.Claim(&out.NFTRules, plan.NFTRule{Chain: c, Name: plan.ForwardUntranslated + filteredPods(f)}, fmt.Sprintf(
-		"iifname %q ct direction original meta mark & %#x != %#x %s saddr @%s %s daddr != @%s%s counter drop",
+	plan.Claim(&out.NFTRules, plan.NFTRule{Chain: c, Name: plan.ForwardUntranslated + pods}, fmt.Sprintf(
+		"iifname %q ct direction original meta mark & %#x != %#x %s saddr @%s%s %s daddr != @%s%s counter drop",
 		plan.DefaultNames().ManagementPort(), plan.MarkEgressLinkMask, plan.MarkEgressLink,
-		ip, filteredPods(f), ip, setNodeIPs+f.String(), inside.String()))
+		ip, pods, beside, ip, setNodeIPs+f.String(), inside.String()))
 }
 
-// filterPod puts a pod of this node under the leak filter.
+// filterClaim puts what a pod of this node sends to an EgressIP's destinations under the leak filter. To others the
+// pod's packets leave with the node's address rightly.
+func filterClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
+	if e.Traffic == nil {
+		filterPod(w, f, ip, out)
+		return
+	}
+	set := filteredPodsOf(e, f)
+	out.AddSet(set)
+	out.AddElem(set, ip.String())
+	markLeaksOf(w, f, set, onlyTo(e, f), out)
+	if throughHost(w) {
+		pods := hostFilteredPods(e, f)
+		plan.Claim(&out.NFTSets, plan.NFTSet{Name: pods}, plan.NFTSetSpec{Key: addrType(f)})
+		plan.Claim(&out.NFTElems, plan.NFTElem{Set: pods, Key: ip.String()}, "")
+		hostDestinationSet(e, f, out)
+		dropOnHostOf(w, f, pods, hostOnlyTo(e, f), out)
+	}
+}
+
+// filterPod puts all that a pod of this node sends outside under the leak filter.
 func filterPod(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
 	out.AddElem(filteredPods(f), ip.String())
 	if throughHost(w) { // an orphan is known before the node is, whose rules bring the set
@@ -73,22 +113,24 @@ func filterPod(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
 	}
 }
 
-// dropOnBridge drops what has the mark and begins a connection with the node's address. What answers one from outside
-// to a node port has that address rightly: the bridge knows that connection.
+// dropOnBridge drops what has the mark and the node's address. What answers a connection from outside to a node port
+// has that address rightly: the bridge knows that connection, and that this is its reply direction. The same is true of
+// the pod's ICMP errors about what came by it. A pod's own connections are dropped also where the bridge knows them:
+// they may have begun before the pod came under the filter.
 func dropOnBridge(c *world.Config, f world.Family, node netip.Addr, out *plan.Rows) {
 	ip, source := [...]string{"ip", "ipv6"}[f], [...]string{",nw_src=", ",ipv6_src="}[f]+node.String()
 	n := plan.DefaultNames()
-	match := ip + source + ",in_port=" + n.PatchPort() + ",pkt_mark=" + plan.Itoa(plan.MarkGuarded)
-	out.AddFlow(c.Bridge, plan.GuardedAsNode, match,
-		fmt.Sprintf("ct(zone=%d,table=%d)", plan.ZoneGateway, plan.GuardedDrop.Table()))
-	for _, state := range []string{"+trk+est", "+trk+rel"} {
-		out.AddFlow(c.Bridge, plan.GuardedReply, ip+",ct_state="+state, n.Commit()+",output:{"+c.UplinkInterface+"}")
+	match := ip + source + ",in_port=" + n.PatchPort() + ",pkt_mark=" + plan.Itoa(plan.MarkFiltered)
+	out.AddFlow(c.Bridge, plan.FilteredAsNode, match,
+		fmt.Sprintf("ct(zone=%d,table=%d)", plan.ZoneGateway, plan.FilteredDrop.Table()))
+	for _, state := range []string{"+trk+est+rpl", "+trk+rel+rpl"} {
+		out.AddFlow(c.Bridge, plan.FilteredReply, ip+",ct_state="+state, n.Commit()+",output:{"+c.UplinkInterface+"}")
 	}
 	plan.Claim(&out.Flows, leakFlow(c, f), "drop")
 }
 
 func leakFlow(c *world.Config, f world.Family) plan.Flow {
-	return plan.GuardedDrop.Flow(c.Bridge, [...]string{"ip", "ipv6"}[f])
+	return plan.FilteredDrop.Flow(c.Bridge, [...]string{"ip", "ipv6"}[f])
 }
 
 // LeakFlows are the flows of the bridge that drop leaks, for those who count.

@@ -30,14 +30,14 @@ func lease(c *world.Config, f world.Family, ip netip.Addr, own string, out *plan
 	ovn := plan.DefaultNames().PatchPort()
 	answer := fmt.Sprintf("resubmit(,%d)", plan.AnswerOpen.Table())
 	out.AddFlow(c.Bridge, plan.LeaseGate, said+",in_port="+ovn+about, answer)
-	both := fmt.Sprintf("resubmit(,%d),LOCAL,output:%s", plan.ClaimHeard.Table(), ovn)
+	both := fmt.Sprintf("resubmit(,%d),LOCAL,output:%s", plan.ClaimReceived.Table(), ovn)
 	out.AddFlow(c.Bridge, plan.LeaseGate, said+",in_port="+uplink+about, both)
 
 	out.AddFlow(c.Bridge, plan.AnswerLeased, fmt.Sprintf("hard_timeout=%d", leased), "output:"+uplink)
 	out.AddFlow(c.Bridge, plan.AnswerOpen, "", "output:"+uplink)
 	// Bonds and switches may send a node's own announcement back to it.
 	out.AddFlow(c.Bridge, plan.ClaimOwn, "dl_src="+own, "drop")
-	out.AddFlow(c.Bridge, plan.ClaimHeard, said, learn(f))
+	out.AddFlow(c.Bridge, plan.ClaimReceived, said, learn(f))
 }
 
 // learn adds a flow without actions, which drops: about the address of the packet that is being looked at.

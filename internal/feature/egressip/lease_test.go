@@ -37,12 +37,14 @@ func (p portNumbers) PatchInterface(string, string) string { return "ovn" }
 
 func newBridge(t *testing.T, f world.Family) *bridge {
 	s := ovstest.Start(t, ovstest.Dummy)
-	s.Vsctl("add-br", "breth0", "--", "set", "bridge", "breth0", "fail_mode=secure", "--", "add-port", "breth0", "eth0", "--", "set", "interface", "eth0", "ofport_request=1",
+	s.Vsctl("add-br", "breth0", "--", "set", "bridge", "breth0", "fail_mode=secure", "--", "add-port", "breth0", "eth0",
+		"--", "set", "interface", "eth0", "ofport_request=1",
 		"--", "add-port", "breth0", "ovn", "--", "set", "interface", "ovn", "ofport_request=2")
 	s.Appctl("time/stop")
 	p := flow.New(s.CommandPath("ovs-ofctl"), s.RunDir, portNumbers{"eth0": 1, "ovn": 2}, slog.New(slog.DiscardHandler))
 	h := newHandover(t, "n1", "n1", "n1")
 	b := &bridge{t: t, s: s, plane: p, ip: h.ip, own: h.Host().UplinkMAC}
+	h.SetService(nodePortService())
 	if f == world.V6 {
 		b.ip = netip.MustParseAddr("fc00:f853:ccd:e793::77")
 		e := compiletest.EgressIP(0, "", b.ip)
@@ -70,8 +72,13 @@ func (b *bridge) claim(port, mac string) {
 		frame = fmt.Sprintf("eth(src=%s,dst=33:33:00:00:00:01),eth_type(0x86dd),ipv6(src=%s,dst=ff02::1,label=0,proto=58,tclass=0,hlimit=255,frag=no),icmpv6(type=136,code=0),"+
 			"nd(target=%s,sll=00:00:00:00:00:00,tll=%s)", mac, b.ip, b.ip, mac)
 	}
+	b.receive(port, "in_port(1),"+frame)
+}
+
+// receive gives the switch a frame, as its datapath's flows are written, or in hexadecimal.
+func (b *bridge) receive(port, frame string) {
 	before := b.count(port, "rx")
-	b.s.Appctl("netdev-dummy/receive", port, "in_port(1),"+frame)
+	b.s.Appctl("netdev-dummy/receive", port, frame)
 	for end := time.Now().Add(5 * time.Second); b.count(port, "rx") == before; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.t.Fatalf("the switch did not take in %s", frame)
@@ -98,7 +105,8 @@ func (b *bridge) answers(when string, want bool) {
 	before := b.count("eth0", "tx")
 	b.claim("ovn", b.own)
 	if have := b.count("eth0", "tx") > before; have != want {
-		b.t.Errorf("%s: OVN's answer goes out: %v, want %v\n%s", when, have, want, b.s.Ofctl("dump-flows", b.s.Mgmt("breth0")))
+		b.t.Errorf("%s: OVN's answer goes out: %v, want %v\n%s", when, have, want, b.s.Ofctl("dump-flows",
+			b.s.Mgmt("breth0")))
 	}
 }
 
@@ -155,6 +163,7 @@ func TestClaimsReachAll(t *testing.T) {
 	host, ovn := b.count("LOCAL", "tx"), b.count("ovn", "tx")
 	b.claim("eth0", "02:00:00:00:00:02")
 	if b.count("LOCAL", "tx") == host || b.count("ovn", "tx") == ovn {
-		t.Errorf("host and OVN did not both hear it:\n%s", strings.TrimSpace(b.s.Ofctl("dump-ports", b.s.Mgmt("breth0"))))
+		t.Errorf("host and OVN did not both receive it:\n%s", strings.TrimSpace(b.s.Ofctl("dump-ports",
+			b.s.Mgmt("breth0"))))
 	}
 }

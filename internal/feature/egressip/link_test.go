@@ -31,14 +31,14 @@ type cluster struct {
 	nodes   map[string]*member
 	e       world.EgressIP
 	history []func(*world.World)
-	both    map[[2]string]time.Duration // for how long two nodes that hear each other have both answered for an address
+	both    map[[2]string]time.Duration // for how long two nodes on one link have both answered for an address
 }
 
 // member is a node of it.
 type member struct {
 	*agent
 	name   string
-	side   int           // of a partitioned link; those of one side hear each other
+	side   int           // of a partitioned link; those of one side receive each other
 	silent time.Duration // for how long the API has been cut off; zero: it is not
 	// stopped: the agent stands still; its targets stay.
 	stopped  bool
@@ -117,7 +117,7 @@ func (c *cluster) pass(d time.Duration) {
 	}
 }
 
-func (m *member) hears(o *member) bool { return m != o && m.side == o.side }
+func (m *member) receives(o *member) bool { return m != o && m.side == o.side }
 
 // runs is what an agent does in a tick.
 func (m *member) runs(c *cluster) {
@@ -135,7 +135,7 @@ func (m *member) runs(c *cluster) {
 	}
 	m.facts.APISilent, m.facts.Alone = m.silent > 10*time.Second, true
 	for _, name := range c.names() {
-		if o := c.nodes[name]; m.hears(o) {
+		if o := c.nodes[name]; m.receives(o) {
 			m.facts.Alone = false
 			m.dirty = len(m.world.SetTunnel(name, world.TunnelUp)) > 0 || m.dirty
 		} else if m != o {
@@ -228,7 +228,7 @@ func (m *member) announces(c *cluster) {
 // says is an announcement, which asks who else has the address.
 func (m *member) says(c *cluster, ip netip.Addr) {
 	for _, name := range c.names() {
-		if o := c.nodes[name]; m.hears(o) {
+		if o := c.nodes[name]; m.receives(o) {
 			o.takes(c, ip, m)
 		}
 	}
@@ -238,7 +238,7 @@ func (m *member) says(c *cluster, ip netip.Addr) {
 // probes asks the link who has an address.
 func (m *member) probes(c *cluster, ip netip.Addr) {
 	for _, name := range c.names() {
-		if o := c.nodes[name]; m.hears(o) && o.answersFor(c, ip) {
+		if o := c.nodes[name]; m.receives(o) && o.answersFor(c, ip) {
 			m.takes(c, ip, o)
 		}
 	}
@@ -273,7 +273,7 @@ func (c *cluster) count() {
 			pair, both := [2]string{a, b}, func(ip netip.Addr) bool {
 				return c.nodes[a].answersFor(c, ip) && c.nodes[b].answersFor(c, ip)
 			}
-			if c.nodes[a].hears(c.nodes[b]) && slices.ContainsFunc(onLink, both) {
+			if c.nodes[a].receives(c.nodes[b]) && slices.ContainsFunc(onLink, both) {
 				c.both[pair] += tick
 			} else {
 				c.both[pair] = 0
@@ -286,7 +286,7 @@ func (c *cluster) count() {
 }
 
 // patience is how long two nodes may both answer: the news of a move, or an answer of the API server that does not
-// come; where it is silent and was heard of a moment ago, until it counts as out of reach; where an agent stands
+// come; where it is silent and answered a moment ago, until it counts as out of reach; where an agent stands
 // still, until the switch has received the other one's next announcement.
 func (c *cluster) patience(names ...string) time.Duration {
 	longest := 3 * time.Second
@@ -332,7 +332,7 @@ func (c *cluster) fault(t *rapid.T) {
 }
 
 // TestOneAnswerer: however addresses move while the link is partitioned, the API server is silent and agents stand
-// still, two nodes that hear each other do not both go on answering for an address. In the end all is let go of that
+// still, two nodes that receive each other do not both go on answering for an address. In the end all is let go of that
 // nobody is to have.
 func TestOneAnswerer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -420,7 +420,7 @@ func TestRulesOfOneAnswerer(t *testing.T) {
 			c.nodes["n2"].side = 0
 			c.pass(2 * time.Second)
 		}, "n2"},
-		"probes once it hears others again, and asks nobody": {func(c *cluster, n1 *member) {
+		"probes once others answer again, and asks nobody": {func(c *cluster, n1 *member) {
 			n1.silent, n1.side = tick, 1
 			c.assign("n2")
 			c.pass(7*time.Second + 2*tick)
@@ -438,9 +438,9 @@ func TestRulesOfOneAnswerer(t *testing.T) {
 	}
 }
 
-// TestForwardsUntilAllHaveHeard: the successor announces the address, and so gets what answers connections of pods
+// TestForwardsUntilAllKnow: the successor announces the address, and so gets what answers connections of pods
 // whose nodes still lead them to the former holder. It sends that on.
-func TestForwardsUntilAllHaveHeard(t *testing.T) {
+func TestForwardsUntilAllKnow(t *testing.T) {
 	c := newCluster(t)
 	n1, n2 := c.nodes["n1"], c.nodes["n2"]
 	forwards := func() bool {

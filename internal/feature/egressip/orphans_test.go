@@ -10,7 +10,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestOrphanBringsItsSet: an agent that starts knows attached pods before it knows its node. What it puts into sets of the host must have them.
+// TestOrphanBringsItsSet: an agent that starts knows attached pods before it knows its node. What it puts into sets of
+// the host must have them.
 func TestOrphanBringsItsSet(t *testing.T) {
 	w := world.New("n1", compiletest.Config(world.LocalGateway))
 	w.SetAttachment(compiletest.Attachment(compiletest.Pod(0, "n1")))

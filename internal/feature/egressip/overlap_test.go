@@ -54,7 +54,8 @@ func TestOverlapped(t *testing.T) {
 	settle(w)
 	o.Update(w)
 	c, events := o.Condition(w.EgressIP("young"))
-	if c.Status != "True" || c.Reason != egressip.ReasonServedByOther || !strings.Contains(c.Message, "stands by for 3 pods") || !strings.Contains(c.Message, "old (3)") {
+	if c.Status != "True" || c.Reason != egressip.ReasonServedByOther ||
+		!strings.Contains(c.Message, "stands by for 3 pods") || !strings.Contains(c.Message, "old (3)") {
 		t.Errorf("young: %+v", c)
 	}
 	if len(events) != 1 || events[0].Reason != egressip.EventOverlap || !events[0].Warning {
@@ -104,7 +105,8 @@ func TestFamiliesDoNotOverlap(t *testing.T) {
 	}
 	w.SetEgressIP(object("both", 3, "172.18.0.35", "fd00:18::35"))
 	settle(w)
-	if have := slices.Sorted(maps.Keys(overlapped(w, egressip.NewOverlaps()))); !slices.Equal(have, []string{"four", "six"}) {
+	if have := slices.Sorted(maps.Keys(overlapped(w, egressip.NewOverlaps()))); !slices.Equal(have, []string{"four",
+		"six"}) {
 		t.Errorf("have %v", have)
 	}
 }
@@ -139,8 +141,10 @@ func change(t *rapid.T, w *world.World) []world.Touch {
 		p.Completed = rapid.IntRange(0, 4).Draw(t, "completed") == 0
 		return w.SetPod(p)
 	}
-	e := object(name, rapid.IntRange(0, 2).Draw(t, "age"), rapid.SampledFrom([][]string{{"172.18.0.33"}, {"fd00:18::33"}, {"172.18.0.34", "fd00:18::34"}}).Draw(t, "ips")...)
-	e.Namespaces, e.Pods = selector(rapid.SampledFrom(someSelectors).Draw(t, "namespaces")), selector(rapid.SampledFrom(someSelectors).Draw(t, "pods"))
+	e := object(name, rapid.IntRange(0, 2).Draw(t, "age"), rapid.SampledFrom([][]string{{"172.18.0.33"},
+		{"fd00:18::33"}, {"172.18.0.34", "fd00:18::34"}}).Draw(t, "ips")...)
+	e.Namespaces, e.Pods = selector(rapid.SampledFrom(someSelectors).Draw(t, "namespaces")),
+		selector(rapid.SampledFrom(someSelectors).Draw(t, "pods"))
 	for _, ip := range e.IPs {
 		if rapid.Bool().Draw(t, "assigned") {
 			e.Items = append(e.Items, world.Assignment{Node: "n1", IP: ip})
@@ -173,7 +177,8 @@ func TestOverlapsAreWhatClaimsSay(t *testing.T) {
 					t.Fatalf("%s is among those that select %s: %v", e.Name, p.Key(), is)
 				}
 			}
-			if n := standsBy(w, e); (n > 0) != (have[e.Name] != "") || n > 0 && !strings.Contains(have[e.Name], fmt.Sprintf("for %d pod", n)) {
+			if n := standsBy(w, e); (n > 0) != (have[e.Name] != "") || n > 0 &&
+				!strings.Contains(have[e.Name], fmt.Sprintf("for %d pod", n)) {
 				t.Fatalf("%s stands by for %d: %q", e.Name, n, have[e.Name])
 			}
 		}
@@ -202,17 +207,20 @@ func crowd(namespaces int) *world.World {
 	}
 	for i := range 1000 {
 		e := object(fmt.Sprint("e-", i), i, "172.18.0.33")
-		e.Namespaces, e.Pods = selector(fmt.Sprint("name=ns-", i%namespaces)), selector(fmt.Sprintf("app=app-%d", i/2/namespaces*namespaces+i%namespaces))
+		e.Namespaces, e.Pods = selector(fmt.Sprint("name=ns-", i%namespaces)), selector(fmt.Sprintf("app=app-%d",
+			i/2/namespaces*namespaces+i%namespaces))
 		e.Items = []world.Assignment{{Node: "n1", IP: addr("172.18.0.33")}}
 		w.SetEgressIP(e)
 	}
 	for i := range 10000 {
-		w.SetPod(aPod(fmt.Sprint("ns-", i%namespaces), fmt.Sprint("p-", i), labels.Set{"app": fmt.Sprint("app-", i%500)}))
+		w.SetPod(aPod(fmt.Sprint("ns-", i%namespaces), fmt.Sprint("p-", i), labels.Set{"app": fmt.Sprint("app-",
+			i%500)}))
 	}
 	return w
 }
 
-// BenchmarkOverlaps is the cost of a decision: from nothing, after one pod's change, and after one EgressIP came to its namespace.
+// BenchmarkOverlaps is the cost of a decision: from nothing, after one pod's change, and after one EgressIP came to its
+// namespace.
 func BenchmarkOverlaps(b *testing.B) {
 	for _, namespaces := range []int{1, 200} {
 		w := crowd(namespaces)
@@ -222,7 +230,8 @@ func BenchmarkOverlaps(b *testing.B) {
 				o.Update(w)
 			}
 		})
-		for name, touch := range map[string]world.Touch{"pod": {Kind: world.KindPod, Key: "ns-0/p-0"}, "egressip": {Kind: world.KindEgressIPsIn, Key: "ns-0"}} {
+		for name, touch := range map[string]world.Touch{"pod": {Kind: world.KindPod, Key: "ns-0/p-0"},
+			"egressip": {Kind: world.KindEgressIPsIn, Key: "ns-0"}} {
 			b.Run(fmt.Sprintf("namespaces=%d/%s", namespaces, name), func(b *testing.B) {
 				o := egressip.NewOverlaps()
 				o.Update(w)

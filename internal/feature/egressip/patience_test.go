@@ -2,6 +2,7 @@ package egressip_test
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ type patient struct {
 	w   *world.World
 	p   *egressip.Patience
 	now time.Time
+	// last is what was decided last.
+	last map[string]egressip.Decision
 }
 
 func newPatient(nodes ...string) *patient {
@@ -32,12 +35,13 @@ func newPatient(nodes ...string) *patient {
 func (x *patient) after(d time.Duration) egressip.Decision {
 	end := x.now.Add(d)
 	for {
-		x.p.Look(x.w, egressip.ItemsOf, x.w.EgressIP, x.now)
-		decided := decideAt(x.w, x.now)
+		x.p.Look(x.w, slices.Values(x.w.EgressIPs()), egressip.ItemsOf, x.w.EgressIP, x.now)
+		decided := decideWith(x.w, egressip.Beside{Patience: x.p, Last: x.last, Now: x.now})
+		x.last = decided
 		write(x.w, decided)
-		_, again := x.p.Look(x.w, egressip.ItemsOf, x.w.EgressIP, x.now)
-		touched, next := x.p.Await(x.w, decided, x.now)
-		if again = sooner(sooner(again, next), decided["e"].Again); len(touched) > 0 {
+		again := x.p.Look(x.w, slices.Values(x.w.EgressIPs()), egressip.ItemsOf, x.w.EgressIP, x.now)
+		changed, next := x.p.Await(decided, maps.Keys(decided), x.now)
+		if again = sooner(sooner(again, next), decided["e"].Again); changed {
 			continue
 		}
 		if again.IsZero() || again.After(end) {
@@ -55,8 +59,8 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-func tooLate(w *world.World, node string) bool {
-	for _, nodes := range w.TooLate() {
+func tooLate(p *egressip.Patience, node string) bool {
+	for _, nodes := range p.TooLate() {
 		if _, is := nodes[node]; is {
 			return true
 		}
@@ -64,7 +68,8 @@ func tooLate(w *world.World, node string) bool {
 	return false
 }
 
-// TestNeitherCanHold: two nodes that both cannot hold an address do not hand it to and fro as long as they stand; the condition names both, with their reasons.
+// TestNeitherCanHold: two nodes that both cannot hold an address do not hand it to and fro as long as they stand; the
+// condition names both, with their reasons.
 func TestNeitherCanHold(t *testing.T) {
 	x := newPatient("n1", "n2")
 	for node, why := range map[string]string{"n1": "nb refused it", "n2": "northd is dead"} {
@@ -81,7 +86,8 @@ func TestNeitherCanHold(t *testing.T) {
 		t.Errorf("%d moves in a day, at seconds %v", len(moves), moves)
 	}
 	text := conditionOf(x.after(0), "Ready").Message
-	if !strings.Contains(text, "does not hold 172.18.0.33 yet, for more than 5s: ") || !strings.Contains(text, "; neither did n") ||
+	if !strings.Contains(text, "does not hold 172.18.0.33 yet, for more than 5s: ") ||
+		!strings.Contains(text, "; neither did n") ||
 		!strings.Contains(text, "nb refused it") || !strings.Contains(text, "northd is dead") {
 		t.Errorf("condition: %q", text)
 	}
@@ -97,15 +103,16 @@ func TestManyAtOnce(t *testing.T) {
 		x.w.SetEgressIP(object(fmt.Sprint("e", i), -1, fmt.Sprintf("172.18.%d.%d", 1+i/250, 1+i%250)))
 	}
 	x.after(0)
-	if d := x.after(14 * time.Second); len(x.w.TooLate()) > 0 || len(d.Events) > 0 {
-		t.Errorf("after 14 s %d addresses count as too late, events %v", len(x.w.TooLate()), d.Events)
+	if d := x.after(14 * time.Second); len(x.p.TooLate()) > 0 || len(d.Events) > 0 {
+		t.Errorf("after 14 s %d addresses count as too late, events %v", len(x.p.TooLate()), d.Events)
 	}
-	if x.after(16 * time.Second); len(x.w.TooLate()) != 4000 {
-		t.Errorf("after 30 s %d addresses count as too late", len(x.w.TooLate()))
+	if x.after(16 * time.Second); len(x.p.TooLate()) != 4000 {
+		t.Errorf("after 30 s %d addresses count as too late", len(x.p.TooLate()))
 	}
 }
 
-// TestPodsNodeWithoutAgent: nobody probes it, and Ready does not wait for it for ever; it does for one that says what keeps it.
+// TestPodsNodeWithoutAgent: nobody probes it, and Ready does not wait for it for ever; it does for one that says what
+// keeps it.
 func TestPodsNodeWithoutAgent(t *testing.T) {
 	x := newPatient("n1", "n2")
 	x.w.SetNamespace(&world.Namespace{Name: "ns"})
@@ -113,10 +120,12 @@ func TestPodsNodeWithoutAgent(t *testing.T) {
 	x.after(4 * time.Second)
 	report(x.w, "n1", "172.18.0.33") // the time begins when the address is held
 	d := x.after(29 * time.Second)
-	if c := conditionOf(d, "Ready"); c.Status != "False" || c.Message != "n2 does not lead its pods there over IPv4 yet" {
+	if c := conditionOf(d, "Ready"); c.Status != "False" ||
+		c.Message != "n2 does not lead its pods there over IPv4 yet" {
 		t.Errorf("after 29 s: %+v", c)
 	}
-	const silent = "; n2 has not confirmed for 30s that it leads its pods there over IPv4: see whether egret-node runs there"
+	const silent = "; n2 has not confirmed for 30s that it leads its pods there over IPv4: see whether egret-node " +
+		"runs there"
 	d = x.after(2 * time.Second)
 	for _, kind := range []string{"Ready", "InForce"} {
 		if c := conditionOf(d, kind); c.Status != "True" || !strings.HasSuffix(c.Message, silent) {
@@ -124,11 +133,13 @@ func TestPodsNodeWithoutAgent(t *testing.T) {
 		}
 	}
 	x.w.SetHolding(&world.Holding{Node: "n2", BootID: "boot", Problems: map[string]string{"e": "nb refused it"}})
-	if c := conditionOf(x.after(time.Minute), "Ready"); c.Status != "False" || c.Message != "n2 does not lead its pods there over IPv4 yet: nb refused it" {
+	if c := conditionOf(x.after(time.Minute), "Ready"); c.Status != "False" ||
+		c.Message != "n2 does not lead its pods there over IPv4 yet: nb refused it" {
 		t.Errorf("its agent is back, and says why: %+v", c)
 	}
 	report(x.w, "n2", "", world.Assignment{Node: "n1", IP: addr("172.18.0.33")})
-	if c := conditionOf(x.after(time.Second), "Ready"); c.Status != "True" || c.Message != "selected pods leave with 172.18.0.33 on n1" {
+	if c := conditionOf(x.after(time.Second), "Ready"); c.Status != "True" ||
+		c.Message != "selected pods leave with 172.18.0.33 on n1" {
 		t.Errorf("it has confirmed: %+v", c)
 	}
 	report(x.w, "n2", "")
@@ -137,14 +148,17 @@ func TestPodsNodeWithoutAgent(t *testing.T) {
 	}
 }
 
-// TestNodeThatNeverHolds: after 5 s people are told, after 10 s another node is chosen; the first is given nothing new while others can take it.
+// TestNodeThatNeverHolds: after 5 s people are told, after 10 s another node is chosen; the first is given nothing new
+// while others can take it.
 func TestNodeThatNeverHolds(t *testing.T) {
 	x := newPatient("n1", "n2", "n3")
-	if d := x.after(4900 * time.Millisecond); items(d) != "n1=172.18.0.33" || strings.Contains(conditionOf(d, "Ready").Message, "more than") {
+	if d := x.after(4900 * time.Millisecond); items(d) != "n1=172.18.0.33" ||
+		strings.Contains(conditionOf(d, "Ready").Message, "more than") {
 		t.Fatalf("at first: %s, %s", items(d), conditionOf(d, "Ready").Message)
 	}
 	d := x.after(200 * time.Millisecond)
-	if c := conditionOf(d, "Ready"); !strings.Contains(c.Message, "n1 does not hold 172.18.0.33 yet, for more than 5s: see whether") {
+	if c := conditionOf(d, "Ready"); !strings.Contains(c.Message,
+		"n1 does not hold 172.18.0.33 yet, for more than 5s: see whether") {
 		t.Errorf("after 5 s: %+v", c)
 	}
 	if len(d.Events) != 1 || d.Events[0].Reason != egressip.EventNodeProblem || !d.Events[0].Warning {
@@ -166,7 +180,7 @@ func TestNodeThatNeverHolds(t *testing.T) {
 	}
 	hold(x.w, now[0].Node, map[string][]netip.Addr{"e": {addr("172.18.0.33")}, "late": {addr("172.18.0.44")}})
 	x.after(5 * time.Minute)
-	if tooLate(x.w, "n1") {
+	if tooLate(x.p, "n1") {
 		t.Error("n1 is not forgiven after five minutes")
 	}
 }
@@ -185,18 +199,20 @@ func TestNobodyElseCanHold(t *testing.T) {
 	}
 }
 
-// TestForget: a controller that no longer decides leaves nothing behind.
-func TestForget(t *testing.T) {
+// TestNothingIsWrittenIntoTheWorld: how late nodes are stands beside the world. Who begins to decide later, with the
+// same world, knows nothing of it, and waits as long.
+func TestNothingIsWrittenIntoTheWorld(t *testing.T) {
 	x := newPatient("n1", "n2")
 	x.w.SetNamespace(&world.Namespace{Name: "ns"})
 	x.w.SetPod(&world.Pod{Namespace: "ns", Name: "a", Node: "n2", IPs: []netip.Addr{addr("10.244.1.5")}, Running: true})
 	x.w.SetEgressIP(object("late", 0, "172.18.0.44"))
 	hold(x.w, "n1", map[string][]netip.Addr{"e": {addr("172.18.0.33")}})
-	x.after(40 * time.Second)
-	if !tooLate(x.w, "n2") || !x.w.Unconfirmed("n2", "e") {
-		t.Fatalf("too late: %v, unconfirmed: %t", x.w.TooLate(), x.w.Unconfirmed("n2", "e"))
+	d := x.after(40 * time.Second)
+	if !tooLate(x.p, "n2") || conditionOf(d, "Ready").Status != "True" {
+		t.Fatalf("too late: %v, Ready: %+v", x.p.TooLate(), conditionOf(d, "Ready"))
 	}
-	if x.p.Forget(x.w); len(x.w.TooLate()) > 0 || x.w.Unconfirmed("n2", "e") {
-		t.Error("they still are")
+	x.p = egressip.NewPatience()
+	if d := x.after(time.Second); tooLate(x.p, "n2") || conditionOf(d, "Ready").Status != "False" {
+		t.Errorf("too late: %v, Ready: %+v", x.p.TooLate(), conditionOf(d, "Ready"))
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// perPod keeps a list for each pod that follows from who serves it, so that a change costs what it touches. Property tests hold what is summed up from
-// it to a count from nothing.
+// perPod keeps a list for each pod that follows from who serves it, so that a change costs what it touches. Property
+// tests hold what is summed up from it to a count from nothing.
 type perPod[T comparable] struct {
 	of    func(*world.View, *world.Pod) []T // sorted, each once
 	add   func(list []T, n int)             // n is 1 or -1
@@ -26,7 +26,7 @@ func (m *perPod[T]) Touch(touched []world.Touch) {
 		return
 	}
 	for _, t := range touched {
-		if t.Kind == world.KindPod || t.Kind == world.KindEgressIPsIn {
+		if t.Kind == world.KindPod || t.Kind == world.KindEgressIPsIn || t.Kind == world.KindPrimaryNetwork {
 			m.stale[t] = struct{}{}
 		}
 	}
@@ -42,7 +42,7 @@ func (m *perPod[T]) Update(w *world.World) {
 	}
 	for t := range m.stale {
 		switch p := w.Pod(t.Key); {
-		case t.Kind == world.KindEgressIPsIn:
+		case t.Kind != world.KindPod:
 			for p := range w.PodsIn(t.Key) {
 				m.put(p.Key(), m.of(&w.View, p))
 			}

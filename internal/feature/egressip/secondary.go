@@ -11,8 +11,9 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// An egress IP on a secondary host interface (seed egress-ip.md) is translated by the host's kernel: the cluster router hands packets to the
-// management port, one nftables rule an EgressIP marks them, one rule and one table a link route them, and one rule an address translates them.
+// An egress IP on a secondary host interface (seed egress-ip.md) is translated by the host's kernel: the cluster router
+// hands packets to the management port, one nftables rule an EgressIP marks them, one rule and one table a link route
+// them, and one rule an address translates them.
 
 // Names in the host's kernel. The chain of translations has the seed's name.
 const (
@@ -22,8 +23,9 @@ const (
 	setNodeIPs     = "egress-node-ips."
 )
 
-// GuardChain is the chain whose rules drop and count what would leave by a link, or past it, with another source than an egress IP of its.
-const GuardChain = "egress-ip-guard"
+// LinkLeakChain is the chain whose rules drop and count what would leave by a link, or past it, with another source
+// than an egress IP of its.
+const LinkLeakChain = "egress-ip-guard"
 
 // RuleEgressIP is the priority of the rule that leads packets of pods to a link's own table: the seed's.
 const RuleEgressIP = 6000
@@ -46,8 +48,8 @@ func linkMark(l *world.Link) uint32 { return LinkMark(l.Index) }
 // LinkMark is the mark of packets of pods that are to leave by the link of that index.
 func LinkMark(index int) uint32 { return plan.MarkEgressLink | uint32(index) }
 
-// remotePods is the set of pods of other nodes, in OVN. Two policies of one priority and one match act in an undefined order: it has nothing in
-// common with localPods.
+// remotePods is the set of pods of other nodes, in OVN. Two policies of one priority and one match act in an undefined
+// order: it has nothing in common with localPods.
 func remotePods(e *world.EgressIP, f world.Family) string {
 	return "egressip/" + e.Name + "/remote." + f.String()
 }
@@ -108,14 +110,15 @@ func management(n *world.Node, f world.Family) (netip.Addr, bool) {
 	return world.Nth(s, 2), true
 }
 
-// hostOnLink is all that a node has for an address on a link. Where another node answers for it by now (muted) it is no address here any more:
-// what is still on its way is translated.
+// hostOnLink is all that a node has for an address on a link. Where another node answers for it by now (muted) it is no
+// address here any more: what is still on its way is translated.
 func hostOnLink(
 	w *world.View, n *world.Node, e *world.EgressIP, f world.Family, ip netip.Addr, l *world.Link, muted bool,
 	out *plan.Rows,
 ) {
 	if !muted {
-		plan.Claim(&out.Addrs, plan.Addr{Dev: l.Name, Prefix: world.Single(ip)}, plan.AddrSpec{Deprecated: true, NoDAD: f == world.V6})
+		plan.Claim(&out.Addrs, plan.Addr{Dev: l.Name, Prefix: world.Single(ip)}, plan.AddrSpec{Deprecated: true,
+			NoDAD: f == world.V6})
 		answer(e.Name, plan.Announcement{Dev: l.Name, IP: ip, MAC: l.MAC}, out)
 		mute(w.Config, f, ip, out) // the host would answer for it on its other links too (Linux' arp_ignore 0)
 	}
@@ -137,7 +140,8 @@ func toHost(n *world.Node, e *world.EgressIP, f world.Family, out *plan.Rows) {
 	set := remotePods(e, f)
 	out.AddSet(set)
 	names := plan.DefaultNames()
-	match := fmt.Sprintf("inport == %q && %s.src == %s", names.RouterToTransit(n.Name), f.Match(), plan.InSet(set))
+	match := fmt.Sprintf("inport == %q && %s.src == %s", names.RouterToTransit(n.Name), f.Match(), plan.InSet(set)) +
+		onlyTo(e, f)
 	out.AddPolicy(names, set, plan.PriorityEgressIP, match,
 		"reroute", []string{hop.String()}, nil)
 }

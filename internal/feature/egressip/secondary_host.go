@@ -9,7 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// kernel writes the rows of one link and family in the host's kernel. What is the link's, and not an EgressIP's, every EgressIP on it claims.
+// kernel writes the rows of one link and family in the host's kernel. What is the link's, and not an EgressIP's, every
+// EgressIP on it claims.
 type kernel struct {
 	config *world.Config
 	family world.Family
@@ -17,8 +18,9 @@ type kernel struct {
 	out    *plan.Rows
 }
 
-// route copies the link's routes into a table of its own, and sends marked packets of pods there. `from` the cluster subnets: replies carry
-// the mark too, and must find the pods by the main table. The rule for node addresses is the seed's.
+// route copies the link's routes into a table of its own, and sends marked packets of pods there. `from` the cluster
+// subnets: replies carry the mark too, and must find the pods by the main table. The rule for node addresses is the
+// seed's.
 func (k kernel) route() {
 	v6, table := k.family == world.V6, routingTable(k.link)
 	rule := func(r plan.Rule) {
@@ -36,11 +38,13 @@ func (k kernel) route() {
 	plan.Claim(&k.out.Routes, plan.RouteKey{Table: table, Dst: everywhere}, plan.Route{Dev: k.link.Name})
 	for _, r := range k.link.Routes {
 		if world.FamilyOf(r.Dst.Addr()) == k.family {
-			plan.Claim(&k.out.Routes, plan.RouteKey{Table: table, Dst: r.Dst}, plan.Route{Dev: k.link.Name, Via: r.Via, MTU: r.MTU, OnLink: r.OnLink})
+			plan.Claim(&k.out.Routes, plan.RouteKey{Table: table, Dst: r.Dst}, plan.Route{Dev: k.link.Name, Via: r.Via,
+				MTU: r.MTU, OnLink: r.OnLink})
 		}
 	}
 	if k.family == world.V4 {
-		// The check of a reply's source looks up the way back with the connection's mark: strict rp_filter finds the link, too.
+		// The check of a reply's source looks up the way back with the connection's mark: strict rp_filter finds the
+		// link, too.
 		plan.Claim(&k.out.Sysctls, plan.Sysctl{Key: "net.ipv4.conf.all.src_valid_mark"}, "1")
 	}
 }
@@ -52,8 +56,8 @@ func (k kernel) anywhere() netip.Prefix {
 	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
 }
 
-// mark gives packets that pods send by the management port the link's mark, whatever they had before, and replies that of their connection. To
-// nodes and pods nothing is marked, nor what answers a connection from outside.
+// mark gives packets that pods send by the management port the link's mark, whatever they had before, and replies that
+// of their connection. To nodes and pods nothing is marked, nor what answers a connection from outside.
 func (k kernel) mark(e *world.EgressIP) {
 	c := k.chain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "mangle"})
 	nodeIPSet(k.family, k.out)
@@ -62,16 +66,19 @@ func (k kernel) mark(e *world.EgressIP) {
 	for _, p := range k.config.Cluster(k.family) {
 		fmt.Fprintf(&inside, " %s daddr != %s", k.ip(), p)
 	}
-	k.rule(c, "egressip/"+short(e.Name)+"/"+k.family.String(), "iifname %q ct direction original %s saddr @%s %s daddr != @%s%s meta mark set %#x ct mark set meta mark",
-		plan.DefaultNames().ManagementPort(), k.ip(), hostPods(e, k.family),
+	k.rule(c, "egressip/"+short(e.Name)+"/"+k.family.String(),
+		"iifname %q ct direction original %s saddr @%s%s %s daddr != @%s%s meta mark set %#x ct mark set meta mark",
+		plan.DefaultNames().ManagementPort(), k.ip(), hostPods(e, k.family), hostOnlyTo(e, k.family),
 		k.ip(), setNodeIPs+k.family.String(), inside.String(), linkMark(k.link))
-	k.rule(c, "reply "+k.link.Name, "iifname %q ct direction reply ct mark %#x meta mark set ct mark", k.link.Name, linkMark(k.link))
+	k.rule(c, "reply "+k.link.Name, "iifname %q ct direction reply ct mark %#x meta mark set ct mark", k.link.Name,
+		linkMark(k.link))
 }
 
 // translate is one rule an address.
 func (k kernel) translate(e *world.EgressIP, ip netip.Addr) {
 	c := k.chain(chainTranslate, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "99"})
-	k.rule(c, natRow(short(e.Name), ip), "meta mark %#x oifname %q %s saddr @%s snat %s to %s", linkMark(k.link), k.link.Name, k.ip(), hostPods(e, k.family), k.ip(), ip)
+	k.rule(c, natRow(short(e.Name), ip), "meta mark %#x oifname %q %s saddr @%s%s snat %s to %s", linkMark(k.link),
+		k.link.Name, k.ip(), hostPods(e, k.family), hostOnlyTo(e, k.family), k.ip(), ip)
 }
 
 // filterLeaks drops packets of connections with the mark that would leave by another link or with another source: the
@@ -83,15 +90,18 @@ func (k kernel) filterLeaks(ip netip.Addr) {
 	set := linkIPs(k.link, k.family)
 	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{Key: addrType(k.family)})
 	plan.Claim(&k.out.NFTElems, plan.NFTElem{Set: set, Key: ip.String()}, "")
-	c := k.chain(GuardChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "101"})
+	c := k.chain(LinkLeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "101"})
 	name := fmt.Sprintf("%s %s", k.link.Name, k.family)
-	k.rule(c, name+" elsewhere", "ct mark %#x ct direction original %s oifname != %q counter drop", linkMark(k.link), k.isFamily(), k.link.Name)
-	k.rule(c, name+" source", "ct mark %#x ct direction original %s saddr != @%s counter drop", linkMark(k.link), k.ip(), set)
+	k.rule(c, name+" elsewhere", "ct mark %#x ct direction original %s oifname != %q counter drop", linkMark(k.link),
+		k.isFamily(), k.link.Name)
+	k.rule(c, name+" source", "ct mark %#x ct direction original %s saddr != @%s counter drop", linkMark(k.link),
+		k.ip(), set)
 	for _, p := range k.config.Cluster(k.family) {
 		k.rule(c, name+" untranslated "+p.String(), "oifname %q %s saddr %s counter drop", k.link.Name, k.ip(), p)
 	}
 	in := k.chain(chainInput, plan.NFTChainSpec{Type: "filter", Hook: "input", Priority: "filter"})
-	k.rule(in, name, "%s daddr @%s meta l4proto != %s counter drop", k.ip(), set, [...]string{"icmp", "ipv6-icmp"}[k.family])
+	k.rule(in, name, "%s daddr @%s meta l4proto != %s counter drop", k.ip(), set, [...]string{"icmp",
+		"ipv6-icmp"}[k.family])
 }
 
 // isFamily keeps the rules of the two families apart in a table of both.

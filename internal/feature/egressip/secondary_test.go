@@ -14,7 +14,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// hosting is n1's plan when it hosts the secondary address of a dual-stack EgressIP on a link that change had a hand in.
+// hosting is n1's plan when it hosts the secondary address of a dual-stack EgressIP on a link that change had a hand
+// in.
 func hosting(name string, change func(*world.Host)) []string {
 	w := compiletest.Small("n1", world.SharedGateway)
 	h := compiletest.Host("n1")
@@ -35,17 +36,21 @@ func has(lines []string, text string) bool {
 	return slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, text) })
 }
 
-// In a VRF the table has the routes that the link has there, and replies find the pods before the VRF's own rule (1000) looks for them.
+// In a VRF the table has the routes that the link has there, and replies find the pods before the VRF's own rule (1000)
+// looks for them.
 func TestLinkInVRF(t *testing.T) {
 	lines := hosting("e0", func(h *world.Host) {
 		h.Links[0].VRF = "blue"
-		h.Links[0].Routes = []world.LinkRoute{{Dst: netip.MustParsePrefix("0.0.0.0/0"), Via: netip.MustParseAddr("172.19.1.254")}, {Dst: netip.MustParsePrefix("172.19.1.0/24")},
+		h.Links[0].Routes = []world.LinkRoute{{Dst: netip.MustParsePrefix("0.0.0.0/0"),
+			Via: netip.MustParseAddr("172.19.1.254")}, {Dst: netip.MustParsePrefix("172.19.1.0/24")},
 			{Dst: netip.MustParsePrefix("198.51.100.0/24"), Via: netip.MustParseAddr("203.0.113.1"), OnLink: true}}
 	})
 	for _, want := range []string{
-		"route table 1003 0.0.0.0/0 dev=eth1 via=172.19.1.254", "route table 1003 172.19.1.0/24 dev=eth1", "route table 1003 ::/0 dev=eth1",
+		"route table 1003 0.0.0.0/0 dev=eth1 via=172.19.1.254", "route table 1003 172.19.1.0/24 dev=eth1",
+		"route table 1003 ::/0 dev=eth1",
 		"route table 1003 198.51.100.0/24 dev=eth1 via=203.0.113.1 onlink",
-		"rule v4 999: to 10.244.0.0/16 fwmark 0xe000003/0xffffffff lookup 254", "rule v6 999: to fd00:10:244::/48 fwmark 0xe000003/0xffffffff lookup 254",
+		"rule v4 999: to 10.244.0.0/16 fwmark 0xe000003/0xffffffff lookup 254",
+		"rule v6 999: to fd00:10:244::/48 fwmark 0xe000003/0xffffffff lookup 254",
 		"rule v6 6000: from fd00:10:244::/48 fwmark 0xe000003/0xffffffff lookup 1003",
 		"addr eth1 fc00:f853:cce::50/128 nodad preferred_lft=0", "addr eth1 172.19.1.50/32 preferred_lft=0",
 	} {
@@ -73,7 +78,8 @@ func TestLongNames(t *testing.T) {
 	one, other := strings.Repeat("a", 200)+".one", strings.Repeat("a", 200)+".other"
 	for _, name := range []string{one, other} {
 		for _, l := range hosting(name, nil) {
-			if kind, rest, _ := strings.Cut(l, "["); strings.HasPrefix(kind, "nft rule") && strings.Index(rest, "]") > 110 {
+			if kind, rest, _ := strings.Cut(l, "["); strings.HasPrefix(kind, "nft rule") &&
+				strings.Index(rest, "]") > 110 {
 				t.Errorf("rule's name is too long: %s", l)
 			}
 			if words := strings.Fields(l); strings.HasPrefix(l, "nft set ") && len(words[2]) > 110 {

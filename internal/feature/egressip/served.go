@@ -13,6 +13,7 @@ import (
 type Served struct {
 	perPod[servedBy]
 	nodes map[servedBy]map[string]int // pods by node
+	news  map[string]struct{}         // EgressIPs whose nodes have become others
 }
 
 // servedBy is an object with a claim to packets of a pod on a node in a family; in Served.nodes without the node.
@@ -24,7 +25,7 @@ type servedBy struct {
 
 // NewServed has counted nothing yet.
 func NewServed() *Served {
-	s := &Served{nodes: map[servedBy]map[string]int{}}
+	s := &Served{nodes: map[servedBy]map[string]int{}, news: map[string]struct{}{}}
 	s.perPod = newPerPod(servers, s.count)
 	return s
 }
@@ -52,8 +53,12 @@ func (s *Served) count(list []servedBy, n int) {
 		if s.nodes[key] == nil {
 			s.nodes[key] = map[string]int{}
 		}
-		if s.nodes[key][by.node] += n; s.nodes[key][by.node] == 0 {
+		before := s.nodes[key][by.node]
+		if s.nodes[key][by.node] += n; before+n == 0 {
 			delete(s.nodes[key], by.node)
+		}
+		if before == 0 || before+n == 0 {
+			s.news[by.by.Name] = struct{}{}
 		}
 		if len(s.nodes[key]) == 0 {
 			delete(s.nodes, key)

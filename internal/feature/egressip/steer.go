@@ -23,12 +23,13 @@ type nextHop struct {
 	port, mac string
 }
 
-// steer reroutes to the nodes that are ready, drops while the EgressIP is in force and nobody is, or does nothing.
+// steer reroutes to the nodes that are ready, drops while the EgressIP is in force and nobody is, or which packets are
+// to be rerouted is not known, or does nothing.
 func steer(w *world.View, e *world.EgressIP, f world.Family) steering {
 	if !w.EgressIP(e.Name).Active(f) {
 		return steering{}
 	}
-	if s := reroute(w, e, f); len(s.nextHops) > 0 {
+	if s := reroute(w, e, f); len(s.nextHops) > 0 && !e.TrafficUnknown {
 		return s
 	}
 	if e.InForce[f] || e.DropWhenUnassigned {
@@ -42,7 +43,7 @@ func steer(w *world.View, e *world.EgressIP, f world.Family) steering {
 // it was, but for those of a slot whose address has lost its node, or got it back. Such a slot leads to the node of
 // another address.
 func reroute(w *world.View, e *world.EgressIP, f world.Family) steering {
-	s, ips := steering{action: "reroute"}, slotAddresses(e, f)
+	s, ips := steering{action: "reroute"}, e.SlotAddresses(f)
 	own, all := nodesOf(ips, func(ip netip.Addr) string { return readyNode(w, e, ip) })
 	if len(all) == 0 {
 		own, all = nodesOf(ips, func(ip netip.Addr) string { return lastResort(w, e, ip, f) })
@@ -63,23 +64,6 @@ func reroute(w *world.View, e *world.EgressIP, f world.Family) steering {
 		}
 	}
 	return s
-}
-
-// slotAddresses are the requested addresses; those of the status while it has none of them, for the controller has not
-// decided about them yet.
-func slotAddresses(e *world.EgressIP, f world.Family) []netip.Addr {
-	requested := f.OfAddrs(e.IPs)
-	var others []netip.Addr
-	for _, a := range e.Items {
-		if slices.Contains(requested, a.IP) {
-			return requested[:min(len(requested), world.MaxSlots)]
-		}
-		others = append(others, a.IP)
-	}
-	if others = f.OfAddrs(others); len(others) > 0 {
-		return others
-	}
-	return requested
 }
 
 // nodesOf are the nodes of addresses, "" where one has none, and each of them once.
@@ -104,7 +88,7 @@ func readyNode(w *world.View, e *world.EgressIP, ip netip.Addr) string {
 }
 
 // lastResort is where an address leads when no address has a ready node: to a node that gives it up and has no
-// successor, or to one that is not heard of.
+// successor, or to one that does not answer.
 func lastResort(w *world.View, e *world.EgressIP, ip netip.Addr, f world.Family) string {
 	if node := leavingHolder(w, e, ip); node != "" && e.HasItems(f) {
 		return node
@@ -171,7 +155,7 @@ func (s steering) claim(e *world.EgressIP, f world.Family, pods string, out *pla
 			out.AddMACBinding(h.port, h.addr.String(), h.mac)
 		}
 	}
-	id, match := "egressip/"+e.Name+"/"+f.String(), f.Match()+".src == "+plan.InSet(pods)
+	id, match := "egressip/"+e.Name+"/"+f.String(), f.Match()+".src == "+plan.InSet(pods)+onlyTo(e, f)
 	out.AddPolicy(plan.DefaultNames(), id, plan.PriorityEgressIP, match, s.action, addrs, nil)
 	for _, a := range s.to {
 		plan.Claim(&out.Steered, plan.Steered{Egress: egress(e.Name, a.IP), Node: a.Node}, plan.None{})

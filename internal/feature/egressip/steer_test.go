@@ -22,7 +22,7 @@ import (
 // address.
 func TestConnectionsStay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := &slots{w: map[string]*world.World{}, at: map[netip.Addr]string{}, heard: map[string]world.Tunnel{}}
+		s := &slots{w: map[string]*world.World{}, at: map[netip.Addr]string{}, tunnels: map[string]world.Tunnel{}}
 		for i := 1; i <= 4; i++ {
 			s.add(fmt.Sprint("n", i))
 		}
@@ -43,11 +43,11 @@ func TestConnectionsStay(t *testing.T) {
 
 // slots is a pod on n1, an EgressIP with three addresses, and where those are.
 type slots struct {
-	w     map[string]*world.World
-	ips   []netip.Addr
-	at    map[netip.Addr]string
-	moved map[netip.Addr]bool
-	heard map[string]world.Tunnel // by n1
+	w       map[string]*world.World
+	ips     []netip.Addr
+	at      map[netip.Addr]string
+	moved   map[netip.Addr]bool
+	tunnels map[string]world.Tunnel // of n1
 }
 
 func (s *slots) add(name string) {
@@ -62,10 +62,11 @@ func (s *slots) add(name string) {
 	s.w[name] = w
 }
 
-// step is a node that falls silent or is heard again, or an address that moves to a node without any.
+// step is a node that falls silent or answers again, or an address that moves to a node without any.
 func (s *slots) step(t *rapid.T) {
-	if rapid.Bool().Draw(t, "heard") {
-		s.heard[rapid.SampledFrom([]string{"n2", "n3", "n4"}).Draw(t, "node")] = world.Tunnel(rapid.IntRange(0, 2).Draw(t, "tunnel"))
+	if rapid.Bool().Draw(t, "tunnel changes") {
+		s.tunnels[rapid.SampledFrom([]string{"n2", "n3", "n4"}).Draw(t, "node")] = world.Tunnel(rapid.IntRange(0,
+			2).Draw(t, "tunnel"))
 		return
 	}
 	if s.moved == nil {
@@ -73,7 +74,8 @@ func (s *slots) step(t *rapid.T) {
 	}
 	ip := rapid.SampledFrom(s.ips).Draw(t, "address")
 	for i := 1; i <= 4; i++ {
-		if name := fmt.Sprint("n", i); !slices.Contains([]string{s.at[s.ips[0]], s.at[s.ips[1]], s.at[s.ips[2]]}, name) {
+		if name := fmt.Sprint("n", i); !slices.Contains([]string{s.at[s.ips[0]], s.at[s.ips[1]], s.at[s.ips[2]]},
+			name) {
 			s.at[ip], s.moved[ip] = name, true
 			return
 		}
@@ -100,8 +102,8 @@ func (s *slots) tell() {
 			w.SetHolding(h)
 		}
 	}
-	for node, heard := range s.heard {
-		s.w["n1"].SetTunnel(node, heard)
+	for node, state := range s.tunnels {
+		s.w["n1"].SetTunnel(node, state)
 	}
 }
 
@@ -122,7 +124,12 @@ func (s *slots) leave(t *rapid.T, f world.Family) []netip.Addr {
 		cols["nexthops"] = []string{hop}
 		owner := net["n1"].NB.Owner(id)
 		net["n1"].NB.Put(owner, id, plan.Row{Parent: row.Parent, Cols: cols})
-		ends := trace.Walk(net, trace.Packet{Src: compiletest.Pod(0, "n1").IPs[f], Dst: compiletest.EgressAddr(50)[f], Proto: "tcp", DstPort: 80})
+		walks, err := trace.Read(net)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends := walks.Walk(trace.Packet{Src: compiletest.Pod(0, "n1").IPs[f], Dst: compiletest.EgressAddr(50)[f],
+			Proto: "tcp", DstPort: 80})
 		if len(ends) != 1 || ends[0].Kind != trace.Outside {
 			t.Fatalf("by next hop %s: %v", hop, ends)
 		}
@@ -137,8 +144,9 @@ func (s *slots) stay(t *rapid.T, first, now []netip.Addr) {
 		t.Fatalf("connections leave by %v, and did by %v", now, first)
 	}
 	for rank, ip := range first {
-		if !s.moved[ip] && s.heard[s.at[ip]] != world.TunnelDown && now[rank] != ip {
-			t.Fatalf("connections of rank %d leave by %s, and did by %s, whose node %s is well", rank, now[rank], ip, s.at[ip])
+		if !s.moved[ip] && s.tunnels[s.at[ip]] != world.TunnelDown && now[rank] != ip {
+			t.Fatalf("connections of rank %d leave by %s, and did by %s, whose node %s is well", rank, now[rank], ip,
+				s.at[ip])
 		}
 	}
 }
@@ -186,7 +194,7 @@ func manyAddresses(n, first int, f world.Family) *world.World {
 }
 
 // routers are the nodes that n1 steers to, by the rank of the next hop.
-func routers(t *rapid.T, w *world.World, f world.Family) (nodes []string) {
+func routers(t rapid.TB, w *world.World, f world.Family) (nodes []string) {
 	s := compile.Full(w, all.Features())
 	policy, _ := s.NB.Get(plan.RowID{Table: "Logical_Router_Policy", Name: "egressip/e0/" + f.String()})
 	macs := map[string]string{}
@@ -234,5 +242,24 @@ func TestSlotsComeAndGo(t *testing.T) {
 		if has := slices.Contains(row.Cols["networks"].([]string), "254.100.0.2/16"); has != step.nine {
 			t.Errorf("step %d: the ninth slot is there: %v", i, has)
 		}
+	}
+}
+
+// TestSlotsOfTheStatus: until the controller has decided about a spec of fewer addresses, none of them former ones,
+// pods are steered by those of the status, over next hops that the routers still have a link to: northd makes no flow
+// of a policy where one is not.
+func TestSlotsOfTheStatus(t *testing.T) {
+	w := manyAddresses(12, 2, world.V4)
+	before := routers(t, w, world.V4)
+	others := *w.EgressIP("e0")
+	others.IPs = []netip.Addr{compiletest.EgressAddr(0)[world.V4]}
+	m := compile.NewMemo(all.Features())
+	m.Update(w, nil)
+	m.Update(w, w.SetEgressIP(&others))
+	if after := routers(t, w, world.V4); !slices.Equal(after, before) {
+		t.Errorf("connections go to %v, and went to %v", after, before)
+	}
+	if full := compile.Full(w, all.Features()); plan.DiffText(m.State, full) != "" {
+		t.Errorf("the change is not followed:\n%s", plan.DiffText(m.State, full))
 	}
 }

@@ -17,18 +17,21 @@ import (
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestNoWrongSource: two EgressIPs are in force, and an older one comes and goes; all can select the same pods. Addresses move at random, and former holders
-// are told to let go at any time; specs, selectors and pods' labels change; pods start, end, and leave their addresses to others. Nodes come to be heard of
-// or not, by Kubernetes and by each other, reboot, and learn of everything late; each applies its plan row by row, and says what it holds only once it does.
-// After every single row, on any node, no selected pod's packet leaves with another source, over either family: it arrives as one of the EgressIPs'
-// addresses or is dropped.
+// TestNoWrongSource: two EgressIPs are in force, and an older one comes and goes; all can select the same pods.
+// Addresses move at random, and former holders are told to let go at any time; specs, selectors and pods' labels
+// change; pods start, end, and leave their addresses to others. Nodes come to answer or not, to Kubernetes and to each
+// other, reboot, and learn of everything late; each applies its plan row by row, and says what it holds only once it
+// does. After every single row, on any node, no selected pod's packet leaves with another source, over either family:
+// it arrives as one of the EgressIPs' addresses or is dropped. A third of the pods have another primary network, and
+// there the very addresses of pods of the default network: what they send by either is dropped.
 func TestNoWrongSource(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newSimulation(t)
+		s := newSimulation(t, false)
 		for range rapid.IntRange(5, 60).Draw(t, "steps") {
 			s.step(t)
 			s.check(t)
@@ -36,11 +39,11 @@ func TestNoWrongSource(t *testing.T) {
 	})
 }
 
-// TestServedInTheEnd: whatever has happened, once every node is well, each address has a node, and all have heard of it and had their
-// rounds, every selected pod gets through, also on the node that holds the address.
+// TestServedInTheEnd: whatever has happened, once every node is well, each address has a node, and all know of it and
+// had their rounds, every selected pod gets through, also on the node that holds the address.
 func TestServedInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newSimulation(t)
+		s := newSimulation(t, false)
 		for range rapid.IntRange(5, 60).Draw(t, "steps") {
 			s.step(t)
 		}
@@ -55,12 +58,17 @@ var multiNIC = plan.NFTChain{Family: "inet", Name: "OVN-KUBE-EGRESS-IP-MULTI-NIC
 type simulation struct {
 	nodes   map[string]*agent
 	history []func(*world.World)
-	e       world.EgressIP  // e0, as the controller last wrote it
-	older   world.EgressIP  // the same
-	told    map[string]bool // nodes that last said that they hold the older one's address
+	e       world.EgressIP    // e0, as the controller last wrote it
+	zones   map[string]string // labels of nodes
+	decider *agent            // the controller's world, of which it decides when selectors of nodes or labels change
+	older   world.EgressIP    // the same
+	told    map[string]bool   // nodes that last said that they hold the older one's address
 	pods    int
 	running map[string]*world.Pod // by key, with an object
+	reader  *trace.Reader
 	now     time.Time
+	// selective: the EgressIPs have selectors of traffic.
+	selective bool
 }
 
 type agent struct {
@@ -75,8 +83,8 @@ type agent struct {
 	facts  holder.Facts
 }
 
-// Addresses of EgressIP e0, one of each family on the primary network and one on a link, and those that its spec is changed to; of the older one; and of
-// the younger one, which stays on n1.
+// Addresses of EgressIP e0, one of each family on the primary network and one on a link, and those that its spec is
+// changed to; of the older one; and of the younger one, which stays on n1.
 var (
 	addresses = slices.Concat(compiletest.EgressAddr(0), compiletest.SecondaryAddr(0))
 	changed   = slices.Concat(compiletest.EgressAddr(3), compiletest.SecondaryAddr(0))
@@ -85,11 +93,12 @@ var (
 	right     = slices.Concat(addresses, changed, olders, youngers)
 )
 
-func newSimulation(t *rapid.T) *simulation {
+func newSimulation(t *rapid.T, selective bool) *simulation {
 	mode := rapid.SampledFrom([]world.GatewayMode{world.SharedGateway, world.LocalGateway}).Draw(t, "gateway mode")
 	s := &simulation{
-		nodes: map[string]*agent{}, now: time.Unix(1_000_000, 0),
-		told: map[string]bool{}, running: map[string]*world.Pod{},
+		selective: selective, nodes: map[string]*agent{}, now: time.Unix(1_000_000, 0),
+		told: map[string]bool{}, running: map[string]*world.Pod{}, reader: trace.NewReader(),
+		zones: map[string]string{}, decider: &agent{world: world.New("", compiletest.Config(mode))},
 		e: *compiletest.EgressIP(0, "", addresses...), older: *compiletest.EgressIP(-1, "", olders...),
 	}
 	s.e.InForce = [2]bool{true, true}
@@ -97,11 +106,19 @@ func newSimulation(t *rapid.T) *simulation {
 		name := fmt.Sprint("n", i)
 		w := compiletest.Small(name, mode)
 		for _, ns := range []string{"ns0", "ns1", "ns2"} {
-			w.SetNamespace(&world.Namespace{Name: ns})
+			w.SetNamespace(&world.Namespace{Name: ns, Labels: networkOf[ns]})
 		}
-		w.SetEgressIP(younger())
+		w.SetNetwork(blue())
+		for j := 1; j <= 3; j++ {
+			w.SetNode(simulatedNode(fmt.Sprint("n", j)))
+		}
+		w.SetTraffic(always())
+		w.SetEgressIP(s.withTraffic(younger()))
 		s.nodes[name] = newSimulated(w)
+		s.decider.world.SetNode(simulatedNode(name))
 	}
+	s.decider.world.SetTraffic(always())
+	s.decider.world.SetEgressIP(s.withTraffic(younger()))
 	s.settle(t)
 	return s
 }
@@ -118,7 +135,9 @@ func younger() *world.EgressIP {
 // settle begins in force: n2 and n3 hold two addresses each, and all know it.
 func (s *simulation) settle(t *rapid.T) {
 	s.assigned([]string{"n2", "n2", "n3", "n3"})
-	s.startPod("n1")
+	for _, name := range []string{"n1", "n2", "n1"} { // the last is of network blue, with the first one's addresses
+		s.startPod(name)
+	}
 	for range 2 {
 		for _, name := range []string{"n1", "n2", "n3"} {
 			s.round(t, name)
@@ -172,13 +191,16 @@ func (s *simulation) letGo(t *rapid.T) {
 	}
 }
 
-func (s *simulation) wrote(e world.EgressIP) { s.happens(func(w *world.World) { w.SetEgressIP(&e) }) }
+func (s *simulation) wrote(e world.EgressIP) {
+	s.withTraffic(&e)
+	s.happens(func(w *world.World) { w.SetEgressIP(&e) })
+}
 
 // respec changes addresses, or the pods that are selected; the status comes later.
 func (s *simulation) respec(t *rapid.T) {
 	pods := rapid.SampledFrom([]string{"", "app=web", "app=db"}).Draw(t, "pod selector")
 	e := *compiletest.EgressIP(0, pods, rapid.SampledFrom([][]netip.Addr{addresses, changed}).Draw(t, "addresses")...)
-	e.Items, e.Leaving, e.InForce = s.e.Items, s.e.Leaving, s.e.InForce
+	e.Items, e.Leaving, e.InForce, e.Nodes = s.e.Items, s.e.Leaving, s.e.InForce, s.e.Nodes
 	s.e = e
 	s.wrote(e)
 }
@@ -192,8 +214,7 @@ func (s *simulation) calm(t *rapid.T) {
 	s.wrote(s.e)
 	s.wrote(s.older)
 	for _, name := range order {
-		well := *compiletest.Node(int(name[1] - '0'))
-		well.BootID = s.nodes[name].bootID(name)
+		well := *s.node(name)
 		s.happens(func(w *world.World) { w.SetNode(&well) })
 		for _, other := range order {
 			s.nodes[name].world.SetTunnel(other, world.TunnelUp)
@@ -211,10 +232,11 @@ func (s *simulation) calm(t *rapid.T) {
 
 // served says that all pods' packets arrive with an egress IP, and with one each.
 func (s *simulation) served(t *rapid.T) {
+	plans := s.plans(t)
 	for name, n := range s.nodes {
 		for _, key := range n.world.Attachments() {
-			for _, end := range s.walk(n.world.Attachment(key)) {
-				if end.Kind != trace.Outside {
+			for _, end := range walk(plans, n.world.Attachment(key)) {
+				if (end.Kind != trace.Outside) != inBlue(n.world.Attachment(key)) {
 					t.Fatalf("pod %s on %s: %s\n%v", key, name, end, end.Steps)
 				}
 			}
@@ -228,7 +250,11 @@ func (s *simulation) happens(f func(*world.World)) { s.history = append(s.histor
 func (s *simulation) step(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(t, "node")
 	n := s.nodes[name]
-	switch rapid.IntRange(0, 17).Draw(t, "what") {
+	if s.selective && rapid.IntRange(0, 5).Draw(t, "networks") == 0 {
+		s.redirect(t)
+		return
+	}
+	switch rapid.IntRange(0, 18).Draw(t, "what") {
 	case 0:
 		s.assign(t)
 	case 1:
@@ -246,10 +272,10 @@ func (s *simulation) step(t *rapid.T) {
 	case 9:
 		n.tell(s, name)
 	case 10:
-		n.hear(t, s)
+		n.receive(t, s)
 	case 11:
 		other := rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(t, "other")
-		n.world.SetTunnel(other, world.Tunnel(rapid.IntRange(0, 2).Draw(t, "heard")))
+		n.world.SetTunnel(other, world.Tunnel(rapid.IntRange(0, 2).Draw(t, "state")))
 	case 12:
 		s.assignOlder(rapid.IntRange(0, 3).Draw(t, "older"))
 	case 13:
@@ -262,6 +288,8 @@ func (s *simulation) step(t *rapid.T) {
 		s.end(t, name)
 	case 17:
 		s.now = s.now.Add(rapid.SampledFrom(spans).Draw(t, "later"))
+	case 18:
+		s.reselect(t, name)
 	}
 }
 
@@ -303,7 +331,8 @@ func (s *simulation) detachEnded(name string) {
 	}
 }
 
-// assignOlder is the controller, about the older EgressIP: node 0 is none. It is in force from when a node says that it holds the address until there is none.
+// assignOlder is the controller, about the older EgressIP: node 0 is none. It is in force from when a node says that it
+// holds the address until there is none.
 func (s *simulation) assignOlder(node int) {
 	former := s.older.Items
 	s.older.Items = nil
@@ -318,8 +347,8 @@ func (s *simulation) assignOlder(node int) {
 	s.wrote(s.older)
 }
 
-// hear is another machine that says it has an address, or that the API server or other nodes are heard or not.
-func (n *agent) hear(t *rapid.T, s *simulation) {
+// receive is a claim of another machine to an address; the API server and other nodes answer or do not.
+func (n *agent) receive(t *rapid.T, s *simulation) {
 	n.facts.APISilent = rapid.Bool().Draw(t, "API silent")
 	n.facts.Alone = rapid.Bool().Draw(t, "alone")
 	claim := holder.Claim{IP: rapid.SampledFrom(addresses).Draw(t, "address"), MAC: "02:00:00:00:00:99"}
@@ -339,26 +368,28 @@ func (s *simulation) assign(t *rapid.T) {
 	s.assigned(to)
 }
 
-// startPod is CNI ADD: the pod's own node knows of it at once, and the pod runs when that node has applied a plan with it. Its addresses are the first that
-// no attached pod of the node has.
+// startPod is CNI ADD: the pod's own node knows of it at once, and the pod runs when that node has applied a plan with
+// it. Its addresses are the first that no attached pod of the node has.
 func (s *simulation) startPod(name string) {
 	own := s.nodes[name].world
 	if len(own.Attachments()) >= 3 {
 		return
 	}
 	p := compiletest.Pod(s.pods, name)
-	p.IPs = freeIPs(own, name)
+	p.IPs = freeIPs(own, name, ref.DefaultNetwork)
 	s.pods++
 	s.running[p.Key()] = p
+	a := compiletest.Attachment(p)
+	joinBlue(own, name, p, a)
 	own.SetPod(p)
-	own.SetAttachment(compiletest.Attachment(p))
+	own.SetAttachment(a)
 	s.happens(func(w *world.World) { w.SetPod(p) })
 }
 
-func freeIPs(w *world.World, name string) []netip.Addr {
+func freeIPs(w *world.World, name, network string) []netip.Addr {
 	for i := 0; ; i++ {
 		ips := compiletest.PodIPs(i, int(name[1]-'0'))
-		used := func(key string) bool { return slices.Equal(w.Attachment(key).IPs, ips) }
+		used := func(key string) bool { return slices.Equal(w.Attachment(key).In(network), ips) }
 		if !slices.ContainsFunc(w.Attachments(), used) {
 			return ips
 		}
@@ -366,8 +397,8 @@ func freeIPs(w *world.World, name string) []netip.Addr {
 }
 
 func (s *simulation) flip(t *rapid.T, name string) {
-	n := *compiletest.Node(int(name[1] - '0'))
-	n.Ready, n.BootID = rapid.Bool().Draw(t, "ready"), s.nodes[name].bootID(name)
+	n := *s.node(name)
+	n.Ready = rapid.Bool().Draw(t, "ready")
 	s.happens(func(w *world.World) { w.SetNode(&n) })
 }
 
@@ -378,15 +409,15 @@ func (n *agent) bootID(name string) string {
 	return fmt.Sprint("boot-", name, n.boot)
 }
 
-// reboot loses what OpenFlow and the kernel hold; the databases are on disk, and ovn-controller brings back what they say. Pods are gone.
+// reboot loses what OpenFlow and the kernel hold; the databases are on disk, and ovn-controller brings back what they
+// say. Pods are gone.
 func (n *agent) reboot(s *simulation, name string) {
 	n.boot++
 	n.todo, n.ready = nil, map[string]bool{}
 	n.have.Flows = plan.Table[plan.Flow, string]{}
 	n.have.NFTRules, n.have.NFTElems = plan.Table[plan.NFTRule, string]{}, plan.Table[plan.NFTElem, string]{}
 	n.have.Rules, n.have.Routes = plan.Table[plan.Rule, plan.None]{}, plan.Table[plan.RouteKey, plan.Route]{}
-	fresh := *compiletest.Node(int(name[1] - '0'))
-	fresh.BootID = n.bootID(name)
+	fresh := *s.node(name)
 	s.happens(func(w *world.World) { w.SetNode(&fresh) })
 }
 
@@ -397,8 +428,9 @@ func (n *agent) learn(s *simulation, news int) {
 	}
 }
 
-// begin starts a round: what grows, in any order; the Northbound's rows, in any order too, for what a transaction changes at once the datapath
-// changes flow by flow; what shrinks. What the node holds by then is what the plan announces.
+// begin starts a round: what grows, in any order; the Northbound's rows, in any order too, for what a transaction
+// changes at once the datapath changes flow by flow; what shrinks. What the node holds by then is what the plan
+// announces.
 func (n *agent) begin(t *rapid.T, s *simulation) {
 	n.decide(s)
 	want := compile.Full(n.world, all.Features())
@@ -406,7 +438,11 @@ func (n *agent) begin(t *rapid.T, s *simulation) {
 	growHost, shrinkHost := hostSteps(n.have, want)
 	grow, shrink = rapid.Permutation(grow).Draw(t, "grow"), rapid.Permutation(shrink).Draw(t, "shrink")
 	attached := n.world.Attachments() // in this plan; who comes later waits for the next round
-	n.todo = append(append(growHost, grow...), rapid.Permutation(n.northbound(want)).Draw(t, "northbound")...)
+	northbound := n.northbound
+	if s.selective {
+		northbound = n.passes
+	}
+	n.todo = append(append(growHost, grow...), rapid.Permutation(northbound(want)).Draw(t, "northbound")...)
 	n.todo = append(n.todo, func() {
 		n.have.NB, n.have.SetElems = want.NB, want.SetElems
 		n.facts.Holds = holder.HoldsOf(want)
@@ -417,35 +453,51 @@ func (n *agent) begin(t *rapid.T, s *simulation) {
 	n.todo = append(append(n.todo, shrink...), shrinkHost...)
 }
 
-// hostSteps are, in order, routes one by one, rules one by one, and nftables, which is one transaction; back in the opposite order.
+// hostSteps are, in order, routes one by one, rules one by one, and nftables, which is one transaction; back in the
+// opposite order.
 func hostSteps(have, want *plan.State) (grow, shrink []func()) {
-	routes, rules := plan.Diff(rows(have.Routes), want.Routes, plan.Same), plan.Diff(rows(have.Rules), want.Rules, plan.Same)
-	nft, elems := plan.Diff(rows(have.NFTRules), want.NFTRules, plan.Same), plan.Diff(rows(have.NFTElems), want.NFTElems, plan.Same)
-	shrink = append(shrink, func() { dropAll(have.NFTRules, nft.Del); dropAll(have.NFTElems, elems.Del) })
+	routes, rules := plan.Diff(rows(have.Routes), want.Routes, plan.Same), plan.Diff(rows(have.Rules), want.Rules,
+		plan.Same)
+	nft, elems := plan.Diff(rows(have.NFTRules), want.NFTRules, plan.Same), plan.Diff(rows(have.NFTElems),
+		want.NFTElems, plan.Same)
+	chains, sets := plan.Diff(rows(have.NFTChains), want.NFTChains, plan.Same), plan.Diff(rows(have.NFTSets),
+		want.NFTSets, plan.Same)
+	shrink = append(shrink, func() {
+		dropAll(have.NFTRules, nft.Del)
+		dropAll(have.NFTElems, elems.Del)
+		dropAll(have.NFTSets, sets.Del) // which rules of before name
+		dropAll(have.NFTChains, chains.Del)
+	})
 	for k, v := range routes.Put {
-		grow = append(grow, func() { have.Routes.Put("", k, v) })
+		grow = append(grow, func() { have.Routes.Put(plan.Owner{}, k, v) })
 	}
 	for k := range rules.Put {
-		grow = append(grow, func() { have.Rules.Put("", k, plan.None{}) })
+		grow = append(grow, func() { have.Rules.Put(plan.Owner{}, k, plan.None{}) })
 	}
 	for k := range rules.Del {
-		shrink = append(shrink, func() { have.Rules.Drop("", k) })
+		shrink = append(shrink, func() { have.Rules.Drop(plan.Owner{}, k) })
 	}
 	for k := range routes.Del {
-		shrink = append(shrink, func() { have.Routes.Drop("", k) })
+		shrink = append(shrink, func() { have.Routes.Drop(plan.Owner{}, k) })
 	}
-	return append(grow, func() { putAll(have.NFTRules, nft.Put); putAll(have.NFTElems, elems.Put) }), shrink
+	return append(grow, func() {
+		putAll(have.NFTChains, chains.Put)
+		putAll(have.NFTSets, sets.Put)
+		putAll(have.NFTRules, nft.Put)
+		makeRoom(have, elems)
+		putAll(have.NFTElems, elems.Put)
+	}), shrink
 }
 
 func putAll[K comparable, V any](t plan.Table[K, V], put map[K]V) {
 	for k, v := range put {
-		t.Put("", k, v)
+		t.Put(plan.Owner{}, k, v)
 	}
 }
 
 func dropAll[K comparable, V any](t plan.Table[K, V], del map[K]V) {
 	for k := range del {
-		t.Drop("", k)
+		t.Drop(plan.Owner{}, k)
 	}
 }
 
@@ -453,28 +505,32 @@ func dropAll[K comparable, V any](t plan.Table[K, V], del map[K]V) {
 func (n *agent) northbound(want *plan.State) []func() {
 	have := plan.New() // a copy: the rows that stood belong to the former plan
 	for k, v := range n.have.NB.Rows() {
-		have.NB.Put("", k, v)
+		have.NB.Put(plan.Owner{}, k, v)
 	}
 	for k := range n.have.SetElems.Rows() {
-		have.SetElems.Put("", k, plan.None{})
+		have.SetElems.Put(plan.Owner{}, k, plan.None{})
 	}
 	n.have.NB, n.have.SetElems = have.NB, have.SetElems
 	var steps []func()
 	d := plan.Diff(rows(have.NB), want.NB, plan.EqualRows)
 	for k, v := range d.Put {
-		steps = append(steps, func() { have.NB.Put("", k, v) })
+		if k.Table == "Address_Set" { // no flow is made of a rule before the set that it names is there
+			have.NB.Put(plan.Owner{}, k, v)
+			continue
+		}
+		steps = append(steps, func() { have.NB.Put(plan.Owner{}, k, v) })
 	}
 	for k := range d.Del {
 		if k.Table != "Address_Set" { // goes when no rule names it
-			steps = append(steps, func() { have.NB.Drop("", k) })
+			steps = append(steps, func() { have.NB.Drop(plan.Owner{}, k) })
 		}
 	}
 	e := plan.Diff(rows(have.SetElems), want.SetElems, plan.Same)
 	for k := range e.Put {
-		steps = append(steps, func() { have.SetElems.Put("", k, plan.None{}) })
+		steps = append(steps, func() { have.SetElems.Put(plan.Owner{}, k, plan.None{}) })
 	}
 	for k := range e.Del {
-		steps = append(steps, func() { have.SetElems.Drop("", k) })
+		steps = append(steps, func() { have.SetElems.Drop(plan.Owner{}, k) })
 	}
 	return steps
 }
@@ -494,7 +550,7 @@ func (n *agent) decide(s *simulation) {
 			x.Err = errors.New("silent")
 		} else if name == "e0" {
 			e := s.e
-			x.EgressIP = &e
+			x.EgressIP = s.withTraffic(&e)
 		}
 		n.facts.Answers = append(n.facts.Answers, x)
 		if x.Err != nil {
@@ -508,22 +564,22 @@ var spans = []time.Duration{200 * time.Millisecond, 2 * time.Second, 15 * time.S
 
 func newSimulated(w *world.World) *agent {
 	n := &agent{world: w, have: plan.New(), ready: map[string]bool{}, holder: holder.Machine{Self: w.Self}}
-	n.facts.NotSteered = func(c world.EgressAddress) string { return egressip.Stranded(w, c.EgressIP, c.IP) }
+	n.facts.NotSteered = func(c world.EgressAddress) string { return egressip.NotSteered(w, c.EgressIP, c.IP) }
 	return n
 }
 
-// flowSteps are two: a bridge's flows are added in one bundle, which OVS applies as one, and so are they removed. That is why the flow
-// that drops what was not translated may stand beside the one that lets everything else out.
+// flowSteps are two: a bridge's flows are added in one bundle, which OVS applies as one, and so are they removed. That
+// is why the flow that drops what was not translated may stand beside the one that lets everything else out.
 func flowSteps(have, want *plan.State) (grow, shrink []func()) {
 	d := plan.Diff(rows(have.Flows), want.Flows, plan.Same)
 	put := func() {
 		for k, v := range d.Put {
-			have.Flows.Put("", k, v)
+			have.Flows.Put(plan.Owner{}, k, v)
 		}
 	}
 	remove := func() {
 		for k := range d.Del {
-			have.Flows.Drop("", k)
+			have.Flows.Drop(plan.Owner{}, k)
 		}
 	}
 	return []func(){put}, []func(){remove}
@@ -579,27 +635,45 @@ func (n *agent) tell(s *simulation, name string) {
 	s.happens(func(w *world.World) { w.SetHolding(h) })
 }
 
-// walk follows a packet of a pod to outside, over each family.
-func (s *simulation) walk(a *world.Attachment) []trace.End {
+// plans are what all targets hold, read for walking.
+func (s *simulation) plans(t *rapid.T) *trace.Cluster {
 	net := trace.Network{}
 	for name, n := range s.nodes {
 		net[name] = n.have
 	}
+	c, err := s.reader.Read(net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// walk follows a packet of a pod to outside, over each family and each network that it has an interface into.
+func walk(c *trace.Cluster, a *world.Attachment) []trace.End {
+	return walkTo(c, a, [2]string{"172.18.0.100", "fc00:f853:ccd:e793::100"})
+}
+
+func walkTo(c *trace.Cluster, a *world.Attachment, to [2]string) []trace.End {
 	var ends []trace.End
-	for i, dst := range []string{"172.18.0.100", "fc00:f853:ccd:e793::100"} {
-		ends = append(ends, trace.Walk(net, trace.Packet{Src: a.IPs[i], Dst: netip.MustParseAddr(dst), Proto: "udp", DstPort: 9})...)
+	for _, by := range a.Interfaces() {
+		for i, dst := range to {
+			ends = append(ends, c.Walk(trace.Packet{Src: by.IPs[i], Dst: netip.MustParseAddr(dst),
+				Proto: "udp", DstPort: 9, Network: names(by.Network)})...)
+		}
 	}
 	return ends
 }
 
 func (s *simulation) check(t *rapid.T) {
+	plans := s.plans(t)
 	for name, n := range s.nodes {
 		for _, key := range n.world.Attachments() {
 			if !n.ready[key] {
 				continue
 			}
-			for _, end := range s.walk(n.world.Attachment(key)) {
-				if end.Kind != trace.Dropped && !(end.Kind == trace.Outside && slices.Contains(right, end.Src)) {
+			for _, end := range walk(plans, n.world.Attachment(key)) {
+				leaves := end.Kind == trace.Outside && slices.Contains(right, end.Src)
+				if end.Kind != trace.Dropped && (!leaves || inBlue(n.world.Attachment(key))) {
 					t.Fatalf("pod %s on %s: %s\n%v", key, name, end, end.Steps)
 				}
 			}

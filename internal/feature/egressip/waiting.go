@@ -14,7 +14,7 @@ func Waiting(w *world.View, key string) string {
 		return ""
 	}
 	for _, f := range w.Config.Families() {
-		if len(f.OfAddrs(addresses(w, p))) == 0 {
+		if len(f.OfAddrs(addresses(w, p, ref.DefaultNetwork))) == 0 {
 			continue
 		}
 		for _, c := range w.Claims(p, ref.DefaultNetwork, f) {

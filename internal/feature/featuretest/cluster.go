@@ -105,7 +105,8 @@ func (c *cluster) read(name string) ([]byte, error) {
 	return shared.ReadFile("objects/" + name)
 }
 
-func (c *cluster) network() (trace.Network, error) {
+// network is all nodes' plans, read for walking: a row that the tracer does not know is an error.
+func (c *cluster) network() (*trace.Cluster, error) {
 	n := trace.Network{}
 	for name, v := range c.views {
 		p, err := v.plan()
@@ -114,7 +115,7 @@ func (c *cluster) network() (trace.Network, error) {
 		}
 		n[name] = p
 	}
-	return n, nil
+	return trace.Read(n)
 }
 
 func (c *cluster) nodes() []string { return slices.Sorted(maps.Keys(c.views)) }

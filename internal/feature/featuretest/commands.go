@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
@@ -120,7 +121,8 @@ func (c *cluster) assign(args []string) (string, error) {
 		c.now = c.now.Add(d)
 	}
 	served.Update(w)
-	decided := egressip.Assign(w, served, w.EgressIP, c.now)
+	decided := egressip.Assign(w, egressip.Beside{
+		Served: served, Patience: egressip.NewPatience(), Written: w.EgressIP, Now: c.now})
 	for name, d := range decided {
 		e := *w.EgressIP(name)
 		e.Items, e.Leaving, e.InForce = d.Items, d.Leaving, d.InForce
@@ -132,7 +134,12 @@ func (c *cluster) assign(args []string) (string, error) {
 	for _, name := range slices.Sorted(maps.Keys(decided)) {
 		e := *w.EgressIP(name)
 		overlapped, _ := overlaps.Condition(&e)
-		e.Conditions = append(decided[name].Conditions, overlapped)
+		beside := []world.Condition{overlapped}
+		if e.Traffic != nil || e.TrafficProblem != "" {
+			beside = append(beside, egressip.TrafficCondition(w, &e))
+		}
+		e.Conditions = append(decided[name].Conditions,
+			decide.Dated(e.Conditions, e.Generation, c.now, beside...)...)
 		o := c.objects[id{"EgressIP", name}].DeepCopyObject().(*v1.EgressIP)
 		o.Status = kube.EgressIPStatus(&e)
 		c.put(o)

@@ -54,7 +54,7 @@ func (c *cluster) send(args []string) ([]trace.End, error) {
 	if err != nil {
 		return nil, err
 	}
-	return trace.Walk(net, p), nil
+	return net.Walk(p), nil
 }
 
 // arrive sends a packet of a client outside to a node.
@@ -65,7 +65,7 @@ func (c *cluster) arrive(node string, p trace.Packet) ([]trace.End, error) {
 	if err != nil {
 		return nil, err
 	}
-	return trace.Arrive(net, node, p), nil
+	return net.Arrive(node, p), nil
 }
 
 // parsePacket reads ADDR, or ADDR:PORT/PROTO.

@@ -58,6 +58,8 @@ func touches(w *world.World, i id, o object, all map[id]object) []world.Touch {
 		return setPod(w, x)
 	case *v1.EgressIP:
 		return w.SetEgressIP(kube.EgressIP(x))
+	case *v1.EgressIPTraffic:
+		return w.SetTraffic(kube.Traffic(x))
 	case *egretv1.EgressNode:
 		return w.SetHolding(kube.Holding(x))
 	case *discoveryv1.EndpointSlice:
@@ -76,6 +78,8 @@ func gone(w *world.World, i id, all map[id]object) []world.Touch {
 		return append(w.DelPod(i.key), w.DelAttachment(i.key, hostIface)...)
 	case "EgressIP":
 		return w.DelEgressIP(i.key)
+	case "EgressIPTraffic":
+		return w.DelTraffic(i.key)
 	case "EgressNode":
 		return w.DelHolding(i.key)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Firewall is the host's own part: in local gateway mode it forwards and masquerades for this node's pods, and in every mode it lets
-// no pod's address out, nor another node's pods through.
+// Firewall is the host's own part: in local gateway mode it forwards and masquerades for this node's pods, and in every
+// mode it lets no pod's address out, nor another node's pods through.
 type Firewall struct{}
 
 func (Firewall) Name() string    { return "gateway-firewall" }
@@ -33,6 +33,7 @@ func (Firewall) Compile(w *world.View, _ string, out *plan.Rows) {
 	for _, s := range n.Subnets {
 		for _, c := range w.Config.Cluster(world.FamilyOf(s.Addr())) {
 			foreignPods(forward, dev, s, c, out)
+			noConnection(forward, dev, c, out)
 			masquerade(nat, dev, s, c, out)
 			inbound(nat, dev, s, c, out)
 		}
@@ -50,15 +51,26 @@ func chain(out *plan.Rows, name string, spec plan.NFTChainSpec) plan.NFTChain {
 	return c
 }
 
-// foreignPods drops and counts what comes from the management port with another node's pod as source: it was steered here to be
-// translated and was not. Masquerading would give it this node's address. What is marked is for an egress IP on a link, and translated
-// further on, or dropped there. What answers a connection that the host sent to a pod is translated back.
+// foreignPods drops and counts what comes from the management port with another node's pod as source: it was steered
+// here to be translated and was not. Masquerading would give it this node's address. What is marked is for an egress IP
+// on a link, and translated further on, or dropped there. What answers a connection that the host sent to a pod is
+// translated back.
 func foreignPods(c plan.NFTChain, dev string, own, cluster netip.Prefix, out *plan.Rows) {
 	ip := family(own)
 	text := "iifname %q ct direction original meta mark & %#x != %#x " +
 		"%s saddr %s %s saddr != %s %s daddr != %s counter drop"
 	rule(c, plan.ForwardUntranslated+cluster.String(), fmt.Sprintf(text,
 		dev, plan.MarkEgressLinkMask, plan.MarkEgressLink, ip, cluster, ip, own, ip, cluster), out)
+}
+
+// noConnection drops and counts what a pod sends outside that is of no connection, as an RST after the connection has
+// ended here: the kernel translates nothing of that, and it would leave with the pod's address. What answers a
+// connection that did not have to be translated goes on.
+func noConnection(c plan.NFTChain, dev string, cluster netip.Prefix, out *plan.Rows) {
+	ip := family(cluster)
+	rule(c, plan.ForwardUntranslated+"no connection "+cluster.String(), fmt.Sprintf(
+		"iifname %q oifname != %q ct state { invalid, untracked } %s saddr %s %s daddr != %s counter drop",
+		dev, dev, ip, cluster, ip, cluster), out)
 }
 
 // masquerade gives this node's pods the address of the interface they leave by.
@@ -68,8 +80,8 @@ func masquerade(c plan.NFTChain, dev string, own, cluster netip.Prefix, out *pla
 		dev, ip, own, ip, cluster), out)
 }
 
-// inbound gives what the host sends on to pods or Services (connections to a hostPort or a node port) the management port's address, or the
-// pod's replies would leave by the gateway router, translated as a new connection's.
+// inbound gives what the host sends on to pods or Services (connections to a hostPort or a node port) the management
+// port's address, or the pod's replies would leave by the gateway router, translated as a new connection's.
 func inbound(c plan.NFTChain, dev string, own, inside netip.Prefix, out *plan.Rows) {
 	ip := family(own)
 	rule(c, "inbound "+inside.String(), fmt.Sprintf("oifname %q %s saddr != %s %s daddr %s masquerade",
@@ -82,8 +94,8 @@ func rule(c plan.NFTChain, name, text string, out *plan.Rows) {
 
 func family(p netip.Prefix) string { return [...]string{"ip", "ip6"}[world.FamilyOf(p.Addr())] }
 
-// quietUplink keeps the uplink's packets from the kernel where OVS reads them through a packet socket: it would answer for connections
-// that are not its own, with RST. The socket sees them before the ingress hook does.
+// quietUplink keeps the uplink's packets from the kernel where OVS reads them through a packet socket: it would answer
+// for connections that are not its own, with RST. The socket sees them before the ingress hook does.
 func quietUplink(uplink string, out *plan.Rows) {
 	plan.Claim(&out.NFTChains, plan.NFTChain{Family: "netdev", Name: "uplink"},
 		plan.NFTChainSpec{Type: "filter", Hook: "ingress", Priority: "0", Device: uplink, Policy: "drop"})

@@ -1,8 +1,9 @@
-// Package gateway compiles the place where the cluster meets the outside: the bridge of the uplink, the management port, the host's
-// own forwarding, and the node's address as source of everything that no egress feature claims.
+// Package gateway compiles the place where the cluster meets the outside: the bridge of the uplink, the management
+// port, the host's own forwarding, and the node's address as source of everything that no egress feature claims.
 //
-// In: facts of this very host, and flags. The bridge's flows need nothing else: after a restart of ovs-vswitchd they are gone, and
-// the API server may be behind that very bridge. Out: flows, ports, addresses, routes, nftables rows, NAT rows and policies.
+// In: facts of this very host, and flags. The bridge's flows need nothing else: after a restart of ovs-vswitchd they
+// are gone, and the API server may be behind that very bridge. Out: flows, ports, addresses, routes, nftables rows, NAT
+// rows and policies.
 package gateway
 
 import (
@@ -13,8 +14,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Bridge is the flows of the uplink's bridge. Host and gateway router share the node's addresses and its hardware address: ct_mark
-// in zone 64000 tells whose connection a packet is of (1 OVN, 2 host).
+// Bridge is the flows of the uplink's bridge. Host and gateway router share the node's addresses and its hardware
+// address: ct_mark in zone 64000 tells whose connection a packet is of (1 OVN, 2 host).
 type Bridge struct{}
 
 func (Bridge) Name() string    { return "gateway-bridge" }
@@ -31,8 +32,8 @@ func (Bridge) Compile(w *world.View, _ string, out *plan.Rows) {
 	if h == nil || h.UplinkMAC == "" {
 		return
 	}
-	b := flows{names: plan.DefaultNames(), bridge: w.Config.Bridge, mac: h.UplinkMAC, out: out}
-	b.uplink = "{" + w.Config.UplinkInterface + "}"
+	b := flows{names: plan.DefaultNames(), bridge: w.Config.Bridge, uplink: uplink(w), mac: h.UplinkMAC, out: out}
+	b.further = copies(w)
 	b.links()
 	b.neighbours()
 	for _, p := range h.Primary {
@@ -42,12 +43,28 @@ func (Bridge) Compile(w *world.View, _ string, out *plan.Rows) {
 	}
 }
 
-// bothSides gives a packet to the host, and a copy to OVN.
-func bothSides() string { return fmt.Sprintf("LOCAL,resubmit(,%d)", plan.CopyToOVN.Table()) }
+func uplink(w *world.View) string { return "{" + w.Config.UplinkInterface + "}" }
+
+// copies lead a frame to the networks beside the default one.
+func copies(w *world.View) string {
+	var out string
+	for _, name := range w.Networks()[1:] {
+		if n := w.Part(name); n != nil {
+			out += "," + plan.Names{Network: n.Name, ID: n.ID}.CopyTo()
+		}
+	}
+	return out
+}
+
+// bothSides gives a packet to the host, and a copy to each network in OVN.
+func (b flows) bothSides() string {
+	return fmt.Sprintf("LOCAL,resubmit(,%d)%s", plan.CopyToOVN.Table(), b.further)
+}
 
 type flows struct {
 	names               plan.Names
 	bridge, uplink, mac string
+	further             string // actions that copy to networks beside the default one
 	out                 *plan.Rows
 }
 
@@ -55,27 +72,40 @@ func (b flows) add(at plan.Stage, match, actions string) {
 	b.out.AddFlow(b.bridge, at, match, actions)
 }
 
-// links is everything below IP: ARP above all. Both sides hear what is for all, and what is for the hardware address they share.
-// The copy for OVN is a flow of its own, in table 2: the host must be reachable before ovn-controller has made the patch port.
+// links is everything below IP: ARP above all. Both sides receive what is for all, and what is for the hardware address
+// they share. The copy for OVN is a flow of its own, in table 2: the host must be reachable before ovn-controller has
+// made the patch port.
 func (b flows) links() {
 	b.add(plan.CopyToOVN, "in_port="+b.uplink, "output:"+b.names.PatchPort())
-	b.add(plan.FramesToNode, "in_port="+b.uplink+",dl_dst="+b.mac, bothSides())
-	b.add(plan.OtherFrames, "in_port="+b.uplink+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", bothSides())
+	b.add(plan.FramesToNode, "in_port="+b.uplink+",dl_dst="+b.mac, b.bothSides())
+	b.add(plan.OtherFrames, "in_port="+b.uplink+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", b.bothSides())
 	b.add(plan.OtherFrames, "in_port=LOCAL", "output:"+b.uplink)
+	b.fromOVN()
+}
+
+// fromOVN lets out what a network sends beside IP.
+func (b flows) fromOVN() {
 	b.add(plan.OtherFrames, "in_port="+b.names.PatchPort(), "output:"+b.uplink)
 }
 
 func (b flows) neighbours() {
 	for t := neighbourFirst; t <= neighbourLast; t++ {
 		icmp := fmt.Sprintf("icmp6,icmp_type=%d,", t)
-		b.add(plan.Neighbours, icmp+"in_port="+b.uplink, bothSides())
+		b.add(plan.Neighbours, icmp+"in_port="+b.uplink, b.bothSides())
 		b.add(plan.Neighbours, icmp+"in_port=LOCAL", "output:"+b.uplink)
-		b.add(plan.Neighbours, icmp+"in_port="+b.names.PatchPort(), "output:"+b.uplink)
+	}
+	b.neighboursFromOVN()
+}
+
+func (b flows) neighboursFromOVN() {
+	for t := neighbourFirst; t <= neighbourLast; t++ {
+		b.add(plan.Neighbours, fmt.Sprintf("icmp6,icmp_type=%d,in_port=%s", t, b.names.PatchPort()), "output:"+b.uplink)
 	}
 }
 
-// family is seed egress-ip.md, "Pod to node IP traffic" and "Dealing with non SNATed traffic": 105 asks for the node's address, 103 drops
-// what should have been translated and was not, 100 remembers whose the connection is. There is no bypass (109) for local pods.
+// family is seed egress-ip.md, "Pod to node IP traffic" and "Dealing with non SNATed traffic": 105 asks for the node's
+// address, 103 drops what should have been translated and was not, 100 remembers whose the connection is. There is no
+// bypass (109) for local pods.
 func (b flows) family(f world.Family, node netip.Addr, cluster []netip.Prefix) {
 	ip := protocol(f)
 	b.add(plan.AsNode, fmt.Sprintf("%s,in_port=%s,pkt_mark=%#x", ip, b.names.PatchPort(), plan.MarkNodeIP),
@@ -89,7 +119,8 @@ func (b flows) family(f world.Family, node netip.Addr, cluster []netip.Prefix) {
 	b.add(plan.Outbound, ip+",in_port=LOCAL", plan.CommitHost()+",output:"+b.uplink)
 	b.add(plan.Inbound, ip+",in_port="+b.uplink,
 		fmt.Sprintf("ct(zone=%d,nat,table=%d)", plan.ZoneGateway, plan.Established.Table()))
-	b.replies(ip)
+	b.repliesToOVN(ip)
+	b.repliesToHost(ip)
 }
 
 // untranslated are the packets with a pod's address as source that OVN, or the host, would send out.
@@ -110,8 +141,9 @@ func Untranslated(c *world.Config) []plan.Flow {
 	return out
 }
 
-// inbound are new connections from outside: those to the host's addresses are for the host, and so is what it is to forward to pods. To all
-// others nobody listens; an egress IP above all is no address of the host, which would send the packet out again.
+// inbound are new connections from outside: those to the host's addresses are for the host, and so is what it is to
+// forward to pods. To all others nobody listens; an egress IP above all is no address of the host, which would send the
+// packet out again.
 func (b flows) inbound(f world.Family, to []netip.Prefix) {
 	if f == world.V6 {
 		to = append(to, netip.MustParsePrefix("fe80::/10"))
@@ -129,10 +161,18 @@ func hostPrefixes(f world.Family, addrs []netip.Addr) []netip.Prefix {
 	return out
 }
 
-// replies find the side that the connection is of.
-func (b flows) replies(ip string) {
-	for _, state := range []string{"+trk+est", "+trk+rel"} {
+// established are the states of packets of connections that the bridge knows.
+var established = [...]string{"+trk+est", "+trk+rel"}
+
+// repliesToOVN and repliesToHost find the side that the connection is of.
+func (b flows) repliesToOVN(ip string) {
+	for _, state := range established {
 		b.add(plan.Established, ip+",ct_state="+state+","+b.names.OfNetwork(), "output:"+b.names.PatchPort())
+	}
+}
+
+func (b flows) repliesToHost(ip string) {
+	for _, state := range established {
 		b.add(plan.Established, ip+",ct_state="+state+","+plan.OfHost(), "LOCAL")
 	}
 	b.add(plan.Multicast, ip+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", "LOCAL")

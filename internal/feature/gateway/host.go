@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -13,11 +14,11 @@ type Management struct{}
 func (Management) Name() string    { return "gateway-management" }
 func (Management) Per() world.Kind { return world.KindNetwork }
 
-// Compile adds the port, and for the default network its addresses and the routes to pods and Services: of others the
-// host may not know by address whose it is.
+// Compile adds the port, its addresses and the routes to pods and Services, of the default network: the host knows pods
+// by their addresses, and those of another network may be the same. So pods of others do not reach their own node.
 func (Management) Compile(w *world.View, network string, out *plan.Rows) {
 	p := w.Part(network)
-	if p == nil {
+	if p == nil || network != ref.DefaultNetwork {
 		return
 	}
 	names, mtu := plan.Names{Network: p.Name, ID: p.ID}, p.Host.PodMTU()
@@ -25,9 +26,6 @@ func (Management) Compile(w *world.View, network string, out *plan.Rows) {
 		Type: "internal", MAC: world.MAC(world.Nth(p.Subnets[0], 2)), MTU: mtu,
 		ExternalIDs: plan.Pairs("iface-id", names.HostPort(w.Self)),
 	})
-	if network != world.DefaultNetwork {
-		return
-	}
 	for _, s := range p.Subnets {
 		managementFamily(names, w, s, mtu, out)
 	}
@@ -36,7 +34,8 @@ func (Management) Compile(w *world.View, network string, out *plan.Rows) {
 func managementFamily(names plan.Names, w *world.View, subnet netip.Prefix, mtu int, out *plan.Rows) {
 	dev, f := names.ManagementPort(), world.FamilyOf(subnet.Addr())
 	own, router := world.Nth(subnet, 2), world.Nth(subnet, 1)
-	plan.Claim(&out.Addrs, plan.Addr{Dev: dev, Prefix: netip.PrefixFrom(own, subnet.Bits())}, plan.AddrSpec{NoDAD: f == world.V6})
+	plan.Claim(&out.Addrs, plan.Addr{Dev: dev, Prefix: netip.PrefixFrom(own, subnet.Bits())},
+		plan.AddrSpec{NoDAD: f == world.V6})
 	to := w.Config.Cluster(f)
 	for _, s := range w.Config.ServiceSubnets {
 		if world.FamilyOf(s.Addr()) == f {
@@ -44,7 +43,8 @@ func managementFamily(names plan.Names, w *world.View, subnet netip.Prefix, mtu 
 		}
 	}
 	for _, dst := range to {
-		plan.Claim(&out.Routes, plan.RouteKey{Table: mainTable, Dst: dst}, plan.Route{Dev: dev, Via: router, Src: own, MTU: mtu})
+		plan.Claim(&out.Routes, plan.RouteKey{Table: mainTable, Dst: dst}, plan.Route{Dev: dev, Via: router, Src: own,
+			MTU: mtu})
 	}
 	for _, toPods := range []bool{false, true} {
 		plan.Claim(&out.Accepts, plan.Accept{V6: f == world.V6, Dev: dev, Out: toPods}, plan.None{})
@@ -84,8 +84,9 @@ func (Settings) Compile(w *world.View, _ string, out *plan.Rows) {
 		datapath = "netdev"
 	}
 	for k, v := range map[string]string{
-		"system-id": w.Self, "hostname": w.Self, "ovn-remote": "unix:/run/ovn/ovnsb_db.sock", "ovn-encap-type": "geneve",
-		"ovn-encap-ip": h.Primary[0].Addr().String(), "ovn-bridge-datapath-type": datapath, "ovn-monitor-all": "true",
+		"system-id": w.Self, "hostname": w.Self, "ovn-remote": "unix:/run/ovn/ovnsb_db.sock",
+		"ovn-encap-type": "geneve",
+		"ovn-encap-ip":   h.Primary[0].Addr().String(), "ovn-bridge-datapath-type": datapath, "ovn-monitor-all": "true",
 		"ovn-bridge-mappings": plan.PhysicalNetwork + ":" + w.Config.Bridge, "ovn-is-interconn": "true",
 		// A restarted ovn-controller computes all flows before it takes the former ones away.
 		"ovn-ofctrl-wait-before-clear": "1000",

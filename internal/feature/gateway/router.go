@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -28,6 +29,10 @@ func (Router) Compile(w *world.View, network string, out *plan.Rows) {
 			nodeIP(names, w.Self, s, source, out)
 		}
 		for _, a := range f.OfAddrs(h.Addrs) {
+			if network != ref.DefaultNetwork {
+				notToHost(names, w.Self, f, a, out)
+				continue
+			}
 			ownHost(names, w.Self, f, a, world.Nth(s, 2), out)
 			if !slices.ContainsFunc(h.Primary, func(p netip.Prefix) bool { return p.Addr() == a }) {
 				ownHostForOthers(names, w.Self, f, a, world.Nth(s, 2), out)
@@ -38,14 +43,15 @@ func (Router) Compile(w *world.View, network string, out *plan.Rows) {
 
 // outside is the address that pods' packets have when they leave the gateway router.
 func outside(p *world.Part, f world.Family) (netip.Addr, bool) {
-	if as := f.OfAddrs(p.Masquerade); len(as) > 0 {
-		return as[0], true
+	if a, ok := p.Masquerade(f); ok {
+		return a, true
 	}
 	primary, ok := f.Of(p.Host.Primary)
-	return primary.Addr(), ok && p.Name == world.DefaultNetwork
+	return primary.Addr(), ok
 }
 
-// nodeIP is for this node's own pods only, never for the whole cluster subnet: pods of other nodes would leave with this node's address.
+// nodeIP is for this node's own pods only, never for the whole cluster subnet: pods of other nodes would leave with
+// this node's address.
 func nodeIP(names plan.Names, self string, subnet netip.Prefix, node netip.Addr, out *plan.Rows) {
 	id := plan.RowID{Table: "NAT", Name: names.Row("node-ip/" + subnet.String())}
 	out.AddNB(id, plan.Router(names.GatewayRouter(self)), plan.Cols{
@@ -53,15 +59,23 @@ func nodeIP(names plan.Names, self string, subnet netip.Prefix, node netip.Addr,
 	})
 }
 
-// ownHost sends a pod's packets to its own node over the management port: the gateway router has the same address and would keep them.
+// ownHost sends a pod's packets to its own node over the management port: the gateway router has the same address and
+// would keep them.
 func ownHost(names plan.Names, self string, f world.Family, host, management netip.Addr, out *plan.Rows) {
 	match := fmt.Sprintf("inport == %q && %s.dst == %s", names.RouterToNodeSwitch(self), f.Match(), host)
 	to := []string{management.String()}
 	out.AddPolicy(names, "own-node/"+host.String(), plan.PriorityOwnNode, match, "reroute", to, nil)
 }
 
-// ownHostForOthers does the same with what other nodes steered here because this node holds an egress IP of theirs: to them, an address of this host beside its
-// primary one is any machine's, and from the gateway router nothing finds the way back to the host that it shares its hardware address with.
+// notToHost drops what a pod of a network beside the default one sends to its own node, see Management.
+func notToHost(names plan.Names, self string, f world.Family, host netip.Addr, out *plan.Rows) {
+	match := fmt.Sprintf("inport == %q && %s.dst == %s", names.RouterToNodeSwitch(self), f.Match(), host)
+	out.AddPolicy(names, "own-node/"+host.String(), plan.PriorityOwnNode, match, "drop", nil, nil)
+}
+
+// ownHostForOthers does the same with what other nodes steered here because this node holds an egress IP of theirs: to
+// them, an address of this host beside its primary one is any machine's, and from the gateway router nothing finds the
+// way back to the host that it shares its hardware address with.
 func ownHostForOthers(names plan.Names, self string, f world.Family, host, management netip.Addr, out *plan.Rows) {
 	match := fmt.Sprintf("inport == %q && %s.dst == %s", names.RouterToTransit(self), f.Match(), host)
 	to := []string{management.String()}

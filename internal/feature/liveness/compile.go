@@ -1,7 +1,9 @@
-// Package liveness compiles what tells this node whether others still forward: a BFD session (RFC 5880) with each node that it needs to know of.
+// Package liveness compiles what tells this node whether others still forward: a BFD session (RFC 5880) with each node
+// that it needs to know of.
 //
-// In: nodes, whether they host egress IPs, and this host's address. Out: one Geneve port a session on a bridge of our own. What a session says
-// comes back as a fact of the world (World.Tunnel), from OVS' own database. README.md says what becomes of it.
+// In: nodes, whether they host egress IPs, and this host's address. Out: one Geneve port a session on a bridge of our
+// own. What a session says comes back as a fact of the world (World.Tunnel), from OVS' own database. README.md says
+// what becomes of it.
 package liveness
 
 import (
@@ -17,12 +19,13 @@ type Sessions struct{}
 func (Sessions) Name() string    { return "liveness" }
 func (Sessions) Per() world.Kind { return world.KindNode }
 
-// Compile adds the session with one node. Both ends must have one, and decide by the same objects: one of the two hosts egress IPs, or is an
-// egress node that may at any time.
+// Compile adds the session with one node. Both ends must have one, and decide by the same objects: one of the two hosts
+// egress IPs, or is an egress node that may at any time.
 func (Sessions) Compile(w *world.View, key string, out *plan.Rows) {
 	self, h, ok := w.Zone()
 	n := w.Node(key)
-	if !ok || w.Config.ReachabilityTimeout == 0 || n == nil || key == w.Self || n.ID == 0 || !w.Hosts(key) && !w.Hosts(self.Name) {
+	if !ok || w.Config.ReachabilityTimeout == 0 || n == nil || key == w.Self || n.ID == 0 || !w.Hosts(key) &&
+		!w.Hosts(self.Name) {
 		return
 	}
 	local, remote, ok := endpoints(h.Primary, n.Primary)
@@ -40,14 +43,15 @@ func (Sessions) Compile(w *world.View, key string, out *plan.Rows) {
 const NodeKey = "egret-node"
 
 const (
-	// tunnelKey tells the session's packets from those of OVN, whose tunnels share address and UDP port: it has no datapath of that key that
-	// spans nodes.
+	// tunnelKey tells the session's packets from those of OVN, whose tunnels share address and UDP port: it has no
+	// datapath of that key that spans nodes.
 	tunnelKey = "7"
 	// A node is down when it has been silent for four intervals of 100 ms. See README.md for what was measured.
 	interval, multiplier = "100", "4"
 )
 
-// endpoints are those of OVN's tunnel to that node (feature zone, and the setting ovn-encap-ip): the session is to fail when that does.
+// endpoints are those of OVN's tunnel to that node (feature zone, and the setting ovn-encap-ip): the session is to fail
+// when that does.
 func endpoints(own, other []netip.Prefix) (local, remote netip.Addr, ok bool) {
 	if len(other) == 0 {
 		return local, remote, false

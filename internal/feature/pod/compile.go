@@ -1,7 +1,7 @@
 // Package pod compiles the logical switch ports of the pods that are attached to this node.
 //
-// In: attachments, as OVS holds them from CNI ADD to DEL. Out: one Logical_Switch_Port a pod, with port security, so that a
-// pod cannot send with an address that is not its own.
+// In: attachments, as OVS holds them from CNI ADD to DEL. Out: one Logical_Switch_Port a pod, with port security, so
+// that a pod cannot send with an address that is not its own.
 package pod
 
 import (

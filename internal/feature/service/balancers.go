@@ -59,8 +59,8 @@ func (b balancers) write(node string, s *world.Service, out *plan.Rows) {
 	}
 }
 
-// datagrams are the translations of UDP. OVN flushes the entries of endpoints that have gone (ct_flush), but before OVS has let go of all it had
-// made of the former flows: a client that goes on sending makes new ones.
+// datagrams are the translations of UDP. OVN flushes the entries of endpoints that have gone (ct_flush), but before OVS
+// has let go of all it had made of the former flows: a client that goes on sending makes new ones.
 func datagrams(vips map[string]string, out *plan.Rows) {
 	for vip, backends := range vips {
 		from, err := netip.ParseAddrPort(vip)
@@ -85,7 +85,9 @@ func options(s *world.Service, id balancer) map[string]string {
 		"neighbor_responder": "none", "hairpin_snat_ip": "169.254.169.5 fd69::5",
 	}
 	if id.protocol == "udp" {
-		o["ct_flush"] = "true" // of connections to endpoints that have gone, which nothing else ends; a pod that ends finishes its TCP connections
+		// of connections to endpoints that have gone, which nothing else ends; a pod that ends finishes its TCP
+		// connections
+		o["ct_flush"] = "true"
 	}
 	if s.Affinity > 0 {
 		o["affinity_timeout"] = plan.Itoa(min(s.Affinity, maxAffinity))

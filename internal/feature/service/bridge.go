@@ -8,14 +8,16 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Bridge is what the uplink's bridge does with new connections from outside to a Service: to the gateway router's load balancers in shared gateway
-// mode, to the host in local mode and where this very host is the endpoint. Those that are there already are told by their ct_mark.
+// Bridge is what the uplink's bridge does with new connections from outside to a Service: to the gateway router's load
+// balancers in shared gateway mode, to the host in local mode and where this very host is the endpoint. Those that are
+// there already are told by their ct_mark.
 type Bridge struct{}
 
 func (Bridge) Name() string    { return "service-bridge" }
 func (Bridge) Per() world.Kind { return world.KindService }
 
-// Compile adds a flow an address and port; a few more where only some clients may come in, or this host is one of several endpoints.
+// Compile adds a flow an address and port; a few more where only some clients may come in, or this host is one of
+// several endpoints.
 func (Bridge) Compile(w *world.View, key string, out *plan.Rows) {
 	s, h := w.Service(key), w.Host()
 	if s == nil || h == nil || h.UplinkMAC == "" {
@@ -71,10 +73,12 @@ type destination struct {
 }
 
 func (b bridge) match(f world.Family, d destination) string {
-	return fmt.Sprintf("%s%s,dl_dst=%s,%s=%s,tp_dst=%d", d.protocol, [...]string{"", "6"}[f], b.h.UplinkMAC, [...]string{"nw_dst", "ipv6_dst"}[f], d.ip, d.port)
+	return fmt.Sprintf("%s%s,dl_dst=%s,%s=%s,tp_dst=%d", d.protocol, [...]string{"", "6"}[f], b.h.UplinkMAC,
+		[...]string{"nw_dst", "ipv6_dst"}[f], d.ip, d.port)
 }
 
-// admitted are the matches of those who may come in: all, but for a load balancer's address that is for some clients only.
+// admitted are the matches of those who may come in: all, but for a load balancer's address that is for some clients
+// only.
 func (b bridge) admitted(f world.Family, d destination) []string {
 	match := b.match(f, d)
 	if !forSome(b.s, d.ip) {
@@ -88,8 +92,8 @@ func (b bridge) admitted(f world.Family, d destination) []string {
 	return out
 }
 
-// give sends connections to the host, to the gateway router, or to either by lot. The host can choose among all endpoints, but not send a client's
-// own address to a pod: the answer would leave by the gateway router.
+// give sends connections to the host, to the gateway router, or to either by lot. The host can choose among all
+// endpoints, but not send a client's own address to a pod: the answer would leave by the gateway router.
 func (b bridge) give(f world.Family, d destination, to Inbound) {
 	actions, drawn := plan.DefaultNames().ToOVN(), false
 	switch {

@@ -5,30 +5,54 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/world"
 )
 
 // Gets says whether a Service gets an address and port that it asks for.
-func Gets(w *world.View, s *world.Service, f world.Frontend) bool { return refusal(w, s, f) == "" }
+func Gets(w *world.View, s *world.Service, f world.Frontend) bool {
+	return refusal(w, s, f).Message == ""
+}
 
-// External are the addresses beside cluster IPs that a Service asks for and gets for one of its ports, without node ports.
+// External are the addresses beside cluster IPs that a Service asks for and gets for one of its ports, without node
+// ports.
 func External(w *world.View, s *world.Service, p world.ServicePort) []netip.Addr {
 	var out []netip.Addr
 	for _, ip := range slices.Concat(s.LoadBalancerIPs, s.ExternalIPs) {
-		if !slices.Contains(out, ip) && !slices.Contains(s.ClusterIPs, ip) && Gets(w, s, world.Frontend{IP: ip, Protocol: p.Protocol, Port: p.Port}) {
+		if !slices.Contains(out, ip) && !slices.Contains(s.ClusterIPs, ip) &&
+			Gets(w, s, world.Frontend{IP: ip, Protocol: p.Protocol, Port: p.Port}) {
 			out = append(out, ip)
 		}
 	}
 	return out
 }
 
+// Reasons of findings about Services.
+const (
+	unreadable    = "Unreadable" // what its spec says
+	servedFor     = "ServedFor"  // another Service, which comes first
+	addressOfNode = "AddressOfNode"
+	insideCluster = "InsideCluster" // an address of the cluster's own subnets
+	nobodyHasIt   = "NobodyHasIt"   // an endpoint inside the subnets for pods, and in no node's part
+	noEndpoint    = "NoEndpoint"    // an endpoint inside another of the cluster's own subnets
+)
+
+// refused is what was found, with the words for it; of one address all ports may have the same.
+func refused(f decide.Finding, format string, args ...any) decide.Notice {
+	f.Kind = ReasonRefused
+	return decide.Notice{Finding: f, Event: ReasonRefused, Message: fmt.Sprintf(format, args...)}
+}
+
 // Refusals say what a Service asks for and does not get, and what to do about each.
-func Refusals(w *world.View, s *world.Service) []string {
-	out := slices.Clone(s.Problems)
-	add := func(why string) {
-		if why != "" && !slices.Contains(out, why) {
-			out = append(out, why)
+func Refusals(w *world.View, s *world.Service) []decide.Notice {
+	var out []decide.Notice
+	add := func(n decide.Notice) {
+		if n.Message != "" && !slices.ContainsFunc(out, func(o decide.Notice) bool { return o.Finding == n.Finding }) {
+			out = append(out, n)
 		}
+	}
+	for _, problem := range s.Problems {
+		add(refused(decide.Finding{Reason: unreadable, Detail: problem}, "%s", problem))
 	}
 	for _, f := range s.Frontends() {
 		add(refusal(w, s, f))
@@ -41,17 +65,20 @@ func Refusals(w *world.View, s *world.Service) []string {
 	return out
 }
 
-// nowhere is why nobody can be at an endpoint's address; "" if somebody can. What is in none of the cluster's subnets is a host's, of this network or of
-// one that it has a route to.
-func nowhere(w *world.View, e world.Endpoint) string {
+// nowhere is why nobody can be at an endpoint's address; it says nothing if somebody can. What is in none of the
+// cluster's subnets is a host's, of this network or of one that it has a route to.
+func nowhere(w *world.View, e world.Endpoint) decide.Notice {
 	subnet, what := inside(w.Config, e.Addr())
 	switch {
 	case what == "" || what == forPods && (e.Node != "" || nodeOf(w, e.Addr())):
-		return ""
+		return decide.Notice{}
 	case what == forPods:
-		return fmt.Sprintf("endpoint %s is inside %s, which is %s, and in no node's part of it: connections to it get no answer, take it out", e.Addr(), subnet, what)
+		return refused(decide.Finding{Reason: nobodyHasIt, IP: e.Addr()},
+			"endpoint %s is inside %s, which is %s, and in no node's part of it: connections to it get no answer, "+
+				"take it out", e.Addr(), subnet, what)
 	}
-	return fmt.Sprintf("endpoint %s is inside %s, which is %s: it gets no connections, name pods or hosts", e.Addr(), subnet, what)
+	return refused(decide.Finding{Reason: noEndpoint, IP: e.Addr()},
+		"endpoint %s is inside %s, which is %s: it gets no connections, name pods or hosts", e.Addr(), subnet, what)
 }
 
 func nodeOf(w *world.View, pod netip.Addr) bool {
@@ -60,22 +87,25 @@ func nodeOf(w *world.View, pod netip.Addr) bool {
 	})
 }
 
-// refusal is why a Service does not get an address and port; "" if it does. The order of precedence is world.Claimants'; what is an address
-// of a host, a pod or another part of the cluster stays that.
-func refusal(w *world.View, s *world.Service, f world.Frontend) string {
+// refusal is why a Service does not get an address and port; it says nothing if it does. The order of precedence is
+// world.Claimants'; what is an address of a host, a pod or another part of the cluster stays that.
+func refusal(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
 	if first := w.Claimants(f); len(first) > 0 && first[0] != s.Key() {
-		return fmt.Sprintf("%s is served for Service %s, which comes first: give one of them another address or port", f, first[0])
+		return refused(decide.Finding{Reason: servedFor, IP: f.IP, Part: f.String()},
+			"%s is served for Service %s, which comes first: give one of them another address or port", f, first[0])
 	}
 	if !f.IP.IsValid() || slices.Contains(s.ClusterIPs, f.IP) {
-		return ""
+		return decide.Notice{}
 	}
 	if nodes := w.NodesAt(f.IP); len(nodes) > 0 {
-		return fmt.Sprintf("%s is an address of node %s, and stays that: use a node port, or another address", f.IP, nodes[0])
+		return refused(decide.Finding{Reason: addressOfNode, IP: f.IP},
+			"%s is an address of node %s, and stays that: use a node port, or another address", f.IP, nodes[0])
 	}
 	if subnet, what := inside(w.Config, f.IP); what != "" {
-		return fmt.Sprintf("%s is inside %s, which is %s: use an address of no such subnet", f.IP, subnet, what)
+		return refused(decide.Finding{Reason: insideCluster, IP: f.IP},
+			"%s is inside %s, which is %s: use an address of no such subnet", f.IP, subnet, what)
 	}
-	return ""
+	return decide.Notice{}
 }
 
 const forPods = "for pods"

@@ -1,8 +1,10 @@
-// Package service compiles Services: load balancers of OVN, and what the uplink's bridge does with connections to them from outside.
+// Package service compiles Services: load balancers of OVN, and what the uplink's bridge does with connections to them
+// from outside.
 //
-// In: Services with all their endpoints, and facts of this node. Out: Load_Balancer rows in two groups, one that the node switch refers to and
-// one that the gateway router does, and one flow an address and port. endpoints.go says which endpoints count, claims.go which Service has an
-// address; both are pure, and every plane takes its answers from there.
+// In: Services with all their endpoints, and facts of this node. Out: Load_Balancer rows in two groups, one that the
+// node switch refers to and one that the gateway router does, and one flow an address and port. endpoints.go says which
+// endpoints count, claims.go which Service has an address; both are pure, and every plane takes its answers from there.
+// Services are of the cluster default network only.
 package service
 
 import (
@@ -38,8 +40,8 @@ func (Balancers) Compile(w *world.View, key string, out *plan.Rows) {
 	rows.write(w.Self, s, out)
 }
 
-// onSwitch is what pods of this node meet, and what the host sends in by its management port: in-cluster clients are served by all endpoints
-// whatever the external traffic policy is.
+// onSwitch is what pods of this node meet, and what the host sends in by its management port: in-cluster clients are
+// served by all endpoints whatever the external traffic policy is.
 func onSwitch(w *world.View, s *world.Service, p world.ServicePort, f world.Family, h *world.Host, rows balancers) {
 	b := BackendsOf(w, s, p, f)
 	internal := scopeCluster
@@ -65,9 +67,10 @@ func onSwitch(w *world.View, s *world.Service, p world.ServicePort, f world.Fami
 	}
 }
 
-// onGateway is what comes in by the uplink in shared gateway mode. What this host itself listens to is not behind the gateway router, which has
-// the host's address: the bridge gives that to the host. A reject must not be translated (OVN 25.03 gives it the router's address, whatever the
-// client asked), so that what has no endpoint is with what keeps sources.
+// onGateway is what comes in by the uplink in shared gateway mode. What this host itself listens to is not behind the
+// gateway router, which has the host's address: the bridge gives that to the host. A reject must not be translated (OVN
+// 25.03 gives it the router's address, whatever the client asked), so that what has no endpoint is with what keeps
+// sources.
 func onGateway(w *world.View, s *world.Service, p world.ServicePort, f world.Family, h *world.Host, rows balancers) {
 	to, scope := FromOutside(w, s, p, f), scopeRouter
 	if s.ExternalLocal || len(to.Gateway) == 0 {
@@ -89,10 +92,12 @@ func HasNodePort(w *world.View, s *world.Service, p world.ServicePort) bool {
 	return p.NodePort != 0 && Gets(w, s, world.Frontend{Protocol: p.Protocol, Port: p.NodePort})
 }
 
-// Inbound is how new connections from outside are shared between this host's own endpoints and those behind the gateway router.
+// Inbound is how new connections from outside are shared between this host's own endpoints and those behind the gateway
+// router.
 type Inbound struct{ Host, Gateway []world.Endpoint }
 
-// FromOutside are the endpoints of one family that connections from outside to a port of a Service go to, in shared gateway mode.
+// FromOutside are the endpoints of one family that connections from outside to a port of a Service go to, in shared
+// gateway mode.
 func FromOutside(w *world.View, s *world.Service, p world.ServicePort, f world.Family) Inbound {
 	b := BackendsOf(w, s, p, f)
 	if s.ExternalLocal {

@@ -28,13 +28,15 @@ type counts struct{ nb, flows, rules int }
 func rows(mode world.GatewayMode, local bool, endpoints int) counts {
 	w := compiletest.Small("n1", mode)
 	s := &world.Service{
-		Namespace: "shop", Name: "web", ClusterIPs: []netip.Addr{netip.MustParseAddr("10.96.0.10")}, LoadBalancerIPs: compiletest.EgressAddr(70)[:1], ExternalLocal: local,
+		Namespace: "shop", Name: "web", ClusterIPs: []netip.Addr{netip.MustParseAddr("10.96.0.10")},
+		LoadBalancerIPs: compiletest.EgressAddr(70)[:1], ExternalLocal: local,
 		Ports: []world.ServicePort{{Protocol: "tcp", Port: 80, NodePort: 30080}},
 	}
 	for i := range endpoints {
 		node := 1 + i%3
 		s.Ports[0].Endpoints = append(s.Ports[0].Endpoints, world.Endpoint{
-			AddrPort: netip.AddrPortFrom(compiletest.PodIPs(i, node)[0], 8080), Node: compiletest.Node(node).Name, Ready: true, Serving: true,
+			AddrPort: netip.AddrPortFrom(compiletest.PodIPs(i, node)[0], 8080), Node: compiletest.Node(node).Name,
+			Ready: true, Serving: true,
 		})
 	}
 	w.SetService(s)

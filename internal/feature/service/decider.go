@@ -4,7 +4,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/egret-net/egret/internal/decide"
@@ -20,16 +19,17 @@ const (
 // Refuser decides about Services: it says what is refused to them. Who gets an address needs no decision: all nodes
 // know by the same function.
 type Refuser struct {
-	decide.Deaf
-	refused map[string]string   // by Service, of those that something is refused to
-	told    map[string]string   // the words of the last Event
+	decide.IgnoresChanges
+	refused map[string][]decide.Notice // by Service, of those that something is refused to
+	told    decide.Told
 	touched map[string]struct{} // Services that have changed since the last decision
 	all     bool                // any may be refused something else by now
 }
 
 // NewRefuser has looked at no Service yet.
 func NewRefuser() *Refuser {
-	return &Refuser{refused: map[string]string{}, told: map[string]string{}, touched: map[string]struct{}{}, all: true}
+	return &Refuser{refused: map[string][]decide.Notice{}, told: decide.Told{}, touched: map[string]struct{}{},
+		all: true}
 }
 
 // Touched notes which Services are to be looked at.
@@ -53,16 +53,18 @@ func (r *Refuser) Decide(v decide.View) ([]decide.Desired, time.Time) {
 		delete(r.refused, key)
 		s := v.Service(key)
 		if s == nil {
+			delete(r.told, key)
 			continue
 		}
-		if words := strings.Join(Refusals(&v.View, s), "; "); words != "" {
-			r.refused[key] = words
+		if refused := Refusals(&v.View, s); len(refused) > 0 {
+			r.refused[key] = refused
 		}
-		if r.refused[key] != "" || decide.Condition(s.Conditions, ConditionRefused).Status != "" {
+		if len(r.refused[key]) > 0 || shows(s) {
 			out = append(out, r.desired(v, s))
+		} else {
+			delete(r.told, key)
 		}
 	}
-	maps.DeleteFunc(r.told, func(key, _ string) bool { return r.refused[key] == "" })
 	r.all = false
 	clear(r.touched)
 	return out, time.Time{}
@@ -71,18 +73,23 @@ func (r *Refuser) Decide(v decide.View) ([]decide.Desired, time.Time) {
 // desired is a Service with condition Refused as long as something is refused to it.
 func (r *Refuser) desired(v decide.View, s *world.Service) decide.Desired {
 	d := decide.Desired{Kind: world.KindService, Key: s.Key(), Decision: world.Decision{UID: s.UID}}
-	words := r.refused[s.Key()]
-	if words == "" {
+	now := r.refused[s.Key()]
+	d.Events = r.told.Tell(s.Key(), s.UID, shows(s), now)
+	for i := range d.Events {
+		d.Events[i].Action = "Serve"
+	}
+	if len(now) == 0 {
 		d.Decision.Conditions = []world.Condition{{Type: ConditionRefused}}
 		return d
 	}
-	c := world.Condition{Type: ConditionRefused, Status: "True", Reason: ReasonRefused, Message: words}
+	c := world.Condition{Type: ConditionRefused, Status: "True", Reason: ReasonRefused, Message: decide.Messages(now)}
 	d.Decision.Conditions = decide.Dated(s.Conditions, 0, v.Now, c)
-	if words != r.told[s.Key()] {
-		r.told[s.Key()] = words
-		d.Events = []decide.Event{{Warning: true, Reason: ReasonRefused, Action: "Serve", Message: words}}
-	}
 	return d
+}
+
+// shows says whether a Service says that something is refused to it.
+func shows(s *world.Service) bool {
+	return decide.Condition(s.Conditions, ConditionRefused).Status != ""
 }
 
 // concerned are those that have changed, those that ask for the same, and those that may get now what they did not.

@@ -7,12 +7,13 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Backends are the endpoints of one family behind one port of a Service, as new connections on this node are to use them. Each list
-// is in order of address; every plane takes its own from here.
+// Backends are the endpoints of one family behind one port of a Service, as new connections on this node are to use
+// them. Each list is in order of address; every plane takes its own from here.
 type Backends struct {
 	// Internal is for connections to the cluster IP.
 	Internal []world.Endpoint
-	// Cluster is for connections to all other addresses of the Service, but those from outside if its external traffic policy is Local.
+	// Cluster is for connections to all other addresses of the Service, but those from outside if its external traffic
+	// policy is Local.
 	Cluster []world.Endpoint
 	// LocalPods and LocalHost are for connections from outside with that policy: this node's own.
 	LocalPods, LocalHost []world.Endpoint
@@ -21,8 +22,9 @@ type Backends struct {
 // zoneLabel is where a node is (topology.kubernetes.io/zone of core/v1).
 const zoneLabel = "topology.kubernetes.io/zone"
 
-// BackendsOf chooses, of those that somebody can be at, as kube-proxy does: the ready ones; if there are none, those that end and still serve (KEP-1669); among the ready
-// those that hints give to this node, else to its zone, where every one has a hint (KEP-2433, KEP-3015).
+// BackendsOf chooses, of those that somebody can be at, as kube-proxy does: the ready ones; if there are none, those
+// that end and still serve (KEP-1669); among the ready those that hints give to this node, else to its zone, where
+// every one has a hint (KEP-2433, KEP-3015).
 func BackendsOf(w *world.View, s *world.Service, p world.ServicePort, f world.Family) Backends {
 	all := slices.DeleteFunc(slices.Clone(p.Endpoints), func(e world.Endpoint) bool {
 		_, what := inside(w.Config, e.Addr())
@@ -104,14 +106,15 @@ func naming(all []world.Endpoint, name string, hints func(world.Endpoint) []stri
 	return out
 }
 
-// here says whether an endpoint is on this very node: its slice says so or does not say, and the address is one of the node's pods or its
-// host's own.
+// here says whether an endpoint is on this very node: its slice says so or does not say, and the address is one of the
+// node's pods or its host's own.
 func here(w *world.View, e world.Endpoint) bool {
 	if e.Node != "" && e.Node != w.Self {
 		return false
 	}
 	n := w.Node(w.Self)
-	return OnOwnHost(w, e.Addr()) || n != nil && slices.ContainsFunc(n.Subnets, func(p netip.Prefix) bool { return p.Contains(e.Addr()) })
+	return OnOwnHost(w, e.Addr()) || n != nil &&
+		slices.ContainsFunc(n.Subnets, func(p netip.Prefix) bool { return p.Contains(e.Addr()) })
 }
 
 // OnOwnHost says whether an address is this host's own: what listens there is host-networked.

@@ -7,7 +7,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Host is what the host's kernel does for Services, whichever there are: chains whose rules look up sets and maps, that HostPorts fills.
+// Host is what the host's kernel does for Services, whichever there are: chains whose rules look up sets and maps, that
+// HostPorts fills.
 type Host struct{}
 
 func (Host) Name() string    { return "service-host" }
@@ -23,10 +24,11 @@ func (Host) Compile(w *world.View, _ string, out *plan.Rows) {
 	for _, f := range w.Config.Families() {
 		k := kernel{f, out}
 		k.sets()
-		k.guard()
+		k.refuseClients()
 		before := plan.NFTChainSpec{Type: "nat", Hook: "prerouting", Priority: "dstnat"}
 		k.translate(all, k.chain("services-prerouting", before), notFromPods())
-		own := k.chain("services-output", plan.NFTChainSpec{Type: "nat", Hook: "output", Priority: "-100"}) // nft before 1.0.7 has no dstnat here
+		// nft before 1.0.7 has no dstnat here
+		own := k.chain("services-output", plan.NFTChainSpec{Type: "nat", Hook: "output", Priority: "-100"})
 		k.translate(ownHost, own, "")
 		k.translate(all, own, "")
 		k.source()
@@ -40,7 +42,8 @@ func (Host) Compile(w *world.View, _ string, out *plan.Rows) {
 
 const mainTable = 254
 
-// Who begins a connection: a process of this host, where that makes a difference, and all others. The names are in the order of look-ups.
+// Who begins a connection: a process of this host, where that makes a difference, and all others. The names are in the
+// order of look-ups.
 const (
 	ownHost = "1-host"
 	all     = "2-all"
@@ -53,19 +56,21 @@ const (
 	affine = "affine"
 )
 
-// targets is a map from a Service's address, protocol and port, with a slot where there are several endpoints, to an endpoint.
+// targets is a map from a Service's address, protocol and port, with a slot where there are several endpoints, to an
+// endpoint.
 func targets(who, choice string, f world.Family) string {
 	return "services/" + who + "/" + choice + "." + f.String()
 }
 
-// Sets of a Service's addresses, protocols and ports: those whose clients' addresses are kept, and those whose clients get the address of this host;
-// those that have no endpoint here; those that only some clients may use, and with each its clients.
+// Sets of a Service's addresses, protocols and ports: those whose clients' addresses are kept, and those whose clients
+// get the address of this host; those that have no endpoint here; those that only some clients may use, and with each
+// its clients.
 const (
-	setKept    = "kept"
-	setHidden  = "hidden"
-	setRefused = "refused"
-	setGuarded = "guarded"
-	setClients = "clients"
+	setKept       = "kept"
+	setHidden     = "hidden"
+	setRefused    = "refused"
+	setRestricted = "guarded"
+	setClients    = "clients"
 )
 
 func frontendSet(name string, f world.Family) string { return "services/" + name + "." + f.String() }
@@ -91,11 +96,12 @@ func (k kernel) sets() {
 		k.set(targets(who, one, k.family), plan.NFTSetSpec{Key: key, Value: value})
 		for _, choice := range []string{shares, affine} {
 			k.set(targets(who, choice, k.family), plan.NFTSetSpec{
-				Key: fmt.Sprintf("%s . numgen random mod %d", k.frontend(), slots), Value: k.ip() + " daddr . th dport", Interval: true, TypeOf: true,
+				Key: fmt.Sprintf("%s . numgen random mod %d", k.frontend(), slots), Value: k.ip() + " daddr . th dport",
+				Interval: true, TypeOf: true,
 			})
 		}
 	}
-	for _, name := range []string{setKept, setHidden, setRefused, setGuarded} {
+	for _, name := range []string{setKept, setHidden, setRefused, setRestricted} {
 		k.set(frontendSet(name, k.family), plan.NFTSetSpec{Key: key})
 	}
 	k.set(frontendSet(setClients, k.family), plan.NFTSetSpec{Key: address + " . " + key, Interval: true})
@@ -110,13 +116,13 @@ const transport = "meta l4proto { tcp, udp, sctp } "
 // notFromPods: what comes by the management port has been balanced in OVN.
 func notFromPods() string { return fmt.Sprintf("iifname != %q ", plan.DefaultNames().ManagementPort()) }
 
-// guard answers before anything is translated.
-func (k kernel) guard() {
+// refuseClients answers before anything is translated.
+func (k kernel) refuseClients() {
 	c := k.chain("services-guard", plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-110"})
 	own := k.chain("services-guard-output", plan.NFTChainSpec{Type: "filter", Hook: "output", Priority: "-110"})
 	for chain, from := range map[plan.NFTChain]string{c: notFromPods(), own: ""} {
 		k.rule(chain, "1 clients", from+transport+"%s @%s %s saddr . %s != @%s drop",
-			k.frontend(), frontendSet(setGuarded, k.family), k.ip(), k.frontend(), frontendSet(setClients, k.family))
+			k.frontend(), frontendSet(setRestricted, k.family), k.ip(), k.frontend(), frontendSet(setClients, k.family))
 	}
 	k.rule(c, "2 refused tcp", notFromPods()+"ct state new meta l4proto tcp %s @%s reject with tcp reset",
 		k.frontend(), frontendSet(setRefused, k.family))
@@ -124,17 +130,20 @@ func (k kernel) guard() {
 		k.frontend(), frontendSet(setRefused, k.family))
 }
 
-// translate looks a new connection up. A client keeps its endpoint by its address alone, as long as the endpoints stay the same.
+// translate looks a new connection up. A client keeps its endpoint by its address alone, as long as the endpoints stay
+// the same.
 func (k kernel) translate(who string, c plan.NFTChain, match string) {
 	for choice, slot := range map[string]string{
-		one: "", shares: fmt.Sprintf(" . numgen random mod %d", slots), affine: fmt.Sprintf(" . jhash %s saddr mod %d seed 0x1", k.ip(), slots),
+		one: "", shares: fmt.Sprintf(" . numgen random mod %d", slots),
+		affine: fmt.Sprintf(" . jhash %s saddr mod %d seed 0x1", k.ip(), slots),
 	} {
-		k.rule(c, who+" "+choice, match+transport+"dnat %s to %s%s map @%s", k.ip(), k.frontend(), slot, targets(who, choice, k.family))
+		k.rule(c, who+" "+choice, match+transport+"dnat %s to %s%s map @%s", k.ip(), k.frontend(), slot,
+			targets(who, choice, k.family))
 	}
 }
 
-// source keeps the addresses of clients outside where the policy asks for it, before gateway.Firewall masquerades what goes to pods. What goes on to
-// another node's host gets this host's address, or the answer would not come back here.
+// source keeps the addresses of clients outside where the policy asks for it, before gateway.Firewall masquerades what
+// goes to pods. What goes on to another node's host gets this host's address, or the answer would not come back here.
 func (k kernel) source() {
 	c := k.chain(plan.PostroutingChain, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "srcnat"})
 	asked := fmt.Sprintf("ct original %s daddr . meta l4proto . ct original proto-dst", k.ip())
@@ -152,5 +161,6 @@ func (k kernel) chain(name string, spec plan.NFTChainSpec) plan.NFTChain {
 }
 
 func (k kernel) rule(c plan.NFTChain, name, format string, args ...any) {
-	plan.Claim(&k.out.NFTRules, plan.NFTRule{Chain: c, Name: name + " " + k.family.String()}, fmt.Sprintf(format, args...))
+	plan.Claim(&k.out.NFTRules, plan.NFTRule{Chain: c, Name: name + " " + k.family.String()}, fmt.Sprintf(format,
+		args...))
 }

@@ -27,14 +27,19 @@ var client = []netip.Addr{netip.MustParseAddr("172.18.0.100"), netip.MustParseAd
 var balancer = []netip.Addr{netip.MustParseAddr("192.0.2.8"), netip.MustParseAddr("2001:db8::8")}
 
 // webOf makes the plans of a cluster with one Service, of node port 30080 and a load balancer's addresses.
-func webOf(mode world.GatewayMode, change func(*world.Service), endpoints ...[]netip.Addr) trace.Network {
+func webOf(
+	t *testing.T, mode world.GatewayMode, change func(*world.Service), endpoints ...[]netip.Addr,
+) *trace.Cluster {
+	t.Helper()
 	s := &world.Service{
-		Namespace: "default", Name: "web", ClusterIPs: []netip.Addr{netip.MustParseAddr("10.96.0.10"), netip.MustParseAddr("fd00:10:96::10")},
+		Namespace: "default", Name: "web", ClusterIPs: []netip.Addr{netip.MustParseAddr("10.96.0.10"),
+			netip.MustParseAddr("fd00:10:96::10")},
 		LoadBalancerIPs: balancer, Ports: []world.ServicePort{{Protocol: "tcp", Port: 80, NodePort: 30080}},
 	}
 	for _, ips := range endpoints {
 		for _, ip := range ips {
-			s.Ports[0].Endpoints = append(s.Ports[0].Endpoints, world.Endpoint{AddrPort: netip.AddrPortFrom(ip, 8080), Ready: true})
+			s.Ports[0].Endpoints = append(s.Ports[0].Endpoints, world.Endpoint{AddrPort: netip.AddrPortFrom(ip, 8080),
+				Ready: true})
 		}
 	}
 	if change != nil {
@@ -53,13 +58,23 @@ func webOf(mode world.GatewayMode, change func(*world.Service), endpoints ...[]n
 		w.SetService(s)
 		plans[w.Self] = compile.Full(w, all.Features())
 	}
-	return plans
+	return readPlans(t, plans)
+}
+
+// readPlans has plans read for walking.
+func readPlans(t *testing.T, plans trace.Network) *trace.Cluster {
+	t.Helper()
+	c, err := trace.Read(plans)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func externalLocal(s *world.Service) { s.ExternalLocal = true }
 
-// TestConnectionsThatComeToTheHost: what the host of n1 does with connections from outside, by the gateway bridge, to its node port and to the load
-// balancer's address: which endpoint, and with which source.
+// TestConnectionsThatComeToTheHost: what the host of n1 does with connections from outside, by the gateway bridge, to
+// its node port and to the load balancer's address: which endpoint, and with which source.
 func TestConnectionsThatComeToTheHost(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -74,18 +89,24 @@ func TestConnectionsThatComeToTheHost(t *testing.T) {
 		{"Cluster, all kinds", world.LocalGateway, nil, [][]netip.Addr{ownPod, ownHost, otherOne},
 			"host OWNHOST at n1 as CLIENT | host OTHERHOST at n2 as OWNHOST | pod OWNPOD at n1 as MANAGEMENT"},
 		{"Cluster, nobody", world.LocalGateway, nil, nil, "rejected"},
-		{"Local, pods", world.LocalGateway, externalLocal, [][]netip.Addr{ownPod, otherPod}, "pod OWNPOD at n1 as CLIENT"},
-		{"Local, own host", world.LocalGateway, externalLocal, [][]netip.Addr{ownHost, otherPod}, "host OWNHOST at n1 as CLIENT"},
+		{"Local, pods", world.LocalGateway, externalLocal, [][]netip.Addr{ownPod, otherPod},
+			"pod OWNPOD at n1 as CLIENT"},
+		{"Local, own host", world.LocalGateway, externalLocal, [][]netip.Addr{ownHost, otherPod},
+			"host OWNHOST at n1 as CLIENT"},
 		{"Local, own host and pod", world.LocalGateway, externalLocal, [][]netip.Addr{ownHost, ownPod, otherPod},
 			"host OWNHOST at n1 as CLIENT | pod OWNPOD at n1 as CLIENT"},
 		{"Local, elsewhere", world.LocalGateway, externalLocal, [][]netip.Addr{otherPod, otherOne}, "rejected"},
-		{"Cluster, shared, own host", world.SharedGateway, nil, [][]netip.Addr{ownHost, ownPod}, "host OWNHOST at n1 as CLIENT | pod OWNPOD at n1 as MANAGEMENT"},
-		{"Local, shared, own host", world.SharedGateway, externalLocal, [][]netip.Addr{ownHost, ownPod}, "host OWNHOST at n1 as CLIENT"},
+		{"Cluster, shared, own host", world.SharedGateway, nil, [][]netip.Addr{ownHost, ownPod},
+			"host OWNHOST at n1 as CLIENT | pod OWNPOD at n1 as MANAGEMENT"},
+		{"Local, shared, own host", world.SharedGateway, externalLocal, [][]netip.Addr{ownHost, ownPod},
+			"host OWNHOST at n1 as CLIENT"},
 	} {
-		net := webOf(c.mode, c.change, c.endpoints...)
+		net := webOf(t, c.mode, c.change, c.endpoints...)
 		for f, from := range client {
-			for _, to := range []netip.AddrPort{netip.AddrPortFrom(ownHost[f], 30080), netip.AddrPortFrom(balancer[f], 80)} {
-				ends := trace.WalkIntoHost(net, "n1", "breth0", trace.Packet{Src: from, Dst: to.Addr(), Proto: "tcp", SrcPort: 40000, DstPort: to.Port()})
+			for _, to := range []netip.AddrPort{netip.AddrPortFrom(ownHost[f], 30080), netip.AddrPortFrom(balancer[f],
+				80)} {
+				ends := net.WalkIntoHost("n1", "breth0", trace.Packet{Src: from, Dst: to.Addr(), Proto: "tcp",
+					SrcPort: 40000, DstPort: to.Port()})
 				if have := rejectedOr(trace.Sentences(ends)); have != named(c.want, f) {
 					t.Errorf("%s, to %s: %s, want %s\n%v", c.name, to, have, named(c.want, f), ends)
 				}
@@ -104,7 +125,8 @@ func rejectedOr(sentences string) string {
 
 func named(text string, f int) string {
 	management := []string{"10.244.1.2", "fd00:10:244:1::2"}
-	out := strings.NewReplacer("OWNPOD", ownPod[f].String(), "OTHERPOD", otherPod[f].String(), "OWNHOST", ownHost[f].String(), "OTHERHOST", otherOne[f].String(),
+	out := strings.NewReplacer("OWNPOD", ownPod[f].String(), "OTHERPOD", otherPod[f].String(), "OWNHOST",
+		ownHost[f].String(), "OTHERHOST", otherOne[f].String(),
 		"CLIENT", client[f].String(), "MANAGEMENT", management[f]).Replace(text)
 	return out
 }
@@ -117,20 +139,27 @@ func TestConnectionsOfTheHost(t *testing.T) {
 		endpoints [][]netip.Addr
 		want      []string // by cluster IP; by node port and load balancer
 	}{
-		{"pods", nil, [][]netip.Addr{otherPod}, []string{"pod OTHERPOD at n2 as MANAGEMENT", "pod OTHERPOD at n2 as MANAGEMENT"}},
-		{"Local, pods elsewhere", externalLocal, [][]netip.Addr{otherPod}, []string{"pod OTHERPOD at n2 as MANAGEMENT", "pod OTHERPOD at n2 as MANAGEMENT"}},
-		{"own host", nil, [][]netip.Addr{ownHost}, []string{"host OWNHOST at n1 as MANAGEMENT", "host OWNHOST at n1 as OWNHOST"}},
+		{"pods", nil, [][]netip.Addr{otherPod}, []string{"pod OTHERPOD at n2 as MANAGEMENT",
+			"pod OTHERPOD at n2 as MANAGEMENT"}},
+		{"Local, pods elsewhere", externalLocal, [][]netip.Addr{otherPod}, []string{"pod OTHERPOD at n2 as MANAGEMENT",
+			"pod OTHERPOD at n2 as MANAGEMENT"}},
+		{"own host", nil, [][]netip.Addr{ownHost}, []string{"host OWNHOST at n1 as MANAGEMENT",
+			"host OWNHOST at n1 as OWNHOST"}},
 		{"Local, own host and pod", externalLocal, [][]netip.Addr{ownHost, ownPod},
-			[]string{"host OWNHOST at n1 as MANAGEMENT | pod OWNPOD at n1 as MANAGEMENT", "host OWNHOST at n1 as OWNHOST | pod OWNPOD at n1 as MANAGEMENT"}},
-		{"another host", nil, [][]netip.Addr{otherOne}, []string{"host OTHERHOST at n2 as OWNHOST", "host OTHERHOST at n2 as OWNHOST"}},
+			[]string{"host OWNHOST at n1 as MANAGEMENT | pod OWNPOD at n1 as MANAGEMENT",
+				"host OWNHOST at n1 as OWNHOST | pod OWNPOD at n1 as MANAGEMENT"}},
+		{"another host", nil, [][]netip.Addr{otherOne}, []string{"host OTHERHOST at n2 as OWNHOST",
+			"host OTHERHOST at n2 as OWNHOST"}},
 		{"nobody", nil, nil, []string{"rejected", "rejected"}},
 	} {
 		for _, mode := range []world.GatewayMode{world.LocalGateway, world.SharedGateway} {
-			net := webOf(mode, c.change, c.endpoints...)
+			net := webOf(t, mode, c.change, c.endpoints...)
 			for f := range client {
 				service := []netip.Addr{netip.MustParseAddr("10.96.0.10"), netip.MustParseAddr("fd00:10:96::10")}[f]
-				for i, to := range []netip.AddrPort{netip.AddrPortFrom(service, 80), netip.AddrPortFrom(ownHost[f], 30080), netip.AddrPortFrom(balancer[f], 80)} {
-					ends := trace.WalkFromHost(net, "n1", trace.Packet{Dst: to.Addr(), Proto: "tcp", SrcPort: 40000, DstPort: to.Port()})
+				for i, to := range []netip.AddrPort{netip.AddrPortFrom(service, 80), netip.AddrPortFrom(ownHost[f],
+					30080), netip.AddrPortFrom(balancer[f], 80)} {
+					ends := net.WalkFromHost("n1", trace.Packet{Dst: to.Addr(), Proto: "tcp", SrcPort: 40000,
+						DstPort: to.Port()})
 					if have, want := rejectedOr(trace.Sentences(ends)), named(c.want[min(i, 1)], f); have != want {
 						t.Errorf("%s, %s gateway, to %s: %s, want %s\n%v", c.name, mode, to, have, want, ends)
 					}
@@ -140,7 +169,8 @@ func TestConnectionsOfTheHost(t *testing.T) {
 	}
 }
 
-// TestPolicyLocalKeepsTheHostsAddress: a process of n1 that asks for a Service whose endpoints are all on another node asks for that node's port.
+// TestPolicyLocalKeepsTheHostsAddress: a process of n1 that asks for a Service whose endpoints are all on another node
+// asks for that node's port.
 func TestPolicyLocalKeepsTheHostsAddress(t *testing.T) {
 	onNode := func(name string) func(*world.Service) {
 		return func(s *world.Service) {
@@ -160,9 +190,10 @@ func TestPolicyLocalKeepsTheHostsAddress(t *testing.T) {
 		{"a pod of a node that is not known", "n9", otherPod, "pod OTHERPOD at n2 as MANAGEMENT"},
 	} {
 		for _, mode := range []world.GatewayMode{world.LocalGateway, world.SharedGateway} {
-			net := webOf(mode, onNode(c.node), c.endpoint)
+			net := webOf(t, mode, onNode(c.node), c.endpoint)
 			for f := range client {
-				ends := trace.WalkFromHost(net, "n1", trace.Packet{Dst: ownHost[f], Proto: "tcp", SrcPort: 40000, DstPort: 30080})
+				ends := net.WalkFromHost("n1", trace.Packet{Dst: ownHost[f], Proto: "tcp", SrcPort: 40000,
+					DstPort: 30080})
 				if have, want := rejectedOr(trace.Sentences(ends)), named(c.want, f); have != want {
 					t.Errorf("%s, %s gateway: %s, want %s\n%v", c.name, mode, have, want, ends)
 				}

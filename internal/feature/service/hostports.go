@@ -10,9 +10,10 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// HostPorts is what the host's kernel translates for one Service: connections that come to the host, and those of its own processes. Where all
-// endpoints are pods that is one row an address and port, to the cluster IP, which OVN balances. OVN cannot bring a packet back to the host that
-// sent it: where an endpoint is no pod the host chooses among all of them itself.
+// HostPorts is what the host's kernel translates for one Service: connections that come to the host, and those of its
+// own processes. Where all endpoints are pods that is one row an address and port, to the cluster IP, which OVN
+// balances. OVN cannot bring a packet back to the host that sent it: where an endpoint is no pod the host chooses among
+// all of them itself.
 type HostPorts struct{}
 
 func (HostPorts) Name() string    { return "service-host-ports" }
@@ -103,7 +104,8 @@ func (h hostPort) fromOutside() []share {
 	case len(h.b.LocalHost) > 0:
 		return directly(h.b.LocalHost) // the gateway bridge has sent the pods' share to OVN
 	}
-	// In shared gateway mode this comes by another link than the gateway bridge's. Pods would answer by the bridge: the client's address is lost.
+	// In shared gateway mode this comes by another link than the gateway bridge's. Pods would answer by the bridge: the
+	// client's address is lost.
 	return directly(h.b.LocalPods)
 }
 
@@ -117,8 +119,8 @@ func (h hostPort) ofOwnHost() []share {
 	return h.anyOf(h.b.Cluster, false)
 }
 
-// nodePorts are those of the nodes that have the endpoints. There a connection of this host comes from outside and keeps its address, as the policy
-// promises; by the management port it would lose it.
+// nodePorts are those of the nodes that have the endpoints. There a connection of this host comes from outside and
+// keeps its address, as the policy promises; by the management port it would lose it.
 func (h hostPort) nodePorts() []share {
 	if !HasNodePort(h.w, h.s, h.p) {
 		return nil
@@ -142,7 +144,8 @@ func (h hostPort) nodePorts() []share {
 	return out
 }
 
-// byManagementPort is for the policy Local: own host's endpoints, and the pods' share to where OVN balances to own pods only, or rejects.
+// byManagementPort is for the policy Local: own host's endpoints, and the pods' share to where OVN balances to own pods
+// only, or rejects.
 func (h hostPort) byManagementPort() []share {
 	out := directly(h.b.LocalHost)
 	if pods := len(h.b.LocalPods); pods > 0 || len(out) == 0 {
@@ -151,8 +154,8 @@ func (h hostPort) byManagementPort() []share {
 	return out
 }
 
-// anyOf leaves the choice to OVN if it can make it. It sees all clients that the host sends with the host's address: it cannot keep each with
-// its endpoint.
+// anyOf leaves the choice to OVN if it can make it. It sees all clients that the host sends with the host's address: it
+// cannot keep each with its endpoint.
 func (h hostPort) anyOf(endpoints []world.Endpoint, keepClients bool) []share {
 	if len(endpoints) == 0 || h.allPods(endpoints) && !h.s.InternalLocal && !keepClients {
 		return []share{{netip.AddrPortFrom(h.clusterIP, h.p.Port), 1}}
@@ -182,7 +185,8 @@ func (h hostPort) to(who string, at netip.AddrPort, to []share, keepClients bool
 		if choice != one {
 			key += " . " + slot
 		}
-		plan.Claim(&h.out.NFTElems, plan.NFTElem{Set: targets(who, choice, h.family), Key: key}, fmt.Sprintf("%s . %d", to[i].to.Addr(), to[i].to.Port()))
+		plan.Claim(&h.out.NFTElems, plan.NFTElem{Set: targets(who, choice, h.family), Key: key}, fmt.Sprintf("%s . %d",
+			to[i].to.Addr(), to[i].to.Port()))
 		if h.p.Protocol == "udp" {
 			plan.Claim(&h.out.Datagrams, plan.Datagram{From: at, To: to[i].to}, plan.None{})
 		}
@@ -222,7 +226,7 @@ func (h hostPort) sources(at netip.AddrPort, to []share) {
 	if !forSome(h.s, at.Addr()) {
 		return
 	}
-	h.element(setGuarded, h.key(at))
+	h.element(setRestricted, h.key(at))
 	for _, c := range clients(h.s, h.family) {
 		h.element(setClients, c.String()+" . "+h.key(at))
 	}
@@ -245,5 +249,6 @@ func healthCheck(w *world.View, s *world.Service, out *plan.Rows) {
 			}
 		}
 	}
-	plan.Claim(&out.HealthChecks, plan.HealthCheck{Port: s.HealthCheckPort}, plan.HealthSpec{Namespace: s.Namespace, Service: s.Name, Endpoints: len(ready)})
+	plan.Claim(&out.HealthChecks, plan.HealthCheck{Port: s.HealthCheckPort}, plan.HealthSpec{Namespace: s.Namespace,
+		Service: s.Name, Endpoints: len(ready)})
 }

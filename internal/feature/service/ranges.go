@@ -10,10 +10,12 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// clients are those of a family that a load balancer's address is for; of ranges within others the others alone, for nftables refuses overlaps.
+// clients are those of a family that a load balancer's address is for; of ranges within others the others alone, for
+// nftables refuses overlaps.
 func clients(s *world.Service, f world.Family) []netip.Prefix {
 	var out []netip.Prefix
-	ranges := slices.SortedFunc(slices.Values(s.SourceRanges), func(a, b netip.Prefix) int { return a.Bits() - b.Bits() })
+	ranges := slices.SortedFunc(slices.Values(s.SourceRanges),
+		func(a, b netip.Prefix) int { return a.Bits() - b.Bits() })
 	for _, r := range ranges {
 		if world.FamilyOf(r.Addr()) == f && !slices.ContainsFunc(out, r.Overlaps) {
 			out = append(out, r.Masked())
@@ -27,8 +29,9 @@ func forSome(s *world.Service, ip netip.Addr) bool {
 	return len(s.SourceRanges) > 0 && slices.Contains(s.LoadBalancerIPs, ip)
 }
 
-// refusePods drops what pods of this node that are none of its clients send to an address that is for some only, before the switch balances it. What
-// the host sends in by its management port never has such a destination: the host has translated it, for its own set of clients.
+// refusePods drops what pods of this node that are none of its clients send to an address that is for some only, before
+// the switch balances it. What the host sends in by its management port never has such a destination: the host has
+// translated it, for its own set of clients.
 func refusePods(w *world.View, s *world.Service, p world.ServicePort, f world.Family, ip netip.Addr, out *plan.Rows) {
 	if !forSome(s, ip) {
 		return

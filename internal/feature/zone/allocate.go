@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"math/bits"
 	"net/netip"
-	"slices"
 
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/world"
 )
 
 // FirstID is the lowest id of a node.
 const FirstID = world.FirstID
 
-// lastID is the highest key that a port of a logical switch can have: a node's id is the key of its port on transit_switch.
+// lastID is the highest key that a port of a logical switch can have: a node's id is the key of its port on
+// transit_switch.
 const lastID = 1<<15 - 1
 
 // Allocation is what a node gets from the controller.
@@ -22,16 +23,38 @@ type Allocation struct {
 	Join, Transit []netip.Prefix // the node's addresses there, one a family
 	Record        world.Record   // what is the node's own, of what it names
 	// Problems say what was wrong or is lacking, and what to do.
-	Problems []string
+	Problems []decide.Notice
 }
 
-// Allocate gives each node an id and pod subnets, and says what is recorded of it. What a node has and may have it keeps; of two nodes with the same, the one
-// that the world believes keeps it. Others get the lowest that is free. A node that is going away keeps its own until it is gone.
-func Allocate(w *world.World) map[string]Allocation {
+// Reasons of findings about nodes.
+const (
+	notBelieved    = "NotBelieved" // what the node says of itself
+	idOutOfRange   = "IDOutOfRange"
+	idTaken        = "IDTaken"
+	noIDFree       = "NoIDFree"
+	subnetUnusable = "SubnetUnusable"
+	noSubnetFree   = "NoSubnetFree"
+)
+
+// refuse notes what was found, with the words for it.
+func (a *Allocation) refuse(f decide.Finding, format string, args ...any) {
+	f.Kind = reasonAllocation
+	a.Problems = append(a.Problems, decide.Notice{Finding: f, Event: reasonAllocation,
+		Message: fmt.Sprintf(format, args...)})
+}
+
+// Allocate gives each node an id and pod subnets, and says what is recorded of it. What a node has and may have it
+// keeps; of two nodes with the same, the one that the world believes keeps it. Others get the lowest that is free. A
+// node that is going away keeps its own until it is gone.
+func Allocate(w *world.View) map[string]Allocation {
 	names := w.Nodes()
 	out := make(map[string]Allocation, len(names))
 	for _, name := range names {
-		out[name] = Allocation{Problems: slices.Clone(w.Node(name).Problems)}
+		var a Allocation
+		for _, p := range w.Node(name).Problems {
+			a.refuse(decide.Finding{Reason: notBelieved, Part: p.About, Node: p.Owner}, "%s", p.Text)
+		}
+		out[name] = a
 	}
 	allocateIDs(w, names, out)
 	for _, f := range w.Config.Families() {
@@ -56,16 +79,18 @@ func addresses(c *world.Config, id int) (join, transit []netip.Prefix) {
 	return join, transit
 }
 
-func allocateIDs(w *world.World, names []string, out map[string]Allocation) {
+func allocateIDs(w *world.View, names []string, out map[string]Allocation) {
 	owner, highest := map[int]string{}, w.Config.MaxID()
 	for _, name := range names {
 		a, id := out[name], w.Node(name).ID
 		switch {
 		case id == 0:
 		case id < FirstID || id > highest:
-			a.Problems = append(a.Problems, fmt.Sprintf("id %d is not between %d and %d: the node gets another", id, FirstID, highest))
+			a.refuse(decide.Finding{Reason: idOutOfRange}, "id %d is not between %d and %d: the node gets another", id,
+				FirstID, highest)
 		case owner[id] != "":
-			a.Problems = append(a.Problems, fmt.Sprintf("id %d is also node %s's: the node gets another", id, owner[id]))
+			a.refuse(decide.Finding{Reason: idTaken, Node: owner[id]},
+				"id %d is also node %s's: the node gets another", id, owner[id])
 		default:
 			owner[id], a.ID = name, id
 		}
@@ -81,7 +106,8 @@ func allocateIDs(w *world.World, names []string, out map[string]Allocation) {
 			next++
 		}
 		if next > highest {
-			a.Problems = append(a.Problems, fmt.Sprintf("no id up to %d is free: delete nodes that are gone, or use larger join and transit subnets", highest))
+			a.refuse(decide.Finding{Reason: noIDFree},
+				"no id up to %d is free: delete nodes that are gone, or use larger join and transit subnets", highest)
 		} else {
 			owner[next], a.ID = name, next
 		}
@@ -90,7 +116,7 @@ func allocateIDs(w *world.World, names []string, out map[string]Allocation) {
 }
 
 // allocateSubnets gives each node a subnet of a family.
-func allocateSubnets(w *world.World, names []string, f world.Family, out map[string]Allocation) {
+func allocateSubnets(w *world.View, names []string, f world.Family, out map[string]Allocation) {
 	owner, has := map[netip.Prefix]string{}, map[string]bool{}
 	for _, name := range names {
 		a := out[name]
@@ -99,7 +125,8 @@ func allocateSubnets(w *world.World, names []string, f world.Family, out map[str
 				continue
 			}
 			if why := unusable(w.Config, p, owner, has[name]); why != "" {
-				a.Problems = append(a.Problems, fmt.Sprintf("subnet %s %s: the node does not use it", p, why))
+				a.refuse(decide.Finding{Reason: subnetUnusable, Part: p.String(), Node: owner[p]},
+					"subnet %s %s: the node does not use it", p, why)
 				continue
 			}
 			owner[p], has[name] = name, true
@@ -114,7 +141,9 @@ func allocateSubnets(w *world.World, names []string, f world.Family, out map[str
 				owner[p] = name
 				a.Subnets = append(a.Subnets, p)
 			} else {
-				a.Problems = append(a.Problems, fmt.Sprintf("no IP%s subnet is free in %v: delete nodes that are gone, or add a cluster subnet", f, w.Config.Cluster(f)))
+				a.refuse(decide.Finding{Reason: noSubnetFree, Family: f},
+					"no IP%s subnet is free in %v: delete nodes that are gone, or add a cluster subnet", f,
+					w.Config.Cluster(f))
 			}
 			out[name] = a
 		}

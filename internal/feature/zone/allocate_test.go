@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/feature/zone"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -19,7 +20,8 @@ func newWorld(subnets string) *world.World {
 	if err != nil {
 		panic(err)
 	}
-	return world.New("", &world.Config{ClusterSubnets: s, JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets()})
+	return world.New("", &world.Config{ClusterSubnets: s, JoinSubnets: world.DefaultJoinSubnets(),
+		TransitSubnets: world.DefaultTransitSubnets()})
 }
 
 const dual = "10.244.0.0/16/24,fd00:10:244::/48/64"
@@ -39,7 +41,7 @@ func TestAllocateToNewNodes(t *testing.T) {
 	w := newWorld(dual)
 	w.SetNode(node("a", 0))
 	w.SetNode(node("b", 0))
-	all := zone.Allocate(w)
+	all := zone.Allocate(&w.View)
 	for name, want := range map[string]string{
 		"a": "2 [10.244.0.0/24 fd00:10:244::/64] [100.64.0.2/16 fd98::2/64] [100.88.0.2/16 fd97::2/64]",
 		"b": "3 [10.244.1.0/24 fd00:10:244:1::/64] [100.64.0.3/16 fd98::3/64] [100.88.0.3/16 fd97::3/64]",
@@ -55,7 +57,7 @@ func TestAllocateKeepsAndFillsGaps(t *testing.T) {
 	w.SetNode(node("a", 7, "10.244.9.0/24"))
 	w.SetNode(node("b", 2, "10.244.0.0/24"))
 	w.SetNode(node("new", 0))
-	all := zone.Allocate(w)
+	all := zone.Allocate(&w.View)
 	if a := all["a"]; a.ID != 7 || a.Subnets[0].String() != "10.244.9.0/24" {
 		t.Errorf("a: %+v", a)
 	}
@@ -70,26 +72,28 @@ func TestAllocateRepairs(t *testing.T) {
 		want    string
 		problem string
 	}{
-		"id of another":       {node("z", 2), "3 [10.244.1.0/24]", "id 2 is also node a's"},
-		"the router's id":     {node("z", 1), "3 [10.244.1.0/24]", "id 1 is not between 2"},
-		"id too high":         {node("z", 70000), "3 [10.244.1.0/24]", "id 70000"},
-		"negative id":         {node("z", -4), "3 [10.244.1.0/24]", "id -4"},
-		"subnet of another":   {node("z", 3, "10.244.0.0/24"), "3 [10.244.1.0/24]", "10.244.0.0/24 is also node a's"},
-		"foreign subnet":      {node("z", 3, "10.99.0.0/24"), "3 [10.244.1.0/24]", "is no node's part"},
-		"larger subnet":       {node("z", 3, "10.244.0.0/20"), "3 [10.244.1.0/24]", "is no node's part"},
-		"address":             {node("z", 3, "10.244.4.7/24"), "3 [10.244.1.0/24]", "is an address"},
-		"two subnets":         {node("z", 3, "10.244.4.0/24", "10.244.5.0/24"), "3 [10.244.4.0/24]", "second"},
-		"family not there":    {node("z", 3, "fd00::/64"), "3 [10.244.1.0/24]", ""},
-		"unreadable, as said": {&world.Node{Name: "z", Problems: []string{"node-id: no number"}}, "3 [10.244.1.0/24]", "node-id: no number"},
+		"id of another":     {node("z", 2), "3 [10.244.1.0/24]", "id 2 is also node a's"},
+		"the router's id":   {node("z", 1), "3 [10.244.1.0/24]", "id 1 is not between 2"},
+		"id too high":       {node("z", 70000), "3 [10.244.1.0/24]", "id 70000"},
+		"negative id":       {node("z", -4), "3 [10.244.1.0/24]", "id -4"},
+		"subnet of another": {node("z", 3, "10.244.0.0/24"), "3 [10.244.1.0/24]", "10.244.0.0/24 is also node a's"},
+		"foreign subnet":    {node("z", 3, "10.99.0.0/24"), "3 [10.244.1.0/24]", "is no node's part"},
+		"larger subnet":     {node("z", 3, "10.244.0.0/20"), "3 [10.244.1.0/24]", "is no node's part"},
+		"address":           {node("z", 3, "10.244.4.7/24"), "3 [10.244.1.0/24]", "is an address"},
+		"two subnets":       {node("z", 3, "10.244.4.0/24", "10.244.5.0/24"), "3 [10.244.4.0/24]", "second"},
+		"family not there":  {node("z", 3, "fd00::/64"), "3 [10.244.1.0/24]", ""},
+		"unreadable, as said": {&world.Node{Name: "z", Problems: []world.NodeProblem{{Text: "node-id: no number"}}},
+			"3 [10.244.1.0/24]", "node-id: no number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld("10.244.0.0/16/24")
 			w.SetNode(node("a", 2, "10.244.0.0/24"))
 			w.SetNode(c.node)
-			all := zone.Allocate(w)
+			all := zone.Allocate(&w.View)
 			z := all["z"]
-			if have := fmt.Sprint(z.ID, z.Subnets); have != c.want || !strings.Contains(strings.Join(z.Problems, ";"), c.problem) {
-				t.Errorf("have %s %v, want %s %q", have, z.Problems, c.want, c.problem)
+			if have := fmt.Sprint(z.ID, z.Subnets); have != c.want || !strings.Contains(decide.Messages(z.Problems),
+				c.problem) {
+				t.Errorf("have %s %s, want %s %q", have, decide.Messages(z.Problems), c.want, c.problem)
 			}
 			if a := all["a"]; a.ID != 2 || len(a.Problems) > 0 {
 				t.Errorf("the other node: %+v", a)
@@ -103,27 +107,32 @@ func TestAllocateWhenAllIsTaken(t *testing.T) {
 	for _, n := range []string{"a", "b", "c"} {
 		w.SetNode(node(n, 0))
 	}
-	all := zone.Allocate(w)
+	all := zone.Allocate(&w.View)
 	c := all["c"]
-	if fmt.Sprint(c.Subnets) != "[fd00:10:244:2::/64]" || c.ID != 4 || len(c.Problems) != 1 || !strings.Contains(c.Problems[0], "no IPv4 subnet is free") {
+	if fmt.Sprint(c.Subnets) != "[fd00:10:244:2::/64]" || c.ID != 4 || len(c.Problems) != 1 ||
+		!strings.Contains(c.Problems[0].Message, "no IPv4 subnet is free") {
 		t.Errorf("c: %+v", c)
 	}
 	if len(all["a"].Problems)+len(all["b"].Problems) > 0 || len(all["b"].Subnets) != 2 {
 		t.Errorf("others: %+v", all)
 	}
 	w.Config.JoinSubnets = []netip.Prefix{netip.MustParsePrefix("100.64.0.0/30")}
-	if all = zone.Allocate(w); all["a"].ID != 2 || all["b"].ID != 0 || !strings.Contains(strings.Join(all["b"].Problems, ";"), "no id up to 2 is free") {
+	all = zone.Allocate(&w.View)
+	if all["a"].ID != 2 || all["b"].ID != 0 || !strings.Contains(decide.Messages(all["b"].Problems),
+		"no id up to 2 is free") {
 		t.Errorf("small join subnet: %+v", all)
 	}
 }
 
-// For any nodes: nothing is given twice, what was given stands, and what nodes say again changes nothing, in whatever order.
+// For any nodes: nothing is given twice, what was given stands, and what nodes say again changes nothing, in whatever
+// order.
 func TestAllocateProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, back := newWorld(dual), newWorld(dual)
 		var nodes []*world.Node
 		for i := range rapid.IntRange(0, 8).Draw(t, "nodes") {
-			subnet := rapid.SampledFrom([]string{"10.244.0.0/24", "10.244.1.0/24", "10.244.2.0/24", "10.244.2.0/25", "fd00:10:244:1::/64", "10.9.0.0/24"})
+			subnet := rapid.SampledFrom([]string{"10.244.0.0/24", "10.244.1.0/24", "10.244.2.0/24", "10.244.2.0/25",
+				"fd00:10:244:1::/64", "10.9.0.0/24"})
 			nodes = append(nodes, node(fmt.Sprintf("n%d", i), rapid.IntRange(-1, 6).Draw(t, "id"),
 				rapid.SliceOfN(subnet, 0, 3).Draw(t, "subnets")...))
 		}
@@ -134,8 +143,8 @@ func TestAllocateProperties(t *testing.T) {
 		for _, n := range slices.Backward(nodes) {
 			back.SetNode(n)
 		}
-		all := zone.Allocate(w)
-		if other := zone.Allocate(back); !reflect.DeepEqual(all, other) {
+		all := zone.Allocate(&w.View)
+		if other := zone.Allocate(&back.View); !reflect.DeepEqual(all, other) {
 			t.Fatalf("said again, it matters: %+v, %+v", all, other)
 		}
 		ids, subnets := map[int]bool{}, map[netip.Prefix]bool{}
@@ -153,7 +162,7 @@ func TestAllocateProperties(t *testing.T) {
 			w.SetNode(&world.Node{Name: name, ID: a.ID, Subnets: a.Subnets, Join: a.Join, Transit: a.Transit})
 		}
 		w.SetNode(node("another", 0))
-		for name, a := range zone.Allocate(w) {
+		for name, a := range zone.Allocate(&w.View) {
 			if old, had := all[name]; had && show(old) != show(a) || len(a.Problems) > 0 {
 				t.Fatalf("%s: %s became %s, %v", name, show(old), show(a), a.Problems)
 			}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -40,7 +41,7 @@ func (Own) Compile(w *world.View, network string, out *plan.Rows) {
 	if !ok {
 		return
 	}
-	if network == world.DefaultNetwork {
+	if network == ref.DefaultNetwork {
 		global(z.Node, out)
 	}
 	z.shared()
@@ -55,9 +56,9 @@ func (Own) Compile(w *world.View, network string, out *plan.Rows) {
 func RouterAddr(subnet netip.Prefix) netip.Addr     { return world.Nth(subnet, 1) }
 func ManagementAddr(subnet netip.Prefix) netip.Addr { return world.Nth(subnet, 2) }
 
-// global has ACLs drop what they match and nothing besides. By default a switch with any ACL drops what conntrack calls invalid, and OVS' userspace datapath
-// (3.5) says that of a connection whose port was used for one that got no answer in the last half minute: after a failover a busy pod's connections would
-// fail for as long.
+// global has ACLs drop what they match and nothing besides. By default a switch with any ACL drops what conntrack calls
+// invalid, and OVS' userspace datapath (3.5) says that of a connection whose port was used for one that got no answer
+// in the last half minute: after a failover a busy pod's connections would fail for as long.
 func global(n *world.Node, out *plan.Rows) {
 	out.AddNB(plan.RowID{Table: "NB_Global", Name: "."}, plan.RowID{}, plan.Cols{
 		"name": n.Name, "options": map[string]string{"name": n.Name, "use_ct_inv_match": "false"},
@@ -85,6 +86,9 @@ func (z ownPart) nodeSwitch() {
 	port, peer := z.names.RouterToNodeSwitch(z.Node.Name), z.names.NodeSwitchToRouter(z.Node.Name)
 	z.out.AddPeers(z.names.ClusterRouter(), port, sw, peer,
 		world.MAC(RouterAddr(z.Subnets[0])), routers, nil, nil)
+	if z.Name != ref.DefaultNetwork {
+		return
+	}
 	port = z.names.HostPort(z.Node.Name)
 	mac := world.MAC(ManagementAddr(z.Subnets[0]))
 	z.out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: port}, plan.Switch(sw), plan.Cols{
@@ -115,11 +119,12 @@ func (z ownPart) joins(id int) []string {
 	return out
 }
 
-// gatewayRouter learns its neighbours from every request that it hears, also from those for an egress IP that another node has: when that comes here, the
-// hosts that packets go to are known. Until OVN 25.03 has resolved one it drops all but four packets to it, and that takes a round through the Southbound.
-// Its one neighbour on the join switch is known to northd: OVN-Kubernetes' option dynamic_neigh_routers, for join switches with a router of each node, would
-// have the first replies to pods wait for it.
-// What is too big for pods it answers with ICMP: the links outside carry more than pods' do, and where these end it would be lost in silence.
+// gatewayRouter learns its neighbours from every request that it receives, also from those for an egress IP that
+// another node has: when that comes here, the hosts that packets go to are known. Until OVN 25.03 has resolved one it
+// drops all but four packets to it, and that takes a round through the Southbound. Its one neighbour on the join switch
+// is known to northd: OVN-Kubernetes' option dynamic_neigh_routers, for join switches with a router of each node, would
+// have the first replies to pods wait for it. What is too big for pods it answers with ICMP: the links outside carry
+// more than pods' do, and where these end it would be lost in silence.
 func (z ownPart) gatewayRouter() {
 	gr, ext := z.names.GatewayRouter(z.Node.Name), z.names.ExternalSwitch(z.Node.Name)
 	z.out.AddNB(plan.Router(gr), plan.RowID{}, plan.Cols{"name": gr, "options": map[string]string{
@@ -177,15 +182,16 @@ func (z ownPart) transits(id int) []string {
 	return out
 }
 
-// routes send what this node's pods say to the outside to the gateway router, or in local gateway mode to the host. The route
-// for the whole cluster subnet is for packets of other nodes' pods that were steered here: OVN acts on a reroute policy only
-// where a route matched first, and it is the way to the gateway router for those that are translated here.
+// routes send what this node's pods say to the outside to the gateway router, or in local gateway mode to the host: it
+// has a port into the default network alone, and pods of others leave as in shared gateway mode. The
+// route for the whole cluster subnet is for packets of other nodes' pods that were steered here: OVN acts on a reroute
+// policy only where a route matched first, and it is the way to the gateway router for those that are translated here.
 func (z ownPart) routes() {
 	for _, s := range z.Subnets {
 		f := world.FamilyOf(s.Addr())
 		gateway := z.JoinAddr(z.Node.ID, f).Addr()
 		own := gateway
-		if z.w.Config.GatewayMode == world.LocalGateway {
+		if z.w.Config.GatewayMode == world.LocalGateway && z.Name == ref.DefaultNetwork {
 			own = ManagementAddr(s)
 		}
 		z.out.AddRoute(z.names.ClusterRouter(), "src-ip", s.String(), own.String(), "")

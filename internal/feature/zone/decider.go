@@ -1,7 +1,8 @@
 package zone
 
 import (
-	"strings"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/egret-net/egret/internal/decide"
@@ -11,24 +12,68 @@ import (
 // reasonAllocation is the reason of Events about ids and subnets of nodes.
 const reasonAllocation = "NodeAllocation"
 
-// Allocator decides about Nodes: what Allocate says.
-type Allocator struct{ decide.Deaf }
+// Allocator decides about Nodes: what Allocate says. It asks that again when something has changed that this follows
+// from, and decides about the nodes that have changed themselves, or get something else.
+type Allocator struct {
+	readers *world.Readers[struct{}]
+	stale   bool
+	touched map[string]struct{}   // nodes, since the last decision
+	last    map[string]Allocation // what each node got
+	told    decide.Told           // by node
+}
 
-// Decide says what each node gets.
-func (Allocator) Decide(v decide.View) ([]decide.Desired, time.Time) {
-	all := Allocate(v.World)
-	var out []decide.Desired
-	for _, name := range v.Nodes() {
-		n, a := v.Said(name), all[name]
-		problem := strings.Join(a.Problems, "; ")
-		d := decide.Desired{Kind: world.KindNode, Key: name, Decision: world.Decision{UID: n.UID}}
-		d.Decision.Status = world.Allocation{
-			ID: a.ID, Subnets: a.Subnets, Join: a.Join, Transit: a.Transit, Record: a.Record, Problem: problem,
+// NewAllocator has decided nothing yet, and told of nothing.
+func NewAllocator() *Allocator {
+	return &Allocator{readers: world.NewReaders[struct{}](), stale: true, touched: map[string]struct{}{},
+		told: decide.Told{}}
+}
+
+// Touched tells of all that changes.
+func (d *Allocator) Touched(touched []world.Touch) {
+	for _, t := range touched {
+		d.stale = d.stale || len(d.readers.Of(t)) > 0
+		if t.Kind == world.KindNode {
+			d.touched[t.Key] = struct{}{}
 		}
-		if problem != "" && problem != n.AllocationProblem {
-			d.Events = []decide.Event{{Warning: true, Reason: reasonAllocation, Action: "Allocate", Message: problem}}
-		}
-		out = append(out, d)
 	}
-	return out, time.Time{}
+}
+
+// Seen does nothing: what was decided of a Node does not follow from how much of it is written.
+func (d *Allocator) Seen(decide.View, world.Touch) time.Time { return time.Time{} }
+
+// Decide says what each node gets, of those for which that is news.
+func (d *Allocator) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
+	if !d.stale {
+		return nil, time.Time{}
+	}
+	all := Allocate(d.readers.Reading(v.World, struct{}{}))
+	for _, name := range v.Nodes() {
+		_, touched := d.touched[name]
+		if last, is := d.last[name]; !is || touched || !last.equal(all[name]) {
+			desired = append(desired, d.desired(v.Said(name), all[name]))
+		}
+	}
+	maps.DeleteFunc(d.told, func(name string, _ decide.ToldOf) bool { return v.Node(name) == nil })
+	d.stale, d.last = false, all
+	clear(d.touched)
+	return desired, time.Time{}
+}
+
+// desired is a Node with what it gets.
+func (d *Allocator) desired(n *world.Node, a Allocation) decide.Desired {
+	one := decide.Desired{Kind: world.KindNode, Key: n.Name, Decision: world.Decision{UID: n.UID}}
+	one.Decision.Status = world.Allocation{
+		ID: a.ID, Subnets: a.Subnets, Join: a.Join, Transit: a.Transit, Record: a.Record,
+		Problem: decide.Messages(a.Problems),
+	}
+	one.Events = d.told.Tell(n.Name, n.UID, n.AllocationProblem != "", a.Problems)
+	for i := range one.Events {
+		one.Events[i].Action = "Allocate"
+	}
+	return one
+}
+
+func (a Allocation) equal(o Allocation) bool {
+	return a.ID == o.ID && slices.Equal(a.Subnets, o.Subnets) && slices.Equal(a.Join, o.Join) &&
+		slices.Equal(a.Transit, o.Transit) && a.Record.Equal(o.Record) && slices.Equal(a.Problems, o.Problems)
 }

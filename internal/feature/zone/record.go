@@ -5,19 +5,20 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// recorder decides what is recorded of each node: what it is believed to have. What a node no longer has is kept until it has something else in its place,
-// and nobody else gets it until then.
+// recorder decides what is recorded of each node: what it is believed to have. What a node no longer has is kept until
+// it has something else in its place, and nobody else gets it until then.
 type recorder struct {
-	w     *world.World
+	w     *world.View
 	addrs map[netip.Addr]string // whose record has them, of nodes that claim nothing else
 	macs  map[world.HardwareAddr]string
 }
 
 // record fills in the records.
-func record(w *world.World, names []string, out map[string]Allocation) {
+func record(w *world.View, names []string, out map[string]Allocation) {
 	r := recorder{w: w, addrs: map[netip.Addr]string{}, macs: map[world.HardwareAddr]string{}}
 	for _, name := range names {
 		r.keep(w.Node(name))
@@ -58,13 +59,13 @@ func (r recorder) mac(n *world.Node) world.HardwareAddr {
 func (r recorder) addr(n *world.Node, f world.Family, a *Allocation) (netip.Addr, bool) {
 	old := f.OfAddrs(n.Record.Addrs)
 	p, claims := f.Of(n.Primary)
-	why := ""
+	reason, why := "", ""
 	if claims && !slices.Contains(old, p.Addr()) {
-		why = r.refusal(n, p.Addr())
+		reason, why = r.refusal(n, p.Addr())
 	}
 	switch {
 	case why != "":
-		a.Problems = append(a.Problems, fmt.Sprintf("address %s %s", p.Addr(), why))
+		a.refuse(decide.Finding{Reason: reason, IP: p.Addr()}, "address %s %s", p.Addr(), why)
 	case claims:
 		return p.Addr(), true
 	}
@@ -74,23 +75,33 @@ func (r recorder) addr(n *world.Node, f world.Family, a *Allocation) (netip.Addr
 	return old[0], true
 }
 
-// refusal says why an address that a node names is not recorded, and what to do; "" if it is. The first address that a node is recorded with may be one
-// that a Service asks for: it is an address of the node then, and stays that. A node that is known cannot take a Service's.
-func (r recorder) refusal(n *world.Node, ip netip.Addr) string {
+// Reasons why an address is not recorded.
+const (
+	ofNode     = "AddressOfNode"
+	ofEgressIP = "AddressOfEgressIP"
+	ofService  = "AddressOfService"
+)
+
+// refusal says why an address that a node names is not recorded, and what to do; "" if it is. The first address that a
+// node is recorded with may be one that a Service asks for: it is an address of the node then, and stays that. A node
+// that is known cannot take a Service's.
+func (r recorder) refusal(n *world.Node, ip netip.Addr) (reason, why string) {
 	const another = "give the node's primary network an address of its own"
 	switch holder := r.addrs[ip]; {
 	case holder != "":
-		return fmt.Sprintf("is recorded as node %s's: delete Node %s if it is gone, or %s", holder, holder, another)
+		return ofNode, fmt.Sprintf("is recorded as node %s's: delete Node %s if it is gone, or %s", holder, holder,
+			another)
 	case r.w.Placed(ip):
-		return "is an egress IP that a node has: take it out of the EgressIP, or " + another
+		return ofEgressIP, "is an egress IP that a node has: take it out of the EgressIP, or " + another
 	}
 	if len(n.Record.Addrs) == 0 {
-		return ""
+		return "", ""
 	}
 	if key := r.serviceAt(ip); key != "" {
-		return fmt.Sprintf("is an address of Service %s, which keeps it: take it out of the Service, or give the node another", key)
+		return ofService, fmt.Sprintf("is an address of Service %s, which keeps it: take it out of the Service, or "+
+			"give the node another", key)
 	}
-	return ""
+	return "", ""
 }
 
 // serviceAt is the first Service by name that has or asks for an address; "" if none does.
@@ -98,7 +109,8 @@ func (r recorder) serviceAt(ip netip.Addr) string {
 	first := ""
 	for _, key := range r.w.Services() {
 		s := r.w.Service(key)
-		if slices.Contains(slices.Concat(s.ClusterIPs, s.LoadBalancerIPs, s.ExternalIPs), ip) && (first == "" || key < first) {
+		if slices.Contains(slices.Concat(s.ClusterIPs, s.LoadBalancerIPs, s.ExternalIPs), ip) && (first == "" ||
+			key < first) {
 			first = key
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -30,7 +31,7 @@ func (Remote) Compile(w *world.View, key string, out *plan.Rows) {
 // to is the way to another node's part of the network, which has none where it has no subnet.
 func (z ownPart) to(n *world.Node) {
 	subnets := n.In(z.Name).Subnets
-	if len(subnets) == 0 && z.Name != world.DefaultNetwork {
+	if len(subnets) == 0 && z.Name != ref.DefaultNetwork {
 		return
 	}
 	port := z.names.TransitToRouter(n.Name)
@@ -52,8 +53,8 @@ func (z ownPart) to(n *world.Node) {
 	}
 }
 
-// chassis is the other node's tunnel endpoint, as the local Southbound must know it: ovn-controller makes a tunnel to a chassis
-// that is marked remote when ovn-is-interconn is set.
+// chassis is the other node's tunnel endpoint, as the local Southbound must know it: ovn-controller makes a tunnel to a
+// chassis that is marked remote when ovn-is-interconn is set.
 func chassis(n *world.Node, out *plan.Rows) {
 	encap := plan.RowID{Table: "Encap", Name: n.ChassisID}
 	id := plan.RowID{Table: "Chassis", Name: n.ChassisID}
@@ -61,7 +62,8 @@ func chassis(n *world.Node, out *plan.Rows) {
 		"name": n.ChassisID, "hostname": n.Name, "other_config": map[string]string{"is-remote": "true"},
 	}})
 	plan.Claim(&out.SB, encap, plan.Row{Parent: id, Cols: plan.Cols{
-		"type": "geneve", "ip": tunnelEndpoint(n.Primary).String(), "chassis_name": n.ChassisID, "options": map[string]string{"csum": "true"},
+		"type": "geneve", "ip": tunnelEndpoint(n.Primary).String(), "chassis_name": n.ChassisID,
+		"options": map[string]string{"csum": "true"},
 	}})
 }
 

@@ -19,7 +19,8 @@ const bridge = "br-int"
 // add attaches a pod. The same call again gives the same answer.
 func (s *Server) add(ctx context.Context, r *cni.Request) (*current.Result, error) {
 	if err := s.node.Ready(); err != nil {
-		return nil, types.NewError(types.ErrTryAgainLater, "Egret cannot attach pods on this node yet; the runtime will try again", err.Error())
+		return nil, types.NewError(types.ErrTryAgainLater,
+			"Egret cannot attach pods on this node yet; the runtime will try again", err.Error())
 	}
 	pod, err := s.pod(ctx, r.Pod)
 	if err != nil {
@@ -56,11 +57,13 @@ func (s *Server) pod(ctx context.Context, want cni.Pod) (PodInfo, error) {
 		return PodInfo{}, fmt.Errorf("look up pod %s/%s: %w", want.Namespace, want.Name, err)
 	}
 	if want.UID != "" && pod.UID != want.UID {
-		return PodInfo{}, fmt.Errorf("pod %s/%s has UID %s now, and %s was asked for: it was deleted and made anew, the kubelet will notice",
+		return PodInfo{}, fmt.Errorf("pod %s/%s has UID %s now, and %s was asked for: it was deleted and made anew, "+
+			"the kubelet will notice",
 			want.Namespace, want.Name, pod.UID, want.UID)
 	}
 	if pod.HostNetwork {
-		return PodInfo{}, fmt.Errorf("pod %s/%s is of the host network and gets no interface: this is an error of the runtime", want.Namespace, want.Name)
+		return PodInfo{}, fmt.Errorf("pod %s/%s is of the host network and gets no interface: this is an error of "+
+			"the runtime", want.Namespace, want.Name)
 	}
 	return pod, nil
 }
@@ -69,7 +72,8 @@ func (s *Server) pod(ctx context.Context, want cni.Pod) (PodInfo, error) {
 func (s *Server) again(ctx context.Context, r *cni.Request, p PodPort) (*current.Result, error) {
 	if peer, err := podlink.PeerName(p.HostIface, r.NetNS); err == nil && peer != "" && peer != r.IfName {
 		return nil, types.NewError(types.ErrInvalidEnvironmentVariables,
-			fmt.Sprintf("CNI_IFNAME is %q, but the pod has its interface %s of this network: it gets one only", r.IfName, peer), "")
+			fmt.Sprintf("CNI_IFNAME is %q, but the pod has its interface %s of this network: it gets one only",
+				r.IfName, peer), "")
 	}
 	link, ok := s.link(p, r)
 	if !ok || podlink.Verify(link) != nil {
@@ -90,13 +94,16 @@ func (s *Server) attach(ctx context.Context, r *cni.Request, pod PodInfo) (*curr
 		return nil, err
 	}
 	p := PodPort{
-		Bridge: bridge, HostIface: podlink.HostName(r.ContainerID), IfaceID: r.Pod.Namespace + "_" + r.Pod.Name, SandboxID: r.ContainerID,
-		Namespace: r.Pod.Namespace, Name: r.Pod.Name, UID: pod.UID, NetNS: r.NetNS, MAC: podlink.HardwareAddr(ips).String(), IPs: ips,
+		Bridge: bridge, HostIface: podlink.HostName(r.ContainerID), IfaceID: r.Pod.Namespace + "_" + r.Pod.Name,
+		SandboxID: r.ContainerID,
+		Namespace: r.Pod.Namespace, Name: r.Pod.Name, UID: pod.UID, NetNS: r.NetNS,
+		MAC: podlink.HardwareAddr(ips).String(), IPs: ips,
 	}
 	link, ok := s.link(p, r)
 	if !ok {
 		s.release(r.ContainerID)
-		return nil, types.NewError(types.ErrTryAgainLater, "the node's pod subnets just changed; the runtime will try again", "")
+		return nil, types.NewError(types.ErrTryAgainLater,
+			"the node's pod subnets just changed; the runtime will try again", "")
 	}
 	if err := s.build(ctx, p, link); err != nil {
 		s.undo(ctx, p)

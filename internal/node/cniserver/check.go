@@ -25,7 +25,8 @@ func (s *Server) check(ctx context.Context, r *cni.Request) error {
 		return err
 	}
 	if len(ports) == 0 {
-		return types.NewError(types.ErrUnknownContainer, fmt.Sprintf("container %s has no port in Open vSwitch: delete the pod", r.ContainerID), "")
+		return types.NewError(types.ErrUnknownContainer,
+			fmt.Sprintf("container %s has no port in Open vSwitch: delete the pod", r.ContainerID), "")
 	}
 	p := ports[0]
 	if err := sameAddresses(r, p); err != nil {
@@ -33,7 +34,8 @@ func (s *Server) check(ctx context.Context, r *cni.Request) error {
 	}
 	link, ok := s.link(p, r)
 	if !ok {
-		return fmt.Errorf("addresses %v of the pod are not in the node's subnets %v: delete the pod", p.IPs, s.node.Subnets())
+		return fmt.Errorf("addresses %v of the pod are not in the node's subnets %v: delete the pod", p.IPs,
+			s.node.Subnets())
 	}
 	if err := podlink.Verify(link); err != nil {
 		return err
@@ -50,11 +52,13 @@ func (s *Server) check(ctx context.Context, r *cni.Request) error {
 func sameAddresses(r *cni.Request, p PodPort) error {
 	generic, err := create.CreateFromBytes(r.PrevResult)
 	if err != nil {
-		return types.NewError(types.ErrInvalidNetworkConfig, `network configuration, field "prevResult": cannot be read`, err.Error())
+		return types.NewError(types.ErrInvalidNetworkConfig,
+			`network configuration, field "prevResult": cannot be read`, err.Error())
 	}
 	previous, err := current.NewResultFromResult(generic)
 	if err != nil {
-		return types.NewError(types.ErrInvalidNetworkConfig, `network configuration, field "prevResult": cannot be converted`, err.Error())
+		return types.NewError(types.ErrInvalidNetworkConfig,
+			`network configuration, field "prevResult": cannot be converted`, err.Error())
 	}
 	var want []netip.Addr
 	for _, ip := range previous.IPs {

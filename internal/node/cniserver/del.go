@@ -34,7 +34,8 @@ func (s *Server) del(ctx context.Context, r *cni.Request) error {
 	return s.detach(ctx, r.ContainerID)
 }
 
-// collect removes every attachment that is not in the list (GC). A container has one interface at most, so its ID is enough.
+// collect removes every attachment that is not in the list (GC). A container has one interface at most, so its ID is
+// enough.
 func (s *Server) collect(ctx context.Context, valid []types.GCAttachment) error {
 	keep := map[string]bool{}
 	for _, a := range valid {
@@ -50,15 +51,17 @@ func (s *Server) collect(ctx context.Context, valid []types.GCAttachment) error 
 // ReleaseCompleted detaches a pod whose containers have all ended for good, so that its addresses are free again before
 // the kubelet removes the sandbox.
 func (s *Server) ReleaseCompleted(ctx context.Context, namespace, name, uid string) error {
-	ports, err := s.portsWhere(ctx, func(p PodPort) bool { return p.Namespace == namespace && p.Name == name && p.UID == uid })
+	ports, err := s.portsWhere(ctx, func(p PodPort) bool {
+		return p.Namespace == namespace && p.Name == name && p.UID == uid
+	})
 	if err != nil {
 		return err
 	}
 	return s.detachAll(ctx, ports)
 }
 
-// Sweep detaches pods whose veth is gone, as after a reboot of the node. A network namespace takes its veth with it, so a
-// missing path of the namespace is no further evidence; it may only be out of the agent's sight.
+// Sweep detaches pods whose veth is gone, as after a reboot of the node. A network namespace takes its veth with it, so
+// a missing path of the namespace is no further evidence; it may only be out of the agent's sight.
 func (s *Server) Sweep(ctx context.Context) error {
 	var failed []error
 	ports, err := s.portsWhere(ctx, func(p PodPort) bool {
@@ -70,7 +73,8 @@ func (s *Server) Sweep(ctx context.Context) error {
 		return err
 	}
 	for _, p := range ports {
-		s.log.Info("pod's interface is gone; removing its port", "namespace", p.Namespace, "pod", p.Name, "interface", p.HostIface)
+		s.log.Info("pod's interface is gone; removing its port", "namespace", p.Namespace, "pod", p.Name, "interface",
+			p.HostIface)
 	}
 	return errors.Join(append(failed, s.detachAll(ctx, ports))...)
 }

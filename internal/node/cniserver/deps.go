@@ -17,8 +17,8 @@ type PodPort struct {
 	NetNS     string // path of the pod's network namespace
 	MAC       string
 	IPs       []netip.Addr
-	// Held is the agent loop's: the pod started with outside traffic dropped.
-	Held bool
+	// EgressPaused is the agent loop's: the pod started with outside traffic dropped.
+	EgressPaused bool
 }
 
 // Attachments are the pods' ports in the local Open vSwitch. All calls are idempotent.
@@ -46,7 +46,8 @@ type Node interface {
 	MTU() int
 	// UserspaceDatapath says whether OVS forwards in userspace: pods then compute checksums themselves.
 	UserspaceDatapath() bool
-	// Pod waits briefly until the agent knows the pod (with that UID, if uid is not empty) and its namespace, else asks the API server.
+	// Pod waits briefly until the agent knows the pod (with that UID, if uid is not empty) and its namespace, else asks
+	// the API server.
 	Pod(ctx context.Context, namespace, name, uid string) (PodInfo, error)
 	// Annotate writes the pod's annotation k8s.ovn.org/pod-networks; nil removes it.
 	Annotate(ctx context.Context, namespace, name, uid string, nets PodNetworks) error

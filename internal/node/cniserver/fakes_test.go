@@ -79,7 +79,8 @@ type fakeNode struct {
 }
 
 func newFakeNode(f *faults, subnets ...string) *fakeNode {
-	n := &fakeNode{faults: f, uid: "uid", annotations: map[string]cniserver.PodNetworks{}, attached: map[string]cniserver.PodPort{}}
+	n := &fakeNode{faults: f, uid: "uid", annotations: map[string]cniserver.PodNetworks{},
+		attached: map[string]cniserver.PodPort{}}
 	for _, s := range subnets {
 		n.subnets = append(n.subnets, netip.MustParsePrefix(s))
 	}

@@ -22,15 +22,18 @@ import (
 
 const victim = "victim"
 
-// FuzzServer sends whatever bytes to a server with one pod attached: it goes on answering, with errors of the specification, and the pod stays
-// attached unless a DEL names its container or a GC leaves it out. No pod can be looked up, so that an ADD never comes to make links.
+// FuzzServer sends whatever bytes to a server with one pod attached: it goes on answering, with errors of the
+// specification, and the pod stays attached unless a DEL names its container or a GC leaves it out. No pod can be
+// looked up, so that an ADD never comes to make links.
 func FuzzServer(f *testing.F) {
 	for _, body := range []string{
 		`{"command":"ADD","containerID":"c","netns":"/x","ifName":"eth0","pod":{"namespace":"a","name":"b"},"config":{}}`,
 		`{"command":"CHECK","containerID":"victim","netns":"/x","ifName":"eth0","pod":{"namespace":"a","name":"b"},"prevResult":{"cniVersion":"1.0.0","ips":[{"address":"10.244.1.5/24"}]}}`,
 		`{"command":"CHECK","containerID":"victim","netns":"/x","ifName":"eth0","pod":{"namespace":"a","name":"b"},"prevResult":{"cniVersion":"0.2.0","ip4":null}}`,
-		`{"command":"DEL","containerID":"victim","ifName":"eth0"}`, `{"command":"DEL","containerID":"other","ifName":"eth0"}`,
-		`{"command":"GC","validAttachments":[{"containerID":"victim","ifname":"eth0"}]}`, `{"command":"GC","validAttachments":[]}`,
+		`{"command":"DEL","containerID":"victim","ifName":"eth0"}`,
+		`{"command":"DEL","containerID":"other","ifName":"eth0"}`,
+		`{"command":"GC","validAttachments":[{"containerID":"victim","ifname":"eth0"}]}`,
+		`{"command":"GC","validAttachments":[]}`,
 		`{"command":"GC","validAttachments":[null]}`, `{"command":"STATUS"}`, `{"command":5}`, `null`, `[]`, `{`,
 	} {
 		f.Add([]byte(body))
@@ -52,8 +55,9 @@ func FuzzServer(f *testing.F) {
 }
 
 func victimPort() cniserver.PodPort {
-	return cniserver.PodPort{Bridge: "br-int", HostIface: "egvictim", IfaceID: "a_b", SandboxID: victim, Namespace: "a", Name: "b",
-		UID: "uid", NetNS: "/x", MAC: "0a:58:0a:f4:01:05", IPs: []netip.Addr{netip.MustParseAddr("10.244.1.5")}}
+	return cniserver.PodPort{Bridge: "br-int", HostIface: "egvictim", IfaceID: "a_b", SandboxID: victim, Namespace: "a",
+		Name: "b",
+		UID:  "uid", NetNS: "/x", MAC: "0a:58:0a:f4:01:05", IPs: []netip.Addr{netip.MustParseAddr("10.244.1.5")}}
 }
 
 // answered posts the body to a server of its own.
@@ -68,7 +72,8 @@ func answered(t *testing.T, ports cniserver.Attachments, body []byte) {
 	}()
 	dial := func(context.Context, string, string) (net.Conn, error) { return here, nil }
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: dial}
-	response, err := (&http.Client{Transport: transport}).Post("http://egret-node"+cni.Path, "application/json", bytes.NewReader(body))
+	response, err := (&http.Client{Transport: transport}).Post("http://egret-node"+cni.Path, "application/json",
+		bytes.NewReader(body))
 	if err != nil {
 		t.Fatalf("%q is not answered: %v", body, err)
 	}
@@ -83,7 +88,8 @@ func answered(t *testing.T, ports cniserver.Attachments, body []byte) {
 	if err := json.Unmarshal(text, &answer); err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("%q is answered by %s %q, %v", body, response.Status, text, err)
 	}
-	if answer.Result != nil || answer.Error != nil && (answer.Error.Code == types.ErrUnknown || answer.Error.Msg == "") {
+	if answer.Result != nil || answer.Error != nil && (answer.Error.Code == types.ErrUnknown ||
+		answer.Error.Msg == "") {
 		t.Errorf("%q is answered by %s", body, text)
 	}
 }
@@ -95,7 +101,8 @@ func mayDetach(body []byte) bool {
 		return false
 	}
 	listed := func(a types.GCAttachment) bool { return a.ContainerID == victim }
-	return r.Command == cni.Del && r.ContainerID == victim || r.Command == cni.GC && !slices.ContainsFunc(*r.ValidAttachments, listed)
+	return r.Command == cni.Del && r.ContainerID == victim || r.Command == cni.GC &&
+		!slices.ContainsFunc(*r.ValidAttachments, listed)
 }
 
 // oneConn is a listener with one connection.

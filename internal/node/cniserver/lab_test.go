@@ -84,7 +84,8 @@ func (l *lab) start() {
 func (l *lab) conflist(version string, more ...string) *libcni.NetworkConfigList {
 	l.t.Helper()
 	plugin := strings.Join(append([]string{`"type":"egret-cni"`, fmt.Sprintf(`"socket":%q`, l.socket)}, more...), ",")
-	list, err := libcni.ConfListFromBytes(fmt.Appendf(nil, `{"cniVersion":%q,"name":"egret","plugins":[{%s}]}`, version, plugin))
+	list, err := libcni.ConfListFromBytes(fmt.Appendf(nil, `{"cniVersion":%q,"name":"egret","plugins":[{%s}]}`, version,
+		plugin))
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ type fromOVS struct{ OVSPorts }
 func (f fromOVS) AddPodPort(ctx context.Context, p PodPort) error {
 	row := ovs.PodPort{
 		Bridge: p.Bridge, HostIface: p.HostIface, IfaceID: p.IfaceID, SandboxID: p.SandboxID, Namespace: p.Namespace,
-		Name: p.Name, UID: p.UID, NetNS: p.NetNS, MAC: p.MAC, Held: p.Held,
+		Name: p.Name, UID: p.UID, NetNS: p.NetNS, MAC: p.MAC, EgressPaused: p.EgressPaused,
 	}
 	for _, ip := range p.IPs {
 		row.IPs = append(row.IPs, ip.String())
@@ -49,13 +49,15 @@ func (f fromOVS) PodPorts(ctx context.Context) ([]PodPort, error) {
 // PortFromOVS is one attachment of the plane as this package has it.
 func PortFromOVS(row ovs.PodPort) (PodPort, error) {
 	p := PodPort{
-		Bridge: row.Bridge, HostIface: row.HostIface, IfaceID: row.IfaceID, SandboxID: row.SandboxID, Namespace: row.Namespace,
-		Name: row.Name, UID: row.UID, NetNS: row.NetNS, MAC: row.MAC, Held: row.Held,
+		Bridge: row.Bridge, HostIface: row.HostIface, IfaceID: row.IfaceID, SandboxID: row.SandboxID,
+		Namespace: row.Namespace,
+		Name:      row.Name, UID: row.UID, NetNS: row.NetNS, MAC: row.MAC, EgressPaused: row.EgressPaused,
 	}
 	for _, text := range row.IPs {
 		ip, err := netip.ParseAddr(text)
 		if err != nil {
-			return PodPort{}, fmt.Errorf("port %s has address %q in its external_ids: remove it with `ovs-vsctl del-port`: %w", row.HostIface, text, err)
+			return PodPort{}, fmt.Errorf("port %s has address %q in its external_ids: remove it with `ovs-vsctl "+
+				"del-port`: %w", row.HostIface, text, err)
 		}
 		p.IPs = append(p.IPs, ip)
 	}

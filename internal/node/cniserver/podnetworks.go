@@ -5,13 +5,11 @@ import (
 
 	"github.com/egret-net/egret/internal/node/cniserver/podlink"
 	"github.com/egret-net/egret/internal/node/ipam"
+	"github.com/egret-net/egret/internal/ref"
 )
 
 // PodNetworks is the annotation k8s.ovn.org/pod-networks: a pod's addresses by network, as OVN-Kubernetes writes them.
 type PodNetworks map[string]PodNetwork
-
-// DefaultNetwork is the key of the cluster's pod network.
-const DefaultNetwork = "default"
 
 // PodNetwork is a pod's addresses in one network. IPAddress and Gateway repeat a single address for older readers.
 type PodNetwork struct {
@@ -34,7 +32,7 @@ func podNetworks(link podlink.Spec) PodNetworks {
 	if len(n.IPs) == 1 {
 		n.IPAddress, n.Gateway = n.IPs[0], n.Gateways[0]
 	}
-	return PodNetworks{DefaultNetwork: n}
+	return PodNetworks{ref.DefaultNetwork: n}
 }
 
 // inSubnets gives addresses their subnets' lengths and gateways; false when one is in no subnet.

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// callTimeout bounds one call; it is below the plugin's, so that the plugin hears why.
+	// callTimeout bounds one call; it is below the plugin's, so that the plugin is told why.
 	callTimeout = 60 * time.Second
 	maxRequest  = 1 << 20 // bytes
 )
@@ -96,7 +96,8 @@ func (s *Server) serve(w http.ResponseWriter, h *http.Request) {
 	start := time.Now()
 	result, err := s.Handle(ctx, r)
 	s.Answered(string(r.Command), time.Since(start), err)
-	log := s.log.With("command", r.Command, "container", r.ContainerID, "namespace", r.Pod.Namespace, "pod", r.Pod.Name, "took", time.Since(start))
+	log := s.log.With("command", r.Command, "container", r.ContainerID, "namespace", r.Pod.Namespace, "pod", r.Pod.Name,
+		"took", time.Since(start))
 	if err != nil {
 		log.Warn("CNI call refused", "error", err)
 	} else {

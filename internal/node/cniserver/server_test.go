@@ -71,8 +71,10 @@ func TestAnnotation(t *testing.T) {
 		subnets []string
 		want    string
 	}{
-		"IPv4": {[]string{"10.244.1.0/24"}, `{"default":{"ip_addresses":["10.244.1.3/24"],"mac_address":"0a:58:0a:f4:01:03","gateway_ips":["10.244.1.1"],"ip_address":"10.244.1.3/24","gateway_ip":"10.244.1.1","role":"primary"}}`},
-		"dual": {[]string{"10.244.1.0/24", "fd00::/64"}, `{"default":{"ip_addresses":["10.244.1.3/24","fd00::3/64"],"mac_address":"0a:58:0a:f4:01:03","gateway_ips":["10.244.1.1","fd00::1"],"role":"primary"}}`},
+		"IPv4": {[]string{"10.244.1.0/24"},
+			`{"default":{"ip_addresses":["10.244.1.3/24"],"mac_address":"0a:58:0a:f4:01:03","gateway_ips":["10.244.1.1"],"ip_address":"10.244.1.3/24","gateway_ip":"10.244.1.1","role":"primary"}}`},
+		"dual": {[]string{"10.244.1.0/24", "fd00::/64"},
+			`{"default":{"ip_addresses":["10.244.1.3/24","fd00::3/64"],"mac_address":"0a:58:0a:f4:01:03","gateway_ips":["10.244.1.1","fd00::1"],"role":"primary"}}`},
 		// printf fd00::3 | sha256sum starts with be8cae0d.
 		"IPv6": {[]string{"fd00::/64"}, `{"default":{"ip_addresses":["fd00::3/64"],"mac_address":"0a:58:be:8c:ae:0d","gateway_ips":["fd00::1"],"ip_address":"fd00::3/64","gateway_ip":"fd00::1","role":"primary"}}`},
 	} {
@@ -119,7 +121,9 @@ func TestCheckSeesEachChange(t *testing.T) {
 		"route": inPod(func(link netlink.Link) error {
 			return netlink.RouteDel(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: []byte{10, 244, 1, 1}})
 		}),
-		"MAC":  inPod(func(link netlink.Link) error { return netlink.LinkSetHardwareAddr(link, []byte{2, 0, 0, 0, 0, 1}) }),
+		"MAC": inPod(func(link netlink.Link) error {
+			return netlink.LinkSetHardwareAddr(link, []byte{2, 0, 0, 0, 0, 1})
+		}),
 		"down": inPod(netlink.LinkSetDown),
 		"name": inPod(func(link netlink.Link) error {
 			return errors.Join(netlink.LinkSetDown(link), netlink.LinkSetName(link, "eth1"))
@@ -179,8 +183,8 @@ func TestIPv6AddressIsUsableAtOnce(t *testing.T) {
 	}
 }
 
-// wantNoneTentative gives the link-local address less time than duplicate address detection takes (a second at least): the
-// kernel makes it in the background. The pod's own addresses get none.
+// wantNoneTentative gives the link-local address less time than duplicate address detection takes (a second at least):
+// the kernel makes it in the background. The pod's own addresses get none.
 func wantNoneTentative(t *testing.T, link netlink.Link) {
 	t.Helper()
 	const tentative = 0x40
@@ -240,7 +244,8 @@ func TestNewSandboxTakesOverFromTheFormer(t *testing.T) {
 	l.mustAdd(former)
 	wantAddresses(t, l.mustAdd(next), "10.244.1.4/24")
 	if len(hostVeths(t)) != 1 || l.server.AddressesInUse() != 1 {
-		t.Errorf("veths %v, %d containers with addresses: the former sandbox is still attached", hostVeths(t), l.server.AddressesInUse())
+		t.Errorf("veths %v, %d containers with addresses: the former sandbox is still attached", hostVeths(t),
+			l.server.AddressesInUse())
 	}
 	if err := l.del(former); err != nil {
 		t.Fatal(err)
@@ -376,7 +381,8 @@ func TestGarbageCollection(t *testing.T) {
 	if err != nil || len(ports) != 1 || ports[0].SandboxID != "c2" || len(hostVeths(t)) != 1 {
 		t.Errorf("ports %v, veths %v, %v, want those of c2 alone", ports, hostVeths(t), err)
 	}
-	if err := fresh.GCNetworkList(t.Context(), l.conflist("1.1.0"), &libcni.GCArgs{ValidAttachments: []types.GCAttachment{}}); err != nil {
+	if err := fresh.GCNetworkList(t.Context(), l.conflist("1.1.0"),
+		&libcni.GCArgs{ValidAttachments: []types.GCAttachment{}}); err != nil {
 		t.Fatal(err)
 	}
 	l.wantNothingLeft()
@@ -462,7 +468,8 @@ func TestCompletedPodGivesItsAddressUp(t *testing.T) {
 	l := newLab(t, "10.244.1.0/29")
 	p := l.pod("a", "c1")
 	l.mustAdd(p)
-	if err := l.server.ReleaseCompleted(t.Context(), "default", "a", "another uid"); err != nil || l.server.AddressesInUse() != 1 {
+	if err := l.server.ReleaseCompleted(t.Context(), "default", "a", "another uid"); err != nil ||
+		l.server.AddressesInUse() != 1 {
 		t.Fatalf("released another pod's addresses, %v", err)
 	}
 	if err := l.server.ReleaseCompleted(t.Context(), "default", "a", "uid"); err != nil {

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -21,6 +22,8 @@ const (
 	maxHeader = 8 << 10
 )
 
+var errBusy = errors.New("others ask the agent at the same time: ask again")
+
 // Agent answers. Its errors are shown as they are.
 type Agent interface {
 	// Plan is what the agent wants of its node, one line a row: all of it, or what concerns one object
@@ -32,16 +35,16 @@ type Agent interface {
 	Trace(ctx context.Context, pod string, p trace.Packet) (string, error)
 }
 
-// Serve answers questions until ctx ends.
+// Serve answers questions until ctx ends, one at a time: the agent has its own work to do between any two.
 func Serve(ctx context.Context, l net.Listener, a Agent) error {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /plan", answer(func(ctx context.Context, r *http.Request) (string, error) {
+	mux, turn := http.NewServeMux(), make(chan struct{}, 1)
+	mux.HandleFunc("GET /plan", answer(turn, func(ctx context.Context, r *http.Request) (string, error) {
 		if r.FormValue("diff") != "" {
 			return a.Differences(ctx, r.FormValue("owner"))
 		}
 		return a.Plan(ctx, r.FormValue("owner"))
 	}))
-	mux.HandleFunc("GET /trace", answer(func(ctx context.Context, r *http.Request) (string, error) {
+	mux.HandleFunc("GET /trace", answer(turn, func(ctx context.Context, r *http.Request) (string, error) {
 		p, err := packet(r)
 		if err != nil {
 			return "", err
@@ -56,11 +59,20 @@ func Serve(ctx context.Context, l net.Listener, a Agent) error {
 	return nil
 }
 
-func answer(ask func(context.Context, *http.Request) (string, error)) http.HandlerFunc {
+// answer has a question asked when it has its turn; not, when who asks has given up before.
+func answer(turn chan struct{}, ask func(context.Context, *http.Request) (string, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 		defer cancel()
-		text, err := ask(ctx, r)
+		text, err := "", errBusy
+		select {
+		case turn <- struct{}{}:
+			if ctx.Err() == nil {
+				text, err = ask(ctx, r)
+			}
+			<-turn
+		case <-ctx.Done():
+		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		if err != nil {
 			w.WriteHeader(http.StatusUnprocessableEntity)

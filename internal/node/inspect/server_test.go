@@ -7,7 +7,9 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/egret-net/egret/internal/node/inspect"
 	"github.com/egret-net/egret/internal/trace"
@@ -26,7 +28,7 @@ func (echo) Trace(_ context.Context, pod string, p trace.Packet) (string, error)
 	return pod + " " + p.Dst.String() + " " + p.Proto, nil
 }
 
-func serve(t *testing.T) (socket string) {
+func serve(t *testing.T, a inspect.Agent) (socket string) {
 	socket = filepath.Join(t.TempDir(), "agent.sock")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
@@ -34,7 +36,7 @@ func serve(t *testing.T) (socket string) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- inspect.Serve(ctx, l, echo{}) }()
+	go func() { ended <- inspect.Serve(ctx, l, a) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -45,7 +47,7 @@ func serve(t *testing.T) (socket string) {
 }
 
 func TestQuestions(t *testing.T) {
-	socket := serve(t)
+	socket := serve(t, echo{})
 	packet := url.Values{"pod": {"shop/web"}, "to": {"fd00::7"}, "protocol": {"udp"}, "port": {"53"}}
 	for _, c := range []struct {
 		path         string
@@ -75,5 +77,51 @@ func TestNoAgent(t *testing.T) {
 	_, err := inspect.Ask(t.Context(), filepath.Join(t.TempDir(), "agent.sock"), "plan", nil)
 	if err == nil || !strings.Contains(err.Error(), "see whether the pod egret-node of this node runs") {
 		t.Errorf("%v", err)
+	}
+}
+
+// counting is an agent that is asked for its plan.
+type counting struct {
+	echo
+	asked, most atomic.Int32
+	answer      chan struct{}
+}
+
+func (c *counting) Plan(context.Context, string) (string, error) {
+	now := c.asked.Add(1)
+	defer c.asked.Add(-1)
+	c.most.Store(max(c.most.Load(), now))
+	<-c.answer
+	return "", nil
+}
+
+// TestOneAtATime: however many ask, the loop has one question in a round.
+func TestOneAtATime(t *testing.T) {
+	a := &counting{answer: make(chan struct{})}
+	socket := serve(t, a)
+	ask := func(ctx context.Context, done chan<- error) {
+		_, err := inspect.Ask(ctx, socket, "plan", nil)
+		done <- err
+	}
+	first, others := make(chan error, 1), make(chan error, 8)
+	go ask(t.Context(), first)
+	for a.asked.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	for range cap(others) {
+		go ask(t.Context(), others)
+	}
+	a.answer <- struct{}{}
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	for range cap(others) {
+		a.answer <- struct{}{}
+		if err := <-others; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := a.most.Load(); n != 1 {
+		t.Errorf("%d questions at once", n)
 	}
 }

@@ -28,7 +28,7 @@ func announcement(ip string) plan.Announcement {
 func state(ips ...string) *plan.State {
 	s := plan.New()
 	for _, ip := range ips {
-		s.Announcements.Put("eip", announcement(ip), plan.None{})
+		s.Announcements.Put(planetest.Owner("eip"), announcement(ip), plan.None{})
 	}
 	return s
 }
@@ -165,7 +165,7 @@ func TestFailureIsItsOwnersAndRetried(t *testing.T) {
 		}}
 		p := New(t.Context(), f, slog.New(slog.DiscardHandler))
 		err := p.Grow(t.Context(), state("172.18.0.50", "fc00::50"))
-		if r := plane.Refusals(err); len(r) != 1 || r[0].Owner != "eip" || len(f.Sent()) != 1 {
+		if r := plane.Refusals(err); len(r) != 1 || r[0].Owner != planetest.Owner("eip") || len(f.Sent()) != 1 {
 			t.Fatalf("got %v with %d sent", err, len(f.Sent()))
 		}
 		mended.Store(true)
@@ -248,9 +248,9 @@ func TestHostileAnnouncements(t *testing.T) {
 		{Dev: "eth0", MAC: "02:00:00:00:00:01:00:02"}, {Dev: "../eth0", MAC: "02:00:00:00:00:01"}} {
 		link, s := &Fake{}, state("172.18.0.1")
 		a.IP = netip.MustParseAddr("172.18.0.2")
-		s.Announcements.Put("hostile", a, plan.None{})
+		s.Announcements.Put(planetest.Owner("hostile"), a, plan.None{})
 		err := New(t.Context(), link, slog.New(slog.DiscardHandler)).Grow(t.Context(), s)
-		if r := plane.Refusals(err); len(r) != 1 || r[0].Owner != "hostile" || !plane.OnlyRefusals(err) ||
+		if r := plane.Refusals(err); len(r) != 1 || r[0].Owner.Feature != "hostile" || !plane.OnlyRefusals(err) ||
 			len(link.Probed()) != 1 {
 			t.Errorf("%+v: %v, probed %v", a, err, link.Probed())
 		}

@@ -46,8 +46,8 @@ func put(a plan.Announcement, frames func(netip.Addr, net.HardwareAddr) ([][]byt
 		return fmt.Errorf("announce %s on %s: %w", a.IP, a.Dev, err)
 	}
 	// The kernel lets every CPU go once round before it gives a packet socket up (synchronize_net): tens of
-	// milliseconds that nobody has to wait for, least of all the pods' nodes, which hear that the address is held when
-	// this is done.
+	// milliseconds that nobody has to wait for, least of all the pods' nodes, which are told that the address is held
+	// when this is done.
 	defer func() { go conn.Close() }()
 	for _, frame := range out {
 		if _, err := conn.WriteTo(frame, &packet.Addr{HardwareAddr: net.HardwareAddr(frame[:6])}); err != nil {

@@ -19,9 +19,9 @@ type Pairs interface {
 	FlushPairs(ctx context.Context, pairs ...plan.Datagram) error
 }
 
-// Balanced is the plane of State.Datagrams in OVS: when a load balancer loses an endpoint, UDP connections to it end. ovn-controller flushes them
-// when it has changed the flows (ct_flush), and a packet that ovs-vswitchd's datapath still sends by a former flow makes its entry again: here it is
-// flushed once more, when that is over.
+// Balanced is the plane of State.Datagrams in OVS: when a load balancer loses an endpoint, UDP connections to it end.
+// ovn-controller flushes them when it has changed the flows (ct_flush), and a packet that ovs-vswitchd's datapath still
+// sends by a former flow makes its entry again: here it is flushed once more, when that is over.
 type Balanced struct {
 	ctx    context.Context
 	target Pairs
@@ -84,7 +84,8 @@ func (p *Balanced) flush(pairs []plan.Datagram) {
 		return
 	}
 	if err := p.target.FlushPairs(p.ctx, gone...); err != nil {
-		p.log.Warn("UDP connections to endpoints that have gone may go on: could not flush them", "endpoints", len(gone), "error", err)
+		p.log.Warn("UDP connections to endpoints that have gone may go on: could not flush them", "endpoints",
+			len(gone), "error", err)
 	}
 }
 
@@ -95,7 +96,8 @@ func (p *Balanced) Forget() {}
 func (s Switch) FlushPairs(ctx context.Context, pairs ...plan.Datagram) error {
 	return s.each(ctx, func(c *unixctl.Conn, datapath string) error {
 		for _, d := range pairs {
-			if _, err := c.Call(ctx, "dpctl/flush-conntrack", datapath, udpEnd("dst", d.From), udpEnd("src", d.To)); err != nil {
+			if _, err := c.Call(ctx, "dpctl/flush-conntrack", datapath, udpEnd("dst", d.From),
+				udpEnd("src", d.To)); err != nil {
 				return fmt.Errorf("flush UDP connections from %s to %s: %w", d.From, d.To, err)
 			}
 		}

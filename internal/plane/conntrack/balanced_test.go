@@ -9,23 +9,28 @@ import (
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/ovs/ovstest"
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
 func balancedTo(endpoints ...string) *plan.State {
 	s := plan.New()
 	for _, e := range endpoints {
-		s.Datagrams.Put("service", plan.Datagram{From: netip.MustParseAddrPort("10.96.0.10:53"), To: netip.MustParseAddrPort(e), OVN: true}, plan.None{})
+		s.Datagrams.Put(planetest.Owner("service"), plan.Datagram{From: netip.MustParseAddrPort("10.96.0.10:53"),
+			To: netip.MustParseAddrPort(e), OVN: true}, plan.None{})
 	}
 	return s
 }
 
-// TestBalancedEndsLater: what a former flow makes after the endpoint has gone ends all the same; what has come back does not.
+// TestBalancedEndsLater: what a former flow makes after the endpoint has gone ends all the same; what has come back
+// does not.
 func TestBalancedEndsLater(t *testing.T) {
-	f := NewFake(nil, toService("10.244.1.5:1", "10.96.0.10:53", "10.244.2.5:53"), toService("10.244.1.5:2", "10.96.0.10:53", "10.244.2.6:53"),
+	f := NewFake(nil, toService("10.244.1.5:1", "10.96.0.10:53", "10.244.2.5:53"), toService("10.244.1.5:2",
+		"10.96.0.10:53", "10.244.2.6:53"),
 		toService("10.244.1.5:3", "10.96.0.11:53", "10.244.2.5:53"))
 	p := NewBalanced(t.Context(), f, slog.New(slog.DiscardHandler))
 	p.pauses = []time.Duration{10 * time.Millisecond, 50 * time.Millisecond}
-	for _, s := range []*plan.State{balancedTo("10.244.2.5:53", "10.244.2.6:53"), balancedTo("10.244.2.7:53"), balancedTo("10.244.2.6:53")} {
+	for _, s := range []*plan.State{balancedTo("10.244.2.5:53", "10.244.2.6:53"), balancedTo("10.244.2.7:53"),
+		balancedTo("10.244.2.6:53")} {
 		if err := p.Shrink(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +63,8 @@ func TestPairsOfARealSwitch(t *testing.T) {
 		s.Appctl("netdev-dummy/receive", "p1", fmt.Sprintf(ip, 17)+"udp(src=1234,dst=53)")
 		s.Appctl("netdev-dummy/receive", "p1", fmt.Sprintf(ip, 6)+"tcp(src=1234,dst=53),tcp_flags(syn)")
 	}
-	s.Appctl("netdev-dummy/receive", "p1", eth+"eth_type(0x86dd),ipv6(src=fd00:10:244::5,dst=fd00:10:96::10,label=0,proto=17,tclass=0,hlimit=64,frag=no),udp(src=1234,dst=53)")
+	s.Appctl("netdev-dummy/receive", "p1",
+		eth+"eth_type(0x86dd),ipv6(src=fd00:10:244::5,dst=fd00:10:96::10,label=0,proto=17,tclass=0,hlimit=64,frag=no),udp(src=1234,dst=53)")
 	target := Switch{s.RunDir}
 	left := func() (n int) {
 		for _, zone := range []int{5, 6} {
@@ -73,7 +79,8 @@ func TestPairsOfARealSwitch(t *testing.T) {
 	if n := left(); n != 7 {
 		t.Fatalf("%d connections, want 7", n)
 	}
-	for i, c := range []struct{ from, to string }{{"10.96.0.10:53", "10.244.2.5:53"}, {"[fd00:10:96::10]:53", "[fd00:10:244:2::5]:53"}} {
+	for i, c := range []struct{ from, to string }{{"10.96.0.10:53", "10.244.2.5:53"}, {"[fd00:10:96::10]:53",
+		"[fd00:10:244:2::5]:53"}} {
 		pair := plan.Datagram{From: netip.MustParseAddrPort(c.from), To: netip.MustParseAddrPort(c.to), OVN: true}
 		for range 2 { // once more when there is nothing left
 			if err := target.FlushPairs(t.Context(), pair); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/plane/ovs/ovstest"
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
 var _ Zones = (*ovs.DB)(nil)
@@ -55,7 +56,8 @@ func TestParseEntry(t *testing.T) {
 			"ct_ipv6_src=fd00::1,ct_ipv6_dst=2001:db8::1,ct_nw_proto=58,icmp_type=128,icmp_code=0,icmp_id=0"},
 		{"unnamed protocol, zone 0 is not printed",
 			"47,orig=(src=10.0.0.1,dst=8.8.8.8,sport=0,dport=0),reply=(src=8.8.8.8,dst=10.0.0.1,sport=0,dport=0),mark=1",
-			Entry{47, Tuple{Src: addr("10.0.0.1"), Dst: addr("8.8.8.8")}, Tuple{Src: addr("8.8.8.8"), Dst: addr("10.0.0.1")}, 0, 0},
+			Entry{47, Tuple{Src: addr("10.0.0.1"), Dst: addr("8.8.8.8")}, Tuple{Src: addr("8.8.8.8"),
+				Dst: addr("10.0.0.1")}, 0, 0},
 			"ct_nw_src=10.0.0.1,ct_nw_dst=8.8.8.8,ct_nw_proto=47"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -74,7 +76,8 @@ func TestParseEntry(t *testing.T) {
 }
 
 func TestParseGarbage(t *testing.T) {
-	for _, line := range []string{"", "bogus", "tcp", "tcp,orig=(src=x,dst=8.8.8.8)", "tcp,orig=(src=1.2.3.4,dst=8.8.8.8,sport=70000)", "nope,orig=(src=1.2.3.4,dst=8.8.8.8)"} {
+	for _, line := range []string{"", "bogus", "tcp", "tcp,orig=(src=x,dst=8.8.8.8)",
+		"tcp,orig=(src=1.2.3.4,dst=8.8.8.8,sport=70000)", "nope,orig=(src=1.2.3.4,dst=8.8.8.8)"} {
 		if e, err := parseEntry(line); err == nil {
 			t.Errorf("%q was read as %+v", line, e)
 		}
@@ -96,9 +99,10 @@ func own() map[string]Own {
 func sources(kv ...string) *plan.State {
 	s := plan.New()
 	for i := 0; i < len(kv); i += 2 {
-		s.Sources.Put("eip", plan.Source{Router: "GR_n1", Pod: addr(kv[i])}, plan.SourcesTo{{IP: addr(kv[i+1])}})
+		s.Sources.Put(planetest.Owner("eip"),
+			plan.Source{Router: "GR_n1", Pod: addr(kv[i])}, plan.SourcesTo{{IP: addr(kv[i+1])}})
 	}
-	s.SourceExempt.Put("zone", addr("172.18.0.3"), plan.None{})
+	s.SourceExempt.Put(planetest.Owner("zone"), addr("172.18.0.3"), plan.None{})
 	return s
 }
 
@@ -115,10 +119,13 @@ func seen(f *Fake) string {
 
 func TestStale(t *testing.T) {
 	want := sources("10.244.1.5", "172.18.0.50", "fd00:10:244::5", "fc00::50")
-	want.Sources.Put("eip", plan.Source{Router: "GR_n1", Pod: addr("10.244.1.7")}, plan.SourcesTo{
-		{To: destinations.Of(netip.MustParsePrefix("9.9.9.0/24")), IP: addr("172.18.0.52")},
-		{To: destinations.Of(netip.MustParsePrefix("9.9.8.0/24")), IP: addr("172.18.0.53")},
+	want.Sources.Put(planetest.Owner("eip"), plan.Source{Router: "GR_n1", Pod: addr("10.244.1.7")}, plan.SourcesTo{
+		{To: "nine", IP: addr("172.18.0.52")}, {To: "eight", IP: addr("172.18.0.53")},
+		{To: "none", IP: addr("172.18.0.54")},
 	})
+	for name, network := range map[string]string{"nine": "9.9.9.0/24", "eight": "9.9.8.0/24"} {
+		want.Destinations.Put(planetest.Owner("eip"), name, destinations.Of(netip.MustParsePrefix(network)))
+	}
 	p := policy{"GR_n1", want, rest{own()["GR_n1"], exempted(want)}, 0}
 	for _, c := range []struct {
 		why   string
@@ -150,7 +157,8 @@ func TestStale(t *testing.T) {
 }
 
 func TestOnlyWrongOnesEndAndOnlyOnChange(t *testing.T) {
-	f := NewFake(map[string]int{"GR_n1_snat": 5}, conn("10.244.1.5", "8.8.8.8", "172.18.0.50"), conn("10.244.1.6", "8.8.8.8", "172.18.0.51"))
+	f := NewFake(map[string]int{"GR_n1_snat": 5}, conn("10.244.1.5", "8.8.8.8", "172.18.0.50"), conn("10.244.1.6",
+		"8.8.8.8", "172.18.0.51"))
 	other := conn("10.244.1.6", "8.8.8.8", "172.18.0.51")
 	other.Zone = 6
 	f.Add(other)
@@ -183,7 +191,8 @@ func TestRouterWithoutZoneIsLookedAtLater(t *testing.T) {
 	}
 }
 
-// TestElsewhere: a connection ends in all zones that it passes. With one of the egress IP that is left to this node's pods nothing happens.
+// TestElsewhere: a connection ends in all zones that it passes. With one of the egress IP that is left to this node's
+// pods nothing happens.
 func TestElsewhere(t *testing.T) {
 	f := NewFake(map[string]int{"GR_n1_snat": 5, "GR_n1_dnat": 6})
 	for _, ports := range []uint16{1234, 1235} {
@@ -204,7 +213,8 @@ func TestElsewhere(t *testing.T) {
 	for _, e := range f.Entries() {
 		left = append(left, fmt.Sprintf("%d: %s:%d", e.Zone, e.Orig.Src, e.Orig.SrcPort))
 	}
-	if have, want := strings.Join(left, " "), "5: 10.244.1.6:1235 6: 10.244.1.6:1235 64000: 172.18.0.50:2235"; have != want {
+	if have, want := strings.Join(left, " "),
+		"5: 10.244.1.6:1235 6: 10.244.1.6:1235 64000: 172.18.0.50:2235"; have != want {
 		t.Errorf("left are %s\nwant %s", have, want)
 	}
 }
@@ -280,29 +290,45 @@ func TestSourceReplaced(t *testing.T) {
 		r := &plan.Rows{}
 		t := plan.SourceTo{IP: addr(ip)}
 		if len(to) > 0 {
-			t.To = destinations.Of(to...)
+			t.To = "some"
+			plan.Claim(&r.Destinations, t.To, destinations.Of(to...))
 		}
 		r.AddSource(plan.Source{Router: "GR_n1", Pod: addr("10.244.1.5")}, t)
 		return r
 	}
-	s, narrow := plan.New(), netip.MustParsePrefix("8.8.8.0/24")
-	s.Replace("eip", &plan.Rows{}, rows("172.18.0.50", narrow, netip.MustParsePrefix("9.9.9.0/24")))
-	shrink(t, p, s)
+	narrow, other := netip.MustParsePrefix("8.8.8.0/24"), netip.MustParsePrefix("9.9.9.0/24")
+	s, last := plan.New(), &plan.Rows{}
+	becomes := func(now *plan.Rows) {
+		s.Replace(planetest.Owner("eip"), last, now)
+		last = now
+		shrink(t, p, s)
+	}
+	becomes(rows("172.18.0.50", narrow, other))
 	f.Add(conn("10.244.1.5", "9.9.9.9", "172.18.0.50"))
-	s.Replace("eip", rows("172.18.0.50", narrow, netip.MustParsePrefix("9.9.9.0/24")), rows("172.18.0.50", narrow))
-	shrink(t, p, s)
+	becomes(rows("172.18.0.50", narrow))
 	if got := seen(f); got != "10.244.1.5>8.8.8.8 as 172.18.0.50" {
 		t.Fatalf("after the destinations changed: %s", got)
 	}
-	s.Replace("eip", rows("172.18.0.50", narrow), rows("172.18.0.50"))
-	shrink(t, p, s)
+	becomes(rows("172.18.0.50"))
 	if got := seen(f); got != "10.244.1.5>8.8.8.8 as 172.18.0.50" {
 		t.Fatalf("after the first round: %s", got)
 	}
-	s.Replace("eip", rows("172.18.0.50"), rows("172.18.0.51"))
-	shrink(t, p, s)
+	becomes(rows("172.18.0.51"))
 	if got := seen(f); got != "" {
 		t.Fatalf("after the source changed: %s", got)
+	}
+}
+
+// TestOthersDestinations: who has no pod with a source to the destinations that change has nothing to look at.
+func TestOthersDestinations(t *testing.T) {
+	f := NewFake(map[string]int{"GR_n1_snat": 5})
+	p, s := newPlane(f), sources("10.244.1.5", "172.18.0.50")
+	shrink(t, p, s)
+	f.Add(conn("10.244.1.5", "8.8.8.8", "172.18.0.51")) // nobody looks
+	s.Replace(planetest.Owner("eip"), &plan.Rows{}, &plan.Rows{Destinations: map[string]destinations.Set{"some": nil}})
+	shrink(t, p, s)
+	if got := seen(f); got == "" {
+		t.Error("connections were looked at")
 	}
 }
 
@@ -317,7 +343,8 @@ func many(n int) []Entry {
 	return out
 }
 
-// Thousands of connections are ended by portions, and others have their turn after each; a look at all of them is not repeated for that.
+// Thousands of connections are ended by portions, and others have their turn after each; a look at all of them is not
+// repeated for that.
 func TestPortions(t *testing.T) {
 	f := NewFake(map[string]int{"GR_n1_snat": 5}, many(5*portion)...)
 	p, want := newPlane(f), sources()

@@ -11,8 +11,9 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-// Datagrams is the plane of State.Datagrams on the host's kernel: no tracked UDP connection to a From of theirs goes elsewhere than to a To. A client that goes on
-// sending from one port keeps its entry, and with it an endpoint that is no more, for ever.
+// Datagrams is the plane of State.Datagrams on the host's kernel: no tracked UDP connection to a From of theirs goes
+// elsewhere than to a To. A client that goes on sending from one port keeps its entry, and with it an endpoint that is
+// no more, for ever.
 type Datagrams struct {
 	target Target
 	log    *slog.Logger
@@ -67,7 +68,8 @@ func (p *Datagrams) flush(ctx context.Context, from map[netip.AddrPort]bool, rig
 	}
 	var stale []Entry
 	for _, e := range entries {
-		d := plan.Datagram{From: netip.AddrPortFrom(e.Orig.Dst, e.Orig.DstPort), To: netip.AddrPortFrom(e.Reply.Src, e.Reply.SrcPort)}
+		d := plan.Datagram{From: netip.AddrPortFrom(e.Orig.Dst, e.Orig.DstPort), To: netip.AddrPortFrom(e.Reply.Src,
+			e.Reply.SrcPort)}
 		if e.Proto == protoUDP && from[d.From] && !right[d] {
 			stale = append(stale, e)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
 // toService is a UDP connection of a client to a Service's address, translated to an endpoint.
@@ -21,7 +22,9 @@ func datagramsOf(pairs ...string) *plan.State {
 	s := plan.New()
 	for _, p := range pairs {
 		from, to, _ := strings.Cut(p, ">")
-		s.Datagrams.Put("service", plan.Datagram{From: netip.MustParseAddrPort(from), To: netip.MustParseAddrPort(to)}, plan.None{})
+		s.Datagrams.Put(planetest.Owner("service"),
+			plan.Datagram{From: netip.MustParseAddrPort(from), To: netip.MustParseAddrPort(to)},
+			plan.None{})
 	}
 	return s
 }
@@ -35,13 +38,16 @@ func clients(f *Fake) string {
 	return strings.Join(out, " ")
 }
 
-// TestDatagramsFollowEndpoints: what goes to an endpoint that has gone is flushed, also what was there before this process; nothing else.
+// TestDatagramsFollowEndpoints: what goes to an endpoint that has gone is flushed, also what was there before this
+// process; nothing else.
 func TestDatagramsFollowEndpoints(t *testing.T) {
 	tcp := toService("172.18.0.9:5", "172.18.0.2:30053", "172.18.0.2:9")
 	tcp.Proto = 6
 	f := NewFake(nil,
-		toService("172.18.0.9:1", "172.18.0.2:30053", "172.18.0.2:53"), toService("172.18.0.9:2", "172.18.0.2:30053", "10.244.1.5:53"),
-		toService("172.18.0.9:3", "172.18.0.2:30053", "10.244.9.9:53"), toService("172.18.0.9:4", "172.18.0.2:53", "172.18.0.2:53"), tcp)
+		toService("172.18.0.9:1", "172.18.0.2:30053", "172.18.0.2:53"), toService("172.18.0.9:2", "172.18.0.2:30053",
+			"10.244.1.5:53"),
+		toService("172.18.0.9:3", "172.18.0.2:30053", "10.244.9.9:53"), toService("172.18.0.9:4", "172.18.0.2:53",
+			"172.18.0.2:53"), tcp)
 	p := NewDatagrams(f, slog.New(slog.DiscardHandler))
 	step := func(want string, pairs ...string) {
 		t.Helper()

@@ -1,16 +1,17 @@
 // Package conntrack ends connections whose translated source is no longer right.
 //
 // In: State.Sources, the address that each pod's connections must have on a gateway router of this node, by
-// destination; State.SourceExempt, destinations that see the node's own address; and what the node's own addresses and
-// pods are (Own). Out: no tracked connection of a pod with another source, in none of the zones that it passes. Where
-// connections are tracked is a Target: ovs-vswitchd (Switch), for gateway routers, or the host's kernel (Kernel), for
-// egress IPs on its links; a plane has one. OVN's ct(commit,nat) keeps a connection's first translation for its life,
-// so a changed rule alone leaves old connections with the old address (law 3).
+// destination; State.Destinations, which these are; State.SourceExempt, destinations that see the node's own address;
+// and what the node's own addresses and pods are (Own). Out: no tracked connection of a pod with another source, in
+// none of the zones that it passes. Where connections are tracked is a Target: ovs-vswitchd (Switch), for gateway
+// routers, or the host's kernel (Kernel), for egress IPs on its links; a plane has one. OVN's ct(commit,nat) keeps a
+// connection's first translation for its life, so a changed rule alone leaves old connections with the old address
+// (law 3).
 //
-// Datagrams is a second plane, on the host's kernel: in, State.Datagrams, the translations of UDP addresses and ports that the host makes for
-// Services; out, no tracked UDP connection to an endpoint that is no more. Balanced is a third one, on ovs-vswitchd, for those that OVN's load balancers
-// make.
+// Datagrams is a second plane, on the host's kernel: in, State.Datagrams, the translations of UDP addresses and ports
+// that the host makes for Services; out, no tracked UDP connection to an endpoint that is no more. Balanced is a third
+// one, on ovs-vswitchd, for those that OVN's load balancers make.
 //
-// The target holds connections, not rows of ours, so Grow has nothing to do. Shrink runs once the rules are new: an entry
-// flushed earlier could come back with the old address.
+// The target holds connections, not rows of ours, so Grow has nothing to do. Shrink runs once the rules are new: an
+// entry flushed earlier could come back with the old address.
 package conntrack

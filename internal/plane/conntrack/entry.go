@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Entry is one tracked connection, as `ovs-appctl dpctl/dump-conntrack` prints it; the userspace and the kernel datapath print
-// the same (lib/ct-dpif.c).
+// Entry is one tracked connection, as `ovs-appctl dpctl/dump-conntrack` prints it; the userspace and the kernel
+// datapath print the same (lib/ct-dpif.c).
 type Entry struct {
 	Proto uint8 // IP protocol number
 	Orig  Tuple
@@ -26,7 +26,8 @@ type Tuple struct {
 	ICMPCode         uint8
 }
 
-var protocols = map[string]uint8{"icmp": 1, "igmp": 2, "tcp": 6, "udp": 17, "dccp": 33, "icmpv6": 58, "sctp": 132, "udplite": 136}
+var protocols = map[string]uint8{"icmp": 1, "igmp": 2, "tcp": 6, "udp": 17, "dccp": 33, "icmpv6": 58, "sctp": 132,
+	"udplite": 136}
 
 const protoICMP, protoUDP, protoICMPv6 = 1, 17, 58
 

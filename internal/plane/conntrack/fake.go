@@ -60,7 +60,8 @@ func (f *Fake) Flush(_ context.Context, entries ...Entry) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.entries = slices.DeleteFunc(f.entries, func(have Entry) bool {
-		return slices.ContainsFunc(entries, func(e Entry) bool { return have.Zone == e.Zone && have.Proto == e.Proto && have.Orig == e.Orig })
+		return slices.ContainsFunc(entries,
+			func(e Entry) bool { return have.Zone == e.Zone && have.Proto == e.Proto && have.Orig == e.Orig })
 	})
 	return nil
 }
@@ -71,7 +72,8 @@ func (f *Fake) FlushPairs(_ context.Context, pairs ...plan.Datagram) error {
 	defer f.mu.Unlock()
 	f.entries = slices.DeleteFunc(f.entries, func(e Entry) bool {
 		return e.Proto == protoUDP && slices.ContainsFunc(pairs, func(d plan.Datagram) bool {
-			return d.From == netip.AddrPortFrom(e.Orig.Dst, e.Orig.DstPort) && d.To == netip.AddrPortFrom(e.Reply.Src, e.Reply.SrcPort)
+			return d.From == netip.AddrPortFrom(e.Orig.Dst, e.Orig.DstPort) && d.To == netip.AddrPortFrom(e.Reply.Src,
+				e.Reply.SrcPort)
 		})
 	})
 	return nil

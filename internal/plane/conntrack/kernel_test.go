@@ -9,6 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/net/icmp"
+	"golang.org/x/net/ipv4"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/planetest"
@@ -27,9 +33,12 @@ func TestKernelConnections(t *testing.T) {
 	run(t, "ip addr add fd00:10:244::5/64 dev d0 nodad")
 	for _, rule := range []string{
 		"add table inet t", "add chain inet t c { type nat hook postrouting priority 100; }",
-		"add rule inet t c ip saddr 10.244.1.5 udp dport 53 snat ip to 172.18.0.50", "add rule inet t c ip saddr 10.244.1.5 snat ip to 172.18.0.2",
-		"add rule inet t c ip saddr 10.244.1.7 ct mark set 0xe000003 snat ip to 172.18.0.50", "add rule inet t c ip saddr 10.244.1.8 snat ip to 172.18.0.77",
-		"add rule inet t c ip saddr 10.244.1.6 snat ip to 172.18.0.50", "add rule inet t c ip6 saddr fd00:10:244::5 snat ip6 to fc00::2",
+		"add rule inet t c ip saddr 10.244.1.5 udp dport 53 snat ip to 172.18.0.50",
+		"add rule inet t c ip saddr 10.244.1.5 snat ip to 172.18.0.2",
+		"add rule inet t c ip saddr 10.244.1.7 ct mark set 0xe000003 snat ip to 172.18.0.50",
+		"add rule inet t c ip saddr 10.244.1.8 snat ip to 172.18.0.77",
+		"add rule inet t c ip saddr 10.244.1.6 snat ip to 172.18.0.50",
+		"add rule inet t c ip6 saddr fd00:10:244::5 snat ip6 to fc00::2",
 	} {
 		run(t, "nft "+rule)
 	}
@@ -43,9 +52,11 @@ func TestKernelConnections(t *testing.T) {
 	send(t, "10.244.1.7:1005", "8.8.8.8:53") // of a pod that is no longer selected
 	send(t, "10.244.1.8:1006", "8.8.8.8:53") // translated by somebody else
 	send(t, "[fd00:10:244::5]:1004", "[2001:db8::1]:53")
-	before, err := datagrams(t)
-	if err != nil || len(before) != 6 {
-		t.Fatalf("%d connections, %v, want 6: %+v", len(before), err, before)
+	ping(t, "10.244.1.5", "8.8.8.8")
+	ping(t, "10.244.1.8", "8.8.8.8")
+	before, err := said(t)
+	if err != nil || len(before) != 8 {
+		t.Fatalf("%d connections, %v, want 8: %+v", len(before), err, before)
 	}
 	p := New(Kernel{}, Kernel{}, func() map[string]Own {
 		return map[string]Own{plan.HostKernel: {Pods: own()["GR_n1"].Pods, Mark: 0xe000000, Mask: 0xff000000}}
@@ -53,31 +64,95 @@ func TestKernelConnections(t *testing.T) {
 	want := sources()
 	for _, pod := range []string{"10.244.1.5", "10.244.1.6"} {
 		key := plan.Source{Router: plan.HostKernel, Pod: addr(pod)}
-		want.Sources.Put("eip", key, plan.SourcesTo{{IP: addr("172.18.0.50")}})
+		want.Sources.Put(planetest.Owner("eip"), key, plan.SourcesTo{{IP: addr("172.18.0.50")}})
 	}
 	key := plan.Source{Router: plan.HostKernel, Pod: addr("fd00:10:244::5")}
-	want.Sources.Put("eip", key, plan.SourcesTo{{IP: addr("fc00::50")}})
+	want.Sources.Put(planetest.Owner("eip"), key, plan.SourcesTo{{IP: addr("fc00::50")}})
 	shrink(t, p, want)
-	after, err := datagrams(t)
-	left := map[string]bool{}
+	after, err := said(t)
+	var left []string
 	for _, e := range after {
-		left[fmt.Sprint(e.Orig.Src, " as ", e.Source())] = true
+		left = append(left, fmt.Sprint(e.Proto, " ", e.Orig.Src, " as ", e.Source()))
 	}
-	if err != nil || len(after) != 3 || !left["10.244.1.5 as 172.18.0.50"] || !left["10.244.1.6 as 172.18.0.50"] || !left["10.244.1.8 as 172.18.0.77"] {
-		t.Fatalf("left are %v, %v", left, err)
+	slices.Sort(left)
+	if diff := cmp.Diff([]string{"1 10.244.1.8 as 172.18.0.77", "17 10.244.1.5 as 172.18.0.50",
+		"17 10.244.1.6 as 172.18.0.50", "17 10.244.1.8 as 172.18.0.77"}, left); err != nil || diff != "" {
+		t.Fatalf("%v; left are (-want +have)\n%s", err, diff)
 	}
 }
 
-// datagrams leaves out what the kernel itself says, to routers.
-func datagrams(t *testing.T) ([]Entry, error) {
+// TestKernelFlushIsQuick: to end a connection takes no look at all the others, however many there are; else thousands
+// go on for seconds after their egress IP is gone.
+func TestKernelFlushIsQuick(t *testing.T) {
+	planetest.OwnNetns(t)
+	var all []Entry
+	for i := range 4000 {
+		v4, v6 := conn("10.244.1.5", "8.8.8.8", "172.18.0.50"), conn("fd00:10:244::5", "2001:db8::1", "fc00::50")
+		for _, e := range []*Entry{&v4, &v6} {
+			e.Orig.SrcPort, e.Reply.DstPort, e.Zone = uint16(10000+i), uint16(10000+i), hostZone
+			f := e.toFlow()
+			f.TimeOut = 600
+			if err := netlink.ConntrackCreate(netlink.ConntrackTable, e.family(), f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all = append(all, v4, v6)
+	}
+	begin := time.Now()
+	for range 10 {
+		if have, err := (Kernel{}).Dump(t.Context(), hostZone); err != nil || len(have) != len(all) {
+			t.Fatalf("%d entries, %v, want %d", len(have), err, len(all))
+		}
+	}
+	looks := time.Since(begin)
+	begin = time.Now()
+	for _, e := range all[:200] {
+		if err := (Kernel{}).Flush(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("10 looks take %s, 200 ends %s", looks, time.Since(begin))
+	if ends := time.Since(begin); ends > looks {
+		t.Errorf("to end 200 connections took %s, longer than 10 looks at %d, %s", ends, len(all), looks)
+	}
+	have, err := Kernel{}.Dump(t.Context(), hostZone)
+	if err != nil || len(have) != len(all)-200 {
+		t.Errorf("%d entries are left, %v, want %d", len(have), err, len(all)-200)
+	}
+	if err := (Kernel{}).Flush(t.Context(), all[0]); err != nil {
+		t.Errorf("one that has ended: %v", err)
+	}
+}
+
+// said leaves out what the kernel itself says, to routers.
+func said(t *testing.T) ([]Entry, error) {
 	all, err := Kernel{}.Dump(t.Context(), 0)
-	return slices.DeleteFunc(all, func(e Entry) bool { return e.Proto != 17 }), err
+	return slices.DeleteFunc(all, func(e Entry) bool { return e.Proto != protoUDP && e.Proto != protoICMP }), err
+}
+
+// ping is one ICMP echo request, by a socket like send's.
+func ping(t *testing.T, from, to string) {
+	t.Helper()
+	c, err := icmp.ListenPacket("ip4:icmp", from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	m := icmp.Message{Type: ipv4.ICMPTypeEcho, Body: &icmp.Echo{ID: 7}}
+	text, err := m.Marshal(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.WriteTo(text, &net.IPAddr{IP: net.ParseIP(to)}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // send is one datagram. The program's sockets are opened on this very thread, and so in its namespace.
 func send(t *testing.T, from, to string) {
 	t.Helper()
-	c, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort(from)), net.UDPAddrFromAddrPort(netip.MustParseAddrPort(to)))
+	c, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort(from)),
+		net.UDPAddrFromAddrPort(netip.MustParseAddrPort(to)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,12 +15,17 @@ import (
 )
 
 const (
-	// rounds bounds how often a zone is read again after a flush: a packet in flight may have made an entry by the old rule.
+	// rounds bounds how often a zone is read again after a flush: a packet in flight may have made an entry by the old
+	// rule.
 	rounds = 3
-	// portion is how many connections are ended before anything else gets its turn, if turn is over by then: thousands take seconds.
+	// portion is how many connections are ended before anything else gets its turn, if turn is over by then: thousands
+	// take seconds.
 	portion = 128
 	turn    = 100 * time.Millisecond
 )
+
+// Tables are what a Plane follows.
+const Tables = plan.InSources | plan.InDestinations | plan.InSourceExempt
 
 // Zones knows conntrack zone numbers by name ("GR_n1_snat"); ovs.DB does.
 type Zones interface {
@@ -43,7 +48,8 @@ type Plane struct {
 	done map[string]rest // by router whose connections follow the Sources that were last seen
 	left map[string]work // by router that is half done, for the same Sources
 
-	sources plan.Follower[plan.Source]
+	sources      plan.Follower[plan.Source]
+	destinations plan.Follower[string]
 }
 
 // work is what was found wrong, and is still to be ended.
@@ -62,12 +68,15 @@ func (r rest) equal(o rest) bool { return r.own.equal(o.own) && maps.Equal(r.exe
 
 var _ plane.Plane = (*Plane)(nil)
 
-// New is a plane on target. own gives, by router, what connections look like without an egress IP; its routers are looked at
-// even when none of their pods has one, so that a pod that lost its egress IP while nobody looked loses its connections.
+// New is a plane on target. own gives, by router, what connections look like without an egress IP; its routers are
+// looked at even when none of their pods has one, so that a pod that lost its egress IP while nobody looked loses its
+// connections.
 func New(target Target, zones Zones, own func() map[string]Own, log *slog.Logger) *Plane {
 	p := &Plane{
-		target: target, zones: zones, own: own, log: log, turn: turn, done: map[string]rest{}, left: map[string]work{}, again: make(chan struct{}, 1),
-		sources: plan.Follow[plan.Source](plan.InSources),
+		target: target, zones: zones, own: own, log: log, turn: turn, done: map[string]rest{}, left: map[string]work{},
+		again:        make(chan struct{}, 1),
+		sources:      plan.Follow[plan.Source](plan.InSources),
+		destinations: plan.Follow[string](plan.InDestinations),
 	}
 	p.recheck = recheck{after: lookAgain(), due: p.due}
 	return p
@@ -90,7 +99,8 @@ func (p *Plane) Name() string { return "conntrack" }
 func (p *Plane) Grow(context.Context, *plan.State) error { return nil }
 
 // Shrink flushes what is wrong on the routers for which something changed. A router that has no zone yet has no
-// connections; it is looked at when it has one. Where there are many, it returns plane.ErrUnfinished for others to have their turn.
+// connections; it is looked at when it has one. Where there are many, it returns plane.ErrUnfinished for others to have
+// their turn.
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,20 +131,41 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	return nil
 }
 
-// forgetChanged takes the routers whose Sources have changed from those that are done, and says whether there are any. From then on what is not done need
-// not be noted.
+// forgetChanged takes the routers whose Sources have changed from those that are done, and says whether there are any.
+// From then on what is not done need not be noted.
 func (p *Plane) forgetChanged(want *plan.State) bool {
-	changed := p.sources.Take(want)
+	sources, to := p.sources.Take(want), p.destinations.Take(want)
 	p.sources.Done(want)
-	if !changed.Known {
+	p.destinations.Done(want)
+	if !sources.Known || !to.Known {
 		clear(p.done)
 		clear(p.left)
+		return true
 	}
-	for _, s := range changed.Keys {
+	changed := sources.Keys
+	if len(to.Keys) > 0 {
+		changed = slices.Concat(changed, naming(want, to.Keys))
+	}
+	for _, s := range changed {
 		delete(p.done, s.Router)
 		delete(p.left, s.Router)
 	}
-	return !changed.Known || len(changed.Keys) > 0
+	return len(changed) > 0
+}
+
+// naming are the Sources that name destinations.
+func naming(want *plan.State, to []string) []plan.Source {
+	named := map[string]bool{}
+	for _, name := range to {
+		named[name] = true
+	}
+	var out []plan.Source
+	for s, sources := range want.Sources.Rows() {
+		if slices.ContainsFunc(sources, func(t plan.SourceTo) bool { return named[t.To] }) {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 func exempted(want *plan.State) map[netip.Addr]plan.None {
@@ -169,7 +200,8 @@ func (p *Plane) enforce(ctx context.Context, zone int, right policy) error {
 		}
 		p.log.Info("connections with a former source ended", "router", right.router, "zone", zone, "count", len(stale))
 	}
-	return fmt.Errorf("connections of %s keep coming back with a wrong source: are its NAT rows in place?", right.router)
+	return fmt.Errorf("connections of %s keep coming back with a wrong source: are its NAT rows in place?",
+		right.router)
 }
 
 // wrong is what is left of the last look, or what a new one finds: beside an error, what could be read.

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// lookAgain is when after a change connections are looked at once more. ovs-vswitchd replaces the flows that its datapath has cached one after the other
-// (OVS 3.5): a packet that came by a former one makes a connection by the former rules, after the first look.
+// lookAgain is when after a change connections are looked at once more. ovs-vswitchd replaces the flows that its
+// datapath has cached one after the other (OVS 3.5): a packet that came by a former one makes a connection by the
+// former rules, after the first look.
 func lookAgain() []time.Duration {
 	return []time.Duration{time.Second, 5 * time.Second, 20 * time.Second}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestConnectionsAreLookedAtAgain: a connection that a cached flow of the datapath makes by the former rules, after the first look, is ended at a later one;
-// at 1, 5 and 20 s after the change, and then no more.
+// TestConnectionsAreLookedAtAgain: a connection that a cached flow of the datapath makes by the former rules, after the
+// first look, is ended at a later one; at 1, 5 and 20 s after the change, and then no more.
 func TestConnectionsAreLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := NewFake(map[string]int{"GR_n1_snat": 5})

@@ -11,7 +11,8 @@ import (
 type Own struct {
 	Addrs []netip.Addr   // sources where State.Sources says nothing: the node's, the router's join address
 	Pods  []netip.Prefix // the cluster's pod subnets: connections from elsewhere are none of ours
-	// Mark is on connections that were given an egress IP, under Mask; Mask 0 where they have none. With it, the others may have any source.
+	// Mark is on connections that were given an egress IP, under Mask; Mask 0 where they have none. With it, the others
+	// may have any source.
 	Mark, Mask uint32
 }
 
@@ -20,11 +21,12 @@ type policy struct {
 	router string
 	want   *plan.State
 	rest
-	before int // the zone that the router tracks connections in before it translates their source; 0 where that is no other
+	// the zone that the router tracks connections in before it translates their source; 0 where that is no other
+	before int
 }
 
-// stale says whether a connection has another source than it must have. Connections that are not translated, or do not come
-// from a pod, are left alone.
+// stale says whether a connection has another source than it must have. Connections that are not translated, or do not
+// come from a pod, are left alone.
 func (p policy) stale(e Entry) bool {
 	if !e.Translated() {
 		return false
@@ -33,7 +35,7 @@ func (p policy) stale(e Entry) bool {
 	if !claimed && !slices.ContainsFunc(p.own.Pods, func(n netip.Prefix) bool { return n.Contains(e.Orig.Src) }) {
 		return false
 	}
-	if want, is := sources.Of(e.Orig.Dst); is && !p.exempts(e.Orig.Dst) {
+	if want, is := p.want.SourceOf(sources, e.Orig.Dst); is && !p.exempts(e.Orig.Dst) {
 		return e.Source() != want
 	}
 	if p.own.Mask != 0 {
@@ -51,9 +53,10 @@ func (o Own) equal(b Own) bool {
 	return o.Mark == b.Mark && o.Mask == b.Mask && slices.Equal(o.Addrs, b.Addrs) && slices.Equal(o.Pods, b.Pods)
 }
 
-// elsewhere are the same connections in the other zones that they pass: untranslated in the router, and as the outside sees them on the uplink's bridge.
-// They go first, for nothing would lead to them afterwards. Where they stayed, a connection that ended by way of another node would count as
-// established for a day, and one from the same port would get no answer once the address is back.
+// elsewhere are the same connections in the other zones that they pass: untranslated in the router, and as the outside
+// sees them on the uplink's bridge. They go first, for nothing would lead to them afterwards. Where they stayed, a
+// connection that ended by way of another node would count as established for a day, and one from the same port would
+// get no answer once the address is back.
 func (p policy) elsewhere(stale []Entry) []Entry {
 	if p.before == 0 {
 		return nil
@@ -62,7 +65,8 @@ func (p policy) elsewhere(stale []Entry) []Entry {
 	for _, e := range stale {
 		outside := e.Orig
 		outside.Src, outside.SrcPort, outside.ICMPID = e.Reply.Dst, e.Reply.DstPort, e.Reply.ICMPID
-		out = append(out, Entry{Proto: e.Proto, Orig: e.Orig, Zone: p.before}, Entry{Proto: e.Proto, Orig: outside, Zone: plan.ZoneGateway})
+		out = append(out, Entry{Proto: e.Proto, Orig: e.Orig, Zone: p.before}, Entry{Proto: e.Proto, Orig: outside,
+			Zone: plan.ZoneGateway})
 	}
 	return out
 }

@@ -17,8 +17,8 @@ type Target interface {
 	Flush(ctx context.Context, entries ...Entry) error
 }
 
-// Switch is the conntrack of ovs-vswitchd, asked over its control socket in RunDir (/run/openvswitch). With bridges of both
-// kinds there are two datapaths, and dpctl commands without a name then fail: each is asked by name.
+// Switch is the conntrack of ovs-vswitchd, asked over its control socket in RunDir (/run/openvswitch). With bridges of
+// both kinds there are two datapaths, and dpctl commands without a name then fail: each is asked by name.
 type Switch struct{ RunDir string }
 
 // Dump asks every datapath.

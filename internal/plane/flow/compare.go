@@ -17,29 +17,40 @@ import (
 var _ plane.Comparer = (*Plane)(nil)
 
 // Compare is part of plane.Comparer: ovs-ofctl compares what the switch has with what it would write, in its own
-// spelling.
+// spelling. Flows whose ports are not there are missing as well.
 func (p *Plane) Compare(ctx context.Context, want *plan.State) ([]plane.Difference, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	lines, numbers := map[string][]string{}, asked{}
-	for f := range want.Flows.Rows() {
-		if l, ok, err := p.render(want, f, numbers); ok && err == nil {
-			lines[f.Bridge] = append(lines[f.Bridge], l.text)
-		}
-	}
 	var out []plane.Difference
+	lines, numbers := map[string][]line{}, asked{}
+	for f := range want.Flows.Rows() {
+		l, ok, err := p.render(want, f, numbers)
+		if !ok || err != nil {
+			out = append(out, plane.Difference{Plane: planeName, Row: f.String(), Owner: l.owner, Missing: true})
+			continue
+		}
+		lines[f.Bridge] = append(lines[f.Bridge], l)
+	}
 	for _, name := range slices.Sorted(maps.Keys(lines)) {
-		text, err := p.switches.diff(ctx, name, lines[name])
+		text, err := p.switches.diff(ctx, name, numbered(lines[name]))
 		if err != nil {
 			return nil, fmt.Errorf("compare the flows of bridge %s: %w", name, err)
 		}
-		out = append(out, differences(name, text)...)
+		out = append(out, differences(name, text, lines[name])...)
 	}
 	return out, nil
 }
 
+// numbered gives each line its number as a cookie, from 1 on: ovs-ofctl prints it beside its own spelling of the flow.
+func numbered(lines []line) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = fmt.Sprintf("cookie=%d,%s", i+1, l.text)
+	}
+	return out
+}
+
 func (o ofctl) diff(ctx context.Context, bridge string, flows []string) (string, error) {
-	out, err := o.run(ctx, strings.Join(flows, "\n")+"\n", "-O", "OpenFlow14", "diff-flows", o.socket(bridge), "/dev/stdin")
+	out, err := o.run(ctx, strings.Join(flows, "\n")+"\n", "-O", "OpenFlow14", "diff-flows", o.socket(bridge),
+		"/dev/stdin")
 	if differ := (*commandError)(nil); errors.As(err, &differ) && differ.text == "" {
 		return out, nil // exit status 2, and nothing to complain of
 	}
@@ -49,37 +60,42 @@ func (o ofctl) diff(ctx context.Context, bridge string, flows []string) (string,
 var cookieText = regexp.MustCompile(` cookie=0x([0-9a-f]+)`)
 
 // differences are what is left when the flows of ours are compared without their cookies, which tell only when they
-// were written.
-func differences(bridge, text string) []plane.Difference {
-	missing, unwanted := map[string]bool{}, map[string]bool{}
+// were written, and of wanted ones which line they are.
+func differences(bridge, text string, wanted []line) []plane.Difference {
+	missing, unwanted := map[string]plan.Owner{}, map[string]bool{}
 	for l := range strings.Lines(text) {
-		flow := strings.TrimSpace(cookieText.ReplaceAllString(l[1:], ""))
+		flow, cookie := strings.TrimSpace(cookieText.ReplaceAllString(l[1:], "")), cookieOf(l)
 		switch {
-		case l[0] == '+':
-			missing[flow] = true
-		case l[0] == '-' && isOurs(l):
+		case l[0] == '+' && cookie >= 1 && cookie <= uint64(len(wanted)):
+			missing[flow] = wanted[cookie-1].owner
+		case l[0] == '-' && uint32(cookie) == Mark:
 			unwanted[flow] = true
 		}
 	}
 	var out []plane.Difference
-	for _, flow := range slices.Sorted(maps.Keys(missing)) {
+	for flow, owner := range missing {
 		if !unwanted[flow] {
-			out = append(out, plane.Difference{Plane: planeName, Row: bridge + " " + flow, Missing: true})
+			out = append(out, plane.Difference{Plane: planeName, Row: bridge + " " + flow, Owner: owner, Missing: true})
 		}
 	}
-	for _, flow := range slices.Sorted(maps.Keys(unwanted)) {
-		if !missing[flow] {
+	for flow := range unwanted {
+		if _, wanted := missing[flow]; !wanted {
 			out = append(out, plane.Difference{Plane: planeName, Row: bridge + " " + flow})
 		}
 	}
+	slices.SortFunc(out, plane.Difference.Compare)
 	return out
 }
 
-func isOurs(flow string) bool {
+// cookieOf is that of a line that ovs-ofctl printed, 0 where there is none.
+func cookieOf(flow string) uint64 {
 	m := cookieText.FindStringSubmatch(flow)
 	if m == nil {
-		return false
+		return 0
 	}
 	c, err := strconv.ParseUint(m[1], 16, 64)
-	return err == nil && uint32(c) == Mark
+	if err != nil {
+		return 0
+	}
+	return c
 }

@@ -15,8 +15,8 @@ var (
 )
 
 // Packets is how many packets have met our flow f since it was first installed; f's match may name ports in braces. A
-// flow that is not there has met none. Counters start again with ovs-vswitchd. OpenFlow has no strict question: flows of
-// ours of the same table and priority with a narrower match count as well.
+// flow that is not there has met none. Counters start again with ovs-vswitchd. OpenFlow has no strict question: flows
+// of ours of the same table and priority with a narrower match count as well.
 func (p *Plane) Packets(ctx context.Context, f plan.Flow) (uint64, error) {
 	match, ok := resolveNow(f.Bridge, f.Match, p.ports)
 	if !ok {

@@ -50,7 +50,8 @@ func (f *Fake) Grow(ctx context.Context, want *plan.State) error {
 		}
 		if f.Refuse != nil {
 			if err := f.Refuse(k, actions); err != nil {
-				errs = append(errs, &plane.Refused{Plane: planeName, Owner: want.Flows.Owner(k), Row: k.String(), Err: err})
+				errs = append(errs, &plane.Refused{Plane: planeName, Owner: want.Flows.Owner(k), Row: k.String(),
+					Err: err})
 				continue
 			}
 		}

@@ -32,7 +32,7 @@ func state(flows ...string) *plan.State {
 	s := plan.New()
 	for _, f := range flows {
 		w := strings.Fields(f)
-		s.Flows.Put(w[0], plan.Flow{Bridge: "br0", Priority: 100, Match: w[1]}, w[2])
+		s.Flows.Put(planetest.Owner(w[0]), plan.Flow{Bridge: "br0", Priority: 100, Match: w[1]}, w[2])
 	}
 	return s
 }
@@ -47,7 +47,8 @@ func stateB() *plan.State {
 
 func bad() *plan.State {
 	s := stateA()
-	s.Flows.Put("bad", plan.Flow{Bridge: "br0", Priority: 100, Match: "tcp"}, "ct(commit,nat(src=fd00::1))")
+	s.Flows.Put(planetest.Owner("bad"),
+		plan.Flow{Bridge: "br0", Priority: 100, Match: "tcp"}, "ct(commit,nat(src=fd00::1))")
 	return s
 }
 
@@ -56,8 +57,9 @@ func hostile() []plan.Rows {
 	const second = "02:00:00:00:00:02\nadd cookie=0xbad,priority=65000 actions=drop"
 	var out []plan.Rows
 	for f, actions := range map[plan.Flow]string{
-		{Bridge: "br0", Priority: 120, Match: "ip,dl_src=" + second}:                        "drop",
-		{Bridge: "br0", Priority: 120, Match: "tcp,tp_dst=1"}:                               "mod_dl_dst:" + second + ",in_port",
+		{Bridge: "br0", Priority: 120, Match: "ip,dl_src=" + second}: "drop",
+		{Bridge: "br0", Priority: 120, Match: "tcp,tp_dst=1"}: "mod_dl_dst:" + second +
+			",in_port",
 		{Bridge: "br0", Priority: 120, Match: "ip,cookie=0xbad"}:                            "drop",
 		{Bridge: "br0", Priority: 120, Match: "ip,dl_src=02:00:00:00:00:02,priority=65000"}: "drop",
 		{Bridge: "br0", Priority: 120, Match: "ip,actions=LOCAL"}:                           "drop",
@@ -115,7 +117,7 @@ func TestConformance(t *testing.T) {
 		s, _ := start(t)
 		return &planetest.Rig{
 			New: func(t *testing.T) plane.Plane { return planeOn(s) },
-			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: "bad", Hostile: hostile(),
+			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: planetest.Owner("bad"), Hostile: hostile(),
 			Dump: func(*testing.T) string { return normal(dump(s, true)) },
 			Text: func(st *plan.State) string { return normal(dumped(st)) },
 			PutForeign: func(*testing.T) {
@@ -137,7 +139,8 @@ func failOnce(t *testing.T, s *ovstest.Switch) {
 		t.Fatal(err)
 	}
 	os.WriteFile(path+".good", good, 0o755)
-	script := "#!/bin/sh\nmv " + path + ".good " + path + "\necho 'ovs-ofctl: failed to connect to socket' >&2\nexit 1\n"
+	script := "#!/bin/sh\nmv " + path + ".good " + path +
+		"\necho 'ovs-ofctl: failed to connect to socket' >&2\nexit 1\n"
 	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +148,8 @@ func failOnce(t *testing.T, s *ovstest.Switch) {
 
 // normal undoes the switch's own spelling of what the states above use.
 func normal(text string) string {
-	text = strings.NewReplacer("table=0, ", "", "in_port=br0", "in_port=LOCAL", "in_port=eth0", "in_port=1", "output:eth0", "output:1").Replace(text)
+	text = strings.NewReplacer("table=0, ", "", "in_port=br0", "in_port=LOCAL", "in_port=eth0", "in_port=1",
+		"output:eth0", "output:1").Replace(text)
 	var out []string
 	for _, l := range strings.Split(text, "\n") {
 		match, actions, _ := strings.Cut(l, " actions=")
@@ -167,7 +171,8 @@ func TestFakeConformance(t *testing.T) {
 		}
 		return &planetest.Rig{
 			New: func(t *testing.T) plane.Plane { return f },
-			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: "bad", Hostile: hostile(), Writes: f.Writes,
+			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: planetest.Owner("bad"),
+			Hostile: hostile(), Writes: f.Writes,
 			Dump: func(*testing.T) string { return sorted(f.Lines()) },
 			Text: func(s *plan.State) string {
 				g := NewFake(testPorts)
@@ -207,12 +212,12 @@ func TestFlowOfAbsentPortWaitsAlone(t *testing.T) {
 func TestUnparsableFlowIsRefusedAlone(t *testing.T) {
 	s, p := start(t)
 	st := stateA()
-	st.Flows.Put("typo", plan.Flow{Bridge: "br0", Priority: 100, Match: "foo"}, "drop")
-	st.Flows.Put("typo2", plan.Flow{Bridge: "br0", Priority: 100, Match: "udp"}, "nonsense")
+	st.Flows.Put(planetest.Owner("typo"), plan.Flow{Bridge: "br0", Priority: 100, Match: "foo"}, "drop")
+	st.Flows.Put(planetest.Owner("typo2"), plan.Flow{Bridge: "br0", Priority: 100, Match: "udp"}, "nonsense")
 	err := p.Grow(t.Context(), st)
 	var owners []string
 	for _, r := range plane.Refusals(err) {
-		owners = append(owners, r.Owner)
+		owners = append(owners, r.Owner.Feature)
 	}
 	slices.Sort(owners)
 	if !slices.Equal(owners, []string{"typo", "typo2"}) {
@@ -227,8 +232,9 @@ func TestRewriteKeepsCounters(t *testing.T) {
 	s, p := start(t)
 	drop := plan.Flow{Bridge: "br0", Priority: 100, Match: "ip,in_port={eth0}"}
 	apply(t, p, stateA())
-	s.Appctl("netdev-dummy/receive", "eth0", "in_port(1),eth(src=50:54:00:00:00:09,dst=50:54:00:00:00:0a),eth_type(0x0800),"+
-		"ipv4(src=10.0.0.1,dst=10.0.0.2,proto=1,tos=0,ttl=64,frag=no),icmp(type=8,code=0)")
+	s.Appctl("netdev-dummy/receive", "eth0",
+		"in_port(1),eth(src=50:54:00:00:00:09,dst=50:54:00:00:00:0a),eth_type(0x0800),"+
+			"ipv4(src=10.0.0.1,dst=10.0.0.2,proto=1,tos=0,ttl=64,frag=no),icmp(type=8,code=0)")
 	awaitPackets(t, p, drop, 1)
 	apply(t, planeOn(s), stateA())
 	if n, err := p.Packets(t.Context(), drop); err != nil || n != 1 {
@@ -285,13 +291,13 @@ func TestOnlyOursAreDeleted(t *testing.T) {
 	flow := plan.Flow{Bridge: "br0", Priority: 100, Match: "udp,in_port={eth0}"}
 	with := &plan.Rows{Flows: map[plan.Flow]string{flow: "drop"}}
 	apply(t, p, want)
-	want.Replace("o", none, with)
+	want.Replace(planetest.Owner("o"), none, with)
 	apply(t, p, want)
 	s.Ofctl("add-flow", s.Mgmt("br0"), "cookie=0x5,priority=101,udp,in_port=1,actions=drop")
 	// Somebody takes the flow over.
 	s.Ofctl("add-flow", s.Mgmt("br0"), "cookie=0x5,priority=100,udp,in_port=1,actions=LOCAL")
 	foreign := dump(s, false)
-	want.Replace("o", with, none)
+	want.Replace(planetest.Owner("o"), with, none)
 	apply(t, p, want)
 	if ours, others := dump(s, true), dump(s, false); ours != "" || others != foreign {
 		t.Errorf("of ours is left\n%s\nof others\n%s\nwant\n%s", ours, others, foreign)
@@ -307,7 +313,7 @@ func BenchmarkOneOf10000(b *testing.B) {
 		f := plan.Flow{Bridge: "br0", Table: 1, Priority: 50, Match: fmt.Sprintf("tcp,tp_dst=%d", i)}
 		plan.Claim(&many.Flows, f, "drop")
 	}
-	st.Replace("many", &plan.Rows{}, &many)
+	st.Replace(planetest.Owner("many"), &plan.Rows{}, &many)
 	pass := func() {
 		if err := plane.Apply(b.Context(), []plane.Plane{p}, st); err != nil {
 			b.Fatal(err)
@@ -318,7 +324,7 @@ func BenchmarkOneOf10000(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		f := plan.Flow{Bridge: "br0", Priority: 50, Match: fmt.Sprintf("udp,tp_dst=%d", i%60000)}
 		now := &plan.Rows{Flows: map[plan.Flow]string{f: "drop"}}
-		st.Replace("one", old, now)
+		st.Replace(planetest.Owner("one"), old, now)
 		pass()
 		old = now
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
 // memory is switches in memory: flows by bridge and by what makes a flow one to a switch, with cookie and actions.
@@ -176,7 +177,7 @@ func (h *history) change(t *rapid.T) {
 		}
 		plan.Claim(&now.Flows, f, rapid.SampledFrom([]string{"drop", "output:{eth0}", "LOCAL"}).Draw(t, "actions"))
 	}
-	h.state.Replace(owner, old, now)
+	h.state.Replace(planetest.Owner(owner), old, now)
 	h.rows[owner] = now
 }
 
@@ -234,7 +235,7 @@ func TestOnlyWhatChangedIsSent(t *testing.T) {
 	for i := range 1000 {
 		plan.Claim(&many.Flows, plan.Flow{Bridge: "br0", Match: fmt.Sprintf("tcp,tp_dst=%d", i)}, "drop")
 	}
-	h.state.Replace("many", &plan.Rows{}, &many)
+	h.state.Replace(planetest.Owner("many"), &plan.Rows{}, &many)
 	apply(t, h.plane, h.state)
 	if h.switches.lines != 1000 {
 		t.Fatalf("at first %d lines were sent", h.switches.lines)
@@ -244,7 +245,7 @@ func TestOnlyWhatChangedIsSent(t *testing.T) {
 		now := &plan.Rows{}
 		plan.Claim(&now.Flows, plan.Flow{Bridge: "br0", Match: fmt.Sprintf("udp,tp_dst=%d", i)}, "drop")
 		before := h.switches.lines
-		h.state.Replace("one", old, now)
+		h.state.Replace(planetest.Owner("one"), old, now)
 		apply(t, h.plane, h.state)
 		if sent := h.switches.lines - before; sent != want {
 			t.Errorf("change %d took %d lines, want %d", i, sent, want)

@@ -15,8 +15,8 @@ type refusal struct {
 	err error
 }
 
-// install adds lines in one bundle. A line that cannot be parsed is taken out by its number; when the switch refuses the
-// bundle, halves are tried until the bad flow is alone. err is for a bridge that does not answer.
+// install adds lines in one bundle. A line that cannot be parsed is taken out by its number; when the switch refuses
+// the bundle, halves are tried until the bad flow is alone. err is for a bridge that does not answer.
 func (p *Plane) install(
 	ctx context.Context, name string, generation uint32, lines []line,
 ) (refused []refusal, err error) {

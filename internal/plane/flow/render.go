@@ -21,7 +21,7 @@ type Ports interface {
 type line struct {
 	flow    plan.Flow
 	actions string // as the plan has them
-	owner   string
+	owner   plan.Owner
 	text    string
 }
 

@@ -17,7 +17,7 @@ import (
 func state(accepts ...plan.Accept) *plan.State {
 	s := plan.New()
 	for _, a := range accepts {
-		s.Accepts.Put("gateway", a, plan.None{})
+		s.Accepts.Put(planetest.Owner("gateway"), a, plan.None{})
 	}
 	return s
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
 // freePort is one that nobody has.
@@ -24,7 +25,7 @@ func freePort(t *testing.T) uint16 {
 
 func checks(port uint16, endpoints int) *plan.State {
 	s := plan.New()
-	s.HealthChecks.Put("service/default/web", plan.HealthCheck{Port: port},
+	s.HealthChecks.Put(planetest.Owner("service/default/web"), plan.HealthCheck{Port: port},
 		plan.HealthSpec{Namespace: "default", Service: "web", Endpoints: endpoints})
 	return s
 }
@@ -76,7 +77,7 @@ func TestTakenPort(t *testing.T) {
 	defer l.Close()
 	p, port := New(t.Context(), Sockets{}), uint16(l.Addr().(*net.TCPAddr).Port)
 	refused := plane.Refusals(p.Grow(t.Context(), checks(port, 1)))
-	if len(refused) != 1 || refused[0].Owner != "service/default/web" {
+	if len(refused) != 1 || refused[0].Owner != planetest.Owner("service/default/web") {
 		t.Fatalf("refused: %v", refused)
 	}
 	l.Close()

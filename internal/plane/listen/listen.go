@@ -24,26 +24,27 @@ type Claim struct {
 	MAC string // "02:00:00:00:00:01"
 }
 
-// Ear hears claims to watched addresses.
-type Ear interface {
-	// Watch replaces what is watched: addresses, with the hardware address whose claims to them are no news; and the devices, each once.
+// Listener receives claims to watched addresses.
+type Listener interface {
+	// Watch replaces what is watched: addresses, with the hardware address whose claims to them are no news; and the
+	// devices, each once.
 	Watch(own map[netip.Addr]string, devices []string)
-	// Claims are what was heard. When nobody takes them, further ones are dropped: they are repeated.
+	// Claims are those received. When nobody takes them, further ones are dropped: they are repeated.
 	Claims() <-chan Claim
 }
 
 // backlog is enough for one announcement of each of a thousand addresses.
 const backlog = 1024
 
-// Of the claims to one address so many are passed on at once, and then one in each pause: who floods is a conflict like any other, and is not to
-// hide those about other addresses.
+// Of the claims to one address so many are passed on at once, and then one in each pause: who floods is a conflict like
+// any other, and is not to hide those about other addresses.
 const (
 	burst = 16
 	pause = 100 * time.Millisecond
 )
 
-// ears is what every Ear has.
-type ears struct {
+// filtered is what every Listener has: claims that are news.
+type filtered struct {
 	own    atomic.Pointer[map[netip.Addr]string]
 	claims chan Claim
 
@@ -51,54 +52,54 @@ type ears struct {
 	spoken map[netip.Addr]time.Time // when the claims passed on will have had their pauses; for watched addresses
 }
 
-func newEars() *ears {
-	return &ears{claims: make(chan Claim, backlog), spoken: map[netip.Addr]time.Time{}}
+func newFiltered() *filtered {
+	return &filtered{claims: make(chan Claim, backlog), spoken: map[netip.Addr]time.Time{}}
 }
 
 // watch replaces what is watched.
-func (e *ears) watch(own map[netip.Addr]string) {
-	e.own.Store(&own)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	maps.DeleteFunc(e.spoken, func(ip netip.Addr, _ time.Time) bool { _, watched := own[ip]; return !watched })
+func (f *filtered) watch(own map[netip.Addr]string) {
+	f.own.Store(&own)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.DeleteFunc(f.spoken, func(ip netip.Addr, _ time.Time) bool { _, watched := own[ip]; return !watched })
 }
 
 // mayPass says whether one more claim to an address may be passed on now.
-func (e *ears) mayPass(ip netip.Addr, now time.Time) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	until := e.spoken[ip]
+func (f *filtered) mayPass(ip netip.Addr, now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	until := f.spoken[ip]
 	if until.Before(now) {
 		until = now
 	}
 	if until.Sub(now) >= burst*pause {
 		return false
 	}
-	e.spoken[ip] = until.Add(pause)
+	f.spoken[ip] = until.Add(pause)
 	return true
 }
 
-// Claims are what was heard.
-func (e *ears) Claims() <-chan Claim { return e.claims }
+// Claims are those received.
+func (f *filtered) Claims() <-chan Claim { return f.claims }
 
-// hear passes on what is news.
-func (e *ears) hear(c Claim) {
-	own := e.own.Load()
+// receive passes on what is news.
+func (f *filtered) receive(c Claim) {
+	own := f.own.Load()
 	if own == nil {
 		return
 	}
-	if mac, watched := (*own)[c.IP]; !watched || mac == c.MAC || !e.mayPass(c.IP, time.Now()) {
+	if mac, watched := (*own)[c.IP]; !watched || mac == c.MAC || !f.mayPass(c.IP, time.Now()) {
 		return
 	}
 	select {
-	case e.claims <- c:
+	case f.claims <- c:
 	default:
 	}
 }
 
-// Link is the Ear on devices of this network namespace.
+// Link is the Listener on devices of this network namespace.
 type Link struct {
-	*ears
+	*filtered
 	ctx     context.Context
 	instead map[string]string
 	log     *slog.Logger
@@ -107,10 +108,10 @@ type Link struct {
 	open map[string]context.CancelFunc // by device
 }
 
-// New listens until ctx is done; devices that are not there are waited for. instead names, for a device, the one whose frames are to be heard in its
-// place: a bridge hands those of its ports to nobody.
+// New listens until ctx is done; devices that are not there are waited for. instead names, for a device, the one whose
+// frames are to be received in its place: a bridge hands those of its ports to nobody.
 func New(ctx context.Context, instead map[string]string, log *slog.Logger) *Link {
-	return &Link{ears: newEars(), ctx: ctx, instead: instead, log: log, open: map[string]context.CancelFunc{}}
+	return &Link{filtered: newFiltered(), ctx: ctx, instead: instead, log: log, open: map[string]context.CancelFunc{}}
 }
 
 // Watch replaces what is watched.
@@ -146,7 +147,8 @@ func (l *Link) run(ctx context.Context, dev string) {
 			stop()
 		}
 		if ctx.Err() == nil {
-			l.log.Warn("other machines' claims to egress IPs are not heard; will try again", "dev", dev, "error", err)
+			l.log.Warn("other machines' claims to egress IPs are not received; will try again",
+				"dev", dev, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -155,8 +157,8 @@ func (l *Link) run(ctx context.Context, dev string) {
 	}
 }
 
-// listenOn makes a socket for all protocols: the kernel hands what a bridge port receives to those for a single one only after the bridge has taken
-// it away.
+// listenOn makes a socket for all protocols: the kernel hands what a bridge port receives to those for a single one
+// only after the bridge has taken it away.
 func listenOn(name string) (*packet.Conn, error) {
 	dev, err := net.InterfaceByName(name)
 	if err != nil {
@@ -178,7 +180,7 @@ func (l *Link) read(conn *packet.Conn) error {
 			return err
 		}
 		if c, ok := parse(frame[:n]); ok {
-			l.hear(c)
+			l.receive(c)
 		}
 	}
 }

@@ -18,15 +18,22 @@ import (
 
 // Frames as other machines send them.
 const (
-	announcement = "ffffffffffff" + "020000000009" + "0806" + "0001080006040001" + "020000000009" + "ac120032" + "000000000000" + "ac120032"
-	probe        = "ffffffffffff" + "020000000009" + "0806" + "0001080006040001" + "020000000009" + "00000000" + "000000000000" + "ac120032"
-	reply        = "020000000001" + "020000000009" + "0806" + "0001080006040002" + "020000000009" + "ac120032" + "020000000001" + "ac120064"
+	announcement = "ffffffffffff" + "020000000009" + "0806" + "0001080006040001" + "020000000009" + "ac120032" +
+		"000000000000" + "ac120032"
+	probe = "ffffffffffff" + "020000000009" + "0806" + "0001080006040001" + "020000000009" + "00000000" +
+		"000000000000" + "ac120032"
+	reply = "020000000001" + "020000000009" + "0806" + "0001080006040002" + "020000000009" + "ac120032" +
+		"020000000001" + "ac120064"
 	// An advertisement of fc00::50 at 02:00:00:00:00:09, override, to all nodes.
-	advertised = "333300000001" + "020000000009" + "86dd" + "60000000" + "0020" + "3aff" + "fc000000000000000000000000000050" +
-		"ff020000000000000000000000000001" + "88000000" + "20000000" + "fc000000000000000000000000000050" + "0201" + "020000000009"
+	advertised = "333300000001" + "020000000009" + "86dd" + "60000000" + "0020" + "3aff" +
+		"fc000000000000000000000000000050" +
+		"ff020000000000000000000000000001" + "88000000" + "20000000" + "fc000000000000000000000000000050" + "0201" +
+		"020000000009"
 	// The same, forwarded by a router.
-	routed = "333300000001" + "020000000009" + "86dd" + "60000000" + "0020" + "3afe" + "fc000000000000000000000000000050" +
-		"ff020000000000000000000000000001" + "88000000" + "20000000" + "fc000000000000000000000000000050" + "0201" + "020000000009"
+	routed = "333300000001" + "020000000009" + "86dd" + "60000000" + "0020" + "3afe" +
+		"fc000000000000000000000000000050" +
+		"ff020000000000000000000000000001" + "88000000" + "20000000" + "fc000000000000000000000000000050" + "0201" +
+		"020000000009"
 )
 
 func TestParse(t *testing.T) {
@@ -38,8 +45,10 @@ func TestParse(t *testing.T) {
 		ok    bool
 	}{
 		"announcement": {announcement, v4, true}, "reply": {reply, v4, true}, "probe": {probe, Claim{}, false},
-		"padded": {announcement + "0000000000000000", v4, true}, "advertisement": {advertised, v6, true}, "routed": {routed, Claim{}, false},
-		"short": {announcement[:60], Claim{}, false}, "other": {"ffffffffffff" + "020000000009" + "0800" + "4500", Claim{}, false},
+		"padded": {announcement + "0000000000000000", v4, true}, "advertisement": {advertised, v6, true},
+		"routed": {routed, Claim{}, false},
+		"short":  {announcement[:60], Claim{}, false}, "other": {"ffffffffffff" + "020000000009" + "0800" + "4500",
+			Claim{}, false},
 	} {
 		if have, ok := parse(bytesOf(t, x.frame)); ok != x.ok || ok && have != x.want {
 			t.Errorf("%s: have %+v %v", name, have, ok)
@@ -80,7 +89,8 @@ func TestWatchedOnly(t *testing.T) {
 	}
 }
 
-// TestFlood: of 100,000 claims to one address by as many machines some are passed on, and one to another address is, too.
+// TestFlood: of 100,000 claims to one address by as many machines some are passed on, and one to another address is,
+// too.
 func TestFlood(t *testing.T) {
 	f := NewFake()
 	flooded, other := netip.MustParseAddr("172.18.0.50"), netip.MustParseAddr("172.18.0.51")
@@ -106,12 +116,14 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestLink: what comes in from the link is heard, and what the host sends itself is not; after the device was made anew it is heard again.
+// TestLink: what comes in from the link is received, and what the host sends itself is not; after the device was made
+// anew it is received again.
 func TestLink(t *testing.T) {
 	planetest.OwnNetns(t)
 	planetest.VethPair(t, "a0", "b0")
 	l := New(t.Context(), nil, slog.New(slog.DiscardHandler))
-	l.Watch(map[netip.Addr]string{netip.MustParseAddr("172.18.0.50"): "02:00:00:00:00:01", netip.MustParseAddr("fc00::50"): "02:00:00:00:00:01"}, nil)
+	l.Watch(map[netip.Addr]string{netip.MustParseAddr("172.18.0.50"): "02:00:00:00:00:01",
+		netip.MustParseAddr("fc00::50"): "02:00:00:00:00:01"}, nil)
 	for range 2 {
 		conn, err := listenOn("a0")
 		if err != nil {
@@ -147,7 +159,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// await sends a frame at the other end until it is heard; the other frame, which this end sends, never is.
+// await sends a frame at the other end until it is received; the other frame, which this end sends, never is.
 func await(t *testing.T, l *Link, frame string) {
 	t.Helper()
 	want, _ := parse(bytesOf(t, frame))
@@ -158,17 +170,17 @@ func await(t *testing.T, l *Link, frame string) {
 		select {
 		case c := <-l.Claims():
 			if c != want {
-				t.Errorf("heard %+v, want %+v", c, want)
+				t.Errorf("received %+v, want %+v", c, want)
 			}
 			drain(l)
 			return
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	t.Fatalf("%s was not heard", frame)
+	t.Fatalf("%s was not received", frame)
 }
 
-// drain takes what was sent before the first was heard.
+// drain takes what was sent before the first was received.
 func drain(l *Link) {
 	for {
 		select {

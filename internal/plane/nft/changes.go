@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/knftables"
 )
 
-// changes finds out that somebody else changed our tables, as `nft flush ruleset` does. The kernel's messages about a transaction are in the
-// socket's queue, a new generation's as the last, before the nft command that asked for it has its answer: of what arrives while we write,
-// one transaction is ours.
+// changes finds out that somebody else changed our tables, as `nft flush ruleset` does. The kernel's messages about a
+// transaction are in the socket's queue, a new generation's as the last, before the nft command that asked for it has
+// its answer: of what arrives while we write, one transaction is ours.
 type changes struct {
 	socket *os.File
 	raw    syscall.RawConn

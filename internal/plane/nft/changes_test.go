@@ -8,8 +8,8 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 )
 
-// TestChangesOfOthers: what another process does to our tables is told of at once and undone by the next round; what it does to its own, and
-// what we do, leaves what we remember alone.
+// TestChangesOfOthers: what another process does to our tables is told of at once and undone by the next round; what it
+// does to its own, and what we do, leaves what we remember alone.
 func TestChangesOfOthers(t *testing.T) {
 	p := openPlane(t)
 	told := p.Watch(t.Context())
@@ -56,7 +56,8 @@ func toldSoon(told <-chan struct{}, expected bool) bool {
 	}
 }
 
-// TestOwnTransactionsAreNoNews: whatever a transaction of ours does, it is not taken for another's; one of another that comes while we write is.
+// TestOwnTransactionsAreNoNews: whatever a transaction of ours does, it is not taken for another's; one of another that
+// comes while we write is.
 func TestOwnTransactionsAreNoNews(t *testing.T) {
 	p := openPlane(t)
 	for range 3 {
@@ -69,7 +70,8 @@ func TestOwnTransactionsAreNoNews(t *testing.T) {
 	}
 	fatal(t, p.changes.byUs(func() error {
 		for _, set := range []string{"a", "b"} {
-			if out, err := exec.Command("nft", "add", "set", "inet", TableName, set, "{ type ipv4_addr; }").CombinedOutput(); err != nil {
+			if out, err := exec.Command("nft", "add", "set", "inet", TableName, set,
+				"{ type ipv4_addr; }").CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
 		}

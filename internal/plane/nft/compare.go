@@ -4,17 +4,19 @@ import (
 	"context"
 	"fmt"
 
+	"sigs.k8s.io/knftables"
+
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 )
 
 var _ plane.Comparer = (*Plane)(nil)
 
-// Compare is part of plane.Comparer: it lists the tables anew.
+// Compare is part of plane.Comparer: it lists the tables anew, and remembers nothing of it.
 func (p *Plane) Compare(ctx context.Context, want *plan.State) ([]plane.Difference, error) {
 	var out []plane.Difference
 	for _, t := range []*table{p.inet, p.netdev} {
-		differences, err := t.compare(ctx, want)
+		differences, err := newTable(t.nft, knftables.Family(t.family), t.device).compare(ctx, want)
 		if err != nil {
 			return nil, fmt.Errorf("read the nftables table %s %s: %w", t.family, TableName, err)
 		}
@@ -28,7 +30,7 @@ func (t *table) compare(ctx context.Context, want *plan.State) ([]plane.Differen
 	if err != nil {
 		return nil, err
 	}
-	w := t.wanted(want)
+	w := t.wanted(want, part{})
 	var out []plane.Difference
 	for _, s := range growBatch(w, h).steps {
 		out = append(out, plane.Difference{Plane: planeName, Row: s.row, Owner: s.owner, Missing: true})

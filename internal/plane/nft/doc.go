@@ -8,8 +8,10 @@
 // the set `egret-objects` has one element for each, whose key is a hash of name and definition and whose comment is the
 // name.
 //
-// What was written is remembered, so that one new element costs one small transaction and no listing, however large
-// its set is. Forget, any transaction that fails, and a change of our tables by somebody else lead to a new reading.
+// What was written is remembered, and what changed in the plan since is learnt from its journal: one new element costs
+// one small transaction, no listing and no comparison of other rows, however large its set is. While a row is refused,
+// everything is compared each time. Forget, any transaction that fails, and a change of our tables by somebody else
+// lead to a new reading, after which everything is compared, too.
 //
 // Keys and values of elements are compared in nft's spelling: addresses, prefixes, marks in any base and interface
 // names are put into it; protocols must be written by name ("tcp"), ports by number.

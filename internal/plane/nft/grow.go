@@ -6,13 +6,17 @@ import (
 	"slices"
 
 	"sigs.k8s.io/knftables"
+
+	"github.com/egret-net/egret/internal/plan"
 )
 
 // step is one operation of a transaction: what it is for, how it is written, and what the table holds when it is done.
 type step struct {
-	owner, row string
-	write      func(*knftables.Transaction)
-	note       func(*held)
+	owner    plan.Owner
+	row      string
+	write    func(*knftables.Transaction)
+	note     func(*held)
+	byHandle bool // it names a rule by the kernel's handle
 }
 
 // batch is what one transaction does: steps in an order in which nothing names what is not there yet.
@@ -24,22 +28,28 @@ type batch struct {
 }
 
 // only is the batch of the owners that keep says yes to.
-func (b batch) only(keep func(owner string) bool) batch {
+func (b batch) only(keep func(plan.Owner) bool) batch {
 	b.steps = slices.DeleteFunc(slices.Clone(b.steps), func(s step) bool { return !keep(s.owner) })
 	return b
 }
 
-func (b batch) owners() []string {
-	owners := map[string]bool{}
+func (b batch) owners() []plan.Owner {
+	owners := map[plan.Owner]bool{}
 	for _, s := range b.steps {
 		owners[s.owner] = true
 	}
-	return slices.Sorted(maps.Keys(owners))
+	return slices.SortedFunc(maps.Keys(owners), plan.Owner.Compare)
+}
+
+// byHandle says that the batch needs the handles of rules.
+func (b batch) byHandle() bool {
+	return slices.ContainsFunc(b.steps, func(s step) bool { return s.byHandle })
 }
 
 func (b batch) empty() bool { return !b.rebuild && len(b.steps) == 0 }
 
-// growBatch adds and changes what w has and h has not. Chains and sets come first, then elements, then the rules that name them.
+// growBatch adds and changes what w has and h has not. Chains and sets come first, then elements, then the rules that
+// name them.
 func growBatch(w *wanted, h *held) batch {
 	b := batch{rebuild: redefined(w, h)}
 	if b.rebuild {
@@ -71,12 +81,12 @@ func compareObjects(a, b object) int {
 }
 
 func objectStep(o object, want wantedObject) step {
-	return step{want.owner, want.row,
-		func(tx *knftables.Transaction) {
+	return step{owner: want.owner, row: want.row,
+		write: func(tx *knftables.Transaction) {
 			tx.Add(want.add)
 			tx.Add(&knftables.Element{Set: recordSet, Key: []string{want.record}, Comment: knftables.PtrTo(o.String())})
 		},
-		func(h *held) {
+		note: func(h *held) {
 			h.objects[o] = want.record
 			if o.kind != "chain" {
 				h.elems[o.name] = map[string]string{}
@@ -104,9 +114,10 @@ func elementSteps(w *wanted, h *held) []step {
 			steps = append(steps, flushStep(want, o))
 		}
 	}
+	former := w.formerElems(h)
 	for _, set := range slices.SortedFunc(maps.Keys(added), compareObjects) {
 		if w.objects[set].interval && !h.unreadable[set.name] {
-			steps = append(steps, makeRoomSteps(set, added[set], w, h)...)
+			steps = append(steps, roomSteps(set, added[set], former[set], h)...)
 		}
 		for _, e := range added[set] {
 			steps = append(steps, addElementStep(e))
@@ -115,43 +126,22 @@ func elementSteps(w *wanted, h *held) []step {
 	return steps
 }
 
-// makeRoomSteps delete, in the transaction that adds elements to an interval set, unwanted ones that overlap them: the
-// kernel refuses the new ones otherwise.
-func makeRoomSteps(set object, added []wantedElem, w *wanted, h *held) []step {
-	unwanted := maps.Clone(h.elems[set.name])
-	for _, e := range w.elems {
-		if e.set == set {
-			delete(unwanted, e.key)
-		}
-	}
-	var steps []step
-	for _, e := range added {
-		for key, value := range unwanted {
-			if overlap(key, e.key) {
-				steps = append(steps, deleteElementStep(e.owner, e.row, set, key, value))
-				delete(unwanted, key)
-			}
-		}
-	}
-	return steps
-}
-
 func addElementStep(e wantedElem) step {
-	return step{e.owner, e.row,
-		func(tx *knftables.Transaction) { tx.Add(element(e.set, e.key, e.value)) },
-		func(h *held) { h.elems[e.set.name][e.key] = e.value }}
+	return step{owner: e.owner, row: e.row,
+		write: func(tx *knftables.Transaction) { tx.Add(element(e.set, e.key, e.value)) },
+		note:  func(h *held) { h.elems[e.set.name][e.key] = e.value }}
 }
 
-func deleteElementStep(owner, row string, set object, key, value string) step {
-	return step{owner, row,
-		func(tx *knftables.Transaction) { tx.Delete(element(set, key, value)) },
-		func(h *held) { delete(h.elems[set.name], key) }}
+func deleteElementStep(owner plan.Owner, row string, set object, key, value string) step {
+	return step{owner: owner, row: row,
+		write: func(tx *knftables.Transaction) { tx.Delete(element(set, key, value)) },
+		note:  func(h *held) { delete(h.elems[set.name], key) }}
 }
 
 func flushStep(w wantedObject, set object) step {
-	return step{w.owner, w.row,
-		func(tx *knftables.Transaction) { tx.Flush(named(set)) },
-		func(h *held) {
+	return step{owner: w.owner, row: w.row,
+		write: func(tx *knftables.Transaction) { tx.Flush(named(set)) },
+		note: func(h *held) {
 			delete(h.unreadable, set.name)
 			h.elems[set.name] = map[string]string{}
 		}}
@@ -175,8 +165,8 @@ func named(o object) knftables.Object {
 	return &knftables.Set{Name: o.name}
 }
 
-// ruleSteps insert each missing rule before the next one by name that is there, and then replace those whose text changed:
-// no insertion names a handle that may have gone with a replacement.
+// ruleSteps insert each missing rule before the next one by name that is there, and then replace those whose text
+// changed: no insertion names a handle that may have gone with a replacement.
 func ruleSteps(chain string, want []wantedRule, have []heldRule) []step {
 	byName := map[string]heldRule{}
 	for _, h := range have {
@@ -190,7 +180,7 @@ func ruleSteps(chain string, want []wantedRule, have []heldRule) []step {
 			inserts = append(inserts, insertStep(chain, w, rule, have))
 		case h.hash != w.hash:
 			rule.Handle = knftables.PtrTo(h.handle)
-			replaces = append(replaces, ruleStep(chain, w, func(tx *knftables.Transaction) { tx.Replace(rule) }))
+			replaces = append(replaces, ruleStep(chain, w, true, func(tx *knftables.Transaction) { tx.Replace(rule) }))
 		}
 	}
 	return append(inserts, replaces...)
@@ -199,14 +189,14 @@ func ruleSteps(chain string, want []wantedRule, have []heldRule) []step {
 func insertStep(chain string, w wantedRule, rule *knftables.Rule, have []heldRule) step {
 	next := slices.IndexFunc(have, func(h heldRule) bool { return h.name > w.name })
 	if next < 0 {
-		return ruleStep(chain, w, func(tx *knftables.Transaction) { tx.Add(rule) })
+		return ruleStep(chain, w, false, func(tx *knftables.Transaction) { tx.Add(rule) })
 	}
 	rule.Handle = knftables.PtrTo(have[next].handle)
-	return ruleStep(chain, w, func(tx *knftables.Transaction) { tx.Insert(rule) })
+	return ruleStep(chain, w, true, func(tx *knftables.Transaction) { tx.Insert(rule) })
 }
 
-func ruleStep(chain string, w wantedRule, write func(*knftables.Transaction)) step {
-	return step{w.owner, w.row, write, func(h *held) {
+func ruleStep(chain string, w wantedRule, byHandle bool, write func(*knftables.Transaction)) step {
+	return step{owner: w.owner, row: w.row, write: write, byHandle: byHandle, note: func(h *held) {
 		rules := slices.DeleteFunc(slices.Clone(h.rules[chain]), func(r heldRule) bool { return r.name == w.name })
 		at := slices.IndexFunc(rules, func(r heldRule) bool { return r.name > w.name })
 		if at < 0 {

@@ -34,7 +34,8 @@ type heldRule struct {
 }
 
 func newHeld() *held {
-	return &held{objects: map[object]string{}, rules: map[string][]heldRule{}, elems: map[string]map[string]string{}, unreadable: map[string]bool{}}
+	return &held{objects: map[object]string{}, rules: map[string][]heldRule{}, elems: map[string]map[string]string{},
+		unreadable: map[string]bool{}}
 }
 
 // read lists a table. A table that does not exist is held empty.

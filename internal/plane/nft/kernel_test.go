@@ -35,7 +35,7 @@ func apply(t *testing.T, p plane.Plane, s *plan.State) error {
 func state(rows map[string]*plan.Rows) *plan.State {
 	s := plan.New()
 	for owner, r := range rows {
-		s.Replace(owner, &plan.Rows{}, r)
+		s.Replace(planetest.Owner(owner), &plan.Rows{}, r)
 	}
 	return s
 }
@@ -81,7 +81,8 @@ func ruleOrder(t *testing.T, p *Plane) string {
 
 func TestRulesStandInOrderOfName(t *testing.T) {
 	p := openPlane(t)
-	for _, names := range [][]string{{"c", "f"}, {"a", "b", "c", "d", "e", "f", "g"}, {"d"}, {"c", "d", "x"}, {"a", "b", "d", "z"}} {
+	for _, names := range [][]string{{"c", "f"}, {"a", "b", "c", "d", "e", "f", "g"}, {"d"}, {"c", "d", "x"},
+		{"a", "b", "d", "z"}} {
 		fatal(t, apply(t, p, state(map[string]*plan.Rows{"o": chainRows(prerouting, names...)})))
 		if have := ruleOrder(t, p); have != strings.Join(names, " ") {
 			t.Fatalf("order is %q, want %q", have, names)
@@ -109,14 +110,16 @@ func TestRedefinedChainAndSet(t *testing.T) {
 	p := openPlane(t)
 	rows := rowsA()
 	fatal(t, apply(t, p, state(map[string]*plan.Rows{"o": rows})))
-	rows.NFTChains[inetChain("pre")] = plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-10", Policy: "drop"}
+	rows.NFTChains[inetChain("pre")] = plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-10",
+		Policy: "drop"}
 	rows.NFTSets[plan.NFTSet{Name: "pods"}] = plan.NFTSetSpec{Key: "ipv4_addr", Interval: true}
 	s := state(map[string]*plan.Rows{"o": rows})
 	fatal(t, apply(t, p, s))
 	if have, want := dump(t, "inet", p.inet.nft)+dump(t, "netdev", p.netdev.nft), text(s); have != want {
 		t.Errorf("the kernel holds\n%s\nwant\n%s", have, want)
 	}
-	if l := nftList(t); !strings.Contains(l, "hook prerouting priority -10; policy drop") && !strings.Contains(l, "hook prerouting priority filter - 10; policy drop") {
+	if l := nftList(t); !strings.Contains(l, "hook prerouting priority -10; policy drop") &&
+		!strings.Contains(l, "hook prerouting priority filter - 10; policy drop") {
 		t.Errorf("the chain was not redefined:\n%s", l)
 	}
 }
@@ -127,14 +130,16 @@ func TestOwnersMayNameEachOthersSets(t *testing.T) {
 	b.NFTSets = map[plan.NFTSet]plan.NFTSetSpec{{Name: "s"}: {Key: "ipv4_addr"}}
 	rows := map[string]*plan.Rows{"zz": b}
 	for _, owner := range []string{"a", "c"} {
-		rows[owner] = &plan.Rows{NFTRules: map[plan.NFTRule]string{{Chain: inetChain("pre"), Name: owner}: "ip saddr @s accept"}}
+		rows[owner] = &plan.Rows{NFTRules: map[plan.NFTRule]string{{Chain: inetChain("pre"),
+			Name: owner}: "ip saddr @s accept"}}
 	}
 	for _, owner := range []string{"aa", "bad", "d"} {
-		rows[owner] = &plan.Rows{NFTRules: map[plan.NFTRule]string{{Chain: inetChain("pre"), Name: owner}: "ip saddr 192.0.2.1 drop"}}
+		rows[owner] = &plan.Rows{NFTRules: map[plan.NFTRule]string{{Chain: inetChain("pre"),
+			Name: owner}: "ip saddr 192.0.2.1 drop"}}
 	}
 	plan.Claim(&rows["bad"].NFTElems, plan.NFTElem{Set: "s", Key: "no-address"}, "")
 	refused := plane.Refusals(apply(t, p, state(rows)))
-	if len(refused) != 1 || refused[0].Owner != "bad" || refused[0].Row != "nft elem s no-address" {
+	if len(refused) != 1 || refused[0].Owner != planetest.Owner("bad") || refused[0].Row != "nft elem s no-address" {
 		t.Fatalf("refused: %v", refused)
 	}
 	if have := ruleOrder(t, p); have != "a aa c d" {
@@ -142,12 +147,13 @@ func TestOwnersMayNameEachOthersSets(t *testing.T) {
 	}
 }
 
-// TestNamesOfWhoWasRefused: who names a set of an owner that was refused before is not refused, too, when that one is sound again.
+// TestNamesOfWhoWasRefused: who names a set of an owner that was refused before is not refused, too, when that one is
+// sound again.
 func TestNamesOfWhoWasRefused(t *testing.T) {
 	p := openPlane(t)
 	owner := &plan.Rows{NFTSets: map[plan.NFTSet]plan.NFTSetSpec{{Name: "s"}: {Key: "nonsense"}}}
 	rows := map[string]*plan.Rows{"chain": chainRows(prerouting), "owner": owner}
-	if r := plane.Refusals(apply(t, p, state(rows))); len(r) != 1 || r[0].Owner != "owner" {
+	if r := plane.Refusals(apply(t, p, state(rows))); len(r) != 1 || r[0].Owner != planetest.Owner("owner") {
 		t.Fatalf("refused: %v", r)
 	}
 	owner.NFTSets[plan.NFTSet{Name: "s"}] = plan.NFTSetSpec{Key: "ipv4_addr"}
@@ -163,11 +169,12 @@ func TestRefusedRuleLeavesTheOldOne(t *testing.T) {
 	rows := chainRows(prerouting)
 	rows.NFTSets = map[plan.NFTSet]plan.NFTSetSpec{{Name: "s"}: {Key: "ipv4_addr"}}
 	k := plan.NFTRule{Chain: inetChain("pre"), Name: "r"}
-	fatal(t, apply(t, p, state(map[string]*plan.Rows{"o": rows, "x": {NFTRules: map[plan.NFTRule]string{k: "ip saddr @s accept"}}})))
+	fatal(t, apply(t, p, state(map[string]*plan.Rows{"o": rows,
+		"x": {NFTRules: map[plan.NFTRule]string{k: "ip saddr @s accept"}}})))
 	rows.NFTSets = nil
 	for range 2 {
 		s := state(map[string]*plan.Rows{"o": rows, "x": {NFTRules: map[plan.NFTRule]string{k: "nonsense"}}})
-		if r := plane.Refusals(p.Grow(t.Context(), s)); len(r) != 1 || r[0].Owner != "x" {
+		if r := plane.Refusals(p.Grow(t.Context(), s)); len(r) != 1 || r[0].Owner != planetest.Owner("x") {
 			t.Fatalf("refused: %v", r)
 		}
 		fatal(t, p.Shrink(t.Context(), s))
@@ -175,7 +182,8 @@ func TestRefusedRuleLeavesTheOldOne(t *testing.T) {
 			t.Fatalf("the old rule is gone:\n%s", nftList(t))
 		}
 	}
-	fatal(t, apply(t, p, state(map[string]*plan.Rows{"o": rows, "x": {NFTRules: map[plan.NFTRule]string{k: "accept"}}})))
+	fatal(t, apply(t, p, state(map[string]*plan.Rows{"o": rows,
+		"x": {NFTRules: map[plan.NFTRule]string{k: "accept"}}})))
 	if l := nftList(t); strings.Contains(l, "set s ") {
 		t.Errorf("the unwanted set is still there:\n%s", l)
 	}
@@ -203,12 +211,14 @@ func TestChainWaitsForItsLink(t *testing.T) {
 	p := openPlane(t)
 	k := plan.NFTChain{Family: "netdev", Name: "in"}
 	s := state(map[string]*plan.Rows{"late": {
-		NFTChains: map[plan.NFTChain]plan.NFTChainSpec{k: {Type: "filter", Hook: "ingress", Priority: "0", Device: "late0"}},
-		NFTRules:  map[plan.NFTRule]string{{Chain: k, Name: "r"}: "drop"},
+		NFTChains: map[plan.NFTChain]plan.NFTChainSpec{k: {Type: "filter", Hook: "ingress", Priority: "0",
+			Device: "late0"}},
+		NFTRules: map[plan.NFTRule]string{{Chain: k, Name: "r"}: "drop"},
 	}, "other": rowsA()})
 	waits := func() {
 		t.Helper()
-		if r := plane.Refusals(apply(t, p, s)); len(r) != 1 || r[0].Owner != "late" || r[0].Row != "nft chain netdev in" {
+		if r := plane.Refusals(apply(t, p, s)); len(r) != 1 || r[0].Owner != planetest.Owner("late") ||
+			r[0].Row != "nft chain netdev in" {
 			t.Fatalf("refused: %v", r)
 		}
 	}
@@ -236,7 +246,8 @@ func TestChainFollowsItsLinksIndex(t *testing.T) {
 	fatal(t, apply(t, f, stateA()))
 	index = 8
 	fatal(t, apply(t, f, stateA()))
-	if tx := f.NetDev.LastTransaction.String(); !strings.Contains(tx, "delete table") || !strings.Contains(tx, "add chain netdev egret lo-in") {
+	if tx := f.NetDev.LastTransaction.String(); !strings.Contains(tx, "delete table") ||
+		!strings.Contains(tx, "add chain netdev egret lo-in") {
 		t.Errorf("the chain was not made anew:\n%s", tx)
 	}
 }
@@ -303,7 +314,8 @@ func TestRefusesWhatCannotBeWritten(t *testing.T) {
 		"no set":     {NFTElems: map[plan.NFTElem]string{{Set: "none", Key: "10.0.0.1"}: ""}},
 		"our record": {NFTSets: map[plan.NFTSet]plan.NFTSetSpec{{Name: recordSet}: {Key: "mark"}}},
 	} {
-		if r := plane.Refusals(apply(t, f, state(map[string]*plan.Rows{name: rows}))); len(r) != 1 || r[0].Owner != name {
+		if r := plane.Refusals(apply(t, f, state(map[string]*plan.Rows{name: rows}))); len(r) != 1 ||
+			r[0].Owner != planetest.Owner(name) {
 			t.Errorf("%s: refused %v", name, r)
 		}
 	}
@@ -313,7 +325,8 @@ func largeSet(n int) *plan.Rows {
 	r := chainRows(prerouting, "r")
 	r.NFTSets = map[plan.NFTSet]plan.NFTSetSpec{{Name: "large"}: {Key: "ipv4_addr"}}
 	for i := range n {
-		plan.Claim(&r.NFTElems, plan.NFTElem{Set: "large", Key: fmt.Sprintf("10.%d.%d.%d", i/62500, i/250%250, i%250+1)}, "")
+		plan.Claim(&r.NFTElems, plan.NFTElem{Set: "large", Key: fmt.Sprintf("10.%d.%d.%d", i/62500, i/250%250,
+			i%250+1)}, "")
 	}
 	return r
 }
@@ -322,10 +335,12 @@ func TestOneElementMoreIsOneSmallTransaction(t *testing.T) {
 	f := NewFake()
 	s := state(map[string]*plan.Rows{"o": largeSet(5000)})
 	fatal(t, apply(t, f, s))
-	s.Replace("p", &plan.Rows{}, &plan.Rows{NFTElems: map[plan.NFTElem]string{{Set: "large", Key: "10.200.0.1"}: ""}})
+	s.Replace(planetest.Owner("p"),
+		&plan.Rows{}, &plan.Rows{NFTElems: map[plan.NFTElem]string{{Set: "large", Key: "10.200.0.1"}: ""}})
 	fatal(t, apply(t, f, s))
 	tx := f.INet.LastTransaction.String()
-	if l := strings.Split(strings.TrimSpace(tx), "\n"); len(l) != 3 || !slices.Contains(l, "add element inet egret large { 10.200.0.1 }") {
+	if l := strings.Split(strings.TrimSpace(tx), "\n"); len(l) != 3 ||
+		!slices.Contains(l, "add element inet egret large { 10.200.0.1 }") {
 		t.Errorf("the transaction is\n%s", tx)
 	}
 }
@@ -351,8 +366,9 @@ func BenchmarkKernelOneElementInto5000(b *testing.B) {
 	b.Logf("loading 5,000 elements took %v", time.Since(start))
 	old := &plan.Rows{}
 	for i := 0; b.Loop(); i++ {
-		one := &plan.Rows{NFTElems: map[plan.NFTElem]string{{Set: "large", Key: fmt.Sprintf("10.200.%d.%d", i/250, i%250)}: ""}}
-		s.Replace("p", old, one)
+		one := &plan.Rows{NFTElems: map[plan.NFTElem]string{{Set: "large", Key: fmt.Sprintf("10.200.%d.%d", i/250,
+			i%250)}: ""}}
+		s.Replace(planetest.Owner("p"), old, one)
 		if err := p.Grow(b.Context(), s); err != nil {
 			b.Fatal(err)
 		}

@@ -28,7 +28,8 @@ func openTable(family knftables.Family) (knftables.Interface, error) {
 // ListElements is part of knftables.Interface. Ranges of numbers are "FIRST-LAST"; other ranges stay "".
 func (t *kernelTable) ListElements(ctx context.Context, kind, name string) ([]*knftables.Element, error) {
 	elements, err := t.Interface.ListElements(ctx, kind, name)
-	if err != nil || !slices.ContainsFunc(elements, func(e *knftables.Element) bool { return slices.Contains(e.Key, "") }) {
+	if err != nil || !slices.ContainsFunc(elements,
+		func(e *knftables.Element) bool { return slices.Contains(e.Key, "") }) {
 		return elements, err
 	}
 	return t.listRanges(ctx, kind, name)

@@ -35,8 +35,8 @@ type Plane struct {
 // chains name.
 func New(inet, netdev knftables.Interface, device Device) *Plane {
 	return &Plane{
-		inet:   &table{nft: inet, family: string(knftables.InetFamily), device: device},
-		netdev: &table{nft: netdev, family: string(knftables.NetDevFamily), device: device},
+		inet:   newTable(inet, knftables.InetFamily, device),
+		netdev: newTable(netdev, knftables.NetDevFamily, device),
 	}
 }
 
@@ -60,7 +60,8 @@ func Open() (*Plane, error) {
 	return p, nil
 }
 
-// Watch signals, until ctx ends, when somebody else has changed our tables; the next Grow reads them anew. It is for planes that were opened.
+// Watch signals, until ctx ends, when somebody else has changed our tables; the next Grow reads them anew. It is for
+// planes that were opened.
 func (p *Plane) Watch(ctx context.Context) <-chan struct{} { return p.changes.watch(ctx) }
 
 func linkIndex(name string) (int, bool) {
@@ -81,7 +82,7 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 	if p.changes != nil && p.changes.takeForeign() {
 		p.Forget()
 	}
-	return errors.Join(foreignFamilies(want), p.inet.grow(ctx, want), p.netdev.grow(ctx, want))
+	return errors.Join(p.inet.grow(ctx, want), p.netdev.grow(ctx, want))
 }
 
 // Shrink is part of plane.Plane: at most one transaction a table.
@@ -96,17 +97,6 @@ func (p *Plane) Forget() {
 	p.inet.held, p.netdev.held = nil, nil
 }
 
-// foreignFamilies refuses chains of families in which we have no table.
-func foreignFamilies(want *plan.State) error {
-	var refused []error
-	for k := range want.NFTChains.Rows() {
-		if k.Family != string(knftables.InetFamily) && k.Family != string(knftables.NetDevFamily) {
-			refused = append(refused, refusal(want.NFTChains.Owner(k), chainRow(k), errors.New("family must be inet or netdev")))
-		}
-	}
-	return errors.Join(refused...)
-}
-
-func refusal(owner, row string, err error) *plane.Refused {
+func refusal(owner plan.Owner, row string, err error) *plane.Refused {
 	return &plane.Refused{Plane: planeName, Owner: owner, Row: row, Err: err}
 }

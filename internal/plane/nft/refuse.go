@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 )
 
@@ -17,7 +18,7 @@ func (t *table) without(ctx context.Context, b batch, failure error) ([]*plane.R
 	if t.check(ctx, batch{rebuild: b.rebuild}) != nil {
 		return nil, failure // not the rows' fault
 	}
-	good := map[string]bool{}
+	good := map[plan.Owner]bool{}
 	bad := t.sift(ctx, b, good)
 	refused := make([]*plane.Refused, 0, len(bad))
 	for _, owner := range bad {
@@ -26,12 +27,12 @@ func (t *table) without(ctx context.Context, b batch, failure error) ([]*plane.R
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return refused, t.run(ctx, b.only(func(owner string) bool { return good[owner] }))
+	return refused, t.run(ctx, b.only(func(owner plan.Owner) bool { return good[owner] }))
 }
 
-// sift finds the owners whose steps can be carried out together, and returns the others. It goes around again as long as that
-// makes more owners good: one's rule may name another's set.
-func (t *table) sift(ctx context.Context, b batch, good map[string]bool) []string {
+// sift finds the owners whose steps can be carried out together, and returns the others. It goes around again as long
+// as that makes more owners good: one's rule may name another's set.
+func (t *table) sift(ctx context.Context, b batch, good map[plan.Owner]bool) []plan.Owner {
 	pending := b.owners()
 	for {
 		bad := t.siftOwners(ctx, b, good, pending)
@@ -42,8 +43,10 @@ func (t *table) sift(ctx context.Context, b batch, good map[string]bool) []strin
 	}
 }
 
-func (t *table) siftOwners(ctx context.Context, b batch, good map[string]bool, owners []string) (bad []string) {
-	err := t.check(ctx, b.only(func(owner string) bool { return good[owner] || slices.Contains(owners, owner) }))
+func (t *table) siftOwners(
+	ctx context.Context, b batch, good map[plan.Owner]bool, owners []plan.Owner,
+) (bad []plan.Owner) {
+	err := t.check(ctx, b.only(func(owner plan.Owner) bool { return good[owner] || slices.Contains(owners, owner) }))
 	if err == nil {
 		for _, owner := range owners {
 			good[owner] = true
@@ -58,16 +61,16 @@ func (t *table) siftOwners(ctx context.Context, b batch, good map[string]bool, o
 }
 
 // offender is the first of a bad owner's rows that is refused.
-func (t *table) offender(ctx context.Context, b batch, good map[string]bool, owner string) *plane.Refused {
-	own := b.only(func(o string) bool { return o == owner }).steps
+func (t *table) offender(ctx context.Context, b batch, good map[plan.Owner]bool, owner plan.Owner) *plane.Refused {
+	own := b.only(func(o plan.Owner) bool { return o == owner }).steps
 	try := func(n int) error { return t.check(ctx, b.onlyFirst(good, owner, n)) }
 	i := sort.Search(len(own)-1, func(i int) bool { return try(i+1) != nil })
 	return refusal(owner, own[i].row, try(i+1))
 }
 
 // onlyFirst is the batch of the good owners and the first n steps of another one.
-func (b batch) onlyFirst(good map[string]bool, owner string, n int) batch {
-	return b.only(func(o string) bool {
+func (b batch) onlyFirst(good map[plan.Owner]bool, owner plan.Owner, n int) batch {
+	return b.only(func(o plan.Owner) bool {
 		if o != owner {
 			return good[o]
 		}

@@ -69,7 +69,9 @@ func (c *counted) ListAll(ctx context.Context) (map[string][]string, error) {
 func rig(t *testing.T, inet, netdev knftables.Interface, device Device, other knftables.Interface) *planetest.Rig {
 	ci, cn := &counted{Interface: inet}, &counted{Interface: netdev}
 	bad := stateA()
-	bad.Replace("bad", &plan.Rows{}, &plan.Rows{NFTRules: map[plan.NFTRule]string{{Chain: inetChain("pre"), Name: "50-bad"}: "ip saddr @nowhere drop"}})
+	bad.Replace(planetest.Owner("bad"),
+		&plan.Rows{}, &plan.Rows{NFTRules: map[plan.NFTRule]string{{Chain: inetChain("pre"),
+			Name: "50-bad"}: "ip saddr @nowhere drop"}})
 	return &planetest.Rig{
 		New: func(*testing.T) plane.Plane { return New(ci, cn, device) },
 		A:   stateA(), B: stateB(),
@@ -84,7 +86,7 @@ func rig(t *testing.T, inet, netdev knftables.Interface, device Device, other kn
 		},
 		Writes:   func() int { return ci.runs + cn.runs },
 		FailOnce: func(*testing.T) { ci.away = 2 },
-		Bad:      bad, BadOwner: "bad", Hostile: hostile(),
+		Bad:      bad, BadOwner: planetest.Owner("bad"), Hostile: hostile(),
 	}
 }
 
@@ -97,12 +99,15 @@ func hostile() []plan.Rows {
 		return plan.Rows{NFTElems: map[plan.NFTElem]string{{Set: "pods", Key: key}: ""}}
 	}
 	return []plan.Rows{
-		rule("x", "accept\nflush ruleset"), rule("x", "accept; flush ruleset"), rule("x", "accept # drop"), rule("x", `iifname "a\" accept`), rule("x", `iifname "a accept`),
-		rule("x\ny", "accept"), rule(`x" ; flush ruleset`, "accept"), elem("10.0.0.9 }\nflush ruleset"), elem(`10.0.0.9" }`), elem("10.0.0.9, 10.0.0.10"),
+		rule("x", "accept\nflush ruleset"), rule("x", "accept; flush ruleset"), rule("x", "accept # drop"),
+		rule("x", `iifname "a\" accept`), rule("x", `iifname "a accept`),
+		rule("x\ny", "accept"), rule(`x" ; flush ruleset`, "accept"), elem("10.0.0.9 }\nflush ruleset"),
+		elem(`10.0.0.9" }`), elem("10.0.0.9, 10.0.0.10"),
 		{NFTSets: map[plan.NFTSet]plan.NFTSetSpec{{Name: "x { type ipv4_addr; }"}: {Key: "ipv4_addr"}}},
 		{NFTSets: map[plan.NFTSet]plan.NFTSetSpec{{Name: "x"}: {Key: "ipv4_addr; flags interval"}}},
 		{NFTChains: map[plan.NFTChain]plan.NFTChainSpec{inetChain("x; flush ruleset"): {}}},
-		{NFTChains: map[plan.NFTChain]plan.NFTChainSpec{inetChain("x"): {Type: "filter", Hook: "input", Priority: "0; policy drop"}}},
+		{NFTChains: map[plan.NFTChain]plan.NFTChainSpec{inetChain("x"): {Type: "filter", Hook: "input",
+			Priority: "0; policy drop"}}},
 	}
 }
 
@@ -125,12 +130,13 @@ func rowsA() *plan.Rows {
 			{Chain: ingress, Name: "drop"}:                        "ip saddr 192.0.2.9 drop",
 		},
 		NFTSets: map[plan.NFTSet]plan.NFTSetSpec{
-			{Name: "pods"}:   {Key: "ipv4_addr"},
-			{Name: "pods6"}:  {Key: "ipv6_addr"},
-			{Name: "nets"}:   {Key: "ipv4_addr", Interval: true},
-			{Name: "pairs"}:  {Key: "ipv4_addr . ifname"},
-			{Name: "marks"}:  {Key: "ipv4_addr", Value: "mark"},
-			{Name: "shares"}: {Key: "ip daddr . meta l4proto . th dport . numgen random mod 65536", Value: "ip daddr . th dport", Interval: true, TypeOf: true},
+			{Name: "pods"}:  {Key: "ipv4_addr"},
+			{Name: "pods6"}: {Key: "ipv6_addr"},
+			{Name: "nets"}:  {Key: "ipv4_addr", Interval: true},
+			{Name: "pairs"}: {Key: "ipv4_addr . ifname"},
+			{Name: "marks"}: {Key: "ipv4_addr", Value: "mark"},
+			{Name: "shares"}: {Key: "ip daddr . meta l4proto . th dport . numgen random mod 65536",
+				Value: "ip daddr . th dport", Interval: true, TypeOf: true},
 		},
 		NFTElems: map[plan.NFTElem]string{
 			{Set: "pods", Key: "10.0.0.1"}:             "",
@@ -151,7 +157,7 @@ func rowsA() *plan.Rows {
 
 func stateA() *plan.State {
 	s := plan.New()
-	s.Replace("a", &plan.Rows{}, rowsA())
+	s.Replace(planetest.Owner("a"), &plan.Rows{}, rowsA())
 	return s
 }
 
@@ -171,13 +177,14 @@ func stateB() *plan.State {
 	r.NFTElems[plan.NFTElem{Set: "marks", Key: "10.0.0.1"}] = "0x0e000007"
 	delete(r.NFTElems, plan.NFTElem{Set: "shares", Key: "192.0.2.1 . tcp . 80 . 32768-65535"})
 	delete(r.NFTElems, plan.NFTElem{Set: "shares", Key: "192.0.2.1 . tcp . 80 . 0-32767"})
-	for key, value := range map[string]string{"0-21844": "10.0.0.1 . 8080", "21845-43689": "10.0.0.2 . 8080", "43690-65535": "10.0.0.3 . 8080"} {
+	for key, value := range map[string]string{"0-21844": "10.0.0.1 . 8080", "21845-43689": "10.0.0.2 . 8080",
+		"43690-65535": "10.0.0.3 . 8080"} {
 		r.NFTElems[plan.NFTElem{Set: "shares", Key: "192.0.2.1 . tcp . 80 . " + key}] = value
 	}
 	delete(r.NFTElems, plan.NFTElem{Set: "pods", Key: "10.0.0.2"})
 	r.NFTElems[plan.NFTElem{Set: "pods", Key: "10.0.0.3"}] = ""
 	s := plan.New()
-	s.Replace("a", &plan.Rows{}, r)
+	s.Replace(planetest.Owner("a"), &plan.Rows{}, r)
 	return s
 }
 
@@ -250,7 +257,8 @@ func text(s *plan.State) string {
 		add("inet", "inet "+setObject(k, v).kind+" "+k.Name)
 	}
 	// As nft lists them.
-	listed := strings.NewReplacer("0x0e000005", "234881029", "0x0e000006", "234881030", "0x0e000007", "234881031", "fd00:0:0::1", "fd00::1", "/32", "")
+	listed := strings.NewReplacer("0x0e000005", "234881029", "0x0e000006", "234881030",
+		"0x0e000007", "234881031", "fd00:0:0::1", "fd00::1", "/32", "")
 	for k, v := range s.NFTElems.Rows() {
 		add("inet", elemLine("inet", k.Set, listed.Replace(k.Key), listed.Replace(v)))
 	}
@@ -265,7 +273,8 @@ func putForeign(t *testing.T, other knftables.Interface) {
 		tx.Add(&knftables.Chain{Name: "pre"})
 		tx.Add(&knftables.Set{Name: "pods", Type: "ipv4_addr"})
 		tx.Add(&knftables.Element{Set: "pods", Key: []string{"10.0.0.1"}})
-		tx.Add(&knftables.Rule{Chain: "pre", Rule: "ip saddr @pods accept", Comment: knftables.PtrTo("10-pods #000000000000")})
+		tx.Add(&knftables.Rule{Chain: "pre", Rule: "ip saddr @pods accept",
+			Comment: knftables.PtrTo("10-pods #000000000000")})
 	})
 }
 

@@ -13,7 +13,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestKernelTakesServices: whatever Services there are, and however they change, the kernel takes their rows, and another process finds nothing to do.
+// TestKernelTakesServices: whatever Services there are, and however they change, the kernel takes their rows, and
+// another process finds nothing to do.
 func TestKernelTakesServices(t *testing.T) {
 	p := openPlane(t)
 	features := []compile.Feature{service.Host{}, service.HostPorts{}}

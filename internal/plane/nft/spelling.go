@@ -23,7 +23,8 @@ const maxName = 110
 
 // checkName refuses names that would not survive in a comment: nft has no escapes within strings.
 func checkName(name string) error {
-	if name == "" || len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+	if name == "" || len(name) > maxName ||
+		strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
 		return fmt.Errorf("name must be 1 to %d printable ASCII characters without quotes and backslashes", maxName)
 	}
 	return nil

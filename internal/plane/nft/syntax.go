@@ -10,8 +10,8 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-// What nft(8) reads: a line is a command, and so is what follows a semicolon; # begins a comment; strings have no escapes. The plane's transactions are
-// such lines (knftables), with names of chains and sets as they are.
+// What nft(8) reads: a line is a command, and so is what follows a semicolon; # begins a comment; strings have no
+// escapes. The plane's transactions are such lines (knftables), with names of chains and sets as they are.
 
 // identifier is a name without quotes: nft(8), "Lexical conventions".
 var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9/_.-]*$`)
@@ -27,7 +27,8 @@ func checkIdentifier(name string) error {
 func checkChain(k plan.NFTChain, s plan.NFTChainSpec) error {
 	errs := []error{checkIdentifier(k.Name)}
 	for _, word := range []string{s.Type, s.Hook, s.Priority, s.Policy} {
-		errs = append(errs, plane.CheckWord("chain's definition", word), plane.CheckText("chain's definition", word, "{}"))
+		errs = append(errs, plane.CheckWord("chain's definition", word), plane.CheckText("chain's definition", word,
+			"{}"))
 	}
 	if s.Device != "" {
 		errs = append(errs, plane.CheckDevice(s.Device))
@@ -51,10 +52,12 @@ func checkSet(name string, s plan.NFTSetSpec) error {
 		return fmt.Errorf("%s is the plane's own set", recordSet)
 	}
 	const more = "\"',;\\#{}"
-	return errors.Join(checkIdentifier(name), plane.CheckText("set's type", s.Key, more), plane.CheckText("set's type", s.Value, more))
+	return errors.Join(checkIdentifier(name), plane.CheckText("set's type", s.Key, more),
+		plane.CheckText("set's type", s.Value, more))
 }
 
-// checkElem: parts that could be taken for syntax are quoted by the plane, so that quotes are all that a part cannot have.
+// checkElem: parts that could be taken for syntax are quoted by the plane, so that quotes are all that a part cannot
+// have.
 func checkElem(key, value string) error {
 	const more = ",;\\#{}"
 	for _, part := range append(strings.Split(key, " . "), strings.Split(value, " . ")...) {

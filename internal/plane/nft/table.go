@@ -18,12 +18,60 @@ type table struct {
 	family string
 	device Device
 	held   *held // nil: not read yet
-	// suspects are the owners that the kernel refused a row of the last time. Their steps no longer ride with the others'.
-	suspects []string
+	// suspects are the owners that the kernel refused a row of the last time. Their steps no longer ride with the
+	// others'.
+	suspects      []plan.Owner
+	grown, shrunk follower
+	aliases       aliases
+	devices       map[string]int // with the indexes that chains were made for
+}
+
+func newTable(nft knftables.Interface, family knftables.Family, device Device) *table {
+	return &table{nft: nft, family: string(family), device: device, grown: newFollower(), shrunk: newFollower()}
 }
 
 func (t *table) grow(ctx context.Context, want *plan.State) error {
-	w := t.wanted(want)
+	p := t.grown.take(want)
+	if !t.growPart(ctx, want, p) {
+		if err := t.growWhole(ctx, want); err != nil {
+			return err
+		}
+	}
+	t.grown.done(want)
+	return nil
+}
+
+// growPart writes what changed since all was as wanted. It says whether that was known, and met with no trouble.
+func (t *table) growPart(ctx context.Context, want *plan.State, p part) bool {
+	if !p.known() || !t.calm() || p.losesObjects(want) {
+		return false
+	}
+	w := t.wanted(want, p)
+	if len(w.refused) > 0 {
+		return false
+	}
+	b, err := t.growth(ctx, w)
+	if err != nil || b.rebuild {
+		return false
+	}
+	if err = t.run(ctx, b); err != nil {
+		t.held = nil // what we remember may be wrong
+	}
+	return err == nil
+}
+
+// calm says whether all rows were taken the last time, and are still there as far as we know.
+func (t *table) calm() bool {
+	for name, was := range t.devices {
+		if now, ok := t.device(name); !ok || now != was {
+			return false
+		}
+	}
+	return t.held != nil && len(t.suspects) == 0
+}
+
+func (t *table) growWhole(ctx context.Context, want *plan.State) error {
+	w := t.wanted(want, part{})
 	refused, err := t.growAll(ctx, w)
 	if err != nil {
 		t.held = nil
@@ -36,7 +84,8 @@ func (t *table) grow(ctx context.Context, want *plan.State) error {
 	return errors.Join(w.refused...)
 }
 
-// growAll lets suspects follow the others, and then tries those again that were refused because they name what a suspect has only made now.
+// growAll lets suspects follow the others, and then tries those again that were refused because they name what a
+// suspect has only made now.
 func (t *table) growAll(ctx context.Context, w *wanted) ([]*plane.Refused, error) {
 	refused, err := t.growSound(ctx, w)
 	if err != nil {
@@ -49,26 +98,27 @@ func (t *table) growAll(ctx context.Context, w *wanted) ([]*plane.Refused, error
 	return append(refused, again...), err
 }
 
-func ownersOf(refused []*plane.Refused) []string {
-	var out []string
+func ownersOf(refused []*plane.Refused) []plan.Owner {
+	var out []plan.Owner
 	for _, r := range refused {
 		out = append(out, r.Owner)
 	}
 	return out
 }
 
-// growSound is one transaction. When it fails, what we remember may be wrong: the table is read anew and the transaction
-// computed again. When that fails too, the owners that make it fail are left out.
+// growSound is one transaction. When it fails, what we remember may be wrong, or it was carried out and its answer
+// lost: the table is read anew and the transaction computed again. When that fails too, the owners that make it fail
+// are left out.
 func (t *table) growSound(ctx context.Context, w *wanted) ([]*plane.Refused, error) {
-	for {
-		fresh := t.held == nil
+	var failure error
+	for first := true; ; first = false {
 		b, err := t.growth(ctx, w)
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(failure, err)
 		}
-		b = b.only(func(owner string) bool { return !slices.Contains(t.suspects, owner) })
-		failure := t.run(ctx, b)
-		if failure == nil || fresh {
+		b = b.only(func(owner plan.Owner) bool { return !slices.Contains(t.suspects, owner) })
+		failure = t.run(ctx, b)
+		if failure == nil || !first {
 			return t.without(ctx, b, failure)
 		}
 		t.held = nil
@@ -76,7 +126,7 @@ func (t *table) growSound(ctx context.Context, w *wanted) ([]*plane.Refused, err
 }
 
 // growOnly tries again what was refused of some owners; the reason may be gone.
-func (t *table) growOnly(ctx context.Context, w *wanted, owners []string) ([]*plane.Refused, error) {
+func (t *table) growOnly(ctx context.Context, w *wanted, owners []plan.Owner) ([]*plane.Refused, error) {
 	if len(owners) == 0 {
 		return nil, nil
 	}
@@ -84,7 +134,7 @@ func (t *table) growOnly(ctx context.Context, w *wanted, owners []string) ([]*pl
 	if err != nil {
 		return nil, err
 	}
-	b = b.only(func(owner string) bool { return slices.Contains(owners, owner) })
+	b = b.only(func(owner plan.Owner) bool { return slices.Contains(owners, owner) })
 	return t.without(ctx, b, t.run(ctx, b))
 }
 
@@ -93,7 +143,7 @@ func (t *table) growth(ctx context.Context, w *wanted) (batch, error) {
 		return batch{}, err
 	}
 	b := growBatch(w, t.held)
-	if b.empty() || !t.held.stale {
+	if !b.byHandle() || !t.held.stale {
 		return b, nil
 	}
 	if err := t.held.readRules(ctx, t.nft); err != nil {
@@ -102,9 +152,39 @@ func (t *table) growth(ctx context.Context, w *wanted) (batch, error) {
 	return growBatch(w, t.held), nil
 }
 
-// shrink is one transaction; a failed one is computed again from a new reading.
 func (t *table) shrink(ctx context.Context, want *plan.State) error {
-	w := t.wanted(want)
+	p := t.shrunk.take(want)
+	if !t.shrinkPart(ctx, want, p) {
+		if err := t.shrinkWhole(ctx, want); err != nil {
+			return err
+		}
+	}
+	if len(t.suspects) == 0 { // else what they may name is still there
+		t.shrunk.done(want)
+	}
+	return nil
+}
+
+// shrinkPart is growPart's counterpart.
+func (t *table) shrinkPart(ctx context.Context, want *plan.State, p part) bool {
+	if !p.known() || !t.calm() {
+		return false
+	}
+	w := t.wanted(want, p)
+	if len(w.refused) > 0 {
+		return false
+	}
+	err := t.tryShrink(ctx, w)
+	if err != nil {
+		t.held = nil
+	}
+	return err == nil
+}
+
+// shrinkWhole is one transaction; a failed one is computed again from a new reading.
+func (t *table) shrinkWhole(ctx context.Context, want *plan.State) error {
+	w := t.wanted(want, part{})
+	var failure error
 	for {
 		fresh := t.held == nil
 		err := t.tryShrink(ctx, w)
@@ -112,24 +192,24 @@ func (t *table) shrink(ctx context.Context, want *plan.State) error {
 			return nil
 		}
 		t.held = nil
-		if fresh {
-			return fmt.Errorf("remove rows from the nftables table %s %s: %w", t.family, TableName, err)
+		if failure = errors.Join(failure, err); fresh {
+			return fmt.Errorf("remove rows from the nftables table %s %s: %w", t.family, TableName, failure)
 		}
 	}
 }
 
-// tryShrink keeps sets and chains while rows are refused: a row that could not be replaced may name them. A table of which
-// nothing is wanted goes as a whole.
+// tryShrink keeps sets and chains while rows are refused: a row that could not be replaced may name them. A table of
+// which nothing is wanted goes as a whole.
 func (t *table) tryShrink(ctx context.Context, w *wanted) error {
 	if err := t.read(ctx); err != nil || !t.held.exists {
 		return err
 	}
-	if len(w.objects) == 0 {
+	if w.isNothing(t.held) {
 		return t.drop(ctx)
 	}
 	keepObjects := len(t.suspects) > 0
 	b := shrinkBatch(w, t.held, keepObjects)
-	if !b.empty() && t.held.stale {
+	if b.byHandle() && t.held.stale {
 		if err := t.held.readRules(ctx, t.nft); err != nil {
 			return err
 		}
@@ -148,15 +228,19 @@ func (t *table) drop(ctx context.Context) error {
 	return nil
 }
 
-// read makes sure that t.held is known.
-func (t *table) read(ctx context.Context) (err error) {
-	if t.held == nil {
-		t.held, err = read(ctx, t.nft)
+// read makes sure that t.held is known. What is read anew may differ from the plan in any row.
+func (t *table) read(ctx context.Context) error {
+	if t.held != nil {
+		return nil
 	}
+	h, err := read(ctx, t.nft)
 	if err != nil {
-		t.held = nil
+		return err
 	}
-	return err
+	t.held = h
+	t.grown.forget()
+	t.shrunk.forget()
+	return nil
 }
 
 // run carries out b, if there is anything in it, and remembers it.

@@ -12,38 +12,46 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 )
 
-// wanted is one table's part of a state, in the terms of held, with what can be refused without asking the kernel left out.
+// wanted is what one table must hold of a part of a state, in the terms of held, with what can be refused without
+// asking the kernel left out.
 type wanted struct {
 	objects map[object]wantedObject
 	rules   map[string][]wantedRule // by chain, in order of name
 	elems   []wantedElem
 	refused []error
+	former  *former // what beside it may go; nil: whatever the table holds beside it
 }
 
 type wantedObject struct {
-	owner, row, record string
-	add                knftables.Object
-	interval           bool
+	owner       plan.Owner
+	row, record string
+	add         knftables.Object
+	interval    bool
 }
 
 type wantedRule struct {
-	owner, row, name, hash, text string
+	owner                 plan.Owner
+	row, name, hash, text string
 }
 
 type wantedElem struct {
-	owner, row string
+	owner      plan.Owner
+	row        string
 	set        object
 	key, value string
 }
 
-func (t *table) wanted(s *plan.State) *wanted {
+func (t *table) wanted(s *plan.State, p part) *wanted {
 	w := &wanted{objects: map[object]wantedObject{}, rules: map[string][]wantedRule{}}
-	for k, spec := range s.NFTChains.Rows() {
-		if k.Family == t.family {
-			w.refuse(s.NFTChains.Owner(k), chainRow(k), t.wantChain(w, s, k, spec))
-		}
+	if p = p.complete(); p.known() {
+		w.former = t.formerOf(s, p)
+	} else {
+		t.aliases, t.devices = aliases{}, map[string]int{}
 	}
-	for k, text := range s.NFTRules.Rows() {
+	for k, spec := range plan.RowsOf(p.chains, s.NFTChains) {
+		w.refuse(s.NFTChains.Owner(k), chainRow(k), t.wantChain(w, s, k, spec))
+	}
+	for k, text := range plan.RowsOf(p.rules, s.NFTRules) {
 		if k.Chain.Family == t.family {
 			w.refuse(s.NFTRules.Owner(k), ruleRow(k), w.wantRule(s, k, text))
 		}
@@ -52,7 +60,7 @@ func (t *table) wanted(s *plan.State) *wanted {
 		slices.SortFunc(rules, func(a, b wantedRule) int { return cmp.Compare(a.name, b.name) })
 	}
 	if t.hasSets() {
-		w.wantSets(s)
+		t.wantElems(w, s, p, w.wantSets(s, p))
 	}
 	return w
 }
@@ -60,15 +68,18 @@ func (t *table) wanted(s *plan.State) *wanted {
 // hasSets: the plan's sets are of the inet table.
 func (t *table) hasSets() bool { return t.family == string(knftables.InetFamily) }
 
-func (w *wanted) refuse(owner, row string, err error) {
+func (w *wanted) refuse(owner plan.Owner, row string, err error) {
 	if err != nil {
 		w.refused = append(w.refused, refusal(owner, row, err))
 	}
 }
 
-// wantChain records the index of a netdev chain's link in the chain's definition: the kernel takes the chain's hook away with
-// the link, and another link of that name does not bring it back.
+// wantChain records the index of a netdev chain's link in the chain's definition: the kernel takes the chain's hook
+// away with the link, and another link of that name does not bring it back.
 func (t *table) wantChain(w *wanted, s *plan.State, k plan.NFTChain, spec plan.NFTChainSpec) error {
+	if k.Family != t.family {
+		return t.checkFamily(k)
+	}
 	o := object{"chain", k.Name}
 	if err := checkChain(k, spec); err != nil {
 		return err
@@ -76,13 +87,24 @@ func (t *table) wantChain(w *wanted, s *plan.State, k plan.NFTChain, spec plan.N
 	definition := spec.String()
 	if spec.Device != "" {
 		index, ok := t.device(spec.Device)
+		t.devices[spec.Device] = index
 		if !ok {
 			return fmt.Errorf("no link is named %s: waiting for it", spec.Device)
 		}
 		definition += " index=" + strconv.Itoa(index)
 	}
-	w.objects[o] = wantedObject{owner: s.NFTChains.Owner(k), row: chainRow(k), record: o.record(definition), add: chainObject(k.Name, spec)}
+	w.objects[o] = wantedObject{owner: s.NFTChains.Owner(k), row: chainRow(k), record: o.record(definition),
+		add: chainObject(k.Name, spec)}
 	return nil
+}
+
+// checkFamily refuses, once, chains of families in which we have no table.
+func (t *table) checkFamily(k plan.NFTChain) error {
+	known := k.Family == string(knftables.InetFamily) || k.Family == string(knftables.NetDevFamily)
+	if known || !t.hasSets() {
+		return nil
+	}
+	return errors.New("family must be inet or netdev")
 }
 
 // wantRule leaves out the rules of a chain that was refused: that refusal speaks for them.
@@ -94,23 +116,31 @@ func (w *wanted) wantRule(s *plan.State, k plan.NFTRule, text string) error {
 		return err
 	}
 	if _, ok := w.objects[object{"chain", k.Chain.Name}]; ok {
-		w.rules[k.Chain.Name] = append(w.rules[k.Chain.Name], wantedRule{s.NFTRules.Owner(k), ruleRow(k), k.Name, ruleHash(text), text})
+		w.rules[k.Chain.Name] = append(w.rules[k.Chain.Name], wantedRule{s.NFTRules.Owner(k), ruleRow(k), k.Name,
+			ruleHash(text), text})
 	}
 	return nil
 }
 
-func (w *wanted) wantSets(s *plan.State) {
+// wantSets returns the sets that are not refused, by name.
+func (w *wanted) wantSets(s *plan.State, p part) map[string]object {
 	sets := map[string]object{}
-	for k, spec := range s.NFTSets.Rows() {
+	for k, spec := range plan.RowsOf(p.sets, s.NFTSets) {
 		o := setObject(k, spec)
 		if err := checkSet(k.Name, spec); err != nil {
 			w.refuse(s.NFTSets.Owner(k), setRow(k), err)
 			continue
 		}
 		sets[k.Name] = o
-		w.objects[o] = wantedObject{s.NFTSets.Owner(k), setRow(k), o.record(spec.String()), setAdd(k.Name, spec), spec.Interval}
+		w.objects[o] = wantedObject{s.NFTSets.Owner(k), setRow(k), o.record(spec.String()), setAdd(k.Name, spec),
+			spec.Interval}
 	}
-	for k, value := range s.NFTElems.Rows() {
+	return sets
+}
+
+// wantElems leaves out the elements of a set that was refused, as wantRule does.
+func (t *table) wantElems(w *wanted, s *plan.State, p part, sets map[string]object) {
+	for k, value := range plan.RowsOf(p.elems, s.NFTElems) {
 		o, ok := sets[k.Set]
 		if !ok {
 			if _, inPlan := s.NFTSets[plan.NFTSet{Name: k.Set}]; !inPlan {
@@ -122,7 +152,9 @@ func (w *wanted) wantSets(s *plan.State) {
 			w.refuse(s.NFTElems.Owner(k), elemRow(k), err)
 			continue
 		}
-		w.elems = append(w.elems, wantedElem{s.NFTElems.Owner(k), elemRow(k), o, spell(k.Key), spell(value)})
+		at := spelled(k)
+		t.aliases.note(k, at)
+		w.elems = append(w.elems, wantedElem{s.NFTElems.Owner(k), elemRow(k), o, at.Key, spell(value)})
 	}
 }
 

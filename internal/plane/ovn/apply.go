@@ -26,8 +26,8 @@ func (p *Plane) apply(ctx context.Context, s *session, cs []change) ([]refusal, 
 	return bad, nil
 }
 
-// try applies cs. When the database refuses the transaction it takes out the row that is to blame, and where the database
-// names none (uniqueness and references are only checked at commit) it halves cs until it has found it.
+// try applies cs. When the database refuses the transaction it takes out the row that is to blame, and where the
+// database names none (uniqueness and references are only checked at commit) it halves cs until it has found it.
 func (p *Plane) try(ctx context.Context, s *session, cs []change) ([]refusal, error) {
 	var bad []refusal
 	for {
@@ -127,7 +127,8 @@ func without(cs []change, bad []refusal) []change {
 	return slices.DeleteFunc(slices.Clone(cs), func(c change) bool { return drop[c.String()] })
 }
 
-// build makes one transaction of cs, by the copy of the database as it is now; one that writes to the Northbound is counted.
+// build makes one transaction of cs, by the copy of the database as it is now; one that writes to the Northbound is
+// counted.
 func (p *Plane) build(s *session, cs []change) (*txn, []refusal, error) {
 	s.mu.Lock() // notifications change the copy at any time
 	defer s.mu.Unlock()
@@ -142,8 +143,8 @@ func (p *Plane) build(s *session, cs []change) (*txn, []refusal, error) {
 	return t, bad, nil
 }
 
-// send runs one transaction, if it has anything to do. After any failure but a refusal nobody knows what the database holds: the connection
-// goes, and the next call reads the database anew.
+// send runs one transaction, if it has anything to do. After any failure but a refusal nobody knows what the database
+// holds: the connection goes, and the next call reads the database anew.
 func (p *Plane) send(ctx context.Context, s *session, t *txn) error {
 	if len(t.ops) == 0 {
 		return nil

@@ -9,15 +9,15 @@ import (
 
 var _ plane.Comparer = (*Plane)(nil)
 
-// Compare is part of plane.Comparer. It asks the copy of the database that its monitor keeps.
+// Compare is part of plane.Comparer. It reads the database over a connection of its own: a database that hangs, or a
+// comparison that takes long, keeps nobody from writing.
 func (p *Plane) Compare(ctx context.Context, want *plan.State) ([]plane.Difference, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s, err := p.connect(ctx)
+	s, err := open(ctx, p.endpoint, p.db, p.log, func() {}, func(int64) {})
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
+	defer s.conn.close()
+	s.mu.Lock() // updates wait
 	defer s.mu.Unlock()
 	d := p.differ(want)
 	d.m, d.applied = s.m, map[plan.RowID]*wanted{} // nothing is taken for granted

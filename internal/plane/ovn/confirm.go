@@ -17,8 +17,8 @@ type confirm struct {
 
 func newConfirm() *confirm { return &confirm{reached: make(chan struct{}, 1)} }
 
-// load starts anew from what a database says, which may be one that began again at zero. What it has last counts, whoever wrote it: it may be
-// a transaction of ours whose reply was lost.
+// load starts anew from what a database says, which may be one that began again at zero. What it has last counts,
+// whoever wrote it: it may be a transaction of ours whose reply was lost.
 func (c *confirm) load(nbCfg, hvCfg int64) {
 	c.mu.Lock()
 	c.want = nbCfg
@@ -63,7 +63,7 @@ func (c *confirm) age() time.Duration {
 	return time.Since(c.at)
 }
 
-// signal wakes whoever listens, now or later; signals that nobody has heard yet are one.
+// signal wakes whoever listens, now or later; signals that nobody has taken yet are one.
 func signal(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:

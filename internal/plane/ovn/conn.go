@@ -16,19 +16,20 @@ import (
 )
 
 // conn is one connection to ovsdb-server, which speaks JSON-RPC 1.0 (RFC 7047 4). libovsdb's own client wants a Go type
-// per table and copies a whole row, an address set of thousands too, for each element that changes; here rows are generic and
-// set changes stay differences.
+// per table and copies a whole row, an address set of thousands too, for each element that changes; here rows are
+// generic and set changes stay differences.
 type conn struct {
 	rpc    *rpc2.Client
 	socket net.Conn
 	db     string
 	schema schema
-	// cut is true from when we ended the connection: the reader of the socket hears of it some time later.
+	// cut is true from when we ended the connection: the reader of the socket learns of it some time later.
 	cut atomic.Bool
 }
 
-// dial connects to endpoint, "unix:PATH" or "tcp:HOST:PORT", and reads db's schema. onUpdate gets every notification, in order,
-// and always before the reply to the transaction that caused it (ovsdb-server flushes monitors before it replies).
+// dial connects to endpoint, "unix:PATH" or "tcp:HOST:PORT", and reads db's schema. onUpdate gets every notification,
+// in order, and always before the reply to the transaction that caused it (ovsdb-server flushes monitors before it
+// replies).
 func dial(ctx context.Context, endpoint, db string, onUpdate func(tableUpdates)) (*conn, error) {
 	network, address, ok := strings.Cut(endpoint, ":")
 	if !ok {
@@ -77,8 +78,8 @@ func (c *conn) notify(args []json.RawMessage, onUpdate func(tableUpdates)) error
 // callTimeout bounds one call; ovsdb-server takes 1.5 s for a transaction of 10,000 rows.
 const callTimeout = 20 * time.Second
 
-// call ends the connection when its time is over: what became of the call is not known then, and a server that stands still does not read,
-// so that even sending may wait.
+// call ends the connection when its time is over: what became of the call is not known then, and a server that stands
+// still does not read, so that even sending may wait.
 func (c *conn) call(ctx context.Context, method string, args, reply any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -113,7 +114,8 @@ type result struct {
 	Rows    []map[string]any `json:"rows"`
 }
 
-// txnError is a transaction that the server refused. op is the operation's number, or -1 when the whole failed at commit.
+// txnError is a transaction that the server refused. op is the operation's number, or -1 when the whole failed at
+// commit.
 type txnError struct {
 	op            int
 	what, details string
@@ -142,7 +144,8 @@ func (c *conn) transact(ctx context.Context, ops []ovsdb.Operation) ([]*result, 
 // failure is the server's own trouble where that is what a transaction failed by (RFC 7047 4.1.3): no row is to blame.
 func (c *conn) failure(e *txnError) error {
 	if e.what == "I/O error" || e.what == "resources exhausted" {
-		return fmt.Errorf("the server of %s cannot write: %s: see whether the disk of its file has room", c.db, e.Error())
+		return fmt.Errorf("the server of %s cannot write: %s: see whether the disk of its file has room", c.db,
+			e.Error())
 	}
 	return e
 }

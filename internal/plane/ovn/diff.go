@@ -13,7 +13,7 @@ type change struct {
 	row   *row    // row that is there; nil: a new one
 	elem  plan.SetElem
 	del   bool
-	owner string
+	owner plan.Owner
 }
 
 // rank: see table.rank. Removals come after what is made.
@@ -44,8 +44,9 @@ func (c *change) String() string {
 // isElement says whether c is about an address of a set.
 func (c *change) isElement() bool { return c.w == nil && c.row == nil }
 
-// group names changes that only make sense together: a Chassis must have an Encap (Chassis.encaps has at least one), and an address that goes from one set
-// to another, as a pod's that another EgressIP serves, must be in both at no time.
+// group names changes that only make sense together: a Chassis must have an Encap (Chassis.encaps has at least one),
+// and an address that goes from one set to another, as a pod's that another EgressIP serves, must be in both at no
+// time.
 func (c *change) group() plan.RowID {
 	switch {
 	case c.isElement():
@@ -73,18 +74,21 @@ type differ struct {
 	applied map[plan.RowID]*wanted
 	rows    plan.Table[plan.RowID, plan.Row]
 	elems   plan.Table[plan.SetElem, plan.None]
-	// state is what elems belong to, and changed what of them can differ.
-	state   *plan.State
-	changed plan.Changes[plan.SetElem]
+	// state is what rows and elems belong to, and these are what of them can differ.
+	state        *plan.State
+	changed      plan.Changes[plan.RowID]
+	changedElems plan.Changes[plan.SetElem]
+	shrinking    bool // the rows are followed apart from those that grow
 
-	found   int                 // wanted and there
+	found   int                 // wanted and there, if all are looked at
 	byIndex map[plan.RowID]bool // keys of wanted rows that have another key than their RowID
 }
 
-// puts are the rows to write. Rows that are as wanted are noted in applied, so that they cost next to nothing next time.
+// puts are the rows to write. Rows that are as wanted are noted in applied, so that they cost next to nothing next
+// time.
 func (d *differ) puts() (puts []change, bad []refusal) {
 	d.byIndex = map[plan.RowID]bool{}
-	for id, r := range d.rows.Rows() {
+	for id, r := range plan.RowsOf(d.changed, d.rows) {
 		if a := d.applied[id]; a != nil && a.same(id, r) {
 			d.found++
 			continue
@@ -125,7 +129,7 @@ func (d *differ) count(c *change) {
 // elemChanges are the addresses to add, and to remove: those that nobody wants of sets that stay, and of others where
 // the address is added elsewhere. The rest goes with its set.
 func (d *differ) elemChanges() []change {
-	delta := plan.DiffOf(d.changed, d.m.elems, d.elems, plan.Same)
+	delta := plan.DiffOf(d.changedElems, d.m.elems, d.elems, plan.Same)
 	var cs []change
 	added := map[string]bool{}
 	for e := range delta.Put {
@@ -146,6 +150,9 @@ func (d *differ) dels() []change {
 	for _, r := range d.m.extra {
 		dels = append(dels, change{row: r, del: true})
 	}
+	if d.changed.Known {
+		return d.changedDels(dels)
+	}
 	if d.found == len(d.m.ours) {
 		return dels
 	}
@@ -158,8 +165,31 @@ func (d *differ) dels() []change {
 	return dels
 }
 
-// yielding are the removals of rows that a row of puts is taken from: a new node has the address, and so the Encap, of one
-// that is gone, and a Chassis cannot be without an Encap.
+func (d *differ) changedDels(dels []change) []change {
+	for _, id := range d.changed.Keys {
+		r := d.m.ours[id]
+		if _, wanted := d.rows[id]; r != nil && !wanted && id.Table != tableGlobal {
+			delete(d.applied, id)
+			dels = append(dels, change{row: r, del: true})
+		}
+	}
+	return dels
+}
+
+// follow looks at what changed only, if the rows are found by their RowID: of one that is told apart by its columns the
+// key is not known any more when it has gone, and others refer to it by that.
+func (d *differ) follow(c plan.Changes[plan.RowID]) {
+	byColumns := func(id plan.RowID) bool {
+		t := d.m.schema[id.Table]
+		return t != nil && t.index != nil
+	}
+	if c.Known && !slices.ContainsFunc(c.Keys, byColumns) {
+		d.changed = c.Once()
+	}
+}
+
+// yielding are the removals of rows that a row of puts is taken from: a new node has the address, and so the Encap, of
+// one that is gone, and a Chassis cannot be without an Encap.
 func (d *differ) yielding(puts []change) []change {
 	losing := map[*row]bool{}
 	for _, c := range puts {
@@ -186,7 +216,7 @@ func sortChanges(s schema, cs []change) {
 			cmp.Compare(a.groupRank(s), b.groupRank(s)),
 			cmp.Compare(ga.Name, gb.Name),
 			cmp.Compare(a.rank(s), b.rank(s)),
-			cmp.Compare(a.owner, b.owner),
+			a.owner.Compare(b.owner),
 			cmp.Compare(a.String(), b.String()))
 	})
 }

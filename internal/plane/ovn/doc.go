@@ -1,8 +1,9 @@
 // Package ovn keeps a node's own OVN databases equal to its plan: the Northbound, and of the Southbound the chassis of
 // other zones.
 //
-// In: State.NB, State.SetElems and State.SB. Out: the databases hold those rows, and for the Northbound every hypervisor
-// of the zone has carried out the change (nb_cfg/hv_cfg, ovn-nb(5) NB_Global), or Confirmed says that it has not yet.
+// In: State.NB, State.SetElems and State.SB. Out: the databases hold those rows, and for the Northbound every
+// hypervisor of the zone has carried out the change (nb_cfg/hv_cfg, ovn-nb(5) NB_Global), or Confirmed says that it has
+// not yet.
 //
 // # What is ours
 //
@@ -13,8 +14,8 @@
 //   - Encap (Southbound): by type and ip, ours when its chassis is.
 //   - Static_MAC_Binding: by logical_port and ip, ours when that port is.
 //
-// NB_Global is everybody's: whatever its RowID.Name, it means the one row of that table; its wanted columns are set, its
-// wanted map keys are merged in one by one, and nothing of it is ever removed.
+// NB_Global is everybody's: whatever its RowID.Name, it means the one row of that table; its wanted columns are set,
+// its wanted map keys are merged in one by one, and nothing of it is ever removed.
 //
 // # Columns
 //
@@ -24,7 +25,10 @@
 // own into NB_Global.options only (Logical_Switch_Port.up, .tag, .dynamic_addresses and Logical_Router_Port.status and
 // .ipv6_prefix, which it also writes, are columns of their own: do not list them).
 //
-// A row's Cols are compared by identity first: a feature makes a new map when a row changes, and never edits one that it has claimed.
+// Rows are compared when the plan's journal names them, and all of them after a connection, a failure, a refusal, a
+// change by somebody else, and a change of a row that has no external_ids. A row's Cols are compared by identity first:
+// a feature makes a new map when a row changes, and never edits one that it has claimed.
 //
-// Which column of the parent holds a child follows from the schema: it is the one column that refers to the child's table.
+// Which column of the parent holds a child follows from the schema: it is the one column that refers to the child's
+// table.
 package ovn

@@ -11,10 +11,11 @@ import (
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/ovn/ovntest"
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
-// TestElementsOneByOne: members come and go, sets do, the database fails and others meddle; the plane looks at what changed only, and the
-// database holds what the plan says all the same.
+// TestElementsOneByOne: members come and go, sets do, the database fails and others meddle; the plane looks at what
+// changed only, and the database holds what the plan says all the same.
 func TestElementsOneByOne(t *testing.T) {
 	env := ovntest.StartDatabases(t)
 	proxy := newProxy(t, env.NB)
@@ -65,12 +66,12 @@ func (e *elements) replace(t *rapid.T) {
 			now.AddElem(set, fmt.Sprint("10.0.0.", n))
 		}
 	}
-	e.state.Replace(owner, old, now)
+	e.state.Replace(planetest.Owner(owner), old, now)
 	e.rows[owner] = now
 }
 
-// check compares the database with the plan after calm passes: the first may still meet the cut connection, or come before the database has told the
-// plane what somebody did.
+// check compares the database with the plan after calm passes: the first may still meet the cut connection, or come
+// before the database has told the plane what somebody did.
 func (e *elements) check(t *rapid.T) {
 	e.proxy.cut.Store(false)
 	want := e.want()
@@ -101,7 +102,8 @@ func (e *elements) want() map[string][]string {
 func (e *elements) have() map[string][]string {
 	have := map[string][]string{}
 	for _, set := range strings.Fields(e.env.NBCtl("--bare", "--columns=name", "list", "Address_Set")) {
-		members := strings.Fields(strings.Trim(strings.ReplaceAll(e.env.NBCtl("--bare", "--columns=addresses", "find", "Address_Set", "name="+set), ",", " "), "[]"))
+		members := strings.Fields(strings.Trim(strings.ReplaceAll(e.env.NBCtl("--bare", "--columns=addresses", "find",
+			"Address_Set", "name="+set), ",", " "), "[]"))
 		slices.Sort(members)
 		have[set] = append([]string{}, members...)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-// Fake is a database in memory, with its plane. Like the real one, the Northbound changes by one transaction in Grow, and the
-// Southbound grows first and shrinks later. Set the fields before use.
+// Fake is a database in memory, with its plane. Like the real one, the Northbound changes by one transaction in Grow,
+// and the Southbound grows first and shrinks later. Set the fields before use.
 type Fake struct {
 	// Stepwise makes every row, and every address of a set, a step of its own, in the order in which the real plane
 	// would cut a large transaction. Otherwise a step is a transaction.
@@ -39,7 +39,8 @@ var _ plane.Plane = (*Fake)(nil)
 
 // NewFake is an empty Northbound.
 func NewFake() *Fake {
-	return &Fake{held: plan.New(), foreign: map[plan.RowID]plan.Row{}, changed: make(chan struct{}, 1), reached: make(chan struct{}, 1)}
+	return &Fake{held: plan.New(), foreign: map[plan.RowID]plan.Row{}, changed: make(chan struct{}, 1),
+		reached: make(chan struct{}, 1)}
 }
 
 // NewFakeSB is an empty Southbound.
@@ -155,7 +156,8 @@ func (f *Fake) puts(want *plan.State) (edits []fakeEdit, refused []error) {
 		for id, r := range rows.Rows() {
 			if err := f.refuse(rows, bad, id, r); err != nil && !bad[id] {
 				bad[id], again = true, true
-				refused = append(refused, &plane.Refused{Plane: f.Name(), Owner: rows.Owner(id), Row: id.String(), Err: err})
+				refused = append(refused, &plane.Refused{Plane: f.Name(), Owner: rows.Owner(id), Row: id.String(),
+					Err: err})
 			}
 		}
 	}
@@ -164,7 +166,8 @@ func (f *Fake) puts(want *plan.State) (edits []fakeEdit, refused []error) {
 		if bad[id] || ok && old.Equal(r) {
 			continue
 		}
-		edits = append(edits, fakeEdit{rank(id.Table, r.Parent == plan.RowID{}), id.String(), func() { have.Put("", id, r) }})
+		edits = append(edits, fakeEdit{rank(id.Table, r.Parent == plan.RowID{}), id.String(),
+			func() { have.Put(plan.Owner{}, id, r) }})
 	}
 	return edits, refused
 }
@@ -191,13 +194,15 @@ func (f *Fake) elems(want *plan.State) (edits []fakeEdit, refused []error) {
 	for e := range d.Put {
 		if err := checkElem(e); err != nil {
 			c := change{elem: e}
-			refused = append(refused, &plane.Refused{Plane: f.Name(), Owner: want.SetElems.Owner(e), Row: c.String(), Err: err})
+			refused = append(refused, &plane.Refused{Plane: f.Name(), Owner: want.SetElems.Owner(e), Row: c.String(),
+				Err: err})
 			continue
 		}
-		edits = append(edits, fakeEdit{1, e.Set + " " + e.Addr, func() { f.held.SetElems.Put("", e, plan.None{}) }})
+		put := func() { f.held.SetElems.Put(plan.Owner{}, e, plan.None{}) }
+		edits = append(edits, fakeEdit{1, e.Set + " " + e.Addr, put})
 	}
 	for e := range d.Del {
-		edits = append(edits, fakeEdit{9, e.Set + " " + e.Addr, func() { f.held.SetElems.Drop("", e) }})
+		edits = append(edits, fakeEdit{9, e.Set + " " + e.Addr, func() { f.held.SetElems.Drop(plan.Owner{}, e) }})
 	}
 	return edits, refused
 }
@@ -216,7 +221,7 @@ func (f *Fake) dels(want *plan.State) []fakeEdit {
 // remove takes out a row with its children.
 func (f *Fake) remove(id plan.RowID) {
 	have := f.table(f.held)
-	have.Drop("", id)
+	have.Drop(plan.Owner{}, id)
 	for child, r := range heldRows(have) {
 		if r.Parent == id {
 			f.remove(child)
@@ -233,7 +238,9 @@ func heldRows[K comparable, V any](t plan.Table[K, V]) map[K]V {
 }
 
 func (f *Fake) run(edits []fakeEdit) error {
-	slices.SortFunc(edits, func(a, b fakeEdit) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.text, b.text)) })
+	slices.SortFunc(edits, func(a, b fakeEdit) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.text, b.text))
+	})
 	step := max(len(edits), 1)
 	if f.Stepwise {
 		step = 1

@@ -13,15 +13,16 @@ import (
 func fakeRig(f *Fake, a, b *plan.State, victim plan.RowID) *planetest.Rig {
 	bad := plan.New()
 	for id, r := range a.NB.Rows() {
-		bad.NB.Put("zone/n1", id, r)
+		bad.NB.Put(planetest.Owner("zone/n1"), id, r)
 	}
 	for id, r := range a.SB.Rows() {
-		bad.SB.Put("zone/n1", id, r)
+		bad.SB.Put(planetest.Owner("zone/n1"), id, r)
 	}
 	for e := range a.SetElems.Rows() {
-		bad.SetElems.Put("eip/e", e, plan.None{})
+		bad.SetElems.Put(planetest.Owner("eip/e"), e, plan.None{})
 	}
-	f.table(bad).Put("eip/bad", plan.RowID{Table: victim.Table, Name: "bad"}, plan.Row{Cols: plan.Cols{"name": "bad"}})
+	f.table(bad).Put(planetest.Owner("eip/bad"),
+		plan.RowID{Table: victim.Table, Name: "bad"}, plan.Row{Cols: plan.Cols{"name": "bad"}})
 	f.Refuse = func(id plan.RowID, _ plan.Row) error {
 		if id.Name == "bad" {
 			return errors.New("bad")
@@ -48,7 +49,7 @@ func fakeRig(f *Fake, a, b *plan.State, victim plan.RowID) *planetest.Rig {
 				return nil
 			}
 		},
-		Bad: bad, BadOwner: "eip/bad",
+		Bad: bad, BadOwner: planetest.Owner("eip/bad"),
 	}
 }
 

@@ -11,9 +11,11 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovn/ovntest"
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
-// TestFullDisk: while the database's disk is full no row is refused, the plane fails, and says why; when there is room again, it goes on.
+// TestFullDisk: while the database's disk is full no row is refused, the plane fails, and says why; when there is room
+// again, it goes on.
 func TestFullDisk(t *testing.T) {
 	ossignal.Ignore(syscall.SIGXFSZ) // servers inherit that
 	defer ossignal.Reset(syscall.SIGXFSZ)
@@ -25,11 +27,13 @@ func TestFullDisk(t *testing.T) {
 	}
 	want := plan.New()
 	for _, name := range []string{"a", "b"} {
-		want.NB.Put("test", plan.RowID{Table: "Logical_Switch", Name: name}, plan.Row{Cols: map[string]any{}})
+		want.NB.Put(planetest.Owner("test"),
+			plan.RowID{Table: "Logical_Switch", Name: name}, plan.Row{Cols: map[string]any{}})
 	}
 	env.Fill("nb")
 	err := nb.Grow(t.Context(), want)
-	if refused := (*plane.Refused)(nil); err == nil || errors.As(err, &refused) || plane.OnlyRefusals(err) || !strings.Contains(err.Error(), "has room") {
+	if refused := (*plane.Refused)(nil); err == nil || errors.As(err, &refused) || plane.OnlyRefusals(err) ||
+		!strings.Contains(err.Error(), "has room") {
 		t.Errorf("with a full disk: %v", err)
 	}
 	env.Clear("nb")

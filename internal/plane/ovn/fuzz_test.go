@@ -27,8 +27,8 @@ const fuzzedSchema = `{"name":"DB","version":"1.0.0","tables":{
  "external_ids":{"type":{"key":"string","value":"string","min":0,"max":"unlimited"}}},"isRoot":true},
 "Encap":{"columns":{"type":{"type":"string"},"ip":{"type":"string"}}}}}`
 
-// FuzzUpdates gives the mirror one notification a line. It is refused, and the session would read the database anew, or the mirror is as if the
-// database had been read just now.
+// FuzzUpdates gives the mirror one notification a line. It is refused, and the session would read the database anew, or
+// the mirror is as if the database had been read just now.
 func FuzzUpdates(f *testing.F) {
 	const ours = `["map",[["k8s.ovn.org/owner-controller","egret"],["k8s.ovn.org/id","a"]]]`
 	for _, lines := range []string{

@@ -36,8 +36,9 @@ type edge struct {
 
 // mirror is the local copy of the database, kept by the monitor.
 //
-// Invariants: ours has the one row of each key, extra the marked rows whose key another one has (a copied row); elems are
-// the addresses of the Address_Sets in ours; edges are the references between mirrored rows, by the uuid referred to.
+// Invariants: ours has the one row of each key, extra the marked rows whose key another one has (a copied row); elems
+// are the addresses of the Address_Sets in ours; edges are the references between mirrored rows, by the uuid referred
+// to.
 type mirror struct {
 	schema schema
 	rows   map[string]*row
@@ -55,8 +56,9 @@ type mirror struct {
 
 func newMirror(s schema) *mirror {
 	return &mirror{schema: s, rows: map[string]*row{}, ours: map[plan.RowID]*row{}, extra: map[string]*row{},
-		elems: map[plan.SetElem]plan.None{}, edges: map[string][]edge{}, undecided: map[string]plan.None{}, bindings: map[string]plan.None{},
-		touched: map[plan.RowID]plan.None{}, touchedElems: map[plan.SetElem]plan.None{}}
+		elems: map[plan.SetElem]plan.None{}, edges: map[string][]edge{}, undecided: map[string]plan.None{},
+		bindings: map[string]plan.None{},
+		touched:  map[plan.RowID]plan.None{}, touchedElems: map[plan.SetElem]plan.None{}}
 }
 
 // rowUpdate is a <row-update2> of ovsdb-server(7) 4.1.14.
@@ -263,7 +265,8 @@ func (m *mirror) ownsPort(name string) bool {
 	return false
 }
 
-// settleIndexed decides again on rows that are ours through another row, now that a whole notification has been applied.
+// settleIndexed decides again on rows that are ours through another row, now that a whole notification has been
+// applied.
 func (m *mirror) settleIndexed() {
 	for uuid := range m.undecided {
 		if r := m.rows[uuid]; r != nil && m.keyOf(r) != r.key {

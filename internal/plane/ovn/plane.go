@@ -25,8 +25,9 @@ const (
 
 // Options are a plane's settings; the zero value is good.
 type Options struct {
-	// Hold is how long a Northbound Grow leaves what is new for later while the zone's hypervisors are at its last transaction: changes that
-	// come meanwhile are one transaction then. 0 is 2 s; less: nobody asks whether there are hypervisors.
+	// Hold is how long a Northbound Grow leaves what is new for later while the zone's hypervisors are at its last
+	// transaction: changes that come meanwhile are one transaction then. 0 is 2 s; less: nobody asks whether there are
+	// hypervisors.
 	Hold time.Duration
 	// Log gets what is worth knowing; nil is slog's default.
 	Log *slog.Logger
@@ -46,11 +47,11 @@ type Plane struct {
 
 var _ plane.Plane = (*Plane)(nil)
 
-// NewNB makes the plane of the Northbound at endpoint ("unix:PATH"): State.NB and State.SetElems. It connects when first used, and again
-// whenever the connection is lost.
+// NewNB makes the plane of the Northbound at endpoint ("unix:PATH"): State.NB and State.SetElems. It connects when
+// first used, and again whenever the connection is lost.
 //
-// Grow applies the whole difference, removals included, in one transaction, for OVN then moves from the old to the new as
-// one; Shrink does nothing.
+// Grow applies the whole difference, removals included, in one transaction, for OVN then moves from the old to the new
+// as one; Shrink does nothing.
 func NewNB(endpoint string, o Options) *Plane { return newPlane(dbNorth, "nb", endpoint, o) }
 
 // NewSB makes the plane of the Southbound at endpoint: State.SB, which may hold Chassis (of other zones, marked
@@ -64,24 +65,28 @@ func newPlane(db, name, endpoint string, o Options) *Plane {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Plane{db: db, name: name, endpoint: endpoint, hold: o.Hold, log: o.Log, confirm: newConfirm(), changed: make(chan struct{}, 1)}
+	return &Plane{db: db, name: name, endpoint: endpoint, hold: o.Hold, log: o.Log, confirm: newConfirm(),
+		changed: make(chan struct{}, 1)}
 }
 
 // Name is "nb" or "sb".
 func (p *Plane) Name() string { return p.name }
 
-// Changed is signalled when a row of ours is no longer what was last applied, and when the connection is lost: apply again.
+// Changed is signalled when a row of ours is no longer what was last applied, and when the connection is lost: apply
+// again.
 func (p *Plane) Changed() <-chan struct{} { return p.changed }
 
 // Confirmed says whether every hypervisor of the zone has carried out the last transaction; for a plane that has just
 // started, the last one there was. Always true of the Southbound.
 func (p *Plane) Confirmed() bool { return p.confirm.ok() }
 
-// LateConfirm is signalled when the hypervisors have carried out what a Grow that returned plane.ErrUnconfirmed waits for.
+// LateConfirm is signalled when the hypervisors have carried out what a Grow that returned plane.ErrUnconfirmed waits
+// for.
 func (p *Plane) LateConfirm() <-chan struct{} { return p.confirm.reached }
 
-// Grow makes the database hold want. Errors are *plane.Refused, joined, for rows that it does not take, and plane.ErrUnconfirmed, while the
-// hypervisors have not carried out the last transaction; any other error is of the database or the connection.
+// Grow makes the database hold want. Errors are *plane.Refused, joined, for rows that it does not take, and
+// plane.ErrUnconfirmed, while the hypervisors have not carried out the last transaction; any other error is of the
+// database or the connection.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +108,9 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.sync(ctx, p.differ(want), func(d *differ) ([]change, []refusal) {
+	d := p.differ(want)
+	d.shrinking = true
+	return p.sync(ctx, d, func(d *differ) ([]change, []refusal) {
 		d.puts() // to know what is wanted; Grow has said what is wrong with it
 		return d.dels(), nil
 	})
@@ -144,7 +151,7 @@ func (p *Plane) Close() { p.Forget() }
 
 func (p *Plane) differ(want *plan.State) differ {
 	if p.db == dbSouth {
-		return differ{rows: want.SB}
+		return differ{rows: want.SB, state: want}
 	}
 	return differ{rows: want.NB, elems: want.SetElems, state: want}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovn/ovntest"
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
 func newNB(t *testing.T, env *ovntest.Env, hold time.Duration) *Plane {
@@ -62,7 +63,8 @@ func TestConfirmed(t *testing.T) {
 	}
 }
 
-// TestUnconfirmed: while nobody carries out what is written, each Grow says so at once, and leaves what is new for later for some time only.
+// TestUnconfirmed: while nobody carries out what is written, each Grow says so at once, and leaves what is new for
+// later for some time only.
 func TestUnconfirmed(t *testing.T) {
 	env := ovntest.Start(t)
 	p := newNB(t, env, time.Second)
@@ -122,7 +124,8 @@ func TestChangedBySomebodyElse(t *testing.T) {
 		{"remove", "NB_Global", ".", "options", "use_logical_dp_groups"},
 		{"set", "NB_Global", ".", "options:use_logical_dp_groups=false"},
 		{"remove", "Load_Balancer", "lb", "external_ids", "k8s.ovn.org/owner-controller"},
-		{"create", "Load_Balancer", "name=copy", "external_ids:k8s.ovn.org/owner-controller=egret", "external_ids:k8s.ovn.org/id=lb"},
+		{"create", "Load_Balancer", "name=copy", "external_ids:k8s.ovn.org/owner-controller=egret",
+			"external_ids:k8s.ovn.org/id=lb"},
 		{"remove", "Load_Balancer_Group", "egret-group", "load_balancer", "{lb}"},
 	} {
 		env.NBCtl(expand(env, c)...)
@@ -144,7 +147,8 @@ func TestChangedBySomebodyElse(t *testing.T) {
 	}
 }
 
-// TestGlobalRowRemoved: somebody removes the row of NB_Global, which every transaction counts in. One Grow says so, the next makes it anew.
+// TestGlobalRowRemoved: somebody removes the row of NB_Global, which every transaction counts in. One Grow says so, the
+// next makes it anew.
 func TestGlobalRowRemoved(t *testing.T) {
 	env := ovntest.StartDatabases(t) // ovn-northd would make the row, too
 	p := newNB(t, env, -1)
@@ -167,7 +171,8 @@ func expand(env *ovntest.Env, args []string) []string {
 	out := append([]string(nil), args...)
 	for i, a := range out {
 		if a == "{lb}" {
-			out[i] = strings.Fields(env.NBCtl("--bare", "--columns=_uuid", "find", "Load_Balancer", "external_ids:\"k8s.ovn.org/owner-controller\"=egret"))[0]
+			out[i] = strings.Fields(env.NBCtl("--bare", "--columns=_uuid", "find", "Load_Balancer",
+				"external_ids:\"k8s.ovn.org/owner-controller\"=egret"))[0]
 		}
 	}
 	return out
@@ -222,7 +227,8 @@ func TestReconnects(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcome: a transaction whose reply did not come in time may have taken place, and is neither lost nor made twice.
+// TestUnknownOutcome: a transaction whose reply did not come in time may have taken place, and is neither lost nor made
+// twice.
 func TestUnknownOutcome(t *testing.T) {
 	env := ovntest.StartDatabases(t)
 	p := newNB(t, env, -1)
@@ -255,35 +261,40 @@ func TestRefusals(t *testing.T) {
 	}
 	lrp := func(name string) plan.RowID { return plan.RowID{Table: "Logical_Router_Policy", Name: name} }
 	bad := map[plan.RowID]plan.Row{
-		lrp("wrong-type"):                              policy(plan.Cols{"priority": "100"}),
-		lrp("wrong-set"):                               policy(plan.Cols{"priority": []string{"x"}}),
-		lrp("unknown-column"):                          policy(plan.Cols{"colour": "red"}),
-		lrp("too-high"):                                policy(plan.Cols{"priority": 99999}),
-		lrp("bad-enum"):                                policy(plan.Cols{"action": "bounce"}),
-		lrp("no-parent"):                               {Cols: plan.Cols{"priority": 1, "match": "ip4", "action": "allow"}},
-		lrp("missing-parent"):                          {Parent: plan.RowID{Table: "Logical_Router", Name: "nowhere"}, Cols: plan.Cols{"priority": 1, "match": "ip4", "action": "allow"}},
-		{Table: "Logical_Switch", Name: "bad-ref"}:     {Cols: plan.Cols{"load_balancer_group": []plan.RowID{{Table: tableGroup, Name: "nowhere"}}}},
-		{Table: "Logical_Switch_Port", Name: "orphan"}: {Parent: plan.RowID{Table: "Logical_Switch", Name: "bad-ref"}, Cols: plan.Cols{"name": "orphan"}},
-		{Table: "Logical_Switch_Port", Name: "twin"}:   {Parent: switchID, Cols: plan.Cols{"name": "theirport"}}, // seen at commit only
-		{Table: "Nonsense", Name: "n"}:                 {},
-		{Table: "Address_Set", Name: "direct"}:         {Cols: plan.Cols{"addresses": []string{"10.0.0.1"}}},
+		lrp("wrong-type"):     policy(plan.Cols{"priority": "100"}),
+		lrp("wrong-set"):      policy(plan.Cols{"priority": []string{"x"}}),
+		lrp("unknown-column"): policy(plan.Cols{"colour": "red"}),
+		lrp("too-high"):       policy(plan.Cols{"priority": 99999}),
+		lrp("bad-enum"):       policy(plan.Cols{"action": "bounce"}),
+		lrp("no-parent"): {Cols: plan.Cols{"priority": 1, "match": "ip4",
+			"action": "allow"}},
+		lrp("missing-parent"): {Parent: plan.RowID{Table: "Logical_Router", Name: "nowhere"},
+			Cols: plan.Cols{"priority": 1, "match": "ip4", "action": "allow"}},
+		{Table: "Logical_Switch", Name: "bad-ref"}: {
+			Cols: plan.Cols{"load_balancer_group": []plan.RowID{{Table: tableGroup, Name: "nowhere"}}}},
+		{Table: "Logical_Switch_Port", Name: "orphan"}: {Parent: plan.RowID{Table: "Logical_Switch", Name: "bad-ref"},
+			Cols: plan.Cols{"name": "orphan"}},
+		// seen at commit only
+		{Table: "Logical_Switch_Port", Name: "twin"}: {Parent: switchID, Cols: plan.Cols{"name": "theirport"}},
+		{Table: "Nonsense", Name: "n"}:               {},
+		{Table: "Address_Set", Name: "direct"}:       {Cols: plan.Cols{"addresses": []string{"10.0.0.1"}}},
 	}
 	env := ovntest.StartDatabases(t)
 	env.NBCtl("ls-add", "theirs", "--", "lsp-add", "theirs", "theirport")
 	p := newNB(t, env, -1)
 	s := nbStateA()
 	for id, r := range bad {
-		s.NB.Put("owner of "+id.String(), id, r)
+		s.NB.Put(planetest.Owner("owner of "+id.String()), id, r)
 	}
-	s.SetElems.Put("owner of elem", plan.SetElem{Set: "nowhere", Addr: "10.0.0.1"}, plan.None{})
+	s.SetElems.Put(planetest.Owner("owner of elem"), plan.SetElem{Set: "nowhere", Addr: "10.0.0.1"}, plan.None{})
 	for i := range 40 {
-		s.NB.Put("eip/good", lrp(fmt.Sprint("good", i)), policy(plan.Cols{"priority": 200 + i}))
+		s.NB.Put(planetest.Owner("eip/good"), lrp(fmt.Sprint("good", i)), policy(plan.Cols{"priority": 200 + i}))
 	}
 	err := p.Grow(t.Context(), s)
 	got := map[string]bool{}
 	for _, r := range plane.Refusals(err) {
-		got[r.Owner] = true
-		if r.Owner != "owner of elem" && r.Owner != "owner of "+r.Row {
+		got[r.Owner.Feature] = true
+		if r.Owner != planetest.Owner("owner of elem") && r.Owner != planetest.Owner("owner of "+r.Row) {
 			t.Errorf("%s is said to be of %s", r.Row, r.Owner)
 		}
 	}
@@ -296,7 +307,7 @@ func TestRefusals(t *testing.T) {
 		}
 		delete(s.NB, id)
 	}
-	s.SetElems.Drop("owner of elem", plan.SetElem{Set: "nowhere", Addr: "10.0.0.1"})
+	s.SetElems.Drop(planetest.Owner("owner of elem"), plan.SetElem{Set: "nowhere", Addr: "10.0.0.1"})
 	if cs := pending(t, p, s); len(cs) > 0 {
 		t.Errorf("%d good rows are not in place, first %v", len(cs), cs[0].String())
 	}
@@ -307,7 +318,9 @@ func bigState(ports, addrs int) *plan.State {
 	s := nbStateA()
 	for i := range ports {
 		name := fmt.Sprintf("pod-%d", i)
-		put(s, "Logical_Switch_Port", name, switchID, plan.Cols{"name": name, "addresses": []string{fmt.Sprintf("0a:58:0a:01:%02x:%02x 10.1.%d.%d", i>>8, i&255, i>>8, i&255)}, "options": map[string]string{"requested-chassis": "n1"}})
+		put(s, "Logical_Switch_Port", name, switchID, plan.Cols{"name": name,
+			"addresses": []string{fmt.Sprintf("0a:58:0a:01:%02x:%02x 10.1.%d.%d", i>>8, i&255, i>>8, i&255)},
+			"options":   map[string]string{"requested-chassis": "n1"}})
 	}
 	for i := range addrs {
 		elems(s, fmt.Sprintf("10.2.%d.%d", i>>8, i&255))
@@ -329,7 +342,8 @@ func TestColdStartInChunks(t *testing.T) {
 	t.Logf("read anew and compared in %v", time.Since(start))
 }
 
-// BenchmarkOneElement: one address joins a set of 5,000 beside 5,000 rows, on a real ovsdb-server, without waiting for hypervisors.
+// BenchmarkOneElement: one address joins a set of 5,000 beside 5,000 rows, on a real ovsdb-server, without waiting for
+// hypervisors.
 func BenchmarkOneElement(b *testing.B) {
 	env := ovntest.StartDatabases(b)
 	p := NewNB(env.NB, Options{Hold: -1, Log: quiet()})
@@ -342,7 +356,7 @@ func BenchmarkOneElement(b *testing.B) {
 	b.ReportAllocs()
 	old, now := &plan.Rows{}, &plan.Rows{SetElems: map[plan.SetElem]plan.None{e: {}}}
 	for b.Loop() {
-		s.Replace("eip/e", old, now)
+		s.Replace(planetest.Owner("eip/e"), old, now)
 		old, now = now, old
 		if err := p.Grow(b.Context(), s); err != nil {
 			b.Fatal(err)
@@ -368,19 +382,24 @@ func BenchmarkNothing(b *testing.B) {
 	}
 }
 
-// TestRowsWithoutExternalIDs: what is told apart by its index is adopted, changed and removed like the rest, and others' rows stay.
+// TestRowsWithoutExternalIDs: what is told apart by its index is adopted, changed and removed like the rest, and
+// others' rows stay.
 func TestRowsWithoutExternalIDs(t *testing.T) {
 	env := ovntest.StartDatabases(t)
 	env.NBCtl("lr-add", "theirs", "--", "lrp-add", "theirs", "theirport", "0a:58:00:00:00:09", "10.9.0.1/24", "--",
 		"static-mac-binding-add", "theirport", "10.9.0.9", "0a:58:00:00:00:99")
 	with := func(mac string) *plan.State {
 		s := nbStateA()
-		put(s, "Logical_Router_Port", "rtoe", routerID, plan.Cols{"name": "rtoe-n1", "mac": "0a:58:00:00:00:01", "networks": []string{"172.18.0.2/16"}})
-		put(s, "Gateway_Chassis", "rtoe-n1-n1", plan.RowID{Table: "Logical_Router_Port", Name: "rtoe"}, plan.Cols{"chassis_name": "n1", "priority": 1})
-		put(s, tableMACBinding, "dummy", plan.RowID{}, plan.Cols{"logical_port": "rtoe-n1", "ip": "169.254.169.4", "mac": mac, "override_dynamic_mac": true})
+		put(s, "Logical_Router_Port", "rtoe", routerID, plan.Cols{"name": "rtoe-n1", "mac": "0a:58:00:00:00:01",
+			"networks": []string{"172.18.0.2/16"}})
+		put(s, "Gateway_Chassis", "rtoe-n1-n1", plan.RowID{Table: "Logical_Router_Port", Name: "rtoe"},
+			plan.Cols{"chassis_name": "n1", "priority": 1})
+		put(s, tableMACBinding, "dummy", plan.RowID{}, plan.Cols{"logical_port": "rtoe-n1", "ip": "169.254.169.4",
+			"mac": mac, "override_dynamic_mac": true})
 		return s
 	}
-	for _, s := range []*plan.State{with("0a:58:a9:fe:a9:04"), with("0a:58:a9:fe:a9:05"), nbStateB(), with("0a:58:a9:fe:a9:04"), plan.New()} {
+	for _, s := range []*plan.State{with("0a:58:a9:fe:a9:04"), with("0a:58:a9:fe:a9:05"), nbStateB(),
+		with("0a:58:a9:fe:a9:04"), plan.New()} {
 		p := newNB(t, env, -1)
 		grow(t, p, s)
 		want := "10.9.0.9 0a:58:00:00:00:99\n"
@@ -389,7 +408,8 @@ func TestRowsWithoutExternalIDs(t *testing.T) {
 		}
 		got := ""
 		for _, ip := range []string{"169.254.169.4", "10.9.0.9"} {
-			if mac := strings.TrimSpace(env.NBCtl("--bare", "--columns=mac", "find", tableMACBinding, "ip="+ip)); mac != "" {
+			if mac := strings.TrimSpace(env.NBCtl("--bare", "--columns=mac", "find", tableMACBinding,
+				"ip="+ip)); mac != "" {
 				got += ip + " " + mac + "\n"
 			}
 		}

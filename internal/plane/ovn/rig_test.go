@@ -31,7 +31,8 @@ type proxy struct {
 }
 
 func newProxy(t *testing.T, endpoint string) *proxy {
-	p := &proxy{path: filepath.Join(filepath.Dir(strings.TrimPrefix(endpoint, "unix:")), "proxy"), server: strings.TrimPrefix(endpoint, "unix:")}
+	p := &proxy{path: filepath.Join(filepath.Dir(strings.TrimPrefix(endpoint, "unix:")), "proxy"),
+		server: strings.TrimPrefix(endpoint, "unix:")}
 	l, err := net.Listen("unix", p.path)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +74,7 @@ func (p *proxy) serve(client net.Conn) {
 			p.mu.Unlock()
 		}
 		if txn && p.cut.Swap(false) {
-			client.Close() // the database commits, the plane never hears of it
+			client.Close() // the database commits, the plane never learns of it
 		}
 		_, _ = server.Write(msg)
 	}
@@ -128,7 +129,8 @@ func identity(all map[string]map[string]rawRow, table, uuid string, r rawRow) (s
 	case "Encap":
 		for _, c := range all["Chassis"] {
 			if slices.Contains(atoms(c["encaps"]), uuid) {
-				return fmt.Sprint(r["type"], " ", r["ip"]), textMap(c["external_ids"])["k8s.ovn.org/owner-controller"] == "egret"
+				return fmt.Sprint(r["type"], " ", r["ip"]),
+					textMap(c["external_ids"])["k8s.ovn.org/owner-controller"] == "egret"
 			}
 		}
 	}
@@ -143,7 +145,8 @@ func parentText(all map[string]map[string]rawRow, table, uuid string) string {
 	for pt, rows := range all {
 		for pu, p := range rows {
 			for col, v := range p {
-				if strings.HasPrefix(col, "_") || col == "load_balancer_group" || !slices.Contains(atoms(v), uuid) || pt == table {
+				if strings.HasPrefix(col, "_") || col == "load_balancer_group" || !slices.Contains(atoms(v), uuid) ||
+					pt == table {
 					continue
 				}
 				name, _ := identity(all, pt, pu, p)
@@ -208,7 +211,8 @@ func textMap(v any) map[string]string {
 }
 
 // stateText is what dump must print when the database holds rows. Marks are added, addresses put into their sets.
-func stateText(rows plan.Table[plan.RowID, plan.Row], elems plan.Table[plan.SetElem, plan.None], show map[string][]string, names func(plan.RowID) string) string {
+func stateText(rows plan.Table[plan.RowID, plan.Row], elems plan.Table[plan.SetElem, plan.None],
+	show map[string][]string, names func(plan.RowID) string) string {
 	var lines []string
 	for id, r := range rows.Rows() {
 		if id.Table == "NB_Global" {
@@ -227,7 +231,8 @@ func stateText(rows plan.Table[plan.RowID, plan.Row], elems plan.Table[plan.SetE
 	return strings.Join(lines, "\n")
 }
 
-func wantedText(id plan.RowID, r plan.Row, c string, elems plan.Table[plan.SetElem, plan.None], names func(plan.RowID) string) string {
+func wantedText(id plan.RowID, r plan.Row, c string, elems plan.Table[plan.SetElem, plan.None],
+	names func(plan.RowID) string) string {
 	set := []string{}
 	switch x := r.Cols[c].(type) {
 	case map[string]string:
@@ -266,7 +271,9 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 func nbRig(t *testing.T) *planetest.Rig {
 	env := ovntest.Start(t)
 	p := newProxy(t, env.NB)
-	d := dumper{env, env.NB, dbNorth, []string{"Logical_Switch", "Logical_Switch_Port", "Logical_Router", "Logical_Router_Policy", "Logical_Router_Static_Route", "NAT", "QoS", "Address_Set", "Load_Balancer", "Load_Balancer_Group", "NB_Global"}}
+	d := dumper{env, env.NB, dbNorth, []string{"Logical_Switch", "Logical_Switch_Port", "Logical_Router",
+		"Logical_Router_Policy", "Logical_Router_Static_Route", "NAT", "QoS", "Address_Set", "Load_Balancer",
+		"Load_Balancer_Group", "NB_Global"}}
 	names := func(id plan.RowID) string {
 		if id.Table == tableGroup {
 			return groupMark + id.Name
@@ -274,8 +281,9 @@ func nbRig(t *testing.T) *planetest.Rig {
 		return id.Name
 	}
 	bad := nbStateA()
-	bad.NB.Put("eip/bad", plan.RowID{Table: "Logical_Router_Policy", Name: "bad"}, plan.Row{Parent: routerID,
-		Cols: plan.Cols{"priority": 100, "match": "ip4", "action": "bounce"}})
+	bad.NB.Put(planetest.Owner("eip/bad"),
+		plan.RowID{Table: "Logical_Router_Policy", Name: "bad"}, plan.Row{Parent: routerID,
+			Cols: plan.Cols{"priority": 100, "match": "ip4", "action": "bounce"}})
 	return &planetest.Rig{
 		New: func(t *testing.T) plane.Plane {
 			pl := NewNB("unix:"+p.path, Options{Hold: -1, Log: quiet()})
@@ -286,9 +294,12 @@ func nbRig(t *testing.T) *planetest.Rig {
 		Dump: func(t *testing.T) string { return d.dump(t, true, nbShow) },
 		Text: func(s *plan.State) string { return stateText(s.NB, s.SetElems, nbShow, names) },
 		PutForeign: func(t *testing.T) {
-			env.NBCtl("--may-exist", "ls-add", "theirs", "--", "--may-exist", "lsp-add", "theirs", "theirport", "--", "lsp-set-options", "theirport", "a=b",
-				"--", "--may-exist", "lr-add", "theirrouter", "--", "--may-exist", "lr-policy-add", "theirrouter", "100", "ip4.src == 10.0.0.9", "drop")
-			env.NBCtl("create", "Address_Set", "name=theirset", "addresses=10.9.9.9", "external_ids:k8s.ovn.org/owner-controller=other", "external_ids:k8s.ovn.org/id=set")
+			env.NBCtl("--may-exist", "ls-add", "theirs", "--", "--may-exist", "lsp-add", "theirs", "theirport", "--",
+				"lsp-set-options", "theirport", "a=b",
+				"--", "--may-exist", "lr-add", "theirrouter", "--", "--may-exist", "lr-policy-add", "theirrouter",
+				"100", "ip4.src == 10.0.0.9", "drop")
+			env.NBCtl("create", "Address_Set", "name=theirset", "addresses=10.9.9.9",
+				"external_ids:k8s.ovn.org/owner-controller=other", "external_ids:k8s.ovn.org/id=set")
 			env.NBCtl("lb-add", "theirlb", "10.96.0.1:80", "10.0.0.1:80")
 			env.NBCtl("create", "Load_Balancer_Group", "name=theirgroup")
 			env.NBCtl("set", "NB_Global", ".", "options:theirs=1")
@@ -300,7 +311,7 @@ func nbRig(t *testing.T) *planetest.Rig {
 		Monitored:  true,
 		Writes:     func() int { return int(p.txns.Load()) },
 		FailOnce:   func(*testing.T) { p.cut.Store(true) },
-		Bad:        bad, BadOwner: "eip/bad", Hostile: hostileNB(),
+		Bad:        bad, BadOwner: planetest.Owner("eip/bad"), Hostile: hostileNB(),
 	}
 }
 
@@ -322,21 +333,25 @@ var (
 )
 
 func put(s *plan.State, table, name string, parent plan.RowID, cols plan.Cols) {
-	s.NB.Put("zone/n1", plan.RowID{Table: table, Name: name}, plan.Row{Parent: parent, Cols: cols})
+	s.NB.Put(planetest.Owner("zone/n1"), plan.RowID{Table: table, Name: name}, plan.Row{Parent: parent, Cols: cols})
 }
 
 func nbCommon(s *plan.State) {
-	put(s, "NB_Global", "", plan.RowID{}, plan.Cols{"name": "n1", "options": map[string]string{"use_logical_dp_groups": "true"}})
-	put(s, "Logical_Switch", "switch", plan.RowID{}, plan.Cols{"name": "switch", "load_balancer_group": []plan.RowID{groupID}, "other_config": map[string]string{"subnet": "10.0.0.0/24"}})
-	put(s, "Logical_Router", "router", plan.RowID{}, plan.Cols{"name": "router", "options": map[string]string{"chassis": "n1"}})
+	put(s, "NB_Global", "", plan.RowID{}, plan.Cols{"name": "n1",
+		"options": map[string]string{"use_logical_dp_groups": "true"}})
+	put(s, "Logical_Switch", "switch", plan.RowID{}, plan.Cols{"name": "switch",
+		"load_balancer_group": []plan.RowID{groupID}, "other_config": map[string]string{"subnet": "10.0.0.0/24"}})
+	put(s, "Logical_Router", "router", plan.RowID{}, plan.Cols{"name": "router",
+		"options": map[string]string{"chassis": "n1"}})
 	put(s, tableGroup, "group", plan.RowID{}, plan.Cols{"name": groupMark + "group"})
 	put(s, "Address_Set", "set", plan.RowID{}, plan.Cols{"name": "set"})
-	put(s, "QoS", "replies", switchID, plan.Cols{"priority": 103, "match": "ip4 && ct.rpl", "direction": "from-lport", "action": map[string]string{"mark": "42"}})
+	put(s, "QoS", "replies", switchID, plan.Cols{"priority": 103, "match": "ip4 && ct.rpl", "direction": "from-lport",
+		"action": map[string]string{"mark": "42"}})
 }
 
 func elems(s *plan.State, addrs ...string) {
 	for _, a := range addrs {
-		s.SetElems.Put("eip/e", plan.SetElem{Set: "set", Addr: a}, plan.None{})
+		s.SetElems.Put(planetest.Owner("eip/e"), plan.SetElem{Set: "set", Addr: a}, plan.None{})
 	}
 }
 
@@ -344,10 +359,16 @@ func nbStateA() *plan.State {
 	s := plan.New()
 	nbCommon(s)
 	elems(s, "10.0.0.1", "10.0.0.2")
-	put(s, "Logical_Switch_Port", "pod-a", switchID, plan.Cols{"name": "pod-a", "type": "", "addresses": []string{"0a:58:0a:00:00:01 10.0.0.1"}, "options": map[string]string{"requested-chassis": "n1", "iface-id-ver": "1"}, "external_ids": map[string]string{"note": "x"}})
-	put(s, "Logical_Switch_Port", "pod-b", switchID, plan.Cols{"name": "pod-b", "type": "", "addresses": []string{"0a:58:0a:00:00:02 10.0.0.2"}, "options": map[string]string{"requested-chassis": "n1"}, "external_ids": map[string]string{"note": "y"}})
-	put(s, "Logical_Router_Policy", "eip", routerID, plan.Cols{"priority": 100, "match": "ip4.src == $set", "action": "reroute", "nexthops": []string{"100.88.0.2", "100.88.0.3"}})
-	put(s, "Load_Balancer", "lb", groupID, plan.Cols{"name": "lb", "vips": map[string]string{"10.96.0.1:80": "10.0.0.1:80"}, "protocol": "tcp"})
+	put(s, "Logical_Switch_Port", "pod-a", switchID, plan.Cols{"name": "pod-a", "type": "",
+		"addresses": []string{"0a:58:0a:00:00:01 10.0.0.1"}, "options": map[string]string{"requested-chassis": "n1",
+			"iface-id-ver": "1"}, "external_ids": map[string]string{"note": "x"}})
+	put(s, "Logical_Switch_Port", "pod-b", switchID, plan.Cols{"name": "pod-b", "type": "",
+		"addresses": []string{"0a:58:0a:00:00:02 10.0.0.2"}, "options": map[string]string{"requested-chassis": "n1"},
+		"external_ids": map[string]string{"note": "y"}})
+	put(s, "Logical_Router_Policy", "eip", routerID, plan.Cols{"priority": 100, "match": "ip4.src == $set",
+		"action": "reroute", "nexthops": []string{"100.88.0.2", "100.88.0.3"}})
+	put(s, "Load_Balancer", "lb", groupID, plan.Cols{"name": "lb",
+		"vips": map[string]string{"10.96.0.1:80": "10.0.0.1:80"}, "protocol": "tcp"})
 	return s
 }
 
@@ -355,20 +376,27 @@ func nbStateB() *plan.State {
 	s := plan.New()
 	nbCommon(s)
 	elems(s, "10.0.0.2", "10.0.0.3", "10.0.1.0/24")
-	put(s, "Logical_Switch_Port", "pod-b", switchID, plan.Cols{"name": "pod-b", "type": "", "addresses": []string{"0a:58:0a:00:00:02 10.0.0.2", "unknown"}, "options": map[string]string{}, "external_ids": map[string]string{"note": "z"}})
-	put(s, "Logical_Router_Policy", "eip", routerID, plan.Cols{"priority": 100, "match": "ip4.src == $set", "action": "drop", "nexthops": []string{}})
-	put(s, "NAT", "eip", routerID, plan.Cols{"type": "snat", "external_ip": "172.18.0.77", "logical_ip": "10.0.0.0/16", "match": "ip4.src == $set"})
+	put(s, "Logical_Switch_Port", "pod-b", switchID, plan.Cols{"name": "pod-b", "type": "",
+		"addresses": []string{"0a:58:0a:00:00:02 10.0.0.2", "unknown"}, "options": map[string]string{},
+		"external_ids": map[string]string{"note": "z"}})
+	put(s, "Logical_Router_Policy", "eip", routerID, plan.Cols{"priority": 100, "match": "ip4.src == $set",
+		"action": "drop", "nexthops": []string{}})
+	put(s, "NAT", "eip", routerID, plan.Cols{"type": "snat", "external_ip": "172.18.0.77", "logical_ip": "10.0.0.0/16",
+		"match": "ip4.src == $set"})
 	put(s, "Load_Balancer", "lb", plan.RowID{}, plan.Cols{"name": "lb", "vips": map[string]string{}, "protocol": "udp"})
 	return s
 }
 
-var sbShow = map[string][]string{"Chassis": {"name", "hostname", "other_config", "external_ids"}, "Encap": {"type", "ip", "options", "chassis_name"}}
+var sbShow = map[string][]string{"Chassis": {"name", "hostname", "other_config", "external_ids"}, "Encap": {"type",
+	"ip", "options", "chassis_name"}}
 
 func putChassis(s *plan.State, who, name, ip string) {
 	id := plan.RowID{Table: "Chassis", Name: name}
-	s.SB.Put(who, id, plan.Row{Cols: plan.Cols{"name": name, "hostname": "host-" + name, "other_config": map[string]string{"is-remote": "true"}}})
-	s.SB.Put(who, plan.RowID{Table: "Encap", Name: "encap-" + name}, plan.Row{Parent: id,
-		Cols: plan.Cols{"type": "geneve", "ip": ip, "options": map[string]string{"csum": "true"}, "chassis_name": name}})
+	s.SB.Put(planetest.Owner(who), id, plan.Row{Cols: plan.Cols{"name": name, "hostname": "host-" + name,
+		"other_config": map[string]string{"is-remote": "true"}}})
+	s.SB.Put(planetest.Owner(who), plan.RowID{Table: "Encap", Name: "encap-" + name}, plan.Row{Parent: id,
+		Cols: plan.Cols{"type": "geneve", "ip": ip, "options": map[string]string{"csum": "true"},
+			"chassis_name": name}})
 }
 
 func sbRig(t *testing.T) *planetest.Rig {
@@ -380,7 +408,8 @@ func sbRig(t *testing.T) *planetest.Rig {
 		putChassis(s, "node/n2", "n2", "172.18.0.2")
 		putChassis(s, "node/n3", "n3", "172.18.0.3")
 	}
-	bad.SB.Put("node/bad", plan.RowID{Table: "Chassis", Name: "bad"}, plan.Row{Cols: plan.Cols{"name": "n2"}})
+	bad.SB.Put(planetest.Owner("node/bad"),
+		plan.RowID{Table: "Chassis", Name: "bad"}, plan.Row{Cols: plan.Cols{"name": "n2"}})
 	putChassis(b, "node/n3", "n3", "172.18.0.33")
 	putChassis(b, "node/n4", "n4", "172.18.0.2")
 	env.SBCtl("chassis-add", "n1", "geneve", "172.18.0.1")
@@ -406,7 +435,7 @@ func sbRig(t *testing.T) *planetest.Rig {
 		Monitored:   true,
 		Writes:      func() int { return int(p.txns.Load()) },
 		FailOnce:    func(*testing.T) { p.cut.Store(true) },
-		Bad:         bad, BadOwner: "node/bad", Hostile: hostileSB(),
+		Bad:         bad, BadOwner: planetest.Owner("node/bad"), Hostile: hostileSB(),
 	}
 }
 
@@ -419,11 +448,14 @@ func hostileNB() []plan.Rows {
 	policy := func(cols plan.Cols) plan.Rows {
 		all := plan.Cols{"priority": 100, "match": "ip4.src == 10.0.0.8", "action": "drop"}
 		maps.Copy(all, cols)
-		return plan.Rows{NB: map[plan.RowID]plan.Row{{Table: "Logical_Router_Policy", Name: "x"}: {Parent: plan.Router("router"), Cols: all}}}
+		return plan.Rows{NB: map[plan.RowID]plan.Row{{Table: "Logical_Router_Policy",
+			Name: "x"}: {Parent: plan.Router("router"), Cols: all}}}
 	}
 	return []plan.Rows{
-		policy(plan.Cols{"match": "ip4.src == 10.0.0.8\n|| 1"}), policy(plan.Cols{"match": `inport == "a`}), policy(plan.Cols{"match": `inport == "a\"`}),
-		policy(plan.Cols{"action": "reroute", "nexthops": []string{"10.0.0.1, 10.0.0.2"}}), policy(plan.Cols{"action": "drop\x00"}),
+		policy(plan.Cols{"match": "ip4.src == 10.0.0.8\n|| 1"}), policy(plan.Cols{"match": `inport == "a`}),
+		policy(plan.Cols{"match": `inport == "a\"`}),
+		policy(plan.Cols{"action": "reroute", "nexthops": []string{"10.0.0.1, 10.0.0.2"}}),
+		policy(plan.Cols{"action": "drop\x00"}),
 		policy(plan.Cols{"options": map[string]string{"pkt_mark": "1\n2"}}),
 		{SetElems: map[plan.SetElem]plan.None{{Set: "set", Addr: "10.0.0.8} || ip4.src == {0.0.0.0/0"}: {}}},
 		{SetElems: map[plan.SetElem]plan.None{{Set: "set", Addr: "fe80::1%eth0"}: {}}},
@@ -431,5 +463,6 @@ func hostileNB() []plan.Rows {
 }
 
 func hostileSB() []plan.Rows {
-	return []plan.Rows{{SB: map[plan.RowID]plan.Row{{Table: "Chassis", Name: "n8"}: {Cols: plan.Cols{"name": "n8", "hostname": "n8\nn9"}}}}}
+	return []plan.Rows{{SB: map[plan.RowID]plan.Row{{Table: "Chassis", Name: "n8"}: {Cols: plan.Cols{"name": "n8",
+		"hostname": "n8\nn9"}}}}}
 }

@@ -103,7 +103,8 @@ func rank(name string, root bool) int {
 func newSchema(db ovsdb.DatabaseSchema) schema {
 	s := schema{}
 	for name, ts := range db.Tables {
-		t := &table{name: name, cols: map[string]*column{}, children: map[string]*column{}, root: ts.IsRoot, index: indexed(name), rank: rank(name, ts.IsRoot)}
+		t := &table{name: name, cols: map[string]*column{}, children: map[string]*column{}, root: ts.IsRoot,
+			index: indexed(name), rank: rank(name, ts.IsRoot)}
 		for c, cs := range ts.Columns {
 			t.cols[c] = newColumn(c, cs)
 		}
@@ -127,7 +128,8 @@ func newColumn(name string, cs *ovsdb.ColumnSchema) *column {
 	return c
 }
 
-// key is the identity of a wanted row in the database: RowID itself, or the values of the index where there are no external_ids.
+// key is the identity of a wanted row in the database: RowID itself, or the values of the index where there are no
+// external_ids.
 func (s schema) key(id plan.RowID, r plan.Row) plan.RowID {
 	t := s[id.Table]
 	switch {

@@ -28,12 +28,15 @@ type session struct {
 	pending map[plan.RowID]*wanted // rows that it writes, by key
 	dropped atomic.Bool            // ended by us
 	elems   plan.Follower[plan.SetElem]
+	grown   plan.Follower[plan.RowID]
+	shrunk  plan.Follower[plan.RowID]
 }
 
 // open connects and reads the database.
-func open(ctx context.Context, endpoint, db string, log *slog.Logger, changed func(), seen func(int64)) (*session, error) {
+func open(ctx context.Context, endpoint, db string, log *slog.Logger, changed func(), seen func(int64)) (*session,
+	error) {
 	s := &session{log: log, changed: changed, seen: seen, applied: map[plan.RowID]*wanted{}}
-	s.elems = plan.Follow[plan.SetElem](plan.InSetElems)
+	s.follow(db)
 	s.mu.Lock() // notifications wait until the first copy is in place
 	defer s.mu.Unlock()
 	var err error
@@ -51,6 +54,16 @@ func open(ctx context.Context, endpoint, db string, log *slog.Logger, changed fu
 	}
 	s.clearTouched()
 	return s, nil
+}
+
+// follow begins to follow a database's tables of plans.
+func (s *session) follow(db string) {
+	table := plan.InNB
+	if db == dbSouth {
+		table = plan.InSB
+	}
+	s.grown, s.shrunk = plan.Follow[plan.RowID](table), plan.Follow[plan.RowID](table)
+	s.elems = plan.Follow[plan.SetElem](plan.InSetElems)
 }
 
 func (s *session) alive() bool { return s.conn.alive() }
@@ -114,6 +127,10 @@ func (s *session) strayed() bool {
 			stray = true
 		}
 	}
+	if stray {
+		s.grown.Forget()
+		s.shrunk.Forget()
+	}
 	s.clearTouched()
 	return stray
 }
@@ -140,8 +157,9 @@ func (s *session) diff(d differ, parts func(*differ) ([]change, []refusal)) ([]c
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d.m, d.applied = s.m, s.applied
-	if d.state != nil {
-		d.changed = s.elems.Take(d.state)
+	d.follow(s.follower(d).Take(d.state))
+	if d.elems != nil {
+		d.changedElems = s.elems.Take(d.state)
 	}
 	s.writing = true
 	s.clearTouched()
@@ -156,8 +174,16 @@ func (s *session) diff(d differ, parts func(*differ) ([]change, []refusal)) ([]c
 	return cs, bad
 }
 
-// settle ends what diff began. It looks at every row that was written or changed in between: those that are now as wanted
-// are noted; if one is not, though none was refused, somebody else was at it at the same time.
+// follower is of the rows that d compares.
+func (s *session) follower(d differ) *plan.Follower[plan.RowID] {
+	if d.shrinking {
+		return &s.shrunk
+	}
+	return &s.grown
+}
+
+// settle ends what diff began. It looks at every row that was written or changed in between: those that are now as
+// wanted are noted; if one is not, though none was refused, somebody else was at it at the same time.
 func (s *session) settle(d differ, failed bool) {
 	s.mu.Lock()
 	for key, w := range s.pending {
@@ -171,13 +197,21 @@ func (s *session) settle(d differ, failed bool) {
 		stray = stray || want != have
 	}
 	clear(s.m.touchedElems)
-	if d.state != nil && !stray && !failed {
-		s.elems.Done(d.state)
-	}
 	stray = s.strayed() || stray
+	if !stray && !failed {
+		s.done(d)
+	}
 	s.writing, s.pending = false, nil
 	s.mu.Unlock()
 	if stray && !failed {
 		s.changed()
+	}
+}
+
+// done notes that the database holds what d compared.
+func (s *session) done(d differ) {
+	s.follower(d).Done(d.state)
+	if d.elems != nil {
+		s.elems.Done(d.state)
 	}
 }

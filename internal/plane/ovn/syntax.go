@@ -11,14 +11,16 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-// words are columns, of any table, that hold one word or a set of them: addresses, prefixes and names that OVN takes apart by spaces and commas.
+// words are columns, of any table, that hold one word or a set of them: addresses, prefixes and names that OVN takes
+// apart by spaces and commas.
 var words = map[string]bool{
-	"mac": true, "ip": true, "external_ip": true, "logical_ip": true, "external_mac": true, "logical_port": true, "ip_prefix": true, "nexthop": true,
+	"mac": true, "ip": true, "external_ip": true, "logical_ip": true, "external_mac": true, "logical_port": true,
+	"ip_prefix": true, "nexthop": true,
 	"nexthops": true, "networks": true, "output_port": true, "chassis_name": true, "hostname": true,
 }
 
-// checkTexts says why OVN would read a row as something else than it is in the plan: ovn-northd and ovn-controller parse matches, actions and
-// addresses (ovn-nb(5), ovn-sb(5), "Logical_Flow").
+// checkTexts says why OVN would read a row as something else than it is in the plan: ovn-northd and ovn-controller
+// parse matches, actions and addresses (ovn-nb(5), ovn-sb(5), "Logical_Flow").
 func checkTexts(id plan.RowID, r plan.Row) error {
 	if err := plane.CheckText("name", id.Name, ""); err != nil {
 		return err

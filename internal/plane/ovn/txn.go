@@ -31,8 +31,8 @@ type edit struct {
 	add, del []string
 }
 
-// build makes one transaction of cs. Changes that cannot be expressed, since what they refer to is not there, are refused
-// beforehand, and with them whatever refers to those.
+// build makes one transaction of cs. Changes that cannot be expressed, since what they refer to is not there, are
+// refused beforehand, and with them whatever refers to those.
 func build(m *mirror, cs []change) (*txn, []refusal) {
 	t := &txn{m: m, names: map[plan.RowID]string{}, insert: map[plan.RowID]int{}, edits: map[cell]*edit{}}
 	vals, bad := t.resolveAll(cs)
@@ -123,7 +123,8 @@ func (t *txn) op(by int, op ovsdb.Operation) {
 func (t *txn) insertRow(i int, c *change, vals map[string]value) {
 	tab := t.m.schema[c.w.id.Table]
 	t.insert[c.w.key] = len(t.ops)
-	t.op(i, ovsdb.Operation{Op: ovsdb.OperationInsert, Table: tab.name, Row: wireRow(tab, vals), UUIDName: t.names[c.w.key]})
+	t.op(i, ovsdb.Operation{Op: ovsdb.OperationInsert, Table: tab.name, Row: wireRow(tab, vals),
+		UUIDName: t.names[c.w.key]})
 }
 
 func (t *txn) updateRow(i int, c *change, vals map[string]value) {
@@ -133,7 +134,8 @@ func (t *txn) updateRow(i int, c *change, vals map[string]value) {
 		diff = t.mergeMaps(i, c.row, diff)
 	}
 	if len(diff) > 0 {
-		t.op(i, ovsdb.Operation{Op: ovsdb.OperationUpdate, Table: tab.name, Row: wireRow(tab, diff), Where: whereUUID(c.row.uuid)})
+		t.op(i, ovsdb.Operation{Op: ovsdb.OperationUpdate, Table: tab.name, Row: wireRow(tab, diff),
+			Where: whereUUID(c.row.uuid)})
 	}
 }
 
@@ -151,10 +153,11 @@ func (t *txn) mergeMaps(i int, r *row, diff map[string]value) map[string]value {
 		for k := range v.kv {
 			keys.GoSet = append(keys.GoSet, atomToWire(c.key, k))
 		}
-		t.op(i, ovsdb.Operation{Op: ovsdb.OperationMutate, Table: r.table.name, Where: whereUUID(r.uuid), Mutations: []ovsdb.Mutation{
-			{Column: name, Mutator: ovsdb.MutateOperationDelete, Value: keys},
-			{Column: name, Mutator: ovsdb.MutateOperationInsert, Value: c.toWire(v)},
-		}})
+		t.op(i, ovsdb.Operation{Op: ovsdb.OperationMutate, Table: r.table.name, Where: whereUUID(r.uuid),
+			Mutations: []ovsdb.Mutation{
+				{Column: name, Mutator: ovsdb.MutateOperationDelete, Value: keys},
+				{Column: name, Mutator: ovsdb.MutateOperationInsert, Value: c.toWire(v)},
+			}})
 	}
 	return rest
 }
@@ -184,7 +187,8 @@ func (t *txn) place(c *change, gone map[*row]bool) {
 	e.del = slices.DeleteFunc(e.del, func(u string) bool { return u == child })
 }
 
-// detach takes r out of every parent, but for parents that go anyway. The server removes a row that is not root when nobody refers to it any more.
+// detach takes r out of every parent, but for parents that go anyway. The server removes a row that is not root when
+// nobody refers to it any more.
 func (t *txn) detach(r *row, gone map[*row]bool) {
 	for _, e := range t.m.edges[r.uuid] {
 		if gone[e.from] || !e.member(r) {
@@ -230,13 +234,16 @@ func (t *txn) flushEdits() {
 		e := t.edits[at]
 		var ms []ovsdb.Mutation
 		if len(e.del) > 0 {
-			ms = append(ms, ovsdb.Mutation{Column: at.column, Mutator: ovsdb.MutateOperationDelete, Value: e.col.setToWire(e.del)})
+			ms = append(ms, ovsdb.Mutation{Column: at.column, Mutator: ovsdb.MutateOperationDelete,
+				Value: e.col.setToWire(e.del)})
 		}
 		if len(e.add) > 0 {
-			ms = append(ms, ovsdb.Mutation{Column: at.column, Mutator: ovsdb.MutateOperationInsert, Value: e.col.setToWire(e.add)})
+			ms = append(ms, ovsdb.Mutation{Column: at.column, Mutator: ovsdb.MutateOperationInsert,
+				Value: e.col.setToWire(e.add)})
 		}
 		if ms != nil {
-			t.op(-1, ovsdb.Operation{Op: ovsdb.OperationMutate, Table: at.table, Where: whereUUID(at.uuid), Mutations: ms})
+			t.op(-1, ovsdb.Operation{Op: ovsdb.OperationMutate, Table: at.table, Where: whereUUID(at.uuid),
+				Mutations: ms})
 		}
 	}
 }

@@ -32,8 +32,8 @@ func (v value) atom() string {
 	return v.set[0]
 }
 
-// patch applies the change that an update2 notification carries (ovsdb-server(7) 4.1.14): the symmetric difference of sets and maps, the
-// new value of what holds one atom at most.
+// patch applies the change that an update2 notification carries (ovsdb-server(7) 4.1.14): the symmetric difference of
+// sets and maps, the new value of what holds one atom at most.
 func (v value) patch(c *column, diff value) value {
 	switch {
 	case c.isMap():

@@ -56,7 +56,8 @@ func (w *wanted) keyOf(ref plan.RowID) plan.RowID {
 
 // same says, without looking into the columns, that w is the row r: rows are made anew when they change, never edited.
 func (w *wanted) same(id plan.RowID, r plan.Row) bool {
-	return w.id == id && w.keys == nil && w.row.Parent == r.Parent && reflect.ValueOf(w.row.Cols).Pointer() == reflect.ValueOf(r.Cols).Pointer()
+	return w.id == id && w.keys == nil && w.row.Parent == r.Parent &&
+		reflect.ValueOf(w.row.Cols).Pointer() == reflect.ValueOf(r.Cols).Pointer()
 }
 
 // check says why no database would take the row.
@@ -172,8 +173,8 @@ func (m *mirror) holds(w *wanted) (bool, error) {
 	return missing(r, vals) == nil && m.inPlace(w, r), nil
 }
 
-// member says whether e puts r into a parent: a row that is not root is where it is referred to, and a load balancer in the group of ours that lists
-// it. Other references are columns in their own right (Logical_Switch.load_balancer).
+// member says whether e puts r into a parent: a row that is not root is where it is referred to, and a load balancer in
+// the group of ours that lists it. Other references are columns in their own right (Logical_Switch.load_balancer).
 func (e edge) member(r *row) bool {
 	if e.from.table.children[r.table.name] != e.col {
 		return false

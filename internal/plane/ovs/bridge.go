@@ -32,7 +32,8 @@ func (d *DB) EnsureBridge(ctx context.Context, b Bridge) error {
 	want := have
 	want.OtherConfig = maps.Clone(have.OtherConfig)
 	b.apply(&want)
-	if want.DatapathType == have.DatapathType && equalPtr(want.FailMode, have.FailMode) && maps.Equal(want.OtherConfig, have.OtherConfig) {
+	if want.DatapathType == have.DatapathType && equalPtr(want.FailMode, have.FailMode) &&
+		maps.Equal(want.OtherConfig, have.OtherConfig) {
 		return nil
 	}
 	ops, err := d.client.Where(&have).Update(&want, &want.DatapathType, &want.FailMode, &want.OtherConfig)
@@ -73,7 +74,8 @@ func (d *DB) createBridge(ctx context.Context, b Bridge) error {
 	if err != nil {
 		return fmt.Errorf("create bridge %s: %w", b.Name, err)
 	}
-	link, err := d.client.Where(root).Mutate(root, model.Mutation{Field: &root.Bridges, Mutator: ovsdb.MutateOperationInsert, Value: []string{row.UUID}})
+	link, err := d.client.Where(root).Mutate(root, model.Mutation{Field: &root.Bridges,
+		Mutator: ovsdb.MutateOperationInsert, Value: []string{row.UUID}})
 	if err != nil {
 		return fmt.Errorf("create bridge %s: %w", b.Name, err)
 	}

@@ -33,8 +33,9 @@ func poke(c chan struct{}) {
 	}
 }
 
-// matters is false for what concerns no plane: the state of BFD sessions, and counters that follow our own writes: ovn-controller notes the Northbound configuration's number on br-int
-// (ovn-nb-cfg, ovn-nb-cfg-ts), and ovs-vswitchd its own in cur_cfg. A loop that acted on them would never rest.
+// matters is false for what concerns no plane: the state of BFD sessions, and counters that follow our own writes:
+// ovn-controller notes the Northbound configuration's number on br-int (ovn-nb-cfg, ovn-nb-cfg-ts), and ovs-vswitchd
+// its own in cur_cfg. A loop that acted on them would never rest.
 func matters(old, now model.Model) bool {
 	return !reflect.DeepEqual(withoutCounters(old), withoutCounters(now))
 }

@@ -20,7 +20,8 @@ const (
 	reconnectTimeout = 2 * time.Second
 	// readTimeout bounds how long a read waits for the cache to be whole again while ovsdb-server is away.
 	readTimeout = time.Second
-	// writeTimeout bounds a transaction, and settleTimeout what ovs-vswitchd needs to carry it out, devices of others included.
+	// writeTimeout bounds a transaction, and settleTimeout what ovs-vswitchd needs to carry it out, devices of others
+	// included.
 	writeTimeout  = 5 * time.Second
 	settleTimeout = 10 * time.Second
 )
@@ -49,7 +50,8 @@ func Connect(ctx context.Context, endpoint string, log *slog.Logger) (*DB, error
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the OVS database: %w", err)
 	}
-	d := &DB{client: c, log: log, changed: make(chan struct{}, 1), tunnels: make(chan struct{}, 1), wake: make(chan struct{})}
+	d := &DB{client: c, log: log, changed: make(chan struct{}, 1), tunnels: make(chan struct{}, 1),
+		wake: make(chan struct{})}
 	connect := func() error { return c.Connect(ctx) }
 	if err := backoff.Retry(connect, backoff.WithContext(backoff.NewConstantBackOff(reconnectEvery), ctx)); err != nil {
 		return nil, fmt.Errorf("connect to the OVS database at %s, is ovsdb-server running? %w", endpoint, err)
@@ -64,7 +66,8 @@ func Connect(ctx context.Context, endpoint string, log *slog.Logger) (*DB, error
 // Close ends the connection.
 func (d *DB) Close() { d.client.Close() }
 
-// Changed gets a value when something changed in the database since the last one was taken, counters of configurations apart.
+// Changed gets a value when something changed in the database since the last one was taken, counters of configurations
+// apart.
 func (d *DB) Changed() <-chan struct{} { return d.changed }
 
 func (d *DB) monitor(ctx context.Context) error {
@@ -74,7 +77,8 @@ func (d *DB) monitor(ctx context.Context) error {
 		client.WithTable(o, &o.Bridges, &o.CurCfg, &o.ExternalIDs, &o.NextCfg),
 		client.WithTable(b, &b.DatapathType, &b.ExternalIDs, &b.FailMode, &b.Name, &b.OtherConfig, &b.Ports),
 		client.WithTable(p, &p.Interfaces, &p.Name),
-		client.WithTable(i, &i.BFD, &i.BFDStatus, &i.ExternalIDs, &i.MAC, &i.MTURequest, &i.Name, &i.OFPort, &i.Options, &i.Type)))
+		client.WithTable(i, &i.BFD, &i.BFDStatus, &i.ExternalIDs, &i.MAC, &i.MTURequest, &i.Name, &i.OFPort, &i.Options,
+			&i.Type)))
 	if err != nil {
 		return fmt.Errorf("monitor the OVS database: %w", err)
 	}
@@ -150,7 +154,8 @@ func (d *DB) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ops, err := d.client.Where(root).Mutate(root, model.Mutation{Field: &root.NextCfg, Mutator: ovsdb.MutateOperationAdd, Value: 1})
+	ops, err := d.client.Where(root).Mutate(root, model.Mutation{Field: &root.NextCfg,
+		Mutator: ovsdb.MutateOperationAdd, Value: 1})
 	if err != nil {
 		return fmt.Errorf("ask ovs-vswitchd to settle: %w", err)
 	}

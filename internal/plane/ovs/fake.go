@@ -13,8 +13,8 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-// Fake is the database in memory: a Plane, and the pods' ports. Settings and ports of others are what a test puts there with
-// PutForeign.
+// Fake is the database in memory: a Plane, and the pods' ports. Settings and ports of others are what a test puts there
+// with PutForeign.
 type Fake struct {
 	mu      sync.Mutex
 	bridges map[string]bool
@@ -30,8 +30,9 @@ var _ plane.Plane = (*Fake)(nil)
 
 // NewFake is a switch with these bridges and nothing on them.
 func NewFake(bridges ...string) *Fake {
-	f := &Fake{bridges: map[string]bool{}, ids: map[string]string{}, ports: map[plan.Port]plan.PortSpec{}, foreign: map[string]bool{},
-		pods: map[string]PodPort{}, changed: make(chan struct{}, 1)}
+	f := &Fake{bridges: map[string]bool{}, ids: map[string]string{}, ports: map[plan.Port]plan.PortSpec{},
+		foreign: map[string]bool{},
+		pods:    map[string]PodPort{}, changed: make(chan struct{}, 1)}
 	for _, b := range bridges {
 		f.bridges[b] = true
 	}
@@ -62,7 +63,8 @@ func (f *Fake) Grow(ctx context.Context, want *plan.State) error {
 			err = errNotOurs
 		}
 		if err != nil {
-			errs = append(errs, &plane.Refused{Plane: f.Name(), Owner: want.Ports.Owner(k), Row: k.Bridge + " " + k.Name, Err: err})
+			errs = append(errs, &plane.Refused{Plane: f.Name(), Owner: want.Ports.Owner(k), Row: k.Bridge + " " +
+				k.Name, Err: err})
 			continue
 		}
 		f.ports[k] = spec
@@ -110,10 +112,10 @@ func (f *Fake) Held() *plan.State {
 	defer f.mu.Unlock()
 	s := plan.New()
 	for k, v := range f.ids {
-		s.OVSIDs.Put("", k, v)
+		s.OVSIDs.Put(plan.Owner{}, k, v)
 	}
 	for k, v := range f.ports {
-		s.Ports.Put("", k, v)
+		s.Ports.Put(plan.Owner{}, k, v)
 	}
 	return s
 }
@@ -169,15 +171,15 @@ func (f *Fake) DelPodPort(ctx context.Context, hostIface string) error {
 	return nil
 }
 
-// SetHeld is DB.SetHeld.
-func (f *Fake) SetHeld(ctx context.Context, hostIface string, held bool) error {
+// SetEgressPaused is DB.SetEgressPaused.
+func (f *Fake) SetEgressPaused(ctx context.Context, hostIface string, paused bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p, ok := f.pods[hostIface]
 	if !ok {
-		return fmt.Errorf("hold back %s: it is no pod's port", hostIface)
+		return fmt.Errorf("pause egress of %s: it is no pod's port", hostIface)
 	}
-	p.Held = held
+	p.EgressPaused = paused
 	f.pods[hostIface] = p
 	f.wrote()
 	return nil

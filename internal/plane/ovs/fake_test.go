@@ -14,7 +14,9 @@ func TestFakeConformance(t *testing.T) {
 		f := NewFake("br-int")
 		return &planetest.Rig{
 			New: func(*testing.T) plane.Plane { return f },
-			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: "bad", Hostile: hostile(), Monitored: true, Writes: f.Writes,
+			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: planetest.Owner("bad"),
+			Hostile: hostile(), Monitored: true,
+			Writes:      f.Writes,
 			Dump:        func(*testing.T) string { return f.Held().Text() },
 			Text:        func(s *plan.State) string { return s.Text() },
 			PutForeign:  func(*testing.T) { f.PutForeign("theirs") },

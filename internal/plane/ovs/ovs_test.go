@@ -41,32 +41,37 @@ func must(t *testing.T, err error) {
 
 func stateA() *plan.State {
 	s := plan.New()
-	s.OVSIDs.Put("a", "ovn-encap-ip", "10.0.0.1")
-	s.OVSIDs.Put("a", "ovn-remote", "unix:/run/ovn/sb.sock")
-	s.Ports.Put("a", plan.Port{Bridge: "br-int", Name: "mp0"}, plan.PortSpec{Type: "internal", MAC: "0a:58:0a:f4:01:02", MTU: 1400, ExternalIDs: "iface-id=k8s-n1"})
-	s.Ports.Put("a", plan.Port{Bridge: "br-int", Name: "bfd-3"}, tunnelSpec("100"))
-	s.Ports.Put("a", plan.Port{Bridge: "br-int", Name: "old0"}, plan.PortSpec{Type: "internal"})
+	s.OVSIDs.Put(planetest.Owner("a"), "ovn-encap-ip", "10.0.0.1")
+	s.OVSIDs.Put(planetest.Owner("a"), "ovn-remote", "unix:/run/ovn/sb.sock")
+	s.Ports.Put(planetest.Owner("a"),
+		plan.Port{Bridge: "br-int", Name: "mp0"}, plan.PortSpec{Type: "internal", MAC: "0a:58:0a:f4:01:02",
+			MTU: 1400, ExternalIDs: "iface-id=k8s-n1"})
+	s.Ports.Put(planetest.Owner("a"), plan.Port{Bridge: "br-int", Name: "bfd-3"}, tunnelSpec("100"))
+	s.Ports.Put(planetest.Owner("a"), plan.Port{Bridge: "br-int", Name: "old0"}, plan.PortSpec{Type: "internal"})
 	return s
 }
 
 func stateB() *plan.State {
 	s := plan.New()
-	s.OVSIDs.Put("a", "ovn-encap-ip", "10.0.0.2")
-	s.OVSIDs.Put("a", "ovn-encap-type", "geneve")
-	s.Ports.Put("a", plan.Port{Bridge: "br-int", Name: "mp0"}, plan.PortSpec{Type: "internal", MAC: "0a:58:0a:f4:01:03", ExternalIDs: "iface-id=k8s-n2"})
-	s.Ports.Put("a", plan.Port{Bridge: "br-int", Name: "bfd-3"}, tunnelSpec("200"))
-	s.Ports.Put("a", plan.Port{Bridge: "br-int", Name: "new0"}, plan.PortSpec{Type: "internal"})
+	s.OVSIDs.Put(planetest.Owner("a"), "ovn-encap-ip", "10.0.0.2")
+	s.OVSIDs.Put(planetest.Owner("a"), "ovn-encap-type", "geneve")
+	s.Ports.Put(planetest.Owner("a"),
+		plan.Port{Bridge: "br-int", Name: "mp0"}, plan.PortSpec{Type: "internal", MAC: "0a:58:0a:f4:01:03",
+			ExternalIDs: "iface-id=k8s-n2"})
+	s.Ports.Put(planetest.Owner("a"), plan.Port{Bridge: "br-int", Name: "bfd-3"}, tunnelSpec("200"))
+	s.Ports.Put(planetest.Owner("a"), plan.Port{Bridge: "br-int", Name: "new0"}, plan.PortSpec{Type: "internal"})
 	return s
 }
 
 func tunnelSpec(interval string) plan.PortSpec {
-	return plan.PortSpec{Type: "geneve", ExternalIDs: plan.Pairs("egret-node", "n2"), Options: plan.Pairs("key", "7", "remote_ip", "10.0.0.2"),
+	return plan.PortSpec{Type: "geneve", ExternalIDs: plan.Pairs("egret-node", "n2"), Options: plan.Pairs("key", "7",
+		"remote_ip", "10.0.0.2"),
 		BFD: plan.Pairs("enable", "true", "min_tx", interval)}
 }
 
 func bad() *plan.State {
 	s := stateA()
-	s.Ports.Put("bad", plan.Port{Bridge: "nowhere", Name: "x"}, plan.PortSpec{Type: "internal"})
+	s.Ports.Put(planetest.Owner("bad"), plan.Port{Bridge: "nowhere", Name: "x"}, plan.PortSpec{Type: "internal"})
 	return s
 }
 
@@ -76,7 +81,8 @@ func hostile() []plan.Rows {
 		return plan.Rows{Ports: map[plan.Port]plan.PortSpec{{Bridge: "br-int", Name: name}: s}}
 	}
 	return []plan.Rows{
-		at("a\nb", plan.PortSpec{Type: "internal"}), at("../x", plan.PortSpec{Type: "internal"}), at("a b", plan.PortSpec{Type: "internal"}),
+		at("a\nb", plan.PortSpec{Type: "internal"}), at("../x", plan.PortSpec{Type: "internal"}),
+		at("a b", plan.PortSpec{Type: "internal"}),
 		at("x", plan.PortSpec{Type: "internal", MAC: "02:00:00:00:00:01 02:00:00:00:00:02"}),
 		at("x", plan.PortSpec{Type: "geneve", Options: "key=1,remote_ip=10.0.0.1,remote_ip=10.0.0.2"}),
 		at("x", plan.PortSpec{Type: "geneve", Options: "remote_ip=10.0.0.1\n"}),
@@ -92,13 +98,13 @@ func dump(t *testing.T, d *DB) string {
 	must(t, err)
 	st := plan.New()
 	for _, k := range strings.Fields(root.ExternalIDs[keysKey]) {
-		st.OVSIDs.Put("", k, root.ExternalIDs[k])
+		st.OVSIDs.Put(plan.Owner{}, k, root.ExternalIDs[k])
 	}
 	top, err := d.topology(t.Context())
 	must(t, err)
 	for name, at := range top.ports {
 		if at.iface.ExternalIDs[ownerKey] == ownerPlan {
-			st.Ports.Put("", plan.Port{Bridge: at.bridge, Name: name}, specOf(at.iface))
+			st.Ports.Put(plan.Owner{}, plan.Port{Bridge: at.bridge, Name: name}, specOf(at.iface))
 		}
 	}
 	return st.Text()
@@ -132,15 +138,18 @@ func TestConformance(t *testing.T) {
 		s, d := start(t)
 		return &planetest.Rig{
 			New: func(t *testing.T) plane.Plane { return NewPlane(connect(t, s)) },
-			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: "bad", Hostile: hostile(), Monitored: true,
+			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: planetest.Owner("bad"),
+			Hostile: hostile(), Monitored: true,
 			Dump: func(t *testing.T) string { return dump(t, d) },
 			Text: func(st *plan.State) string { return st.Text() },
 			PutForeign: func(*testing.T) {
-				s.Vsctl("set", "open", ".", "external_ids:hostname=n1", "--", "--may-exist", "add-port", "br-int", "theirs", "--",
+				s.Vsctl("set", "open", ".", "external_ids:hostname=n1", "--", "--may-exist", "add-port", "br-int",
+					"theirs", "--",
 					"set", "interface", "theirs", "external_ids:egret=pod")
 			},
 			DumpForeign: func(*testing.T) string {
-				return s.Vsctl("get", "open", ".", "external_ids:hostname", "--", "get", "interface", "theirs", "external_ids", "name")
+				return s.Vsctl("get", "open", ".", "external_ids:hostname", "--", "get", "interface", "theirs",
+					"external_ids", "name")
 			},
 			DeleteOurs: func(*testing.T) { s.Vsctl("del-port", "mp0") },
 		}
@@ -151,7 +160,7 @@ func TestPortOfOthersIsRefused(t *testing.T) {
 	s, d := start(t)
 	s.Vsctl("add-port", "br-int", "mp0")
 	err := plane.Apply(t.Context(), []plane.Plane{NewPlane(d)}, stateA())
-	if r := plane.Refusals(err); len(r) != 1 || r[0].Owner != "a" {
+	if r := plane.Refusals(err); len(r) != 1 || r[0].Owner != planetest.Owner("a") {
 		t.Fatalf("got %v, want one refusal of owner a", err)
 	}
 	if ids := s.Vsctl("get", "interface", "mp0", "external_ids"); strings.Contains(ids, "egret") {
@@ -165,20 +174,22 @@ func TestKeysOfOthersOnOurPortStay(t *testing.T) {
 	must(t, plane.Apply(t.Context(), []plane.Plane{p}, stateA()))
 	s.Vsctl("set", "interface", "mp0", "external_ids:ovn-installed=true")
 	must(t, plane.Apply(t.Context(), []plane.Plane{p}, stateB()))
-	if got := s.Vsctl("get", "interface", "mp0", "external_ids"); !strings.Contains(got, "ovn-installed=") || strings.Contains(got, "k8s-n1") {
+	if got := s.Vsctl("get", "interface", "mp0", "external_ids"); !strings.Contains(got, "ovn-installed=") ||
+		strings.Contains(got, "k8s-n1") {
 		t.Fatalf("external_ids are %s", got)
 	}
 }
 
 func pod(iface, sandbox string) PodPort {
-	return PodPort{Bridge: "br-int", HostIface: iface, IfaceID: "ns_web", SandboxID: sandbox, Namespace: "ns", Name: "web", UID: "u1",
+	return PodPort{Bridge: "br-int", HostIface: iface, IfaceID: "ns_web", SandboxID: sandbox, Namespace: "ns",
+		Name: "web", UID: "u1",
 		NetNS: "/run/netns/x", MAC: "0a:58:0a:f4:01:05", IPs: []string{"10.244.1.5", "fd00:10:244:1::5"}}
 }
 
 func TestPodPortIsReadBack(t *testing.T) {
 	s, d := start(t)
 	want := pod("veth1", "s1")
-	want.Held = true
+	want.EgressPaused = true
 	must(t, d.AddPodPort(t.Context(), want))
 	must(t, d.AddPodPort(t.Context(), want))
 	have, err := connect(t, s).PodPorts(t.Context())
@@ -186,8 +197,8 @@ func TestPodPortIsReadBack(t *testing.T) {
 	if diff := cmp.Diff([]PodPort{want}, have); diff != "" {
 		t.Fatalf("read back (-want +have)\n%s", diff)
 	}
-	must(t, d.SetHeld(t.Context(), "veth1", false))
-	if have, err = d.PodPorts(t.Context()); err != nil || len(have) != 1 || have[0].Held {
+	must(t, d.SetEgressPaused(t.Context(), "veth1", false))
+	if have, err = d.PodPorts(t.Context()); err != nil || len(have) != 1 || have[0].EgressPaused {
 		t.Fatalf("after release: %v, %v", have, err)
 	}
 	must(t, d.DelPodPort(t.Context(), "veth1"))
@@ -208,7 +219,8 @@ func TestNewSandboxTakesThePortOver(t *testing.T) {
 	must(t, d.AddPodPort(t.Context(), pod("veth2", "s3")))
 	have, err := d.PodPorts(t.Context())
 	must(t, err)
-	if len(have) != 2 || have[0].SandboxID != "s2" || have[0].Installed || have[0].IfaceID != "" || have[1].IfaceID != "ns_web" {
+	if len(have) != 2 || have[0].SandboxID != "s2" || have[0].Installed || have[0].IfaceID != "" ||
+		have[1].IfaceID != "ns_web" {
 		t.Fatalf("ports are %+v", have)
 	}
 }
@@ -243,9 +255,12 @@ func TestWaitInstalled(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	s, d := start(t)
-	s.Vsctl("add-br", "breth0", "--", "add-port", "breth0", "eth0", "--", "set", "interface", "eth0", "ofport_request=7", "--",
-		"add-port", "breth0", "patch-physnet_n1-to-br-int", "--", "set", "interface", "patch-physnet_n1-to-br-int", "type=patch",
-		"options:peer=patch-br-int-to-physnet_n1", "ofport_request=9", "--", "set", "bridge", "br-int", "external_ids:ct-zone-GR_n1_snat=12")
+	s.Vsctl("add-br", "breth0", "--", "add-port", "breth0", "eth0", "--", "set", "interface", "eth0",
+		"ofport_request=7", "--",
+		"add-port", "breth0", "patch-physnet_n1-to-br-int", "--", "set", "interface", "patch-physnet_n1-to-br-int",
+		"type=patch",
+		"options:peer=patch-br-int-to-physnet_n1", "ofport_request=9", "--", "set", "bridge", "br-int",
+		"external_ids:ct-zone-GR_n1_snat=12")
 	must(t, d.settle(t.Context()))
 	if n, ok := d.OFPort("eth0"); !ok || n != 7 {
 		t.Errorf("eth0 is %d, %v; want 7", n, ok)
@@ -286,7 +301,8 @@ func TestChangedLeavesCountersOut(t *testing.T) {
 	}
 }
 
-// TestDatabaseRestart: a write in a restart waits for its end, or says that the connection broke, and goes through when it is tried again.
+// TestDatabaseRestart: a write in a restart waits for its end, or says that the connection broke, and goes through when
+// it is tried again.
 func TestDatabaseRestart(t *testing.T) {
 	s, d := start(t)
 	s.KillDB()
@@ -295,7 +311,8 @@ func TestDatabaseRestart(t *testing.T) {
 	time.Sleep(100 * time.Millisecond)
 	s.StartDB()
 	err := <-done
-	for end := time.Now().Add(20 * time.Second); err != nil && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); err != nil &&
+		time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if !strings.Contains(err.Error(), "is ovsdb-server running?") {
 			t.Fatal(err)
 		}

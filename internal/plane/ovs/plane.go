@@ -26,7 +26,8 @@ func (p *Plane) Name() string { return planeName }
 
 func (p *Plane) Forget() {}
 
-// Grow adds and changes settings and ports. A port whose bridge is not there, or whose name is somebody else's, is refused.
+// Grow adds and changes settings and ports. A port whose bridge is not there, or whose name is somebody else's, is
+// refused.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 	p.db.writes.Lock()
 	defer p.db.writes.Unlock()
@@ -47,7 +48,8 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 			return err
 		}
 		if err != nil {
-			errs = append(errs, &plane.Refused{Plane: p.Name(), Owner: want.Ports.Owner(k), Row: k.Bridge + " " + k.Name, Err: err})
+			errs = append(errs, &plane.Refused{Plane: p.Name(), Owner: want.Ports.Owner(k), Row: k.Bridge + " " +
+				k.Name, Err: err})
 		}
 	}
 	return errors.Join(errs...)
@@ -62,7 +64,8 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 		return err
 	}
 	for name, at := range t.ports {
-		if _, ok := want.Ports[plan.Port{Bridge: at.bridge, Name: name}]; ok || at.iface.ExternalIDs[ownerKey] != ownerPlan {
+		if _, ok := want.Ports[plan.Port{Bridge: at.bridge, Name: name}]; ok ||
+			at.iface.ExternalIDs[ownerKey] != ownerPlan {
 			continue
 		}
 		ops, err := p.db.removePort(removal{t.bridges[at.bridge], at.port})

@@ -12,20 +12,21 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
 
-// PodPort is a pod's attachment: a port of br-int and all that is known of it. Its Interface row is the only memory of it.
+// PodPort is a pod's attachment: a port of br-int and all that is known of it. Its Interface row is the only memory of
+// it.
 type PodPort struct {
-	Bridge    string
-	HostIface string // the host's end of the veth pair
-	IfaceID   string // logical switch port, "namespace_name"
-	SandboxID string
-	Namespace string
-	Name      string
-	UID       string
-	NetNS     string // path of the pod's network namespace
-	MAC       string
-	IPs       []string // addresses of the pod, without prefix length
-	Held      bool     // outside traffic is dropped until its egress IP is ready
-	Installed bool     // ovn-controller has the port's flows installed; read only
+	Bridge       string
+	HostIface    string // the host's end of the veth pair
+	IfaceID      string // logical switch port, "namespace_name"
+	SandboxID    string
+	Namespace    string
+	Name         string
+	UID          string
+	NetNS        string // path of the pod's network namespace
+	MAC          string
+	IPs          []string // addresses of the pod, without prefix length
+	EgressPaused bool     // outside traffic is dropped until its egress IP is ready
+	Installed    bool     // ovn-controller has the port's flows installed; read only
 }
 
 const (
@@ -41,9 +42,10 @@ const (
 )
 
 func (p PodPort) externalIDs() map[string]string {
-	ids := map[string]string{ownerKey: ownerPod, ifaceIDKey: p.IfaceID, podUIDKey: p.UID, macKey: p.MAC, sandboxKey: p.SandboxID,
-		ipsKey: strings.Join(p.IPs, ","), podKey: p.Namespace + "/" + p.Name, netnsKey: p.NetNS}
-	if p.Held {
+	ids := map[string]string{ownerKey: ownerPod, ifaceIDKey: p.IfaceID, podUIDKey: p.UID, macKey: p.MAC,
+		sandboxKey: p.SandboxID,
+		ipsKey:     strings.Join(p.IPs, ","), podKey: p.Namespace + "/" + p.Name, netnsKey: p.NetNS}
+	if p.EgressPaused {
 		ids[heldKey] = "true"
 	}
 	maps.DeleteFunc(ids, func(_, v string) bool { return v == "" })
@@ -54,17 +56,18 @@ func (p PodPort) externalIDs() map[string]string {
 func podPort(at place) PodPort {
 	ids := at.iface.ExternalIDs
 	ns, name, _ := strings.Cut(ids[podKey], "/")
-	p := PodPort{Bridge: at.bridge, HostIface: at.iface.Name, IfaceID: ids[ifaceIDKey], SandboxID: ids[sandboxKey], Namespace: ns,
-		Name: name, UID: ids[podUIDKey], NetNS: ids[netnsKey], MAC: ids[macKey], Held: ids[heldKey] == "true",
-		Installed: ids[installedKey] == "true"}
+	p := PodPort{Bridge: at.bridge, HostIface: at.iface.Name, IfaceID: ids[ifaceIDKey], SandboxID: ids[sandboxKey],
+		Namespace: ns,
+		Name:      name, UID: ids[podUIDKey], NetNS: ids[netnsKey], MAC: ids[macKey],
+		EgressPaused: ids[heldKey] == "true", Installed: ids[installedKey] == "true"}
 	if ids[ipsKey] != "" {
 		p.IPs = strings.Split(ids[ipsKey], ",")
 	}
 	return p
 }
 
-// AddPodPort attaches a pod. It may be called again with the same sandbox; a port of that name that an earlier sandbox left
-// is replaced, and another port that still claims the same IfaceID loses it, for ovn-controller binds only one.
+// AddPodPort attaches a pod. It may be called again with the same sandbox; a port of that name that an earlier sandbox
+// left is replaced, and another port that still claims the same IfaceID loses it, for ovn-controller binds only one.
 func (d *DB) AddPodPort(ctx context.Context, p PodPort) error {
 	if err := p.check(); err != nil {
 		return err
@@ -163,8 +166,8 @@ func (d *DB) DelPodPort(ctx context.Context, hostIface string) error {
 	return nil
 }
 
-// SetHeld notes whether the pod's outside traffic is dropped until its egress IP is ready.
-func (d *DB) SetHeld(ctx context.Context, hostIface string, held bool) error {
+// SetEgressPaused notes whether the pod's outside traffic is dropped until its egress IP is ready.
+func (d *DB) SetEgressPaused(ctx context.Context, hostIface string, paused bool) error {
 	d.writes.Lock()
 	defer d.writes.Unlock()
 	t, err := d.topology(ctx)
@@ -173,10 +176,10 @@ func (d *DB) SetHeld(ctx context.Context, hostIface string, held bool) error {
 	}
 	at, ok := t.pod(hostIface)
 	if !ok {
-		return fmt.Errorf("hold back %s: it is no pod's port", hostIface)
+		return fmt.Errorf("pause egress of %s: it is no pod's port", hostIface)
 	}
 	p := podPort(at)
-	p.Held = held
+	p.EgressPaused = paused
 	want := at.iface
 	want.ExternalIDs = p.externalIDs()
 	ops, err := d.updateIface(at.iface, want)
@@ -184,7 +187,7 @@ func (d *DB) SetHeld(ctx context.Context, hostIface string, held bool) error {
 		err = d.commit(ctx, ops)
 	}
 	if err != nil {
-		return fmt.Errorf("hold back %s: %w", hostIface, err)
+		return fmt.Errorf("pause egress of %s: %w", hostIface, err)
 	}
 	return nil
 }
@@ -205,7 +208,8 @@ func (d *DB) PodPorts(ctx context.Context) ([]PodPort, error) {
 	return out, nil
 }
 
-// WaitInstalled blocks until ovn-controller says that the port's flows are installed (Interface.external_ids:ovn-installed).
+// WaitInstalled blocks until ovn-controller says that the port's flows are installed
+// (Interface.external_ids:ovn-installed).
 func (d *DB) WaitInstalled(ctx context.Context, hostIface string) error {
 	err := d.await(ctx, func() bool {
 		row, ok, err := d.interfaceNamed(ctx, hostIface)

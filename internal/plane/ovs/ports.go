@@ -77,11 +77,13 @@ func (d *DB) putPort(ctx context.Context, t topology, k plan.Port, spec plan.Por
 func (d *DB) updateIface(have, want iface) ([]ovsdb.Operation, error) {
 	want.ExternalIDs = mergeKeys(have.ExternalIDs, want.ExternalIDs)
 	if have.Type == want.Type && equalPtr(have.MAC, want.MAC) && equalPtr(have.MTURequest, want.MTURequest) &&
-		maps.Equal(have.ExternalIDs, want.ExternalIDs) && maps.Equal(have.Options, want.Options) && maps.Equal(have.BFD, want.BFD) {
+		maps.Equal(have.ExternalIDs, want.ExternalIDs) && maps.Equal(have.Options, want.Options) &&
+		maps.Equal(have.BFD, want.BFD) {
 		return nil, nil
 	}
 	want.UUID = have.UUID
-	return d.client.Where(&have).Update(&want, &want.Type, &want.MAC, &want.MTURequest, &want.ExternalIDs, &want.Options, &want.BFD)
+	return d.client.Where(&have).Update(&want, &want.Type, &want.MAC, &want.MTURequest, &want.ExternalIDs,
+		&want.Options, &want.BFD)
 }
 
 // mergeKeys is have with our former keys (those its `egret-keys` lists) replaced by want.
@@ -136,7 +138,8 @@ func (d *DB) insertOps(b bridge, i iface, old *removal) ([]ovsdb.Operation, erro
 	if err != nil {
 		return nil, err
 	}
-	link, err := d.client.Where(&b).Mutate(&b, model.Mutation{Field: &b.Ports, Mutator: ovsdb.MutateOperationInsert, Value: []string{p.UUID}})
+	link, err := d.client.Where(&b).Mutate(&b, model.Mutation{Field: &b.Ports, Mutator: ovsdb.MutateOperationInsert,
+		Value: []string{p.UUID}})
 	if err != nil {
 		return nil, err
 	}

@@ -18,18 +18,20 @@ type Uplink struct {
 	DatapathType string // as Bridge.DatapathType
 }
 
-// MoveUplink makes u.Bridge, puts the device on it, and moves the device's addresses and main-table routes to the bridge's own
-// port. baseFlows is called when both ports are there and before anything moves: the bridge is secure and forwards
-// nothing without flows. Every step adds before the next one removes and looks at what is there, so MoveUplink may be
-// interrupted anywhere and called again, also after a reboot, when the bridge is in the database and the addresses are on the
-// device. IPv6 link-local addresses stay where they are; routes with several nexthops are not moved.
+// MoveUplink makes u.Bridge, puts the device on it, and moves the device's addresses and main-table routes to the
+// bridge's own port. baseFlows is called when both ports are there and before anything moves: the bridge is secure and
+// forwards nothing without flows. Every step adds before the next one removes and looks at what is there, so MoveUplink
+// may be interrupted anywhere and called again, also after a reboot, when the bridge is in the database and the
+// addresses are on the device. IPv6 link-local addresses stay where they are; routes with several nexthops are not
+// moved.
 func (d *DB) MoveUplink(ctx context.Context, u Uplink, baseFlows func(context.Context) error) error {
 	device, err := netlink.LinkByName(u.Device)
 	if err != nil {
 		return fmt.Errorf("find uplink %s: %w", u.Device, err)
 	}
 	mac := device.Attrs().HardwareAddr.String()
-	if err := d.EnsureBridge(ctx, Bridge{Name: u.Bridge, DatapathType: u.DatapathType, FailMode: "secure", HWAddr: mac}); err != nil {
+	if err := d.EnsureBridge(ctx, Bridge{Name: u.Bridge, DatapathType: u.DatapathType, FailMode: "secure",
+		HWAddr: mac}); err != nil {
 		return err
 	}
 	if err := d.ensureDevice(ctx, u); err != nil {
@@ -61,7 +63,8 @@ func (d *DB) ensureDevice(ctx context.Context, u Uplink) error {
 	}
 	if at, ok := t.ports[u.Device]; ok {
 		if at.bridge != u.Bridge {
-			return fmt.Errorf("uplink %s is on bridge %s: take it off with `ovs-vsctl del-port %s`", u.Device, at.bridge, u.Device)
+			return fmt.Errorf("uplink %s is on bridge %s: take it off with `ovs-vsctl del-port %s`", u.Device,
+				at.bridge, u.Device)
 		}
 		return nil
 	}
@@ -81,8 +84,8 @@ func (d *DB) awaitPort(ctx context.Context, name string) error {
 	return nil
 }
 
-// move adds addresses, then points routes to the new device, then removes the old addresses: the kernel keeps a route as long
-// as its device and its preferred source are there.
+// move adds addresses, then points routes to the new device, then removes the old addresses: the kernel keeps a route
+// as long as its device and its preferred source are there.
 func move(from, to netlink.Link) error {
 	addrs, err := globalAddrs(from)
 	if err != nil {
@@ -109,7 +112,9 @@ func globalAddrs(link netlink.Link) ([]netlink.Addr, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list addresses of %s: %w", link.Attrs().Name, err)
 	}
-	return slices.DeleteFunc(addrs, func(a netlink.Addr) bool { return a.IP.IsLinkLocalUnicast() && a.IP.To4() == nil }), nil
+	return slices.DeleteFunc(addrs, func(a netlink.Addr) bool {
+		return a.IP.IsLinkLocalUnicast() && a.IP.To4() == nil
+	}), nil
 }
 
 func addAddr(link netlink.Link, a netlink.Addr) error {
@@ -127,7 +132,8 @@ func addAddr(link netlink.Link, a netlink.Addr) error {
 // moveRoutes leaves out the kernel's own routes, which come and go with the addresses.
 func moveRoutes(from, to netlink.Link) error {
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		routes, err := netlink.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_MAIN, LinkIndex: from.Attrs().Index},
+		routes, err := netlink.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_MAIN,
+			LinkIndex: from.Attrs().Index},
 			netlink.RT_FILTER_TABLE|netlink.RT_FILTER_OIF)
 		if err != nil {
 			return fmt.Errorf("list routes of %s: %w", from.Attrs().Name, err)

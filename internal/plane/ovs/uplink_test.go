@@ -23,7 +23,8 @@ import (
 
 var testUplink = Uplink{Bridge: "breth0", Device: "eth0", DatapathType: "netdev"}
 
-// node is a network namespace with eth0, cabled to another one that holds the outside host; the calling test stays in it.
+// node is a network namespace with eth0, cabled to another one that holds the outside host; the calling test stays in
+// it.
 type node struct {
 	t       *testing.T
 	ovs     *ovstest.Switch
@@ -55,7 +56,8 @@ func (n *node) awaitNamespace() {
 	self, _ := os.Readlink("/proc/thread-self/ns/net")
 	for range 500 {
 		other, err := os.Readlink("/proc/" + n.outside + "/ns/net")
-		if cmd, _ := os.ReadFile("/proc/" + n.outside + "/comm"); err == nil && other != self && string(cmd) == "sleep\n" {
+		if cmd, _ := os.ReadFile("/proc/" + n.outside + "/comm"); err == nil && other != self &&
+			string(cmd) == "sleep\n" {
 			return
 		}
 		time.Sleep(2 * time.Millisecond)
@@ -87,10 +89,12 @@ func (n *node) run(command string) string {
 	return string(out)
 }
 
-// flows switches as NORMAL does, and hides eth0's packets from the kernel, which sees them beside the userspace datapath.
+// flows switches as NORMAL does, and hides eth0's packets from the kernel, which sees them beside the userspace
+// datapath.
 func (n *node) flows(context.Context) error {
 	n.ovs.Ofctl("add-flow", n.ovs.Mgmt("breth0"), "actions=NORMAL")
-	n.run("nft 'add table netdev d; add chain netdev d i { type filter hook ingress device eth0 priority 0; policy drop; }'")
+	n.run("nft 'add table netdev d; add chain netdev d i { type filter hook ingress device eth0 priority 0; policy " +
+		"drop; }'")
 	return nil
 }
 
@@ -98,12 +102,15 @@ func (n *node) flows(context.Context) error {
 func (n *node) wantMoved() {
 	n.t.Helper()
 	for command, want := range map[string]string{
-		"ip -o -4 addr show dev breth0":                                           "172.18.0.2/24",
-		"ip -o -6 addr show dev breth0 scope global":                              "fc00:18::2/64",
-		"ip -o addr show dev eth0 scope global":                                   "",
-		"ip -4 route show default":                                                "default via 172.18.0.1 dev breth0 metric 100",
-		"ip -4 route show 192.0.2.0/24":                                           "192.0.2.0/24 dev breth0 scope link metric 50",
-		"ip -6 route show default":                                                "default via fc00:18::1 dev breth0 metric 300 pref medium",
+		"ip -o -4 addr show dev breth0":              "172.18.0.2/24",
+		"ip -o -6 addr show dev breth0 scope global": "fc00:18::2/64",
+		"ip -o addr show dev eth0 scope global":      "",
+		"ip -4 route show default": "default via 172.18.0.1 dev " +
+			"breth0 metric 100",
+		"ip -4 route show 192.0.2.0/24": "192.0.2.0/24 dev breth0 scope " +
+			"link metric 50",
+		"ip -6 route show default": "default via fc00:18::1 dev " +
+			"breth0 metric 300 pref medium",
 		"ip -4 route show dev eth0":                                               "",
 		"ip -6 route show dev eth0 | grep -v fe80 || :":                           "",
 		"ip -o link show dev breth0 | grep -o 'state UP\\|UP,LOWER_UP' | head -1": "UP,LOWER_UP",
@@ -183,8 +190,8 @@ func measure(client *net.UDPConn, server net.PacketConn, stop, ready chan struct
 	}
 }
 
-// listenOutside makes a socket in the outside namespace, without UDP checksums: the userspace datapath would pass on the
-// half-done ones that veth leaves to hardware.
+// listenOutside makes a socket in the outside namespace, without UDP checksums: the userspace datapath would pass on
+// the half-done ones that veth leaves to hardware.
 func (n *node) listenOutside(address string) net.PacketConn {
 	n.t.Helper()
 	type result struct {
@@ -224,7 +231,11 @@ func TestMoveUplink(t *testing.T) {
 	if mac := n.mac(); mac != "0a:58:ac:12:00:02" {
 		t.Errorf("breth0 has MAC %s, want the uplink's", mac)
 	}
-	gap = n.gap(func() { must(t, n.db.MoveUplink(t.Context(), testUplink, func(context.Context) error { return nil })) })
+	gap = n.gap(func() {
+		must(t, n.db.MoveUplink(t.Context(), testUplink, func(context.Context) error {
+			return nil
+		}))
+	})
 	n.wantMoved()
 	t.Logf("again, nothing to move: %v", gap)
 }
@@ -232,7 +243,8 @@ func TestMoveUplink(t *testing.T) {
 func TestMoveUplinkIsTakenUpAfterACrash(t *testing.T) {
 	n := newNode(t)
 	crash := errors.New("crash")
-	if err := n.db.MoveUplink(t.Context(), testUplink, func(context.Context) error { return crash }); !errors.Is(err, crash) {
+	if err := n.db.MoveUplink(t.Context(), testUplink, func(context.Context) error { return crash }); !errors.Is(err,
+		crash) {
 		t.Fatalf("got %v, want the failure of the base flows", err)
 	}
 	if out := n.run("ip -o -4 addr show dev eth0"); !strings.Contains(out, "172.18.0.2/24") {

@@ -15,8 +15,9 @@ const (
 	bridgesWithin = 5 * time.Second
 )
 
-// VSwitchdRestarts gets a value whenever ovs-vswitchd went away and is back with its bridges: all flows and connections are
-// gone then. It holds a connection to the daemon's control socket, so the end is known at once. The channel is closed with ctx.
+// VSwitchdRestarts gets a value whenever ovs-vswitchd went away and is back with its bridges: all flows and connections
+// are gone then. It holds a connection to the daemon's control socket, so the end is known at once. The channel is
+// closed with ctx.
 func VSwitchdRestarts(ctx context.Context, runDir string, log *slog.Logger) <-chan struct{} {
 	restarts := make(chan struct{}, 1)
 	go func() {
@@ -61,8 +62,8 @@ func dialVSwitchd(ctx context.Context, runDir string) *unixctl.Conn {
 	}
 }
 
-// awaitBridges is false when the daemon ends meanwhile. Its control socket is there before it has read the database, and
-// before its bridges can take flows.
+// awaitBridges is false when the daemon ends meanwhile. Its control socket is there before it has read the database,
+// and before its bridges can take flows.
 func awaitBridges(ctx context.Context, conn *unixctl.Conn, tick *time.Ticker) bool {
 	for end := time.Now().Add(bridgesWithin); time.Now().Before(end); {
 		list, err := conn.Call(ctx, "ofproto/list")

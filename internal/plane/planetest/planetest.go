@@ -12,6 +12,9 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
+// Owner is one of a name, for rows of which it matters only whose they are.
+func Owner(name string) plan.Owner { return plan.Owner{Feature: name} }
+
 // Rig is one fresh target and the hands that a test has on it. Functions that may be nil say so; the tests that need
 // them are then left out.
 type Rig struct {
@@ -37,7 +40,7 @@ type Rig struct {
 	FailOnce func(t *testing.T)
 	// Bad is A and one row more, of owner BadOwner, which the target refuses. May be nil.
 	Bad      *plan.State
-	BadOwner string
+	BadOwner plan.Owner
 	// Hostile are rows, one each, with texts that would be something else to the target than they are in a plan. The
 	// target must never see them. May be nil.
 	Hostile []plan.Rows
@@ -197,7 +200,7 @@ func refuses(t *testing.T, r *Rig) {
 
 func refusesHostile(t *testing.T, r *Rig) {
 	p := r.New(t)
-	const owner = "hostile"
+	owner := Owner("hostile")
 	for i := range r.Hostile {
 		r.A.Replace(owner, &plan.Rows{}, &r.Hostile[i])
 		err := plane.Apply(testContext(t), []plane.Plane{p}, r.A)

@@ -7,6 +7,24 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
+// Comparer is target, whose calls need the process.
+func (p *Pulse) Comparer(target plane.Comparer) plane.Comparer { return comparer{target, p} }
+
+type comparer struct {
+	target  plane.Comparer
+	process *Pulse
+}
+
+func (c comparer) Name() string { return c.target.Name() }
+
+func (c comparer) Compare(ctx context.Context, want *plan.State) (found []plane.Difference, err error) {
+	err = c.process.Do(ctx, func(ctx context.Context) (err error) {
+		found, err = c.target.Compare(ctx, want)
+		return err
+	})
+	return found, err
+}
+
 // On is target, whose calls need the process.
 func (p *Pulse) On(target plane.Plane) plane.Plane { return bound{target, p} }
 

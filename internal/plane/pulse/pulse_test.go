@@ -17,6 +17,7 @@ import (
 	"github.com/egret-net/egret/internal/plane/ovn/ovntest"
 	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/plane/ovs/ovstest"
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
 // within is how soon a stopped process has to be known, and how soon it has to be known that it goes on.
@@ -34,7 +35,8 @@ type stopped struct {
 func TestDatabaseStops(t *testing.T) {
 	env := ovntest.StartDatabases(t)
 	want := plan.New()
-	want.NB.Put("test", plan.RowID{Table: "Logical_Switch", Name: "s"}, plan.Row{Cols: map[string]any{}})
+	want.NB.Put(planetest.Owner("test"),
+		plan.RowID{Table: "Logical_Switch", Name: "s"}, plan.Row{Cols: map[string]any{}})
 	nb := ovn.NewNB(env.NB, ovn.Options{Hold: -1, Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(nb.Close)
 	p := Start(t.Context(), "the database", Database(env.NB))
@@ -54,7 +56,7 @@ func TestVSwitchdStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := plan.New()
-	want.Flows.Put("test", plan.Flow{Bridge: "br", Priority: 1, Match: "in_port=LOCAL"}, "drop")
+	want.Flows.Put(planetest.Owner("test"), plan.Flow{Bridge: "br", Priority: 1, Match: "in_port=LOCAL"}, "drop")
 	flows := flow.New(s.CommandPath("ovs-ofctl"), s.RunDir, nil, log)
 	text, err := os.ReadFile(s.RunDir + "/ovs-vswitchd.pid")
 	if err != nil {
@@ -127,5 +129,45 @@ func TestSlowAnswer(t *testing.T) {
 	case <-p.Changed():
 		t.Errorf("after %d questions: %v", calls, p.Err())
 	case <-time.After(2 * patience):
+	}
+}
+
+// waiting is a target that answers as long as its process does.
+type waiting struct{ process context.Context }
+
+func (waiting) Name() string { return "test" }
+
+func (w waiting) Compare(ctx context.Context, _ *plan.State) ([]plane.Difference, error) {
+	select {
+	case <-w.process.Done():
+		<-ctx.Done()
+		return nil, ctx.Err()
+	default:
+		return []plane.Difference{{Plane: "test"}}, nil
+	}
+}
+
+// TestCompareStops: what asks a stopped process how it differs ends in time, and says why.
+func TestCompareStops(t *testing.T) {
+	process, stop := context.WithCancel(t.Context())
+	p := Start(t.Context(), "the process", func(ctx context.Context) error {
+		if process.Err() != nil {
+			<-ctx.Done()
+		}
+		return nil
+	})
+	c := p.Comparer(waiting{process})
+	if found, err := c.Compare(t.Context(), nil); err != nil || len(found) != 1 {
+		t.Errorf("%v, %v", found, err)
+	}
+	stop()
+	for _, limit := range []time.Duration{within, 100 * time.Millisecond} {
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		_, err := c.Compare(ctx, nil)
+		cancel()
+		if took := time.Since(start); err == nil || took > limit || !strings.Contains(err.Error(), "does not answer") {
+			t.Errorf("it took %v: %v", took, err)
+		}
 	}
 }

@@ -36,8 +36,8 @@ func (p *Plane) growAddrs(want *plan.State, r *refusals) error {
 	return nil
 }
 
-// raise sets the links up that have wanted addresses: a link that is down has no routes, and resolves nothing. A link whose only wanted addresses
-// are deprecated is somebody else's, and left as it is.
+// raise sets the links up that have wanted addresses: a link that is down has no routes, and resolves nothing. A link
+// whose only wanted addresses are deprecated is somebody else's, and left as it is.
 func (p *Plane) raise(want *plan.State, links links) error {
 	devs := map[string]bool{}
 	for k, spec := range want.Addrs.Rows() {
@@ -115,5 +115,6 @@ func (p *Plane) shrinkAddrs(want *plan.State, r *refusals) error {
 }
 
 func compareAddrs(a, b plan.Addr) int {
-	return cmp.Or(cmp.Compare(a.Dev, b.Dev), a.Prefix.Addr().Compare(b.Prefix.Addr()), cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()))
+	return cmp.Or(cmp.Compare(a.Dev, b.Dev), a.Prefix.Addr().Compare(b.Prefix.Addr()), cmp.Compare(a.Prefix.Bits(),
+		b.Prefix.Bits()))
 }

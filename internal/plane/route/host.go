@@ -20,12 +20,13 @@ type Host struct {
 	Addrs  []Address // by link and prefix
 	Routes []Route   // by table, destination and metric; none of table local
 	Rules  []Rule    // IPv4's first; in the order in which the kernel goes through them
-	// Ours is what carries a mark of ours, and the host's settings of forwarding, as text: it changes when somebody takes some of it away.
+	// Ours is what carries a mark of ours, and the host's settings of forwarding, as text: it changes when somebody
+	// takes some of it away.
 	Ours []string
 }
 
-// Link is a network interface. Kind is the kernel's ("veth", "bridge", "vrf"; "device" for hardware), Master the name of the bridge,
-// bond or VRF that it is in, or "".
+// Link is a network interface. Kind is the kernel's ("veth", "bridge", "vrf"; "device" for hardware), Master the name
+// of the bridge, bond or VRF that it is in, or "".
 type Link struct {
 	Name   string
 	Index  int
@@ -38,7 +39,8 @@ type Link struct {
 	Carrier bool
 	// Table is the routing table that packets of the link are looked up in: a VRF's, or main's (254).
 	Table int
-	// Forwards: IPv4 packets that come in are passed on. IPv6 has one such setting for all links (net.ipv6.conf.all.forwarding).
+	// Forwards: IPv4 packets that come in are passed on. IPv6 has one such setting for all links
+	// (net.ipv6.conf.all.forwarding).
 	Forwards bool
 }
 
@@ -50,8 +52,8 @@ type Address struct {
 	Tentative  bool // duplicate address detection has not ended well, or not yet
 	Ours       bool // carries AddrProtocol
 	Local      bool // its scope is its link, its site or this host, not the universe (ip-address(8))
-	// Secondary: of IPv4, another address of its link and subnet is older, and the kernel picks that (IFA_F_SECONDARY). Of IPv6 it is temporary
-	// (RFC 8981), which the kernel says by the same bit.
+	// Secondary: of IPv4, another address of its link and subnet is older, and the kernel picks that (IFA_F_SECONDARY).
+	// Of IPv6 it is temporary (RFC 8981), which the kernel says by the same bit.
 	Secondary bool
 	// Rank is its place among the kernel's addresses of its family and link, from the one that was configured first.
 	Rank int
@@ -112,7 +114,8 @@ func ReadHost(ctx context.Context) (Host, error) {
 	for _, l := range links {
 		name[l.Attrs().Index] = l.Attrs().Name
 	}
-	h := Host{Links: hostLinks(links, name), Addrs: hostAddrs(addrs, name), Routes: hostRoutes(routes, name), Rules: hostRules(rules)}
+	h := Host{Links: hostLinks(links, name), Addrs: hostAddrs(addrs, name), Routes: hostRoutes(routes, name),
+		Rules: hostRules(rules)}
 	h.Ours = h.ours(rules)
 	return h, ctx.Err()
 }
@@ -167,8 +170,10 @@ func hostLinks(links []netlink.Link, name map[int]string) []Link {
 	for _, l := range links {
 		a := l.Attrs()
 		all = append(all, Link{
-			Name: a.Name, Index: a.Index, MAC: a.HardwareAddr.String(), Up: a.Flags&net.FlagUp != 0, MTU: a.MTU, Kind: l.Type(), Master: name[a.MasterIndex],
-			Carrier: a.RawFlags&unix.IFF_LOWER_UP != 0, Table: cmp.Or(vrfs[a.Index], vrfs[a.MasterIndex], unix.RT_TABLE_MAIN), Forwards: forwards("ipv4", a.Name),
+			Name: a.Name, Index: a.Index, MAC: a.HardwareAddr.String(), Up: a.Flags&net.FlagUp != 0, MTU: a.MTU,
+			Kind: l.Type(), Master: name[a.MasterIndex],
+			Carrier: a.RawFlags&unix.IFF_LOWER_UP != 0, Table: cmp.Or(vrfs[a.Index], vrfs[a.MasterIndex],
+				unix.RT_TABLE_MAIN), Forwards: forwards("ipv4", a.Name),
 		})
 	}
 	slices.SortFunc(all, func(a, b Link) int { return cmp.Compare(a.Name, b.Name) })
@@ -184,15 +189,19 @@ func hostAddrs(addrs []netlink.Addr, name map[int]string) []Address {
 		}
 		rank := i
 		if p.Addr().Is6() {
-			rank = len(addrs) - i // the kernel puts an IPv6 address before those of its scope (ipv6_link_dev_addr, Linux 2.6.13 and later)
+			// the kernel puts an IPv6 address before those of its scope (ipv6_link_dev_addr, Linux 2.6.13 and later)
+			rank = len(addrs) - i
 		}
 		all = append(all, Address{
-			Dev: name[a.LinkIndex], Prefix: p, Deprecated: deprecated(a), Tentative: a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) != 0,
-			Ours: a.Protocol == AddrProtocol, Local: a.Scope != unix.RT_SCOPE_UNIVERSE, Secondary: a.Flags&unix.IFA_F_SECONDARY != 0, Rank: rank,
+			Dev: name[a.LinkIndex], Prefix: p, Deprecated: deprecated(a),
+			Tentative: a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) != 0,
+			Ours:      a.Protocol == AddrProtocol, Local: a.Scope != unix.RT_SCOPE_UNIVERSE,
+			Secondary: a.Flags&unix.IFA_F_SECONDARY != 0, Rank: rank,
 		})
 	}
 	slices.SortFunc(all, func(a, b Address) int {
-		return cmp.Or(cmp.Compare(a.Dev, b.Dev), a.Prefix.Addr().Compare(b.Prefix.Addr()), cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()))
+		return cmp.Or(cmp.Compare(a.Dev, b.Dev), a.Prefix.Addr().Compare(b.Prefix.Addr()), cmp.Compare(a.Prefix.Bits(),
+			b.Prefix.Bits()))
 	})
 	return all
 }
@@ -203,7 +212,8 @@ func forwards(ip, link string) bool {
 	return err == nil && strings.TrimSpace(string(b)) == "1"
 }
 
-// hostRoutes leaves out next hops that put packets into a tunnel of the route's own (encap): a Route does not say which.
+// hostRoutes leaves out next hops that put packets into a tunnel of the route's own (encap): a Route does not say
+// which.
 func hostRoutes(routes []netlink.Route, name map[int]string) []Route {
 	var all []Route
 	for _, r := range routes {
@@ -214,7 +224,8 @@ func hostRoutes(routes []netlink.Route, name map[int]string) []Route {
 		if !ok {
 			dst = defaultPrefix(r.Family)
 		}
-		m := Route{Table: r.Table, Dst: dst, Src: fromIP(r.Src), Metric: r.Priority, MTU: r.MTU, Ours: int(r.Protocol) == Protocol}
+		m := Route{Table: r.Table, Dst: dst, Src: fromIP(r.Src), Metric: r.Priority, MTU: r.MTU,
+			Ours: int(r.Protocol) == Protocol}
 		for _, hop := range nextHops(r) {
 			m.Via, m.Dev, m.OnLink = nextHop(hop.Gw, hop.Via), name[hop.LinkIndex], onLink(hop.Flags)
 			if hop.Encap == nil {
@@ -223,7 +234,8 @@ func hostRoutes(routes []netlink.Route, name map[int]string) []Route {
 		}
 	}
 	slices.SortFunc(all, func(a, b Route) int {
-		return cmp.Or(cmp.Compare(a.Table, b.Table), a.Dst.Addr().Compare(b.Dst.Addr()), cmp.Compare(a.Dst.Bits(), b.Dst.Bits()), cmp.Compare(a.Metric, b.Metric),
+		return cmp.Or(cmp.Compare(a.Table, b.Table), a.Dst.Addr().Compare(b.Dst.Addr()), cmp.Compare(a.Dst.Bits(),
+			b.Dst.Bits()), cmp.Compare(a.Metric, b.Metric),
 			cmp.Compare(a.Dev, b.Dev), a.Via.Compare(b.Via))
 	})
 	return all

@@ -6,8 +6,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Rule is a policy routing rule (ip-rule(8)). Of Src, Dst, Mask, Iif and Oif, what is zero asks for nothing. What else a rule asks for, as for ports, is
-// not said.
+// Rule is a policy routing rule (ip-rule(8)). Of Src, Dst, Mask, Iif and Oif, what is zero asks for nothing. What else
+// a rule asks for, as for ports, is not said.
 type Rule struct {
 	V6         bool
 	Priority   int
@@ -32,7 +32,8 @@ func hostRules(rules []netlink.Rule) []Rule {
 			continue
 		}
 		rule := Rule{
-			V6: r.Family == netlink.FAMILY_V6, Priority: r.Priority, Mark: r.Mark, Iif: r.IifName, Oif: r.OifName, Not: r.Invert, Table: r.Table,
+			V6: r.Family == netlink.FAMILY_V6, Priority: r.Priority, Mark: r.Mark, Iif: r.IifName, Oif: r.OifName,
+			Not: r.Invert, Table: r.Table,
 			Shortest: r.SuppressPrefixlen + 1, Goto: max(r.Goto, 0), Ours: r.Protocol == Protocol,
 		}
 		if r.Mask != nil {
@@ -48,7 +49,8 @@ func hostRules(rules []netlink.Rule) []Rule {
 // LookUp is the unicast route that a rule finds for the whole of a prefix.
 func (h Host) LookUp(r Rule, to netip.Prefix) (found Route, ok bool) {
 	for _, x := range h.Routes { // of one destination, the best is first
-		if x.Table == r.Table && x.Dst.Bits() >= r.Shortest && x.Dst.Bits() <= to.Bits() && x.Dst.Contains(to.Addr()) && (!ok || x.Dst.Bits() > found.Dst.Bits()) {
+		if x.Table == r.Table && x.Dst.Bits() >= r.Shortest && x.Dst.Bits() <= to.Bits() && x.Dst.Contains(to.Addr()) &&
+			(!ok || x.Dst.Bits() > found.Dst.Bits()) {
 			found, ok = x, true
 		}
 	}

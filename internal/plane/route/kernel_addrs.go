@@ -33,7 +33,8 @@ func (k *kernel) addrs() (map[plan.Addr]heldAddr, error) {
 func deprecated(a netlink.Addr) bool { return a.PreferedLft == 0 || a.Flags&unix.IFA_F_DEPRECATED != 0 }
 
 func (k *kernel) putAddr(a plan.Addr, spec plan.AddrSpec, there bool) error {
-	addr := &netlink.Addr{IPNet: toIPNet(a.Prefix), Protocol: AddrProtocol, ValidLft: math.MaxUint32, PreferedLft: math.MaxUint32}
+	addr := &netlink.Addr{IPNet: toIPNet(a.Prefix), Protocol: AddrProtocol, ValidLft: math.MaxUint32,
+		PreferedLft: math.MaxUint32}
 	if spec.Deprecated {
 		addr.PreferedLft = 0
 	}
@@ -46,8 +47,8 @@ func (k *kernel) putAddr(a plan.Addr, spec plan.AddrSpec, there bool) error {
 	return k.netlink.AddrAdd(k.link(a.Dev), addr)
 }
 
-// delAddr makes the kernel keep the other IPv4 addresses of the same subnet: with promote_secondaries 0, the default of older
-// systems, they would go with a primary one, whosever they are.
+// delAddr makes the kernel keep the other IPv4 addresses of the same subnet: with promote_secondaries 0, the default of
+// older systems, they would go with a primary one, whosever they are.
 func (k *kernel) delAddr(a plan.Addr) error {
 	if a.Prefix.Addr().Is4() {
 		restore, err := k.promoteSecondaries(a.Dev)

@@ -13,7 +13,8 @@ func (k *kernel) routes() ([]heldRoute, error) {
 	}
 	var have []heldRoute
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		list, err := k.netlink.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+		list, err := k.netlink.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_UNSPEC},
+			netlink.RT_FILTER_TABLE)
 		if err != nil {
 			return nil, err
 		}
@@ -30,8 +31,9 @@ func (k *kernel) heldRoute(family int, r netlink.Route) heldRoute {
 		dst = defaultPrefix(family)
 	}
 	return heldRoute{
-		key:    plan.RouteKey{Table: r.Table, Dst: dst},
-		route:  plan.Route{Dev: k.name[r.LinkIndex], Via: nextHop(r.Gw, r.Via), Src: fromIP(r.Src), MTU: r.MTU, OnLink: onLink(r.Flags)},
+		key: plan.RouteKey{Table: r.Table, Dst: dst},
+		route: plan.Route{Dev: k.name[r.LinkIndex], Via: nextHop(r.Gw, r.Via), Src: fromIP(r.Src), MTU: r.MTU,
+			OnLink: onLink(r.Flags)},
 		metric: r.Priority, ours: int(r.Protocol) == Protocol,
 		plain: r.Type == unix.RTN_UNICAST && len(r.MultiPath) == 0 && r.Tos == 0 && r.Encap == nil,
 	}
@@ -68,7 +70,8 @@ func (k *kernel) netlinkRoute(key plan.RouteKey, r plan.Route) *netlink.Route {
 }
 
 func (k *kernel) delRoute(h heldRoute) error {
-	err := k.netlink.RouteDel(&netlink.Route{Table: h.key.Table, Dst: toIPNet(h.key.Dst), Priority: h.metric, Protocol: Protocol,
+	err := k.netlink.RouteDel(&netlink.Route{Table: h.key.Table, Dst: toIPNet(h.key.Dst), Priority: h.metric,
+		Protocol:  Protocol,
 		LinkIndex: k.index[h.route.Dev], Scope: netlink.SCOPE_NOWHERE})
 	return gone(err, unix.ESRCH, unix.ENODEV)
 }

@@ -28,7 +28,8 @@ func (k *kernel) rules() (map[plan.Rule]bool, error) {
 // fromRule leaves out rules that ask for more than a plan.Rule can.
 func fromRule(r netlink.Rule) (plan.Rule, bool) {
 	if r.Invert || r.Tos != 0 || r.TunID != 0 || r.Goto >= 0 || r.Flow >= 0 || r.IifName != "" || r.OifName != "" ||
-		r.SuppressIfgroup >= 0 || r.SuppressPrefixlen >= 0 || r.Dport != nil || r.Sport != nil || r.IPProto != 0 || r.UIDRange != nil || r.Table == 0 {
+		r.SuppressIfgroup >= 0 || r.SuppressPrefixlen >= 0 || r.Dport != nil || r.Sport != nil || r.IPProto != 0 ||
+		r.UIDRange != nil || r.Table == 0 {
 		return plan.Rule{}, false
 	}
 	rule := plan.Rule{V6: r.Family == netlink.FAMILY_V6, Priority: r.Priority, Table: r.Table, Mark: r.Mark}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
 func apply(t *testing.T, p plane.Plane, s *plan.State) error {
@@ -36,11 +37,14 @@ func wantIP(t *testing.T, args string, want ...string) {
 func TestKernelHoldsWhatWasAsked(t *testing.T) {
 	newHost(t)
 	fatal(t, apply(t, open(t), stateA()))
-	wantIP(t, "-d addr show dev br0", "inet 192.0.2.77/32 scope global deprecated", "inet6 fd00:77::7/128 scope global nodad deprecated",
+	wantIP(t, "-d addr show dev br0", "inet 192.0.2.77/32 scope global deprecated",
+		"inet6 fd00:77::7/128 scope global nodad deprecated",
 		"inet 10.1.0.1/24 brd 10.1.0.255 scope global", ",UP,")
-	wantIP(t, "route show", "10.9.0.0/16 via 10.1.0.254 dev br0 proto 69", "mtu 1400", "198.51.100.0/24 dev br0 proto 69 scope link src 10.1.0.1")
+	wantIP(t, "route show", "10.9.0.0/16 via 10.1.0.254 dev br0 proto 69", "mtu 1400",
+		"198.51.100.0/24 dev br0 proto 69 scope link src 10.1.0.1")
 	wantIP(t, "-6 route show table 1007", "default via fd00:1::fe dev br0 proto 69 metric 1024")
-	wantIP(t, "-d rule show", "6000:\tfrom 10.244.0.0/16 fwmark 0xe000007 lookup 1007", "30:\tfrom all to 10.96.0.0/16 lookup 7", "proto 69")
+	wantIP(t, "-d rule show", "6000:\tfrom 10.244.0.0/16 fwmark 0xe000007 lookup 1007",
+		"30:\tfrom all to 10.96.0.0/16 lookup 7", "proto 69")
 	wantIP(t, "-6 -d rule show", "6000:\tfrom fd00:10:244::/48 fwmark 0xe000007 lookup 1007", "proto 69")
 	if b, _ := os.ReadFile("/proc/sys/net/ipv4/conf/br0/rp_filter"); string(b) != "2\n" {
 		t.Errorf("rp_filter is %q", b)
@@ -73,7 +77,8 @@ func TestForeignRouteInTheWayIsARefusal(t *testing.T) {
 	ip(t, "-6 route add fd00:8::/64 dev br0 via fe80::1 proto static")
 	p := open(t)
 	r := plane.Refusals(apply(t, p, stateA()))
-	if len(r) != 2 || r[0].Owner != "a" || !strings.HasPrefix(r[0].Row, "route table 254 fd00:8::/64") || !strings.HasPrefix(r[1].Row, "route table 254 10.9.0.0/16") {
+	if len(r) != 2 || r[0].Owner.Feature != "a" || !strings.HasPrefix(r[0].Row, "route table 254 fd00:8::/64") ||
+		!strings.HasPrefix(r[1].Row, "route table 254 10.9.0.0/16") {
 		t.Fatalf("refused %v", r)
 	}
 	if !strings.Contains(r[0].Error(), "somebody else") {
@@ -89,15 +94,16 @@ func TestForeignRouteInTheWayIsARefusal(t *testing.T) {
 func TestRowsWaitForTheirLink(t *testing.T) {
 	newHost(t)
 	late := &plan.Rows{
-		Addrs:   map[plan.Addr]plan.AddrSpec{{Dev: "late0", Prefix: netip.MustParsePrefix("10.5.0.1/24")}: {}},
-		Routes:  map[plan.RouteKey]plan.Route{routeKey(254, "10.6.0.0/16"): {Dev: "late0", Via: netip.MustParseAddr("10.5.0.9")}},
+		Addrs: map[plan.Addr]plan.AddrSpec{{Dev: "late0", Prefix: netip.MustParsePrefix("10.5.0.1/24")}: {}},
+		Routes: map[plan.RouteKey]plan.Route{routeKey(254, "10.6.0.0/16"): {Dev: "late0",
+			Via: netip.MustParseAddr("10.5.0.9")}},
 		Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.conf.late0.rp_filter"}: "2"},
 	}
 	s := state(map[string]*plan.Rows{"late": late, "other": rowsA()})
 	p := open(t)
 	for range 2 {
 		r := plane.Refusals(apply(t, p, s))
-		if len(r) != 3 || r[0].Owner != "late" || r[1].Owner != "late" || r[2].Owner != "late" {
+		if len(r) != 3 || r[0].Owner.Feature != "late" || r[1].Owner.Feature != "late" || r[2].Owner.Feature != "late" {
 			t.Fatalf("refused %v", r)
 		}
 		wantIP(t, "addr show dev br0", "10.1.0.1/24")
@@ -149,16 +155,18 @@ func TestRefusesWhatTheKernelDoesNotTake(t *testing.T) {
 	newHost(t)
 	p := open(t)
 	for name, rows := range map[string]*plan.Rows{
-		"unreachable gateway": {Routes: map[plan.RouteKey]plan.Route{routeKey(254, "10.6.0.0/16"): {Dev: "lo", Via: netip.MustParseAddr("203.0.113.1")}}},
-		"no such setting":     {Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.no_such_setting"}: "1"}},
-		"bad value":           {Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.ip_forward"}: "perhaps"}},
-		"outside":             {Sysctls: map[plan.Sysctl]string{{Key: "///////etc/hostname"}: "x"}},
-		"no table":            {Rules: map[plan.Rule]plan.None{{Priority: 5}: {}}},
-		"no destination":      {Routes: map[plan.RouteKey]plan.Route{{Table: 254}: {Dev: "lo"}}},
-		"foreign source":      {Routes: map[plan.RouteKey]plan.Route{routeKey(254, "10.6.0.0/16"): {Dev: "lo", Src: netip.MustParseAddr("203.0.113.1")}}},
+		"unreachable gateway": {Routes: map[plan.RouteKey]plan.Route{routeKey(254, "10.6.0.0/16"): {Dev: "lo",
+			Via: netip.MustParseAddr("203.0.113.1")}}},
+		"no such setting": {Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.no_such_setting"}: "1"}},
+		"bad value":       {Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.ip_forward"}: "perhaps"}},
+		"outside":         {Sysctls: map[plan.Sysctl]string{{Key: "///////etc/hostname"}: "x"}},
+		"no table":        {Rules: map[plan.Rule]plan.None{{Priority: 5}: {}}},
+		"no destination":  {Routes: map[plan.RouteKey]plan.Route{{Table: 254}: {Dev: "lo"}}},
+		"foreign source": {Routes: map[plan.RouteKey]plan.Route{routeKey(254, "10.6.0.0/16"): {Dev: "lo",
+			Src: netip.MustParseAddr("203.0.113.1")}}},
 	} {
 		r := plane.Refusals(apply(t, p, state(map[string]*plan.Rows{name: rows})))
-		if len(r) != 1 || r[0].Owner != name {
+		if len(r) != 1 || r[0].Owner != planetest.Owner(name) {
 			t.Errorf("%s: refused %v", name, r)
 		}
 	}
@@ -169,7 +177,8 @@ func TestWatchSignalsOnceForManyChanges(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	changed, err := Watch(ctx)
 	fatal(t, err)
-	for _, change := range []string{"link set br0 up", "addr add 10.1.0.1/24 dev br0", "route add 10.9.0.0/16 via 10.1.0.254", "rule add pref 7 lookup 7", "-6 rule add pref 7 lookup 7"} {
+	for _, change := range []string{"link set br0 up", "addr add 10.1.0.1/24 dev br0",
+		"route add 10.9.0.0/16 via 10.1.0.254", "rule add pref 7 lookup 7", "-6 rule add pref 7 lookup 7"} {
 		ip(t, change)
 		select {
 		case <-changed:
@@ -244,25 +253,33 @@ func TestReadHost(t *testing.T) {
 			t.Errorf("link is %+v, want %+v", have, want)
 		}
 	}
-	if d, ok := h.Default(false); !ok || d.Via != netip.MustParseAddr("10.1.0.253") || d.Dev != "br0" || d.Metric != 50 || d.Ours {
+	if d, ok := h.Default(false); !ok || d.Via != netip.MustParseAddr("10.1.0.253") || d.Dev != "br0" ||
+		d.Metric != 50 || d.Ours {
 		t.Errorf("default is %+v", d)
 	}
 	if d, ok := h.Default(true); ok {
 		t.Errorf("IPv6 default is %+v, of another table", d)
 	}
 	wantAddr := []Address{
-		{Dev: "br0", Prefix: netip.MustParsePrefix("10.1.0.1/24"), Ours: true}, {Dev: "br0", Prefix: netip.MustParsePrefix("10.2.0.1/24"), Ours: true},
-		{Dev: "br0", Prefix: netip.MustParsePrefix("10.3.0.1/24")}, {Dev: "br0", Prefix: netip.MustParsePrefix("10.4.0.1/24"), Local: true}, {Dev: "br0", Prefix: netip.MustParsePrefix("192.0.2.77/32"), Ours: true, Deprecated: true},
-		{Dev: "br0", Prefix: netip.MustParsePrefix("fd00:1::1/64"), Ours: true}, {Dev: "br0", Prefix: netip.MustParsePrefix("fd00:77::7/128"), Ours: true, Deprecated: true},
+		{Dev: "br0", Prefix: netip.MustParsePrefix("10.1.0.1/24"), Ours: true},
+		{Dev: "br0", Prefix: netip.MustParsePrefix("10.2.0.1/24"), Ours: true},
+		{Dev: "br0", Prefix: netip.MustParsePrefix("10.3.0.1/24")},
+		{Dev: "br0", Prefix: netip.MustParsePrefix("10.4.0.1/24"), Local: true},
+		{Dev: "br0", Prefix: netip.MustParsePrefix("192.0.2.77/32"), Ours: true, Deprecated: true},
+		{Dev: "br0", Prefix: netip.MustParsePrefix("fd00:1::1/64"), Ours: true},
+		{Dev: "br0", Prefix: netip.MustParsePrefix("fd00:77::7/128"), Ours: true, Deprecated: true},
 	}
-	notGlobal := cmpopts.IgnoreSliceElements(func(a Address) bool { return a.Dev != "br0" || a.Prefix.Addr().IsLinkLocalUnicast() })
-	if d := cmp.Diff(wantAddr, h.Addrs, notGlobal, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.IgnoreFields(Address{}, "Rank")); d != "" {
+	notGlobal := cmpopts.IgnoreSliceElements(func(a Address) bool {
+		return a.Dev != "br0" || a.Prefix.Addr().IsLinkLocalUnicast()
+	})
+	if d := cmp.Diff(wantAddr, h.Addrs, notGlobal, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
+		cmpopts.IgnoreFields(Address{}, "Rank")); d != "" {
 		t.Errorf("addresses (-want +have):\n%s", d)
 	}
 }
 
-// A route that is copied as it was read is the same: also one by a gateway that no route leads to, or that is of the other family. One into a tunnel of
-// its own is none of ours.
+// A route that is copied as it was read is the same: also one by a gateway that no route leads to, or that is of the
+// other family. One into a tunnel of its own is none of ours.
 func TestRoutesAreCopiedWhole(t *testing.T) {
 	newHost(t)
 	ip(t, "link set br0 up")
@@ -271,7 +288,8 @@ func TestRoutesAreCopiedWhole(t *testing.T) {
 	ip(t, "route add 10.8.0.0/16 via inet6 fe80::8 dev br0")
 	ip(t, "route add 10.9.0.0/16 nexthop via 203.0.113.2 dev br0 onlink nexthop via inet6 fe80::9 dev br0")
 	ip(t, "-6 route add 2001:db8:1::/48 via 2001:db8::1 dev br0 onlink")
-	_ = exec.Command("ip", strings.Fields("-6 route add 2001:db8:2::/48 encap seg6 mode encap segs 2001:db8::2 dev br0")...).Run() // not on every kernel
+	// not on every kernel
+	_ = exec.Command("ip", strings.Fields("-6 route add 2001:db8:2::/48 encap seg6 mode encap segs 2001:db8::2 dev br0")...).Run()
 	h, err := ReadHost(t.Context())
 	fatal(t, err)
 	routes := map[plan.RouteKey]plan.Route{}
@@ -281,7 +299,8 @@ func TestRoutesAreCopiedWhole(t *testing.T) {
 		}
 	}
 	fatal(t, apply(t, open(t), state(map[string]*plan.Rows{"copy": {Routes: routes}})))
-	wantIP(t, "route show table 1003", "default via 203.0.113.1 dev br0 proto 69 onlink", "10.8.0.0/16 via inet6 fe80::8 dev br0 proto 69",
+	wantIP(t, "route show table 1003", "default via 203.0.113.1 dev br0 proto 69 onlink",
+		"10.8.0.0/16 via inet6 fe80::8 dev br0 proto 69",
 		"10.9.0.0/16 via inet6 fe80::9 dev br0 proto 69", "10.1.0.0/24 dev br0 proto 69 scope link")
 	wantIP(t, "-6 route show table 1003", "2001:db8:1::/48 via 2001:db8::1 dev br0 proto 69 metric 1024 onlink")
 	if out := ip(t, "-6 route show table 1003"); strings.Contains(out, "2001:db8:2::/48") {
@@ -297,7 +316,8 @@ func TestReadHostRules(t *testing.T) {
 	ip(t, "rule add pref 400 goto 7000")
 	ip(t, "rule add pref 500 blackhole from 10.3.0.0/16")
 	ip(t, "rule add pref 600 uidrange 1000-1000 lookup 78")
-	fatal(t, apply(t, open(t), state(map[string]*plan.Rows{"o": {Rules: map[plan.Rule]plan.None{{Priority: 6000, Table: 1007, Mark: 7, Mask: 0xff}: {}}}})))
+	fatal(t, apply(t, open(t), state(map[string]*plan.Rows{"o": {Rules: map[plan.Rule]plan.None{{Priority: 6000,
+		Table: 1007, Mark: 7, Mask: 0xff}: {}}}})))
 	ip(t, "rule add pref 6000 lookup 79")
 	ip(t, "-6 rule add pref 700 from fd00::/8 lookup 80")
 	h, err := ReadHost(t.Context())
@@ -305,12 +325,15 @@ func TestReadHostRules(t *testing.T) {
 	p := netip.MustParsePrefix
 	want := []Rule{
 		{Table: 255},
-		{Priority: 300, Not: true, Src: p("10.1.0.0/16"), Dst: p("10.2.0.0/16"), Mark: 5, Mask: 7, Oif: "br0", Table: 254, Shortest: 1},
+		{Priority: 300, Not: true, Src: p("10.1.0.0/16"), Dst: p("10.2.0.0/16"), Mark: 5, Mask: 7, Oif: "br0",
+			Table: 254, Shortest: 1},
 		{Priority: 400, Goto: 7000},
 		{Priority: 500, Src: p("10.3.0.0/16")},
-		{Priority: 6000, Src: p("10.0.0.0/8"), Iif: "br0", Table: 77}, {Priority: 6000, Mark: 7, Mask: 0xff, Table: 1007, Ours: true}, {Priority: 6000, Table: 79},
+		{Priority: 6000, Src: p("10.0.0.0/8"), Iif: "br0", Table: 77}, {Priority: 6000, Mark: 7, Mask: 0xff,
+			Table: 1007, Ours: true}, {Priority: 6000, Table: 79},
 		{Priority: 32766, Table: 254}, {Priority: 32767, Table: 253},
-		{V6: true, Table: 255}, {V6: true, Priority: 700, Src: p("fd00::/8"), Table: 80}, {V6: true, Priority: 32766, Table: 254},
+		{V6: true, Table: 255}, {V6: true, Priority: 700, Src: p("fd00::/8"), Table: 80}, {V6: true, Priority: 32766,
+			Table: 254},
 	}
 	if d := cmp.Diff(want, h.Rules, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); d != "" {
 		t.Errorf("rules (-want +have):\n%s", d)
@@ -320,7 +343,8 @@ func TestReadHostRules(t *testing.T) {
 // A user's link that is down stays down: its addresses of ours are for others to use.
 func TestDeprecatedAddressesRaiseNoLink(t *testing.T) {
 	newHost(t)
-	fatal(t, apply(t, open(t), state(map[string]*plan.Rows{"o": {Addrs: map[plan.Addr]plan.AddrSpec{addr("192.0.2.77/32"): {Deprecated: true}}}})))
+	deprecated := map[plan.Addr]plan.AddrSpec{addr("192.0.2.77/32"): {Deprecated: true}}
+	fatal(t, apply(t, open(t), state(map[string]*plan.Rows{"o": {Addrs: deprecated}})))
 	wantIP(t, "addr show dev br0", "192.0.2.77/32", "state DOWN")
 }
 
@@ -332,7 +356,8 @@ func TestHostTellsOfWhatIsOurs(t *testing.T) {
 	fatal(t, err)
 	changed, err := Watch(t.Context())
 	fatal(t, err)
-	for _, meddle := range []string{"addr del 192.0.2.77/32 dev br0", "route del 198.51.100.0/24", "-6 rule del pref 6000"} {
+	for _, meddle := range []string{"addr del 192.0.2.77/32 dev br0", "route del 198.51.100.0/24",
+		"-6 rule del pref 6000"} {
 		ip(t, meddle)
 		<-changed
 		after, err := ReadHost(t.Context())
@@ -366,7 +391,8 @@ func flip(t *testing.T, file string) {
 	t.Helper()
 	have, err := os.ReadFile(file)
 	fatal(t, err)
-	fatal(t, os.WriteFile(file, []byte(map[bool]string{true: "0", false: "1"}[strings.TrimSpace(string(have)) == "1"]), 0o644))
+	fatal(t, os.WriteFile(file, []byte(map[bool]string{true: "0", false: "1"}[strings.TrimSpace(string(have)) == "1"]),
+		0o644))
 }
 
 func BenchmarkKernelApplyNothingNew(b *testing.B) {

@@ -13,8 +13,8 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-// The marks of what is ours. AddrProtocol is an address's IFA_PROTO; values below 4 are the kernel's. Protocol is a route's
-// and a rule's protocol; it is in nobody's /etc/iproute2/rt_protos.
+// The marks of what is ours. AddrProtocol is an address's IFA_PROTO; values below 4 are the kernel's. Protocol is a
+// route's and a rule's protocol; it is in nobody's /etc/iproute2/rt_protos.
 const (
 	AddrProtocol = 0x45
 	Protocol     = 69
@@ -48,9 +48,10 @@ func New(o Options) (*Plane, error) {
 	return newPlane(&kernel{netlink: h, sysctls: o.SysctlRoot}), nil
 }
 
-// answerTime is how long the kernel's answer to one request may take. Linux carries out a netlink request within sendmsg(2), and the answer is there when that
-// returns: what is waited for in vain is one that did not fit into the socket's buffer. What sendmsg itself waits for, others' changes under the RTNL lock,
-// takes microseconds, and no deadline interrupts it.
+// answerTime is how long the kernel's answer to one request may take. Linux carries out a netlink request within
+// sendmsg(2), and the answer is there when that returns: what is waited for in vain is one that did not fit into the
+// socket's buffer. What sendmsg itself waits for, others' changes under the RTNL lock, takes microseconds, and no
+// deadline interrupts it.
 const answerTime = 5 * time.Second
 
 // openSocket is a netlink socket with a deadline for each answer; a Handle has none by itself.
@@ -68,8 +69,8 @@ func openSocket() (*netlink.Handle, error) {
 
 func newPlane(s stack) *Plane { return &Plane{stack: s, unproven: map[plan.Addr]bool{}} }
 
-// stack is what the plane asks of a kernel. Things that are gone already are deleted without error. An error that wraps a
-// unix.Errno, fs.ErrNotExist or errInvalid is the row's fault, unless targetFails says otherwise.
+// stack is what the plane asks of a kernel. Things that are gone already are deleted without error. An error that wraps
+// a unix.Errno, fs.ErrNotExist or errInvalid is the row's fault, unless targetFails says otherwise.
 type stack interface {
 	// links lists the links.
 	links() (links, error)
@@ -143,7 +144,7 @@ func inOrder(ctx context.Context, want *plan.State, parts ...func(*plan.State, *
 type refusals []error
 
 // add keeps err when it is the row's fault; it returns an error that says that the target fails.
-func (r *refusals) add(owner, row string, err error) error {
+func (r *refusals) add(owner plan.Owner, row string, err error) error {
 	if err == nil {
 		return nil
 	}

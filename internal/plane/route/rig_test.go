@@ -47,7 +47,8 @@ func TestKernelConforms(t *testing.T) {
 		}
 		r.DumpForeign = func(t *testing.T) string {
 			return ip(t, "-br addr show dev br0 to 10.2.0.2/32") + ip(t, "-br addr show dev br0 to fd00:1::2/128") +
-				ip(t, "route show table all proto static") + ip(t, "-6 route show table all proto static") + ip(t, "rule show from 10.0.0.0/8") +
+				ip(t, "route show table all proto static") + ip(t, "-6 route show table all proto static") + ip(t,
+				"rule show from 10.0.0.0/8") +
 				ip(t, "rule show iif br0")
 		}
 		r.DeleteOurs = func(t *testing.T) { ip(t, "addr del 10.1.0.1/24 dev br0") }
@@ -55,7 +56,8 @@ func TestKernelConforms(t *testing.T) {
 	})
 }
 
-// newHost moves the test into a network namespace of its own, with a bridge br0 that is down. Its thread dies with the test.
+// newHost moves the test into a network namespace of its own, with a bridge br0 that is down. Its thread dies with the
+// test.
 func newHost(t testing.TB) {
 	t.Helper()
 	planetest.OwnNetns(t)
@@ -135,7 +137,8 @@ func (m meddled) setSysctl(k, v string) error {
 func rig(t *testing.T, target func() stack) *planetest.Rig {
 	var writes, fail int
 	bad := stateA()
-	bad.Replace("bad", &plan.Rows{}, &plan.Rows{Addrs: map[plan.Addr]plan.AddrSpec{{Dev: "gone0", Prefix: netip.MustParsePrefix("10.3.0.1/24")}: {}}})
+	bad.Replace(planetest.Owner("bad"), &plan.Rows{}, &plan.Rows{Addrs: map[plan.Addr]plan.AddrSpec{{Dev: "gone0",
+		Prefix: netip.MustParsePrefix("10.3.0.1/24")}: {}}})
 	return &planetest.Rig{
 		New: func(*testing.T) plane.Plane { return newPlane(meddled{target(), &writes, &fail}) },
 		A:   stateA(), B: stateB(),
@@ -143,7 +146,7 @@ func rig(t *testing.T, target func() stack) *planetest.Rig {
 		Text:     text,
 		Writes:   func() int { return writes },
 		FailOnce: func(*testing.T) { fail = 2 },
-		Bad:      bad, BadOwner: "bad", Hostile: hostile(),
+		Bad:      bad, BadOwner: planetest.Owner("bad"), Hostile: hostile(),
 		Monitored: true,
 	}
 }
@@ -178,7 +181,8 @@ func dump(t *testing.T, s stack, ours bool) string {
 
 // text leaves out what is never undone.
 func text(s *plan.State) string {
-	return strings.Join(slices.DeleteFunc(strings.SplitAfter(s.Text(), "\n"), func(l string) bool { return strings.HasPrefix(l, "sysctl ") }), "")
+	return strings.Join(slices.DeleteFunc(strings.SplitAfter(s.Text(), "\n"),
+		func(l string) bool { return strings.HasPrefix(l, "sysctl ") }), "")
 }
 
 func fatal(t *testing.T, err error) {
@@ -199,7 +203,7 @@ func routeKey(table int, dst string) plan.RouteKey {
 func state(rows map[string]*plan.Rows) *plan.State {
 	s := plan.New()
 	for owner, r := range rows {
-		s.Replace(owner, &plan.Rows{}, r)
+		s.Replace(planetest.Owner(owner), &plan.Rows{}, r)
 	}
 	return s
 }
@@ -226,9 +230,11 @@ func rowsA() *plan.Rows {
 			routeKey(1008, "fd00:7::/64"):    {Dev: "br0", Via: netip.MustParseAddr("2001:db8::1"), OnLink: true},
 		},
 		Rules: map[plan.Rule]plan.None{
-			{Priority: 6000, Table: 1007, Mark: 0xe000007, Mask: 0xffffffff, Src: netip.MustParsePrefix("10.244.0.0/16")}:              {},
-			{V6: true, Priority: 6000, Table: 1007, Mark: 0xe000007, Mask: 0xffffffff, Src: netip.MustParsePrefix("fd00:10:244::/48")}: {},
-			{Priority: 30, Table: 7, Dst: netip.MustParsePrefix("10.96.0.0/16")}:                                                       {},
+			{Priority: 6000, Table: 1007, Mark: 0xe000007, Mask: 0xffffffff,
+				Src: netip.MustParsePrefix("10.244.0.0/16")}: {},
+			{V6: true, Priority: 6000, Table: 1007, Mark: 0xe000007, Mask: 0xffffffff,
+				Src: netip.MustParsePrefix("fd00:10:244::/48")}: {},
+			{Priority: 30, Table: 7, Dst: netip.MustParsePrefix("10.96.0.0/16")}: {},
 		},
 		Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.conf.br0.rp_filter"}: "2"},
 	}
@@ -261,9 +267,11 @@ func hostile() []plan.Rows {
 		return plan.Rows{Sysctls: map[plan.Sysctl]string{{Key: key}: value}}
 	}
 	return []plan.Rows{
-		sysctl("net.ipv4.conf.//.//.kernel.core_pattern", "1"), sysctl(plan.LinkSetting("..", "forwarding"), "1"), sysctl("net.ipv4..forwarding", "1"),
+		sysctl("net.ipv4.conf.//.//.kernel.core_pattern", "1"), sysctl(plan.LinkSetting("..", "forwarding"), "1"),
+		sysctl("net.ipv4..forwarding", "1"),
 		sysctl("net.ipv4.conf.a\nb.forwarding", "1"), sysctl("net.ipv4.ip_forward", "1\n0"),
 		{Addrs: map[plan.Addr]plan.AddrSpec{{Dev: "lo\n", Prefix: netip.MustParsePrefix("10.3.0.1/24")}: {}}},
-		{Routes: map[plan.RouteKey]plan.Route{{Table: 1009, Dst: netip.MustParsePrefix("10.3.0.0/24")}: {Dev: "../lo"}}},
+		{Routes: map[plan.RouteKey]plan.Route{{Table: 1009,
+			Dst: netip.MustParsePrefix("10.3.0.0/24")}: {Dev: "../lo"}}},
 	}
 }

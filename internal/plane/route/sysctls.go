@@ -43,7 +43,8 @@ func (p *Plane) growSysctl(key, value string) error {
 	return err
 }
 
-// checkSysctl says why a key would lead to another file than one below its own directory, or a value be more than one line.
+// checkSysctl says why a key would lead to another file than one below its own directory, or a value be more than one
+// line.
 func checkSysctl(key, value string) error {
 	for part := range strings.SplitSeq(sysctlPath(key), "/") {
 		if part == "" || part == "." || part == ".." {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Watch signals whenever links, addresses, routes, rules or links' settings (forwarding, rp_filter) of the calling thread's network
-// namespace change, by whomever; our own changes too. Signals that nobody has taken yet are one. The channel is closed when ctx ends, or when the kernel's
-// messages can no longer be read.
+// Watch signals whenever links, addresses, routes, rules or links' settings (forwarding, rp_filter) of the calling
+// thread's network namespace change, by whomever; our own changes too. Signals that nobody has taken yet are one. The
+// channel is closed when ctx ends, or when the kernel's messages can no longer be read.
 func Watch(ctx context.Context) (<-chan struct{}, error) {
 	s, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK,
 		unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV4_RULE, unix.RTNLGRP_IPV4_NETCONF,

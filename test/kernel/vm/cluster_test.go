@@ -101,7 +101,8 @@ func (c *cluster) gateway() netip.Addr {
 
 func kubeconfig(api netip.Addr) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"x","contexts":[{"name":"x","context":{"cluster":"x","user":"x"}}],`+
-		`"clusters":[{"name":"x","cluster":{"server":"http://%s"}}],"users":[{"name":"x","user":{}}]}`, netip.AddrPortFrom(api, apiPort))
+		`"clusters":[{"name":"x","cluster":{"server":"http://%s"}}],"users":[{"name":"x","user":{}}]}`,
+		netip.AddrPortFrom(api, apiPort))
 }
 
 // record writes a node as its kubelet and egret-controller would.
@@ -109,19 +110,22 @@ func (c *cluster) record(i int, m sandbox.Member) {
 	c.t.Helper()
 	config := world.Config{JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets()}
 	id := i + 2
-	subnets := []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.244.%d.0/24", i)), netip.MustParsePrefix(fmt.Sprintf("fd00:10:244:%d::/64", i))}
+	subnets := []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.244.%d.0/24", i)),
+		netip.MustParsePrefix(fmt.Sprintf("fd00:10:244:%d::/64", i))}
 	join := []netip.Prefix{config.Join(id, world.V4), config.Join(id, world.V6)}
 	transit := []netip.Prefix{config.Transit(id, world.V4), config.Transit(id, world.V6)}
 	n := corev1.Node{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: m.Name, UID: types.UID("uid-" + m.Name), Labels: map[string]string{"k8s.ovn.org/egress-assignable": ""},
+			Name: m.Name, UID: types.UID("uid-" + m.Name),
+			Labels:      map[string]string{"k8s.ovn.org/egress-assignable": ""},
 			Annotations: kube.AllocationAnnotations(id, subnets, join, transit),
 		},
 	}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	for _, ip := range m.IPs {
-		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip.String()})
+		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP,
+			Address: ip.String()})
 	}
 	n.Status.NodeInfo.BootID = strings.TrimSpace(c.in(m.Name, "cat", "/proc/sys/kernel/random/boot_id"))
 	c.api.put(c.t, "/api/v1/nodes/"+m.Name, n)
@@ -131,7 +135,10 @@ func (c *cluster) record(i int, m sandbox.Member) {
 func serveIn(t *testing.T, namespace string, at netip.AddrPort) {
 	t.Helper()
 	var l net.Listener
-	if err := inNetns(namespace, func() (err error) { l, err = net.Listen("tcp", at.String()); return err }); err != nil {
+	if err := inNetns(namespace, func() (err error) {
+		l, err = net.Listen("tcp", at.String())
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	answer := func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.RemoteAddr) }
@@ -190,12 +197,14 @@ func (c *cluster) logs() {
 // notable are the last n lines that are not of level info, nor OVS' complaints of a slow machine.
 func notable(content []byte, n int) []byte {
 	lines := slices.DeleteFunc(bytes.Split(bytes.TrimSpace(content), []byte("\n")), func(l []byte) bool {
-		return bytes.Contains(l, []byte("|INFO|")) || bytes.Contains(l, []byte("|timeval")) || bytes.Contains(l, []byte("level=info"))
+		return bytes.Contains(l, []byte("|INFO|")) || bytes.Contains(l, []byte("|timeval")) ||
+			bytes.Contains(l, []byte("level=info"))
 	})
 	return bytes.Join(lines[max(0, len(lines)-n):], []byte("\n"))
 }
 
-// inNetns runs do on a thread of its own inside a named network namespace; sockets that do opens stay in it. The thread ends with it.
+// inNetns runs do on a thread of its own inside a named network namespace; sockets that do opens stay in it. The thread
+// ends with it.
 func inNetns(name string, do func() error) error {
 	result := make(chan error, 1)
 	go func() {

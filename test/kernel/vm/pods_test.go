@@ -53,18 +53,22 @@ func (c *cluster) pod(name string, node sandbox.Member, labels map[string]string
 	return pod{c, name, node}
 }
 
-// service records a Service of a pod. Connections are tracked in a node's logical switch once there is one, as there is in every cluster.
+// service records a Service of a pod. Connections are tracked in a node's logical switch once there is one, as there is
+// in every cluster.
 func (c *cluster) service(name string, ip netip.Addr, to netip.AddrPort, protocol corev1.Protocol) {
-	meta := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}}
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name,
+		Labels: map[string]string{discoveryv1.LabelServiceName: name}}
 	c.api.put(c.t, "/api/v1/namespaces/"+namespace+"/services/"+name, corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: meta,
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: ip.String(), ClusterIPs: []string{ip.String()}, Ports: []corev1.ServicePort{{Port: 80, Protocol: protocol}}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: ip.String(),
+			ClusterIPs: []string{ip.String()}, Ports: []corev1.ServicePort{{Port: 80, Protocol: protocol}}},
 	})
 	port := int32(to.Port())
 	c.api.put(c.t, "/apis/discovery.k8s.io/v1/namespaces/"+namespace+"/endpointslices/"+name, discoveryv1.EndpointSlice{
-		TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}, ObjectMeta: meta, AddressType: discoveryv1.AddressTypeIPv4,
-		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{to.Addr().String()}}},
-		Ports:     []discoveryv1.EndpointPort{{Port: &port, Protocol: &protocol}},
+		TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}, ObjectMeta: meta,
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{to.Addr().String()}}},
+		Ports:       []discoveryv1.EndpointPort{{Port: &port, Protocol: &protocol}},
 	})
 }
 
@@ -85,7 +89,8 @@ func (c *cluster) egressIP(name string, ips []netip.Addr, holder sandbox.Member,
 func (p pod) ips() []netip.Addr {
 	p.c.t.Helper()
 	var ips []netip.Addr
-	fields := strings.Fields(p.c.in(p.node.Name, "ip", "netns", "exec", p.name, "ip", "-o", "addr", "show", "dev", "eth0", "scope", "global"))
+	fields := strings.Fields(p.c.in(p.node.Name, "ip", "netns", "exec", p.name, "ip", "-o", "addr", "show", "dev",
+		"eth0", "scope", "global"))
 	for i, f := range fields {
 		if f == "inet" || f == "inet6" {
 			ips = append(ips, netip.MustParsePrefix(fields[i+1]).Addr())
@@ -95,8 +100,8 @@ func (p pod) ips() []netip.Addr {
 	return ips
 }
 
-// isSeenAs connects to a port of each address of a server until there is an answer. The address that the server sees must be right at the first: there
-// may be no packet for a while, but there is none with a wrong source.
+// isSeenAs connects to a port of each address of a server until there is an answer. The address that the server sees
+// must be right at the first: there may be no packet for a while, but there is none with a wrong source.
 func (p pod) isSeenAs(want []netip.Addr, server []netip.Addr, port uint16) {
 	p.c.t.Helper()
 	for _, ip := range server {
@@ -116,7 +121,8 @@ func (p pod) isSeenAs(want []netip.Addr, server []netip.Addr, port uint16) {
 
 // ask is the address of which a server says that the connection comes from it.
 func (c *cluster) ask(ctx context.Context, who string, server netip.AddrPort, prefix ...string) (netip.Addr, error) {
-	out, err := c.ExecIn(ctx, who, append(prefix, "curl", "-gsS", "--max-time", "10", "http://"+server.String()+"/clientip")...)
+	out, err := c.ExecIn(ctx, who, append(prefix, "curl", "-gsS", "--max-time", "10",
+		"http://"+server.String()+"/clientip")...)
 	if err != nil {
 		return netip.Addr{}, err
 	}

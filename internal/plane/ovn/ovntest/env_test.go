@@ -17,7 +17,8 @@ func TestTrace(t *testing.T) {
 		if err := e.Sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		out, err := e.Trace(t.Context(), "sw", `inport=="a" && eth.src==0a:58:0a:00:00:01 && eth.dst==0a:58:0a:00:00:02 && ip4.src==10.0.0.1 && ip4.dst==10.0.0.2 && ip.ttl==64`, "--minimal")
+		out, err := e.Trace(t.Context(), "sw",
+			`inport=="a" && eth.src==0a:58:0a:00:00:01 && eth.dst==0a:58:0a:00:00:02 && ip4.src==10.0.0.1 && ip4.dst==10.0.0.2 && ip.ttl==64`, "--minimal")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,9 +8,10 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Stranded says why this node's own pods are not steered by an EgressIP though status names this node for an address of it; "" if they are, or if it is
-// not named. For a moment that is so in every move. A node of which it stays true serves the pods of others and not its own.
-func Stranded(w *world.World, name string, ip netip.Addr) string {
+// NotSteered says why this node's own pods are not steered by an EgressIP though status names this node for an address
+// of it; "" if they are, or if it is not named. For a moment that is so in every move. A node of which it stays true
+// serves the pods of others and not its own.
+func NotSteered(w *world.World, name string, ip netip.Addr) string {
 	e, f := w.EgressIP(name), world.FamilyOf(ip)
 	if e == nil || !slices.Contains(e.Items, world.Assignment{Node: w.Self, IP: ip}) {
 		return ""
@@ -19,7 +20,7 @@ func Stranded(w *world.World, name string, ip netip.Addr) string {
 		return ""
 	}
 	if y := w.Yielded(name, ip); y != nil {
-		return fmt.Sprintf("it has given way to another machine that announces the address (node %q)", y.To)
+		return fmt.Sprintf("it yields to another machine that announces the address (node %q)", y.To)
 	}
 	n, own := w.Node(w.Self), w.Own()
 	switch {
@@ -28,7 +29,8 @@ func Stranded(w *world.World, name string, ip netip.Addr) string {
 	case own == nil || !slices.Contains(own.Holds[name], ip):
 		return "OVS does not have the flows that translate to it: see the other problems, and the agent's log"
 	case own.BootID != n.BootID:
-		return fmt.Sprintf("the Node says that it was booted as %s, and this is %s: is the kubelet running?", n.BootID, own.BootID)
+		return fmt.Sprintf("the Node says that it was booted as %s, and this is %s: is the kubelet running?", n.BootID,
+			own.BootID)
 	}
 	return "no link of this host is in its network"
 }

@@ -1,0 +1,197 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/netip"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// nowhere takes every write, and shows nothing of it.
+type nowhere struct{}
+
+func (nowhere) Patch(context.Context, kube.Patch) (string, error) { return "", nil }
+func (nowhere) PostEvent(context.Context, kube.Event) error       { return nil }
+func (nowhere) Changes() <-chan kube.Change                       { return nil }
+func (nowhere) Synced() bool                                      { return true }
+func (nowhere) WentBack() int64                                   { return 0 }
+
+// big is a controller of 500 nodes, 10,000 pods and 1,000 EgressIPs, all of which are held and steered to. Its rounds
+// are made by hand.
+type big struct {
+	*Controller
+	now time.Time
+}
+
+func newBig(ctx context.Context) *big {
+	config := compiletest.Config(world.SharedGateway)
+	config.ClusterSubnets[0].CIDR = netip.MustParsePrefix("10.0.0.0/8")
+	x := &big{New(config, nowhere{}, nowhere{}, NewMetrics(), slog.New(slog.DiscardHandler)), time.Unix(100_000, 0)}
+	x.begin(ctx)
+	for i := 1; i <= 500; i++ {
+		x.apply(func(w *world.World) []world.Touch { return w.SetNode(bigNode(i)) })
+	}
+	reports := map[string]*world.Holding{}
+	for i := range 1000 {
+		x.fill(i, reports)
+	}
+	for _, h := range reports {
+		x.apply(func(w *world.World) []world.Touch { return w.SetHolding(h) })
+	}
+	for range 3 { // allocations; records; what follows from them
+		x.round(func(*world.World) []world.Touch { return nil })
+		x.show()
+	}
+	return x
+}
+
+// bigNode has all that an agent publishes; every fifth is an egress node.
+func bigNode(i int) *world.Node {
+	n := compiletest.BigNode(i)
+	n.UplinkMAC = compiletest.HardwareAddr(fmt.Sprintf("02:00:00:00:%02x:%02x", i>>8, i&255))
+	n.HostAddrs, n.CIDRs = n.HostAddrs[:1], n.Primary
+	if i%5 != 0 {
+		n.Labels = nil
+	}
+	return n
+}
+
+// bigEgressIP is on one of the 100 egress nodes.
+func bigEgressIP(i int) *world.EgressIP {
+	e := compiletest.BigEgressIP(i)
+	e.Items[0].Node = fmt.Sprint("n", i%100*5+5)
+	return e
+}
+
+func bigPod(i int) *world.Pod {
+	p := compiletest.BigPod(i)
+	p.Running = true
+	return p
+}
+
+// fill adds the i-th EgressIP with its namespace and ten pods, and what nodes report of it.
+func (x *big) fill(i int, reports map[string]*world.Holding) {
+	e := bigEgressIP(i)
+	ns := &world.Namespace{Name: fmt.Sprint("ns", i), Labels: map[string]string{"team": fmt.Sprint(i)}}
+	x.apply(func(w *world.World) []world.Touch { return append(w.SetNamespace(ns), w.SetEgressIP(e)...) })
+	report := func(node string) *world.Holding {
+		if reports[node] == nil {
+			reports[node] = &world.Holding{Node: node, BootID: "boot", Holds: map[string][]netip.Addr{},
+				Steers: map[string][]world.Assignment{}}
+		}
+		return reports[node]
+	}
+	report(e.Items[0].Node).Holds[e.Name] = e.IPs
+	for j := range 10 {
+		p := bigPod(10*i + j)
+		x.apply(func(w *world.World) []world.Touch { return w.SetPod(p) })
+		report(p.Node).Steers[e.Name] = e.Items
+	}
+}
+
+// round makes a change, and decides.
+func (x *big) round(change kube.Change) {
+	x.apply(change)
+	x.now = x.now.Add(time.Second)
+	x.decide(x.now)
+}
+
+// show ends all writes, and has the API show everything as it was decided.
+func (x *big) show() {
+	for x.outbox.writing > 0 {
+		x.ended(<-x.results)
+	}
+	for _, name := range x.world.Nodes() {
+		if _, n := world.Undone[world.Node](x.world, world.KindNode, name); n != nil {
+			x.apply(func(w *world.World) []world.Touch { return w.SetNode(n) })
+		}
+	}
+	for _, name := range x.world.EgressIPs() {
+		if _, e := world.Undone[world.EgressIP](x.world, world.KindEgressIP, name); e != nil {
+			x.apply(func(w *world.World) []world.Touch { return w.SetEgressIP(e) })
+		}
+	}
+	x.told = nil
+}
+
+// bigChange is what changes between two decisions: lap by lap it is another value. A round makes at most so many
+// allocations, which are half as many again as when this was written.
+type bigChange struct {
+	name        string
+	allocations uint64
+	make        func(w *world.World, lap int) []world.Touch
+}
+
+func bigChanges() []bigChange {
+	return []bigChange{
+		{"nothing", 40, func(*world.World, int) []world.Touch { return nil }},
+		{"one EgressIP", 750, func(w *world.World, lap int) []world.Touch {
+			e := *w.ShownEgressIP("e500")
+			e.Generation++
+			e.IPs = []netip.Addr{compiletest.V4(172, 18, 200, lap%2)}
+			return w.SetEgressIP(&e)
+		}},
+		{"one pod", 85, func(w *world.World, lap int) []world.Touch {
+			p := bigPod(5000)
+			p.Name, p.Node, p.IPs = "new", "n1", []netip.Addr{compiletest.V4(10, 0, 1, 100+lap%100)}
+			return w.SetPod(p)
+		}},
+		{"a probe of a node", 2050, func(w *world.World, lap int) []world.Touch {
+			return w.SetUnreachable("n3", []world.Unreachability{world.AgentAway, ""}[lap%2])
+		}},
+		{"a probe of an egress node", 3600, func(w *world.World, lap int) []world.Touch {
+			return w.SetUnreachable("n5", []world.Unreachability{world.NodeUnreachable, ""}[lap%2])
+		}},
+	}
+}
+
+// change is one lap's.
+func (c bigChange) change(lap int) kube.Change {
+	return func(w *world.World) []world.Touch { return c.make(w, lap) }
+}
+
+// BenchmarkDecision is one decision round after one change; an egress node whose probe fails hosts ten addresses.
+func BenchmarkDecision(b *testing.B) {
+	for _, c := range bigChanges() {
+		b.Run(c.name, func(b *testing.B) {
+			x := newBig(b.Context())
+			b.ReportAllocs()
+			for lap := 0; b.Loop(); lap++ {
+				x.round(c.change(lap))
+				b.StopTimer()
+				x.show()
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// TestBudget: a decision round allocates in proportion to what has changed. A look at each EgressIP that makes a string
+// of it would be 1,000 more.
+func TestBudget(t *testing.T) {
+	x := newBig(t.Context())
+	for _, c := range bigChanges() {
+		least := uint64(math.MaxUint64)
+		for lap := range 6 {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			x.round(c.change(lap))
+			runtime.ReadMemStats(&after)
+			least = min(least, after.Mallocs-before.Mallocs)
+			x.show()
+		}
+		t.Logf("%s: %d allocations", c.name, least)
+		if least > c.allocations {
+			t.Errorf("a round after a change of %s makes %d allocations; its budget is %d", c.name, least,
+				c.allocations)
+		}
+	}
+}

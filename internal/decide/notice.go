@@ -1,0 +1,83 @@
+package decide
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Finding is what is wrong with an object, as a value: two that are equal are no news, whatever their words say by now.
+type Finding struct {
+	Kind   string     // what is wrong: "EgressIPConflict"
+	Reason string     // why, as a condition names it: "NoAssignableNode"
+	IP     netip.Addr // the address that it is about; zero: the whole object
+	Family world.Family
+	Part   string // the part of the object that it is about, as people write it: "192.0.2.7:80/tcp"
+	Node   string // the node that it is about, or that reports it
+	Detail string // what the node, or the border to the API, says of it
+}
+
+// Notice is a finding with the Event that tells people of it.
+type Notice struct {
+	Finding
+	Event   string // the reason of the Event
+	Message string
+}
+
+// News are those that are found now and were not before.
+func News(before, now []Notice) []Notice {
+	var out []Notice
+	for _, n := range now {
+		if !slices.ContainsFunc(before, func(b Notice) bool { return b.Finding == n.Finding }) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// Tell makes Events, which are Warnings, of what is found now and was not before.
+func Tell(before, now []Notice) []Event {
+	var out []Event
+	for _, n := range News(before, now) {
+		out = append(out, Event{Warning: true, Reason: n.Event, Message: n.Message})
+	}
+	return out
+}
+
+// Messages are what notices say, one sentence.
+func Messages(notices []Notice) string {
+	var out []string
+	for _, n := range notices {
+		out = append(out, n.Message)
+	}
+	return strings.Join(out, "; ")
+}
+
+// Told is what people were told of in one term, by object.
+type Told map[string]ToldOf
+
+// ToldOf is what people were told of one object.
+type ToldOf struct {
+	uid     string
+	notices []Notice
+}
+
+// Tell makes one Event, a Warning, of all that is found now and was not before: of an object with many parts there may
+// be much. The first decision of a term knows of nothing before: where the object shows that something is wrong, a
+// former leader has told of it.
+func (t Told) Tell(key, uid string, shown bool, now []Notice) []Event {
+	last, known := t[key]
+	t[key] = ToldOf{uid, now}
+	switch {
+	case known && last.uid == uid:
+		now = News(last.notices, now)
+	case shown:
+		return nil
+	}
+	if len(now) == 0 {
+		return nil
+	}
+	return []Event{{Warning: true, Reason: now[0].Event, Message: Messages(now)}}
+}

@@ -1,0 +1,111 @@
+package egressip
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// host is a node that can take egress IPs now, and how many it has; or one whose agent is away. That one takes none,
+// but goes on translating as it did: what no other can take stays there.
+type host struct {
+	node *world.Node
+	load int
+	away bool
+	late bool // it was too late with an address: it is given nothing that another can take
+}
+
+// network is a subnet that hosts have an address in, with those hosts by index.
+type network struct {
+	cidr  netip.Prefix
+	hosts []int
+}
+
+// part is what a node adds to finding places.
+type part struct {
+	node  *world.Node
+	unfit string // why it takes no egress IP now; "": it does
+	subnets
+}
+
+// renewNode looks at a node again, and says whether it adds something else than before. A Node that is replaced by an
+// equal one counts as changed.
+func (a *assigner) renewNode(name string) bool {
+	n, old := a.w.Node(name), a.parts[name]
+	if n == nil {
+		delete(a.parts, name)
+		return old != nil
+	}
+	now := &part{n, a.unfit(n), subnetsOf(n, a.w.Faults(name))}
+	a.parts[name] = now
+	return old == nil || old.node != n || old.unfit != now.unfit || !maps.Equal(old.faults, now.faults)
+}
+
+// survey sums up what the nodes add.
+func (a *assigner) survey() {
+	a.names = slices.Sorted(maps.Keys(a.parts))
+	a.hosts, a.nets, a.named = a.hosts[:0], [2][]network{}, newNamed()
+	for _, name := range a.names {
+		p := a.parts[name]
+		a.named.add(p.node, p.subnets)
+		switch p.unfit {
+		case "":
+			a.addHost(p)
+		case CauseAgentAway:
+			a.hosts = append(a.hosts, host{node: p.node, away: true})
+		}
+	}
+	a.longest.primary, a.longest.secondary = a.named.settle()
+}
+
+func (a *assigner) addHost(p *part) {
+	a.hosts = append(a.hosts, host{node: p.node})
+	for _, cidr := range p.all {
+		nets := &a.nets[world.FamilyOf(cidr.Addr())]
+		at := slices.IndexFunc(*nets, func(o network) bool { return o.cidr == cidr })
+		if at < 0 {
+			at = len(*nets)
+			*nets = append(*nets, network{cidr: cidr})
+		}
+		if h := len(a.hosts) - 1; !slices.Contains((*nets)[at].hosts, h) {
+			(*nets)[at].hosts = append((*nets)[at].hosts, h)
+		}
+	}
+}
+
+// Why a node does not host an address, or does so no longer.
+const (
+	CauseUnlabelled  = "NodeUnlabelled"
+	CauseUnselected  = "NodeNotSelected"
+	CauseDeleting    = "NodeDeleting"
+	CauseDeleted     = "NodeDeleted"
+	CauseNotReady    = "NodeNotReady"
+	CauseNotSetUp    = "NodeNotSetUp"
+	CauseUnreachable = string(world.NodeUnreachable)
+	CauseAgentAway   = string(world.AgentAway)
+	CauseNetwork     = "NotInNetwork"
+	CauseLink        = "LinkFault"
+	CauseSpec        = "SpecChanged"
+	CauseCordoned    = "NodeCordoned"
+	CauseNotHeld     = "NotHeld"
+)
+
+// unfit says why a node takes no egress IP now, or "".
+func (a *assigner) unfit(n *world.Node) string {
+	_, labelled := n.Labels[AssignableLabel]
+	switch {
+	case !labelled:
+		return CauseUnlabelled
+	case n.Deleting:
+		return CauseDeleting
+	case n.Cordoned:
+		return CauseCordoned
+	case !n.Ready:
+		return CauseNotReady
+	case n.ID == 0 || n.ChassisID == "" || len(n.Primary) == 0:
+		return CauseNotSetUp
+	}
+	return string(a.w.Unreachable(n.Name))
+}

@@ -1,0 +1,94 @@
+package egressip
+
+import (
+	"slices"
+
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// refusals are what keeps an object's addresses from being placed, by the object itself and by others.
+func (o *object) refusals(partly bool) []decide.Notice {
+	var out []decide.Notice
+	for _, p := range o.places {
+		if p.host != nowhere {
+			continue
+		}
+		event := p.why.event
+		if partly && event == EventNoNode {
+			event = EventUnassigned
+		}
+		f := decide.Finding{Kind: p.why.event, Reason: p.why.condition, IP: p.ip}
+		out = append(out, decide.Notice{Finding: f, Event: event, Message: p.why.text})
+	}
+	for _, problem := range o.e.Problems {
+		out = append(out, ofSpec(EventInvalid, problem))
+	}
+	for _, problem := range selectorProblems(o.e) {
+		out = append(out, ofSpec(ReasonInvalidSelector, problem))
+	}
+	return out
+}
+
+func ofSpec(kind, problem string) decide.Notice {
+	return decide.Notice{Finding: decide.Finding{Kind: kind, Detail: problem}, Event: kind, Message: problem}
+}
+
+// hindrance is what keeps condition Ready from being True. It is told of in an Event, too, if it is of this object
+// alone: what is of a whole node would be told of once for each object that comes to the node.
+type hindrance struct {
+	decide.Finding
+	text     string
+	ofObject bool
+}
+
+// Reasons of hindrances, beside NotHeld.
+const (
+	notHeldInTime = "NotHeldInTime"
+	notServed     = "NotServed"
+	notSteered    = "NotSteered"
+)
+
+func texts(list []hindrance) []string {
+	var out []string
+	for _, h := range list {
+		out = append(out, h.text)
+	}
+	return out
+}
+
+// told are the notices of the hindrances that a condition names.
+func told(list []hindrance) []decide.Notice {
+	var out []decide.Notice
+	for _, h := range list {
+		if h.ofObject {
+			out = append(out, decide.Notice{Finding: h.Finding, Event: EventNodeProblem, Message: h.text})
+		}
+	}
+	return out
+}
+
+// before are the notices of the last decision about an object. The first decision of a term knows of none: what the
+// conditions say to be wrong, a former leader has told of.
+func (a *assigner) before(e *world.EgressIP, now []decide.Notice) []decide.Notice {
+	if last, is := a.Last[e.Name]; is && last.UID == e.UID {
+		return last.Notices
+	}
+	return slices.DeleteFunc(slices.Clone(now), func(n decide.Notice) bool { return !showsAlready(e, n.Finding) })
+}
+
+// showsAlready says whether an object's conditions have something of a finding's kind, as far as they were decided of
+// its present spec.
+func showsAlready(e *world.EgressIP, f decide.Finding) bool {
+	assigned, ready := condition(e, ConditionAssigned), condition(e, ConditionReady)
+	switch f.Kind {
+	case EventAddressInUse:
+		return condition(e, ConditionAddressConflict).Status == "True"
+	case EventNodeProblem:
+		return ready.Status == "False"
+	case ReasonInvalidSelector:
+		return ready.Reason == ReasonInvalidSelector && ready.Generation == e.Generation
+	}
+	had := func(i world.Assignment) bool { return i.IP == f.IP }
+	return assigned.Status == "False" && assigned.Generation == e.Generation && !slices.ContainsFunc(e.Items, had)
+}

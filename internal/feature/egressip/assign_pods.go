@@ -1,0 +1,85 @@
+package egressip
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// podAddresses are the addresses of all pods, with whose they are: there are more pods than a decision can look at.
+type podAddresses struct {
+	perPod[podAddress]
+	pods  map[netip.Addr][]string
+	asked func(netip.Addr) bool // whether an EgressIP asks for an address
+	moved bool                  // one that is asked for has become a pod's, or is one's no longer
+	all   bool                  // any pod may have others by now
+}
+
+type podAddress struct {
+	ip  netip.Addr
+	pod string
+}
+
+func newPodAddresses(asked func(netip.Addr) bool) *podAddresses {
+	m := &podAddresses{pods: map[netip.Addr][]string{}, asked: asked}
+	m.perPod = newPerPod(addressesOf, m.count)
+	return m
+}
+
+// addressesOf are a pod's, each once, sorted.
+func addressesOf(w *world.View, p *world.Pod) []podAddress {
+	if p.HostNetwork || p.Completed {
+		return nil
+	}
+	var out []podAddress
+	for _, ip := range w.PodIPs(p, ref.DefaultNetwork) {
+		out = append(out, podAddress{ip, p.Key()})
+	}
+	slices.SortFunc(out, func(a, b podAddress) int { return a.ip.Compare(b.ip) })
+	return slices.Compact(out)
+}
+
+// Touched notes what has changed in the world. The subnets of a node decide which addresses its pods have.
+func (m *podAddresses) Touched(t world.Touch) {
+	switch t.Kind {
+	case world.KindPod:
+		m.Touch([]world.Touch{t})
+	case world.KindSubnets:
+		m.all = true
+	}
+}
+
+// Update looks at the pods for which something may have changed.
+func (m *podAddresses) Update(w *world.World) {
+	if m.all && m.known {
+		for p := range w.EachPod() {
+			m.put(p.Key(), m.of(&w.View, p))
+		}
+	}
+	m.all = false
+	m.perPod.Update(w)
+}
+
+func (m *podAddresses) count(list []podAddress, n int) {
+	for _, a := range list {
+		m.moved = m.moved || m.asked(a.ip)
+		if n > 0 {
+			m.pods[a.ip] = append(m.pods[a.ip], a.pod)
+			continue
+		}
+		left := slices.DeleteFunc(m.pods[a.ip], func(pod string) bool { return pod == a.pod })
+		if m.pods[a.ip] = left; len(left) == 0 {
+			delete(m.pods, a.ip)
+		}
+	}
+}
+
+// at is the first pod by name that has an address; "" if none has.
+func (m *podAddresses) at(ip netip.Addr) string {
+	if len(m.pods[ip]) == 0 {
+		return ""
+	}
+	return slices.Min(m.pods[ip])
+}

@@ -1,0 +1,66 @@
+package egressip
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Overlapper decides one condition of EgressIPs: whether they stand by for pods, as it is when all are assigned.
+type Overlapper struct {
+	*Overlaps
+	begun bool // false: nothing was decided yet
+}
+
+// NewOverlapper has decided nothing yet.
+func NewOverlapper() *Overlapper { return &Overlapper{Overlaps: NewOverlaps()} }
+
+// Touched tells of all that changes.
+func (d *Overlapper) Touched(touched []world.Touch) {
+	d.Touch(touched)
+	for _, t := range touched {
+		if t.Kind == world.KindEgressIP {
+			d.news[t.Key] = struct{}{}
+		}
+	}
+}
+
+// Seen notes that an EgressIP may say something else of itself.
+func (d *Overlapper) Seen(_ decide.View, object world.Touch) time.Time {
+	if object.Kind == world.KindEgressIP {
+		d.news[object.Key] = struct{}{}
+	}
+	return time.Time{}
+}
+
+// Decide says which EgressIPs stand by, of those for which something has changed.
+func (d *Overlapper) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
+	d.Update(v.World)
+	if !d.begun {
+		d.begun = true
+		for _, name := range v.EgressIPs() {
+			d.news[name] = struct{}{}
+		}
+	}
+	names := slices.Sorted(maps.Keys(d.news))
+	clear(d.news)
+	for _, name := range names {
+		if e := v.EgressIP(name); e != nil {
+			desired = append(desired, d.desired(v, e))
+		}
+	}
+	return desired, time.Time{}
+}
+
+// desired is an EgressIP with the condition. As long as it does not say so, it is decided about again.
+func (d *Overlapper) desired(v decide.View, e *world.EgressIP) decide.Desired {
+	c, events := d.Condition(e)
+	out := ofEgressIP(e, decide.Dated(e.Conditions, e.Generation, v.Now, c), events)
+	if !say(e, out.Decision.Conditions) {
+		d.news[e.Name] = struct{}{}
+	}
+	return out
+}

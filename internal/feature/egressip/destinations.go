@@ -1,0 +1,107 @@
+package egressip
+
+import (
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Destinations puts the networks to which an EgressIP serves its pods into one address set a family, and one set of the
+// host's kernel. All rows about the EgressIP's packets match these sets, so that their number follows neither pods nor
+// networks, and all of them agree.
+type Destinations struct{}
+
+func (Destinations) Name() string    { return "egressip-destinations" }
+func (Destinations) Per() world.Kind { return world.KindEgressIP }
+
+// Compile adds the sets of an EgressIP that has not all destinations.
+func (Destinations) Compile(w *world.View, key string, out *plan.Rows) {
+	e := w.EgressIP(key)
+	if _, _, ok := w.Zone(); !ok || e == nil || e.Traffic == nil {
+		return
+	}
+	for _, f := range w.Config.Families() {
+		set, to := destinationSet(e, f), w.Destinations(key, f)
+		out.AddSet(set)
+		plan.Claim(&out.Destinations, set, to)
+		list := members(to)
+		for _, member := range list {
+			out.AddElem(set, member)
+		}
+		if throughHost(w) {
+			hostDestinationSet(e, f, out)
+			host := hostDestinations(e, f)
+			for _, member := range list {
+				plan.Claim(&out.NFTElems, plan.NFTElem{Set: host, Key: member}, "")
+			}
+		}
+	}
+}
+
+// destinationSet is the id of an EgressIP's address set of destinations.
+func destinationSet(e *world.EgressIP, f world.Family) string {
+	return "egressip/" + e.Name + "/destinations." + f.String()
+}
+
+// sourceDestinations are what a source of an EgressIP is for, by their key in the plan.
+func sourceDestinations(e *world.EgressIP, f world.Family) string {
+	if e.Traffic == nil {
+		return ""
+	}
+	return destinationSet(e, f)
+}
+
+// hostDestinations is the same set in nftables.
+func hostDestinations(e *world.EgressIP, f world.Family) string {
+	return "egressip/" + short(e.Name) + "/destinations." + f.String()
+}
+
+func hostDestinationSet(e *world.EgressIP, f world.Family, out *plan.Rows) {
+	plan.Claim(&out.NFTSets, plan.NFTSet{Name: hostDestinations(e, f)}, plan.NFTSetSpec{Key: addrType(f),
+		Interval: true})
+}
+
+// members are prefixes as sets have them. Neither ovn-controller nor nftables is asked to match no bits at all:
+// everything is two halves.
+func members(s destinations.Set) []string {
+	out := make([]string, 0, len(s))
+	var text []byte
+	for _, p := range s {
+		switch {
+		case p.IsSingleIP():
+			text = p.Addr().AppendTo(text[:0])
+		case p.Bits() == 0:
+			out = append(out, netip.PrefixFrom(p.Addr(), 1).String())
+			text = upperHalf(p).AppendTo(text[:0])
+		default:
+			text = p.AppendTo(text[:0])
+		}
+		out = append(out, string(text))
+	}
+	return out
+}
+
+func upperHalf(everything netip.Prefix) netip.Prefix {
+	b := everything.Addr().AsSlice()
+	b[0] = 1 << 7
+	a, _ := netip.AddrFromSlice(b) // of as many bytes as an address has
+	return netip.PrefixFrom(a, 1)
+}
+
+// onlyTo is what OVN's matches on an EgressIP's packets ask of the destination: nothing where it has all.
+func onlyTo(e *world.EgressIP, f world.Family) string {
+	if e.Traffic == nil {
+		return ""
+	}
+	return " && " + f.Match() + ".dst == " + plan.InSet(destinationSet(e, f))
+}
+
+// hostOnlyTo is the same in nftables; with a space before it.
+func hostOnlyTo(e *world.EgressIP, f world.Family) string {
+	if e.Traffic == nil {
+		return ""
+	}
+	return " " + [...]string{"ip", "ip6"}[f] + " daddr @" + hostDestinations(e, f)
+}

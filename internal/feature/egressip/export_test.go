@@ -1,0 +1,17 @@
+package egressip
+
+// Forget has an Assigner decide about everything anew: of the decisions before it knows what they said, and how late
+// nodes are.
+func (d *Assigner) Forget() {
+	d.run, d.served, d.staleness = nil, NewServed(), newStaleness()
+	d.patience.awaited = map[string][]assignedTo{}
+	for name := range d.last {
+		d.objects[name] = struct{}{}
+	}
+}
+
+// Forget has an Overlapper decide about everything anew.
+func (d *Overlapper) Forget() { *d = *NewOverlapper() }
+
+// Forget makes it decide about everything.
+func (d *Selector) Forget() { d.all = true }

@@ -1,0 +1,74 @@
+package egressip
+
+import (
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Networks keeps pods from the outside that an EgressIP selects and that talk to it by a network beside the default
+// one: EgressIPs serve the default network, and with the node's address those pods' packets would have a wrong source.
+type Networks struct{}
+
+func (Networks) Name() string    { return "egressip-network" }
+func (Networks) Per() world.Kind { return world.KindNetwork }
+
+// Compile adds the policies of one such network: what Allow says of the default one, as far as it is about pods that
+// send nothing outside.
+func (Networks) Compile(w *world.View, network string, out *plan.Rows) {
+	p := w.Part(network)
+	if p == nil || network == ref.DefaultNetwork {
+		return
+	}
+	n := plan.Names{Network: p.Name, ID: p.ID}
+	for _, f := range p.Families() {
+		insideCluster(p.Network, f, out)
+		dropPaused(n, f, out)
+		match := f.Match() + ".src == " + plan.InSet(n.Row(pausedPods(f))) + " && " +
+			f.Match() + ".dst == " + plan.InSet(nodeIPs(f))
+		out.AddSet(nodeIPs(f))
+		out.AddPolicy(n, "egressip-no-reroute/nodes."+f.String(), plan.PriorityAllow, match, "allow", nil,
+			map[string]string{"pkt_mark": plan.Itoa(plan.MarkNodeIP)})
+	}
+}
+
+// unserved has a pod of this node send nothing outside, by any network that it is in, while an EgressIP has a claim to
+// its packets in a network that EgressIPs do not serve.
+func unserved(w *world.View, p *world.Pod, network string, out *plan.Rows) {
+	if p.Node != w.Self {
+		return
+	}
+	for _, f := range w.Config.Families() {
+		for _, c := range w.Claims(p, network, f) {
+			plan.Claim(&out.Unserved, plan.Unserved{Object: c.By, Network: network}, plan.None{})
+			for _, by := range networksOf(w, p) {
+				pauseInterface(w, by, f.OfAddrs(addresses(w, p, by)), out)
+			}
+		}
+	}
+}
+
+// networksOf are those that a pod of this node has addresses in.
+func networksOf(w *world.View, p *world.Pod) []string {
+	out := p.Networks()
+	if a := w.Attachment(p.Key()); a != nil && a.UID == p.UID {
+		for _, i := range a.Further {
+			out = append(out, i.Network)
+		}
+	}
+	return out
+}
+
+// pauseInterface has a pod send nothing outside with its addresses in a network. A network that is not known yet has no
+// port for the pod either.
+func pauseInterface(w *world.View, network string, ips []netip.Addr, out *plan.Rows) {
+	n := w.Network(network)
+	if n == nil {
+		return
+	}
+	for _, ip := range ips {
+		pauseEgress(w, plan.Names{Network: n.Name, ID: n.ID}, world.FamilyOf(ip), ip, out)
+	}
+}

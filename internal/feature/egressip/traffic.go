@@ -1,0 +1,253 @@
+package egressip
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// ConditionTrafficSelected says which networks an EgressIP's selector of traffic selects.
+const ConditionTrafficSelected = "TrafficSelected"
+
+// Its reasons, and those of Events.
+const (
+	ReasonNetworksSelected = "NetworksSelected"
+	ReasonNoNetworks       = "NoNetworks"
+	EventNetworksRemoved   = "NetworksRemoved"
+	EventTrafficProblem    = "TrafficProblem"
+)
+
+// Selector decides one condition of EgressIPs: which networks their selectors of traffic select. It tells, once a term,
+// of networks that were taken from an EgressIP, and of what is the matter with any.
+type Selector struct {
+	last map[string]selection
+	news map[string]struct{} // EgressIPs for which something has changed
+	all  bool                // something has changed that may concern any
+}
+
+// selection is what an EgressIP's selector of traffic selects, and what becomes of it.
+type selection struct {
+	uid      string
+	unread   string              // why the selector cannot be read
+	by       [2]destinations.Set // of each family; nil without a selector
+	objects  int
+	problems []string
+
+	asks, binds [2]bool // by family: it has an address of it, and pods leave with that or not at all
+}
+
+// NewSelector has decided nothing yet.
+func NewSelector() *Selector {
+	return &Selector{last: map[string]selection{}, news: map[string]struct{}{}, all: true}
+}
+
+// Touched tells of all that changes.
+func (d *Selector) Touched(touched []world.Touch) {
+	for _, t := range touched {
+		switch t.Kind {
+		case world.KindDestinations, world.KindEgressIP:
+			d.news[t.Key] = struct{}{}
+		case world.KindNode:
+			d.all = true
+		}
+	}
+}
+
+// Seen notes that an EgressIP may say something else of itself.
+func (d *Selector) Seen(_ decide.View, object world.Touch) time.Time {
+	if object.Kind == world.KindEgressIP {
+		d.news[object.Key] = struct{}{}
+	}
+	return time.Time{}
+}
+
+// Decide says which EgressIPs have networks, of those for which something has changed.
+func (d *Selector) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
+	if d.all {
+		for _, name := range v.EgressIPs() {
+			d.news[name] = struct{}{}
+		}
+	}
+	names := slices.Sorted(maps.Keys(d.news))
+	d.all = false
+	clear(d.news)
+	for _, name := range names {
+		e := v.EgressIP(name)
+		if e == nil {
+			delete(d.last, name)
+			continue
+		}
+		if one, is := d.desired(v, e); is {
+			desired = append(desired, one)
+		}
+	}
+	return desired, time.Time{}
+}
+
+// desired is an EgressIP with the condition, or without it where it has no selector of traffic; not, where there is
+// nothing to say. As long as it does not say so, it is decided about again.
+func (d *Selector) desired(v decide.View, e *world.EgressIP) (out decide.Desired, is bool) {
+	now := selectionOf(v.World, e)
+	events := now.news(e, d.last[e.Name])
+	if !e.TrafficUnknown {
+		d.last[e.Name] = now
+	}
+	if e.Traffic == nil && now.unread == "" {
+		if condition(e, ConditionTrafficSelected).Type == "" {
+			return out, false
+		}
+		d.news[e.Name] = struct{}{}
+		return ofEgressIP(e, []world.Condition{{Type: ConditionTrafficSelected}}, events), true // it goes
+	}
+	out = ofEgressIP(e, decide.Dated(e.Conditions, e.Generation, v.Now, now.condition()), events)
+	if !say(e, out.Decision.Conditions) {
+		d.news[e.Name] = struct{}{}
+	}
+	return out, true
+}
+
+// TrafficCondition is TrafficSelected of an EgressIP that has a selector of traffic.
+func TrafficCondition(w *world.World, e *world.EgressIP) world.Condition {
+	return selectionOf(w, e).condition()
+}
+
+func selectionOf(w *world.World, e *world.EgressIP) selection {
+	s := selection{uid: e.UID, unread: e.TrafficProblem}
+	if e.Traffic == nil {
+		return s
+	}
+	for i := range s.by {
+		f := world.Family(i)
+		s.by[f] = w.Destinations(e.Name, f)
+		s.asks[f], s.binds[f] = e.Asks(f), e.InForce[f] || e.DropWhenUnassigned
+	}
+	for _, t := range w.SelectedTraffic(e) {
+		s.objects++
+		for _, problem := range t.Problems {
+			s.problems = append(s.problems, "EgressIPTraffic "+t.Name+": "+problem)
+		}
+	}
+	s.problems = append(s.problems, insideProblems(w, s.by)...)
+	return s
+}
+
+// insideProblems are about networks that are not outside the cluster.
+func insideProblems(w *world.World, by [2]destinations.Set) []string {
+	var out []string
+	for _, s := range by {
+		if ranges := w.Config.Overlapped(s); len(ranges) > 0 {
+			out = append(out, "the networks have addresses of the "+strings.Join(ranges, " and of the ")+
+				": what pods send there does not leave the cluster, and is left as it is")
+		}
+		if nodes := nodesIn(w, s); len(nodes) > 0 {
+			out = append(out, "the networks have addresses of nodes ("+some(nodes)+"), which pods reach with the "+
+				"address of their own node")
+		}
+	}
+	return out
+}
+
+// nodesIn are the nodes that are known by an address of a set.
+func nodesIn(w *world.World, s destinations.Set) []string {
+	return slices.DeleteFunc(w.Nodes(), func(name string) bool {
+		return !slices.ContainsFunc(w.NodeAddrs(w.Node(name)), s.Contains)
+	})
+}
+
+// condition counts networks after those that overlap were put together, and says what becomes of them by family.
+func (s selection) condition() world.Condition {
+	c := world.Condition{Type: ConditionTrafficSelected, Status: "True", Reason: ReasonNetworksSelected,
+		Message: s.selected() + s.effect()}
+	has := func(f world.Family) bool { return len(s.by[f]) > 0 }
+	switch {
+	case s.unread != "":
+		c.Status, c.Reason, c.Message = "False", ReasonInvalidSelector, s.unread
+	case families(has) == "":
+		c.Status, c.Reason = "False", ReasonNoNetworks
+		c.Message = fmt.Sprintf("spec.trafficSelector selects %s, without networks: it serves no pod",
+			count(s.objects, "EgressIPTraffic"))
+	case families(func(f world.Family) bool { return has(f) && s.asks[f] }) == "":
+		c.Status, c.Reason = "False", ReasonNoNetworks
+	}
+	if len(s.problems) > 0 {
+		c.Message += "; " + some(s.problems)
+	}
+	return c
+}
+
+// selected counts the networks of each family that has any.
+func (s selection) selected() string {
+	var said []string
+	for f, set := range s.by {
+		if len(set) > 0 {
+			said = append(said, count(len(set), "IP"+world.Family(f).String()+" network"))
+		}
+	}
+	return fmt.Sprintf("spec.trafficSelector selects %s, of %s", strings.Join(said, " and "),
+		count(s.objects, "EgressIPTraffic"))
+}
+
+// effect is what selected pods leave with to the networks of each family.
+func (s selection) effect() string {
+	which := func(is func(f world.Family) bool) string {
+		return families(func(f world.Family) bool { return len(s.by[f]) > 0 && is(f) })
+	}
+	text := ""
+	if binds := which(func(f world.Family) bool { return s.asks[f] && s.binds[f] }); binds != "" {
+		text += ": over " + binds + " selected pods leave there with an egress IP or not at all"
+	}
+	if waits := which(func(f world.Family) bool { return s.asks[f] && !s.binds[f] }); waits != "" {
+		text += "; over " + waits + " it is not in force: condition InForce says what selected pods leave with"
+	}
+	if lacks := which(func(f world.Family) bool { return !s.asks[f] }); lacks != "" {
+		text += "; it has no " + lacks + " address: it serves no pod over " + lacks
+	}
+	return text
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprint(n, " ", what, "s")
+}
+
+// news are Events of what is worse than it was at the last decision about the same object, or, in the first decision of
+// a term, than its condition says.
+func (s selection) news(e *world.EgressIP, last selection) []decide.Event {
+	var out []decide.Event
+	for _, problem := range s.problems {
+		told := strings.Contains(condition(e, ConditionTrafficSelected).Message, problem)
+		if !told && (last.uid != s.uid || !slices.Contains(last.problems, problem)) {
+			out = append(out, decide.Event{Warning: true, Reason: EventTrafficProblem, Message: problem})
+		}
+	}
+	if gone := s.lost(last); last.uid == s.uid && len(gone) > 0 {
+		out = append(out, decide.Event{Warning: true, Reason: EventNetworksRemoved, Message: fmt.Sprintf(
+			"spec.trafficSelector no longer selects %s: selected pods leave there with their node's address, unless "+
+				"another EgressIP serves them", some(gone))})
+	}
+	return out
+}
+
+// lost is what was selected, of families that it has addresses of, and is no more.
+func (s selection) lost(last selection) []string {
+	var out []string
+	for f, now := range s.by {
+		if last.by[f] == nil && now != nil && len(out) == 0 {
+			out = append(out, "what the selected EgressIPTraffics do not name")
+		}
+		for _, p := range last.by[f].Without(now) {
+			if s.asks[f] {
+				out = append(out, p.String())
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,194 @@
+package egressip_test
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	decider "github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// said is a decider's condition of e0, "" for none, and its Events, as texts.
+func said(d *egressip.Selector, w *world.World) (condition, events string) {
+	desired, _ := d.Decide(decider.View{World: w, Now: time.Unix(2_000_000, 0)})
+	for _, one := range desired {
+		if one.Key != "e0" {
+			continue
+		}
+		w.Decide(world.KindEgressIP, "e0", one.Decision)
+		for _, e := range one.Events {
+			events += e.Reason + ": " + e.Message + "\n"
+		}
+	}
+	for _, c := range w.EgressIP("e0").Conditions {
+		condition += c.Status + " " + c.Reason + ": " + c.Message
+	}
+	return condition, events
+}
+
+// TestNetworksAreTold: the condition counts the networks that are in force, and Events tell of those that a change
+// took, and of what is the matter with any, once.
+func TestNetworksAreTold(t *testing.T) {
+	w := compiletest.Small("", world.SharedGateway)
+	d := egressip.NewSelector()
+	selective := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)...)
+	selective.Traffic = compiletest.TrafficSelector("a")
+	garbled := compiletest.Traffic(1, "a", "172.22.0.0/16")
+	garbled.Problems = []string{`spec.destinationNetworks[1]: "web" is not a network`}
+	unread := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)...)
+	unread.TrafficProblem, unread.TrafficUnknown = "mend it", true
+	everywhere := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)...)
+	for _, x := range []struct {
+		change            func() []world.Touch
+		condition, events string
+	}{
+		{func() []world.Touch { return w.SetEgressIP(everywhere) }, "", ""},
+		{func() []world.Touch { return w.SetEgressIP(selective) }, "False NoNetworks: ",
+			"NetworksRemoved: spec.trafficSelector no longer selects what the selected EgressIPTraffics do not name: "},
+		{func() []world.Touch {
+			return w.SetTraffic(compiletest.Traffic(0, "a", "172.20.0.0/16", "fd00:20::/64"))
+		},
+			"True NetworksSelected: spec.trafficSelector selects 1 IPv4 network and 1 IPv6 network, of 1 " +
+				"EgressIPTraffic; over IPv4 and IPv6 it is not in force: ", ""},
+		{func() []world.Touch { return w.SetTraffic(garbled) }, `EgressIPTraffic t1: spec.destinationNetworks[1]: "web"`,
+			`TrafficProblem: EgressIPTraffic t1: spec.destinationNetworks[1]: "web"`},
+		{func() []world.Touch { return nil }, `EgressIPTraffic t1: spec.destinationNetworks[1]: "web"`, ""},
+		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(0, "a", "172.20.0.0/17")) }, "True ",
+			"no longer selects 172.20.128.0/17, fd00:20::/64: selected pods leave there with their node's address, " +
+				"unless another EgressIP serves them"},
+		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(0, "a", "172.20.0.0/15")) }, "True ", ""},
+		{func() []world.Touch { return w.SetEgressIP(unread) }, "False InvalidSelector: mend it", ""},
+		{func() []world.Touch { return w.SetEgressIP(selective) }, "True ", ""},
+		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(1, "b", "172.22.0.0/16")) }, "True ",
+			"no longer selects 172.22.0.0/16: "},
+		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(2, "a", "10.96.0.0/24")) },
+			"the networks have addresses of the service subnet 10.96.0.0/16", "TrafficProblem: "},
+		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(2, "a", "172.18.0.0/28")) },
+			"the networks have addresses of nodes (n1, n2, n3)", "TrafficProblem: "},
+		{func() []world.Touch { return w.SetEgressIP(everywhere) }, "", ""},
+	} {
+		d.Touched(x.change())
+		condition, events := said(d, w)
+		if !strings.Contains(condition, x.condition) || x.condition == "" && condition != "" {
+			t.Errorf("condition %q, want %q", condition, x.condition)
+		}
+		if !strings.Contains(events, x.events) || x.events == "" && events != "" {
+			t.Errorf("with condition %q: Events %q, want %q", condition, events, x.events)
+		}
+	}
+}
+
+// TestNetworksOfNoUse: the condition says of each family what becomes of its networks, and Events tell of none that
+// were of no use, nor of what no EgressIPTraffic has lost.
+func TestNetworksOfNoUse(t *testing.T) {
+	const (
+		two  = "spec.trafficSelector selects 1 IPv4 network and 1 IPv6 network, of 1 EgressIPTraffic"
+		no6  = "; it has no IPv6 address: it serves no pod over IPv6"
+		wait = "; over IPv4 it is not in force: condition InForce says what selected pods leave with"
+	)
+	w := compiletest.Small("", world.SharedGateway)
+	d := egressip.NewSelector()
+	d.Touched(w.SetTraffic(compiletest.Traffic(0, "a", "172.20.0.100/31", "fd00:20::/64")))
+	changed := func(change func(*world.EgressIP)) func() []world.Touch {
+		return func() []world.Touch {
+			e := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)[0])
+			e.Traffic, e.InForce = compiletest.TrafficSelector("a"), [2]bool{world.V4: true}
+			change(e)
+			return w.SetEgressIP(e)
+		}
+	}
+	networks := func(networks ...string) func() []world.Touch {
+		return func() []world.Touch { return w.SetTraffic(compiletest.Traffic(0, "a", networks...)) }
+	}
+	for _, x := range []struct {
+		name              string
+		change            func() []world.Touch
+		condition, events string
+	}{
+		{"in force", changed(func(*world.EgressIP) {}), "True NetworksSelected: " + two +
+			": over IPv4 selected pods leave there with an egress IP or not at all" + no6, ""},
+		{"in fallback", changed(func(e *world.EgressIP) { e.InForce[world.V4] = false }), "True NetworksSelected: " +
+			two + wait + no6, ""},
+		{"drops", changed(func(e *world.EgressIP) { e.InForce[world.V4], e.DropWhenUnassigned = false, true }),
+			"True NetworksSelected: " + two + ": over IPv4 selected pods leave there with an egress IP or not at all" +
+				no6, ""},
+		{"half of a network", networks("172.20.0.100/32"), "", "NetworksRemoved: spec.trafficSelector no longer " +
+			"selects 172.20.0.101/32: selected pods leave there with their node's address, unless another EgressIP " +
+			"serves them\n"},
+		{"nothing of its families", networks("fd00:20::/64"), "False NoNetworks: " +
+			"spec.trafficSelector selects 1 IPv6 network, of 1 EgressIPTraffic" + no6, "NetworksRemoved: " +
+			"spec.trafficSelector no longer selects 172.20.0.100/32: "},
+		{"nothing", networks(), "False NoNetworks: spec.trafficSelector selects 1 EgressIPTraffic, without networks: " +
+			"it serves no pod", ""},
+	} {
+		d.Touched(x.change())
+		condition, events := said(d, w)
+		if !strings.Contains(condition, x.condition) {
+			t.Errorf("%s: condition %q, want %q", x.name, condition, x.condition)
+		}
+		if !strings.Contains(events, x.events) || x.events == "" && events != "" {
+			t.Errorf("%s: Events %q, want %q", x.name, events, x.events)
+		}
+	}
+}
+
+// TestNextLeaderTellsNothingAnew: what the condition says, a former leader has told.
+func TestNextLeaderTellsNothingAnew(t *testing.T) {
+	w := compiletest.Small("", world.SharedGateway)
+	e := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)...)
+	e.Traffic = compiletest.TrafficSelector("a")
+	w.SetEgressIP(e)
+	w.SetTraffic(compiletest.Traffic(0, "a", "10.96.0.0/24"))
+	if _, events := said(egressip.NewSelector(), w); !strings.Contains(events, "TrafficProblem") {
+		t.Errorf("the first tells %q", events)
+	}
+	if _, events := said(egressip.NewSelector(), w); events != "" {
+		t.Errorf("the next tells %q", events)
+	}
+}
+
+// TestRowsDoNotGrow: a thousand networks and as many pods are members of sets and no rows.
+func TestRowsDoNotGrow(t *testing.T) {
+	few, many := rowsWith(t, 1, 1), rowsWith(t, 100, 1000)
+	if few != many {
+		t.Errorf("%d rows, and %d with 200 pods and 1000 networks", few, many)
+	}
+}
+
+// rowsWith counts rows of OVN, and rules, of node n1 that hosts an address on either network for pods of its own.
+func rowsWith(t *testing.T, pods, networks int) int {
+	t.Helper()
+	w := compiletest.Small("n1", world.LocalGateway)
+	w.SetNamespace(&world.Namespace{Name: "ns0"})
+	var list []netip.Prefix
+	for i := range networks {
+		list = append(list, netip.PrefixFrom(compiletest.V4(20, i>>6, i<<2&255, 0), 24))
+	}
+	for i, ip := range []netip.Addr{compiletest.EgressAddr(0)[0], compiletest.SecondaryAddr(0)[0]} {
+		e := compiletest.EgressIP(i, []string{"app=web", "app=db"}[i], ip)
+		e.Traffic, e.InForce = compiletest.TrafficSelector("a"), [2]bool{true, false}
+		e.Items = []world.Assignment{{Node: "n1", IP: ip}}
+		w.SetEgressIP(e)
+	}
+	o := compiletest.Traffic(0, "a")
+	o.Networks = destinations.Of(list...)
+	w.SetTraffic(o)
+	for i := range 2 * pods {
+		p := compiletest.Pod(i%2, "n1")
+		p.Namespace, p.Name, p.IPs = "ns0", fmt.Sprint("p", i), []netip.Addr{compiletest.V4(10, 244, 1, 3+i)}
+		w.SetPod(p)
+	}
+	s := compile.Full(w, all.Features())
+	if len(s.Sources) == 0 {
+		t.Fatal("no pod is translated")
+	}
+	return len(s.NB) + len(s.NFTRules) + len(s.NFTSets) + len(s.Flows) + len(s.Rules) + len(s.Routes)
+}

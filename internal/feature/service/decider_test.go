@@ -1,0 +1,57 @@
+package service_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/feature/service"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// asking is a Service of some days that asks for an address.
+func asking(name, ip string, days int) *world.Service {
+	return &world.Service{Namespace: "shop", Name: name, UID: name, ExternalIPs: []netip.Addr{netip.MustParseAddr(ip)},
+		Created: time.Unix(1e9, 0).AddDate(0, 0, -days), Ports: []world.ServicePort{{Protocol: "tcp", Port: 80}}}
+}
+
+// refusedTo has all decided, and returns what the condition of Service young says, and how many Events tell of it.
+func refusedTo(w *world.World, r *service.Refuser) (says string, events int) {
+	desired, _ := r.Decide(decide.View{World: w, Now: time.Unix(1e9, 0)})
+	for _, d := range desired {
+		r.Touched(w.Decide(d.Kind, d.Key, d.Decision))
+		if d.Key == "shop/young" {
+			events += len(d.Events)
+		}
+	}
+	return decide.Condition(w.Service("shop/young").Conditions, service.ConditionRefused).Message, events
+}
+
+// TestRefusalIsToldOnce: who comes first in the place of another changes the words of a refusal, and is no news; one
+// that has ended and comes back is. The next term's decider takes what the condition says as told.
+func TestRefusalIsToldOnce(t *testing.T) {
+	w, r := compiletest.Small("", world.SharedGateway), service.NewRefuser()
+	r.Touched(w.SetService(asking("young", "192.0.2.7", 0)))
+	for _, c := range []struct {
+		name, ip string
+		days     int
+		says     string
+		events   int
+	}{
+		{"old", "192.0.2.7", 1, "for Service shop/old,", 1}, {"older", "192.0.2.7", 2, "for Service shop/older,", 0},
+		{"older", "192.0.2.8", 2, "for Service shop/old,", 0}, {"old", "192.0.2.8", 1, "", 0},
+		{"old", "192.0.2.7", 1, "for Service shop/old,", 1},
+	} {
+		r.Touched(w.SetService(asking(c.name, c.ip, c.days)))
+		says, events := refusedTo(w, r)
+		if !strings.Contains(says, c.says) || (says == "") != (c.says == "") || events != c.events {
+			t.Errorf("%s asks for %s: %d Events, want %d; the condition says %q", c.name, c.ip, events, c.events, says)
+		}
+	}
+	if _, events := refusedTo(w, service.NewRefuser()); events != 0 {
+		t.Errorf("the next term tells of it again")
+	}
+}

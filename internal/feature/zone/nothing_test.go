@@ -1,0 +1,73 @@
+package zone_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/feature/zone"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// term is a world, and what decides about its Nodes.
+type term struct {
+	w *world.World
+	d *zone.Allocator
+}
+
+func newTerm() *term {
+	return &term{world.New("", compiletest.Config(world.SharedGateway)), zone.NewAllocator()}
+}
+
+// round decides, and returns the Events by node.
+func (x *term) round() map[string][]decide.Event {
+	told := map[string][]decide.Event{}
+	desired, _ := x.d.Decide(decide.View{World: x.w, Now: time.Unix(1000, 0)})
+	for _, one := range desired {
+		x.d.Touched(x.w.Decide(one.Kind, one.Key, one.Decision))
+		if len(one.Events) > 0 {
+			told[one.Key] = one.Events
+		}
+	}
+	return told
+}
+
+// TestAllocatesAsFromNothing: over any history, one that decides when something has changed says what one says that
+// decides about everything.
+func TestAllocatesAsFromNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		some, all := newTerm(), newTerm()
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			change := drawChange(t, all.w)
+			some.d.Touched(change(some.w))
+			change(all.w)
+			all.d.Forget()
+			if a, b := all.round(), some.round(); !reflect.DeepEqual(a, b) {
+				t.Fatalf("told of %v, want %v", b, a)
+			}
+			for _, name := range all.w.Nodes() {
+				if a, b := all.w.Said(name), some.w.Said(name); !reflect.DeepEqual(a, b) {
+					t.Fatalf("%s is\n%+v, want\n%+v", name, b, a)
+				}
+			}
+		}
+	})
+}
+
+// drawChange is any, or that the API shows a node as it was decided.
+func drawChange(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
+	name := rapid.SampledFrom([]string{"", "n1", "n2", "n3"}).Draw(t, "shown")
+	if name == "" {
+		return compiletest.Draw(t, w)
+	}
+	return func(w *world.World) []world.Touch {
+		if _, should := world.Undone[world.Node](w, world.KindNode, name); should != nil {
+			return w.SetNode(should)
+		}
+		return nil
+	}
+}

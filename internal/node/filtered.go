@@ -1,0 +1,66 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/plane/nft"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// formerFilter is which pods were under the host's leak filter when the agent started. The kernel holds that whoever
+// has stopped.
+type formerFilter struct {
+	known bool // else nothing tells, as after a boot
+	pods  map[netip.Addr]bool
+}
+
+// readFilter asks the kernel, before anything is written there.
+func readFilter(ctx context.Context, p *nft.Plane, c *world.Config, log *slog.Logger) formerFilter {
+	sets, err := p.Sets(ctx, egressip.IsLeakFilter)
+	if err != nil {
+		log.Warn("could not read which pods were under the leak filter; all are, until the cluster is known",
+			"error", err)
+		return formerFilter{}
+	}
+	f := formerFilter{known: true, pods: map[netip.Addr]bool{}}
+	for _, family := range c.Families() {
+		if _, is := sets[egressip.LeakFilter(family)]; !is {
+			f.known = false
+		}
+	}
+	for _, pods := range sets {
+		for _, pod := range pods {
+			ip, err := netip.ParseAddr(pod)
+			if err != nil {
+				return formerFilter{}
+			}
+			f.pods[ip] = true
+		}
+	}
+	return f
+}
+
+// adopted is a pod's port that a former process left.
+func (f formerFilter) adopted(p cniserver.PodPort) *world.Attachment {
+	at := attachment(p)
+	at.Unfiltered = f.known && !at.EgressPaused &&
+		!slices.ContainsFunc(at.IPs, func(ip netip.Addr) bool { return f.pods[ip] })
+	return at
+}
+
+// filterOrphans ends what was adopted, now that the cluster is known: a pod without an object is an orphan.
+func filterOrphans(w *world.World) []world.Touch {
+	var touched []world.Touch
+	for _, key := range w.Attachments() {
+		if at := *w.Attachment(key); at.Unfiltered {
+			at.Unfiltered = false
+			touched = append(touched, w.SetAttachment(&at)...)
+		}
+	}
+	return touched
+}

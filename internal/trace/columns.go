@@ -1,0 +1,165 @@
+package trace
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
+)
+
+// knownColumns are, by table, the columns that the tracer understands, and with "column:key" the options; with the
+// values that it understands, or nil where it reads them or where no value changes the way of a packet: names, tunnel
+// keys, and what concerns ARP, ND or packets that are too big. What is absent here makes a plan unreadable.
+var knownColumns = map[string]map[string][]string{
+	"NB_Global": {"name": nil, "options:name": nil, "options:use_ct_inv_match": nil}, // nothing walked is invalid
+	"Logical_Router": {"name": nil, "load_balancer_group": nil, "options:chassis": nil,
+		"options:lb_force_snat_ip": {"router_ip"}, "options:always_learn_from_arp_request": nil},
+	"Logical_Switch": {"name": nil, "load_balancer_group": nil, "other_config:requested-tnl-key": nil},
+	"Logical_Switch_Port": {"name": nil, "type": {"router", "localnet", "remote"}, "addresses": nil,
+		"port_security": nil, "options:router-port": nil, "options:requested-chassis": nil, "options:iface-id-ver": nil,
+		"options:requested-tnl-key": nil, "options:network_name": nil, "options:nat-addresses": nil,
+		"options:exclude-lb-vips-from-garp": nil},
+	"Logical_Router_Port": {"name": nil, "mac": nil, "networks": nil, "options:gateway_mtu": nil,
+		"options:requested-tnl-key": nil},
+	"Logical_Router_Policy": {"priority": nil, "match": nil, "action": {"allow", "drop", "reroute"}, "nexthops": nil,
+		"options:pkt_mark": nil},
+	"Logical_Router_Static_Route": {"ip_prefix": nil, "nexthop": nil, "policy": {"dst-ip", "src-ip"},
+		"output_port": nil},
+	"Static_MAC_Binding":  {"logical_port": nil, "ip": nil, "mac": nil, "override_dynamic_mac": {"true"}},
+	"NAT":                 {"type": {"snat"}, "external_ip": nil, "logical_ip": nil, "match": nil, "priority": nil},
+	"ACL":                 {"direction": {"from-lport"}, "priority": nil, "match": nil, "action": {"drop"}},
+	"QoS":                 {"direction": {"from-lport"}, "priority": nil, "match": nil, "action:mark": nil},
+	"Address_Set":         {"name": nil},
+	"Load_Balancer_Group": {"name": nil},
+	"Load_Balancer": {"name": nil, "protocol": {"tcp", "udp", "sctp"}, "vips": nil, "options:event": {"false"},
+		"options:reject": {"true"}, "options:skip_snat": {"true", "false"}, "options:neighbor_responder": nil,
+		"options:hairpin_snat_ip": nil, "options:ct_flush": nil, "options:affinity_timeout": nil},
+	"Chassis": {"name": nil, "hostname": nil, "other_config:is-remote": nil},
+	"Encap":   {"type": {"geneve"}, "ip": nil, "chassis_name": nil, "options:csum": nil},
+}
+
+// understood says which column or option of a row the tracer does not know. Labels are external_ids.
+func understood(id plan.RowID, row plan.Row) error {
+	known, is := knownColumns[id.Table]
+	if !is {
+		return fmt.Errorf("the tracer does not know the table %s", id.Table)
+	}
+	for col, value := range row.Cols {
+		if col == "external_ids" {
+			continue
+		}
+		if _, is := known[col]; is || !isOptions(value) {
+			if err := allowed(known, col, fmt.Sprint(value)); err != nil {
+				return err
+			}
+			continue
+		}
+		for key, option := range value.(map[string]string) {
+			if err := allowed(known, col+":"+key, option); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func isOptions(value any) bool { _, is := value.(map[string]string); return is }
+
+func allowed(known map[string][]string, col, value string) error {
+	values, is := known[col]
+	if !is || values != nil && !slices.Contains(values, value) {
+		return fmt.Errorf("the tracer does not know %s=%s", col, value)
+	}
+	return nil
+}
+
+// cells take a row's columns apart. err is the first that is not what it should be.
+type cells struct {
+	cols plan.Cols
+	err  error
+}
+
+func (c *cells) text(col string) string {
+	s, _ := c.cols[col].(string)
+	return s
+}
+
+func (c *cells) list(col string) []string {
+	l, _ := c.cols[col].([]string)
+	return l
+}
+
+func (c *cells) options(col string) map[string]string {
+	m, _ := c.cols[col].(map[string]string)
+	return m
+}
+
+// groups are the names of the load balancer groups that a router or a switch refers to.
+func (c *cells) groups() []string {
+	var out []string
+	ids, _ := c.cols["load_balancer_group"].([]plan.RowID)
+	for _, id := range ids {
+		out = append(out, id.Name)
+	}
+	return out
+}
+
+func (c *cells) priority() int {
+	n, _ := c.cols["priority"].(int)
+	return n
+}
+
+// mark is the packet mark of an option, 0 if there is none.
+func (c *cells) mark(col, key string) int {
+	text := c.options(col)[key]
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	c.note(err, "%s:%s=%s", col, key, text)
+	return n
+}
+
+func (c *cells) addr(text string) netip.Addr {
+	a, err := netip.ParseAddr(text)
+	c.note(err, "address %q", text)
+	return a
+}
+
+func (c *cells) prefix(text string) netip.Prefix {
+	p, err := netip.ParsePrefix(text)
+	c.note(err, "prefix %q", text)
+	return p
+}
+
+func (c *cells) addrPort(text string) netip.AddrPort {
+	a, err := netip.ParseAddrPort(text)
+	c.note(err, "address and port %q", text)
+	return a
+}
+
+// addresses reads a column of switch ports: "0a:58:… 10.244.1.5 fd00::5", or a word for all that is dynamic.
+func (c *cells) addresses(col string) []netip.Addr {
+	var out []netip.Addr
+	for _, entry := range c.list(col) {
+		if entry == "router" || entry == "unknown" {
+			continue
+		}
+		words := strings.Fields(entry)
+		for _, word := range words[min(1, len(words)):] {
+			p, err := parsePrefix(word) // a port of the transit switch has prefixes
+			c.note(err, "address %q", word)
+			out = append(out, p.Addr())
+		}
+	}
+	return out
+}
+
+func (c *cells) note(err error, format string, args ...any) {
+	if err != nil && c.err == nil {
+		c.err = fmt.Errorf("the tracer cannot read "+format, args...)
+	}
+}

@@ -1,0 +1,96 @@
+package trace
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
+)
+
+// field is what a match asks of a packet. Beside has, one function is set: truth where the field needs no operator.
+type field struct {
+	has    predicate
+	truth  predicate
+	addr   func(env) netip.Addr
+	number func(env) int
+	text   func(env) string
+}
+
+// fieldOf is the field of that name, of those that Egret writes.
+func fieldOf(name string) (field, bool) {
+	always := func(env) bool { return true }
+	switch name {
+	case "ip4.src", "ip6.src":
+		src := func(e env) netip.Addr { return e.p.Src }
+		return field{has: ofFamily(src, name == "ip4.src"), addr: src}, true
+	case "ip4.dst", "ip6.dst":
+		dst := func(e env) netip.Addr { return e.p.Dst }
+		return field{has: ofFamily(dst, name == "ip4.dst"), addr: dst}, true
+	case "inport":
+		return field{has: always, text: func(e env) string { return e.inport }}, true
+	case "pkt.mark":
+		return field{has: always, number: func(e env) int { return e.mark }}, true
+	case "pkt.mark[4..9]":
+		return field{has: always, number: func(e env) int { return e.mark >> 4 & 63 }}, true
+	case "ct.trk":
+		return field{truth: func(e env) bool { return e.tracked }}, true
+	case "ct.rpl":
+		return field{truth: func(e env) bool { return e.tracked && e.p.Reply }}, true
+	case "tcp.dst", "udp.dst", "sctp.dst":
+		proto, _, _ := strings.Cut(name, ".")
+		return field{has: func(e env) bool { return e.p.Proto == proto },
+			number: func(e env) int { return int(e.p.DstPort) }}, true
+	}
+	return field{}, false
+}
+
+func ofFamily(of func(env) netip.Addr, v4 bool) predicate {
+	return func(e env) bool { return of(e).Is4() == v4 }
+}
+
+// addressSet is an Address_Set with its members.
+type addressSet struct {
+	addrs    map[netip.Addr]bool
+	prefixes []netip.Prefix
+}
+
+func (s *addressSet) add(text string) error {
+	p, err := parsePrefix(text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the tracer cannot read the member %q", text)
+	case p.IsSingleIP():
+		s.addrs[p.Addr()] = true
+	default:
+		s.prefixes = append(s.prefixes, p)
+	}
+	return nil
+}
+
+func (s *addressSet) has(a netip.Addr) bool {
+	if s.addrs[a] {
+		return true
+	}
+	for _, p := range s.prefixes {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// addSets fills the zone's address sets, once all are known. A member of a set that has no row is nowhere: a cluster of
+// one family has none for the other's node addresses, and no match may name it.
+func (z *zone) addSets(s *plan.State) error {
+	for e := range s.SetElems.Rows() {
+		set := z.sets[plan.SetName(e.Set)]
+		if set == nil {
+			continue
+		}
+		if err := set.add(e.Addr); err != nil {
+			return fmt.Errorf("set %s: %w", e.Set, err)
+		}
+	}
+	return nil
+}

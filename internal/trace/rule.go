@@ -1,0 +1,157 @@
+package trace
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// statement is one statement of a rule: a condition, a change of the packet, or a verdict.
+type statement func(*walker) verdict
+
+// verdict is what a statement says, or a rule, or a chain.
+type verdict struct {
+	kind  verdictKind
+	why   string           // of a drop, for the reader
+	chain string           // of a jump or a goto
+	to    []netip.AddrPort // what a destination is translated to; one of them
+}
+
+type verdictKind int
+
+const (
+	goOn        verdictKind = iota // with the next statement, rule, chain
+	change                         // the same, and the packet is another
+	mismatch                       // with the next rule
+	accept                         // with the next base chain
+	drop                           //
+	leave                          // return: with the chain that jumped here
+	jump                           // to a chain, and back
+	goTo                           // to a chain, and back to where a return would lead
+	source                         // accept, and no more chains that translate
+	destination                    // the same
+)
+
+// ruleParser reads a rule word by word.
+type ruleParser struct {
+	words []string
+	rule  rule
+}
+
+// parseRule reads a rule, of what Egret writes in the language of nft(8). All else is an error.
+func parseRule(text string) (rule, error) {
+	p := &ruleParser{words: strings.Fields(text), rule: rule{text: text}}
+	for len(p.words) > 0 {
+		at := p.peek()
+		s, err := p.statement()
+		if err != nil {
+			return rule{}, fmt.Errorf("the tracer does not understand %q: %w", at, err)
+		}
+		p.rule.statements = append(p.rule.statements, s)
+	}
+	return p.rule, nil
+}
+
+func (p *ruleParser) peek() string {
+	if len(p.words) == 0 {
+		return ""
+	}
+	return p.words[0]
+}
+
+func (p *ruleParser) next() string {
+	w := p.peek()
+	if w != "" {
+		p.words = p.words[1:]
+	}
+	return w
+}
+
+// take takes these words, if they are next.
+func (p *ruleParser) take(text string) bool {
+	words := strings.Fields(text)
+	if len(p.words) < len(words) || !slices.Equal(p.words[:len(words)], words) {
+		return false
+	}
+	p.words = p.words[len(words):]
+	return true
+}
+
+func says(v verdict) statement { return func(*walker) verdict { return v } }
+
+func (p *ruleParser) statement() (statement, error) {
+	switch {
+	case p.take("counter"):
+		return says(verdict{}), nil
+	case p.take("accept"):
+		return says(verdict{kind: accept}), nil
+	case p.take("drop"):
+		return says(verdict{kind: drop, why: "host rule " + p.rule.text}), nil
+	case p.take("reject with tcp reset"), p.take("reject"):
+		return says(verdict{kind: drop, why: "rejected: host rule " + p.rule.text}), nil
+	case p.take("return"):
+		return says(verdict{kind: leave}), nil
+	case p.take("jump"):
+		return p.toChain(jump)
+	case p.take("goto"):
+		return p.toChain(goTo)
+	}
+	return p.changing()
+}
+
+func (p *ruleParser) toChain(kind verdictKind) (statement, error) {
+	name := p.next()
+	p.rule.chains = append(p.rule.chains, name)
+	return says(verdict{kind: kind, chain: name}), nil
+}
+
+// changing reads statements that change the packet or its connection.
+func (p *ruleParser) changing() (statement, error) {
+	switch {
+	case p.take("masquerade"):
+		return func(w *walker) verdict { w.p.Src = w.linkAddress(); return verdict{kind: source} }, nil
+	case p.take("snat ip to"), p.take("snat ip6 to"):
+		to, err := netip.ParseAddr(p.next())
+		return func(w *walker) verdict { w.p.Src = to; return verdict{kind: source} }, err
+	case p.take("dnat ip to"), p.take("dnat ip6 to"):
+		return p.destination()
+	case p.take("meta mark set ct mark"):
+		return func(w *walker) verdict { w.mark = w.ctMark; return verdict{kind: change} }, nil
+	case p.take("ct mark set meta mark"):
+		return func(w *walker) verdict { w.ctMark = w.mark; return verdict{kind: change} }, nil
+	case p.take("meta mark set"):
+		n, err := strconv.ParseUint(p.next(), 0, 32)
+		return func(w *walker) verdict { w.mark = int(n); return verdict{kind: change} }, err
+	}
+	return p.condition()
+}
+
+// destination reads "KEY map @MAP". A key that the map does not have is a condition that does not hold.
+func (p *ruleParser) destination() (statement, error) {
+	key, err := p.selectors()
+	if err != nil {
+		return nil, err
+	}
+	name, is := strings.CutPrefix(p.peek2(), "map @")
+	if !is {
+		return nil, fmt.Errorf("unknown destination %q", p.peek2())
+	}
+	p.words = p.words[2:]
+	p.rule.sets = append(p.rule.sets, name)
+	return func(w *walker) verdict {
+		var to []netip.AddrPort
+		for _, value := range key.found(*w, name) {
+			t, _ := parseTarget(value) // it was read before
+			to = append(to, t)
+		}
+		if len(to) == 0 {
+			return verdict{kind: mismatch}
+		}
+		slices.SortFunc(to, netip.AddrPort.Compare)
+		return verdict{kind: destination, to: to}
+	}, nil
+}
+
+func (p *ruleParser) peek2() string { return strings.Join(p.words[:min(2, len(p.words))], " ") }

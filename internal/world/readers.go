@@ -1,0 +1,39 @@
+package world
+
+// Readers are who has read what of a world: what follows from it is to be made again when it is touched, and then only.
+type Readers[U comparable] struct {
+	of    map[Touch]map[U]struct{}
+	reads map[U][]Touch
+}
+
+// NewReaders are none yet.
+func NewReaders[U comparable]() *Readers[U] {
+	return &Readers[U]{of: map[Touch]map[U]struct{}{}, reads: map[U][]Touch{}}
+}
+
+// Of are those that have read what was touched.
+func (r *Readers[U]) Of(t Touch) map[U]struct{} { return r.of[t] }
+
+// Reading is a view that notes what u reads through it, in the place of what u had read before.
+func (r *Readers[U]) Reading(w *World, u U) *View {
+	r.Forget(u)
+	return w.Recording(func(t Touch) {
+		if r.of[t] == nil {
+			r.of[t] = map[U]struct{}{}
+		}
+		if _, is := r.of[t][u]; !is {
+			r.of[t][u] = struct{}{}
+			r.reads[u] = append(r.reads[u], t)
+		}
+	})
+}
+
+// Forget forgets what u has read.
+func (r *Readers[U]) Forget(u U) {
+	for _, t := range r.reads[u] {
+		if delete(r.of[t], u); len(r.of[t]) == 0 {
+			delete(r.of, t)
+		}
+	}
+	delete(r.reads, u)
+}

@@ -1,0 +1,131 @@
+package world
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/egret-net/egret/internal/destinations"
+)
+
+// Traffic is an EgressIPTraffic: networks that EgressIPs select by its labels.
+type Traffic struct {
+	Name   string
+	Labels map[string]string
+	// Networks are of both families.
+	Networks destinations.Set
+	// Problems say which network could not be read.
+	Problems []string
+}
+
+// Key is the name.
+func (t *Traffic) Key() string { return t.Name }
+
+func (t *Traffic) same(o *Traffic) bool {
+	return maps.Equal(t.Labels, o.Labels) && t.Networks.Equal(o.Networks) && slices.Equal(t.Problems, o.Problems)
+}
+
+// SetTraffic adds or replaces an EgressIPTraffic.
+func (w *World) SetTraffic(t *Traffic) []Touch { return Set(w, KindTraffic, t) }
+
+// DelTraffic removes an EgressIPTraffic.
+func (w *World) DelTraffic(name string) []Touch { return Del[Traffic](w, KindTraffic, name) }
+
+// Destinations are those to which an EgressIP serves its pods in a family; nil, which is everything, where it has no
+// selector of traffic, or one that is not known.
+func (w *View) Destinations(egressIP string, f Family) destinations.Set {
+	w.saw(KindDestinations, egressIP)
+	if e := w.egressIPs[egressIP]; e != nil {
+		return w.destinationsOf(e)[f]
+	}
+	return nil
+}
+
+// destinationsOf are the same, by family. They are kept until they change.
+func (w *tables) destinationsOf(e *EgressIP) (by [2]destinations.Set) {
+	if e.Traffic == nil {
+		return by
+	}
+	known, is := w.destinations[e.Name]
+	if !is {
+		known = w.selectedNetworks(e)
+		w.destinations[e.Name] = known
+	}
+	return known
+}
+
+// selectedNetworks are the networks of all that an EgressIP's selector of traffic selects, by family.
+func (w *tables) selectedNetworks(e *EgressIP) (by [2]destinations.Set) {
+	var all [2][]netip.Prefix
+	for t := range w.selectedTraffic(e) {
+		for _, p := range t.Networks {
+			f := FamilyOf(p.Addr())
+			all[f] = append(all[f], p)
+		}
+	}
+	return [2]destinations.Set{destinations.Of(all[V4]...), destinations.Of(all[V6]...)}
+}
+
+func (w *tables) selectedTraffic(e *EgressIP) iter.Seq[*Traffic] {
+	return func(yield func(*Traffic) bool) {
+		for _, t := range w.traffic {
+			if e.selectsTraffic(t) && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// SelectedTraffic are the EgressIPTraffics that an EgressIP selects, by name. It does not record.
+func (w *World) SelectedTraffic(e *EgressIP) []*Traffic {
+	return slices.SortedFunc(w.selectedTraffic(e), func(a, b *Traffic) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+func (e *EgressIP) selectsTraffic(t *Traffic) bool {
+	return t != nil && e.Traffic != nil && e.Traffic.Matches(labels.Set(t.Labels))
+}
+
+// trafficChanged forgets the destinations of EgressIPs that select an EgressIPTraffic or did, and says whose claims to
+// packets are others now.
+func (w *World) trafficChanged(old, now *Traffic) []Touch {
+	alike := old != nil && now != nil && old.Networks.Equal(now.Networks) && slices.Equal(old.Problems, now.Problems)
+	concerned := map[string]*EgressIP{}
+	for name, e := range w.egressIPs {
+		before, after := e.selectsTraffic(old), e.selectsTraffic(now)
+		if before != after || after && !alike {
+			concerned[name] = e
+		}
+	}
+	var touched []Touch
+	for name := range concerned {
+		delete(w.destinations, name)
+		touched = append(touched, Touch{KindDestinations, name})
+	}
+	return append(touched, w.overlapAnew(concerned)...)
+}
+
+// reselectTraffic forgets the destinations of an EgressIP whose selector of traffic has changed.
+func (w *World) reselectTraffic(old, now *EgressIP) []Touch {
+	if old != nil && now != nil && sameSelector(old.Traffic, now.Traffic) {
+		return nil
+	}
+	name := cmp.Or(now, old).Name
+	delete(w.destinations, name)
+	w.forgetOverlaps(name)
+	return []Touch{{KindDestinations, name}}
+}
+
+// sameSelector also tells no selector from one that selects everything, and this from one that selects nothing: their
+// texts are the same.
+func sameSelector(a, b labels.Selector) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	_, some := a.Requirements()
+	_, others := b.Requirements()
+	return some == others && a.String() == b.String()
+}

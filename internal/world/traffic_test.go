@@ -1,0 +1,273 @@
+package world_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"pgregory.net/rapid"
+
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// selective is EgressIP e<i>, in force over IPv4, for what EgressIPTraffics say that have its number as label.
+func selective(i int) *world.EgressIP {
+	e := compiletest.EgressIP(i, "", compiletest.EgressAddr(i)[0])
+	e.InForce, e.Traffic = [2]bool{true, false}, compiletest.TrafficSelector(fmt.Sprint(i))
+	return e
+}
+
+func claims(w *world.World, p *world.Pod) string {
+	var out []string
+	for _, c := range w.Claims(p, ref.DefaultNetwork, world.V4) {
+		out = append(out, c.By.Name+" "+w.Destinations(c.By.Name, world.V4).String())
+	}
+	return strings.Join(out, "; ")
+}
+
+func standbys(w *world.World, p *world.Pod) string {
+	var out []string
+	for _, s := range w.Standbys(p, world.V4) {
+		var by []string
+		for _, c := range s.For {
+			by = append(by, c.By.Name)
+		}
+		out = append(out, s.By.Name+" for "+strings.Join(by, ", "))
+	}
+	return strings.Join(out, "; ")
+}
+
+// TestStandbys: an EgressIP stands by, as a whole, for the older ones that have a destination of its own; who stands by
+// keeps nobody from anything.
+func TestStandbys(t *testing.T) {
+	p := &world.Pod{Namespace: "ns", Name: "p"}
+	for _, x := range []struct{ networks, claims, standbys string }{
+		{"172.20.0.0/16 172.21.0.0/16", "e0 172.20.0.0/16; e1 172.21.0.0/16", ""},
+		{"172.20.0.0/16 172.20.1.0/24", "e0 172.20.0.0/16", "e1 for e0"},
+		{"172.20.0.0/16 172.22.0.0/16 172.16.0.0/12", "e0 172.20.0.0/16; e1 172.22.0.0/16", "e2 for e0, e1"},
+		{"172.20.0.0/16 172.20.0.0/15 172.21.0.0/16", "e0 172.20.0.0/16; e2 172.21.0.0/16", "e1 for e0, e2"},
+		{"all 172.20.0.0/16", "e0 ", "e1 for e0"},
+		{"172.20.0.0/16 all", "e0 172.20.0.0/16", "e1 for e0"},
+		{"none all", "e1 ", ""},
+		{"all none", "e0 ", ""},
+	} {
+		w := compiletest.Small("n1", world.SharedGateway)
+		w.SetNamespace(&world.Namespace{Name: "ns"})
+		for i, network := range strings.Fields(x.networks) {
+			e := selective(i)
+			switch network {
+			case "all":
+				e.Traffic = nil
+			case "none":
+			default:
+				w.SetTraffic(compiletest.Traffic(i, fmt.Sprint(i), network))
+			}
+			w.SetEgressIP(e)
+		}
+		if have := claims(w, p); have != x.claims {
+			t.Errorf("%s: claims %q, want %q", x.networks, have, x.claims)
+		}
+		if have := standbys(w, p); have != x.standbys {
+			t.Errorf("%s: %q, want %q", x.networks, have, x.standbys)
+		}
+	}
+}
+
+// TestDestinations: they follow objects, their labels and the selector, and tell none from all.
+func TestDestinations(t *testing.T) {
+	w := compiletest.Small("n1", world.SharedGateway)
+	w.SetNamespace(&world.Namespace{Name: "ns"})
+	w.SetEgressIP(selective(0))
+	unselected := selective(0)
+	unselected.Traffic = nil
+	everything, nothing := selective(0), selective(0)
+	everything.Traffic, nothing.Traffic = labels.Everything(), labels.Nothing()
+	for _, x := range []struct {
+		change func() []world.Touch
+		want   string
+	}{
+		{func() []world.Touch { return nil }, "none"},
+		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(0, "0", "172.20.0.0/24", "fd00::/64")) },
+			"172.20.0.0/24"},
+		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(1, "0", "172.20.1.0/24")) }, "172.20.0.0/23"},
+		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(0, "other", "172.20.0.0/24")) },
+			"172.20.1.0/24"},
+		{func() []world.Touch { return w.SetEgressIP(everything) }, "172.20.0.0/23"},
+		{func() []world.Touch { return w.SetEgressIP(nothing) }, "none"},
+		{func() []world.Touch { return w.SetEgressIP(unselected) }, "all"},
+		{func() []world.Touch { return w.SetEgressIP(selective(0)) }, "172.20.1.0/24"},
+		{func() []world.Touch { return w.DelTraffic("t1") }, "none"},
+	} {
+		touched := x.change()
+		have := w.Destinations("e0", world.V4)
+		text := have.String()
+		if text == "" {
+			text = map[bool]string{true: "all", false: "none"}[have == nil]
+		}
+		if text != x.want {
+			t.Errorf("have %s, want %s", text, x.want)
+		}
+		must := world.Touch{Kind: world.KindDestinations, Key: "e0"}
+		if x.want != "none" && !slices.Contains(touched, must) {
+			t.Errorf("%s: %v does not touch %v", x.want, touched, must)
+		}
+	}
+}
+
+// TestUnreadTraffic: a selector of traffic that cannot be read leaves the object its former one. Who does not know that
+// has it claim everything before all others, for it may have been first with any of it.
+func TestUnreadTraffic(t *testing.T) {
+	p := &world.Pod{Namespace: "ns", Name: "p"}
+	unread, another := selective(1), selective(1)
+	unread.Traffic, unread.TrafficProblem, unread.TrafficUnknown = nil, "mend it", true
+	*another = *unread
+	another.UID = "another"
+	w := compiletest.Small("n1", world.SharedGateway)
+	w.SetNamespace(&world.Namespace{Name: "ns"})
+	w.SetEgressIP(selective(0))
+	w.SetTraffic(compiletest.Traffic(0, "0", "172.20.0.0/16"))
+	w.SetTraffic(compiletest.Traffic(1, "1", "172.21.0.0/16"))
+	for _, x := range []struct {
+		name    string
+		change  func() []world.Touch
+		claims  string
+		touched bool
+	}{
+		{"it cannot be read", func() []world.Touch { return w.SetEgressIP(unread) }, "e1 ", true},
+		{"it can", func() []world.Touch { return w.SetEgressIP(selective(1)) }, "e0 172.20.0.0/16; e1 172.21.0.0/16",
+			true},
+		{"not any more", func() []world.Touch { return w.SetEgressIP(unread) },
+			"e0 172.20.0.0/16; e1 172.21.0.0/16", false},
+		{"for long", func() []world.Touch { return w.SetEgressIP(unread) }, "e0 172.20.0.0/16; e1 172.21.0.0/16",
+			false},
+		{"another object", func() []world.Touch { return w.SetEgressIP(another) }, "e1 ", true},
+		{"not in force", func() []world.Touch {
+			e := *another
+			e.InForce, e.Items = [2]bool{}, []world.Assignment{{Node: "n1", IP: e.IPs[0]}}
+			return w.SetEgressIP(&e)
+		}, "e0 172.20.0.0/16", true},
+	} {
+		touched := slices.Contains(x.change(), world.Touch{Kind: world.KindEgressIPsIn, Key: "ns"})
+		if have := claims(w, p); have != x.claims || touched != x.touched {
+			t.Errorf("%s: claims %q, want %q; touched: %t", x.name, have, x.claims, touched)
+		}
+	}
+}
+
+// TestClaimsReadNoNetworks: what a pod's claims are read from is touched when an EgressIP begins or ends to overlap
+// another or to have networks at all, and not when networks come and go beside that.
+func TestClaimsReadNoNetworks(t *testing.T) {
+	w := compiletest.Small("n1", world.SharedGateway)
+	w.SetNamespace(&world.Namespace{Name: "ns"})
+	w.SetTraffic(compiletest.Traffic(0, "0", "172.21.1.0/24"))
+	w.SetEgressIP(selective(0))
+	w.SetEgressIP(selective(1))
+	p := &world.Pod{Namespace: "ns", Name: "p"}
+	claims(w, p)
+	for _, x := range []struct {
+		networks string // of e1
+		touches  bool
+		further  string
+	}{
+		{"172.20.0.0/16", true, "; e1 172.20.0.0/16"},
+		{"172.20.1.0/24", false, "; e1 172.20.1.0/24"},
+		{"172.20.1.0/24 172.21.0.0/16", true, ""},
+		{"172.21.0.0/16", false, ""},
+		{"172.22.0.0/16", true, "; e1 172.22.0.0/16"},
+		{"", true, ""},
+	} {
+		touched := w.SetTraffic(compiletest.Traffic(1, "1", strings.Fields(x.networks)...))
+		if is := slices.Contains(touched, world.Touch{Kind: world.KindEgressIPsIn, Key: "ns"}); is != x.touches {
+			t.Errorf("%q: claims are touched: %v", x.networks, is)
+		}
+		if have := claims(w, p); have != "e0 172.21.1.0/24"+x.further {
+			t.Errorf("%q: claims %q", x.networks, have)
+		}
+	}
+}
+
+// TestWhoReadClaimsIsTold: over any history, claims and standbys are those of a world that knows the last objects
+// alone, and if they have become others since they were read, what was read is touched.
+func TestWhoReadClaimsIsTold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := compiletest.Small("n1", world.SharedGateway)
+		readers, last := world.NewReaders[string](), map[string]string{}
+		for range rapid.IntRange(1, 40).Draw(t, "changes") {
+			dirty := map[string]bool{}
+			for range rapid.IntRange(1, 3).Draw(t, "before somebody looks") {
+				for _, touched := range compiletest.Change(t, w) {
+					for pod := range readers.Of(touched) {
+						dirty[pod] = true
+					}
+				}
+			}
+			fresh := copyOf(w)
+			for p := range w.EachPod() {
+				now := decided(readers.Reading(w, p.Key()), p)
+				if known, was := last[p.Key()]; was && !dirty[p.Key()] && known != now {
+					t.Fatalf("%s: nobody is told that %q is %q", p.Key(), known, now)
+				}
+				want := decided(&fresh.View, p)
+				if w.PrimaryNetwork(p.Namespace) == ref.DefaultNetwork && now != want {
+					t.Fatalf("%s: %q, want %q", p.Key(), now, want)
+				}
+				last[p.Key()] = now
+			}
+		}
+	})
+}
+
+// decided is who has claims to a pod's packets, and who stands by for whom.
+func decided(w *world.View, p *world.Pod) string {
+	w.Pod(p.Key())
+	var out []string
+	for _, f := range []world.Family{world.V4, world.V6} {
+		out = append(out, fmt.Sprint(w.Claims(p, ref.DefaultNetwork, f), w.Standbys(p, f)))
+	}
+	return strings.Join(out, "; ")
+}
+
+// copyOf is a world that was given the objects of another that claims in the default network follow.
+func copyOf(w *world.World) *world.World {
+	fresh := compiletest.Small("n1", world.SharedGateway)
+	for _, name := range w.Keys(world.KindNamespace) {
+		fresh.SetNamespace(w.Namespace(name))
+	}
+	for o := range world.Each[world.Traffic](&w.View, world.KindTraffic) {
+		fresh.SetTraffic(o)
+	}
+	for e := range w.EachEgressIP() {
+		fresh.SetEgressIP(e)
+	}
+	return fresh
+}
+
+// TestDestinationsAreThoseOfANewWorld: whatever has changed, they are what a world says that knows the last objects
+// alone.
+func TestDestinationsAreThoseOfANewWorld(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, fresh := compiletest.Small("n1", world.SharedGateway), compiletest.Small("n1", world.SharedGateway)
+		for range rapid.IntRange(0, 40).Draw(t, "changes") {
+			compiletest.Change(t, w)
+			for i := range 4 {
+				w.Destinations(fmt.Sprint("e", i), world.V4)
+			}
+		}
+		for e := range w.EachEgressIP() {
+			for o := range world.Each[world.Traffic](&w.View, world.KindTraffic) {
+				fresh.SetTraffic(o)
+			}
+			fresh.SetEgressIP(e)
+			for _, f := range []world.Family{world.V4, world.V6} {
+				have, want := w.Destinations(e.Name, f), fresh.Destinations(e.Name, f)
+				if !have.Equal(want) {
+					t.Fatalf("%s over %s: %v, want %v", e.Name, f, have, want)
+				}
+			}
+		}
+	})
+}
