@@ -126,7 +126,7 @@ func isThisHost(h *world.Host, mac string) bool {
 // their hardware addresses.
 func mayBeNode(w *world.View, c Claim) bool {
 	if h := w.Host(); h != nil {
-		if _, link := h.Home(c.IP); link != nil {
+		if _, link := h.LinkFor(c.IP); link != nil {
 			return true
 		}
 	}

@@ -104,8 +104,8 @@ func TestScopeOfAddresses(t *testing.T) {
 		h.Addrs[3].Local = true
 		h.Addrs = append(h.Addrs, route.Address{Dev: "eth2", Prefix: prefix("172.25.0.2/24"), Local: true})
 	})
-	if _, link := h.Home(netip.MustParseAddr("172.19.1.50")); link != nil {
-		t.Errorf("172.19.1.50 is at home on %v", link)
+	if _, link := h.LinkFor(netip.MustParseAddr("172.19.1.50")); link != nil {
+		t.Errorf("172.19.1.50 is on %v", link)
 	}
 	if have := fmt.Sprint(h.CIDRs()); !strings.Contains(have, " 172.19.1.2/32 ") ||
 		!strings.Contains(have, " 172.25.0.2/32 ") {
@@ -132,18 +132,18 @@ func TestHome(t *testing.T) {
 		"does not forward IPv4": func(h *route.Host) { h.Links[5].Forwards = false },
 	} {
 		h := facts(t, change)
-		primary, link := h.Home(netip.MustParseAddr("172.19.1.50"))
+		primary, link := h.LinkFor(netip.MustParseAddr("172.19.1.50"))
 		if primary || (link != nil) != (change == nil) {
-			t.Errorf("%s: 172.19.1.50 is at home on %v, primary %t", name, link, primary)
+			t.Errorf("%s: 172.19.1.50 is on %v, primary %t", name, link, primary)
 		}
 		if fault := h.Faults()[prefix("172.19.1.0/24")]; (fault == "") != (change == nil) {
 			t.Errorf("%s: fault %q", name, fault)
 		}
-		if _, link := h.Home(netip.MustParseAddr("172.20.0.50")); link == nil || link.Name != "eth2" {
-			t.Errorf("%s: 172.20.0.50 is at home on %v", name, link)
+		if _, link := h.LinkFor(netip.MustParseAddr("172.20.0.50")); link == nil || link.Name != "eth2" {
+			t.Errorf("%s: 172.20.0.50 is on %v", name, link)
 		}
-		if primary, _ := h.Home(netip.MustParseAddr("172.18.0.50")); !primary {
-			t.Errorf("%s: 172.18.0.50 is not at home on the primary network", name)
+		if primary, _ := h.LinkFor(netip.MustParseAddr("172.18.0.50")); !primary {
+			t.Errorf("%s: 172.18.0.50 is not on the primary network", name)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func TestHome(t *testing.T) {
 func TestHomeOfALongerSubnetThatCannot(t *testing.T) {
 	h := &world.Host{Primary: []netip.Prefix{prefix("172.16.0.2/12")}, Links: []world.Link{{Name: "eth1",
 		Addrs: []netip.Prefix{prefix("172.19.1.2/24")}, Fault: [2]string{"down", "down"}}}}
-	if primary, link := h.Home(netip.MustParseAddr("172.19.1.50")); primary || link != nil {
+	if primary, link := h.LinkFor(netip.MustParseAddr("172.19.1.50")); primary || link != nil {
 		t.Errorf("on %v, primary %t", link, primary)
 	}
 }

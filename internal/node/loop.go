@@ -31,8 +31,8 @@ type Outcome struct {
 // repeated, with growing distance; every few minutes all targets are read anew. A round does not wait for what it has
 // written to take effect: it ends, and Confirmed makes the one that does the rest.
 type Loop struct {
-	// Planes are all targets, in the order in which a packet meets them last to first. When all is calm, a change of
-	// the plan concerns only those that hold what changed.
+	// Planes are all targets, in the order in which a packet meets them last to first. When all are in sync, a change
+	// of the plan concerns only those that hold what changed.
 	Planes []plane.Plane
 	// Early are the planes that are grown before the cluster is known, from local facts alone.
 	Early []plane.Plane
@@ -64,7 +64,7 @@ type Loop struct {
 	apply   bool        // the targets are to be looked at, whether or not the plan changes
 
 	last       Outcome       // of the loop alone
-	calm       bool          // the last round left nothing to do
+	inSync     bool          // the last round left nothing to do
 	settled    plan.Moment   // of the plan, when a round last left nothing to do
 	owed       plan.Tables   // whose targets are to be looked at, beside those of what changed since
 	waiting    bool          // the last round waits for nothing but Confirmed
@@ -261,7 +261,7 @@ func (l *Loop) Run(ctx context.Context) {
 			lastRead = time.Now()
 		}
 		switch l.oneRound(ctx); {
-		case l.calm:
+		case l.inSync:
 			retry = firstRetry
 			timer.Reset(time.Until(lastRead.Add(rereadAll + time.Second)))
 		case l.unfinished:
@@ -294,11 +294,11 @@ func (l *Loop) oneRound(ctx context.Context) {
 	}
 	touched := l.touched
 	l.touched = nil
-	if l.memo.Update(l.world, touched) == 0 && !r.apply && r.look == 0 && l.calm {
+	if l.memo.Update(l.world, touched) == 0 && !r.apply && r.look == 0 && l.inSync {
 		l.pass(ctx, r)
 		return
 	}
-	if l.owed |= r.look; r.apply || !l.calm && !l.waiting {
+	if l.owed |= r.look; r.apply || !l.inSync && !l.waiting {
 		l.owed = allTables
 	}
 	l.runRound(ctx, r)
@@ -349,8 +349,8 @@ func (l *Loop) runRound(ctx context.Context, r round) {
 	if waiting := plane.OnlyUnconfirmed(err); waiting && (!l.waiting || l.awaited != r.number) {
 		l.awaited, l.since = r.number, start
 	}
-	l.calm, l.waiting, l.unfinished = err == nil, plane.OnlyUnconfirmed(err), errors.Is(err, plane.ErrUnfinished)
-	if l.calm {
+	l.inSync, l.waiting, l.unfinished = err == nil, plane.OnlyUnconfirmed(err), errors.Is(err, plane.ErrUnfinished)
+	if l.inSync {
 		l.owed, l.settled = 0, l.memo.State.Now()
 	}
 	l.Ran(l.last)

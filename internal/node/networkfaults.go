@@ -54,7 +54,7 @@ func longest(networks []netip.Prefix, ip netip.Addr) (found netip.Prefix, is boo
 // placed says whether an address has another node, or another place here: then nobody need know of what this node has
 // lost.
 func placed(e *world.EgressIP, ip netip.Addr, self string, h *world.Host) bool {
-	primary, link := h.Home(ip)
+	primary, link := h.LinkFor(ip)
 	return primary || link != nil || slices.ContainsFunc(e.Items,
 		func(i world.Assignment) bool { return i.IP == ip && i.Node != self })
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // TestTargetsConverge: whatever changed, in whatever order it became known, however applies failed or stopped half way,
-// whoever deleted what, and however often the agent started anew: one calm pass later every target holds exactly what
-// the full compile says, and another pass has nothing to do.
+// whoever deleted what, and however often the agent started anew: one undisturbed pass later every target holds exactly
+// what the full compile says, and another pass has nothing to do.
 func TestTargetsConverge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHistory(t)
@@ -22,7 +22,7 @@ func TestTargetsConverge(t *testing.T) {
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			h.step(t)
 		}
-		h.calm(t)
+		h.undisturbed(t)
 		h.stillCalm(t)
 	})
 }
@@ -110,8 +110,8 @@ func (h *history) apply(t *rapid.T) {
 	}
 }
 
-// calm is a round without trouble that reads all targets anew.
-func (h *history) calm(t *rapid.T) {
+// undisturbed is a round without trouble that reads all targets anew.
+func (h *history) undisturbed(t *rapid.T) {
 	h.takeAll()
 	h.memo.Update(h.world, h.touched)
 	h.touched = nil
@@ -120,7 +120,7 @@ func (h *history) calm(t *rapid.T) {
 	}
 	h.targets.expectAnnouncements()
 	if err := plane.Apply(t.Context(), h.agent.all(), h.memo.State); err != nil {
-		t.Fatalf("a calm round failed: %v", err)
+		t.Fatalf("an undisturbed round failed: %v", err)
 	}
 	h.targets.check(t, compile.Full(h.world, all.Features()))
 }
@@ -128,9 +128,9 @@ func (h *history) calm(t *rapid.T) {
 func (h *history) stillCalm(t *rapid.T) {
 	before := h.targets.writes()
 	if err := plane.Apply(t.Context(), h.agent.all(), h.memo.State); err != nil {
-		t.Fatalf("a second calm round failed: %v", err)
+		t.Fatalf("a second undisturbed round failed: %v", err)
 	}
 	if n := h.targets.writes() - before; n != 0 {
-		t.Fatalf("a second calm round wrote %d times, and there was nothing to do", n)
+		t.Fatalf("a second undisturbed round wrote %d times, and there was nothing to do", n)
 	}
 }

@@ -42,11 +42,11 @@ type Judge struct {
 	Agents       bool   // agents are asked
 	Self         string // the node that this runs on
 
-	verdicts map[string]verdict // of those who are not well
-	last     time.Duration      // when it looked
-	stalled  time.Duration      // until when answers may wait to be read
-	amnesty  time.Duration      // until when nobody is declared dead
-	cutOff   bool
+	verdicts   map[string]verdict // of those who are not well
+	last       time.Duration      // when it looked
+	stalled    time.Duration      // until when answers may wait to be read
+	graceUntil time.Duration      // until when nobody is declared dead
+	cutOff     bool
 }
 
 // verdict is what holds of a node, and since when.
@@ -72,13 +72,13 @@ func (j *Judge) Look(now time.Duration, signs map[string]Signs) []Change {
 		j.stalled = now + j.Total/2
 	}
 	if now < j.stalled || !j.othersAnswer(now, signs) {
-		j.amnesty = now + j.Total/2
+		j.graceUntil = now + j.Total/2
 	}
 	j.last = now
 	for name, s := range signs {
 		old := j.verdicts[name]
 		v := j.next(old, s, now)
-		if v.why == world.NodeUnreachable && old.why != v.why && now < j.amnesty {
+		if v.why == world.NodeUnreachable && old.why != v.why && now < j.graceUntil {
 			v = old
 		}
 		if v.why != old.why {

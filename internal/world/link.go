@@ -35,10 +35,10 @@ func (l Link) equal(o Link) bool {
 		slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Routes, o.Routes)
 }
 
-// Home is where an egress IP is on this host: on the primary network, or on a link; both false and nil if in none of
-// its networks, or if the link cannot host it now. The longest prefix decides (seed egress-ip.md); of links with the
+// LinkFor says where an egress IP is on this host: on the primary network, or on a link; both false and nil if in none
+// of its networks, or if the link cannot host it now. The longest prefix decides (seed egress-ip.md); of links with the
 // same subnet it is the first by name that can.
-func (h *Host) Home(ip netip.Addr) (primary bool, link *Link) {
+func (h *Host) LinkFor(ip netip.Addr) (primary bool, link *Link) {
 	best := -1
 	for _, p := range h.Primary {
 		if p.Masked().Contains(ip) && p.Bits() > best {

@@ -147,8 +147,8 @@ func (c *cluster) holders(ctx context.Context, name string) ([]string, error) {
 	return out, err
 }
 
-// calm is nil if all nodes are Ready with an agent of this boot, and all EgressIPs too.
-func (c *cluster) calm(ctx context.Context) error {
+// healthy returns nil if all nodes are Ready with an agent of this boot, and all EgressIPs too.
+func (c *cluster) healthy(ctx context.Context) error {
 	for name := range egressIPs {
 		e, err := c.EgressIP(ctx, name)
 		if err != nil {

@@ -39,7 +39,7 @@ func newRun(ctx context.Context, c *cluster, out io.Writer) (*run, error) {
 	if err := r.listen(); err != nil {
 		return nil, err
 	}
-	if err := until(ctx, 2*time.Minute, func() error { return c.calm(ctx) }); err != nil {
+	if err := until(ctx, 2*time.Minute, func() error { return c.healthy(ctx) }); err != nil {
 		return nil, err
 	}
 	for _, s := range r.record.senders {
@@ -47,7 +47,7 @@ func newRun(ctx context.Context, c *cluster, out io.Writer) (*run, error) {
 			return nil, err
 		}
 	}
-	if err := until(ctx, 2*time.Minute, func() error { return r.calm(ctx) }); err != nil {
+	if err := until(ctx, 2*time.Minute, func() error { return r.healthy(ctx) }); err != nil {
 		return nil, err
 	}
 	pause(ctx, 20*time.Second) // what a start leaves behind goes
@@ -118,9 +118,9 @@ func (r *run) round(ctx context.Context, number int, random *rand.Rand) error {
 	err = r.perform(ctx, schedule(random, r.stage(), round))
 	last := time.Now()
 	if err == nil {
-		if late := until(ctx, converge, func() error { return r.calm(ctx) }); late != nil {
+		if late := until(ctx, converge, func() error { return r.healthy(ctx) }); late != nil {
 			r.fail("not within %s of the last fault: %v", converge, late)
-			err = until(ctx, 3*time.Minute, func() error { return r.calm(ctx) })
+			err = until(ctx, 3*time.Minute, func() error { return r.healthy(ctx) })
 		}
 	}
 	r.say("converged after %s", time.Since(last).Round(10*time.Millisecond))
@@ -197,10 +197,10 @@ func known(h history[[]string], asked time.Time, nodes []string) history[[]strin
 	return append(h, change[[]string]{asked, time.Now(), nodes})
 }
 
-// calm is nil if the cluster is whole and every pod is seen at every address outside, with what is its source from now
-// on.
-func (r *run) calm(ctx context.Context) error {
-	if err := r.cluster.calm(ctx); err != nil {
+// healthy returns nil if the cluster is whole and every pod is seen at every address outside, with what is its source
+// from now on.
+func (r *run) healthy(ctx context.Context) error {
+	if err := r.cluster.healthy(ctx); err != nil {
 		return err
 	}
 	count := map[traffic.Flow]int{}

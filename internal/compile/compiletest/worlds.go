@@ -207,8 +207,8 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	case 15:
 		return func(w *world.World) []world.Touch { return w.DelService(fmt.Sprint("default/s", i)) }
 	case 14:
-		heard := world.Tunnel(rapid.IntRange(0, 2).Draw(t, "heard"))
-		return func(w *world.World) []world.Touch { return w.SetTunnel(node, heard) }
+		state := world.Tunnel(rapid.IntRange(0, 2).Draw(t, "tunnel"))
+		return func(w *world.World) []world.Touch { return w.SetTunnel(node, state) }
 	case 17, 18, 19:
 		return []func(*rapid.T) func(*world.World) []world.Touch{drawNetwork, DrawTraffic}[i%2](t)
 	}

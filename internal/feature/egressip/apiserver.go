@@ -9,7 +9,7 @@ import (
 )
 
 // APIServer counts the machines of the control plane as nodes: a selected pod reaches the API as every other pod does,
-// also while its egress IP is held back, whether or not these machines run a kubelet.
+// also while its egress is paused, whether or not these machines run a kubelet.
 type APIServer struct{}
 
 func (APIServer) Name() string    { return "egressip-apiserver" }

@@ -19,7 +19,7 @@ const (
 	EventAddressInUse   = "AddressInUse"
 	conflictAdvice      = "take the address from that machine, or use another egress IP"
 	conflictAdviceNode  = "look at the log of egret-node there; its restart lets go of what is not its own"
-	noConflictAnyLonger = "no other machine was heard to have an address lately"
+	noConflictAnyLonger = "no other machine has answered for an address lately"
 )
 
 // addressConflict is that condition, and what is to be told of it; one that never had a conflict does not carry it.

@@ -37,14 +37,14 @@ func TestNoWrongSourceByDestination(t *testing.T) {
 	})
 }
 
-// TestServedByDestinationInTheEnd: once all is calm, pods get through to every network.
+// TestServedByDestinationInTheEnd: once nothing is under way any more, pods get through to every network.
 func TestServedByDestinationInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSimulation(t, true)
 		for range rapid.IntRange(5, 60).Draw(t, "steps") {
 			s.step(t)
 		}
-		s.calm(t)
+		s.comesToRest(t)
 		plans := s.plans(t)
 		for name, n := range s.nodes {
 			for _, key := range n.world.Attachments() {

@@ -29,7 +29,7 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 	for _, f := range w.Config.Families() {
 		for _, d := range holder.Duties(w, key, f) {
 			ip := d.IP
-			primary, link := h.Home(ip)
+			primary, link := h.LinkFor(ip)
 			if link != nil {
 				hostOnLink(w, n, e, f, ip, link, !d.Answers, out)
 			}

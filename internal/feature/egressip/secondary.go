@@ -74,13 +74,13 @@ func short(name string) string {
 	return name[:kept] + "-" + hex.EncodeToString(sum[:8])
 }
 
-// homeOf is where an address is on this host: on the primary network, on a link, or nowhere.
-func homeOf(w *world.View, ip netip.Addr) (primary bool, link *world.Link) {
+// linkFor is where an address is on this host: on the primary network, on a link, or nowhere.
+func linkFor(w *world.View, ip netip.Addr) (primary bool, link *world.Link) {
 	h := w.Host()
 	if h == nil {
 		return false, nil
 	}
-	return h.Home(ip)
+	return h.LinkFor(ip)
 }
 
 // ownHop is where this node sends its own pods' packets for addresses that it hosts itself: to its gateway router, or
@@ -90,7 +90,7 @@ func ownHop(
 	w *world.View, e *world.EgressIP, n *world.Node, f world.Family, gateway netip.Addr,
 ) (hop netip.Addr, ok bool) {
 	for _, d := range holder.Duties(w, e.Name, f) {
-		primary, link := homeOf(w, d.IP)
+		primary, link := linkFor(w, d.IP)
 		if link != nil {
 			return management(n, f)
 		}

@@ -47,7 +47,7 @@ func TestServedInTheEnd(t *testing.T) {
 		for range rapid.IntRange(5, 60).Draw(t, "steps") {
 			s.step(t)
 		}
-		s.calm(t)
+		s.comesToRest(t)
 		s.served(t)
 	})
 }
@@ -205,8 +205,8 @@ func (s *simulation) respec(t *rapid.T) {
 	s.wrote(e)
 }
 
-// calm ends everything that is under way, with the addresses on two nodes.
-func (s *simulation) calm(t *rapid.T) {
+// comesToRest ends everything that is under way, with the addresses on two nodes.
+func (s *simulation) comesToRest(t *rapid.T) {
 	order := rapid.Permutation([]string{"n1", "n2", "n3"}).Draw(t, "order")
 	s.assigned([]string{order[0], order[0], order[1], order[1]})
 	s.assignOlder(0)

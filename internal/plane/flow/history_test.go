@@ -108,8 +108,8 @@ func (m *memory) text(ours bool) string {
 }
 
 // TestChangesEqualWhole: whatever changes in the plan and at the ports, however bundles fail, whoever deletes flows,
-// and however often the switch and the process start anew: after one calm pass the switches hold what a new plane
-// writes, another pass has nothing to do, and flows of others are as they were.
+// and however often the switch and the process start anew: after one undisturbed pass the switches hold what a new
+// plane writes, another pass has nothing to do, and flows of others are as they were.
 func TestChangesEqualWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHistory()
@@ -224,7 +224,7 @@ func (h *history) check(t *rapid.T) {
 	refused := len(plane.Refusals(h.apply(t)))
 	before := h.switches.bundles
 	if _ = h.apply(t); h.switches.bundles-before > 2*refused {
-		t.Fatalf("a calm pass wrote %d bundles with %d flows refused", h.switches.bundles-before, refused)
+		t.Fatalf("an undisturbed pass wrote %d bundles with %d flows refused", h.switches.bundles-before, refused)
 	}
 }
 

@@ -100,13 +100,13 @@ func (c *changes) drain(fd uintptr) {
 		case err != nil:
 			return
 		default:
-			c.hear(c.buffer[:n])
+			c.receive(c.buffer[:n])
 		}
 	}
 }
 
-// hear takes in messages, each of which but a new generation's has its table as attribute 1, whatever it is about.
-func (c *changes) hear(datagram []byte) {
+// receive reads messages, each of which but a new generation's has its table as attribute 1, whatever it is about.
+func (c *changes) receive(datagram []byte) {
 	messages, err := syscall.ParseNetlinkMessage(datagram)
 	if err != nil {
 		c.tell()

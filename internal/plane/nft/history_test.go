@@ -51,8 +51,8 @@ func (u *unreliable) ListAll(ctx context.Context) (map[string][]string, error) {
 }
 
 // TestChangesEqualWhole: whatever changes in the plan and at links, however transactions fail, whoever meddles, and
-// however often the process starts anew: after one calm pass the tables hold what a comparison of everything asks for,
-// and another pass has nothing to do.
+// however often the process starts anew: after one undisturbed pass the tables hold what a comparison of everything
+// asks for, and another pass has nothing to do.
 func TestChangesEqualWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHistory()
@@ -203,7 +203,7 @@ func (h *history) check(t *rapid.T) {
 	}
 	differences, err := h.fresh().Compare(t.Context(), h.state)
 	if err != nil || len(differences) > 0 {
-		t.Fatalf("after a calm pass: %v, %v; refused: %v", differences, err, refused)
+		t.Fatalf("after an undisturbed pass: %v, %v; refused: %v", differences, err, refused)
 	}
 	runs, lists := h.inet.runs+h.netdev.runs, h.inet.lists+h.netdev.lists
 	_ = h.apply(t)

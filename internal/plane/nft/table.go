@@ -43,7 +43,7 @@ func (t *table) grow(ctx context.Context, want *plan.State) error {
 
 // growPart writes what changed since all was as wanted. It says whether that was known, and met with no trouble.
 func (t *table) growPart(ctx context.Context, want *plan.State, p part) bool {
-	if !p.known() || !t.calm() || p.losesObjects(want) {
+	if !p.known() || !t.inSync() || p.losesObjects(want) {
 		return false
 	}
 	w := t.wanted(want, p)
@@ -60,8 +60,8 @@ func (t *table) growPart(ctx context.Context, want *plan.State, p part) bool {
 	return err == nil
 }
 
-// calm says whether all rows were taken the last time, and are still there as far as we know.
-func (t *table) calm() bool {
+// inSync says whether all rows were taken the last time, and are still there as far as we know.
+func (t *table) inSync() bool {
 	for name, was := range t.devices {
 		if now, ok := t.device(name); !ok || now != was {
 			return false
@@ -167,7 +167,7 @@ func (t *table) shrink(ctx context.Context, want *plan.State) error {
 
 // shrinkPart is growPart's counterpart.
 func (t *table) shrinkPart(ctx context.Context, want *plan.State, p part) bool {
-	if !p.known() || !t.calm() {
+	if !p.known() || !t.inSync() {
 		return false
 	}
 	w := t.wanted(want, p)

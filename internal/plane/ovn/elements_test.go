@@ -70,8 +70,8 @@ func (e *elements) replace(t *rapid.T) {
 	e.rows[owner] = now
 }
 
-// check compares the database with the plan after calm passes: the first may still meet the cut connection, or come
-// before the database has told the plane what somebody did.
+// check compares the database with the plan after undisturbed passes: the first may still meet the cut connection, or
+// come before the database has told the plane what somebody did.
 func (e *elements) check(t *rapid.T) {
 	e.proxy.cut.Store(false)
 	want := e.want()

@@ -15,7 +15,7 @@ import (
 )
 
 // TestRowsOneByOne: rows of all kinds come, change and go, some are refused, the database fails, others meddle, and the
-// process starts anew; the plane looks at what changed only. After calm passes a comparison of everything finds
+// process starts anew; the plane looks at what changed only. After undisturbed passes a comparison of everything finds
 // nothing, and another pass writes nothing.
 func TestRowsOneByOne(t *testing.T) {
 	env := ovntest.StartDatabases(t)
@@ -128,7 +128,7 @@ func (h *rowHistory) check(t *rapid.T) {
 			return
 		}
 	}
-	t.Fatalf("after calm passes: %v, %v; grown: %v", differences, err, grown)
+	t.Fatalf("after undisturbed passes: %v, %v; grown: %v", differences, err, grown)
 }
 
 func withoutRefused(r *plan.Rows) *plan.Rows {
