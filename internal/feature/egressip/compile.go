@@ -15,20 +15,6 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// The ids of the address sets. Their members are all that grows with the number of pods.
-func localPods(e *world.EgressIP, f world.Family) string {
-	return "egressip/" + e.Name + "/local." + f.String()
-}
-func allPods(e *world.EgressIP, f world.Family) string {
-	return "egressip/" + e.Name + "/pods." + f.String()
-}
-func pausedPodsOf(e *world.EgressIP, f world.Family) string {
-	return "egressip/" + e.Name + "/held." + f.String()
-}
-func servedPods(f world.Family) string { return "egressip-served-pods." + f.String() }
-func pausedPods(f world.Family) string { return "egressip-held-pods." + f.String() }
-func nodeIPs(f world.Family) string    { return "node-ips." + f.String() }
-
 // Pods makes a pod a member of the sets that decide about it. Its unit is the pod, for it is what objects have claims
 // to.
 type Pods struct{}
@@ -91,7 +77,7 @@ func steerPod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip
 		return
 	}
 	filterClaim(w, e, f, ip, out)
-	set := localPods(e, f)
+	set := localPods.set(e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
 	s.claim(e, f, set, out)
@@ -103,7 +89,7 @@ func pauseClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr,
 		pauseEgress(w, plan.DefaultNames(), f, ip, out)
 		return
 	}
-	set := pausedPodsOf(e, f)
+	set := pausedPodsOf.set(e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
 	match := f.Match() + ".src == " + plan.InSet(set) + onlyTo(e, f)
@@ -133,7 +119,7 @@ func translatePod(
 		podOnLink(w, e, f, p, ip, out)
 		return plan.HostKernel, duties[0].IP, true
 	case primary:
-		out.AddElem(allPods(e, f), ip.String())
+		out.AddElem(allPods.set(e, f), ip.String())
 		return plan.DefaultNames().GatewayRouter(w.Self), duties[0].IP, true
 	}
 	return "", netip.Addr{}, false

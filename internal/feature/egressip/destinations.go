@@ -23,7 +23,7 @@ func (Destinations) Compile(w *world.View, key string, out *plan.Rows) {
 		return
 	}
 	for _, f := range w.Config.Families() {
-		set, to := destinationSet(e, f), w.Destinations(key, f)
+		set, to := destinationsOf.set(e, f), w.Destinations(key, f)
 		out.AddSet(set)
 		plan.Claim(&out.Destinations, set, to)
 		list := members(to)
@@ -32,7 +32,7 @@ func (Destinations) Compile(w *world.View, key string, out *plan.Rows) {
 		}
 		if throughHost(w) {
 			hostDestinationSet(e, f, out)
-			host := hostDestinations(e, f)
+			host := destinationsOf.hostSet(e, f)
 			for _, member := range list {
 				plan.Claim(&out.NFTElems, plan.NFTElem{Set: host, Key: member}, "")
 			}
@@ -40,26 +40,16 @@ func (Destinations) Compile(w *world.View, key string, out *plan.Rows) {
 	}
 }
 
-// destinationSet is the id of an EgressIP's address set of destinations.
-func destinationSet(e *world.EgressIP, f world.Family) string {
-	return "egressip/" + e.Name + "/destinations." + f.String()
-}
-
 // sourceDestinations are what a source of an EgressIP is for, by their key in the plan.
 func sourceDestinations(e *world.EgressIP, f world.Family) string {
 	if e.Traffic == nil {
 		return ""
 	}
-	return destinationSet(e, f)
-}
-
-// hostDestinations is the same set in nftables.
-func hostDestinations(e *world.EgressIP, f world.Family) string {
-	return "egressip/" + short(e.Name) + "/destinations." + f.String()
+	return destinationsOf.set(e, f)
 }
 
 func hostDestinationSet(e *world.EgressIP, f world.Family, out *plan.Rows) {
-	plan.Claim(&out.NFTSets, plan.NFTSet{Name: hostDestinations(e, f)}, plan.NFTSetSpec{Key: addrType(f),
+	plan.Claim(&out.NFTSets, plan.NFTSet{Name: destinationsOf.hostSet(e, f)}, plan.NFTSetSpec{Key: addrType(f),
 		Interval: true})
 }
 
@@ -95,7 +85,7 @@ func onlyTo(e *world.EgressIP, f world.Family) string {
 	if e.Traffic == nil {
 		return ""
 	}
-	return " && " + f.Match() + ".dst == " + plan.InSet(destinationSet(e, f))
+	return " && " + f.Match() + ".dst == " + plan.InSet(destinationsOf.set(e, f))
 }
 
 // hostOnlyTo is the same in nftables; with a space before it.
@@ -103,5 +93,5 @@ func hostOnlyTo(e *world.EgressIP, f world.Family) string {
 	if e.Traffic == nil {
 		return ""
 	}
-	return " " + [...]string{"ip", "ip6"}[f] + " daddr @" + hostDestinations(e, f)
+	return " " + [...]string{"ip", "ip6"}[f] + " daddr @" + destinationsOf.hostSet(e, f)
 }

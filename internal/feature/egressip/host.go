@@ -36,7 +36,7 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 			if !primary {
 				continue
 			}
-			out.AddSet(allPods(e, f))
+			out.AddSet(allPods.set(e, f))
 			translate(w, e, f, ip, out)
 			forward(w, e, f, ip, h.UplinkMAC, out)
 			if !d.Answers {
@@ -52,7 +52,7 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 // translate is one NAT row a cluster subnet for any number of pods (NAT.match, OVN 24.03 and later). It comes before
 // the node subnet's own row by its priority, and leaves what goes to nodes to that one.
 func translate(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
-	match := f.Match() + ".src == " + plan.InSet(allPods(e, f)) + onlyTo(e, f) + " && " + notToNodes
+	match := f.Match() + ".src == " + plan.InSet(allPods.set(e, f)) + onlyTo(e, f) + " && " + notToNodes
 	for _, c := range w.Config.Cluster(f) {
 		id := natRow(e.Name, ip) + "/" + c.String()
 		out.AddNB(plan.RowID{Table: "NAT", Name: id}, plan.Router(plan.DefaultNames().GatewayRouter(w.Self)), plan.Cols{
@@ -71,9 +71,6 @@ const notToNodes = "pkt.mark[4..9] != 63"
 
 // natPriority is above what OVN 25.03 gives the node subnet's row by its prefix length.
 const natPriority = 10
-
-// natRow is the start of the ids of the rows that translate to an address.
-func natRow(egressIP string, ip netip.Addr) string { return "egressip/" + egressIP + "/" + ip.String() }
 
 // mute keeps a former holder's gateway router from answering for an address that another node answers for by now. It
 // only translates what is still on its way here.

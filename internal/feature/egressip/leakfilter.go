@@ -9,20 +9,6 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// filteredPods is the set of this node's pods under the leak filter: their packets leave with an egress IP or not at
-// all. They are those that a policy steers or drops, and those with paused egress.
-func filteredPods(f world.Family) string { return "egressip-guarded-pods." + f.String() }
-
-// filteredPodsOf is the set of those that are under it as to an EgressIP's destinations alone.
-func filteredPodsOf(e *world.EgressIP, f world.Family) string {
-	return "egressip/" + e.Name + "/guarded." + f.String()
-}
-
-// hostFilteredPods is the same set in nftables.
-func hostFilteredPods(e *world.EgressIP, f world.Family) string {
-	return "egressip/" + short(e.Name) + "/guarded." + f.String()
-}
-
 // markLeaks marks what pods under the leak filter send through this node's own gateway router. That has a NAT row for
 // the node's own pods, with the node's address, and gives this to each packet for which no egress IP's row matches: the
 // bridge drops what has the mark and the node's address. Even where flows change at one time, what the datapath has
@@ -91,12 +77,12 @@ func filterClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr
 		filterPod(w, f, ip, out)
 		return
 	}
-	set := filteredPodsOf(e, f)
+	set := filteredPodsOf.set(e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
 	markLeaksOf(w, f, set, onlyTo(e, f), out)
 	if throughHost(w) {
-		pods := hostFilteredPods(e, f)
+		pods := filteredPodsOf.hostSet(e, f)
 		plan.Claim(&out.NFTSets, plan.NFTSet{Name: pods}, plan.NFTSetSpec{Key: addrType(f)})
 		plan.Claim(&out.NFTElems, plan.NFTElem{Set: pods, Key: ip.String()}, "")
 		hostDestinationSet(e, f, out)

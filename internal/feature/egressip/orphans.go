@@ -1,8 +1,6 @@
 package egressip
 
 import (
-	"strings"
-
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -25,18 +23,4 @@ func (Orphans) Compile(w *world.View, key string, out *plan.Rows) {
 	for _, i := range a.Interfaces() {
 		pauseInterface(w, i.Network, i.IPs, out)
 	}
-}
-
-// LeakFilter is the host's set of pods that are under the leak filter whatever they send.
-func LeakFilter(f world.Family) string { return filteredPods(f) }
-
-// IsLeakFilter says whether a set of the host's is that, or one of pods that are under it as to some destinations.
-func IsLeakFilter(set string) bool {
-	for _, f := range []world.Family{world.V4, world.V6} {
-		isOne := strings.HasPrefix(set, "egressip/") && strings.HasSuffix(set, "/guarded."+f.String())
-		if isOne || set == filteredPods(f) {
-			return true
-		}
-	}
-	return false
 }

@@ -1,8 +1,6 @@
 package egressip
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/netip"
 
@@ -48,30 +46,9 @@ func linkMark(l *world.Link) uint32 { return LinkMark(l.Index) }
 // LinkMark is the mark of packets of pods that are to leave by the link of that index.
 func LinkMark(index int) uint32 { return plan.MarkEgressLink | uint32(index) }
 
-// remotePods is the set of pods of other nodes, in OVN. Two policies of one priority and one match act in an undefined
-// order: it has nothing in common with localPods.
-func remotePods(e *world.EgressIP, f world.Family) string {
-	return "egressip/" + e.Name + "/remote." + f.String()
-}
-
-// hostPods is the set of all pods, in nftables.
-func hostPods(e *world.EgressIP, f world.Family) string {
-	return "egressip/" + short(e.Name) + "/pods." + f.String()
-}
-
 // linkIPs is the set of egress IPs of a link, in nftables.
 func linkIPs(l *world.Link, f world.Family) string {
 	return fmt.Sprintf("egress-ips/%d.%s", l.Index, f)
-}
-
-// short keeps names within what nftables allows; a hash tells long ones apart.
-func short(name string) string {
-	const limit, kept = 80, 60
-	if len(name) <= limit {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	return name[:kept] + "-" + hex.EncodeToString(sum[:8])
 }
 
 // linkFor is where an address is on this host: on the primary network, on a link, or nowhere.
@@ -137,7 +114,7 @@ func toHost(n *world.Node, e *world.EgressIP, f world.Family, out *plan.Rows) {
 	if !ok {
 		return
 	}
-	set := remotePods(e, f)
+	set := remotePods.set(e, f)
 	out.AddSet(set)
 	names := plan.DefaultNames()
 	match := fmt.Sprintf("inport == %q && %s.src == %s", names.RouterToTransit(n.Name), f.Match(), plan.InSet(set)) +
@@ -149,9 +126,9 @@ func toHost(n *world.Node, e *world.EgressIP, f world.Family, out *plan.Rows) {
 // podOnLink makes a pod, of any node, one whose packets the host translates.
 func podOnLink(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
 	if p.Node != w.Self {
-		out.AddElem(remotePods(e, f), ip.String())
+		out.AddElem(remotePods.set(e, f), ip.String())
 	}
-	plan.Claim(&out.NFTElems, plan.NFTElem{Set: hostPods(e, f), Key: ip.String()}, "")
+	plan.Claim(&out.NFTElems, plan.NFTElem{Set: allPods.hostSet(e, f), Key: ip.String()}, "")
 }
 
 // nodeIPOnHost is a node's address as the host's kernel knows it, where it meets packets of pods with an egress IP.

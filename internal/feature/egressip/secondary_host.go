@@ -61,14 +61,14 @@ func (k kernel) anywhere() netip.Prefix {
 func (k kernel) mark(e *world.EgressIP) {
 	c := k.chain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "mangle"})
 	nodeIPSet(k.family, k.out)
-	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: hostPods(e, k.family)}, plan.NFTSetSpec{Key: addrType(k.family)})
+	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: allPods.hostSet(e, k.family)}, plan.NFTSetSpec{Key: addrType(k.family)})
 	var inside strings.Builder
 	for _, p := range k.config.Cluster(k.family) {
 		fmt.Fprintf(&inside, " %s daddr != %s", k.ip(), p)
 	}
-	k.rule(c, "egressip/"+short(e.Name)+"/"+k.family.String(),
+	k.rule(c, namePrefix+short(e.Name)+"/"+k.family.String(),
 		"iifname %q ct direction original %s saddr @%s%s %s daddr != @%s%s meta mark set %#x ct mark set meta mark",
-		plan.DefaultNames().ManagementPort(), k.ip(), hostPods(e, k.family), hostOnlyTo(e, k.family),
+		plan.DefaultNames().ManagementPort(), k.ip(), allPods.hostSet(e, k.family), hostOnlyTo(e, k.family),
 		k.ip(), setNodeIPs+k.family.String(), inside.String(), linkMark(k.link))
 	k.rule(c, "reply "+k.link.Name, "iifname %q ct direction reply ct mark %#x meta mark set ct mark", k.link.Name,
 		linkMark(k.link))
@@ -78,7 +78,7 @@ func (k kernel) mark(e *world.EgressIP) {
 func (k kernel) translate(e *world.EgressIP, ip netip.Addr) {
 	c := k.chain(chainTranslate, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "99"})
 	k.rule(c, natRow(short(e.Name), ip), "meta mark %#x oifname %q %s saddr @%s%s snat %s to %s", linkMark(k.link),
-		k.link.Name, k.ip(), hostPods(e, k.family), hostOnlyTo(e, k.family), k.ip(), ip)
+		k.link.Name, k.ip(), allPods.hostSet(e, k.family), hostOnlyTo(e, k.family), k.ip(), ip)
 }
 
 // filterLeaks drops packets of connections with the mark that would leave by another link or with another source: the

@@ -155,7 +155,7 @@ func (s steering) claim(e *world.EgressIP, f world.Family, pods string, out *pla
 			out.AddMACBinding(h.port, h.addr.String(), h.mac)
 		}
 	}
-	id, match := "egressip/"+e.Name+"/"+f.String(), f.Match()+".src == "+plan.InSet(pods)+onlyTo(e, f)
+	id, match := namePrefix+e.Name+"/"+f.String(), f.Match()+".src == "+plan.InSet(pods)+onlyTo(e, f)
 	out.AddPolicy(plan.DefaultNames(), id, plan.PriorityEgressIP, match, s.action, addrs, nil)
 	for _, a := range s.to {
 		plan.Claim(&out.Steered, plan.Steered{Egress: egress(e.Name, a.IP), Node: a.Node}, plan.None{})

@@ -1,9 +1,6 @@
 package egressip
 
 import (
-	"net/netip"
-	"strings"
-
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -23,14 +20,4 @@ func (Yields) Compile(w *world.View, _ string, out *plan.Rows) {
 			mute(w.Config, world.FamilyOf(c.IP), c.IP, out)
 		}
 	}
-}
-
-// Adopted is the address that a NAT row which a former process left in OVN translates to; false for every row that
-// Hosts did not write. The id is all that the database says of it.
-func Adopted(id plan.RowID) (e plan.Egress, is bool) {
-	rest, is := strings.CutPrefix(id.Name, "egressip/")
-	name, rest, _ := strings.Cut(rest, "/")
-	text, _, _ := strings.Cut(rest, "/")
-	ip, err := netip.ParseAddr(text)
-	return egress(name, ip), is && id.Table == "NAT" && err == nil
 }

@@ -1,0 +1,95 @@
+package egressip
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/netip"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// What an EgressIP has in OVN and in the host's kernel is named here, and read back here, by Adopted and IsLeakFilter:
+// of what a former process left, nothing but its name tells what it is.
+
+// contents is what a set of an EgressIP has.
+type contents string
+
+const (
+	allPods        contents = "pods"         // that it has a claim to
+	localPods      contents = "local"        // those of this node, which its policy steers
+	pausedPodsOf   contents = "held"         // those of this node with paused egress to its destinations
+	filteredPodsOf contents = "guarded"      // those of this node under the leak filter as to its destinations alone
+	destinationsOf contents = "destinations" // where it serves its pods
+	// remotePods are those of other nodes. Two policies of one priority and one match act in an undefined order: it has
+	// nothing in common with localPods.
+	remotePods contents = "remote"
+)
+
+// set is the name of an EgressIP's set in OVN.
+func (c contents) set(e *world.EgressIP, f world.Family) string { return setName(e.Name, c, f) }
+
+// hostSet is the name of the same set in nftables.
+func (c contents) hostSet(e *world.EgressIP, f world.Family) string {
+	return setName(short(e.Name), c, f)
+}
+
+// namePrefix is in front of all names of what one EgressIP has. No EgressIP has '/' in its name.
+const namePrefix = "egressip/"
+
+func setName(egressIP string, c contents, f world.Family) string {
+	return namePrefix + egressIP + "/" + string(c) + "." + f.String()
+}
+
+// contentsOf is what the set of that name has, or "" if it is no EgressIP's.
+func contentsOf(set string) contents {
+	rest, is := strings.CutPrefix(set, namePrefix)
+	if !is {
+		return ""
+	}
+	_, rest, _ = strings.Cut(rest, "/")
+	c, _, _ := strings.Cut(rest, ".")
+	return contents(c)
+}
+
+// short keeps names within what nftables allows; a hash tells long ones apart.
+func short(name string) string {
+	const limit, kept = 80, 60
+	if len(name) <= limit {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:kept] + "-" + hex.EncodeToString(sum[:8])
+}
+
+// Sets of all EgressIPs.
+
+func servedPods(f world.Family) string { return "egressip-served-pods." + f.String() }
+func pausedPods(f world.Family) string { return "egressip-held-pods." + f.String() }
+func nodeIPs(f world.Family) string    { return "node-ips." + f.String() }
+
+// filteredPods is the set of this node's pods under the leak filter: their packets leave with an egress IP or not at
+// all. They are those that a policy steers or drops, and those with paused egress.
+func filteredPods(f world.Family) string { return "egressip-guarded-pods." + f.String() }
+
+// LeakFilter is the host's set of pods that are under the leak filter whatever they send.
+func LeakFilter(f world.Family) string { return filteredPods(f) }
+
+// IsLeakFilter says whether a set of the host's is that, or one of pods that are under it as to some destinations.
+func IsLeakFilter(set string) bool {
+	return set == filteredPods(world.V4) || set == filteredPods(world.V6) || contentsOf(set) == filteredPodsOf
+}
+
+// natRow is the start of the ids of the rows that translate to an address.
+func natRow(egressIP string, ip netip.Addr) string { return namePrefix + egressIP + "/" + ip.String() }
+
+// Adopted is the address that a NAT row which a former process left in OVN translates to; false for every row that
+// Hosts did not write. The id is all that the database says of it.
+func Adopted(id plan.RowID) (e plan.Egress, is bool) {
+	rest, is := strings.CutPrefix(id.Name, namePrefix)
+	name, rest, _ := strings.Cut(rest, "/")
+	text, _, _ := strings.Cut(rest, "/")
+	ip, err := netip.ParseAddr(text)
+	return egress(name, ip), is && id.Table == "NAT" && err == nil
+}

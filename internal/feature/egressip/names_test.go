@@ -1,0 +1,44 @@
+package egressip
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// TestNamesAreReadBack: what a former process left is found by its name, whatever the EgressIP is called, also by
+// words that names are made of; and nothing else is taken for it.
+func TestNamesAreReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.OneOf(rapid.StringMatching(`[a-z0-9]([-a-z0-9.]{0,200}[a-z0-9])?`),
+			rapid.SampledFrom([]string{"guarded.v4", "egressip", "pods", "v6", strings.Repeat("guarded.v4", 9)})).Draw(t, "name")
+		e := &world.EgressIP{Name: name}
+		f := rapid.SampledFrom([]world.Family{world.V4, world.V6}).Draw(t, "family")
+		for _, c := range []contents{allPods, localPods, remotePods, pausedPodsOf, filteredPodsOf, destinationsOf} {
+			for _, set := range []string{c.set(e, f), c.hostSet(e, f)} {
+				if contentsOf(set) != c || IsLeakFilter(set) != (c == filteredPodsOf) {
+					t.Fatalf("%s has %s; a leak filter: %v", set, contentsOf(set), IsLeakFilter(set))
+				}
+			}
+		}
+		ip := netip.MustParseAddr([...]string{"172.18.0.50", "fc00::50"}[f])
+		id := plan.RowID{Table: "NAT", Name: natRow(name, ip) + "/10.244.0.0/16"}
+		if have, is := Adopted(id); !is || have != egress(name, ip) {
+			t.Fatalf("%v is of %v: %v", id, have, is)
+		}
+	})
+	if !IsLeakFilter(LeakFilter(world.V4)) || !IsLeakFilter(LeakFilter(world.V6)) {
+		t.Error("the leak filter is none")
+	}
+	for _, set := range []string{servedPods(world.V4), pausedPods(world.V6), nodeIPs(world.V4), "guarded", "",
+		"egressip/", "egressip/guarded.v4", linkIPs(&world.Link{Index: 3}, world.V4)} {
+		if IsLeakFilter(set) {
+			t.Errorf("%q is a leak filter", set)
+		}
+	}
+}
