@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/egret-net/egret/internal/compile"
@@ -50,5 +51,29 @@ func swapNetwork(egressIPs, networks int) func() {
 	return func() {
 		m.Update(w, w.SetTraffic(next))
 		next, last = last, next
+	}
+}
+
+// BenchmarkNewEgressIP: an EgressIP of ten pods comes, comes into force and goes, beside pods that it does not select.
+func BenchmarkNewEgressIP(b *testing.B) {
+	for _, others := range []int{10, 10_000} {
+		b.Run(fmt.Sprint("beside ", others), func(b *testing.B) {
+			live := newEgressIP(others)
+			b.ReportAllocs()
+			for b.Loop() {
+				live()
+			}
+		})
+	}
+}
+
+// newEgressIP is the life of an EgressIP beside so many pods that it does not select, again and again.
+func newEgressIP(others int) func() {
+	c, m := compiletest.NewNewcomer("n1", others), compile.NewMemo(all.Features())
+	m.Update(c.World, nil)
+	return func() {
+		for _, happen := range c.Life() {
+			m.Update(c.World, happen())
+		}
 	}
 }

@@ -91,6 +91,26 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// TestBudgetOfNewEgressIP: what an EgressIP costs from its creation to its end does not grow with the pods of the same
+// namespace that it does not select.
+func TestBudgetOfNewEgressIP(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector makes one kind of work slower than another; make unit runs this test without it, too")
+	}
+	few, many := newCost(), newCost()
+	besideFew, besideMany := newEgressIP(10), newEgressIP(10_000)
+	for range budgetRuns {
+		few.measure(1, besideFew)
+		many.measure(1, besideMany)
+	}
+	t.Logf("beside 10 pods: %s, %d allocations; beside 10,000: %s, %d", few.time, few.allocations, many.time,
+		many.allocations)
+	if many.allocations*5 > few.allocations*6 || many.time > 2*few.time {
+		t.Errorf("beside 10,000 pods it takes %s and %d allocations, beside 10 pods %s and %d: more than 1.2 times as "+
+			"many, or twice as long", many.time, many.allocations, few.time, few.allocations)
+	}
+}
+
 // budgetPods are moved in one run.
 const budgetPods = 500
 

@@ -186,7 +186,7 @@ func (c *Controller) apply(change kube.Change) {
 // urgency is how long a decision may wait that a change calls for.
 func urgency(k world.Kind) time.Duration {
 	switch k {
-	case world.KindPod, world.KindPods, world.KindNamespace, world.KindEgressIPsIn:
+	case world.KindPod, world.KindPods, world.KindNamespace:
 		return lazily
 	}
 	return 0

@@ -195,3 +195,55 @@ func TestBudget(t *testing.T) {
 		}
 	}
 }
+
+// newcomer is a controller that sees an EgressIP come, and go again, beside so many pods that it does not select.
+func newcomer(ctx context.Context, others int) (live func()) {
+	c := compiletest.NewNewcomer("", others)
+	x := &big{New(c.World.Config, nowhere{}, nowhere{}, NewMetrics(), slog.New(slog.DiscardHandler)),
+		time.Unix(100_000, 0)}
+	x.world = c.World
+	x.begin(ctx)
+	for range 3 {
+		x.round(func(*world.World) []world.Touch { return nil })
+		x.show()
+	}
+	return func() {
+		for _, happen := range c.Life() {
+			x.round(func(*world.World) []world.Touch { return happen() })
+			x.show()
+		}
+	}
+}
+
+// BenchmarkNewEgressIP is all decisions about an EgressIP of ten pods from its creation to its end.
+func BenchmarkNewEgressIP(b *testing.B) {
+	for _, others := range []int{10, 10_000} {
+		b.Run(fmt.Sprint("beside ", others), func(b *testing.B) {
+			live := newcomer(b.Context(), others)
+			b.ReportAllocs()
+			for b.Loop() {
+				live()
+			}
+		})
+	}
+}
+
+// TestBudgetOfNewEgressIP: an EgressIP costs the same however many pods there are that it does not select.
+func TestBudgetOfNewEgressIP(t *testing.T) {
+	var least [2]uint64
+	for i, others := range []int{10, 10_000} {
+		live := newcomer(t.Context(), others)
+		least[i] = math.MaxUint64
+		for range 6 {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			live()
+			runtime.ReadMemStats(&after)
+			least[i] = min(least[i], after.Mallocs-before.Mallocs)
+		}
+	}
+	t.Logf("%d allocations beside 10 pods, %d beside 10,000", least[0], least[1])
+	if least[1]*5 > least[0]*6 {
+		t.Errorf("%d allocations beside 10,000 pods, and %d beside 10: more than 1.2 times as many", least[1], least[0])
+	}
+}

@@ -62,11 +62,7 @@ func (w *World) SelectedPods(e *EgressIP) []*Pod {
 		if !slices.Contains(list, e) {
 			continue
 		}
-		for _, p := range w.podsIn[ns] {
-			if !p.HostNetwork && !p.Completed && e.Pods.Matches(labels.Set(p.Labels)) {
-				out = append(out, p)
-			}
-		}
+		out = slices.AppendSeq(out, w.podsIn[ns].selected(e.Pods))
 	}
 	slices.SortFunc(out, func(a, b *Pod) int { return cmp.Compare(a.Key(), b.Key()) })
 	return out
@@ -83,26 +79,36 @@ func (w *World) DelEgressIP(name string) []Touch { return Del[EgressIP](w, KindE
 // egressIPChanged keeps who is selected in each namespace, and which addresses have a node.
 func (w *World) egressIPChanged(old, now *EgressIP) []Touch {
 	t := slices.Concat(w.place(old, now), slotsTouched(old, now), w.reselectTraffic(old, now))
-	if now == nil {
-		for ns := range w.namespaces {
-			t = append(t, w.selectIn(ns, old.Name, nil, false)...)
-		}
-		return t
-	}
-	alike := old != nil && old.servesAlike(now)
+	alike := old != nil && now != nil && old.servesAlike(now)
 	for name, ns := range w.namespaces {
-		selected := now.Namespaces.Matches(labels.Set(ns.Labels))
-		moved := w.selectIn(name, now.Name, now, selected)
-		if selected && !alike && len(moved) == 0 {
-			moved = []Touch{{KindEgressIPsIn, name}}
+		var is *EgressIP // now, where it selects the namespace
+		if now != nil && now.Namespaces.Matches(labels.Set(ns.Labels)) {
+			is = now
 		}
-		t = append(t, moved...)
+		if was := w.selectIn(name, cmp.Or(now, old).Name, is); was != is && !(was != nil && is != nil && alike) {
+			t = append(t, w.claimsTouched(name, was, is)...)
+		}
 	}
 	return t
 }
 
+// claimsTouched are the pods of a namespace that an EgressIP selected there as one object, or does as another; nil
+// stands for no selection.
+func (w *World) claimsTouched(ns string, was, is *EgressIP) []Touch {
+	switch {
+	case was == nil:
+		return w.touchSelected(ns, is.Pods)
+	case is == nil || sameSelector(was.Pods, is.Pods):
+		return w.touchSelected(ns, was.Pods)
+	}
+	return w.touchSelected(ns, was.Pods, is.Pods)
+}
+
 // servesAlike says that e serves the pods of a namespace exactly where it did as o.
 func (e *EgressIP) servesAlike(o *EgressIP) bool {
+	if ByPrecedence(e, o) != 0 {
+		return false
+	}
 	for _, f := range [...]Family{V4, V6} {
 		if e.Active(f) != o.Active(f) || e.binds(f) != o.binds(f) || e.Asks(f) != o.Asks(f) {
 			return false
@@ -126,32 +132,36 @@ func (e *EgressIP) same(o *EgressIP) bool {
 		e.InForce == o.InForce && e.DropWhenUnassigned == o.DropWhenUnassigned && slices.Equal(e.Problems, o.Problems)
 }
 
-// selectIn brings one namespace's list up to date for one EgressIP.
-func (w *World) selectIn(ns, name string, e *EgressIP, selected bool) []Touch {
+// selectIn brings one namespace's list up to date for one EgressIP, nil where it is to be in it no more, and returns
+// what was in the list.
+func (w *World) selectIn(ns, name string, e *EgressIP) (was *EgressIP) {
 	list := w.selecting[ns]
 	i := slices.IndexFunc(list, func(o *EgressIP) bool { return o.Name == name })
-	if i < 0 && !selected {
-		return nil
+	if i >= 0 {
+		was = list[i]
 	}
-	if i >= 0 && selected && ByPrecedence(list[i], e) == 0 {
-		if list[i].Pods.String() != e.Pods.String() {
-			delete(w.demands, ns)
-		}
-		list[i] = e // the same place: readers of the list see the same objects' names
+	switch {
+	case was == nil && e == nil:
 		return nil
+	case was == nil || e == nil || ByPrecedence(was, e) != 0:
+		w.selecting[ns] = placed(list, i, e)
+	default:
+		list[i] = e // the same place
+		if sameSelector(was.Pods, e.Pods) {
+			return was
+		}
 	}
 	delete(w.demands, ns)
-	w.selecting[ns] = placed(list, i, e, selected)
-	return []Touch{{KindEgressIPsIn, ns}}
+	return was
 }
 
-// placed is list without its i-th entry and, when selected, with e at its place.
-func placed(list []*EgressIP, i int, e *EgressIP, selected bool) []*EgressIP {
+// placed is list without its i-th entry and, unless it is nil, with e at its place.
+func placed(list []*EgressIP, i int, e *EgressIP) []*EgressIP {
 	list = slices.Clone(list)
 	if i >= 0 {
 		list = slices.Delete(list, i, i+1)
 	}
-	if selected {
+	if e != nil {
 		at, _ := slices.BinarySearchFunc(list, e, ByPrecedence)
 		list = slices.Insert(list, at, e)
 	}
@@ -160,22 +170,34 @@ func placed(list []*EgressIP, i int, e *EgressIP, selected bool) []*EgressIP {
 
 // reselect makes a namespace's list anew, after its labels changed.
 func (w *World) reselect(ns string) []Touch {
-	n := w.namespaces[ns]
-	delete(w.demands, ns)
-	if n == nil {
-		delete(w.selecting, ns)
-		return []Touch{{KindEgressIPsIn, ns}}
-	}
+	before := w.selecting[ns]
 	var list []*EgressIP
-	for _, e := range w.egressIPs {
-		if e.Namespaces.Matches(labels.Set(n.Labels)) {
-			list = append(list, e)
+	if n := w.namespaces[ns]; n != nil {
+		for _, e := range w.egressIPs {
+			if e.Namespaces.Matches(labels.Set(n.Labels)) {
+				list = append(list, e)
+			}
 		}
 	}
 	slices.SortFunc(list, ByPrecedence)
-	if slices.Equal(list, w.selecting[ns]) {
-		return nil
+	delete(w.demands, ns)
+	if w.selecting[ns] = list; len(list) == 0 {
+		delete(w.selecting, ns)
 	}
-	w.selecting[ns] = list
-	return []Touch{{KindEgressIPsIn, ns}}
+	return w.touchSelected(ns, append(selectorsBeside(before, list), selectorsBeside(list, before)...)...)
+}
+
+// selectorsBeside are the selectors of pods of those EgressIPs of a list that are not in another.
+func selectorsBeside(list, other []*EgressIP) []labels.Selector {
+	there := map[*EgressIP]bool{}
+	for _, e := range other {
+		there[e] = true
+	}
+	var out []labels.Selector
+	for _, e := range list {
+		if !there[e] {
+			out = append(out, e.Pods)
+		}
+	}
+	return out
 }

@@ -1,6 +1,6 @@
 package world
 
-import "slices"
+import "k8s.io/apimachinery/pkg/labels"
 
 // pair is two EgressIPs, by name in order, or twice the same.
 type pair struct{ one, other string }
@@ -64,12 +64,26 @@ func (w *World) overlapAnew(concerned map[string]*EgressIP) []Touch {
 	}
 	var touched []Touch
 	for ns, list := range w.selecting {
-		selected := map[string]bool{}
+		selected := map[string]*EgressIP{}
 		for _, e := range list {
-			selected[e.Name] = true
+			selected[e.Name] = e
 		}
-		if slices.ContainsFunc(turned, func(p pair) bool { return selected[p.one] && selected[p.other] }) {
-			touched = append(touched, Touch{KindEgressIPsIn, ns})
+		for _, p := range turned {
+			touched = append(touched, w.touchSelectedByBoth(ns, selected[p.one], selected[p.other])...)
+		}
+	}
+	return touched
+}
+
+// touchSelectedByBoth touches the pods of a namespace that two EgressIPs select there; nil selects none.
+func (w *World) touchSelectedByBoth(ns string, one, other *EgressIP) []Touch {
+	if one == nil || other == nil {
+		return nil
+	}
+	var touched []Touch
+	for p := range w.podsIn[ns].selected(one.Pods) {
+		if other.Pods.Matches(labels.Set(p.Labels)) {
+			touched = append(touched, Touch{KindPod, p.Key()})
 		}
 	}
 	return touched

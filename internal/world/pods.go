@@ -15,9 +15,6 @@ func (w *View) Pods() []string {
 // EachPod yields all pods in no order, for readers that do not record.
 func (w *World) EachPod() iter.Seq[*Pod] { return maps.Values(w.pods) }
 
-// PodsIn yields the pods of a namespace in no order, for readers that do not record.
-func (w *World) PodsIn(ns string) iter.Seq[*Pod] { return maps.Values(w.podsIn[ns]) }
-
 // Pod is a pod, or nil.
 func (w *View) Pod(key string) *Pod {
 	w.saw(KindPod, key)
@@ -32,16 +29,19 @@ func (w *World) DelPod(key string) []Touch { return Del[Pod](w, KindPod, key) }
 
 // podChanged keeps the pods of each namespace.
 func (w *World) podChanged(old, now *Pod) []Touch {
+	if old != nil {
+		w.podsIn[old.Namespace].remove(old)
+	}
 	if now == nil {
-		if delete(w.podsIn[old.Namespace], old.Key()); len(w.podsIn[old.Namespace]) == 0 {
+		if len(w.podsIn[old.Namespace].pods) == 0 {
 			delete(w.podsIn, old.Namespace)
 		}
 		return nil
 	}
 	if w.podsIn[now.Namespace] == nil {
-		w.podsIn[now.Namespace] = map[string]*Pod{}
+		w.podsIn[now.Namespace] = newPodGroup()
 	}
-	w.podsIn[now.Namespace][now.Key()] = now
+	w.podsIn[now.Namespace].add(now)
 	return nil
 }
 

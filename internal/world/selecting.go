@@ -6,12 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Selecting are the EgressIPs that select a pod, in order of precedence, whether they serve it or not.
+// Selecting are the EgressIPs that select a pod, in order of precedence, whether they serve it or not. When these, or
+// which of them overlap, have become others, the pod is touched.
 func (w *View) Selecting(p *Pod) []*EgressIP {
-	if p.HostNetwork || p.Completed {
+	if !p.selectable() {
 		return nil
 	}
-	w.saw(KindEgressIPsIn, p.Namespace)
+	w.saw(KindPod, p.Key())
 	list := w.selecting[p.Namespace]
 	if len(list) == 0 {
 		return nil
@@ -62,8 +63,7 @@ func demanded(s labels.Selector) (key string, values []string) {
 		return "", nil
 	}
 	for _, r := range requirements {
-		switch r.Operator() { // as package labels spells In, Equals and DoubleEquals
-		case "in", "=", "==":
+		if demandsValue(r) {
 			return r.Key(), r.ValuesUnsorted()
 		}
 	}

@@ -26,14 +26,13 @@ const (
 	KindPrimaryNetwork // the primary network of one namespace's pods
 	KindNamespace
 	KindPods
-	KindPod
+	KindPod // one pod, and which EgressIPs have claims to its packets
 	KindEgressIPs
 	KindEgressIP
 	KindTraffics
 	KindTraffic
 	KindDestinations // the networks that one EgressIP's selector of traffic selects, and their problems
 	KindPlaced       // whether an EgressIP's status gives one address to a node
-	KindEgressIPsIn  // the EgressIPs that select one namespace, in order of precedence, and which of them overlap
 	KindReach        // whether one node counts as reachable
 	// the nodes that lead their pods to holders of one EgressIP; "": who has no room left to say so
 	KindSteering

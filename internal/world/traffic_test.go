@@ -128,6 +128,7 @@ func TestUnreadTraffic(t *testing.T) {
 	another.UID = "another"
 	w := compiletest.Small("n1", world.SharedGateway)
 	w.SetNamespace(&world.Namespace{Name: "ns"})
+	w.SetPod(p)
 	w.SetEgressIP(selective(0))
 	w.SetTraffic(compiletest.Traffic(0, "0", "172.20.0.0/16"))
 	w.SetTraffic(compiletest.Traffic(1, "1", "172.21.0.0/16"))
@@ -151,7 +152,7 @@ func TestUnreadTraffic(t *testing.T) {
 			return w.SetEgressIP(&e)
 		}, "e0 172.20.0.0/16", true},
 	} {
-		touched := slices.Contains(x.change(), world.Touch{Kind: world.KindEgressIPsIn, Key: "ns"})
+		touched := slices.Contains(x.change(), world.Touch{Kind: world.KindPod, Key: "ns/p"})
 		if have := claims(w, p); have != x.claims || touched != x.touched {
 			t.Errorf("%s: claims %q, want %q; touched: %t", x.name, have, x.claims, touched)
 		}
@@ -167,6 +168,7 @@ func TestClaimsReadNoNetworks(t *testing.T) {
 	w.SetEgressIP(selective(0))
 	w.SetEgressIP(selective(1))
 	p := &world.Pod{Namespace: "ns", Name: "p"}
+	w.SetPod(p)
 	claims(w, p)
 	for _, x := range []struct {
 		networks string // of e1
@@ -181,7 +183,7 @@ func TestClaimsReadNoNetworks(t *testing.T) {
 		{"", true, ""},
 	} {
 		touched := w.SetTraffic(compiletest.Traffic(1, "1", strings.Fields(x.networks)...))
-		if is := slices.Contains(touched, world.Touch{Kind: world.KindEgressIPsIn, Key: "ns"}); is != x.touches {
+		if is := slices.Contains(touched, world.Touch{Kind: world.KindPod, Key: "ns/p"}); is != x.touches {
 			t.Errorf("%q: claims are touched: %v", x.networks, is)
 		}
 		if have := claims(w, p); have != "e0 172.21.1.0/24"+x.further {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -25,9 +26,10 @@ func TestViewRecords(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 10).Draw(t, "steps") {
 			seed := rapid.Uint64().Draw(t, "questions")
-			before := askAll(w, seed)
+			pods := somePods(w)
+			before := askAll(w, pods, seed)
 			touched := compiletest.Change(t, w)
-			for question, now := range askAll(w, seed) {
+			for question, now := range askAll(w, pods, seed) {
 				old := before[question]
 				if len(old.reads) == 0 {
 					t.Fatalf("%s recorded nothing: make it a method of World, or let it record what it reads", question)
@@ -47,8 +49,14 @@ type reading struct {
 	reads  map[world.Touch]bool
 }
 
+// somePods are pods of a world, at least one: a View is asked about those alone.
+func somePods(w *world.World) []*world.Pod {
+	w.SetPod(compiletest.Pod(3, "n1"))
+	return slices.SortedFunc(w.EachPod(), func(a, b *world.Pod) int { return strings.Compare(a.Key(), b.Key()) })
+}
+
 // askAll calls every method of View, some times each, with arguments that follow from the seed.
-func askAll(w *world.World, seed uint64) map[string]reading {
+func askAll(w *world.World, pods []*world.Pod, seed uint64) map[string]reading {
 	draw := rand.New(rand.NewPCG(seed, 0))
 	out := map[string]reading{}
 	view := reflect.TypeFor[*world.View]()
@@ -57,7 +65,7 @@ func askAll(w *world.World, seed uint64) map[string]reading {
 		for range 4 {
 			args, question := []reflect.Value{{}}, m.Name
 			for j := 1; j < m.Type.NumIn(); j++ {
-				arg := argument(draw, m.Type.In(j))
+				arg := argument(draw, pods, m.Type.In(j))
 				args, question = append(args, reflect.ValueOf(arg)), fmt.Sprintf("%s %+v", question, arg)
 			}
 			r := reading{reads: map[world.Touch]bool{}}
@@ -70,7 +78,7 @@ func askAll(w *world.World, seed uint64) map[string]reading {
 }
 
 // argument is one of those that a compiletest.Small world may know.
-func argument(draw *rand.Rand, t reflect.Type) any {
+func argument(draw *rand.Rand, pods []*world.Pod, t reflect.Type) any {
 	i, node := draw.IntN(4), fmt.Sprint("n", 1+draw.IntN(3))
 	addr := slices.Concat(compiletest.EgressAddr(i), compiletest.SecondaryAddr(i))[draw.IntN(4)]
 	switch t {
@@ -84,7 +92,7 @@ func argument(draw *rand.Rand, t reflect.Type) any {
 	case reflect.TypeFor[world.Family]():
 		return world.Family(draw.IntN(2))
 	case reflect.TypeFor[*world.Pod]():
-		return compiletest.Pod(i, node)
+		return pods[draw.IntN(len(pods))]
 	case reflect.TypeFor[*world.Node]():
 		return compiletest.Node(1 + draw.IntN(3))
 	case reflect.TypeFor[world.Assignment]():

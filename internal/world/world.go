@@ -29,7 +29,7 @@ type tables struct {
 	numbered     map[int][]string  // the networks that ask for a number, in the order in which they did
 	namespaces   map[string]*Namespace
 	pods         map[string]*Pod
-	podsIn       map[string]map[string]*Pod // by namespace
+	podsIn       map[string]*podGroup // by namespace
 	egressIPs    map[string]*EgressIP
 	selecting    map[string][]*EgressIP // by namespace, in order of precedence
 	demands      map[string]*demands    // by namespace, of those that somebody asked about
@@ -65,7 +65,7 @@ func newTables() *tables {
 		placed:       map[netip.Addr]int{},
 		numbered:     map[int][]string{},
 		primary:      map[string]string{},
-		podsIn:       map[string]map[string]*Pod{},
+		podsIn:       map[string]*podGroup{},
 		selecting:    map[string][]*EgressIP{},
 		demands:      map[string]*demands{},
 		destinations: map[string][2]destinations.Set{},

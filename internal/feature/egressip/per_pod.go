@@ -26,7 +26,7 @@ func (m *perPod[T]) Touch(touched []world.Touch) {
 		return
 	}
 	for _, t := range touched {
-		if t.Kind == world.KindPod || t.Kind == world.KindEgressIPsIn || t.Kind == world.KindPrimaryNetwork {
+		if t.Kind == world.KindPod || t.Kind == world.KindPrimaryNetwork {
 			m.stale[t] = struct{}{}
 		}
 	}

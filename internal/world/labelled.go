@@ -1,0 +1,134 @@
+package world
+
+import (
+	"iter"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// podGroup is the pods of a namespace. It finds those that a selector selects without a look at the others, as far as
+// the selector demands a value of a label: who serves pods must not cost what the pods beside them are.
+type podGroup struct {
+	pods map[string]*Pod
+	// labelled is by key and value of those labels that somebody asked for; then by pod.
+	labelled map[string]map[string]map[string]*Pod
+}
+
+func newPodGroup() *podGroup {
+	return &podGroup{pods: map[string]*Pod{}, labelled: map[string]map[string]map[string]*Pod{}}
+}
+
+func (g *podGroup) add(p *Pod) {
+	g.pods[p.Key()] = p
+	for key, byValue := range g.labelled {
+		addLabelled(byValue, key, p)
+	}
+}
+
+func addLabelled(byValue map[string]map[string]*Pod, key string, p *Pod) {
+	value, has := p.Labels[key]
+	if !has {
+		return
+	}
+	if byValue[value] == nil {
+		byValue[value] = map[string]*Pod{}
+	}
+	byValue[value][p.Key()] = p
+}
+
+func (g *podGroup) remove(p *Pod) {
+	delete(g.pods, p.Key())
+	for key, byValue := range g.labelled {
+		if value, has := p.Labels[key]; has {
+			if delete(byValue[value], p.Key()); len(byValue[value]) == 0 {
+				delete(byValue, value)
+			}
+		}
+	}
+}
+
+// by is an index of the pods by the values of a label.
+func (g *podGroup) by(key string) map[string]map[string]*Pod {
+	byValue, is := g.labelled[key]
+	if !is {
+		byValue = map[string]map[string]*Pod{}
+		g.labelled[key] = byValue
+		for _, p := range g.pods {
+			addLabelled(byValue, key, p)
+		}
+	}
+	return byValue
+}
+
+// selected yields the pods that a selector selects, in no order.
+func (g *podGroup) selected(s labels.Selector) iter.Seq[*Pod] {
+	return func(yield func(*Pod) bool) {
+		if g == nil {
+			return
+		}
+		for _, pods := range g.candidates(s) {
+			for _, p := range pods {
+				if p.selectable() && s.Matches(labels.Set(p.Labels)) && !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// candidates are the pods among which those are that a selector selects: by the label of which the fewest have a value
+// that it demands; all, where it demands none.
+func (g *podGroup) candidates(s labels.Selector) []map[string]*Pod {
+	best, fewest := []map[string]*Pod{g.pods}, len(g.pods)
+	requirements, selectable := s.Requirements()
+	if !selectable {
+		return nil
+	}
+	for _, r := range requirements {
+		if !demandsValue(r) {
+			continue
+		}
+		byValue := g.by(r.Key())
+		var found []map[string]*Pod
+		n := 0
+		for value := range r.Values() {
+			found, n = append(found, byValue[value]), n+len(byValue[value])
+		}
+		if n <= fewest {
+			best, fewest = found, n
+		}
+	}
+	return best
+}
+
+// demandsValue says whether a requirement is for certain values of a label.
+func demandsValue(r labels.Requirement) bool {
+	switch r.Operator() { // as package labels spells In, Equals and DoubleEquals
+	case "in", "=", "==":
+		return true
+	}
+	return false
+}
+
+// selectable says whether an EgressIP can select the pod.
+func (p *Pod) selectable() bool { return !p.HostNetwork && !p.Completed }
+
+// PodsIn yields the pods of a namespace in no order, for readers that do not record.
+func (w *World) PodsIn(ns string) iter.Seq[*Pod] {
+	if g := w.podsIn[ns]; g != nil {
+		return maps.Values(g.pods)
+	}
+	return func(func(*Pod) bool) {}
+}
+
+// touchSelected touches the pods of a namespace that any of some selectors selects.
+func (w *World) touchSelected(ns string, selectors ...labels.Selector) []Touch {
+	var touched []Touch
+	for _, s := range selectors {
+		for p := range w.podsIn[ns].selected(s) {
+			touched = append(touched, Touch{KindPod, p.Key()})
+		}
+	}
+	return touched
+}
