@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/egret-net/egret/api/v1"
@@ -16,20 +18,20 @@ import (
 )
 
 // firstPackets times from just before the EgressIP is created to its first packet at the external host, where the pod's
-// node hosts the address and where another does.
+// node hosts the address and where another does; then beside pods of the same namespace that it does not select.
 func firstPackets(ctx context.Context, l *lab) error {
-	for _, where := range []struct {
-		name string
-		node int
-	}{{"other-node", 2}, {"same-node", 1}} {
-		s, err := l.scene(ctx, where.node)
+	for _, v := range []struct {
+		name         string
+		node, beside int
+	}{{"other-node", 2, 0}, {"same-node", 1, 0}, {"beside-2000-pods", 2, 2_000}, {"beside-10000-pods", 2, 10_000}} {
+		s, err := l.scene(ctx, v.node)
 		if err != nil {
 			return err
 		}
-		err = s.firstPackets(ctx, l, where.name)
+		err = s.beside(ctx, v.beside, func() error { return s.firstPackets(ctx, l, v.name) })
 		s.close()
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", v.name, err)
 		}
 	}
 	return nil
@@ -94,42 +96,134 @@ func (s *scene) close() {
 	}
 }
 
+// besideLabel is on pods that nothing selects.
+const besideLabel = "bench-beside"
+
+// beside measures while so many other pods of the namespace exist, in the API only.
+func (s *scene) beside(ctx context.Context, pods int, measure func() error) error {
+	if pods == 0 {
+		return measure()
+	}
+	ctx, stop := context.WithCancel(ctx) // of what keeps the nodes alive
+	defer stop()
+	nodes := make([]*harness.FakeNode, pods/podsANode)
+	for i := range nodes {
+		nodes[i] = &harness.FakeNode{Name: fmt.Sprint("fake-", i)}
+	}
+	err := s.EnsureFakeNodes(ctx, nodes)
+	if err == nil {
+		labels := map[string]string{besideLabel: ""}
+		err = s.CreatePods(ctx, fakePods(nodes, func(int) map[string]string { return labels }))
+	}
+	if err == nil {
+		time.Sleep(5 * time.Second)
+		err = measure()
+	}
+	return errors.Join(err, s.RemovePods(ctx, namespace, besideLabel), s.RemoveFakeNodes(ctx))
+}
+
+// fakePods are podsANode pods on each node, with labels by their number.
+func fakePods(nodes []*harness.FakeNode, labels func(i int) map[string]string) (pods []*corev1.Pod) {
+	for _, n := range nodes {
+		for i := range podsANode {
+			pods = append(pods, harness.FakePod(namespace, n, i, labels(len(pods))))
+		}
+	}
+	return pods
+}
+
+// firstSteps are how long each step takes until the first packet, from the request on: until the status names the node,
+// and that node says that it holds the address; until both Northbounds are written, and the hypervisors have it.
+type firstSteps struct {
+	packet, status, held, hostWritten, host, podWritten, podNode sample
+}
+
 func (s *scene) firstPackets(ctx context.Context, l *lab, name string) error {
 	l.say("first packet, %s: %d runs", name, l.runs)
+	if err := s.LabelPod(ctx, namespace, s.pod, firstLabel, s.pod); err != nil {
+		return err
+	}
+	f := newFollower(s.host, "")
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	if err := f.watch(following, s.cluster); err != nil {
+		return err
+	}
 	floor, err := s.floor(ctx, s.podNode, 30)
 	if err != nil {
 		return err
 	}
-	var total sample
+	var steps firstSteps
 	for i := range l.runs {
-		took, err := s.firstPacket(ctx, i)
-		if err != nil {
+		if err := s.firstPacket(ctx, f, &steps, i); err != nil {
 			return fmt.Errorf("run %d: %w", i, err)
 		}
-		total.addTime(took)
 	}
-	l.report(result{name: "first-packet/" + name, unit: "ms", runs: total, base: floor, ratio: 8})
+	l.report(result{name: "first-packet/" + name, unit: "ms", runs: steps.packet, base: floor, ratio: 2.5})
+	for _, step := range []struct {
+		name string
+		runs sample
+	}{{"status-seen", steps.status}, {"host-written", steps.hostWritten}, {"host-has-it", steps.host},
+		{"host-says-so", steps.held}, {"pod-node-written", steps.podWritten}, {"pod-node-has-it", steps.podNode}} {
+		l.report(result{name: "first-packet/" + name + "/" + step.name, unit: "ms", runs: step.runs, base: floor})
+	}
 	return nil
 }
 
+// firstLabel is on the pod that the EgressIP selects.
+const firstLabel = "bench-first"
+
 // firstPacket is one run; afterwards the EgressIP is gone and the pod leaves with its node's address again.
-func (s *scene) firstPacket(ctx context.Context, i int) (time.Duration, error) {
+func (s *scene) firstPacket(ctx context.Context, f *follower, steps *firstSteps, i int) error {
 	ip := netip.AddrFrom4([4]byte{172, 18, 0, byte(120 + i%100)})
 	e := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("bench-", time.Now().UnixNano())}}
 	e.Spec.EgressIPs = []string{ip.String()}
 	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
+	e.Spec.PodSelector.MatchLabels = map[string]string{firstLabel: s.pod}
 	start := time.Now()
 	if err := s.CreateEgressIP(ctx, e); err != nil {
-		return 0, err
+		return err
 	}
 	first, err := s.traffic.From(ctx, ip)
+	if err == nil {
+		steps.packet.addTime(first.Sub(start))
+		err = s.addSteps(ctx, f, e.Name, start, steps)
+	}
 	if e := s.DeleteEgressIP(ctx, e.Name); err == nil {
 		err = e
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	_, err = s.traffic.From(ctx, s.podNodeIP)
 	time.Sleep(300*time.Millisecond + rand.N(200*time.Millisecond)) // all at rest, and no beat with anything periodic
-	return first.Sub(start), err
+	return err
+}
+
+// addSteps adds when each step was done.
+func (s *scene) addSteps(ctx context.Context, f *follower, egressIP string, start time.Time, steps *firstSteps) error {
+	var assigned, held time.Time
+	err := harness.Until(ctx, time.Minute, 5*time.Millisecond, func() (err error) {
+		assigned, held, err = f.times([]string{egressIP})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	hostWritten, host, err := s.zones[s.host].Change(ctx, start)
+	if err != nil {
+		return err
+	}
+	podWritten, podNode, err := s.zones[s.podNode].Change(ctx, start)
+	if err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		to *sample
+		at time.Time
+	}{{&steps.status, assigned}, {&steps.held, held}, {&steps.hostWritten, hostWritten}, {&steps.host, host},
+		{&steps.podWritten, podWritten}, {&steps.podNode, podNode}} {
+		step.to.addTime(step.at.Sub(start))
+	}
+	return nil
 }

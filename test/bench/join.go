@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/egret-net/egret/api/v1"
@@ -72,12 +71,7 @@ func (s *scene) cleanJoins(ctx context.Context) error {
 }
 
 func (s *scene) joins(ctx context.Context, l *lab, nodes []*harness.FakeNode) error {
-	var pods []*corev1.Pod
-	for _, n := range nodes {
-		for i := range podsANode {
-			pods = append(pods, harness.FakePod(namespace, n, i, map[string]string{joinLabel: joinGroup(len(pods))}))
-		}
-	}
+	pods := fakePods(nodes, func(i int) map[string]string { return map[string]string{joinLabel: joinGroup(i)} })
 	if err := s.CreatePods(ctx, pods); err != nil {
 		return err
 	}
