@@ -14,7 +14,7 @@ import (
 
 // faults are what keeps a link from hosting egress IPs, by family, and what to do; "" if nothing does.
 func faults(h route.Host, c *world.Config, l route.Link) [2]string {
-	both := cmp.Or(down(h, l), tableOfOthers(h, l), unmarked(h, l))
+	both := cmp.Or(down(h, l), tableOfOthers(h, l))
 	return [2]string{
 		world.V4: cmp.Or(both, doesNotForward(l), ruleInTheWay(h, c, l, world.V4)),
 		world.V6: cmp.Or(both, ruleInTheWay(h, c, l, world.V6)),
@@ -59,20 +59,6 @@ func tableOfOthers(h route.Host, l route.Link) string {
 			"route show table %[1]d): use another table for them", table, l.Name)
 	}
 	return ""
-}
-
-// unmarked looks whether the kernel keeps our mark on addresses (IFA_PROTO): else an egress IP on a link would look
-// like an address of the host's. Those of the management port are ours.
-func unmarked(h route.Host, l route.Link) string {
-	marked := slices.ContainsFunc(h.Addrs, func(a route.Address) bool { return a.Ours })
-	if marked || !slices.ContainsFunc(h.Addrs, func(a route.Address) bool {
-		return plan.IsManagementPort(a.Dev) && a.Prefix.Addr().IsGlobalUnicast()
-	}) {
-		return ""
-	}
-	return fmt.Sprintf("addresses of %s carry no mark of ours (proto 0x%x), by which egress IPs on link %s would be "+
-		"known: Linux 5.18 or later is needed",
-		plan.DefaultNames().ManagementPort(), route.AddrProtocol, l.Name)
 }
 
 // ruleInTheWay looks for a rule of somebody else that comes before the link's own, be that there or not, and takes

@@ -110,20 +110,3 @@ func TestTableOfOthers(t *testing.T) {
 		}
 	}
 }
-
-// A kernel before 5.18 does not say whose an address is, as the management port's show. The kernel's own one there is
-// nobody's.
-func TestKernelThatKeepsNoMarks(t *testing.T) {
-	for addr, faulty := range map[string]bool{"10.244.1.2/24": true, "fe80::1/64": false} {
-		fault := eth1(t, func(h *route.Host) {
-			h.Addrs[len(h.Addrs)-1].Prefix = prefix(addr)
-			for i := range h.Addrs {
-				h.Addrs[i].Ours = false
-			}
-		}).Fault
-		if strings.Contains(fault[world.V4], "Linux 5.18 or later is needed") != faulty ||
-			fault[world.V4] != fault[world.V6] {
-			t.Errorf("%s: fault %q", addr, fault)
-		}
-	}
-}

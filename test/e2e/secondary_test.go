@@ -112,6 +112,7 @@ func TestSecondary(t *testing.T) {
 		part{"ForwardingOfAll", func(t *testing.T, n *namespace) { s.part(t, n).forwardingOfAll() }},
 		part{"RuleOfSomebodyElse", func(t *testing.T, n *namespace) { s.part(t, n).ruleOfSomebodyElse() }},
 		part{"RoutesFollow", func(t *testing.T, n *namespace) { s.part(t, n).routesFollow() }},
+		part{"OlderKernel", func(t *testing.T, n *namespace) { s.part(t, n).olderKernel() }},
 	)
 	s.e.delete()
 	within(t, soon, func() error { return s.nothingLeft(1) })
@@ -216,6 +217,34 @@ func (s second) ruleOfSomebodyElse() {
 	}
 }
 
+// olderKernel: an agent that starts where the kernel has not kept the addresses' protocol, as before Linux 5.18, knows
+// them for ours by their metric: they are no addresses of the node's, pods go on leaving with them, and the test's end
+// sees that they go with the EgressIP.
+func (s second) olderKernel() {
+	node := s.c.nodes[1]
+	s.Cleanup(func() { s.c.startAgent(s.T, node.Name) })
+	if err := s.c.StopProcess(s.Context(), node.Name, "egret-node"); err != nil {
+		s.Fatal(err)
+	}
+	for _, ip := range s.ips {
+		p, nodad := netip.PrefixFrom(ip, ip.BitLen()), map[bool]string{false: "nodad"}[ip.Is4()]
+		s.on(1, fmt.Sprintf("ip addr del %s dev %s; ip addr add %[1]s dev %[2]s metric 234881109 preferred_lft 0 %s", p,
+			link, nodad))
+	}
+	s.c.startAgent(s.T, node.Name)
+	within(s.T, soon, func() error {
+		_, err := s.c.inspect(s.T, node.Name, "plan")
+		return err
+	})
+	s.leave()
+	published := s.c.node(s.T, node.Name).Annotations[v1.Prefix+"host-cidrs"]
+	for _, ip := range s.ips {
+		if strings.Contains(published, ip.String()+"/") {
+			s.Errorf("node %s publishes the egress IP %s as its own: %s", node.Name, ip, published)
+		}
+	}
+}
+
 // routesFollow: what the administrator routes by the link, pods reach by it, at once.
 func (s second) routesFollow() {
 	if !s.ips[0].Is4() {
@@ -252,7 +281,7 @@ func (s second) routesFollow() {
 // nothingLeft is nil when a node holds nothing of ours for links any more.
 func (s second) nothingLeft(node int) error {
 	for _, look := range []string{
-		"ip addr show dev " + link + " | grep 'proto 0x45\\|deprecated'", "ip rule | grep 0xe", "ip -6 rule | grep 0xe",
+		"ip addr show dev " + link + " | grep 'proto 0x55\\|deprecated'", "ip rule | grep 0xe", "ip -6 rule | grep 0xe",
 		"ip route show table all proto 69 | grep 'table 1'", "nft list table inet egret | grep 0x0e0000",
 	} {
 		if out := s.on(node, look+" | grep -v untranslated || true"); strings.TrimSpace(out) != "" {
@@ -301,7 +330,7 @@ func TestSecondaryFaults(t *testing.T) {
 		{"Down", "ip link set eth1 down", "link eth1 is down: ip link set eth1 up", ""},
 		{"Forwarding", "echo 0 > /proc/sys/net/ipv4/conf/eth1/forwarding", "sysctl -w net.ipv4.conf.eth1.forwarding=1",
 			"echo 1 > /proc/sys/net/ipv4/conf/eth1/forwarding"},
-		{"AddressRemoved", "for a in $(ip -o addr show dev eth1 scope global | grep -v 'proto 0x45\\|deprecated' | " +
+		{"AddressRemoved", "for a in $(ip -o addr show dev eth1 scope global | grep -v 'proto 0x55\\|deprecated' | " +
 			"awk '{print $4}'); do ip addr del $a dev eth1; done",
 			lost, ""},
 		{"Rule", "ip rule add pref 5000 lookup main; ip -6 rule add pref 5000 lookup main",

@@ -64,7 +64,7 @@ func (p *Plane) growAddr(k plan.Addr, spec plan.AddrSpec, links links, have map[
 		return noLink(k.Dev)
 	}
 	h, there := have[k]
-	if there && (!h.ours || h.spec == seenSpec(k, spec)) {
+	if there && (!h.ours || h.spec == seenSpec(k, spec) && !h.former) {
 		return nil
 	}
 	if err := p.stack.putAddr(k, spec, there); err != nil {

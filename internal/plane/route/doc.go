@@ -4,11 +4,11 @@
 // In: State.Addrs, Routes, Rules and Sysctls. Out: the current network namespace has them. Links that have wanted
 // addresses are set up, unless these are all deprecated.
 //
-// What is ours is marked in the kernel: addresses by protocol AddrProtocol (IFA_PROTO, Linux 5.18), routes and rules by
-// protocol Protocol, in any table. What is not marked is never changed: a wanted row that is there unmarked counts as
-// held and stays when it is wanted no more; a route of somebody else that stands in a wanted one's way is a refusal. A
-// kernel that does not keep IFA_PROTO tells nothing about an address: only those that this process added are then
-// removed.
+// What is ours is marked in the kernel: addresses by protocol AddrProtocol (IFA_PROTO, Linux 5.18), those without a
+// subnet, as egress IPs are, by metric AddrMetric as well (Linux 4.18), routes and rules by protocol Protocol, in any
+// table. What is not marked is never changed: a wanted row that is there unmarked counts as held and stays when it is
+// wanted no more; a route of somebody else that stands in a wanted one's way is a refusal. Of other addresses a kernel
+// without IFA_PROTO tells nothing: only those that this process added are then removed.
 //
 // Every call reads the kernel: nothing is remembered but that last point, and whatever others delete comes back with
 // the next call. Sysctls are written and never undone.

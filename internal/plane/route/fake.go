@@ -64,7 +64,7 @@ func (f fakeStack) setUp(dev string) error {
 func (f fakeStack) addrs() (map[plan.Addr]heldAddr, error) {
 	have := map[plan.Addr]heldAddr{}
 	for k, a := range f.Addrs {
-		have[k] = heldAddr{a.Spec, a.Ours}
+		have[k] = heldAddr{spec: a.Spec, ours: a.Ours}
 	}
 	return have, nil
 }

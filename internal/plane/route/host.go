@@ -50,7 +50,7 @@ type Address struct {
 	Prefix     netip.Prefix
 	Deprecated bool // the kernel does not pick it as a source (RFC 4862 5.5.4)
 	Tentative  bool // duplicate address detection has not ended well, or not yet
-	Ours       bool // carries AddrProtocol
+	Ours       bool // carries AddrProtocol or AddrMetric
 	Local      bool // its scope is its link, its site or this host, not the universe (ip-address(8))
 	// Secondary: of IPv4, another address of its link and subnet is older, and the kernel picks that (IFA_F_SECONDARY).
 	// Of IPv6 it is temporary (RFC 8981), which the kernel says by the same bit.
@@ -102,7 +102,7 @@ func ReadHost(ctx context.Context) (Host, error) {
 	if err != nil {
 		return Host{}, fmt.Errorf("list links: %w", err)
 	}
-	addrs, err := n.AddrList(nil, netlink.FAMILY_ALL)
+	addrs, err := readAddrs()
 	if err != nil {
 		return Host{}, fmt.Errorf("list addresses: %w", err)
 	}
@@ -118,6 +118,15 @@ func ReadHost(ctx context.Context) (Host, error) {
 		Rules: hostRules(rules)}
 	h.Ours = h.ours(rules)
 	return h, ctx.Err()
+}
+
+func readAddrs() ([]kernelAddr, error) {
+	s, err := openAddrSocket()
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	return s.list()
 }
 
 func listRoutes(n *netlink.Handle) (routes []netlink.Route, rules []netlink.Rule, err error) {
@@ -180,23 +189,19 @@ func hostLinks(links []netlink.Link, name map[int]string) []Link {
 	return all
 }
 
-func hostAddrs(addrs []netlink.Addr, name map[int]string) []Address {
+func hostAddrs(addrs []kernelAddr, name map[int]string) []Address {
 	var all []Address
 	for i, a := range addrs {
-		p, ok := fromIPNet(a.IPNet)
-		if !ok {
-			continue
-		}
 		rank := i
-		if p.Addr().Is6() {
+		if a.prefix.Addr().Is6() {
 			// the kernel puts an IPv6 address before those of its scope (ipv6_link_dev_addr, Linux 2.6.13 and later)
 			rank = len(addrs) - i
 		}
 		all = append(all, Address{
-			Dev: name[a.LinkIndex], Prefix: p, Deprecated: deprecated(a),
-			Tentative: a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) != 0,
-			Ours:      a.Protocol == AddrProtocol, Local: a.Scope != unix.RT_SCOPE_UNIVERSE,
-			Secondary: a.Flags&unix.IFA_F_SECONDARY != 0, Rank: rank,
+			Dev: name[a.link], Prefix: a.prefix, Deprecated: a.deprecated(),
+			Tentative: a.flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) != 0,
+			Ours:      a.ours(), Local: a.scope != unix.RT_SCOPE_UNIVERSE,
+			Secondary: a.flags&unix.IFA_F_SECONDARY != 0, Rank: rank,
 		})
 	}
 	slices.SortFunc(all, func(a, b Address) int {

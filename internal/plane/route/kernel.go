@@ -13,10 +13,11 @@ import (
 
 // kernel is the stack of a network namespace. Indexes and names of links are those of the last listing.
 type kernel struct {
-	netlink *netlink.Handle
-	sysctls string
-	index   map[string]int
-	name    map[int]string
+	netlink   *netlink.Handle
+	addresses addrSocket
+	sysctls   string
+	index     map[string]int
+	name      map[int]string
 }
 
 func (k *kernel) links() (links, error) {

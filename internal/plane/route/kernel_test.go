@@ -2,6 +2,7 @@ package route
 
 import (
 	"context"
+	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/vishvananda/netlink"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
@@ -37,8 +39,8 @@ func wantIP(t *testing.T, args string, want ...string) {
 func TestKernelHoldsWhatWasAsked(t *testing.T) {
 	newHost(t)
 	fatal(t, apply(t, open(t), stateA()))
-	wantIP(t, "-d addr show dev br0", "inet 192.0.2.77/32 scope global deprecated",
-		"inet6 fd00:77::7/128 scope global nodad deprecated",
+	wantIP(t, "-d addr show dev br0", "inet 192.0.2.77/32 metric 234881109 scope global deprecated",
+		"inet6 fd00:77::7/128 metric 234881109 scope global nodad deprecated",
 		"inet 10.1.0.1/24 brd 10.1.0.255 scope global", ",UP,")
 	wantIP(t, "route show", "10.9.0.0/16 via 10.1.0.254 dev br0 proto 69", "mtu 1400",
 		"198.51.100.0/24 dev br0 proto 69 scope link src 10.1.0.1")
@@ -128,7 +130,8 @@ func TestWhatTheKernelTakesAwayComesBack(t *testing.T) {
 	}
 }
 
-// A kernel before 5.18 does not keep an address's protocol: only what this process added is proven ours.
+// A kernel before 5.18 does not keep an address's protocol: of those with a subnet only what this process added is
+// proven ours.
 func TestKernelThatKeepsNoAddressProtocol(t *testing.T) {
 	f := NewFake()
 	f.Plane = newPlane(forgetful{fakeStack{f.FakeHost}})
@@ -146,9 +149,51 @@ type forgetful struct{ fakeStack }
 func (f forgetful) addrs() (map[plan.Addr]heldAddr, error) {
 	have, err := f.fakeStack.addrs()
 	for k, a := range have {
-		have[k] = heldAddr{a.spec, false}
+		have[k] = heldAddr{spec: a.spec}
 	}
 	return have, err
+}
+
+// What the last version marked, or a kernel without IFA_PROTO shows, is ours: it gets today's mark if it is wanted, and
+// goes if it is not. What has neither mark stays, however much it looks like ours.
+func TestOtherMarksOfOurs(t *testing.T) {
+	newHost(t)
+	ip(t, "link set br0 up")
+	for _, former := range []string{"10.1.0.1/24", "fd00:77::7/128", "192.0.2.79/32"} {
+		a, err := netlink.ParseAddr(former)
+		fatal(t, err)
+		a.Protocol = 0x45
+		br0, err := netlink.LinkByName("br0")
+		fatal(t, err)
+		fatal(t, netlink.AddrAdd(br0, a))
+	}
+	for _, marked := range []string{"192.0.2.77/32", "192.0.2.78/32", "fd00:77::8/128"} {
+		ip(t, "addr add "+marked+" dev br0 metric 0x0e000055 preferred_lft 0")
+	}
+	ip(t, "addr add 192.0.2.80/32 dev br0 metric 85 preferred_lft 0")
+	ip(t, "addr add fd00:77::9/128 dev br0 preferred_lft 0")
+	h, err := ReadHost(t.Context())
+	fatal(t, err)
+	for _, a := range h.Addrs {
+		foreign := strings.HasPrefix(a.Prefix.String(), "192.0.2.80") || a.Prefix.Addr() == netip.MustParseAddr("fd00:77::9")
+		if a.Dev == "br0" && !a.Prefix.Addr().IsLinkLocalUnicast() && a.Ours == foreign {
+			t.Errorf("%s: ours %v", a.Prefix, a.Ours)
+		}
+	}
+	fatal(t, apply(t, open(t), stateA()))
+	have, err := readAddrs()
+	fatal(t, err)
+	protocols := map[string]uint8{}
+	for _, a := range have {
+		if a.prefix.Addr().IsGlobalUnicast() {
+			protocols[a.prefix.String()] = a.protocol
+		}
+	}
+	want := map[string]uint8{"10.1.0.1/24": 0x55, "10.2.0.1/24": 0x55, "fd00:1::1/64": 0x55, "fd00:77::7/128": 0x55,
+		"192.0.2.77/32": 0, "192.0.2.80/32": 0, "fd00:77::9/128": 0}
+	if !maps.Equal(protocols, want) {
+		t.Errorf("addresses and their protocols are %v, want %v", protocols, want)
+	}
 }
 
 func TestRefusesWhatTheKernelDoesNotTake(t *testing.T) {

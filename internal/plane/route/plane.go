@@ -13,12 +13,18 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-// The marks of what is ours. AddrProtocol is an address's IFA_PROTO; values below 4 are the kernel's. Protocol is a
-// route's and a rule's protocol; it is in nobody's /etc/iproute2/rt_protos.
+// The marks of what is ours. AddrProtocol is an address's IFA_PROTO: OVN-Kubernetes' number, which tools such as nmstate
+// leave out of what they keep. Kernels before 5.18 have no IFA_PROTO; they keep an address's metric (IFA_RT_PRIORITY,
+// Linux 4.18), which is that of the route to its subnet: AddrMetric is the mark of an address without one (/32, /128).
+// Protocol is a route's and a rule's protocol; it is in nobody's /etc/iproute2/rt_protos.
 const (
-	AddrProtocol = 0x45
+	AddrProtocol = 0x55
+	AddrMetric   = 0x0e000055
 	Protocol     = 69
 )
+
+// formerAddrProtocol is what the last version marked addresses with.
+const formerAddrProtocol = 0x45
 
 const planeName = "route"
 
@@ -42,10 +48,15 @@ func New(o Options) (*Plane, error) {
 	if err != nil {
 		return nil, err
 	}
+	a, err := openAddrSocket()
+	if err != nil {
+		h.Close()
+		return nil, err
+	}
 	if o.SysctlRoot == "" {
 		o.SysctlRoot = "/proc/sys"
 	}
-	return newPlane(&kernel{netlink: h, sysctls: o.SysctlRoot}), nil
+	return newPlane(&kernel{netlink: h, addresses: a, sysctls: o.SysctlRoot}), nil
 }
 
 // answerTime is how long the kernel's answer to one request may take. Linux carries out a netlink request within
@@ -94,9 +105,10 @@ type stack interface {
 // links says of a link by name whether it is up, and whether there is one.
 type links func(dev string) (up, exists bool)
 
+// heldAddr is an address of a link. former: its mark of ours is that of the last version.
 type heldAddr struct {
-	spec plan.AddrSpec
-	ours bool
+	spec         plan.AddrSpec
+	ours, former bool
 }
 
 // heldRoute is a route of any table. plain ones can be expressed by plan.Route.
