@@ -493,3 +493,40 @@ func TestControllersAreRefused(t *testing.T) {
 	}
 	newJudge(t).refusesAll(t, all)
 }
+
+// egressIP is one with what the given functions make of it.
+func egressIP(changes ...change) *unstructured.Unstructured {
+	return changed("k8s.ovn.org/v1", "EgressIP", "", "prod", map[string]any{"egressIPs": []any{"172.18.0.33"}}, changes)
+}
+
+// TestMarkIsTheControllers: nobody makes an EgressIP with a mark, and the controller alone gives it one, once. What is
+// changed beside it passes. The words are those that OVN-Kubernetes' own tests look for.
+func TestMarkIsTheControllers(t *testing.T) {
+	j, admin := newJudge(t), &user.DefaultInfo{Name: "admin"}
+	first, second := annotated(v1.Prefix+"egressip-mark", "50000"), annotated(v1.Prefix+"egressip-mark", "50001")
+	const (
+		create = `EgressIP resources cannot be created with the "k8s.ovn.org/egressip-mark" annotation. ` +
+			`This annotation is managed by the system.`
+		modify = `The "k8s.ovn.org/egressip-mark" annotation cannot be modified or removed once set. ` +
+			`This annotation is managed by the system.`
+	)
+	j.refusesAll(t, map[string]refused{
+		"made":                  {update{admin, "egressips", "", nil, egressIP(first)}, create},
+		"added":                 {update{admin, "egressips", "", egressIP(), egressIP(first)}, modify},
+		"changed":               {update{admin, "egressips", "", egressIP(first), egressIP(second)}, modify},
+		"taken away":            {update{admin, "egressips", "", egressIP(first), egressIP()}, modify},
+		"changed by controller": {update{controllerUser, "egressips", "", egressIP(first), egressIP(second)}, modify},
+		"removed by controller": {update{controllerUser, "egressips", "", egressIP(first), egressIP()}, modify},
+	})
+	for name, u := range map[string]update{
+		"made without":        {admin, "egressips", "", nil, egressIP()},
+		"another annotation":  {admin, "egressips", "", egressIP(), egressIP(annotated("example.org/x", "x"))},
+		"a label of a marked": {admin, "egressips", "", egressIP(first), egressIP(first, labelled)},
+		"controller marks":    {controllerUser, "egressips", "", egressIP(), egressIP(first)},
+		"deleted":             {admin, "egressips", "", egressIP(first), nil},
+	} {
+		if have := j.refusal(u); have != "" {
+			t.Errorf("%s: refused: %s", name, have)
+		}
+	}
+}

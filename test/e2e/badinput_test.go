@@ -32,7 +32,7 @@ func TestBadInput(t *testing.T) {
 		{"Rejected", rejected}, {"Refused", refused}, {"ClaimedTwice", claimedTwice}, {"NodeWithoutAnnotations",
 			nodeWithoutAnnotations},
 		{"GarbageAnnotation", garbageAnnotation}, {"PodWithoutIP", podWithoutIP}, {"BadCNIConfig", badCNIConfig},
-		{"TrafficKey", trafficKey},
+		{"TrafficKey", trafficKey}, {"Mark", mark},
 	}
 	for _, p := range parts {
 		n.each(p, part{p.name + "OthersWork", func(_ *testing.T, n *namespace) {
@@ -232,5 +232,24 @@ func badCNIConfig(t *testing.T, n *namespace) {
 			!strings.Contains(out, says) {
 			t.Errorf("ADD with %s: %v, answer %s; want a CNI error with %q", config, err, out, says)
 		}
+	}
+}
+
+// mark: an EgressIP's mark is the controller's alone, whoever asks for another.
+func mark(t *testing.T, n *namespace) {
+	const (
+		annotations = `{"metadata":{"name":"marked","annotations":{"k8s.ovn.org/egressip-mark":"50000"}}`
+		body        = `,"apiVersion":"k8s.ovn.org/v1","kind":"EgressIP","spec":{"egressIPs":["172.18.0.34"],"namespaceSelector":{}}}`
+	)
+	err := n.c.kube.EgressIP.Post().Resource("egressips").Body([]byte(annotations + body)).Do(t.Context()).Error()
+	if err == nil {
+		egressIP{t, n.c, "marked"}.delete()
+	}
+	if err == nil || !strings.Contains(err.Error(), `EgressIP resources cannot be created with the "k8s.ovn.org/`) {
+		t.Errorf("an EgressIP with a mark: %v, want a refusal", err)
+	}
+	err = egressIP{t, n.c, "good"}.patch(`{"metadata":{"annotations":{"k8s.ovn.org/egressip-mark":"50000"}}}`)
+	if err == nil || !strings.Contains(err.Error(), "annotation cannot be modified or removed once set") {
+		t.Errorf("a mark is added: %v, want a refusal", err)
 	}
 }
