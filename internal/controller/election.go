@@ -21,8 +21,8 @@ const (
 	leaseDuration = 2 * time.Second
 	renewDeadline = 1500 * time.Millisecond
 	retryPeriod   = 300 * time.Millisecond
-	// yieldPause is how long a leader that is cut off leaves the lease to others.
-	yieldPause = time.Second
+	// yieldPause is how long one that is cut off leaves the lease to others.
+	yieldPause = leaseDuration
 )
 
 // Reach is what is known of nodes. Identities in the election are nodes' names.
@@ -43,9 +43,9 @@ type Candidate interface {
 }
 
 // Elect has the candidate lead while this process, under its identity, has the lease; again and again until ctx is
-// done, and then it gives the lease back. It takes the lease at once from a leader whose node is dead, and it gives it
-// up when this node is cut off, for another may see more. It has clients of its own, so that a burst of other requests
-// does not delay a renewal.
+// done, and then it gives the lease back. It takes the lease at once from a leader whose node is dead. While this node
+// is cut off another may see more: it gives the lease up, takes it from nobody, and leaves one that is free to others
+// first. It has clients of its own, so that a burst of other requests does not delay a renewal.
 func Elect(ctx context.Context, config *rest.Config, identity string, reach Reach, who Candidate) error {
 	own := rest.CopyConfig(config)
 	own.QPS, own.Burst, own.RateLimiter = 20, 40, nil
@@ -54,7 +54,7 @@ func Elect(ctx context.Context, config *rest.Config, identity string, reach Reac
 	if err != nil {
 		return fmt.Errorf("client for leases: %w", err)
 	}
-	e := election{reach: reach, who: who, lock: lock{dead: reach.Silent, Interface: &resourcelock.LeaseLock{
+	e := election{reach: reach, who: who, lock: lock{reach: reach, Interface: &resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: leaseSpace, Name: leaseName}, Client: client,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 	}}}
@@ -67,10 +67,10 @@ func Elect(ctx context.Context, config *rest.Config, identity string, reach Reac
 }
 
 // lock shows the lease of a leader whose node is dead as one that nobody holds. Of several who take it then the API
-// server lets one.
+// server lets one. Whom nobody answers does not know who is dead now.
 type lock struct {
 	resourcelock.Interface
-	dead func(node string) bool
+	reach Reach
 }
 
 func (l lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
@@ -81,6 +81,8 @@ func (l lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []by
 	return r, raw, err
 }
 
+func (l lock) dead(node string) bool { return !l.reach.CutOff() && l.reach.Silent(node) }
+
 type election struct {
 	lock  lock
 	reach Reach
@@ -89,6 +91,8 @@ type election struct {
 
 // stand is one candidacy: until the lease is lost or given up, or there is a reason to ask for it at once.
 func (e *election) stand(ctx context.Context) error {
+	e.leaveToOthers(ctx)
+	cutOff := e.reach.CutOff()
 	standing, stop := context.WithCancel(ctx)
 	defer stop()
 	var leads atomic.Bool
@@ -109,31 +113,41 @@ func (e *election) stand(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	yields := make(chan bool, 1)
-	go func() { yields <- e.watch(standing, stop, elector) }()
+	ended := make(chan struct{})
+	go func() { defer close(ended); e.watch(standing, stop, elector, cutOff) }()
 	elector.Run(standing)
 	stop()
-	if <-yields {
-		select {
-		case <-ctx.Done():
-		case <-time.After(yieldPause):
-		}
-	}
+	<-ended
 	return nil
 }
 
-// watch ends a candidacy for reasons of reachability. It says whether others should have the lease first.
-func (e *election) watch(ctx context.Context, stop func(), elector *leaderelection.LeaderElector) (yields bool) {
+// leaveToOthers waits, as long as nobody answers this node, for somebody who sees more to take a lease that is free.
+func (e *election) leaveToOthers(ctx context.Context) {
+	over := time.After(yieldPause)
+	for e.reach.CutOff() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-over:
+			return
+		case <-e.reach.Changed():
+		}
+	}
+}
+
+// watch ends a candidacy that began cut off, or not, for reasons of reachability.
+func (e *election) watch(ctx context.Context, stop func(), elector *leaderelection.LeaderElector, wasCutOff bool) {
 	for {
 		select {
 		case <-ctx.Done():
-			return false
+			return
 		case <-e.reach.Changed():
 		}
-		leads := elector.IsLeader()
-		if leads && e.reach.CutOff() || !leads && e.reach.Silent(elector.GetLeader()) {
+		cutOff := e.reach.CutOff()
+		if cutOff && !wasCutOff || !elector.IsLeader() && e.lock.dead(elector.GetLeader()) {
 			stop()
-			return leads
+			return
 		}
+		wasCutOff = cutOff
 	}
 }

@@ -76,7 +76,7 @@ func heldBy(node string) *fake.Clientset {
 
 func stands(t *testing.T, api *fake.Clientset, identity string) *nodesSeen {
 	seen := newNodesSeen()
-	e := election{reach: seen, who: seen, lock: lock{dead: seen.Silent, Interface: &resourcelock.LeaseLock{
+	e := election{reach: seen, who: seen, lock: lock{reach: seen, Interface: &resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: leaseSpace, Name: leaseName}, Client: api.CoordinationV1(),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 	}}}
@@ -161,5 +161,54 @@ func TestCutOffLeaderYields(t *testing.T) {
 		a.set("", true)
 		within(t, "n1 leads no more", term.Done())
 		within(t, "n2 leads", b.terms)
+	})
+}
+
+// TestCutOffTakesNothing: from a leader that renews its lease, however dead its node was; one that is free it leaves to
+// others first, and takes it in the end if there are none.
+func TestCutOffTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := heldBy("nobody")
+		a := stands(t, api, "n1")
+		a.set("nobody", false)
+		term := within(t, "n1 leads", a.terms)
+		b := stands(t, api, "n2")
+		b.set("n1", true)
+		select {
+		case <-b.terms:
+			t.Fatal("leads in place of a leader that it cannot tell about")
+		case <-term.Done():
+			t.Fatal("lost the lease to one that hears nobody")
+		case <-time.After(time.Minute):
+		}
+		a.set("", true) // both hear nobody: somebody has to lead
+		within(t, "n1 gives the lease up", term.Done())
+		began := time.Now()
+		select {
+		case <-a.terms:
+		case <-b.terms:
+		case <-time.After(time.Minute):
+			t.Fatal("nobody leads")
+		}
+		if after := time.Since(began); after > 3*leaseDuration {
+			t.Errorf("nobody led for %s", after)
+		}
+	})
+}
+
+// TestFreeLeaseIsLeftToThoseWhoHear: of two who want a lease that was given up, the one that is cut off comes last.
+func TestFreeLeaseIsLeftToThoseWhoHear(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := heldBy("nobody")
+		a, b := stands(t, api, "n1"), stands(t, api, "n2")
+		a.set("nobody", true)
+		time.Sleep(time.Second)
+		b.set("nobody", false)
+		within(t, "n2 leads", b.terms)
+		select {
+		case <-a.terms:
+			t.Fatal("n1 leads, and hears nobody")
+		case <-time.After(time.Minute):
+		}
 	})
 }

@@ -52,9 +52,11 @@ func (c *Controller) Led(ctx context.Context, node string) {
 
 func (c *Controller) reached(change probe.Change) {
 	c.metrics.probes.reached(change)
-	c.log.Info("reachability of a node", "node", change.Node, "unreachable", change.Why, "silent",
-		change.Silent.Round(time.Millisecond))
-	c.apply(kube.Change(func(w *world.World) []world.Touch { return w.SetUnreachable(change.Node, change.Why) }))
+	c.log.Info("reachability of a node", "node", change.Node, "unreachable", change.Why, "unheard", change.Unheard,
+		"silent", change.Silent.Round(time.Millisecond))
+	c.apply(kube.Change(func(w *world.World) []world.Touch {
+		return append(w.SetUnreachable(change.Node, change.Why), w.SetUnheard(change.Node, change.Unheard)...)
+	}))
 }
 
 // follow tells the prober which nodes to probe, when they have become others.
@@ -65,8 +67,21 @@ func (c *Controller) follow() {
 	c.strayed = false
 	t := targets(c.world, c.self, c.leader)
 	if !slices.EqualFunc(t, c.followed, sameTarget) {
+		c.doubt(t)
 		c.followed = t
 		c.prober.Follow(t)
+	}
+}
+
+// doubt takes nodes for unheard that were not probed before: a decision does not wait for the prober's first word.
+func (c *Controller) doubt(all []probe.Target) {
+	if c.world.Config.ReachabilityTimeout == 0 {
+		return // none comes
+	}
+	for _, t := range all {
+		if !slices.ContainsFunc(c.followed, func(old probe.Target) bool { return sameTarget(old, t) }) {
+			c.apply(kube.Change(func(w *world.World) []world.Touch { return w.SetUnheard(t.Node, true) }))
+		}
 	}
 }
 

@@ -1,12 +1,15 @@
 package controller
 
 import (
+	"log/slog"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/probe"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -70,3 +73,56 @@ func TestManagementAddresses(t *testing.T) {
 		t.Errorf("have %v", have)
 	}
 }
+
+// followed is a prober that remembers whom it follows.
+type followed []probe.Target
+
+func (f *followed) Follow(t []probe.Target) { *f = t }
+
+// TestNewTargetsAreUnheard: from the moment on that a node is to be probed, before anything is decided, until the
+// prober has heard of it; and again when it has another address. Without probes nobody is.
+func TestNewTargetsAreUnheard(t *testing.T) {
+	w := cluster(t, egressNode("a"), egressNode("b"))
+	prober := &followed{}
+	c := New(w.Config, nil, nil, NewMetrics(), slog.New(slog.DiscardHandler))
+	c.world, c.prober, c.source = w, prober, noSource{}
+	unheard := func() (names string) {
+		for _, n := range w.Nodes() {
+			if w.Unheard(n) {
+				names += n
+			}
+		}
+		return names
+	}
+	follow := func() { c.strayed = true; c.follow() }
+	follow()
+	if have := unheard(); have != "ab" || len(*prober) != 2 {
+		t.Errorf("unheard are %q, followed %v", have, *prober)
+	}
+	c.reached(probe.Change{Node: "a"})
+	c.reached(probe.Change{Node: "b", Why: world.NodeUnreachable})
+	follow()
+	if have := unheard(); have != "" {
+		t.Errorf("unheard are %q after all have been told of", have)
+	}
+	moved := *w.Node("a")
+	moved.Subnets = []netip.Prefix{netip.MustParsePrefix("10.244.9.0/24")}
+	w.SetNode(&moved)
+	follow()
+	if have := unheard(); have != "a" {
+		t.Errorf("unheard are %q after a has another address", have)
+	}
+	w.Config.ReachabilityTimeout = 0
+	w.SetNode(cluster(t, egressNode("c")).Node("c"))
+	follow()
+	if have := unheard(); have != "a" {
+		t.Errorf("unheard are %q though nobody is probed", have)
+	}
+}
+
+// noSource has nothing new.
+type noSource struct{}
+
+func (noSource) Changes() <-chan kube.Change { return nil }
+func (noSource) Synced() bool                { return false }
+func (noSource) WentBack() int64             { return 0 }

@@ -35,6 +35,7 @@ const debut = 5
 //   - As long as no other node answered within half of Total, nobody is declared dead: then it is this host that is
 //     cut off, and to move addresses would take them from nodes that are well. What was declared before stands. This
 //     host's own addresses answer always, and therefore prove nothing.
+//   - Who has never answered, or is silent for Total and not declared dead, is unheard: nobody can tell.
 //   - For half of Total after that, or after a stall of this process, nobody is declared dead either: the answers come,
 //     or wait to be read.
 type Judge struct {
@@ -43,6 +44,7 @@ type Judge struct {
 	Self         string // the node that this runs on
 
 	verdicts   map[string]verdict // of those who are not well
+	heard      map[string]bool    // all who are probed; whether they are not unheard
 	last       time.Duration      // when it looked
 	stalled    time.Duration      // until when answers may wait to be read
 	graceUntil time.Duration      // until when nobody is declared dead
@@ -59,13 +61,15 @@ type verdict struct {
 type Change struct {
 	Node string
 	Why  world.Unreachability
+	// Unheard: the node has not answered, and nobody can say that it is dead.
+	Unheard bool
 	// Silent is how long the host had been silent then.
 	Silent time.Duration
 }
 
 // Look draws the conclusions at a time from the signs of all nodes that are probed, and returns what has become
-// different. It must be called several times in Total. A node that is not among them is forgotten; one that was
-// unreachable is told of as reachable then.
+// different; a node is unheard to begin with. It must be called several times in Total. A node that is not among them
+// is forgotten; one that was unreachable or unheard is told of as neither then.
 func (j *Judge) Look(now time.Duration, signs map[string]Signs) []Change {
 	var changes []Change
 	if now-j.last > j.Total/4 {
@@ -81,22 +85,36 @@ func (j *Judge) Look(now time.Duration, signs map[string]Signs) []Change {
 		if v.why == world.NodeUnreachable && old.why != v.why && now < j.graceUntil {
 			v = old
 		}
-		if v.why != old.why {
-			changes = append(changes, Change{name, v.why, now - s.Host})
+		heard := v.why == world.NodeUnreachable || s.answered() && now-s.Host < j.Total
+		if v.why != old.why || heard != j.heard[name] {
+			changes = append(changes, Change{name, v.why, !heard, now - s.Host})
 		}
-		j.hold(name, v)
-	}
-	for name := range j.verdicts {
-		if _, probed := signs[name]; !probed {
-			changes = append(changes, Change{Node: name})
-			delete(j.verdicts, name)
-		}
+		j.hold(name, v, heard)
 	}
 	j.cutOff = j.isCutOff(now, signs)
+	return append(changes, j.forget(signs)...)
+}
+
+// forget is told which nodes are probed still.
+func (j *Judge) forget(signs map[string]Signs) (changes []Change) {
+	for name, heard := range j.heard {
+		if _, probed := signs[name]; probed {
+			continue
+		}
+		if j.verdicts[name].why != "" || !heard {
+			changes = append(changes, Change{Node: name})
+		}
+		delete(j.verdicts, name)
+		delete(j.heard, name)
+	}
 	return changes
 }
 
-func (j *Judge) hold(node string, v verdict) {
+func (j *Judge) hold(node string, v verdict, heard bool) {
+	if j.heard == nil {
+		j.heard = map[string]bool{}
+	}
+	j.heard[node] = heard
 	switch {
 	case v.why == "":
 		delete(j.verdicts, node)

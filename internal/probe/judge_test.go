@@ -19,12 +19,16 @@ type story struct {
 	signs map[string]probe.Signs
 	mute  map[string]string // "host": nothing answers; "agent": only the kernel does
 	said  []string          // "2.5 n1 NodeUnreachable"
+	heard []string          // the same, of being unheard and heard
+	why   map[string]world.Unreachability
+	tells map[string]bool
 }
 
 const step = 25 * time.Millisecond
 
 func newStory(agents bool, nodes ...string) *story {
-	s := &story{signs: map[string]probe.Signs{}, mute: map[string]string{}}
+	s := &story{signs: map[string]probe.Signs{}, mute: map[string]string{}, why: map[string]world.Unreachability{},
+		tells: map[string]bool{}}
 	s.judge = probe.Judge{Total: time.Second, Grace: 30 * time.Second, Agents: agents, Self: "self"}
 	for _, n := range nodes {
 		s.signs[n] = probe.Signs{}
@@ -59,7 +63,13 @@ func (s *story) answer(node string) {
 
 func (s *story) look() {
 	for _, c := range s.judge.Look(s.now, s.signs) {
-		s.said = append(s.said, fmt.Sprintf("%.0f %s %s", s.now.Seconds(), c.Node, c.Why))
+		if c.Why != s.why[c.Node] {
+			s.said = append(s.said, fmt.Sprintf("%.0f %s %s", s.now.Seconds(), c.Node, c.Why))
+		}
+		if c.Unheard == s.tells[c.Node] {
+			s.heard = append(s.heard, fmt.Sprintf("%.0f %s %t", s.now.Seconds(), c.Node, !c.Unheard))
+		}
+		s.why[c.Node], s.tells[c.Node] = c.Why, !c.Unheard
 	}
 }
 
@@ -183,6 +193,33 @@ func TestCutOffKeepsVerdicts(t *testing.T) {
 	s.pass(time.Second).expect(t, "11 n1 NodeUnreachable", "76 n2 NodeUnreachable")
 }
 
+// TestUnheard: who has not answered yet, and who is silent while nobody can tell who is dead, is unheard, and no longer
+// than that; who is dead is not in doubt.
+func TestUnheard(t *testing.T) {
+	s := newStory(false, "n1", "n2", "self")
+	s.mute["n2"] = "host"
+	s.pass(2 * time.Second)
+	if have, want := strings.Join(slices.Sorted(slices.Values(s.heard)), ", "), "0 n1 true, 0 self true"; have != want {
+		t.Errorf("n2 has not begun: have %q, want %q", have, want)
+	}
+	delete(s.mute, "n2")
+	s.pass(8 * time.Second)
+	s.heard = nil
+	s.mute["n1"] = "host"
+	s.pass(4*time.Second).expect(t, "11 n1 NodeUnreachable")
+	s.mute["n2"] = "host" // nobody else answers now
+	s.pass(4*time.Second).expect(t, "11 n1 NodeUnreachable")
+	if have, want := strings.Join(s.heard, ", "), "15 n2 false"; have != want {
+		t.Errorf("all are silent: have %q, want %q", have, want)
+	}
+	delete(s.signs, "n2")
+	clear(s.mute)
+	s.pass(4 * time.Second)
+	if have, want := strings.Join(s.heard, ", "), "15 n2 false, 18 n2 true"; have != want {
+		t.Errorf("n2 is probed no more: have %q, want %q", have, want)
+	}
+}
+
 // TestStall: after this process has stood still, the answers that wait to be read come first.
 func TestStall(t *testing.T) {
 	s := newStory(false, "n1", "n2", "n3")
@@ -209,6 +246,9 @@ func TestUnreachabilityIsWorlds(t *testing.T) {
 	for now := time.Duration(0); now < 6*time.Second; now += 100 * time.Millisecond {
 		signs["n2"] = probe.Signs{Host: now}
 		for _, c := range j.Look(now, signs) {
+			if c.Node == "n2" && c.Why == "" && !c.Unheard {
+				continue // it has answered
+			}
 			if c.Why != world.NodeUnreachable || c.Node != "n1" || c.Silent < time.Second {
 				t.Errorf("%+v", c)
 			}

@@ -145,7 +145,8 @@ func (p *Prober) beat() time.Duration { return p.o.Total * 2 / 5 }
 // follow starts and ends the probes of nodes. A node with other addresses than before is another one.
 func (p *Prober) follow(ctx context.Context, targets []Target) {
 	wanted := map[string]bool{}
-	for i, t := range targets {
+	news := 0
+	for _, t := range targets {
 		wanted[t.Node] = true
 		if old := p.peers[t.Node]; old != nil && slices.Equal(old.Addrs, t.Addrs) {
 			continue
@@ -153,8 +154,9 @@ func (p *Prober) follow(ctx context.Context, targets []Target) {
 			old.stop()
 		}
 		x := newPeer(ctx, p, t)
-		x.due = p.now() + p.tick()*time.Duration(i%int(p.interval()/p.tick())) // nodes take turns within the interval
+		x.due = p.now() + p.tick()*time.Duration(news%int(p.interval()/p.tick())) // nodes take turns within the interval
 		x.notBefore = x.due
+		news++
 		p.peers[t.Node] = x
 	}
 	maps.DeleteFunc(p.peers, func(name string, old *peer) bool {

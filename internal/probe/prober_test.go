@@ -28,6 +28,7 @@ type lab struct {
 	*probe.Prober
 	mu   sync.Mutex
 	told []string
+	why  map[string]world.Unreachability
 	rtts atomic.Int64
 }
 
@@ -37,7 +38,7 @@ func newLab(t *testing.T) *lab {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	return &lab{T: t, port: l.Addr().(*net.TCPAddr).Port}
+	return &lab{T: t, port: l.Addr().(*net.TCPAddr).Port, why: map[string]world.Unreachability{}}
 }
 
 // probe probes some of the nodes; with no health service, it knocks at the lab's port in place of 9.
@@ -48,7 +49,9 @@ func (l *lab) probe(o probe.Options, nodes ...int) {
 	o.Tell = func(_ context.Context, c probe.Change) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.told = append(l.told, fmt.Sprintf("%s %s", c.Node, c.Why))
+		if c.Why != l.why[c.Node] { // of who is heard the Judge's tests tell
+			l.told, l.why[c.Node] = append(l.told, fmt.Sprintf("%s %s", c.Node, c.Why)), c.Why
+		}
 	}
 	l.Prober = probe.New(o)
 	l.Door(l.port)

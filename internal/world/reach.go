@@ -27,3 +27,22 @@ func (w *World) SetUnreachable(node string, why Unreachability) []Touch {
 	}
 	return []Touch{{KindReach, node}}
 }
+
+// Unheard says whether a node that is probed has not answered yet, or does not answer now, and does not count as
+// unreachable: the controller cannot tell. It is given nothing new, and keeps what it has.
+func (w *View) Unheard(node string) bool {
+	w.saw(KindReach, node)
+	return w.unheard[node]
+}
+
+// SetUnheard says that a node has not answered, or that it has.
+func (w *World) SetUnheard(node string, unheard bool) []Touch {
+	if w.unheard[node] == unheard {
+		return nil
+	}
+	w.unheard[node] = true
+	if !unheard {
+		delete(w.unheard, node)
+	}
+	return []Touch{{KindReach, node}}
+}

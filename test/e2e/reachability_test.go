@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -107,4 +108,49 @@ func (e egressIP) missed(node string) {
 		}
 		return fmt.Errorf("nothing was moved because the agent of %s is away", node)
 	})
+}
+
+// TestUnheardNodesGetNothing: two egress nodes fall silent, one after the other, so that one controller hears nobody:
+// the addresses have no node then, and stay without until one answers.
+func TestUnheardNodesGetNothing(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes[1], c.nodes[2])
+	ips := c.number(53)
+	e := c.egressIP(t, "unheard", ips, n.itself(), metav1.LabelSelector{})
+	e.ready()
+	n.runs(pod{name: "a", node: c.nodes[0]})
+	n.from("a").to(c.outside(0)).soonArrivesAs(ips...)
+	restore := c.mute(t, c.nodes[1].Name)
+	time.Sleep(3 * time.Second)
+	restoreOther := c.mute(t, c.nodes[2].Name)
+	within(t, notReadyTimeout, func() error {
+		if o, err := e.get(); err != nil || len(o.Status.Items) > 0 {
+			return fmt.Errorf("addresses of silent nodes: %v, %v; want none", o.Status.Items, err)
+		}
+		return nil
+	})
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if o, err := e.get(); err != nil || len(o.Status.Items) > 0 {
+			t.Fatalf("a silent node was given %v, %v", o.Status.Items, err)
+		}
+	}
+	restore()
+	restoreOther()
+	e.ready()
+	n.from("a").to(c.outside(0)).soonArrivesAs(ips...)
+}
+
+// mute has a node's host drop what controllers ask it by TCP.
+func (c *cluster) mute(t *testing.T, node string) (restore func()) {
+	t.Helper()
+	port := 9
+	if c.healthPort != 0 {
+		port = c.healthPort
+	}
+	c.on(t, node, "nft", "add table inet mute; add chain inet mute input "+
+		"{ type filter hook input priority -300 ; }; add rule inet mute input tcp dport "+fmt.Sprint(port)+" drop")
+	restore = func() { _, _ = c.feed(context.Background(), node, nil, "nft", "delete table inet mute") }
+	t.Cleanup(restore)
+	return restore
 }

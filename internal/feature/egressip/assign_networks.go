@@ -77,7 +77,8 @@ func (a *assigner) faultFor(n *world.Node, ip netip.Addr) string {
 	return fault
 }
 
-// candidates yields the hosts that an address can go to: those that its object selects, with a link into its subnet.
+// candidates yields the hosts that an address can go to: those that answer and its object selects, with a link into its
+// subnet.
 // Where egress nodes agree that it is in a secondary network, longer than any primary one that they agree on, nobody is
 // one who has it in a shorter network. What one of them says alone takes it from nobody.
 func (a *assigner) candidates(e *world.EgressIP, ip netip.Addr, found func(host int)) {
@@ -88,7 +89,8 @@ func (a *assigner) candidates(e *world.EgressIP, ip netip.Addr, found func(host 
 		}
 		for _, h := range net.hosts {
 			n := a.hosts[h].node
-			if cidr, fault := a.parts[n.Name].of(ip); cidr == net.cidr && fault == "" && mayHost(e, n) {
+			if cidr, fault := a.parts[n.Name].of(ip); cidr == net.cidr && fault == "" && mayHost(e, n) &&
+				!a.hosts[h].unheard {
 				found(h)
 			}
 		}

@@ -15,6 +15,8 @@ type host struct {
 	load int
 	away bool
 	late bool // it was too late with an address: it is given nothing that another can take
+	// unheard: the controller cannot tell whether it lives. It is given nothing new.
+	unheard bool
 }
 
 // network is a subnet that hosts have an address in, with those hosts by index.
@@ -28,6 +30,15 @@ type part struct {
 	node  *world.Node
 	unfit string // why it takes no egress IP now; "": it does
 	subnets
+	unheard bool // it takes none that it has not
+}
+
+// keepsOut says why a node is given no egress IP that it has not, or "".
+func (p *part) keepsOut() string {
+	if p.unfit == "" && p.unheard {
+		return CauseUnheard
+	}
+	return p.unfit
 }
 
 // renewNode looks at a node again, and says whether it adds something else than before. A Node that is replaced by an
@@ -38,9 +49,10 @@ func (a *assigner) renewNode(name string) bool {
 		delete(a.parts, name)
 		return old != nil
 	}
-	now := &part{n, a.unfit(n), subnetsOf(n, a.w.Faults(name))}
+	now := &part{n, a.unfit(n), subnetsOf(n, a.w.Faults(name)), a.w.Unheard(name)}
 	a.parts[name] = now
-	return old == nil || old.node != n || old.unfit != now.unfit || !maps.Equal(old.faults, now.faults)
+	return old == nil || old.node != n || old.unfit != now.unfit || old.unheard != now.unheard ||
+		!maps.Equal(old.faults, now.faults)
 }
 
 // survey sums up what the nodes add.
@@ -61,7 +73,7 @@ func (a *assigner) survey() {
 }
 
 func (a *assigner) addHost(p *part) {
-	a.hosts = append(a.hosts, host{node: p.node})
+	a.hosts = append(a.hosts, host{node: p.node, unheard: p.unheard})
 	for _, cidr := range p.all {
 		nets := &a.nets[world.FamilyOf(cidr.Addr())]
 		at := slices.IndexFunc(*nets, func(o network) bool { return o.cidr == cidr })
@@ -89,6 +101,7 @@ const (
 	CauseLink        = "LinkFault"
 	CauseSpec        = "SpecChanged"
 	CauseCordoned    = "NodeCordoned"
+	CauseUnheard     = "NodeUnheard"
 	CauseNotHeld     = "NotHeld"
 )
 
