@@ -530,3 +530,27 @@ func TestMarkIsTheControllers(t *testing.T) {
 		}
 	}
 }
+
+// TestWhenUnassignedIsReadable: a value that says nothing is refused, and one that is there already keeps no change
+// out.
+func TestWhenUnassignedIsReadable(t *testing.T) {
+	j, admin := newJudge(t), &user.DefaultInfo{Name: "admin"}
+	set := func(value string) change { return annotated(v1.AnnotationWhenUnassigned, value) }
+	const says = `when-unassigned is "drop", or the annotation is left out`
+	j.refusesAll(t, map[string]refused{
+		"a typo": {update{admin, "egressips", "", nil, egressIP(set("dorp"))}, says},
+		"empty":  {update{admin, "egressips", "", egressIP(), egressIP(set(""))}, says},
+		"nodeIP": {update{admin, "egressips", "", egressIP(set("drop")), egressIP(set("NodeIP"))}, says},
+	})
+	for name, u := range map[string]update{
+		"made":       {admin, "egressips", "", nil, egressIP(set("drop"))},
+		"capitals":   {admin, "egressips", "", egressIP(), egressIP(set("Drop"))},
+		"blanks":     {admin, "egressips", "", egressIP(), egressIP(set(" DROP"))},
+		"taken away": {admin, "egressips", "", egressIP(set("dorp")), egressIP()},
+		"as it was":  {admin, "egressips", "", egressIP(set("dorp")), egressIP(set("dorp"), labelled)},
+	} {
+		if have := j.refusal(u); have != "" {
+			t.Errorf("%s: refused: %s", name, have)
+		}
+	}
+}

@@ -75,8 +75,9 @@ const AnnotationSecondaryNetworks = EgretPrefix + "secondary-networks"
 const AnnotationPodNetworks = Prefix + "pod-networks"
 
 // AnnotationWhenUnassigned of an EgressIP, written by its user, says what a selected pod's traffic does while the
-// EgressIP is not in force and no node can host it: with WhenUnassignedDrop it is dropped, otherwise it leaves with the
-// node's address.
+// EgressIP is not in force and no node can host it: with WhenUnassignedDrop, in whatever case, it is dropped; without
+// the annotation it leaves with the node's address. Another value is refused, and counts as WhenUnassignedDrop where it
+// was not.
 const (
 	AnnotationWhenUnassigned = EgretPrefix + "when-unassigned"
 	WhenUnassignedDrop       = "drop"

@@ -385,3 +385,18 @@ func TestService(t *testing.T) {
 		t.Errorf("headless: %+v", s)
 	}
 }
+
+// TestWhenUnassigned: capitals and blanks are understood; what is not counts as drop, and is a problem.
+func TestWhenUnassigned(t *testing.T) {
+	for value, problem := range map[string]bool{"drop": false, "Drop": false, " DROP ": false, "dorp": true, "": true,
+		"NodeIP": true, "drop\nx": true} {
+		o := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1.AnnotationWhenUnassigned: value}}}
+		e := EgressIP(o)
+		if !e.DropWhenUnassigned || (e.UnassignedProblem != "") != problem || strings.Contains(e.UnassignedProblem, "\n") {
+			t.Errorf("%q: drop %t, problem %q", value, e.DropWhenUnassigned, e.UnassignedProblem)
+		}
+	}
+	if e := EgressIP(&v1.EgressIP{}); e.DropWhenUnassigned || e.UnassignedProblem != "" {
+		t.Errorf("without: drop %t, problem %q", e.DropWhenUnassigned, e.UnassignedProblem)
+	}
+}

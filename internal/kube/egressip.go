@@ -16,9 +16,9 @@ import (
 func EgressIP(o *v1.EgressIP) *world.EgressIP {
 	e := &world.EgressIP{
 		Name: o.Name, UID: string(o.UID), Created: o.CreationTimestamp.Time, Generation: o.Generation,
-		Version:            o.ResourceVersion,
-		DropWhenUnassigned: o.Annotations[v1.AnnotationWhenUnassigned] == v1.WhenUnassignedDrop,
+		Version: o.ResourceVersion,
 	}
+	e.DropWhenUnassigned, e.UnassignedProblem = whenUnassigned(o.Annotations)
 	e.Namespaces, e.Pods, e.SelectorProblem = selectors(&o.Spec)
 	e.Traffic, e.TrafficProblem = trafficSelector(&o.Spec)
 	e.TrafficUnknown = e.TrafficProblem != ""
@@ -39,6 +39,16 @@ func EgressIP(o *v1.EgressIP) *world.EgressIP {
 	}
 	readStatus(e, &o.Status)
 	return e
+}
+
+// whenUnassigned reads the annotation: who writes one and makes a mistake does not ask for packets with another source.
+func whenUnassigned(annotations map[string]string) (drop bool, problem string) {
+	asked, given := annotations[v1.AnnotationWhenUnassigned]
+	if !given || strings.EqualFold(strings.TrimSpace(asked), v1.WhenUnassignedDrop) {
+		return given, ""
+	}
+	return true, plain(fmt.Sprintf("annotation %s: %q is not %q: write that, or remove the annotation; until then it "+
+		"counts as that", v1.AnnotationWhenUnassigned, asked, v1.WhenUnassignedDrop))
 }
 
 // selectors reads those of pods; if one cannot be read, the object selects nothing.

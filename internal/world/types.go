@@ -130,6 +130,8 @@ type EgressIP struct {
 	Leaving            []Leaving
 	InForce            [2]bool // by Family: once held, selected pods send nothing with another source
 	DropWhenUnassigned bool
+	// UnassignedProblem says that the annotation about that cannot be read; then DropWhenUnassigned is true.
+	UnassignedProblem string
 	// Conditions are those of the status, as they stand.
 	Conditions []Condition
 	// Version is the object's resourceVersion, for those who write it.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +33,13 @@ func TestFallback(t *testing.T) {
 		n.from(p).to(c.outside(0)).formerly(c.number(52)...).soonArrivesAs(c.nodes[i].IPs...)
 	}
 
-	e.annotate(`{"metadata":{"annotations":{"` + v1.AnnotationWhenUnassigned + `":"` + v1.WhenUnassignedDrop + `"}}}`)
+	whenUnassigned := func(value string) string {
+		return fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1.AnnotationWhenUnassigned, value)
+	}
+	if err := e.patch(whenUnassigned("dorp")); err == nil || !strings.Contains(err.Error(), `when-unassigned is "drop"`) {
+		t.Errorf("a value that says nothing: %v, want a refusal", err)
+	}
+	e.annotate(whenUnassigned("Drop"))
 	e.until(v1.ConditionFallback, metav1.ConditionTrue, v1.ReasonDrop)
 	e.tells(v1.EventFallback, "dropped")
 	for i, p := range pods {

@@ -35,6 +35,9 @@ func fallback(config *world.Config, e *world.EgressIP, d Decision) world.Conditi
 		c.Message = strings.TrimPrefix(c.Message+"; "+keptText(e, kept), "; ")
 	}
 	c.Message += unasked(config, e)
+	if e.UnassignedProblem != "" {
+		c.Message += "; " + e.UnassignedProblem
+	}
 	return c
 }
 

@@ -2,6 +2,7 @@ package egressip
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/world"
@@ -27,8 +28,15 @@ func (o *object) refusals(partly bool) []decide.Notice {
 	for _, problem := range selectorProblems(o.e) {
 		out = append(out, ofSpec(ReasonInvalidSelector, problem))
 	}
+	if problem := o.e.UnassignedProblem; problem != "" {
+		f := decide.Finding{Kind: unreadAnnotation, Detail: problem}
+		out = append(out, decide.Notice{Finding: f, Event: EventInvalid, Message: problem})
+	}
 	return out
 }
+
+// unreadAnnotation is the kind of a finding about when-unassigned.
+const unreadAnnotation = "UnreadAnnotation"
 
 func ofSpec(kind, problem string) decide.Notice {
 	return decide.Notice{Finding: decide.Finding{Kind: kind, Detail: problem}, Event: kind, Message: problem}
@@ -86,6 +94,8 @@ func showsAlready(e *world.EgressIP, f decide.Finding) bool {
 		return condition(e, ConditionAddressConflict).Status == "True"
 	case EventNodeProblem:
 		return ready.Status == "False"
+	case unreadAnnotation:
+		return strings.Contains(condition(e, ConditionFallback).Message, f.Detail)
 	case ReasonInvalidSelector:
 		return ready.Reason == ReasonInvalidSelector && ready.Generation == e.Generation
 	}

@@ -239,11 +239,14 @@ func (a *assigner) nowhere(e *world.EgressIP, ip netip.Addr) refusal {
 
 // noHost says why no node takes an address.
 func (a *assigner) noHost(e *world.EgressIP, ip netip.Addr) refusal {
-	if a.possible(e, ip) > 0 {
-		return noNode(e, ip, ", because a node hosts one address of an EgressIP: label another node of its network")
-	}
 	labelled, not := a.unfitFor(e, ip)
-	switch {
+	const oneEach = ", because a node hosts one address of an EgressIP"
+	switch possible := a.possible(e, ip) > 0; {
+	case possible && len(not) > 0:
+		return noNode(e, ip, oneEach+", and others cannot ("+some(not)+"): mend one of these, or label another node "+
+			"of its network")
+	case possible:
+		return noNode(e, ip, oneEach+": label another node of its network")
 	case labelled == 0 && a.anyLabelled():
 		return noMatch(e, ip)
 	case labelled == 0:

@@ -43,6 +43,27 @@ func TestFallback(t *testing.T) {
 	}
 }
 
+// An annotation that cannot be read is told of once, and in the condition as long as it stands, whether or not a node
+// hosts; who leads next does not tell of it again.
+func TestUnreadableWhenUnassigned(t *testing.T) {
+	w := newWorld()
+	w.SetNode(node("n1", 2, "172.18.0.2/24"))
+	e := object("e", 0, "172.18.0.33")
+	e.DropWhenUnassigned, e.UnassignedProblem = true, `"dorp" is not "drop"`
+	w.SetEgressIP(e)
+	d := settle(w)["e"]
+	if c := conditionOf(d, egressip.ConditionFallback); c.Status != "False" ||
+		!strings.HasSuffix(c.Message, `; "dorp" is not "drop"`) {
+		t.Errorf("condition %+v", c)
+	}
+	if last := d.Events[len(d.Events)-1]; last.Reason != egressip.EventInvalid || !strings.Contains(last.Message, "dorp") {
+		t.Errorf("events: %+v", d.Events)
+	}
+	if again := settle(w)["e"].Events; len(again) != 0 {
+		t.Errorf("told again: %+v", again)
+	}
+}
+
 // A family without a node falls back though the other has one.
 func TestFallbackOfOneFamily(t *testing.T) {
 	w := newWorld()
