@@ -214,6 +214,69 @@ func TestControllersAreUnprivileged(t *testing.T) {
 	}
 }
 
+// TestUsersRoles: the cluster's own roles take in what people may do with the objects that are theirs: all may read,
+// who edits may write, and nobody gets what is the controller's or the agents'.
+func TestUsersRoles(t *testing.T) {
+	const read, write = "get list watch", "create delete deletecollection patch update"
+	want := map[string]map[string]string{
+		"view":  {"egressips": read, "egressiptraffics": read, "egressnodes": read},
+		"edit":  {"egressips": read + " " + write, "egressiptraffics": read + " " + write, "egressnodes": read},
+		"admin": {"egressips": read + " " + write, "egressiptraffics": read + " " + write, "egressnodes": read},
+	}
+	for into, verbs := range want {
+		for resource, v := range verbs {
+			words := strings.Fields(v)
+			slices.Sort(words)
+			want[into][resource] = strings.Join(words, " ")
+		}
+		all := map[string][]string{}
+		for _, object := range decodeAll(t, deploy.Manifests, "rbac-users.yaml") {
+			r := object.(*rbacv1.ClusterRole)
+			if r.Labels["rbac.authorization.k8s.io/aggregate-to-"+into] == "true" {
+				for resource, verbs := range verbsByResource(r) {
+					all[resource] = append(all[resource], verbs...)
+				}
+			}
+		}
+		have := map[string]string{}
+		for resource, verbs := range all {
+			slices.Sort(verbs)
+			have[resource] = strings.Join(slices.Compact(verbs), " ")
+		}
+		if diff := cmp.Diff(want[into], have); diff != "" {
+			t.Errorf("what %s takes in (-want +have):\n%s", into, diff)
+		}
+	}
+}
+
+// TestExplained: kubectl explain says something of every field.
+func TestExplained(t *testing.T) {
+	for _, object := range decodeAll(t, deploy.Manifests, "crd-*.yaml") {
+		crd := object.(*apiextensionsv1.CustomResourceDefinition)
+		for _, v := range crd.Spec.Versions {
+			for _, field := range unexplained(crd.Spec.Names.Kind, *v.Schema.OpenAPIV3Schema) {
+				t.Errorf("%s has no description", field)
+			}
+		}
+	}
+}
+
+// unexplained are the fields below one without a description; those of metadata are Kubernetes' own.
+func unexplained(name string, s apiextensionsv1.JSONSchemaProps) (out []string) {
+	if s.Description == "" && !strings.HasSuffix(name, "[]") {
+		out = append(out, name)
+	}
+	for field, p := range s.Properties {
+		if field != "metadata" {
+			out = append(out, unexplained(name+"."+field, p)...)
+		}
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		out = append(out, unexplained(name+"[]", *s.Items.Schema)...)
+	}
+	return out
+}
+
 func role(t *testing.T, name string) *rbacv1.ClusterRole {
 	t.Helper()
 	for _, object := range decodeAll(t, deploy.Manifests, "rbac-*.yaml") {

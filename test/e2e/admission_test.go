@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -231,4 +234,57 @@ func (c *caller) dryRun(t *testing.T, verb, path, body string) (code int, said s
 		t.Fatal(err)
 	}
 	return answer.StatusCode, string(text)
+}
+
+// TestUsersRoles: who has the cluster's role view may read what Egret does, and who has edit may write it, but not what
+// the controller and the agents say.
+func TestUsersRoles(t *testing.T) {
+	c := theCluster(t)
+	for role, may := range map[string]map[string]bool{
+		"view": {"list egressips.k8s.ovn.org": true, "get egressnodes.egret.k8s.ovn.org": true,
+			"create egressips.k8s.ovn.org": false},
+		"edit": {"watch egressiptraffics.k8s.ovn.org": true, "create egressips.k8s.ovn.org": true,
+			"update egressips.k8s.ovn.org/status": false, "patch egressnodes.egret.k8s.ovn.org": false},
+		"admin": {"delete egressips.k8s.ovn.org": true, "delete egressnodes.egret.k8s.ovn.org": false},
+	} {
+		user := "egret-" + role
+		c.binds(t, user, role)
+		for what, want := range may {
+			verb, resource, _ := strings.Cut(what, " ")
+			within(t, soon, func() error {
+				if have := c.may(t, user, verb, resource); have != want {
+					return fmt.Errorf("who has role %s may %s: %t", role, what, have)
+				}
+				return nil
+			})
+		}
+	}
+}
+
+// binds gives a user a role in the whole cluster until the test ends.
+func (c *cluster) binds(t *testing.T, user, role string) {
+	t.Helper()
+	bindings := c.api.RbacV1().ClusterRoleBindings()
+	_, err := bindings.Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = bindings.Delete(context.Background(), user, metav1.DeleteOptions{}) })
+}
+
+// may asks the API server whether a user may do something.
+func (c *cluster) may(t *testing.T, user, verb, resource string) bool {
+	t.Helper()
+	name, group, _ := strings.Cut(resource, ".")
+	group, sub, _ := strings.Cut(group, "/")
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: name,
+			Subresource: sub}}}
+	out, err := c.api.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Status.Allowed
 }
