@@ -69,6 +69,7 @@ func parse(args []string) (*options, error) {
 
 func run(o *options) error {
 	log := logger(o.verbosity)
+	o.reach.Warn(log)
 	config, err := kube.Config(o.kubeconfig, requestsPerSecond, "egret-controller")
 	if err != nil {
 		return err

@@ -81,7 +81,9 @@ func run() error {
 	debug.SetGCPercent(50)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	return node.Run(ctx, o, logger(*verbose))
+	log := logger(*verbose)
+	reach.Warn(log)
+	return node.Run(ctx, o, log)
 }
 
 func bootID() (string, error) {

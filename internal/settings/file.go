@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gopkg.in/ini.v1"
 )
@@ -11,10 +12,14 @@ import (
 // setting is a line of the file that means a flag.
 type setting struct{ section, key, flag string }
 
-// settings are OVN-Kubernetes' names. What else its files say is not for these programs.
+// settings are OVN-Kubernetes' names; of two lines for one flag the first here counts.
 var settings = []setting{
 	{"ovnkubernetesfeature", "egressip-reachability-total-timeout", "egressip-reachability-total-timeout"},
 	{"ovnkubernetesfeature", "egressip-node-healthcheck-port", "egressip-node-healthcheck-port"},
+	{"egressip-healthcheck-tls", "client-privkey", "nb-client-privkey"},
+	{"egressip-healthcheck-tls", "client-cert", "nb-client-cert"},
+	{"egressip-healthcheck-tls", "client-cacert", "nb-client-cacert"},
+	{"egressip-healthcheck-tls", "cert-common-name", "nb-cert-common-name"},
 	{"ovnnorth", "client-privkey", "nb-client-privkey"},
 	{"ovnnorth", "client-cert", "nb-client-cert"},
 	{"ovnnorth", "client-cacert", "nb-client-cacert"},
@@ -28,12 +33,12 @@ func called(flag string) string {
 }
 
 // fromFile sets the flags that the command line left alone to what a file says (seed egress-ip.md, "Egress IP
-// reachability"). Flags are parsed before.
-func fromFile(f *flag.FlagSet, path string) error {
+// reachability"), and returns the lines that mean nothing here. Flags are parsed before.
+func fromFile(f *flag.FlagSet, path string) (ignored []string, err error) {
 	file, err := ini.LoadSources(ini.LoadOptions{Insensitive: true, AllowBooleanKeys: true,
 		SkipUnrecognizableLines: true}, path)
 	if err != nil {
-		return fmt.Errorf("read the file of --config-file: %w", err)
+		return nil, fmt.Errorf("read the file of --config-file: %w", err)
 	}
 	given := map[string]bool{}
 	f.Visit(func(g *flag.Flag) { given[g.Name] = true })
@@ -42,8 +47,24 @@ func fromFile(f *flag.FlagSet, path string) error {
 			continue
 		}
 		if err := f.Set(s.flag, file.Section(s.section).Key(s.key).String()); err != nil {
-			return fmt.Errorf("%s: %s in [%s]: %w", path, s.key, s.section, err)
+			return nil, fmt.Errorf("%s: %s in [%s]: %w", path, s.key, s.section, err)
+		}
+		given[s.flag] = true
+	}
+	return unread(file), nil
+}
+
+// unread are the lines of a file that no setting is, as people find them.
+func unread(file *ini.File) []string {
+	var out []string
+	for _, section := range file.Sections() {
+		for _, key := range section.KeyStrings() {
+			is := func(s setting) bool { return s.section == section.Name() && s.key == key }
+			if !slices.ContainsFunc(settings, is) {
+				out = append(out, fmt.Sprintf("%s in [%s]", key, strings.ToLower(section.Name())))
+			}
 		}
 	}
-	return nil
+	slices.Sort(out)
+	return out
 }

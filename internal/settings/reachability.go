@@ -3,6 +3,7 @@ package settings
 import (
 	"flag"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -19,6 +20,9 @@ type Reachability struct {
 	Port int
 	// TLS of the health service.
 	TLS probe.Files
+	// Ignored are the lines of the file that mean nothing to these programs: what OVN-Kubernetes' own ones read, and
+	// what is spelled wrong.
+	Ignored []string
 
 	flags   *flag.FlagSet
 	file    string
@@ -47,7 +51,8 @@ func Flags(f *flag.FlagSet) *Reachability {
 // Read completes the values with those of the file, and checks them.
 func (r *Reachability) Read() error {
 	if r.file != "" {
-		if err := fromFile(r.flags, r.file); err != nil {
+		var err error
+		if r.Ignored, err = fromFile(r.flags, r.file); err != nil {
 			return err
 		}
 	}
@@ -77,4 +82,12 @@ func (r *Reachability) checkTLS() error {
 	}
 	return fmt.Errorf("TLS of the health service lacks %s: give certificate, key and authority to agents and "+
 		"controllers, or none of them", strings.Join(missing, " and "))
+}
+
+// Warn logs what of the file is ignored.
+func (r *Reachability) Warn(log *slog.Logger) {
+	if len(r.Ignored) > 0 {
+		log.Warn("the file of --config-file has lines that mean nothing to this program: look for those that are "+
+			"spelled wrong, or give a flag instead", "file", r.file, "lines", strings.Join(r.Ignored, ", "))
+	}
 }

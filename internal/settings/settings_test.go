@@ -1,8 +1,10 @@
 package settings_test
 
 import (
+	"bytes"
 	"flag"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,6 +64,41 @@ cert-common-name=ovn
 	}
 }
 
+// TestIgnored: every line that no setting is, and no other.
+func TestIgnored(t *testing.T) {
+	r, err := read(t, "[default]\nmtu=1400\n[OVNKubernetesFeature]\nenable-egress-ip\n"+
+		"egressip-reachability-total-time=5\negressip-node-healthcheck-port=9107\n[ovn-north]\nclient-cert=x\n")
+	want := "client-cert in [ovn-north], egressip-reachability-total-time in [ovnkubernetesfeature], enable-egress-ip " +
+		"in [ovnkubernetesfeature], mtu in [default]"
+	if have := strings.Join(r.Ignored, ", "); err != nil || have != want || r.Port != 9107 {
+		t.Errorf("have %s, port %d, %v; want %s", have, r.Port, err, want)
+	}
+	var said bytes.Buffer
+	r.Warn(slog.New(slog.NewTextHandler(&said, nil)))
+	if !strings.Contains(said.String(), "egressip-reachability-total-time in [ovnkubernetesfeature]") {
+		t.Errorf("said %q", said.String())
+	}
+	said.Reset()
+	if r, _ = read(t, ""); len(r.Ignored) > 0 {
+		t.Errorf("without a file %v is ignored", r.Ignored)
+	}
+	if r.Warn(slog.New(slog.NewTextHandler(&said, nil))); said.Len() > 0 {
+		t.Errorf("said %q of nothing", said.String())
+	}
+}
+
+// TestOwnSectionOfTLS: the health service's own section beats the one of the databases', and flags beat both.
+func TestOwnSectionOfTLS(t *testing.T) {
+	const file = "[ovnnorth]\nclient-privkey=/nb/key\nclient-cert=/nb/crt\nclient-cacert=/nb/ca\n" +
+		"[egressip-healthcheck-tls]\nclient-privkey=/own/key\nclient-cert=/own/crt\nclient-cacert=/own/ca\n" +
+		"cert-common-name=egress\n"
+	r, err := read(t, file, "--nb-client-cert=/flag/crt")
+	if err != nil || r.TLS.Key != "/own/key" || r.TLS.Cert != "/flag/crt" || r.TLS.CA != "/own/ca" ||
+		r.TLS.Name != "egress" || len(r.Ignored) > 0 {
+		t.Errorf("have %+v, ignored %v, %v", r.TLS, r.Ignored, err)
+	}
+}
+
 func TestDefaults(t *testing.T) {
 	if r, err := read(t, ""); err != nil || r.Timeout != time.Second || r.Port != 0 {
 		t.Errorf("have %v, port %d, %v", r.Timeout, r.Port, err)
@@ -75,12 +112,12 @@ func TestMistakes(t *testing.T) {
 		{"", "--egressip-reachability-total-timeout=-1", "give a number of seconds"},
 		{"", "--egressip-node-healthcheck-port=70000", "give a TCP port"},
 		{"", "--nb-client-cert=/certs/tls.crt",
-			"lacks --nb-client-cacert (client-cacert in [ovnnorth]) and --nb-client-privkey (client-privkey in " +
-				"[ovnnorth])"},
+			"lacks --nb-client-cacert (client-cacert in [egressip-healthcheck-tls]) and --nb-client-privkey " +
+				"(client-privkey in [egressip-healthcheck-tls])"},
 		{"[ovnnorth]\nclient-cert=/certs/tls.crt\nclient-privkey=/certs/tls.key\n", "",
-			"lacks --nb-client-cacert (client-cacert in [ovnnorth]): give"},
+			"lacks --nb-client-cacert (client-cacert in [egressip-healthcheck-tls]): give"},
 		{"[ovnnorth]\nclient-cacert=/certs/ca.crt\n", "--nb-client-privkey=/certs/tls.key",
-			"lacks --nb-client-cert (client-cert in [ovnnorth]): give"},
+			"lacks --nb-client-cert (client-cert in [egressip-healthcheck-tls]): give"},
 		{"", "--config-file=/nowhere", "--config-file"},
 	} {
 		if _, err := read(t, c.file, strings.Fields(c.args)...); err == nil || !strings.Contains(err.Error(), c.want) {
