@@ -271,7 +271,7 @@ func (c *cluster) count() {
 	for i, a := range c.names() {
 		for _, b := range c.names()[i+1:] {
 			pair, both := [2]string{a, b}, func(ip netip.Addr) bool {
-				return c.nodes[a].answersFor(c, ip) && c.nodes[b].answersFor(c, ip)
+				return c.nodes[a].answersFor(c, ip) && c.nodes[b].answersFor(c, ip) && !c.forgotten(ip, a, b)
 			}
 			if c.nodes[a].receives(c.nodes[b]) && slices.ContainsFunc(onLink, both) {
 				c.both[pair] += tick
@@ -283,6 +283,15 @@ func (c *cluster) count() {
 			}
 		}
 	}
+}
+
+// forgotten says that no agent of these runs, and that their switches have received nobody in the last 70 s: nothing is
+// left there that could keep one of them from answering.
+func (c *cluster) forgotten(ip netip.Addr, names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		m := c.nodes[name]
+		return !m.stopped || m.received[ip].After(c.now)
+	})
 }
 
 // patience is how long two nodes may both answer: the news of a move, or an answer of the API server that does not
