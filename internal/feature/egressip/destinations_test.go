@@ -30,10 +30,8 @@ var (
 func TestNoWrongSourceByDestination(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSimulation(t, true)
-		for range rapid.IntRange(5, 60).Draw(t, "steps") {
-			s.step(t)
-			s.checkByDestination(t)
-		}
+		s.checks = s.checkByDestination
+		s.run(t)
 	})
 }
 
@@ -41,9 +39,7 @@ func TestNoWrongSourceByDestination(t *testing.T) {
 func TestServedByDestinationInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSimulation(t, true)
-		for range rapid.IntRange(5, 60).Draw(t, "steps") {
-			s.step(t)
-		}
+		s.run(t)
 		s.comesToRest(t)
 		plans := s.plans(t)
 		for name, n := range s.nodes {
