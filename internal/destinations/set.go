@@ -11,10 +11,15 @@ import (
 )
 
 // Set is disjoint prefixes in order, as few as can be, so that two sets of the same addresses are equal element by
-// element. nil is everything outside the cluster.
+// element.
 type Set []netip.Prefix
 
-// Of is the set of all addresses of prefixes; of none it is empty, and not nil.
+// Everything is all addresses of both families.
+func Everything() Set {
+	return Of(netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0))
+}
+
+// Of is the set of all addresses of prefixes.
 func Of(prefixes ...netip.Prefix) Set {
 	sorted := Set{}
 	for _, p := range prefixes {
@@ -55,11 +60,8 @@ func merged(s Set) Set {
 	return s
 }
 
-// Contains says whether an address, which is outside the cluster, is one of the set's.
+// Contains says whether an address is one of the set's.
 func (s Set) Contains(a netip.Addr) bool {
-	if s == nil {
-		return true
-	}
 	a = a.Unmap()
 	i, found := slices.BinarySearchFunc(s, a, func(p netip.Prefix, a netip.Addr) int { return p.Addr().Compare(a) })
 	return found || i > 0 && s[i-1].Contains(a)
@@ -67,9 +69,6 @@ func (s Set) Contains(a netip.Addr) bool {
 
 // Covers says whether all addresses of a prefix are the set's.
 func (s Set) Covers(p netip.Prefix) bool {
-	if s == nil {
-		return true
-	}
 	i, found := slices.BinarySearchFunc(s, p.Addr(), func(o netip.Prefix, a netip.Addr) int {
 		return o.Addr().Compare(a)
 	})
@@ -81,9 +80,6 @@ func (s Set) Covers(p netip.Prefix) bool {
 
 // Overlaps says whether two sets have an address in common.
 func (s Set) Overlaps(o Set) bool {
-	if s == nil || o == nil {
-		return (s == nil || len(s) > 0) && (o == nil || len(o) > 0)
-	}
 	for len(s) > 0 && len(o) > 0 {
 		switch {
 		case s[0].Overlaps(o[0]):
@@ -98,14 +94,9 @@ func (s Set) Overlaps(o Set) bool {
 }
 
 // Union has the addresses of both.
-func (s Set) Union(o Set) Set {
-	if s == nil || o == nil {
-		return nil
-	}
-	return Of(slices.Concat(s, o)...)
-}
+func (s Set) Union(o Set) Set { return Of(slices.Concat(s, o)...) }
 
-// Without is what a set has of addresses that another has not: of a set that has not everything.
+// Without is what a set has of addresses that another has not.
 func (s Set) Without(o Set) Set {
 	left := Set{}
 	for _, p := range s {
@@ -126,7 +117,7 @@ func (s Set) rest(p netip.Prefix, list Set) Set {
 	return s.rest(upper(lower), s.rest(lower, list))
 }
 
-// overlaps says whether any address of a prefix is the set's, which has not everything.
+// overlaps says whether any address of a prefix is the set's.
 func (s Set) overlaps(p netip.Prefix) bool {
 	i, _ := slices.BinarySearchFunc(s, p.Addr(), func(o netip.Prefix, a netip.Addr) int { return o.Addr().Compare(a) })
 	return i < len(s) && s[i].Overlaps(p) || i > 0 && s[i-1].Overlaps(p)
@@ -141,9 +132,9 @@ func upper(lower netip.Prefix) netip.Prefix {
 }
 
 // Equal says whether two sets have the same addresses.
-func (s Set) Equal(o Set) bool { return (s == nil) == (o == nil) && slices.Equal(s, o) }
+func (s Set) Equal(o Set) bool { return slices.Equal(s, o) }
 
-// String lists the prefixes; everything is "".
+// String lists the prefixes.
 func (s Set) String() string {
 	texts := make([]string, len(s))
 	for i, p := range s {

@@ -81,20 +81,22 @@ func within(ps []netip.Prefix) bool {
 	return !slices.ContainsFunc(ps, func(p netip.Prefix) bool { return p.Addr().BitLen()-p.Bits() > 4 })
 }
 
-// TestEverything: nil is everything, and no prefixes are nothing.
+// TestEverything: everything has all addresses, and no prefixes are nothing.
 func TestEverything(t *testing.T) {
 	some, none := destinations.Of(netip.MustParsePrefix("172.20.0.0/16")), destinations.Of()
-	var all destinations.Set
+	all := destinations.Everything()
 	for _, x := range []struct {
 		have, want bool
 		what       string
 	}{
-		{all.Contains(netip.MustParseAddr("1.1.1.1")), true, "everything contains an address"},
+		{all.Contains(netip.MustParseAddr("1.1.1.1")) && all.Contains(netip.MustParseAddr("2001:db8::1")), true,
+			"everything contains an address"},
+		{all.Covers(some[0]), true, "everything covers a prefix"},
 		{none.Contains(netip.MustParseAddr("1.1.1.1")), false, "nothing contains an address"},
 		{all.Overlaps(some) && some.Overlaps(all) && all.Overlaps(all), true, "everything overlaps something"},
 		{all.Overlaps(none) || none.Overlaps(all) || none.Overlaps(some), false, "nothing overlaps"},
 		{all.Equal(none), false, "everything is nothing"},
-		{all.Union(some) == nil && some.Union(all) == nil, true, "everything and something is everything"},
+		{all.Union(some).Equal(all) && some.Union(all).Equal(all), true, "everything and something is everything"},
 	} {
 		if x.have != x.want {
 			t.Errorf("%s: %v", x.what, x.have)
@@ -123,7 +125,11 @@ func TestWithout(t *testing.T) {
 		destinations.Of(netip.MustParsePrefix("172.20.0.100/32"))); left.String() != "172.20.0.101/32" {
 		t.Errorf("left: %v", left)
 	}
-	if left := destinations.Of(netip.MustParsePrefix("0.0.0.0/0")).Without(nil); len(left) > 0 {
+	all := destinations.Everything()
+	if left := all.Without(all); len(left) > 0 {
 		t.Errorf("everything leaves %v", left)
+	}
+	if left := all.Without(nil); !left.Equal(all) {
+		t.Errorf("nothing leaves %v", left)
 	}
 }

@@ -31,7 +31,7 @@ func TestTraffic(t *testing.T) {
 			Spec:       v1.EgressIPTrafficSpec{DestinationNetworks: list},
 		})
 		said := strings.Join(o.Problems, "\n")
-		if o.Networks == nil || o.Networks.String() != want.networks || !strings.Contains(said, want.problem) ||
+		if o.Networks.String() != want.networks || !strings.Contains(said, want.problem) ||
 			want.problem == "" && said != "" || o.Name != "t" || o.Labels["a"] != "b" {
 			t.Errorf("%q: have %v %q, want %v", text, o.Networks, said, want)
 		}

@@ -12,9 +12,12 @@ type Source struct {
 	Pod    netip.Addr
 }
 
+// Everywhere is, in SourceTo, everything outside the cluster: such a source needs no entry of State.Destinations.
+const Everywhere = "everywhere"
+
 // SourceTo is the source that a pod's connections to some destinations must have.
 type SourceTo struct {
-	To string // a key of State.Destinations; "": everything outside the cluster
+	To string // Everywhere, or a key of State.Destinations
 	IP netip.Addr
 }
 
@@ -27,7 +30,7 @@ func (r *Rows) AddSource(s Source, to SourceTo) { Claim(&r.Sources, s, append(r.
 // SourceOf is the source that a pod's connections to an address must have, and whether there is such.
 func (s *State) SourceOf(sources SourcesTo, dst netip.Addr) (source netip.Addr, ok bool) {
 	for _, t := range sources {
-		if to, is := s.Destinations.Get(t.To); t.To == "" || is && to.Contains(dst) {
+		if to, is := s.Destinations.Get(t.To); t.To == Everywhere || is && to.Contains(dst) {
 			return t.IP, true
 		}
 	}
@@ -39,7 +42,7 @@ func (s SourcesTo) equal(o SourcesTo) bool { return slices.Equal(s, o) }
 func (s SourcesTo) String() string {
 	var l []string
 	for _, t := range s {
-		if t.To == "" {
+		if t.To == Everywhere {
 			l = append(l, t.IP.String())
 		} else {
 			l = append(l, t.IP.String()+" to "+t.To)

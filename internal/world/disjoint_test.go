@@ -23,7 +23,7 @@ func someDestinations(t *rapid.T) (of []destinations.Set) {
 			d = d.Union(destinations.Of(netip.PrefixFrom(netip.AddrFrom4([4]byte{172, 20, 0, a}), bits)))
 		}
 		if rapid.IntRange(0, 5).Draw(t, "everything") == 0 {
-			d = nil
+			d = destinations.Everything()
 		}
 		of = append(of, d)
 	}
@@ -34,7 +34,7 @@ func someDestinations(t *rapid.T) (of []destinations.Set) {
 func setDestinations(w *world.World, of []destinations.Set) {
 	for i, d := range of {
 		e := selective(i)
-		if d == nil {
+		if d.Equal(destinations.Everything()) {
 			e.Traffic = nil
 		}
 		o := compiletest.Traffic(i, fmt.Sprint(i))

@@ -35,20 +35,20 @@ func (w *World) SetTraffic(t *Traffic) []Touch { return Set(w, KindTraffic, t) }
 // DelTraffic removes an EgressIPTraffic.
 func (w *World) DelTraffic(name string) []Touch { return Del[Traffic](w, KindTraffic, name) }
 
-// Destinations are those to which an EgressIP serves its pods in a family; nil, which is everything, where it has no
-// selector of traffic, or one that is not known.
+// Destinations are those to which an EgressIP serves its pods in a family: everything where it has no selector of
+// traffic, or one that is not known.
 func (w *View) Destinations(egressIP string, f Family) destinations.Set {
 	w.saw(KindDestinations, egressIP)
 	if e := w.egressIPs[egressIP]; e != nil {
 		return w.destinationsOf(e)[f]
 	}
-	return nil
+	return destinations.Everything()
 }
 
 // destinationsOf are the same, by family. They are kept until they change.
-func (w *tables) destinationsOf(e *EgressIP) (by [2]destinations.Set) {
+func (w *tables) destinationsOf(e *EgressIP) [2]destinations.Set {
 	if e.Traffic == nil {
-		return by
+		return [2]destinations.Set{destinations.Everything(), destinations.Everything()}
 	}
 	known, is := w.destinations[e.Name]
 	if !is {
@@ -59,7 +59,7 @@ func (w *tables) destinationsOf(e *EgressIP) (by [2]destinations.Set) {
 }
 
 // selectedNetworks are the networks of all that an EgressIP's selector of traffic selects, by family.
-func (w *tables) selectedNetworks(e *EgressIP) (by [2]destinations.Set) {
+func (w *tables) selectedNetworks(e *EgressIP) [2]destinations.Set {
 	var all [2][]netip.Prefix
 	for t := range w.selectedTraffic(e) {
 		for _, p := range t.Networks {

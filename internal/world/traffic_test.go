@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/destinations"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -21,10 +22,21 @@ func selective(i int) *world.EgressIP {
 	return e
 }
 
+// textOf tells everything and nothing from networks.
+func textOf(s destinations.Set) string {
+	switch {
+	case s.Equal(destinations.Everything()):
+		return "all"
+	case len(s) == 0:
+		return "none"
+	}
+	return s.String()
+}
+
 func claims(w *world.World, p *world.Pod) string {
 	var out []string
 	for _, c := range w.Claims(p, ref.DefaultNetwork, world.V4) {
-		out = append(out, c.By.Name+" "+w.Destinations(c.By.Name, world.V4).String())
+		out = append(out, c.By.Name+" "+textOf(w.Destinations(c.By.Name, world.V4)))
 	}
 	return strings.Join(out, "; ")
 }
@@ -50,10 +62,10 @@ func TestStandbys(t *testing.T) {
 		{"172.20.0.0/16 172.20.1.0/24", "e0 172.20.0.0/16", "e1 for e0"},
 		{"172.20.0.0/16 172.22.0.0/16 172.16.0.0/12", "e0 172.20.0.0/16; e1 172.22.0.0/16", "e2 for e0, e1"},
 		{"172.20.0.0/16 172.20.0.0/15 172.21.0.0/16", "e0 172.20.0.0/16; e2 172.21.0.0/16", "e1 for e0, e2"},
-		{"all 172.20.0.0/16", "e0 ", "e1 for e0"},
+		{"all 172.20.0.0/16", "e0 all", "e1 for e0"},
 		{"172.20.0.0/16 all", "e0 172.20.0.0/16", "e1 for e0"},
-		{"none all", "e1 ", ""},
-		{"all none", "e0 ", ""},
+		{"none all", "e1 all", ""},
+		{"all none", "e0 all", ""},
 	} {
 		w := compiletest.Small("n1", world.SharedGateway)
 		w.SetNamespace(&world.Namespace{Name: "ns"})
@@ -104,11 +116,7 @@ func TestDestinations(t *testing.T) {
 	} {
 		touched := x.change()
 		have := w.Destinations("e0", world.V4)
-		text := have.String()
-		if text == "" {
-			text = map[bool]string{true: "all", false: "none"}[have == nil]
-		}
-		if text != x.want {
+		if text := textOf(have); text != x.want {
 			t.Errorf("have %s, want %s", text, x.want)
 		}
 		must := world.Touch{Kind: world.KindDestinations, Key: "e0"}
@@ -138,14 +146,14 @@ func TestUnreadTraffic(t *testing.T) {
 		claims  string
 		touched bool
 	}{
-		{"it cannot be read", func() []world.Touch { return w.SetEgressIP(unread) }, "e1 ", true},
+		{"it cannot be read", func() []world.Touch { return w.SetEgressIP(unread) }, "e1 all", true},
 		{"it can", func() []world.Touch { return w.SetEgressIP(selective(1)) }, "e0 172.20.0.0/16; e1 172.21.0.0/16",
 			true},
 		{"not any more", func() []world.Touch { return w.SetEgressIP(unread) },
 			"e0 172.20.0.0/16; e1 172.21.0.0/16", false},
 		{"for long", func() []world.Touch { return w.SetEgressIP(unread) }, "e0 172.20.0.0/16; e1 172.21.0.0/16",
 			false},
-		{"another object", func() []world.Touch { return w.SetEgressIP(another) }, "e1 ", true},
+		{"another object", func() []world.Touch { return w.SetEgressIP(another) }, "e1 all", true},
 		{"not in force", func() []world.Touch {
 			e := *another
 			e.InForce, e.Items = [2]bool{}, []world.Assignment{{Node: "n1", IP: e.IPs[0]}}

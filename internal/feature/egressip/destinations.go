@@ -43,7 +43,7 @@ func (Destinations) Compile(w *world.View, key string, out *plan.Rows) {
 // sourceDestinations are what a source of an EgressIP is for, by their key in the plan.
 func sourceDestinations(e *world.EgressIP, f world.Family) string {
 	if e.Traffic == nil {
-		return ""
+		return plan.Everywhere
 	}
 	return destinationsOf.set(e, f)
 }

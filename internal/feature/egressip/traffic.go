@@ -33,11 +33,12 @@ type Selector struct {
 
 // selection is what an EgressIP's selector of traffic selects, and what becomes of it.
 type selection struct {
-	uid      string
-	unread   string              // why the selector cannot be read
-	by       [2]destinations.Set // of each family; nil without a selector
-	objects  int
-	problems []string
+	uid        string
+	unread     string              // why the selector cannot be read
+	by         [2]destinations.Set // of each family; none without a selector
+	everything bool                // there is no selector
+	objects    int
+	problems   []string
 
 	asks, binds [2]bool // by family: it has an address of it, and pods leave with that or not at all
 }
@@ -118,8 +119,8 @@ func TrafficCondition(w *world.World, e *world.EgressIP) world.Condition {
 }
 
 func selectionOf(w *world.World, e *world.EgressIP) selection {
-	s := selection{uid: e.UID, unread: e.TrafficProblem}
-	if e.Traffic == nil {
+	s := selection{uid: e.UID, unread: e.TrafficProblem, everything: e.Traffic == nil}
+	if s.everything {
 		return s
 	}
 	for i := range s.by {
@@ -238,11 +239,14 @@ func (s selection) news(e *world.EgressIP, last selection) []decide.Event {
 
 // lost is what was selected, of families that it has addresses of, and is no more.
 func (s selection) lost(last selection) []string {
+	switch {
+	case s.everything:
+		return nil
+	case last.everything:
+		return []string{"what the selected EgressIPTraffics do not name"}
+	}
 	var out []string
 	for f, now := range s.by {
-		if last.by[f] == nil && now != nil && len(out) == 0 {
-			out = append(out, "what the selected EgressIPTraffics do not name")
-		}
 		for _, p := range last.by[f].Without(now) {
 			if s.asks[f] {
 				out = append(out, p.String())

@@ -100,7 +100,7 @@ func sources(kv ...string) *plan.State {
 	s := plan.New()
 	for i := 0; i < len(kv); i += 2 {
 		s.Sources.Put(planetest.Owner("eip"),
-			plan.Source{Router: "GR_n1", Pod: addr(kv[i])}, plan.SourcesTo{{IP: addr(kv[i+1])}})
+			plan.Source{Router: "GR_n1", Pod: addr(kv[i])}, plan.SourcesTo{{To: plan.Everywhere, IP: addr(kv[i+1])}})
 	}
 	s.SourceExempt.Put(planetest.Owner("zone"), addr("172.18.0.3"), plan.None{})
 	return s
@@ -288,7 +288,7 @@ func TestSourceReplaced(t *testing.T) {
 	p := newPlane(f)
 	rows := func(ip string, to ...netip.Prefix) *plan.Rows {
 		r := &plan.Rows{}
-		t := plan.SourceTo{IP: addr(ip)}
+		t := plan.SourceTo{To: plan.Everywhere, IP: addr(ip)}
 		if len(to) > 0 {
 			t.To = "some"
 			plan.Claim(&r.Destinations, t.To, destinations.Of(to...))
@@ -325,7 +325,8 @@ func TestOthersDestinations(t *testing.T) {
 	p, s := newPlane(f), sources("10.244.1.5", "172.18.0.50")
 	shrink(t, p, s)
 	f.Add(conn("10.244.1.5", "8.8.8.8", "172.18.0.51")) // nobody looks
-	s.Replace(planetest.Owner("eip"), &plan.Rows{}, &plan.Rows{Destinations: map[string]destinations.Set{"some": nil}})
+	s.Replace(planetest.Owner("eip"), &plan.Rows{}, &plan.Rows{Destinations: map[string]destinations.Set{
+		"some": destinations.Everything()}})
 	shrink(t, p, s)
 	if got := seen(f); got == "" {
 		t.Error("connections were looked at")

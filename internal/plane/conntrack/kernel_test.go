@@ -64,10 +64,10 @@ func TestKernelConnections(t *testing.T) {
 	want := sources()
 	for _, pod := range []string{"10.244.1.5", "10.244.1.6"} {
 		key := plan.Source{Router: plan.HostKernel, Pod: addr(pod)}
-		want.Sources.Put(planetest.Owner("eip"), key, plan.SourcesTo{{IP: addr("172.18.0.50")}})
+		want.Sources.Put(planetest.Owner("eip"), key, plan.SourcesTo{{To: plan.Everywhere, IP: addr("172.18.0.50")}})
 	}
 	key := plan.Source{Router: plan.HostKernel, Pod: addr("fd00:10:244::5")}
-	want.Sources.Put(planetest.Owner("eip"), key, plan.SourcesTo{{IP: addr("fc00::50")}})
+	want.Sources.Put(planetest.Owner("eip"), key, plan.SourcesTo{{To: plan.Everywhere, IP: addr("fc00::50")}})
 	shrink(t, p, want)
 	after, err := said(t)
 	var left []string
