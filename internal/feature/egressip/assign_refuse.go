@@ -61,7 +61,7 @@ func stillGivenBy(ip netip.Addr, by givenUp) refusal {
 	return refusal{EventUnassigned, ReasonWaitingForNode, text}
 }
 
-// forbid finds the requested addresses that are somebody else's; who is named last here, is named.
+// forbid finds the requested addresses that are somebody else's. Of several reasons the last one stands.
 func (a *assigner) forbid() {
 	clear(a.refused)
 	clear(a.doubted)
