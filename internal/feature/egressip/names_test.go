@@ -16,7 +16,8 @@ import (
 func TestNamesAreReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.OneOf(rapid.StringMatching(`[a-z0-9]([-a-z0-9.]{0,200}[a-z0-9])?`),
-			rapid.SampledFrom([]string{"guarded.v4", "egressip", "pods", "v6", strings.Repeat("guarded.v4", 9)})).Draw(t, "name")
+			rapid.SampledFrom([]string{"guarded.v4", "egressip", "pods", "v6",
+				strings.Repeat("guarded.v4", 9)})).Draw(t, "name")
 		e := &world.EgressIP{Name: name}
 		f := rapid.SampledFrom([]world.Family{world.V4, world.V6}).Draw(t, "family")
 		for _, c := range []contents{allPods, localPods, remotePods, pausedPodsOf, filteredPodsOf, destinationsOf} {

@@ -61,7 +61,8 @@ func (k kernel) anywhere() netip.Prefix {
 func (k kernel) mark(e *world.EgressIP) {
 	c := k.chain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "mangle"})
 	nodeIPSet(k.family, k.out)
-	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: allPods.hostSet(e, k.family)}, plan.NFTSetSpec{Key: addrType(k.family)})
+	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: allPods.hostSet(e, k.family)},
+		plan.NFTSetSpec{Key: addrType(k.family)})
 	var inside strings.Builder
 	for _, p := range k.config.Cluster(k.family) {
 		fmt.Fprintf(&inside, " %s daddr != %s", k.ip(), p)
