@@ -56,8 +56,8 @@ const (
 	affine = "affine"
 )
 
-// targets is a map from a Service's address, protocol and port, with a slot where there are several endpoints, to an
-// endpoint.
+// targets is a map from a Service's address, protocol and port, with an interval of numbers where there are
+// several endpoints, to an endpoint.
 func targets(who, choice string, f world.Family) string {
 	return "services/" + who + "/" + choice + "." + f.String()
 }
@@ -75,8 +75,8 @@ const (
 
 func frontendSet(name string, f world.Family) string { return "services/" + name + "." + f.String() }
 
-// slots is the range of the numbers that choose among endpoints.
-const slots = 1 << 16
+// modulus is above all numbers that choose among endpoints.
+const modulus = 1 << 16
 
 // kernel writes one family's rows.
 type kernel struct {
@@ -96,7 +96,7 @@ func (k kernel) sets() {
 		k.set(targets(who, one, k.family), plan.NFTSetSpec{Key: key, Value: value})
 		for _, choice := range []string{shares, affine} {
 			k.set(targets(who, choice, k.family), plan.NFTSetSpec{
-				Key: fmt.Sprintf("%s . numgen random mod %d", k.frontend(), slots), Value: k.ip() + " daddr . th dport",
+				Key: fmt.Sprintf("%s . numgen random mod %d", k.frontend(), modulus), Value: k.ip() + " daddr . th dport",
 				Interval: true, TypeOf: true,
 			})
 		}
@@ -134,8 +134,8 @@ func (k kernel) refuseClients() {
 // the same.
 func (k kernel) translate(who string, c plan.NFTChain, match string) {
 	for choice, slot := range map[string]string{
-		one: "", shares: fmt.Sprintf(" . numgen random mod %d", slots),
-		affine: fmt.Sprintf(" . jhash %s saddr mod %d seed 0x1", k.ip(), slots),
+		one: "", shares: fmt.Sprintf(" . numgen random mod %d", modulus),
+		affine: fmt.Sprintf(" . jhash %s saddr mod %d seed 0x1", k.ip(), modulus),
 	} {
 		k.rule(c, who+" "+choice, match+transport+"dnat %s to %s%s map @%s", k.ip(), k.frontend(), slot,
 			targets(who, choice, k.family))

@@ -180,10 +180,10 @@ func (h hostPort) to(who string, at netip.AddrPort, to []share, keepClients bool
 	case keepClients:
 		choice = affine
 	}
-	for i, slot := range divided(to) {
+	for i, interval := range divided(to) {
 		key := h.key(at)
 		if choice != one {
-			key += " . " + slot
+			key += " . " + interval
 		}
 		plan.Claim(&h.out.NFTElems, plan.NFTElem{Set: targets(who, choice, h.family), Key: key}, fmt.Sprintf("%s . %d",
 			to[i].to.Addr(), to[i].to.Port()))
@@ -193,7 +193,7 @@ func (h hostPort) to(who string, at netip.AddrPort, to []share, keepClients bool
 	}
 }
 
-// divided are the shares' ranges of slots, which leave none out.
+// divided are the shares' ranges of the numbers below modulus, which leave none out.
 func divided(among []share) []string {
 	total, before := 0, 0
 	for _, s := range among {
@@ -201,9 +201,9 @@ func divided(among []share) []string {
 	}
 	var out []string
 	for _, s := range among {
-		first := before * slots / total
+		first := before * modulus / total
 		before += s.weight
-		out = append(out, fmt.Sprintf("%d-%d", first, before*slots/total-1))
+		out = append(out, fmt.Sprintf("%d-%d", first, before*modulus/total-1))
 	}
 	return out
 }
