@@ -390,9 +390,11 @@ func TestService(t *testing.T) {
 func TestWhenUnassigned(t *testing.T) {
 	for value, problem := range map[string]bool{"drop": false, "Drop": false, " DROP ": false, "dorp": true, "": true,
 		"NodeIP": true, "drop\nx": true} {
-		o := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1.AnnotationWhenUnassigned: value}}}
+		o := &v1.EgressIP{}
+		o.Annotations = map[string]string{v1.AnnotationWhenUnassigned: value}
 		e := EgressIP(o)
-		if !e.DropWhenUnassigned || (e.UnassignedProblem != "") != problem || strings.Contains(e.UnassignedProblem, "\n") {
+		if !e.DropWhenUnassigned || (e.UnassignedProblem != "") != problem ||
+			strings.Contains(e.UnassignedProblem, "\n") {
 			t.Errorf("%q: drop %t, problem %q", value, e.DropWhenUnassigned, e.UnassignedProblem)
 		}
 	}

@@ -154,7 +154,8 @@ func (p *Prober) follow(ctx context.Context, targets []Target) {
 			old.stop()
 		}
 		x := newPeer(ctx, p, t)
-		x.due = p.now() + p.tick()*time.Duration(news%int(p.interval()/p.tick())) // nodes take turns within the interval
+		// new nodes take turns within the interval
+		x.due = p.now() + p.tick()*time.Duration(news%int(p.interval()/p.tick()))
 		x.notBefore = x.due
 		news++
 		p.peers[t.Node] = x

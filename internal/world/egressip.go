@@ -129,8 +129,8 @@ func (e *EgressIP) same(o *EgressIP) bool {
 		e.Nodes.same(o.Nodes) && sameSelector(e.Traffic, o.Traffic) && e.TrafficProblem == o.TrafficProblem &&
 		e.TrafficUnknown == o.TrafficUnknown && slices.Equal(e.Items, o.Items) &&
 		slices.EqualFunc(e.Leaving, o.Leaving, Leaving.Same) &&
-		e.InForce == o.InForce && e.DropWhenUnassigned == o.DropWhenUnassigned && slices.Equal(e.Problems, o.Problems) &&
-		e.UnassignedProblem == o.UnassignedProblem
+		e.InForce == o.InForce && e.DropWhenUnassigned == o.DropWhenUnassigned &&
+		e.UnassignedProblem == o.UnassignedProblem && slices.Equal(e.Problems, o.Problems)
 }
 
 // selectIn brings one namespace's list up to date for one EgressIP, nil where it is to be in it no more, and returns

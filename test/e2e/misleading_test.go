@@ -29,7 +29,8 @@ func TestNamesTheNodeThatCannot(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if a := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionAssigned); !strings.Contains(a.Message, want) {
+		a := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionAssigned)
+		if a == nil || !strings.Contains(a.Message, want) {
 			return fmt.Errorf("condition %+v, want %q in it", a, want)
 		}
 		return nil

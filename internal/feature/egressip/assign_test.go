@@ -291,8 +291,8 @@ func TestAgentsAwayKeepWhatNobodyElseTakes(t *testing.T) {
 	}
 }
 
-// Nodes that the controller cannot tell about keep what they have, and are given nothing new: neither a new address, nor
-// one that has to leave its node; and people are told why.
+// Nodes that the controller cannot tell about keep what they have, and are given nothing new: neither a new address,
+// nor one that has to leave its node; and people are told why.
 func TestUnheardNodesKeepWhatTheyHave(t *testing.T) {
 	w := newWorld()
 	three(w)
@@ -488,23 +488,25 @@ func TestProblemsOfTheObject(t *testing.T) {
 	}
 }
 
-// TestNamesTheNodeThatCannot: of two addresses and two nodes, one of which takes none, the condition says which and why;
-// that another has to be labelled, only where all are well.
+// TestNamesTheNodeThatCannot: of two addresses and two nodes, one of which takes none, the condition says which and
+// why; that another has to be labelled, only where all are well.
 func TestNamesTheNodeThatCannot(t *testing.T) {
 	for want, change := range map[string]func(*world.World, *world.Node){
-		"and others cannot (n2 NodeCordoned): mend": func(w *world.World, n *world.Node) { n.Cordoned = true; w.SetNode(n) },
-		"and others cannot (n2 NodeNotReady): mend": func(w *world.World, n *world.Node) { n.Ready = false; w.SetNode(n) },
+		"and others cannot (n2 NodeCordoned): mend": func(_ *world.World, n *world.Node) { n.Cordoned = true },
+		"and others cannot (n2 NodeNotReady): mend": func(_ *world.World, n *world.Node) { n.Ready = false },
 		"and others cannot (n2 NodeUnreachable): mend": func(w *world.World, n *world.Node) {
 			w.SetUnreachable(n.Name, world.NodeUnreachable)
 		},
-		"one address of an EgressIP: label another": func(w *world.World, n *world.Node) { n.Labels = nil; w.SetNode(n) },
+		"one address of an EgressIP: label another": func(_ *world.World, n *world.Node) { n.Labels = nil },
 	} {
 		w := newWorld()
 		w.SetNode(node("n1", 2, "172.18.0.2/24"))
 		w.SetNode(node("n2", 3, "172.18.0.3/24"))
 		w.SetEgressIP(object("e", 0, "172.18.0.33", "172.18.0.44"))
 		settle(w)
-		change(w, node("n2", 3, "172.18.0.3/24"))
+		n2 := node("n2", 3, "172.18.0.3/24")
+		change(w, n2)
+		w.SetNode(n2)
 		if c := conditionOf(settle(w)["e"], "Assigned"); !strings.Contains(c.Message, want) {
 			t.Errorf("have %q, want %q", c.Message, want)
 		}

@@ -56,7 +56,8 @@ func TestUnreadableWhenUnassigned(t *testing.T) {
 		!strings.HasSuffix(c.Message, `; "dorp" is not "drop"`) {
 		t.Errorf("condition %+v", c)
 	}
-	if last := d.Events[len(d.Events)-1]; last.Reason != egressip.EventInvalid || !strings.Contains(last.Message, "dorp") {
+	last := d.Events[len(d.Events)-1]
+	if last.Reason != egressip.EventInvalid || !strings.Contains(last.Message, "dorp") {
 		t.Errorf("events: %+v", d.Events)
 	}
 	if again := settle(w)["e"].Events; len(again) != 0 {

@@ -13,10 +13,10 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-// The marks of what is ours. AddrProtocol is an address's IFA_PROTO: OVN-Kubernetes' number, which tools such as nmstate
-// leave out of what they keep. Kernels before 5.18 have no IFA_PROTO; they keep an address's metric (IFA_RT_PRIORITY,
-// Linux 4.18), which is that of the route to its subnet: AddrMetric is the mark of an address without one (/32, /128).
-// Protocol is a route's and a rule's protocol; it is in nobody's /etc/iproute2/rt_protos.
+// The marks of what is ours. AddrProtocol is an address's IFA_PROTO: OVN-Kubernetes' number, which tools such as
+// nmstate leave out of what they keep. Kernels before 5.18 have no IFA_PROTO; they keep an address's metric
+// (IFA_RT_PRIORITY, Linux 4.18), which is that of the route to its subnet: AddrMetric is the mark of an address without
+// one (/32, /128). Protocol is a route's and a rule's protocol; it is in nobody's /etc/iproute2/rt_protos.
 const (
 	AddrProtocol = 0x55
 	AddrMetric   = 0x0e000055
