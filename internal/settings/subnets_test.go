@@ -28,6 +28,8 @@ func TestSubnetsThatPass(t *testing.T) {
 		"--cluster-subnets=10.244.0.0/14/24",
 		"--cluster-subnets=10.128.0.0/14/23 --service-subnets=172.30.0.0/16",
 		"--cluster-subnets=10.244.0.0/16/24,10.245.0.0/16/24",
+		"--cluster-subnets=100.64.0.0/14/24 --gateway-v4-join-subnet=100.70.0.0/16 --gateway-v6-join-subnet=fd99::/64 " +
+			"--cluster-manager-v4-transit-subnet=100.89.0.0/16 --cluster-manager-v6-transit-subnet=fd9a::/112",
 	} {
 		if err := subnets(t, strings.Fields(args)...); err != nil {
 			t.Errorf("%s: %v", args, err)
@@ -47,17 +49,26 @@ func TestSubnetsThatOverlap(t *testing.T) {
 		"--service-subnets=10.96.0.0/16,10.96.8.0/24": "service subnet 10.96.0.0/16 and service subnet " +
 			"10.96.8.0/24 overlap: give --service-subnets a range outside 10.96.0.0/16",
 		"--cluster-subnets=100.64.0.0/14/24": "pod subnet 100.64.0.0/14 and join subnet 100.64.0.0/16 " +
-			"overlap: the latter is fixed; give --cluster-subnets a range outside 100.64.0.0/16",
+			"overlap: give --gateway-v4-join-subnet a range outside 100.64.0.0/14",
 		"--service-subnets=100.88.7.0/24": "service subnet 100.88.7.0/24 and transit subnet " +
-			"100.88.0.0/16 overlap: the latter is fixed; give --service-subnets a range outside 100.88.0.0/16",
+			"100.88.0.0/16 overlap: give --cluster-manager-v4-transit-subnet a range outside 100.88.7.0/24",
 		"--cluster-subnets=100.100.0.0/16": "pod subnet 100.100.0.0/16 and slot subnet 100.96.0.0/13 " +
 			"overlap: the latter is fixed; give --cluster-subnets a range outside 100.96.0.0/13",
 		"--service-subnets=169.254.169.0/24": "service subnet 169.254.169.0/24 and masquerade subnet " +
 			"169.254.169.0/29 overlap: the latter is fixed",
 		"--cluster-subnets=fd98::/48/64": "pod subnet fd98::/48 and join subnet fd98::/64 overlap: " +
-			"the latter is fixed; give --cluster-subnets a range outside fd98::/64",
-		"--cluster-subnets=fd97::/16/64":   "pod subnet fd97::/16 and transit subnet fd97::/64 overlap",
-		"--cluster-subnets=fd96:8::/32/64": "pod subnet fd96:8::/32 and slot subnet fd96:8::/29 overlap",
+			"give --gateway-v6-join-subnet a range outside fd98::/48",
+		"--gateway-v4-join-subnet=100.96.0.0/16": "join subnet 100.96.0.0/16 and slot subnet 100.96.0.0/13 overlap: the " +
+			"latter is fixed; give --gateway-v4-join-subnet a range outside 100.96.0.0/13",
+		"--gateway-v4-join-subnet=100.88.0.0/16": "join subnet 100.88.0.0/16 and transit subnet 100.88.0.0/16 overlap: " +
+			"give --cluster-manager-v4-transit-subnet a range outside 100.88.0.0/16",
+		"--gateway-v4-join-subnet=100.64.0.0/20": "is too small: give one with room for 65,536 addresses, such as " +
+			"100.64.0.0/16",
+		"--cluster-manager-v6-transit-subnet=fd97::/120": "is too small",
+		"--gateway-v6-join-subnet=100.64.0.0/16":         "is of the other family",
+		"--gateway-v4-join-subnet=100.64.0.1/16":         "is no range: write one such as 100.64.0.0/16",
+		"--cluster-subnets=fd97::/16/64":                 "pod subnet fd97::/16 and transit subnet fd97::/64 overlap",
+		"--cluster-subnets=fd96:8::/32/64":               "pod subnet fd96:8::/32 and slot subnet fd96:8::/29 overlap",
 		"--cluster-subnets=fd69::/48/64": "pod subnet fd69::/48 and masquerade subnet fd69::/125 " +
 			"overlap",
 	} {

@@ -9,9 +9,11 @@ import (
 	"github.com/egret-net/egret/internal/destinations"
 )
 
-// subnetFlag is the flag, of agents and controllers alike, that sets a kind of range; "" if it is fixed.
-func subnetFlag(what string) string {
-	return map[string]string{"pod": "--cluster-subnets", "service": "--service-subnets"}[what]
+// flag is the one, of agents and controllers alike, that sets a range; "" if it is fixed.
+func (s ownSubnet) flag() string {
+	v := FamilyOf(s.CIDR.Addr()).String()
+	return map[string]string{"pod": "--cluster-subnets", "service": "--service-subnets",
+		"join": "--gateway-" + v + "-join-subnet", "transit": "--cluster-manager-" + v + "-transit-subnet"}[s.What]
 }
 
 // CheckSubnets refuses ranges of the cluster that have addresses in common: one address would then mean two things. It
@@ -70,7 +72,7 @@ func masqueraded() []ownSubnet {
 
 // remedy names a flag that the user can change, the second's if it has one.
 func remedy(a, b ownSubnet) string {
-	switch first, second := subnetFlag(a.What), subnetFlag(b.What); {
+	switch first, second := a.flag(), b.flag(); {
 	case second != "":
 		return "give " + second + " a range outside " + a.CIDR.String()
 	case first != "":
@@ -80,7 +82,7 @@ func remedy(a, b ownSubnet) string {
 }
 
 func orFlag(s ownSubnet) string {
-	if flag := subnetFlag(s.What); flag != "" {
+	if flag := s.flag(); flag != "" {
 		return ", or build the cluster with another " + flag
 	}
 	return ""
