@@ -89,11 +89,8 @@ func (w walker) lookup(table int) (dev string, ok bool) {
 func in(p netip.Prefix, a netip.Addr) bool { return !p.IsValid() || p.Contains(a) }
 
 // linkAddress is the address that masquerading gives: the uplink's, which the gateway router shares, or the management
-// port's. That of other links no plan tells. On the loopback the kernel takes any of the host's, which the source is.
+// port's. That of other links no plan tells; on the loopback the kernel takes the first link's.
 func (w walker) linkAddress() netip.Addr {
-	if w.oif == loopback {
-		return w.p.Src
-	}
 	for a := range w.zone().state.Addrs.Rows() {
 		if dev := w.names.ManagementPort(); a.Dev == dev && w.oif == dev && a.Prefix.Addr().Is4() == w.p.Src.Is4() {
 			return a.Prefix.Addr()
@@ -148,6 +145,14 @@ func (w walker) direction() string {
 		return "reply"
 	}
 	return "original"
+}
+
+// status is "dnat" for a connection that asks for another destination than it goes to, and else of no interest.
+func (w walker) status() string {
+	if w.asked != netip.AddrPortFrom(w.p.Dst, w.p.DstPort) {
+		return "dnat"
+	}
+	return ""
 }
 
 func (w walker) state() string {

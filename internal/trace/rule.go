@@ -112,6 +112,8 @@ func (p *ruleParser) changing() (statement, error) {
 	switch {
 	case p.take("masquerade"):
 		return func(w *walker) verdict { w.p.Src = w.linkAddress(); return verdict{kind: source} }, nil
+	case p.take("snat ip to ip daddr"), p.take("snat ip6 to ip6 daddr"):
+		return func(w *walker) verdict { w.p.Src = w.p.Dst; return verdict{kind: source} }, nil
 	case p.take("snat ip to"), p.take("snat ip6 to"):
 		to, err := netip.ParseAddr(p.next())
 		return func(w *walker) verdict { w.p.Src = to; return verdict{kind: source} }, err

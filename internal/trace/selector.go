@@ -112,6 +112,8 @@ func (p *ruleParser) connection() (selector, error) {
 		return selector{word: walker.direction, known: []string{"original", "reply"}}, nil
 	case p.take("ct state"):
 		return selector{word: walker.state, known: []string{"new", "established", "invalid", "untracked"}}, nil
+	case p.take("ct status"):
+		return selector{word: walker.status, known: []string{"dnat"}}, nil
 	case p.take("ct original ip daddr"):
 		return selector{addr: func(w walker) netip.Addr { return w.asked.Addr() }, v4: true}, nil
 	case p.take("ct original ip6 daddr"):

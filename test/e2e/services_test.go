@@ -30,7 +30,7 @@ func TestServices(t *testing.T) {
 		part{"ClusterPods", clusterPods}, part{"LocalPods", localPods}, part{"ClusterHosts", clusterHosts},
 		part{"LocalHosts", localHosts},
 		part{"Mixed", mixed}, part{"Nobody", nobody}, part{"Affinity", affinity}, part{"WithoutNodePort",
-			withoutNodePort},
+			withoutNodePort}, part{"OwnEndpoint", ownEndpoint},
 		part{"HealthCheck", healthCheck}, part{"Datagrams", datagrams}, part{"Egress", servedAndEgress},
 		part{"SamePort", samePort}, part{"RefusedAddress", refusedAddress},
 		part{"SomeClients", someClients},

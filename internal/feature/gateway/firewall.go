@@ -73,10 +73,11 @@ func noConnection(c plan.NFTChain, dev string, cluster netip.Prefix, out *plan.R
 		dev, dev, ip, cluster, ip, cluster), out)
 }
 
-// masquerade gives this node's pods the address of the interface they leave by.
+// masquerade gives this node's pods the address of the interface they leave by. What the host sends to itself from the
+// management port's address is none of that: on the loopback the kernel takes the first link's address.
 func masquerade(c plan.NFTChain, dev string, own, cluster netip.Prefix, out *plan.Rows) {
 	ip := family(own)
-	rule(c, "masquerade "+own.String(), fmt.Sprintf("oifname != %q %s saddr %s %s daddr != %s masquerade",
+	rule(c, "masquerade "+own.String(), fmt.Sprintf("oifname != { %q, \"lo\" } %s saddr %s %s daddr != %s masquerade",
 		dev, ip, own, ip, cluster), out)
 }
 

@@ -144,12 +144,15 @@ func (k kernel) translate(who string, c plan.NFTChain, match string) {
 
 // source keeps the addresses of clients outside where the policy asks for it, before gateway.Firewall masquerades what
 // goes to pods. What goes on to another node's host gets this host's address, or the answer would not come back here.
+// What the host asks of an endpoint of its own comes from that endpoint's address: a server that is bound to no address
+// answers by UDP from the one that its client asks from.
 func (k kernel) source() {
 	c := k.chain(plan.PostroutingChain, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "srcnat"})
 	asked := fmt.Sprintf("ct original %s daddr . meta l4proto . ct original proto-dst", k.ip())
 	dev := plan.DefaultNames().ManagementPort()
 	const foreign = transport + "fib saddr type != local "
 	k.rule(c, "client kept", foreign+"oifname %q %s @%s accept", dev, asked, frontendSet(setKept, k.family))
+	k.rule(c, "own endpoint", transport+"oifname \"lo\" ct status dnat snat %[1]s to %[1]s daddr", k.ip())
 	k.rule(c, "client masqueraded", foreign+"oifname != %q %s @%s masquerade", dev, asked,
 		frontendSet(setHidden, k.family))
 }
