@@ -21,7 +21,9 @@ type Pairs interface {
 
 // Balanced is the plane of State.Datagrams in OVS: when a load balancer loses an endpoint, UDP connections to it end.
 // ovn-controller flushes them when it has changed the flows (ct_flush), and a packet that ovs-vswitchd's datapath still
-// sends by a former flow makes its entry again: here it is flushed once more, when that is over.
+// sends by a former flow makes its entry again: here it is flushed once more, when that is over. When a load balancer
+// gets its first endpoint, what was begun before, and is translated to nothing, ends likewise: as connections that are
+// there already, they would not be translated as new ones are.
 type Balanced struct {
 	ctx    context.Context
 	target Pairs
@@ -36,7 +38,7 @@ var _ plane.Plane = (*Balanced)(nil)
 
 // NewBalanced is a plane that flushes until ctx is done.
 func NewBalanced(ctx context.Context, target Pairs, log *slog.Logger) *Balanced {
-	return &Balanced{ctx: ctx, target: target, log: log, pauses: lookAgain(), held: map[plan.Datagram]bool{}}
+	return &Balanced{ctx: ctx, target: target, log: log, pauses: lookAgain()}
 }
 
 // Name is part of plane.Plane.
@@ -45,7 +47,7 @@ func (p *Balanced) Name() string { return "balanced" }
 // Grow does nothing: what is new has no connections.
 func (p *Balanced) Grow(context.Context, *plan.State) error { return nil }
 
-// Shrink notes what has gone, and has it flushed after a while.
+// Shrink notes what has gone, and has it flushed after a while. What was there before this process is not looked at.
 func (p *Balanced) Shrink(_ context.Context, want *plan.State) error {
 	now := map[plan.Datagram]bool{}
 	for d := range want.Datagrams.Rows() {
@@ -55,7 +57,7 @@ func (p *Balanced) Shrink(_ context.Context, want *plan.State) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var gone []plan.Datagram
+	gone := begun(p.held, now)
 	for d := range p.held {
 		if !now[d] {
 			gone = append(gone, d)
@@ -68,6 +70,25 @@ func (p *Balanced) Shrink(_ context.Context, want *plan.State) error {
 		}
 	}
 	return nil
+}
+
+// begun are the connections, translated to nothing, of those that have an endpoint now and had none before.
+func begun(before, now map[plan.Datagram]bool) []plan.Datagram {
+	if before == nil {
+		return nil
+	}
+	served := map[netip.AddrPort]bool{}
+	for d := range before {
+		served[d.From] = true
+	}
+	var out []plan.Datagram
+	for d := range now {
+		if !served[d.From] {
+			served[d.From] = true
+			out = append(out, plan.Datagram{From: d.From, To: d.From, OVN: true})
+		}
+	}
+	return out
 }
 
 // flush leaves out what has come back.
@@ -84,8 +105,8 @@ func (p *Balanced) flush(pairs []plan.Datagram) {
 		return
 	}
 	if err := p.target.FlushPairs(p.ctx, gone...); err != nil {
-		p.log.Warn("UDP connections to endpoints that have gone may go on: could not flush them", "endpoints",
-			len(gone), "error", err)
+		p.log.Warn("UDP connections to endpoints that have gone, or that were none, may go on: could not flush them",
+			"endpoints", len(gone), "error", err)
 	}
 }
 

@@ -44,6 +44,32 @@ func TestBalancedEndsLater(t *testing.T) {
 	}
 }
 
+// TestBalancedEndsWhatWasBegunEarly: connections to a Service that had no endpoint end with its first one, not with the
+// next one, and not those of others.
+func TestBalancedEndsWhatWasBegunEarly(t *testing.T) {
+	early := func(port int) Entry {
+		return toService(fmt.Sprint("172.18.0.9:", port), "10.96.0.10:53", "10.96.0.10:53")
+	}
+	f := NewFake(nil, early(1), toService("172.18.0.9:2", "10.96.0.11:53", "10.96.0.11:53"),
+		toService("172.18.0.9:3", "10.96.0.10:53", "10.244.2.5:53"))
+	p := NewBalanced(t.Context(), f, slog.New(slog.DiscardHandler))
+	p.pauses = []time.Duration{10 * time.Millisecond}
+	shrink := func(s *plan.State, want string) {
+		t.Helper()
+		if err := p.Shrink(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+		if have := clients(f); have != want {
+			t.Errorf("connections of %q are left, want %q", have, want)
+		}
+	}
+	shrink(plan.New(), "172.18.0.9:1 172.18.0.9:2 172.18.0.9:3")
+	shrink(balancedTo("10.244.2.5:53"), "172.18.0.9:2 172.18.0.9:3")
+	f.Add(early(4))
+	shrink(balancedTo("10.244.2.5:53", "10.244.2.6:53"), "172.18.0.9:2 172.18.0.9:3 172.18.0.9:4")
+}
+
 // TestPairsOfARealSwitch: connections to one endpoint end, whatever zone they are in.
 func TestPairsOfARealSwitch(t *testing.T) {
 	s := ovstest.Start(t, ovstest.Dummy)
