@@ -36,7 +36,8 @@ var knownColumns = map[string]map[string][]string{
 	"Load_Balancer_Group": {"name": nil},
 	"Load_Balancer": {"name": nil, "protocol": {"tcp", "udp", "sctp"}, "vips": nil, "options:event": {"false"},
 		"options:reject": {"true"}, "options:skip_snat": {"true", "false"}, "options:neighbor_responder": nil,
-		"options:hairpin_snat_ip": nil, "options:ct_flush": nil, "options:affinity_timeout": nil},
+		"options:hairpin_snat_ip": nil, "options:ct_flush": nil, "options:affinity_timeout": nil,
+		"selection_fields": nil}, // which backend, not whether
 	"Chassis": {"name": nil, "hostname": nil, "other_config:is-remote": nil},
 	"Encap":   {"type": {"geneve"}, "ip": nil, "chassis_name": nil, "options:csum": nil},
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"testing"
 	"time"
@@ -13,10 +14,17 @@ import (
 )
 
 // clientIn speaks HTTP from inside a network namespace, with a new connection for each request.
-func clientIn(namespace string) *http.Client {
+func clientIn(namespace string) *http.Client { return clientAs(namespace, netip.Addr{}) }
+
+// clientAs is the same, from one of the namespace's addresses.
+func clientAs(namespace string, from netip.Addr) *http.Client {
+	var dialer net.Dialer
+	if from.IsValid() {
+		dialer.LocalAddr = &net.TCPAddr{IP: from.AsSlice()}
+	}
 	dial := func(ctx context.Context, network, address string) (conn net.Conn, err error) {
 		err = sandbox.InNetns(namespace, func() (err error) {
-			conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
+			conn, err = dialer.DialContext(ctx, network, address)
 			return err
 		})
 		return conn, err

@@ -52,10 +52,14 @@ func (b balancers) write(node string, s *world.Service, out *plan.Rows) {
 		if id.scope == scopeRouter || id.scope == scopeLocalRouter {
 			group = plan.Group(plan.DefaultNames().GatewayLBGroup())
 		}
-		out.AddNB(plan.RowID{Table: "Load_Balancer", Name: name}, group, plan.Cols{
+		cols := plan.Cols{
 			"name": name, "protocol": id.protocol, "vips": vips, "options": options(s, id),
 			"external_ids": map[string]string{"k8s.ovn.org/kind": "Service", "k8s.ovn.org/owner": s.Key()},
-		})
+		}
+		if s.Affinity >= lastingAffinity {
+			cols["selection_fields"] = []string{"ip_src", "ipv6_src"}
+		}
+		out.AddNB(plan.RowID{Table: "Load_Balancer", Name: name}, group, cols)
 	}
 }
 
@@ -72,8 +76,11 @@ func datagrams(vips map[string]string, out *plan.Rows) {
 	}
 }
 
-// maxAffinity is the longest affinity_timeout of OVN 25.03, in seconds; a Service may ask for a day.
-const maxAffinity = 1<<16 - 1
+// lastingAffinity is the session affinity, in seconds, from which on a client stays with its endpoint for as long as
+// the endpoints do: the API's default. A hash of the client's address does that. OVN's affinity_timeout ends it in
+// time, and drops the packet that begins it: the first connection of each client is late, or hangs where OVS' userspace
+// datapath has tracked the dropped packet. That is for those who ask for an end.
+const lastingAffinity = 10800
 
 func options(s *world.Service, id balancer) map[string]string {
 	skip := "false"
@@ -89,8 +96,8 @@ func options(s *world.Service, id balancer) map[string]string {
 		// connections
 		o["ct_flush"] = "true"
 	}
-	if s.Affinity > 0 {
-		o["affinity_timeout"] = plan.Itoa(min(s.Affinity, maxAffinity))
+	if s.Affinity > 0 && s.Affinity < lastingAffinity {
+		o["affinity_timeout"] = plan.Itoa(s.Affinity)
 	}
 	return o
 }
