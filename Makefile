@@ -10,6 +10,7 @@ STRIP := -s -w
 
 CONTROLPLANE := $(wildcard sandbox/controlplane/*.go) sandbox/controlplane/go.mod sandbox/controlplane/go.sum
 COREDNS      := $(wildcard sandbox/images/coredns/*)
+METALLB      := sandbox/images/metallb/go.mod sandbox/images/metallb/go.sum
 
 # Without these, kubectl version and the nodes would say v0.0.0.
 K8S       := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2; exit}' sandbox/controlplane/go.mod)
@@ -41,7 +42,7 @@ root-folder:
 
 # One go build after the other, by order-only prerequisites: each uses all cores.
 .PHONY: binaries
-binaries: product bin/pause bin/egret-controlplane bin/agnhost bin/coredns
+binaries: product bin/pause bin/egret-controlplane bin/agnhost bin/coredns bin/metallb.yaml
 
 .PHONY: product
 product:
@@ -59,6 +60,16 @@ bin/agnhost: sandbox/controlplane/go.mod sandbox/controlplane/go.sum | bin/egret
 
 bin/coredns: $(COREDNS) | bin/agnhost
 	@hack/step CoreDNS go build -C sandbox/images/coredns $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ .
+
+bin/metallb-controller: $(METALLB) | bin/coredns
+	@hack/step 'MetalLB' go build -C sandbox/images/metallb $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ go.universe.tf/metallb/controller
+
+bin/metallb-speaker: $(METALLB) | bin/metallb-controller
+	@hack/step "MetalLB's speaker" go build -C sandbox/images/metallb $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ go.universe.tf/metallb/speaker
+
+# What an installation of MetalLB applies, from the module that its programs are built from.
+bin/metallb.yaml: $(METALLB) | bin/metallb-speaker
+	@install -m 644 "$$(go list -C sandbox/images/metallb -m -f '{{.Dir}}' go.universe.tf/metallb)/config/manifests/metallb-native.yaml" $@
 
 .PHONY: sandbox
 sandbox: build ## try: bring up a cluster of three nodes on this machine (20 s)

@@ -30,18 +30,29 @@ func Agnhost() Ref { return Ref{"localhost/agnhost:latest", "agnhost.tar"} }
 // CoreDNS names the cluster's DNS server.
 func CoreDNS() Ref { return Ref{"localhost/coredns:latest", "coredns.tar"} }
 
+// MetalLBController names the program that gives Services of type LoadBalancer their addresses.
+func MetalLBController() Ref {
+	return Ref{"localhost/metallb-controller:latest", "metallb-controller.tar"}
+}
+
+// MetalLBSpeaker names the program that announces these addresses, one on each node.
+func MetalLBSpeaker() Ref { return Ref{"localhost/metallb-speaker:latest", "metallb-speaker.tar"} }
+
 // Egret names the product's image, which deploy/cluster runs: Egret's programs, OVS, OVN and what they call.
 func Egret() Ref { return Ref{"localhost/egret:v0.1.0", "egret-image.tar"} }
 
 // All lists the images that BuildAll makes.
-func All() []Ref { return []Ref{Pause(), Agnhost(), CoreDNS()} }
+func All() []Ref {
+	return []Ref{Pause(), Agnhost(), CoreDNS(), MetalLBController(), MetalLBSpeaker()}
+}
 
 // Dir is where images are kept in the cache.
 func Dir() string { return filepath.Join(rootfs.CacheDir(), "images") }
 
 // BuildAll writes the image files of All into outDir. An image whose input did not change is left as it is; one that is
 // written appears complete or not at all. rootDir is the folder of rootfs.Ensure, binDir holds the static binaries
-// pause, agnhost and coredns. progress gets one line for each image written. It errs if an input is missing.
+// pause, agnhost, coredns, metallb-controller and metallb-speaker. progress gets one line for each image written. It
+// errs if an input is missing.
 func BuildAll(ctx context.Context, rootDir, binDir, outDir string, progress func(string)) error {
 	if err := os.MkdirAll(outDir, 0o755); err != nil {
 		return fmt.Errorf("make the image folder: %w", err)
@@ -50,7 +61,14 @@ func BuildAll(ctx context.Context, rootDir, binDir, outDir string, progress func
 	if err != nil {
 		return fmt.Errorf("%s: %w", Agnhost().Name, err)
 	}
-	images := map[Ref]Image{Pause(): pauseImage(binDir), Agnhost(): agnhost, CoreDNS(): corednsImage(binDir)}
+	bin := func(name string) string { return filepath.Join(binDir, name) }
+	images := map[Ref]Image{
+		Pause():             pauseImage(binDir),
+		Agnhost():           agnhost,
+		CoreDNS():           staticImage(CoreDNS(), "/coredns", bin("coredns")),
+		MetalLBController(): staticImage(MetalLBController(), "/controller", bin("metallb-controller")),
+		MetalLBSpeaker():    staticImage(MetalLBSpeaker(), "/speaker", bin("metallb-speaker")),
+	}
 	for _, ref := range All() {
 		if err := ctx.Err(); err != nil {
 			return err

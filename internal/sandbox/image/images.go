@@ -17,13 +17,13 @@ func pauseImage(binDir string) Image {
 	}
 }
 
-// corednsImage also has /etc and /tmp: the Pod mounts its Corefile and resolv.conf there.
-func corednsImage(binDir string) Image {
+// staticImage is one program, at path, with what Pods mount over: /etc for a Corefile and resolv.conf, /tmp.
+func staticImage(ref Ref, path, source string) Image {
 	return Image{
-		Name:       CoreDNS().Name,
-		Entrypoint: []string{"/coredns"},
+		Name:       ref.Name,
+		Entrypoint: []string{path},
 		Env:        []string{searchPath},
-		Files:      append(skeleton(), File{Path: "/coredns", Mode: 0o755, Source: filepath.Join(binDir, "coredns")}),
+		Files:      append(skeleton(), File{Path: path, Mode: 0o755, Source: source}),
 	}
 }
 
