@@ -121,29 +121,3 @@ func execCommand(o *sandbox.Options) *cobra.Command {
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
-
-func powerOffCommand(o *sandbox.Options) *cobra.Command {
-	return &cobra.Command{
-		Use: "power-off NODE", Short: "Cut a node's power: no links, no processes", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			c, err := sandbox.Load(*o)
-			if err != nil {
-				return err
-			}
-			return c.PowerOff(args[0])
-		},
-	}
-}
-
-func powerOnCommand(o *sandbox.Options) *cobra.Command {
-	return &cobra.Command{
-		Use: "power-on NODE", Short: "Boot a node on the disk it had, with fresh links", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := sandbox.Load(*o)
-			if err != nil {
-				return err
-			}
-			return c.PowerOn(cmd.Context(), args[0])
-		},
-	}
-}
