@@ -59,6 +59,7 @@ func upCommand(o *sandbox.Options) *cobra.Command {
 		"port of the agents' health service (gRPC); 0: egress nodes are probed at TCP port 9")
 	f.IntVar(&o.ReachabilityTimeout, "egressip-reachability-total-timeout", o.ReachabilityTimeout,
 		"seconds of silence after which an egress node is dead; 0: no probes")
+	f.BoolVar(&o.MetalLB, "metallb", o.MetalLB, "run MetalLB; the first external host is a BGP router")
 	f.StringVar((*string)(&o.CNI), "cni", string(o.CNI), "pod network: egret, ptp as the plain reference, or none")
 	return cmd
 }

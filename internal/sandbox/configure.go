@@ -40,10 +40,13 @@ func (c *Cluster) configure(ctx context.Context, p *progress) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return c.waitForDNS(ctx, client, p)
+	if err := c.waitForDNS(ctx, client, p); err != nil {
+		return err
+	}
+	return c.waitForMetalLB(ctx, client, p)
 }
 
-// applyManifests applies Egret's own manifests and the cluster's DNS.
+// applyManifests applies Egret's own manifests, the cluster's DNS and MetalLB.
 func (c *Cluster) applyManifests(ctx context.Context, p *progress) error {
 	if c.layout.options.CNI != Egret {
 		return nil
@@ -53,6 +56,9 @@ func (c *Cluster) applyManifests(ctx context.Context, p *progress) error {
 		return err
 	}
 	if err := apply(ctx, c.layout, egret+"---\n"+dnsManifests(c.layout)); err != nil {
+		return err
+	}
+	if err := c.applyMetalLB(ctx); err != nil {
 		return err
 	}
 	p.say("manifests applied")

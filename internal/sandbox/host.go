@@ -1,24 +1,39 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 )
 
 // ensureHost brings up an external host: a namespace on the fabric with an HTTP server that answers with the client's
-// address.
-func ensureHost(l layout, e endpoint) error {
+// address, and the router if it is one.
+func ensureHost(ctx context.Context, l layout, e endpoint) error {
 	pidFile := filepath.Join(l.hostsDir(), e.name+".pid")
-	p, running := runningFrom(pidFile)
-	if running && plugged(l, e) {
-		return nil
-	}
-	if running {
-		if err := killAndWait([]process{p}); err != nil {
+	r, isRouter := routerOf(l, e)
+	if p, running := runningFrom(pidFile); !running || !plugged(l, e) {
+		if running {
+			if err := killAndWait([]process{p}); err != nil {
+				return err
+			}
+		}
+		if isRouter {
+			if err := r.stop(); err != nil {
+				return err
+			}
+		}
+		if err := startHost(l, e, pidFile); err != nil {
 			return err
 		}
 	}
+	if !isRouter {
+		return nil
+	}
+	return r.ensure(ctx)
+}
+
+func startHost(l layout, e endpoint, pidFile string) error {
 	if err := replug(l, e); err != nil {
 		return err
 	}

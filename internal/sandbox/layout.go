@@ -228,4 +228,7 @@ func (l layout) kubeconfig() string { return filepath.Join(l.controlPlaneDir(), 
 
 func (l layout) hostsDir() string { return filepath.Join(l.dir(), "hosts") }
 
+// routerDir has a short name: sockets are in it, whose paths Linux bounds (unix(7)).
+func (l layout) routerDir() string { return filepath.Join(l.dir(), "router") }
+
 func (l layout) nodeDir(node string) string { return filepath.Join(l.dir(), "nodes", node) }

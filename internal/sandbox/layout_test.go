@@ -130,6 +130,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		"timeout of -1 s":       func(o *Options) { o.ReachabilityTimeout = -1 },
 		`IP family "6"`:         func(o *Options) { o.IPFamily = "6" },
 		`pod network "x"`:       func(o *Options) { o.CNI = "x" },
+		"MetalLB needs":         func(o *Options) { o.MetalLB, o.CNI = true, PTP },
 		"absolute paths":        func(o *Options) { o.StateDir = "here" },
 	} {
 		if err := options(change).Validate(); err == nil || !strings.Contains(err.Error(), text) {

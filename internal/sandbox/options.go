@@ -62,6 +62,8 @@ type Options struct {
 	// --egressip-node-healthcheck-port and --egressip-reachability-total-timeout.
 	HealthcheckPort     int `json:"healthcheckPort"`
 	ReachabilityTimeout int `json:"reachabilityTimeout"`
+	// MetalLB gives Services of type LoadBalancer their addresses, and the first external host is a BGP router.
+	MetalLB bool `json:"metalLB"`
 	// no control plane and no kubelets: who starts it gives the agents their API server
 	NoKubernetes bool `json:"noKubernetes"`
 
@@ -107,6 +109,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("IP family %q: want %s, %s or %s", o.IPFamily, IPv4, IPv6, Dual)
 	case o.CNI != Egret && o.CNI != PTP && o.CNI != None:
 		return fmt.Errorf("pod network %q: want %s, %s or %s", o.CNI, Egret, PTP, None)
+	case o.MetalLB && (o.CNI != Egret || o.NoKubernetes):
+		return fmt.Errorf("MetalLB needs Kubernetes and pod network %s", Egret)
 	case o.HealthcheckPort < 0 || o.HealthcheckPort > 65535:
 		return fmt.Errorf("port %d of the health service: want a TCP port, or 0 for port 9", o.HealthcheckPort)
 	case o.ReachabilityTimeout < 0:

@@ -196,10 +196,22 @@ func egretConfig(o Options) string {
 func imageFiles(o Options) []string {
 	var files []string
 	for _, ref := range image.All() {
-		if ref == image.CoreDNS() && o.CNI != Egret || ref != image.Pause() && o.NoKubernetes {
-			continue
+		if runs(o, ref) {
+			files = append(files, filepath.Join(o.imageDir(), ref.File))
 		}
-		files = append(files, filepath.Join(o.imageDir(), ref.File))
 	}
 	return files
+}
+
+func runs(o Options, ref image.Ref) bool {
+	switch ref {
+	case image.Pause():
+		return true
+	case image.CoreDNS():
+		return o.CNI == Egret && !o.NoKubernetes
+	case image.MetalLBController(), image.MetalLBSpeaker():
+		return o.MetalLB
+	default:
+		return !o.NoKubernetes
+	}
 }

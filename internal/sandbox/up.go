@@ -67,16 +67,19 @@ func checkMachine(o Options) error {
 	if os.Geteuid() != 0 {
 		return errors.New("a sandbox needs root, for its namespaces: run this command as root")
 	}
-	programs := []string{"egret-sandbox", "egret-controlplane"}
+	files := []string{"egret-sandbox", "egret-controlplane"}
 	if o.NoKubernetes {
-		programs = programs[:1]
+		files = files[:1]
 	}
-	for _, program := range programs {
-		if _, err := os.Stat(o.bin(program)); err != nil {
-			return fmt.Errorf("program %s is missing: run make build: %w", program, err)
+	if o.MetalLB {
+		files = append(files, metalLBManifest)
+	}
+	for _, file := range files {
+		if _, err := os.Stat(o.bin(file)); err != nil {
+			return fmt.Errorf("%s is missing: run make build: %w", file, err)
 		}
 	}
-	return nil
+	return checkRouter(newLayout(o))
 }
 
 // ensureCache builds the root folder and the images if they are not there.
@@ -118,8 +121,8 @@ func adopt(l layout, p *progress) (state, error) {
 // wanted is the text of what a user can ask for.
 func (o Options) wanted() string {
 	return fmt.Sprintf("--nodes %d --external-hosts %d --gateway-mode %s --ip-family %s --cni %s "+
-		"--secondary-networks %d, without Kubernetes: %t",
-		o.Nodes, o.ExternalHosts, o.GatewayMode, o.IPFamily, o.CNI, o.SecondaryNetworks, o.NoKubernetes)
+		"--secondary-networks %d --metallb=%t, without Kubernetes: %t",
+		o.Nodes, o.ExternalHosts, o.GatewayMode, o.IPFamily, o.CNI, o.SecondaryNetworks, o.MetalLB, o.NoKubernetes)
 }
 
 // datapath is OVS' on this machine: the kernel's where its module loads.
@@ -160,10 +163,10 @@ func (c *Cluster) startAll(ctx context.Context, p *progress) error {
 	}
 	for _, h := range c.layout.hosts() {
 		g.Go(func() error {
-			if err := ensureHost(c.layout, h); err != nil {
+			if err := ensureHost(ctx, c.layout, h); err != nil {
 				return fmt.Errorf("external host %s: %w", h.name, err)
 			}
-			p.say("external host %s: %s", h.name, joined(h.ips))
+			p.say("external host %s: %s%s", h.name, joined(h.ips), asRouter(c.layout, h))
 			return nil
 		})
 	}
