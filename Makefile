@@ -110,11 +110,15 @@ FUZZTIME ?= 1m
 fuzz: ## more: look for inputs that break parsers and mirrors (FUZZTIME=1m each); what is found stays in testdata/fuzz
 	hack/fuzz $(FUZZTIME)
 
-# One dual-stack sandbox a gateway mode serves all tests there.
+# One dual-stack sandbox a gateway mode serves all tests there but those of MetalLB, which gives every Service of type
+# LoadBalancer its address, or takes it.
 .PHONY: e2e
 e2e: ## check: real packets between real pods, in shared gateway mode (nodes probed at port 9), then in local (agents asked)
+	@hack/step 'packages of e2e' hack/deps frr
 	hack/e2e shared
 	EGRET_E2E_HEALTHCHECK_PORT=9107 hack/e2e local
+	EGRET_E2E_METALLB=1 hack/e2e shared -run TestMetalLB
+	EGRET_E2E_METALLB=1 hack/e2e local -run TestMetalLB
 
 # Emulated, so many times slower than this machine: it shows behaviour, never time.
 .PHONY: test-kernel

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -132,14 +134,22 @@ func columns(t *testing.T, c *cluster, e egressIP) {
 
 func (c *cluster) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
+	out, err := c.tryKubectl(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (c *cluster) tryKubectl(ctx context.Context, args ...string) (string, error) {
 	argv := c.Kubectl(args...)
-	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig())
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("kubectl %v: %v\n%s", args, err, out)
+		err = fmt.Errorf("kubectl %v: %w\n%s", args, err, out)
 	}
-	return string(out)
+	return string(out), err
 }
 
 // TestEgressIPDualStack has an address of each family in one object.

@@ -33,6 +33,21 @@ func theCluster(t *testing.T) *cluster {
 	if running == nil {
 		t.Skip(whyNot)
 	}
+	if running.Options().MetalLB {
+		t.Skip("MetalLB takes the addresses that this test may give Services: run it without EGRET_E2E_METALLB")
+	}
+	return running
+}
+
+// theBalanced is the same with MetalLB in it, for the tests of that.
+func theBalanced(t *testing.T) *cluster {
+	t.Helper()
+	if running == nil {
+		t.Skip(whyNot)
+	}
+	if !running.Options().MetalLB {
+		t.Skip("needs a sandbox with MetalLB: EGRET_E2E_METALLB=1")
+	}
 	return running
 }
 
@@ -64,7 +79,11 @@ func options() (sandbox.Options, error) {
 	o := sandbox.Defaults()
 	o.GatewayMode = sandbox.GatewayMode(orElse(os.Getenv("EGRET_E2E_MODE"), "shared"))
 	o.IPFamily = sandbox.IPFamily(orElse(os.Getenv("EGRET_E2E_FAMILY"), "dual"))
-	o.Name = orElse(os.Getenv("EGRET_E2E_NAME"), "e2e-"+string(o.GatewayMode))
+	o.Name = "e2e-" + string(o.GatewayMode)
+	if o.MetalLB = os.Getenv("EGRET_E2E_METALLB") == "1"; o.MetalLB {
+		o.Name += "-metallb"
+	}
+	o.Name = orElse(os.Getenv("EGRET_E2E_NAME"), o.Name)
 	o.SecondaryNetworks = 1
 	port, err := strconv.Atoi(orElse(os.Getenv("EGRET_E2E_HEALTHCHECK_PORT"), "0"))
 	if err != nil {
