@@ -63,7 +63,7 @@ kind: ValidatingWebhookConfiguration
 metadata: {name: metallb-webhook-configuration}
 `
 
-// TestMetalLBManifests: of an installation of MetalLB only the images, the webhooks, the probes' times and the widths of
+// TestMetalLBManifests: of an installation of MetalLB only images, webhooks, the probes' times and the widths of
 // numbers are others.
 func TestMetalLBManifests(t *testing.T) {
 	have, err := metalLBManifests(metalLBSample)

@@ -7,8 +7,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Newcomer is a world and an EgressIP that comes, is given to a node, comes into force, and goes, in a namespace with pods that it
-// does not select.
+// Newcomer is a world and an EgressIP that comes, is given to a node, comes into force, and goes, in a namespace with
+// pods that it does not select.
 type Newcomer struct {
 	World *world.World
 	name  string
