@@ -35,6 +35,49 @@ func TestNoWrongSourceByDestination(t *testing.T) {
 	})
 }
 
+// TestNoWrongSourceBetweenPasses: as TestNoWrongSourceByDestination, where it matters most. All nodes know all changes,
+// and every round of each is walked when its steering is new and its translation is not, and the other way round.
+func TestNoWrongSourceBetweenPasses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSimulation(t, true)
+		for range rapid.IntRange(1, 6).Draw(t, "changes") {
+			s.change(t)
+			for _, name := range rapid.Permutation([]string{"n1", "n2", "n3"}).Draw(t, "order") {
+				s.walkedRound(t, name)
+			}
+		}
+	})
+}
+
+// change is one of those that bring pods from one EgressIP, or holder, to another.
+func (s *simulation) change(t *rapid.T) {
+	name := rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(t, "node")
+	rapid.SampledFrom([]func(){
+		func() { s.assign(t) }, func() { s.respec(t) }, func() { s.relabel(t) }, func() { s.redirect(t) },
+		func() { s.assignOlder(rapid.IntRange(0, 3).Draw(t, "older")) }, func() { s.letGo(t) },
+		func() { s.startPod(name) }, func() { s.end(t, name) },
+	}).Draw(t, "change")()
+}
+
+// walkedRound is a whole one of a node that knows all, and walks packets between its passes.
+func (s *simulation) walkedRound(t *rapid.T, name string) {
+	n := s.nodes[name]
+	n.apply(len(n.todo))
+	n.learn(s, len(s.history))
+	r := n.round(t, s)
+	n.todo = r.grow
+	n.apply(len(n.todo))
+	former := n.have.Snapshot()
+	for _, translation := range []bool{false, true} {
+		n.mix(former, r.want, func(of bool) bool { return of == translation })
+		s.checkByDestination(t)
+	}
+	n.todo = append([]func(){r.applied}, r.shrink...)
+	n.apply(len(n.todo))
+	s.checkByDestination(t)
+	n.tell(s, name)
+}
+
 // TestServedByDestinationInTheEnd: once nothing is under way any more, pods get through to every network.
 func TestServedByDestinationInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -123,42 +166,34 @@ func (s *simulation) withTraffic(e *world.EgressIP) *world.EgressIP {
 // and a packet goes through the datapath in several passes, of which the cache has each as it was or as it is. Where a
 // packet goes, and that it is marked, is one; how it is translated is another.
 func (n *agent) passes(want *plan.State) []func() {
-	have := plan.New() // a copy: the rows that stood belong to the former plan
-	putAll(have.NB, rows(n.have.NB))
-	putAll(have.SetElems, rows(n.have.SetElems))
-	n.have.NB, n.have.SetElems = have.NB, have.SetElems
-	nb, elems := plan.Diff(rows(have.NB), want.NB, plan.EqualRows), plan.Diff(rows(have.SetElems), want.SetElems,
-		plan.Same)
+	former := n.have.Snapshot()
+	changed := map[bool]bool{}
 	pass := func(translates bool) func() {
 		return func() {
-			for k, v := range nb.Put {
-				if (k.Table == "NAT") == translates {
-					have.NB.Put(plan.Owner{}, k, v)
-				}
-			}
-			for k := range nb.Del {
-				if (k.Table == "NAT") == translates && k.Table != "Address_Set" {
-					have.NB.Drop(plan.Owner{}, k)
-				}
-			}
-			for k := range elems.Put {
-				if strings.Contains(k.Set, "/pods.") == translates {
-					have.SetElems.Put(plan.Owner{}, k, plan.None{})
-				}
-			}
-			for k := range elems.Del {
-				if strings.Contains(k.Set, "/pods.") == translates {
-					have.SetElems.Drop(plan.Owner{}, k)
-				}
-			}
-		}
-	}
-	for k, v := range nb.Put {
-		if k.Table == "Address_Set" { // no flow is made of a rule before the set that it names is there
-			have.NB.Put(plan.Owner{}, k, v)
+			changed[translates] = true
+			n.mix(former, want, func(translation bool) bool { return changed[translation] })
 		}
 	}
 	return []func(){pass(false), pass(true)}
+}
+
+// mix has the Northbound hold what another state has of the translation, and of all else, where that is new, and what a
+// former one had where it is not. The sets of both are there: no flow is made of a rule before the set that it names is.
+func (n *agent) mix(former, want *plan.State, isNew func(translation bool) bool) {
+	mixed := plan.New()
+	for state, is := range map[*plan.State]bool{former: false, want: true} {
+		for k, v := range state.NB.Rows() {
+			if k.Table == "Address_Set" || isNew(k.Table == "NAT") == is {
+				mixed.NB.Put(plan.Owner{}, k, v)
+			}
+		}
+		for k := range state.SetElems.Rows() {
+			if isNew(strings.Contains(k.Set, "/pods.")) == is {
+				mixed.SetElems.Put(plan.Owner{}, k, plan.None{})
+			}
+		}
+	}
+	n.have.NB, n.have.SetElems = mixed.NB, mixed.SetElems
 }
 
 // makeRoom deletes, of sets of prefixes, what overlaps that which is added: the kernel refuses the latter otherwise.

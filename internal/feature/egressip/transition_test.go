@@ -454,25 +454,36 @@ func (n *agent) learn(s *simulation, news int) {
 // changes at once the datapath changes flow by flow; what shrinks. What the node holds by then is what the plan
 // announces.
 func (n *agent) begin(t *rapid.T, s *simulation) {
+	r := n.round(t, s)
+	northbound := n.northbound
+	if s.selective {
+		northbound = n.passes
+	}
+	n.todo = append(r.grow, rapid.Permutation(northbound(r.want)).Draw(t, "northbound")...)
+	n.todo = append(append(n.todo, r.applied), r.shrink...)
+}
+
+// steps are those of a round: what grows before the Northbound, all of the Northbound, and what shrinks after it.
+type steps struct {
+	want         *plan.State
+	grow, shrink []func()
+	applied      func()
+}
+
+func (n *agent) round(t *rapid.T, s *simulation) steps {
 	n.decide(s)
 	want := compile.Full(n.world, all.Features())
 	grow, shrink := flowSteps(n.have, want)
 	growHost, shrinkHost := hostSteps(n.have, want)
 	grow, shrink = rapid.Permutation(grow).Draw(t, "grow"), rapid.Permutation(shrink).Draw(t, "shrink")
 	attached := n.world.Attachments() // in this plan; who comes later waits for the next round
-	northbound := n.northbound
-	if s.selective {
-		northbound = n.passes
-	}
-	n.todo = append(append(growHost, grow...), rapid.Permutation(northbound(want)).Draw(t, "northbound")...)
-	n.todo = append(n.todo, func() {
+	return steps{want: want, grow: append(growHost, grow...), shrink: append(shrink, shrinkHost...), applied: func() {
 		n.have.NB, n.have.SetElems = want.NB, want.SetElems
 		n.facts.Holds = holder.HoldsOf(want)
 		for _, key := range attached {
 			n.ready[key] = true
 		}
-	})
-	n.todo = append(append(n.todo, shrink...), shrinkHost...)
+	}}
 }
 
 // hostSteps are, in order, routes one by one, rules one by one, and nftables, which is one transaction; back in the
