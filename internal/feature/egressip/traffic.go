@@ -239,10 +239,7 @@ func (s selection) news(e *world.EgressIP, last selection) []decide.Event {
 
 // lost is what was selected, of families that it has addresses of, and is no more.
 func (s selection) lost(last selection) []string {
-	switch {
-	case s.everything:
-		return nil
-	case last.everything:
+	if last.everything && !s.everything {
 		return []string{"what the selected EgressIPTraffics do not name"}
 	}
 	var out []string

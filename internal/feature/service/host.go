@@ -96,8 +96,8 @@ func (k kernel) sets() {
 		k.set(targets(who, one, k.family), plan.NFTSetSpec{Key: key, Value: value})
 		for _, choice := range []string{shares, affine} {
 			k.set(targets(who, choice, k.family), plan.NFTSetSpec{
-				Key: fmt.Sprintf("%s . numgen random mod %d", k.frontend(), modulus), Value: k.ip() + " daddr . th dport",
-				Interval: true, TypeOf: true,
+				Key:   fmt.Sprintf("%s . numgen random mod %d", k.frontend(), modulus),
+				Value: k.ip() + " daddr . th dport", Interval: true, TypeOf: true,
 			})
 		}
 	}
