@@ -114,7 +114,7 @@ func (s Set) rest(p netip.Prefix, list Set) Set {
 		return append(list, p)
 	}
 	lower := netip.PrefixFrom(p.Addr(), p.Bits()+1) // p is no single address: the set has a part of it
-	return s.rest(upper(lower), s.rest(lower, list))
+	return s.rest(Upper(lower), s.rest(lower, list))
 }
 
 // overlaps says whether any address of a prefix is the set's.
@@ -123,8 +123,8 @@ func (s Set) overlaps(p netip.Prefix) bool {
 	return i < len(s) && s[i].Overlaps(p) || i > 0 && s[i-1].Overlaps(p)
 }
 
-// upper is the prefix that follows one that is the lower half of a prefix.
-func upper(lower netip.Prefix) netip.Prefix {
+// Upper is the prefix that follows one that is the lower half of a prefix.
+func Upper(lower netip.Prefix) netip.Prefix {
 	b, i := lower.Addr().AsSlice(), lower.Bits()-1
 	b[i/8] |= 1 << (7 - i%8)
 	a, _ := netip.AddrFromSlice(b) // of as many bytes as an address has

@@ -26,14 +26,13 @@ func (Destinations) Compile(w *world.View, key string, out *plan.Rows) {
 		set, to := destinationsOf.set(e, f), w.Destinations(key, f)
 		out.AddSet(set)
 		plan.Claim(&out.Destinations, set, to)
-		list := members(to)
-		for _, member := range list {
+		for _, member := range members(divided(to)) {
 			out.AddElem(set, member)
 		}
 		if throughHost(w) {
 			hostDestinationSet(e, f, out)
 			host := destinationsOf.hostSet(e, f)
-			for _, member := range list {
+			for _, member := range members(to) {
 				plan.Claim(&out.NFTElems, plan.NFTElem{Set: host, Key: member}, "")
 			}
 		}
