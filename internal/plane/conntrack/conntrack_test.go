@@ -366,6 +366,31 @@ func TestPortions(t *testing.T) {
 	}
 }
 
+// TestEndingGoesOnThroughChanges: a change does not throw away what was found, whoever is concerned, and what has become
+// wrong by it is found in the end.
+func TestEndingGoesOnThroughChanges(t *testing.T) {
+	f := NewFake(map[string]int{"GR_n1_snat": 5}, many(4*portion)...)
+	p := newPlane(f)
+	p.turn = 0
+	if err := p.Shrink(t.Context(), sources("10.244.1.6", "172.18.0.60")); err != plane.ErrUnfinished {
+		t.Fatal(err)
+	}
+	f.Add(conn("10.244.1.6", "8.8.8.8", "172.18.0.60"))
+	for i := range 2 {
+		want := sources("10.244.1.6", fmt.Sprint("172.18.0.", 61+i))
+		if err := p.Shrink(t.Context(), want); err != plane.ErrUnfinished {
+			t.Fatal(err)
+		}
+		if left := len(f.Entries()); left != (2-i)*portion+1 || f.Dumps() != 1 {
+			t.Fatalf("change %d leaves %d connections, after %d looks at all", i, left, f.Dumps())
+		}
+	}
+	shrink(t, p, sources("10.244.1.6", "172.18.0.62"))
+	if got := seen(f); got != "" {
+		t.Errorf("left are\n%s", got)
+	}
+}
+
 // What was to be ended stays if it is right by the time that its turn comes.
 func TestPortionsAreForgotten(t *testing.T) {
 	f := NewFake(map[string]int{"GR_n1_snat": 5}, many(3*portion)...)

@@ -45,17 +45,11 @@ type Plane struct {
 	recheck recheck
 
 	mu   sync.Mutex
-	done map[string]rest // by router whose connections follow the Sources that were last seen
-	left map[string]work // by router that is half done, for the same Sources
+	done map[string]rest    // by router whose connections follow the Sources that were last seen
+	left map[string][]Entry // by router that is half done: what was found wrong, and is still to be ended if it still is
 
 	sources      plan.Follower[plan.Source]
 	destinations plan.Follower[string]
-}
-
-// work is what was found wrong, and is still to be ended.
-type work struct {
-	rest
-	stale []Entry
 }
 
 // rest is what else than Sources a router's connections follow.
@@ -73,7 +67,8 @@ var _ plane.Plane = (*Plane)(nil)
 // connections.
 func New(target Target, zones Zones, own func() map[string]Own, log *slog.Logger) *Plane {
 	p := &Plane{
-		target: target, zones: zones, own: own, log: log, turn: turn, done: map[string]rest{}, left: map[string]work{},
+		target: target, zones: zones, own: own, log: log, turn: turn, done: map[string]rest{},
+		left:         map[string][]Entry{},
 		again:        make(chan struct{}, 1),
 		sources:      plan.Follow[plan.Source](plan.InSources),
 		destinations: plan.Follow[string](plan.InDestinations),
@@ -139,7 +134,6 @@ func (p *Plane) forgetChanged(want *plan.State) bool {
 	p.destinations.Done(want)
 	if !sources.Known || !to.Known {
 		clear(p.done)
-		clear(p.left)
 		return true
 	}
 	changed := sources.Keys
@@ -148,7 +142,6 @@ func (p *Plane) forgetChanged(want *plan.State) bool {
 	}
 	for _, s := range changed {
 		delete(p.done, s.Router)
-		delete(p.left, s.Router)
 	}
 	return len(changed) > 0
 }
@@ -181,7 +174,6 @@ func (p *Plane) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.done)
-	clear(p.left)
 }
 
 // enforce flushes until a look finds nothing wrong, or its turn is over.
@@ -204,15 +196,18 @@ func (p *Plane) enforce(ctx context.Context, zone int, right policy) error {
 		right.router)
 }
 
-// wrong is what is left of the last look, or what a new one finds: beside an error, what could be read.
+// wrong is what is left of the last look and is still wrong, or what a new one finds: beside an error, what could be
+// read. There is a new look once nothing is left, and not after each change: a look takes long where connections are
+// many, and where changes are, too, nothing else would be done.
 func (p *Plane) wrong(ctx context.Context, zone int, right policy) ([]Entry, error) {
-	left, half := p.left[right.router]
+	isRight := func(e Entry) bool { return !right.stale(e) }
+	left := slices.DeleteFunc(p.left[right.router], isRight)
 	delete(p.left, right.router)
-	if half && left.rest.equal(right.rest) {
-		return left.stale, nil
+	if len(left) > 0 {
+		return left, nil
 	}
 	entries, err := p.target.Dump(ctx, zone)
-	return slices.DeleteFunc(entries, func(e Entry) bool { return !right.stale(e) }), err
+	return slices.DeleteFunc(entries, isRight), err
 }
 
 // flush ends connections by portions.
@@ -223,7 +218,7 @@ func (p *Plane) flush(ctx context.Context, right policy, stale []Entry, end time
 			return fmt.Errorf("end connections of %s: %w", right.router, err)
 		}
 		if stale = stale[n:]; len(stale) > 0 && !time.Now().Before(end) {
-			p.left[right.router] = work{right.rest, stale}
+			p.left[right.router] = stale
 			return plane.ErrUnfinished
 		}
 	}
