@@ -16,7 +16,7 @@ import (
 // RFC 4862 5.4.2), as a node does that is not sure what it holds.
 func TestNeighboursAreKnown(t *testing.T) {
 	c := newCluster(world.SharedGateway)
-	c.serve([]string{"n2"}, true, []string{"n2"})
+	c.serve([]string{"n2"}, true, []string{"n2"}, nil)
 	a := &agreement{plans: c.plans(), zones: map[string]*ovntest.Env{}}
 	a.start(t, "n1")
 	a.start(t, "n2")

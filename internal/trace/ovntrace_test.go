@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/destinations"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovn"
@@ -28,16 +29,21 @@ func TestAgreesWithOVN(t *testing.T) {
 			hosts   []string // of the egress IPs of each family, in order
 			inForce bool
 			holders []string
+			traffic *world.Traffic // nil: to all destinations
 		}{
-			{"two holders", []string{"n2", "n3"}, true, []string{"n2", "n3"}},
-			{"held on the pod's node", []string{"n1"}, true, []string{"n1"}},
-			{"in force and nobody ready", []string{"n2"}, true, nil},
-			{"not in force yet", []string{"n2"}, false, nil},
+			{"two holders", []string{"n2", "n3"}, true, []string{"n2", "n3"}, nil},
+			{"held on the pod's node", []string{"n1"}, true, []string{"n1"}, nil},
+			{"in force and nobody ready", []string{"n2"}, true, nil, nil},
+			{"not in force yet", []string{"n2"}, false, nil, nil},
+			{"by destination", []string{"n2"}, true, []string{"n2"}, toOutside()},
+			{"by destination, held on the pod's node", []string{"n1"}, true, []string{"n1"}, toOutside()},
+			{"by destination, nobody ready", []string{"n2"}, true, nil, toOutside()},
+			{"by many destinations", []string{"n2"}, true, []string{"n2"}, toMany()},
 		} {
 			t.Run(string(mode)+"/"+x.name, func(t *testing.T) {
 				t.Parallel()
 				c := newCluster(mode)
-				c.serve(x.hosts, x.inForce, x.holders)
+				c.serve(x.hosts, x.inForce, x.holders, x.traffic)
 				c.each(func(w *world.World) { w.SetService(webService()) })
 				a := &agreement{plans: c.plans(), zones: map[string]*ovntest.Env{}}
 				for name := range a.plans {
@@ -50,9 +56,35 @@ func TestAgreesWithOVN(t *testing.T) {
 	}
 }
 
+// toOutside has what check calls outside, and not what it calls elsewhere.
+func toOutside() *world.Traffic {
+	o := compiletest.Traffic(0, "web")
+	var list []netip.Prefix
+	for _, ip := range compiletest.EgressAddr(50) {
+		list = append(list, netip.PrefixFrom(ip, ip.BitLen()-1))
+	}
+	o.Networks = destinations.Of(list...)
+	return o
+}
+
+// toMany has so many more that their sets are written as large ones are.
+func toMany() *world.Traffic {
+	o := toOutside()
+	list := slices.Clone(o.Networks)
+	for i := range 300 {
+		list = append(list, netip.PrefixFrom(compiletest.V4(20, i>>6, i<<2&255, 0), 24))
+	}
+	o.Networks = destinations.Of(list...)
+	return o
+}
+
 // serve makes an EgressIP of an address of each family for each host.
-func (c cluster) serve(hosts []string, inForce bool, holders []string) {
+func (c cluster) serve(hosts []string, inForce bool, holders []string, traffic *world.Traffic) {
 	e := compiletest.EgressIP(0, "app=web")
+	if traffic != nil {
+		e.Traffic = compiletest.TrafficSelector("web")
+		c.each(func(w *world.World) { w.SetTraffic(traffic) })
+	}
 	for i, h := range hosts {
 		for _, ip := range compiletest.EgressAddr(i) {
 			e.IPs, e.Items = append(e.IPs, ip), append(e.Items, world.Assignment{Node: h, IP: ip})
@@ -140,7 +172,8 @@ func (a *agreement) quiet(t *testing.T) {
 
 func (a *agreement) check(t *testing.T) {
 	for f := range 2 {
-		outside, client := compiletest.EgressAddr(50)[f], compiletest.EgressAddr(60)[f]
+		outside, elsewhere := compiletest.EgressAddr(50)[f], compiletest.EgressAddr(70)[f]
+		client := compiletest.EgressAddr(60)[f]
 		for _, p := range []struct {
 			name  string
 			pod   int
@@ -149,6 +182,8 @@ func (a *agreement) check(t *testing.T) {
 		}{
 			{"selected", 0, outside, false},
 			{"selected, on n3", 2, outside, false},
+			{"selected, elsewhere", 0, elsewhere, false},
+			{"selected, on n3, elsewhere", 2, elsewhere, false},
 			{"not selected", 3, outside, false},
 			{"not selected, on n2", 1, outside, false},
 			{"to a pod of another node", 0, compiletest.PodIPs(1, 2)[f], false},
