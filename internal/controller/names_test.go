@@ -36,6 +36,7 @@ func TestNamesAreTheAPIs(t *testing.T) {
 		egressip.ConditionTrafficSelected: v1.ConditionTrafficSelected,
 		egressip.ReasonNetworksSelected:   v1.ReasonNetworksSelected,
 		egressip.ReasonNoNetworks:         v1.ReasonNoNetworks,
+		egressip.ReasonTooManyNetworks:    v1.ReasonTooManyNetworks,
 		egressip.EventNetworksRemoved:     v1.EventNetworksRemoved,
 		egressip.EventTrafficProblem:      v1.EventTrafficProblem,
 		egressip.ReasonAddressInUse:       v1.ReasonAddressInUse, egressip.ReasonNoConflict: v1.ReasonNoConflict,

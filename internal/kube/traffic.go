@@ -12,7 +12,7 @@ import (
 // Traffic is an EgressIPTraffic as the world has it. What is no network is left out, and is a problem of the object:
 // the CRD rejects it, but for objects that were stored before.
 func Traffic(o *v1.EgressIPTraffic) *world.Traffic {
-	t := &world.Traffic{Name: o.Name, Labels: o.Labels}
+	t := &world.Traffic{Name: o.Name, Labels: o.Labels, Created: o.CreationTimestamp.Time}
 	note := func(format string, args ...any) {
 		if len(t.Problems) < maxTrafficProblems {
 			t.Problems = append(t.Problems, plain(fmt.Sprintf(format, args...)))

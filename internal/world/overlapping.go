@@ -35,9 +35,10 @@ func (w *tables) overlapping(a, b *EgressIP) (by [2]bool) {
 	return by
 }
 
-// hasNetworks says whether an EgressIP's selector of traffic selects any, by family.
+// hasNetworks says whether an EgressIP's selector of traffic selects any that count, by family.
 func (w *tables) hasNetworks(e *EgressIP) (by [2]bool) {
-	for t := range w.selectedTraffic(e) {
+	counts, _ := w.countedTraffic(e)
+	for _, t := range counts {
 		if n := len(t.Networks); n > 0 { // in order, so that those of a family are together
 			by[FamilyOf(t.Networks[0].Addr())] = true
 			by[FamilyOf(t.Networks[n-1].Addr())] = true

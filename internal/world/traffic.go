@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -14,8 +15,9 @@ import (
 
 // Traffic is an EgressIPTraffic: networks that EgressIPs select by its labels.
 type Traffic struct {
-	Name   string
-	Labels map[string]string
+	Name    string
+	Labels  map[string]string
+	Created time.Time
 	// Networks are of both families.
 	Networks destinations.Set
 	// Problems say which network could not be read.
@@ -26,7 +28,12 @@ type Traffic struct {
 func (t *Traffic) Key() string { return t.Name }
 
 func (t *Traffic) same(o *Traffic) bool {
-	return maps.Equal(t.Labels, o.Labels) && t.Networks.Equal(o.Networks) && slices.Equal(t.Problems, o.Problems)
+	return maps.Equal(t.Labels, o.Labels) && t.alike(o)
+}
+
+// alike says whether two have the same for those who select them.
+func (t *Traffic) alike(o *Traffic) bool {
+	return t.Created.Equal(o.Created) && t.Networks.Equal(o.Networks) && slices.Equal(t.Problems, o.Problems)
 }
 
 // SetTraffic adds or replaces an EgressIPTraffic.
@@ -58,16 +65,40 @@ func (w *tables) destinationsOf(e *EgressIP) [2]destinations.Set {
 	return known
 }
 
-// selectedNetworks are the networks of all that an EgressIP's selector of traffic selects, by family.
+// selectedNetworks are the networks of all that counts of what an EgressIP's selector of traffic selects, by family.
 func (w *tables) selectedNetworks(e *EgressIP) [2]destinations.Set {
 	var all [2][]netip.Prefix
-	for t := range w.selectedTraffic(e) {
+	counts, _ := w.countedTraffic(e)
+	for _, t := range counts {
 		for _, p := range t.Networks {
 			f := FamilyOf(p.Addr())
 			all[f] = append(all[f], p)
 		}
 	}
 	return [2]destinations.Set{destinations.Of(all[V4]...), destinations.Of(all[V6]...)}
+}
+
+// MaxNetworks is how many networks the EgressIPTraffics that count for one EgressIP have together.
+const MaxNetworks = 20_000
+
+// countedTraffic are the EgressIPTraffics that an EgressIP selects, by age: those that count, and those that would make
+// too many networks, each of which counts as a whole or not at all. So one that comes takes nothing from those that
+// were there.
+func (w *tables) countedTraffic(e *EgressIP) (counts, leftOut []*Traffic) {
+	total := 0
+	for _, t := range slices.SortedFunc(w.selectedTraffic(e), byAge) {
+		if total+len(t.Networks) > MaxNetworks {
+			leftOut = append(leftOut, t)
+			continue
+		}
+		total += len(t.Networks)
+		counts = append(counts, t)
+	}
+	return counts, leftOut
+}
+
+func byAge(a, b *Traffic) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 
 func (w *tables) selectedTraffic(e *EgressIP) iter.Seq[*Traffic] {
@@ -85,6 +116,13 @@ func (w *World) SelectedTraffic(e *EgressIP) []*Traffic {
 	return slices.SortedFunc(w.selectedTraffic(e), func(a, b *Traffic) int { return cmp.Compare(a.Name, b.Name) })
 }
 
+// LeftOutTraffic are those of them that do not count, because with them the EgressIP would have more than MaxNetworks.
+// It does not record.
+func (w *World) LeftOutTraffic(e *EgressIP) []*Traffic {
+	_, leftOut := w.countedTraffic(e)
+	return leftOut
+}
+
 func (e *EgressIP) selectsTraffic(t *Traffic) bool {
 	return t != nil && e.Traffic != nil && e.Traffic.Matches(labels.Set(t.Labels))
 }
@@ -92,7 +130,7 @@ func (e *EgressIP) selectsTraffic(t *Traffic) bool {
 // trafficChanged forgets the destinations of EgressIPs that select an EgressIPTraffic or did, and says whose claims to
 // packets are others now.
 func (w *World) trafficChanged(old, now *Traffic) []Touch {
-	alike := old != nil && now != nil && old.Networks.Equal(now.Networks) && slices.Equal(old.Problems, now.Problems)
+	alike := old != nil && now != nil && old.alike(now)
 	concerned := map[string]*EgressIP{}
 	for name, e := range w.egressIPs {
 		before, after := e.selectsTraffic(old), e.selectsTraffic(now)

@@ -2,9 +2,11 @@ package world_test
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
@@ -280,4 +282,49 @@ func TestDestinationsAreThoseOfANewWorld(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSumOfNetworksIsBounded: what is too much of what an EgressIP selects does not count, the youngest first, and does
+// once there is room; another EgressIP that selects the same has what it has room for.
+func TestSumOfNetworksIsBounded(t *testing.T) {
+	w := compiletest.Small("n1", world.SharedGateway)
+	w.SetEgressIP(selective(0))
+	few := selective(1)
+	few.Traffic = labels.SelectorFromSet(labels.Set{"few": ""})
+	w.SetEgressIP(few)
+	w.SetTraffic(numbered("c", 1, 10_000))
+	w.SetTraffic(numbered("b", 2, 9_999))
+	young := numbered("a", 3, 2)
+	young.Labels["few"] = ""
+	w.SetTraffic(young)
+	expect := func(when string, networks, others int, leftOut ...string) {
+		t.Helper()
+		var names []string
+		for _, o := range w.LeftOutTraffic(w.EgressIP("e0")) {
+			names = append(names, o.Name)
+		}
+		have, also := len(w.Destinations("e0", world.V4)), len(w.Destinations("e1", world.V4))
+		if have != networks || also != others || !slices.Equal(names, leftOut) {
+			t.Errorf("%s: %d networks and %d of the other, without %v; want %d, %d, %v", when, have, also, names, networks,
+				others, leftOut)
+		}
+	}
+	expect("too many", 19_999, 2, "a")
+	w.SetTraffic(numbered("d", 4, 1))
+	expect("one more that has room", 20_000, 2, "a")
+	w.SetTraffic(numbered("c", 1, 9_998))
+	expect("an older one is smaller", 20_000, 2)
+	w.DelTraffic("c")
+	expect("it has gone", 10_002, 2)
+}
+
+// numbered is an EgressIPTraffic, of so many networks in its own /8, that e0 selects.
+func numbered(name string, age, networks int) *world.Traffic {
+	var list []netip.Prefix
+	for i := range networks {
+		list = append(list, netip.PrefixFrom(compiletest.V4(20+age, i>>7, i<<1&255, 0), 24))
+	}
+	o := compiletest.Traffic(0, "0")
+	o.Name, o.Created, o.Networks = name, time.Unix(int64(age), 0), destinations.Of(list...)
+	return o
 }

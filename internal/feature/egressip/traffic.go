@@ -19,6 +19,7 @@ const ConditionTrafficSelected = "TrafficSelected"
 const (
 	ReasonNetworksSelected = "NetworksSelected"
 	ReasonNoNetworks       = "NoNetworks"
+	ReasonTooManyNetworks  = "TooManyNetworks"
 	EventNetworksRemoved   = "NetworksRemoved"
 	EventTrafficProblem    = "TrafficProblem"
 )
@@ -39,6 +40,7 @@ type selection struct {
 	everything bool                // there is no selector
 	objects    int
 	problems   []string
+	leftOut    []string // EgressIPTraffics that do not count
 
 	asks, binds [2]bool // by family: it has an address of it, and pods leave with that or not at all
 }
@@ -134,6 +136,12 @@ func selectionOf(w *world.World, e *world.EgressIP) selection {
 			s.problems = append(s.problems, "EgressIPTraffic "+t.Name+": "+problem)
 		}
 	}
+	for _, t := range w.LeftOutTraffic(e) {
+		s.leftOut = append(s.leftOut, t.Name)
+		s.problems = append(s.problems, fmt.Sprintf("EgressIPTraffic %s: with its %s it would be more than %d in all: it "+
+			"does not count; select fewer, or make larger networks", t.Name, count(len(t.Networks), "network"),
+			world.MaxNetworks))
+	}
 	s.problems = append(s.problems, insideProblems(w, s.by)...)
 	return s
 }
@@ -175,6 +183,8 @@ func (s selection) condition() world.Condition {
 			count(s.objects, "EgressIPTraffic"))
 	case families(func(f world.Family) bool { return has(f) && s.asks[f] }) == "":
 		c.Status, c.Reason = "False", ReasonNoNetworks
+	case len(s.leftOut) > 0:
+		c.Status, c.Reason = "False", ReasonTooManyNetworks
 	}
 	if len(s.problems) > 0 {
 		c.Message += "; " + some(s.problems)
@@ -226,13 +236,14 @@ func (s selection) news(e *world.EgressIP, last selection) []decide.Event {
 	for _, problem := range s.problems {
 		told := strings.Contains(condition(e, ConditionTrafficSelected).Message, problem)
 		if !told && (last.uid != s.uid || !slices.Contains(last.problems, problem)) {
-			out = append(out, decide.Event{Warning: true, Reason: EventTrafficProblem, Message: problem})
+			out = append(out, decide.Event{Warning: true, Reason: EventTrafficProblem,
+				Message: problem})
 		}
 	}
 	if gone := s.lost(last); last.uid == s.uid && len(gone) > 0 {
-		out = append(out, decide.Event{Warning: true, Reason: EventNetworksRemoved, Message: fmt.Sprintf(
-			"spec.trafficSelector no longer selects %s: selected pods leave there with their node's address, unless "+
-				"another EgressIP serves them", some(gone))})
+		out = append(out, decide.Event{Warning: true, Reason: EventNetworksRemoved,
+			Message: fmt.Sprintf("spec.trafficSelector no longer selects %s: selected pods leave there with their "+
+				"node's address, unless another EgressIP serves them", some(gone))})
 	}
 	return out
 }

@@ -73,6 +73,9 @@ func TestNetworksAreTold(t *testing.T) {
 			"the networks have addresses of the service subnet 10.96.0.0/16", "TrafficProblem: "},
 		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(2, "a", "172.18.0.0/28")) },
 			"the networks have addresses of nodes (n1, n2, n3)", "TrafficProblem: "},
+		{func() []world.Touch { return w.SetTraffic(tooMany()) }, "False TooManyNetworks: spec.trafficSelector selects ",
+			"TrafficProblem: EgressIPTraffic t3: with its 20000 networks it would be more than 20000 in all: it does not count"},
+		{func() []world.Touch { return w.DelTraffic("t3") }, "True NetworksSelected", ""},
 		{func() []world.Touch { return w.SetEgressIP(everywhere) }, "", ""},
 	} {
 		d.Touched(x.change())
@@ -84,6 +87,16 @@ func TestNetworksAreTold(t *testing.T) {
 			t.Errorf("with condition %q: Events %q, want %q", condition, events, x.events)
 		}
 	}
+}
+
+// tooMany is younger than others.
+func tooMany() *world.Traffic {
+	o := compiletest.Traffic(3, "a")
+	o.Created = time.Unix(1, 0)
+	for i := range world.MaxNetworks {
+		o.Networks = append(o.Networks, netip.PrefixFrom(compiletest.V4(30, i>>8, i&255, 0), 32))
+	}
+	return o
 }
 
 // TestNetworksOfNoUse: the condition says of each family what becomes of its networks, and Events tell of none that
@@ -157,13 +170,14 @@ func TestNextLeaderTellsNothingAnew(t *testing.T) {
 
 // TestRowsDoNotGrow: a thousand networks and as many pods are members of sets and no rows.
 func TestRowsDoNotGrow(t *testing.T) {
-	few, many := rowsWith(t, 1, 1), rowsWith(t, 100, 1000)
+	few, many := rowsWith(t, 2, 1), rowsWith(t, 1000, 1000)
 	if few != many {
-		t.Errorf("%d rows, and %d with 200 pods and 1000 networks", few, many)
+		t.Errorf("%d rows, and %d with 1000 pods and 1000 networks", few, many)
 	}
 }
 
-// rowsWith counts rows of OVN, and rules, of node n1 that hosts an address on either network for pods of its own.
+// rowsWith counts rows of OVN, and rules, of node n1 that hosts an address on either network for pods of its own and of
+// four other nodes.
 func rowsWith(t *testing.T, pods, networks int) int {
 	t.Helper()
 	w := compiletest.Small("n1", world.LocalGateway)
@@ -181,14 +195,17 @@ func rowsWith(t *testing.T, pods, networks int) int {
 	o := compiletest.Traffic(0, "a")
 	o.Networks = destinations.Of(list...)
 	w.SetTraffic(o)
-	for i := range 2 * pods {
-		p := compiletest.Pod(i%2, "n1")
-		p.Namespace, p.Name, p.IPs = "ns0", fmt.Sprint("p", i), []netip.Addr{compiletest.V4(10, 244, 1, 3+i)}
+	for i := 1; i <= 5; i++ {
+		w.SetNode(compiletest.Node(i))
+	}
+	for i := range pods {
+		p := compiletest.Pod(i%2, fmt.Sprint("n", 1+i/200))
+		p.Namespace, p.Name, p.IPs = "ns0", fmt.Sprint("p", i), []netip.Addr{compiletest.V4(10, 244, 1+i/200, 3+i%200)}
 		w.SetPod(p)
 	}
 	s := compile.Full(w, all.Features())
-	if len(s.Sources) == 0 {
-		t.Fatal("no pod is translated")
+	if len(s.Sources) != pods {
+		t.Fatalf("%d pods are translated, want %d", len(s.Sources), pods)
 	}
 	return len(s.NB) + len(s.NFTRules) + len(s.NFTSets) + len(s.Flows) + len(s.Rules) + len(s.Routes)
 }
