@@ -31,7 +31,8 @@ type Controller struct {
 
 	terms   chan context.Context
 	results chan result
-	events  chan kube.Event
+	events  chan posting
+	untold  chan posting // those that could not be posted
 	found   chan probe.Change
 	leaders chan string
 
@@ -45,10 +46,11 @@ type Controller struct {
 	kinds    map[world.Kind]kube.Kind // of the objects that are written
 	news     map[target]news          // Events of what is not written yet
 	synced   bool
-	wentBack int64        // as the source last counted
-	told     []kube.Event // to be posted when the writes are done
-	decided  time.Time    // when, last
-	due      time.Time    // when to decide next; zero: not
+	wentBack int64     // as the source last counted
+	told     []posting // to be posted when the writes are done
+	late     []posting // to be posted once more, some pulses later
+	decided  time.Time // when, last
+	due      time.Time // when to decide next; zero: not
 	beat     atomic.Int64
 }
 
@@ -65,8 +67,9 @@ type Source interface {
 func New(c *world.Config, source Source, writer Writer, metrics *Metrics, log *slog.Logger) *Controller {
 	return &Controller{
 		log: log, metrics: metrics, writer: writer, world: world.New("", c), source: source,
-		terms: make(chan context.Context), results: make(chan result), events: make(chan kube.Event, eventBacklog),
-		found: make(chan probe.Change), leaders: make(chan string),
+		terms: make(chan context.Context), results: make(chan result), events: make(chan posting, eventBacklog),
+		untold: make(chan posting),
+		found:  make(chan probe.Change), leaders: make(chan string),
 		deciders: newDeciders(), kinds: writtenKinds(), news: map[target]news{},
 	}
 }
@@ -106,8 +109,11 @@ func (c *Controller) Run(ctx context.Context) {
 			c.strayed = true
 		case r := <-c.results:
 			c.ended(r)
+		case p := <-c.untold:
+			c.putOff(p)
 		case <-timer.C:
 		case <-pulses.C:
+			c.handLate()
 			c.handEvents()
 		}
 		c.follow()

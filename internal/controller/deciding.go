@@ -74,7 +74,8 @@ func (c *Controller) decide(now time.Time) {
 	c.metrics.decided(c.world, c.deciders.assigner, c.deciders.overlaps.Pods())
 }
 
-// compose puts what is desired of an object over what the API shows of it, and keeps the Events until that is written.
+// compose puts what is desired of an object over what the API shows of it, and keeps the Events of that until it is
+// written.
 func (c *Controller) compose(d decide.Desired) {
 	c.notify(c.world.Decide(d.Kind, d.Key, d.Decision))
 	t := target{d.Kind, d.Key}
@@ -82,7 +83,14 @@ func (c *Controller) compose(d decide.Desired) {
 	if n.uid != d.Decision.UID {
 		n = news{uid: d.Decision.UID}
 	}
-	if n.events = append(n.events, d.Events...); len(n.events) > 0 {
+	for _, e := range d.Events {
+		if e.Happened {
+			c.tell(t, n.uid, e)
+		} else {
+			n.events = append(n.events, e)
+		}
+	}
+	if len(n.events) > 0 {
 		c.news[t] = n
 	}
 }
@@ -136,8 +144,13 @@ func (c *Controller) written(kind kube.Written, t target) []decide.Event {
 		delete(c.news, t)
 	}
 	for _, e := range told {
-		c.post(kube.Event{Regarding: kind.Reference(t.key, n.uid),
-			Warning: e.Warning, Reason: e.Reason, Action: e.Action, Note: e.Message})
+		c.tell(t, n.uid, e)
 	}
 	return told
+}
+
+// tell has an Event about an object posted.
+func (c *Controller) tell(t target, uid string, e decide.Event) {
+	c.post(kube.Event{Regarding: c.kinds[t.kind].Writing().Reference(t.key, uid),
+		Warning: e.Warning, Reason: e.Reason, Action: e.Action, Note: e.Message})
 }

@@ -19,7 +19,7 @@ import (
 type nowhere struct{}
 
 func (nowhere) Patch(context.Context, kube.Patch) (string, error) { return "", nil }
-func (nowhere) PostEvent(context.Context, kube.Event) error       { return nil }
+func (nowhere) PostEvent(context.Context, kube.Posting) error     { return nil }
 func (nowhere) Changes() <-chan kube.Change                       { return nil }
 func (nowhere) Synced() bool                                      { return true }
 func (nowhere) WentBack() int64                                   { return 0 }

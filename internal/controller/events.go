@@ -2,25 +2,38 @@ package controller
 
 import (
 	"context"
+	"time"
 
 	"github.com/egret-net/egret/internal/kube"
 )
 
 const (
-	// eventBacklog is how many Events wait; more are dropped, for they are not worth waiting for.
+	// eventBacklog is how many Events wait, and how many beside these for being tried again; more are dropped, for they
+	// are not worth waiting for.
 	eventBacklog = 4096
 	eventPosters = 4
+	// eventAttempts bounds how often an Event is posted. The pauses double, from one pulse on: they are two minutes.
+	eventAttempts = 8
 )
+
+// posting is an Event that is to be posted.
+type posting struct {
+	kube.Posting
+	failed int // how often that has failed
+	pulses int // until it is tried again
+}
 
 // post has an Event posted when no status is being written any more, or at the next pulse: what acts on a status must
 // not wait for what only people read.
-func (c *Controller) post(e kube.Event) { c.told = append(c.told, e) }
+func (c *Controller) post(e kube.Event) {
+	c.told = append(c.told, posting{Posting: kube.NewPosting(e, time.Now())})
+}
 
 // handEvents gives what waits to those who post Events.
 func (c *Controller) handEvents() {
-	for _, e := range c.told {
+	for _, p := range c.told {
 		select {
-		case c.events <- e:
+		case c.events <- p:
 		default:
 			c.metrics.eventErrors.Inc()
 		}
@@ -28,26 +41,61 @@ func (c *Controller) handEvents() {
 	c.told = nil
 }
 
-// startEvents posts Events beside the loop until ctx is done. A failed one is not tried again: the conditions say the
-// same.
+// putOff has an Event that could not be posted tried again some pulses later, unless that was often enough.
+func (c *Controller) putOff(p posting) {
+	if p.failed == eventAttempts || len(c.late) == eventBacklog {
+		c.metrics.eventErrors.Inc()
+		return
+	}
+	p.pulses = 1 << (p.failed - 1)
+	c.late = append(c.late, p)
+}
+
+// handLate is called at each pulse: it has those posted for which that was the last one to wait for.
+func (c *Controller) handLate() {
+	left := c.late[:0]
+	for _, p := range c.late {
+		if p.pulses--; p.pulses > 0 {
+			left = append(left, p)
+		} else {
+			c.told = append(c.told, p)
+		}
+	}
+	c.late = left
+}
+
+// startEvents posts Events beside the loop until ctx is done.
 func (c *Controller) startEvents(ctx context.Context) {
 	for range eventPosters {
 		go c.postEvents(ctx)
 	}
 }
 
+// postEvents brings back to the loop what may be posted later.
 func (c *Controller) postEvents(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case e := <-c.events:
+		case p := <-c.events:
 			timed, cancel := context.WithTimeout(ctx, writeTimeout)
-			if err := c.writer.PostEvent(timed, e); err != nil && ctx.Err() == nil {
-				c.metrics.eventErrors.Inc()
-				c.log.Warn("event not posted", "error", err)
-			}
+			err := c.writer.PostEvent(timed, p.Posting)
 			cancel()
+			if err != nil && ctx.Err() == nil {
+				c.notPosted(ctx, p, err)
+			}
 		}
+	}
+}
+
+func (c *Controller) notPosted(ctx context.Context, p posting, err error) {
+	c.log.Warn("event not posted", "attempt", p.failed+1, "error", err)
+	p.failed++
+	if !kube.Passes(err) {
+		p.failed = eventAttempts
+	}
+	select {
+	case c.untold <- p:
+	case <-ctx.Done():
 	}
 }

@@ -4,12 +4,22 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/controller"
+	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/world"
 )
 
 // slow is an API server that lets one EgressIP's status wait.
@@ -88,6 +98,94 @@ func TestEventsOfWhatIsWritten(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if a.assigned("e") != "n2=172.18.0.33" || a.reasons("e") != "Assigned Moved" {
 			t.Errorf("e is assigned to %q with events %q", a.assigned("e"), a.reasons("e"))
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// deaf is an API server that does not take an Event so many times, for a reason.
+type deaf struct {
+	*api
+	times atomic.Int32
+	names sync.Map // of Events that it was given
+	err   error
+}
+
+func (d *deaf) PostEvent(ctx context.Context, p kube.Posting) error {
+	if p.Reason != egressip.EventAssigned {
+		return d.api.PostEvent(ctx, p)
+	}
+	d.names.Store(p.Name, true)
+	if d.times.Add(-1) >= 0 {
+		return d.err
+	}
+	return d.api.PostEvent(ctx, p)
+}
+
+// TestEventsAreTriedAgain: an Event that could not be posted is, once the reason is over, under its first name; not,
+// where that lasts too long, and not what the API server refuses.
+func TestEventsAreTriedAgain(t *testing.T) {
+	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", nil)
+	for _, x := range []struct {
+		name    string
+		times   int32
+		err     error
+		reasons string
+		left    int32
+	}{
+		{"a while", 5, context.DeadlineExceeded, "Assigned", -1},
+		{"an overloaded server", 2, apierrors.NewTooManyRequests("later", 1), "Assigned", -1},
+		{"too long", 1000, context.DeadlineExceeded, "NodeProblem", 992},
+		{"refused", 1000, refused, "NodeProblem", 999},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &deaf{api: newAPI(0), err: x.err}
+				w.times.Store(x.times)
+				w.putNode(aNode("n1", 2))
+				c := controller.New(config(), w.api, w, controller.NewMetrics(), slog.New(slog.DiscardHandler))
+				ctx, cancel := context.WithCancel(t.Context())
+				go w.run(ctx)
+				go c.Run(ctx)
+				c.Lead(ctx)
+				time.Sleep(time.Second)
+				w.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
+				time.Sleep(10 * time.Minute)
+				names := 0
+				w.names.Range(func(any, any) bool { names++; return true })
+				if !strings.HasPrefix(w.reasons("e"), x.reasons) || w.times.Load() != x.left || names != 1 {
+					t.Errorf("Events %q, want %q; %d attempts are left, want %d; %d names", w.reasons("e"), x.reasons,
+						w.times.Load(), x.left, names)
+				}
+				cancel()
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// TestEventsOfWhatTheConditionDoesNotSay: networks that others replace, as many, change no condition, and are told of.
+func TestEventsOfWhatTheConditionDoesNotSay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(0)
+		a.putNode(aNode("n1", 2))
+		c := controller.New(config(), a, a, controller.NewMetrics(), slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		go a.run(ctx)
+		go c.Run(ctx)
+		c.Lead(ctx)
+		e := anEgressIP("e", 0, "172.18.0.33")
+		e.Spec.TrafficSelector = &metav1.LabelSelector{}
+		a.putEgressIP(e)
+		for _, network := range []v1.CIDR{"10.20.0.0/16", "10.21.0.0/16", "10.22.0.0/16"} {
+			o := &v1.EgressIPTraffic{ObjectMeta: metav1.ObjectMeta{Name: "t"},
+				Spec: v1.EgressIPTrafficSpec{DestinationNetworks: []v1.CIDR{network}}}
+			a.watch <- func(w *world.World) []world.Touch { return w.SetTraffic(kube.Traffic(o)) }
+			time.Sleep(2 * time.Second)
+		}
+		if !strings.HasPrefix(a.reasons("e"), "Assigned NetworksRemoved NetworksRemoved") {
+			t.Errorf("Events %q", a.reasons("e"))
 		}
 		cancel()
 		synctest.Wait()

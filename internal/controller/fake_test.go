@@ -269,10 +269,10 @@ func (a *api) applyService(p kube.Patch) (string, error) {
 	return o.ResourceVersion, nil
 }
 
-func (a *api) PostEvent(_ context.Context, e kube.Event) error {
+func (a *api) PostEvent(_ context.Context, p kube.Posting) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.events = append(a.events, e)
+	a.events = append(a.events, p.Event)
 	return nil
 }
 

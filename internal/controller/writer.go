@@ -11,8 +11,8 @@ import (
 type Writer interface {
 	// Patch writes an object, and returns its new resourceVersion.
 	Patch(context.Context, kube.Patch) (string, error)
-	// PostEvent creates an Event.
-	PostEvent(ctx context.Context, e kube.Event) error
+	// PostEvent creates an Event, unless it was created before.
+	PostEvent(ctx context.Context, p kube.Posting) error
 }
 
 // APIWriter writes to a real API server, and signs Events.
@@ -22,6 +22,6 @@ type APIWriter struct {
 }
 
 // PostEvent creates an Event of this controller.
-func (w APIWriter) PostEvent(ctx context.Context, e kube.Event) error {
-	return w.Clients.PostEvent(ctx, "egret-controller", w.Node, e)
+func (w APIWriter) PostEvent(ctx context.Context, p kube.Posting) error {
+	return w.Clients.PostEvent(ctx, "egret-controller", w.Node, p)
 }

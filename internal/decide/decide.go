@@ -50,6 +50,9 @@ type Event struct {
 	IP netip.Addr
 	// Cause, of an address that left a node, is why.
 	Cause string
+	// Happened: it tells of what is so already, and not of what will be written. It is posted also where the object says
+	// the same as before.
+	Happened bool
 }
 
 // IgnoresChanges is the part of a decider that does nothing when the world changes.

@@ -2,13 +2,18 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // noteLimit is how long the API lets an Event's note be.
@@ -23,16 +28,49 @@ type Event struct {
 	Note      string
 }
 
-// PostEvent creates an Event. Reporter is the program ("egret-controller"), instance the node it runs on.
-func (c *Clients) PostEvent(ctx context.Context, reporter, instance string, e Event) error {
-	o := eventObject(reporter, instance, e, time.Now())
-	if err := c.Events.Post().Namespace(o.Namespace).Resource("events").Body(o).Do(ctx).Error(); err != nil {
-		return fmt.Errorf("event %s on %s %s: %w", e.Reason, e.Regarding.Kind, e.Regarding.Name, err)
+// Posting is an Event with its time and a name in the API: posted twice, it is one.
+type Posting struct {
+	Event
+	Name string
+	Time time.Time
+}
+
+// NewPosting gives an Event its name.
+func NewPosting(e Event, now time.Time) Posting {
+	suffix := "-" + rand.String(10)
+	base := strings.TrimRight(shortest(e.Regarding.Name, validation.DNS1123SubdomainMaxLength-len(suffix)), "-.")
+	return Posting{Event: e, Name: base + suffix, Time: now}
+}
+
+func shortest(s string, limit int) string { return s[:min(len(s), limit)] }
+
+// PostEvent creates an Event, unless it was created before. Reporter is the program ("egret-controller"), instance the
+// node it runs on.
+func (c *Clients) PostEvent(ctx context.Context, reporter, instance string, p Posting) error {
+	o := eventObject(reporter, instance, p)
+	err := c.Events.Post().Namespace(o.Namespace).Resource("events").Body(o).Do(ctx).Error()
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("event %s on %s %s: %w", p.Reason, p.Regarding.Kind, p.Regarding.Name, err)
 	}
 	return nil
 }
 
-func eventObject(reporter, instance string, e Event, now time.Time) *eventsv1.Event {
+// Passes says whether what failed may succeed later: the API server was not reached, or could not answer; it did not
+// refuse.
+func Passes(err error) bool {
+	var refused apierrors.APIStatus
+	if !errors.As(err, &refused) {
+		return true
+	}
+	switch code := refused.Status().Code; code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return true
+	default:
+		return code >= http.StatusInternalServerError
+	}
+}
+
+func eventObject(reporter, instance string, e Posting) *eventsv1.Event {
 	namespace := e.Regarding.Namespace
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
@@ -42,9 +80,8 @@ func eventObject(reporter, instance string, e Event, now time.Time) *eventsv1.Ev
 		kind = corev1.EventTypeWarning
 	}
 	return &eventsv1.Event{
-		// A dash, because a prefix that ends in a dot is no name to the API server.
-		ObjectMeta: metav1.ObjectMeta{GenerateName: e.Regarding.Name + "-", Namespace: namespace},
-		EventTime:  metav1.NewMicroTime(now), ReportingController: reporter, ReportingInstance: instance,
+		ObjectMeta: metav1.ObjectMeta{Name: e.Name, Namespace: namespace},
+		EventTime:  metav1.NewMicroTime(e.Time), ReportingController: reporter, ReportingInstance: instance,
 		Regarding: e.Regarding, Type: kind, Reason: e.Reason, Action: e.Action, Note: shortened(e.Note, noteLimit),
 	}
 }

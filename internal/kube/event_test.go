@@ -13,10 +13,14 @@ import (
 func TestEventIsOneThatTheServerTakes(t *testing.T) {
 	e := Event{Regarding: corev1.ObjectReference{Kind: "EgressIP", Name: "prod"}, Warning: true, Reason: "Moved",
 		Action: "Assign", Note: strings.Repeat("ä", 3000)}
-	o := eventObject("egret-controller", "n1", e, time.Now())
-	if problems := validation.NameIsDNSSubdomain(o.GenerateName, true); len(problems) > 0 {
-		t.Errorf("name %q: %v", o.GenerateName, problems)
+	for _, name := range []string{"prod", strings.Repeat("a", 253), strings.Repeat("a.", 126) + "a"} {
+		e.Regarding.Name = name
+		p := NewPosting(e, time.Now())
+		if problems := validation.NameIsDNSSubdomain(p.Name, false); len(problems) > 0 {
+			t.Errorf("name %q: %v", p.Name, problems)
+		}
 	}
+	o := eventObject("egret-controller", "n1", NewPosting(e, time.Now()))
 	if o.Namespace != "default" || o.Type != "Warning" || len(o.Note) > noteLimit || !utf8.ValidString(o.Note) ||
 		o.EventTime.IsZero() {
 		t.Errorf("have %+v", o)

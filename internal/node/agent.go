@@ -231,7 +231,7 @@ func (a *Agent) event(at *world.Attachment, reason, message string) {
 func postEvent(ctx context.Context, clients *kube.Clients, node string, e kube.Event) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	return clients.PostEvent(ctx, "egret-node", node, e)
+	return clients.PostEvent(ctx, "egret-node", node, kube.NewPosting(e, time.Now()))
 }
 
 // ofThisNode warns about a Node. As the kubelet's, it has the name for a UID, by which kubectl describe finds it.

@@ -236,12 +236,12 @@ func (s selection) news(e *world.EgressIP, last selection) []decide.Event {
 	for _, problem := range s.problems {
 		told := strings.Contains(condition(e, ConditionTrafficSelected).Message, problem)
 		if !told && (last.uid != s.uid || !slices.Contains(last.problems, problem)) {
-			out = append(out, decide.Event{Warning: true, Reason: EventTrafficProblem,
+			out = append(out, decide.Event{Warning: true, Happened: true, Reason: EventTrafficProblem,
 				Message: problem})
 		}
 	}
 	if gone := s.lost(last); last.uid == s.uid && len(gone) > 0 {
-		out = append(out, decide.Event{Warning: true, Reason: EventNetworksRemoved,
+		out = append(out, decide.Event{Warning: true, Happened: true, Reason: EventNetworksRemoved,
 			Message: fmt.Sprintf("spec.trafficSelector no longer selects %s: selected pods leave there with their "+
 				"node's address, unless another EgressIP serves them", some(gone))})
 	}
