@@ -11,6 +11,11 @@ const (
 // LabelEgressAssignable on a Node, with any value, lets the node host egress IPs.
 const LabelEgressAssignable = Prefix + "egress-assignable"
 
+// LabelEgressService, followed by an EgressService's namespace, "-" and its name, is the key of a label with an empty
+// value that egret-controller gives the Node that is its host, and no other. Load balancers announce the Service from
+// that node.
+const LabelEgressService = "egress-service.k8s.ovn.org/"
+
 // Annotations of a Node that egret-controller writes; the node agent may not.
 const (
 	// AnnotationNodeSubnets is a JSON object, network to list of CIDRs:

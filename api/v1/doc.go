@@ -2,8 +2,8 @@
 // that go with them: annotations, the egress label, condition types, reasons and Event reasons.
 //
 // In: manifests and objects of the API server. Out: typed objects. It holds no behaviour; the rules an object must
-// obey are CEL rules of its CRD, generated from the markers here into deploy/crd-egressips.yaml and
-// deploy/crd-egressiptraffics.yaml.
+// obey are CEL rules of its CRD, generated from the markers here into deploy/crd-egressips.yaml,
+// deploy/crd-egressiptraffics.yaml and deploy/crd-egressservices.yaml.
 //
 // +kubebuilder:object:generate=true
 // +groupName=k8s.ovn.org
@@ -13,3 +13,4 @@ package v1
 //go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.22.0 crd paths=. output:crd:dir=../../deploy
 //go:generate mv ../../deploy/k8s.ovn.org_egressips.yaml ../../deploy/crd-egressips.yaml
 //go:generate mv ../../deploy/k8s.ovn.org_egressiptraffics.yaml ../../deploy/crd-egressiptraffics.yaml
+//go:generate mv ../../deploy/k8s.ovn.org_egressservices.yaml ../../deploy/crd-egressservices.yaml

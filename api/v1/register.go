@@ -16,7 +16,8 @@ var SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 var AddToScheme = SchemeBuilder.AddToScheme
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &EgressIP{}, &EgressIPList{}, &EgressIPTraffic{}, &EgressIPTrafficList{})
+	scheme.AddKnownTypes(GroupVersion, &EgressIP{}, &EgressIPList{}, &EgressIPTraffic{}, &EgressIPTrafficList{},
+		&EgressService{}, &EgressServiceList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -82,7 +82,7 @@ func run(o *options) error {
 	defer stop()
 	source := kube.NewSource(clients, log,
 		kube.Nodes(), kube.Namespaces(), kube.Pods(), kube.Services(), kube.EgressIPs(),
-		kube.EgressIPTraffics(), kube.EgressNodes())
+		kube.EgressIPTraffics(), kube.EgressServices(), kube.EgressNodes())
 	own := controller.NewMetrics()
 	c := controller.New(&o.config, source, controller.APIWriter{Clients: clients, Node: o.nodeName}, own, log)
 	prober := c.Probe(o.nodeName, o.reach.Port, o.reach.TLS)

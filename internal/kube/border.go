@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -42,6 +43,12 @@ func plain(text string) string { return world.Plain(text, maxText) }
 
 // isName says whether a text can be the name of a Node or an EgressIP (DNS-1123 subdomain).
 func isName(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }
+
+// isKey says whether a text can be the key of an object: a name, or a namespace and a name.
+func isKey(s string) bool {
+	namespace, name, namespaced := strings.Cut(s, "/")
+	return isName(namespace) && (!namespaced || isName(name))
+}
 
 // atMost is the start of a list, and an error if that is not all.
 func atMost[T any](list []T, n int) ([]T, error) {

@@ -309,9 +309,9 @@ func TestEgressNodeSelector(t *testing.T) {
 }
 
 func TestStatusComesBack(t *testing.T) {
-	e := &world.EgressIP{Items: []world.Assignment{{Node: "n1", IP: netip.MustParseAddr("172.18.0.33")},
-		{Node: "n2", IP: netip.MustParseAddr("fd00::1")}},
-		InForce: [2]bool{false, true},
+	items := []world.Assignment{{Node: "n1", IP: netip.MustParseAddr("172.18.0.33")},
+		{Node: "n2", IP: netip.MustParseAddr("fd00::1")}}
+	e := &world.EgressIP{Placement: world.Placement{Items: items, InForce: [2]bool{false, true}},
 		Conditions: []world.Condition{{Type: "Ready", Status: "True", Reason: "Held", Message: "m", Generation: 3,
 			Since: metav1.Unix(5, 0).Time}}}
 	s := EgressIPStatus(e)

@@ -107,13 +107,7 @@ func readStatus(e *world.EgressIP, s *v1.EgressIPStatus) {
 			e.Leaving = append(e.Leaving, world.Leaving{Node: l.Node, IP: a, Since: l.Since.Time})
 		}
 	}
-	e.InForce = [2]bool{slices.Contains(s.InForce, v1.IPv4), slices.Contains(s.InForce, v1.IPv6)}
-	for _, c := range s.Conditions {
-		e.Conditions = append(e.Conditions, world.Condition{
-			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
-			Generation: c.ObservedGeneration, Since: c.LastTransitionTime.Time,
-		})
-	}
+	e.InForce, e.Conditions = inForce(s.InForce), conditions(s.Conditions)
 }
 
 // EgressIPStatus is the status that says what a world's EgressIP says.
@@ -129,16 +123,6 @@ func EgressIPStatus(e *world.EgressIP) v1.EgressIPStatus {
 			Since: metav1.NewMicroTime(l.Since)})
 	}
 	s.AssignedNodes, s.AssignedEgressIPs = strings.Join(nodes, ","), strings.Join(ips, ",")
-	for f, family := range []v1.IPFamily{v1.IPv4, v1.IPv6} {
-		if e.InForce[f] {
-			s.InForce = append(s.InForce, family)
-		}
-	}
-	for _, c := range e.Conditions {
-		s.Conditions = append(s.Conditions, metav1.Condition{
-			Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
-			ObservedGeneration: c.Generation, LastTransitionTime: metav1.NewTime(c.Since),
-		})
-	}
+	s.InForce, s.Conditions = familiesOf(e.InForce), statusConditions(e.Conditions)
 	return s
 }

@@ -25,7 +25,9 @@ func Holding(o *egretv1.EgressNode) *world.Holding {
 	problems := problemsOf(o)
 	readProblems(h, problems)
 	readHeld(h, heldAddresses(&o.Status))
-	readSteers(h, o.Status.Steers, saysReason(problems, world.ReasonSteersCut))
+	cut := saysReason(problems, world.ReasonSteersCut)
+	readObjectSteers(h, o.Status.ObjectSteers, cut)
+	readSteers(h, o.Status.Steers, cut)
 	readConflicts(h, o.Status.Conflicts)
 	return h
 }
@@ -34,16 +36,17 @@ func readHeld(h *world.Holding, list []egretv1.HeldAddress) {
 	list, err := atMost(list, maxHeld)
 	unread(h, "holding", err)
 	for i, held := range list {
-		if held.Kind != ref.EgressIP || held.Network != ref.DefaultNetwork {
+		key, known := keyOfHeld(held)
+		if !known {
 			continue // of a newer agent
 		}
 		a, err := parseAddr(held.IP)
-		if err == nil && !isName(held.Name) {
-			err = fmt.Errorf("%q is no name of an EgressIP", held.Name)
+		if err == nil && !isKey(key) {
+			err = fmt.Errorf("%q is no name of an %s", key, held.Kind)
 		}
 		unread(h, fmt.Sprintf("holding[%d]", i), err)
-		if err == nil && !slices.Contains(h.Holds[held.Name], a) {
-			h.Holds[held.Name] = append(h.Holds[held.Name], a)
+		if err == nil && !slices.Contains(h.Holds[key], a) {
+			h.Holds[key] = append(h.Holds[key], a)
 		}
 	}
 	for _, ips := range h.Holds {
@@ -69,7 +72,7 @@ func readConflicts(h *world.Holding, list []egretv1.Conflict) {
 // unread makes what cannot be read of an EgressNode a problem of its node.
 func unread(h *world.Holding, field string, err error) {
 	if err != nil {
-		noteText(h, "", fmt.Sprintf("status.%s of its EgressNode: %v", field, err))
+		noteText(h, "", world.ReasonUnspecified, fmt.Sprintf("status.%s of its EgressNode: %v", field, err))
 	}
 }
 
@@ -93,11 +96,35 @@ func readSteers(h *world.Holding, list []egretv1.Steered, cut bool) {
 	}
 }
 
-func noteSteers(h *world.Holding, egressIP string, to world.Assignment) {
+// readObjectSteers reads what readSteers reads, of other kinds. What may be left out is the end of it.
+func readObjectSteers(h *world.Holding, list []egretv1.ObjectSteered, cut bool) {
+	list, err := atMost(list, egretv1.MaxSteers)
+	unread(h, "objectSteers", err)
+	last := ""
+	for i, s := range list {
+		key, known := objectKey(ref.Object{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name})
+		if !known {
+			continue // of a newer agent
+		}
+		a, err := parseAddr(s.IP)
+		if err == nil && !(isKey(key) && isName(s.Node)) {
+			err = fmt.Errorf("%q and %q: one is no name", key, s.Node)
+		}
+		if unread(h, fmt.Sprintf("objectSteers[%d]", i), err); err == nil {
+			noteSteers(h, key, world.Assignment{Node: s.Node, IP: a})
+			last = key
+		}
+	}
+	if cut && last != "" {
+		delete(h.Steers, last)
+	}
+}
+
+func noteSteers(h *world.Holding, key string, to world.Assignment) {
 	if h.Steers == nil {
 		h.Steers = map[string][]world.Assignment{}
 	}
-	h.Steers[egressIP] = append(h.Steers[egressIP], to)
+	h.Steers[key] = append(h.Steers[key], to)
 }
 
 func noteConflict(h *world.Holding, egressIP string, c world.Conflict) {
@@ -129,17 +156,29 @@ func EgressNode(h *world.Holding, nodeUID, agentVersion string, problems []world
 }
 
 func writeHeld(h *world.Holding, s *egretv1.EgressNodeStatus) {
-	for _, name := range slices.Sorted(maps.Keys(h.Holds)) {
-		for _, ip := range sorted(h.Holds[name], netip.Addr.Compare) {
-			s.Holding = append(s.Holding, egretv1.Held{EgressIP: name, IP: ip.String()})
+	for _, key := range slices.Sorted(maps.Keys(h.Holds)) {
+		o := objectOf(key)
+		for _, ip := range sorted(h.Holds[key], netip.Addr.Compare) {
+			if o.Kind == ref.EgressIP {
+				s.Holding = append(s.Holding, egretv1.Held{EgressIP: key, IP: ip.String()})
+				continue
+			}
+			s.HeldAddresses = append(s.HeldAddresses, egretv1.HeldAddress{Kind: o.Kind, Namespace: o.Namespace,
+				Name: o.Name, Network: ref.DefaultNetwork, IP: ip.String()})
 		}
 	}
 }
 
 func writeSteers(h *world.Holding, s *egretv1.EgressNodeStatus) {
-	for _, name := range slices.Sorted(maps.Keys(h.Steers)) {
-		for _, to := range h.Steers[name] {
-			s.Steers = append(s.Steers, egretv1.Steered{EgressIP: name, IP: to.IP.String(), Node: to.Node})
+	for _, key := range slices.Sorted(maps.Keys(h.Steers)) {
+		o := objectOf(key)
+		for _, to := range h.Steers[key] {
+			if o.Kind == ref.EgressIP {
+				s.Steers = append(s.Steers, egretv1.Steered{EgressIP: key, IP: to.IP.String(), Node: to.Node})
+				continue
+			}
+			s.ObjectSteers = append(s.ObjectSteers, egretv1.ObjectSteered{Kind: o.Kind, Namespace: o.Namespace,
+				Name: o.Name, IP: to.IP.String(), Node: to.Node})
 		}
 	}
 }

@@ -46,6 +46,8 @@ func parseProblem(node, text string) world.Problem {
 	switch _, err := netip.ParsePrefix(name); {
 	case kind == "egressip" && found && isName(name):
 		p.Object = ref.Object{Kind: ref.EgressIP, Name: name}
+	case kind == "egressservice" && found && isKey(name):
+		p.Object = ref.Of(ref.EgressService, name)
 	case kind == "network" && err == nil:
 		p.Object = ref.Object{Kind: ref.Network, Name: name}
 	default:
@@ -66,7 +68,7 @@ func readProblems(h *world.Holding, list []world.Problem) {
 	unread(h, "problems", err)
 }
 
-// noteProblem files a problem under its EgressIP, under a subnet, or under the node. Kinds that this program does not
+// noteProblem files a problem under its object, under a subnet, or under the node. Kinds that this program does not
 // know are no matter of its.
 func noteProblem(h *world.Holding, p world.Problem) {
 	network, err := netip.ParsePrefix(p.Object.Name)
@@ -76,19 +78,21 @@ func noteProblem(h *world.Holding, p world.Problem) {
 			h.Faults = map[netip.Prefix]string{}
 		}
 		h.Faults[network] = plain(p.Message)
-	case p.Object.Kind == ref.EgressIP && isName(p.Object.Name):
-		noteText(h, p.Object.Name, p.Message)
 	case p.Object.Kind == ref.Node:
-		noteText(h, "", p.Message)
+		noteText(h, "", p.Reason, p.Message)
+	default:
+		if key, known := objectKey(p.Object); known && isKey(key) {
+			noteText(h, key, p.Reason, p.Message)
+		}
 	}
 }
 
-func noteText(h *world.Holding, name, text string) {
+func noteText(h *world.Holding, key, reason, text string) {
 	if h.Problems == nil {
-		h.Problems = map[string]string{}
+		h.Problems, h.Reasons = map[string]string{}, map[string]string{}
 	}
-	if h.Problems[name] == "" {
-		h.Problems[name] = plain(text)
+	if h.Problems[key] == "" {
+		h.Problems[key], h.Reasons[key] = plain(text), plain(reason)
 	}
 }
 

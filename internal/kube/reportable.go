@@ -18,17 +18,20 @@ const maxProblemBytes = 128 << 10
 // left out of steers nobody knows where it is led: the problems that say so tell people what to do.
 func reportable(node string, problems []world.Problem, s *egretv1.EgressNodeStatus) {
 	s.Conflicts = s.Conflicts[:min(len(s.Conflicts), egretv1.MaxConflicts)]
-	holding, steers := len(s.Holding), len(s.Steers)
+	holding, steers := len(s.Holding)+len(s.HeldAddresses), len(s.Steers)+len(s.ObjectSteers)
 	problems = fewer(node, slices.Clone(problems))
 	writeProblems(problems, s)
-	s.Holding = s.Holding[:min(holding, egretv1.MaxHolding)]
-	s.Steers = s.Steers[:min(steers, egretv1.MaxSteers)]
+	s.Holding = s.Holding[:min(len(s.Holding), egretv1.MaxHolding)]
+	s.Steers = s.Steers[:min(len(s.Steers), egretv1.MaxSteers)]
+	s.HeldAddresses = s.HeldAddresses[:prefixWithin(s.HeldAddresses, maxObjectBytes, jsonSize)]
+	s.ObjectSteers = s.ObjectSteers[:prefixWithin(s.ObjectSteers, maxObjectBytes, jsonSize)]
+	others := len(s.HeldAddresses)
 	fit(s)
-	if n := len(s.Holding); n < holding {
+	if n := len(s.Holding) + others; n < holding {
 		const form = "the node holds %d egress IPs and can report %d: give it fewer, by more egress nodes"
 		problems = slices.Insert(problems, 0, nodeProblem(node, world.ReasonHoldingCut, fmt.Sprintf(form, holding, n)))
 	}
-	if n := len(s.Steers); n < steers {
+	if n := len(s.Steers) + len(s.ObjectSteers); n < steers {
 		const form = "the node leads its pods to %d holders of egress IPs and can report %d: " +
 			"run fewer selected pods on it"
 		problems = slices.Insert(problems, 0, nodeProblem(node, world.ReasonSteersCut, fmt.Sprintf(form, steers, n)))
@@ -39,6 +42,10 @@ func reportable(node string, problems []world.Problem, s *egretv1.EgressNodeStat
 func nodeProblem(node, reason, text string) world.Problem {
 	return world.Problem{Object: ref.Object{Kind: ref.Node, Name: node}, Reason: reason, Message: text}
 }
+
+// maxObjectBytes bounds what is said of objects of other kinds than EgressIP: what they have, and where pods are led to
+// for them, each. It is room for a thousand EgressServices.
+const maxObjectBytes = 192 << 10
 
 // notes is how many problems reportable may add.
 const notes = 2
@@ -77,8 +84,9 @@ func fit(s *egretv1.EgressNodeStatus) {
 		s.Steers = s.Steers[:prefixWithin(s.Steers, max(room/2, room-holding), steeredSize)]
 		return
 	}
-	if typed := typedHolding(s.Holding); len(typed) > 0 && holding+steers+total(typed, jsonSize) <= room {
-		s.HeldAddresses = typed
+	typed := typedHolding(s.Holding)
+	if len(typed)+len(s.HeldAddresses) <= egretv1.MaxHolding && holding+steers+total(typed, jsonSize) <= room {
+		s.HeldAddresses = append(typed, s.HeldAddresses...)
 	}
 }
 

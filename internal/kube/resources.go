@@ -64,6 +64,16 @@ func EgressIPTraffics() Kind {
 	}
 }
 
+// EgressServices are followed by all; the controller writes their status.
+func EgressServices() Kind {
+	return Resource[*v1.EgressService, world.EgressService]{
+		Plural: "egressservices", Client: ofEgressIP, Example: &v1.EgressService{}, Convert: EgressService,
+		Set: (*world.World).SetEgressService, Del: (*world.World).DelEgressService,
+		Written: Written{Kind: world.KindEgressService, APIVersion: v1.GroupVersion.String(), Object: "EgressService",
+			Write: Writing(world.KindEgressService, writeEgressService)},
+	}
+}
+
 // EgressNodes are what nodes report.
 func EgressNodes() Kind {
 	return Resource[*egretv1.EgressNode, world.Holding]{

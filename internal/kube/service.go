@@ -59,12 +59,7 @@ func servicePartOf(o *corev1.Service) *servicePart {
 	slices.SortFunc(p.Ports, func(a, b world.ServicePort) int {
 		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Port, b.Port))
 	})
-	for _, c := range o.Status.Conditions {
-		p.Conditions = append(p.Conditions, world.Condition{
-			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
-			Generation: c.ObservedGeneration, Since: c.LastTransitionTime.Time,
-		})
-	}
+	p.Conditions = conditions(o.Status.Conditions)
 	return p
 }
 
@@ -92,6 +87,7 @@ func (p *servicePart) readExternal(o *corev1.Service) {
 			ingress = append(ingress, i.IP)
 		}
 	}
+	p.LoadBalancer = true
 	p.LoadBalancerIPs = p.addrs("status.loadBalancer.ingress", ingress)
 	if p.ExternalLocal && o.Spec.HealthCheckNodePort > 0 && o.Spec.HealthCheckNodePort < 1<<16 {
 		p.HealthCheckPort = uint16(o.Spec.HealthCheckNodePort)

@@ -44,7 +44,8 @@ func TestExternalService(t *testing.T) {
 	want := &world.Service{
 		Namespace: "d", Name: "s", UID: "u", ClusterIPs: ips("10.96.0.9"), LoadBalancerIPs: ips("203.0.113.1",
 			"203.0.113.3", "2001:db8::1"),
-		ExternalIPs: ips("192.0.2.1"), SourceRanges: mustPrefixes("198.51.100.0/24"), ExternalLocal: true,
+		ExternalIPs: ips("192.0.2.1"), LoadBalancer: true, SourceRanges: mustPrefixes("198.51.100.0/24"),
+		ExternalLocal: true,
 		InternalLocal: true, Affinity: 90, HealthCheckPort: 30999,
 		Ports: []world.ServicePort{{Name: "sig", Protocol: "sctp", Port: 36412}, {Name: "web", Protocol: "tcp",
 			Port: 80, NodePort: 30080}},

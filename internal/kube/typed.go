@@ -2,6 +2,7 @@ package kube
 
 import (
 	"slices"
+	"strings"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	"github.com/egret-net/egret/internal/ref"
@@ -31,6 +32,26 @@ func typedHolding(holding []egretv1.Held) []egretv1.HeldAddress {
 		out[i] = egretv1.HeldAddress{Kind: ref.EgressIP, Name: h.EgressIP, Network: ref.DefaultNetwork, IP: h.IP}
 	}
 	return out
+}
+
+// keyOfHeld is the key of the object that a typed entry is about, where this program knows its kind.
+func keyOfHeld(a egretv1.HeldAddress) (key string, known bool) {
+	key, known = objectKey(ref.Object{Kind: a.Kind, Namespace: a.Namespace, Name: a.Name})
+	return key, known && a.Network == ref.DefaultNetwork
+}
+
+// objectKey is by what a world.Holding knows an object, where it is of a kind that it knows.
+func objectKey(o ref.Object) (key string, known bool) {
+	namespaced := o.Namespace != ""
+	return o.Key(), o.Kind == ref.EgressIP && !namespaced || o.Kind == ref.EgressService && namespaced
+}
+
+// objectOf is the object with a key of a world.Holding.
+func objectOf(key string) ref.Object {
+	if strings.Contains(key, "/") {
+		return ref.Of(ref.EgressService, key)
+	}
+	return ref.Of(ref.EgressIP, key)
 }
 
 // saidByHolding divides typed entries into those that holding can say and others.

@@ -25,8 +25,10 @@ type statusPatch struct {
 // writeEgressIP makes the status of an EgressIP what it should be, if the object is still at the version that was seen.
 func writeEgressIP(shown, should *world.EgressIP) *Write {
 	return &Write{shown.Version, func(now time.Time) Patch {
+		written := *should
+		written.Placement = should.WrittenAt(now, &shown.Placement)
 		return Patch{Plural: "egressips", Name: shown.Name, Subresource: "status", Type: types.MergePatchType,
-			Body: []byte(encode(statusOf(should.WrittenAt(now, shown)))), Client: ofEgressIP}
+			Body: []byte(encode(statusOf(&written))), Client: ofEgressIP}
 	}}
 }
 

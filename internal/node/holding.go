@@ -47,7 +47,7 @@ func (r Report) of(node, bootID string) *world.Holding {
 		Steers: map[string][]world.Assignment{},
 	}
 	for _, s := range r.Steers {
-		h.Steers[s.Object.Name] = append(h.Steers[s.Object.Name], world.Assignment{Node: s.Node, IP: s.IP})
+		h.Steers[s.Object.Key()] = append(h.Steers[s.Object.Key()], world.Assignment{Node: s.Node, IP: s.IP})
 	}
 	for _, c := range r.Conflicts {
 		// no machine has a group's address
@@ -84,7 +84,7 @@ func adopted(h *world.Holding) Report {
 func translates(s *plan.State) []Held {
 	var found []Held
 	for t := range s.Translated.Rows() {
-		found = append(found, Held{t.Object.Name, t.IP})
+		found = append(found, Held{t.Object.Key(), t.IP})
 	}
 	slices.SortFunc(found, Held.compare)
 	return found

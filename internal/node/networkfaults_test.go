@@ -31,7 +31,7 @@ func (l losing) says(change func(*route.Host)) map[netip.Prefix]string {
 
 func (l losing) assign(ip string, to ...world.Assignment) {
 	l.w.SetEgressIP(&world.EgressIP{Name: "e", Namespaces: labels.Everything(), Pods: labels.Everything(),
-		IPs: []netip.Addr{netip.MustParseAddr(ip)}, Items: to})
+		IPs: []netip.Addr{netip.MustParseAddr(ip)}, Placement: world.Placement{Items: to}})
 }
 
 func without(addrs ...string) func(*route.Host) {

@@ -274,7 +274,8 @@ func (a *Agent) connect(o Options, t *targets) error {
 		return err
 	}
 	a.source = kube.NewSource(clients, a.log, kube.Nodes(), kube.Namespaces(), kube.Pods(), kube.Services(),
-		kube.EndpointSlices(), kube.EgressIPs(), kube.EgressIPTraffics(), kube.EgressNodes())
+		kube.EndpointSlices(), kube.EgressIPs(), kube.EgressIPTraffics(), kube.EgressServices(),
+		kube.EgressNodes())
 	a.api = &API{Node: o.Node, BootID: o.BootID, Version: o.Version, Clients: clients, Observe: a.source.Observe,
 		Outdated: a.source.Outdated}
 	a.reads, a.applied = newReads(a.api), a.source.Applied

@@ -11,7 +11,8 @@ import (
 
 // Kinds that rows, reports and claims are of.
 const (
-	EgressIP = "EgressIP"
+	EgressIP      = "EgressIP"
+	EgressService = "EgressService"
 	// EgressIPTraffic is networks that EgressIPs select.
 	EgressIPTraffic = "EgressIPTraffic"
 	Namespace       = "Namespace"

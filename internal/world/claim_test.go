@@ -49,8 +49,8 @@ func TestClaims(t *testing.T) {
 			w.SetNamespace(&world.Namespace{Name: "ns"})
 			for _, o := range x.objects {
 				w.SetEgressIP(&world.EgressIP{Name: o.name, UID: o.name, Created: time.Unix(int64(1000-o.age), 0),
-					IPs: []netip.Addr{ip}, Items: o.items,
-					InForce: o.force, DropWhenUnassigned: o.drops, Namespaces: labels.Everything(),
+					IPs: []netip.Addr{ip}, Placement: world.Placement{Items: o.items, InForce: o.force},
+					DropWhenUnassigned: o.drops, Namespaces: labels.Everything(),
 					Pods: labels.Everything()})
 			}
 			have := ""

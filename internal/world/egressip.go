@@ -30,31 +30,6 @@ func (e *EgressIP) Active(f Family) bool {
 	return e.binds(f) || e.HasItems(f)
 }
 
-// HasItems says whether any address of a family is assigned.
-func (e *EgressIP) HasItems(f Family) bool {
-	return slices.ContainsFunc(e.Items, func(a Assignment) bool { return FamilyOf(a.IP) == f })
-}
-
-// Names says whether the status names a node for an address: as the one to hold it, or as one that is leaving.
-func (e *EgressIP) Names(node string, ip netip.Addr) bool {
-	return slices.Contains(e.Items, Assignment{node, ip}) || e.Leaves(node, ip)
-}
-
-// Leaves says whether a node is a former holder of an address that is to go on translating to it.
-func (e *EgressIP) Leaves(node string, ip netip.Addr) bool {
-	return slices.ContainsFunc(e.Leaving, func(l Leaving) bool { return l.Node == node && l.IP == ip })
-}
-
-// Assignee is the node that is to hold an address, or "".
-func (e *EgressIP) Assignee(ip netip.Addr) string {
-	for _, a := range e.Items {
-		if a.IP == ip {
-			return a.Node
-		}
-	}
-	return ""
-}
-
 // SelectedPods are the pods that an EgressIP selects, served by it or not, sorted by key.
 func (w *World) SelectedPods(e *EgressIP) []*Pod {
 	var out []*Pod
@@ -127,10 +102,9 @@ func (e *EgressIP) same(o *EgressIP) bool {
 	return e.UID == o.UID && e.Created.Equal(o.Created) && e.Generation == o.Generation && slices.Equal(e.IPs, o.IPs) &&
 		e.Namespaces.String() == o.Namespaces.String() && e.Pods.String() == o.Pods.String() &&
 		e.Nodes.same(o.Nodes) && sameSelector(e.Traffic, o.Traffic) && e.TrafficProblem == o.TrafficProblem &&
-		e.TrafficUnknown == o.TrafficUnknown && slices.Equal(e.Items, o.Items) &&
-		slices.EqualFunc(e.Leaving, o.Leaving, Leaving.Same) &&
-		e.InForce == o.InForce && e.DropWhenUnassigned == o.DropWhenUnassigned &&
-		e.UnassignedProblem == o.UnassignedProblem && slices.Equal(e.Problems, o.Problems)
+		e.TrafficUnknown == o.TrafficUnknown && e.Placement.Same(&o.Placement) &&
+		e.DropWhenUnassigned == o.DropWhenUnassigned && e.UnassignedProblem == o.UnassignedProblem &&
+		slices.Equal(e.Problems, o.Problems)
 }
 
 // selectIn brings one namespace's list up to date for one EgressIP, nil where it is to be in it no more, and returns

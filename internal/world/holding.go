@@ -7,43 +7,44 @@ import (
 	"slices"
 )
 
-// Holds says whether a node holds an egress IP: the EgressIP's status names it, it says so itself, and it has not been
-// rebooted since. Of itself a node knows without asking. What a node says of an address that the controller did not
-// give it counts for nothing.
-func (w *View) Holds(node, egressIP string, ip netip.Addr) bool {
-	w.saw(KindHolders, egressIP)
-	if e := w.EgressIP(egressIP); e == nil || !e.Names(node, ip) {
+// Holds says whether a node holds an egress address of an EgressIP or an EgressService: the object's status names it,
+// it says so itself, and it has not been rebooted since. Of itself a node knows without asking. What a node says of an
+// address that the controller did not give it counts for nothing. Here as in all that follows an object is named by its
+// key, as in a Holding.
+func (w *View) Holds(node, object string, ip netip.Addr) bool {
+	w.saw(KindHolders, object)
+	if p := w.placement(object); p == nil || !p.Names(node, ip) {
 		return false
 	}
 	h, n := w.holdings[node], w.nodes[node]
 	if node == w.Self && w.own != nil {
 		h = w.own
 	}
-	return h != nil && n != nil && h.BootID == n.BootID && slices.Contains(h.Holds[egressIP], ip)
+	return h != nil && n != nil && h.BootID == n.BootID && slices.Contains(h.Holds[object], ip)
 }
 
 // SaysItHolds says whether a node says since its last boot that it holds an address, whoever named it for that. It does
 // not record.
-func (w *World) SaysItHolds(node, egressIP string, ip netip.Addr) bool {
+func (w *World) SaysItHolds(node, object string, ip netip.Addr) bool {
 	h, n := w.holdings[node], w.nodes[node]
-	return h != nil && n != nil && h.BootID == n.BootID && slices.Contains(h.Holds[egressIP], ip)
+	return h != nil && n != nil && h.BootID == n.BootID && slices.Contains(h.Holds[object], ip)
 }
 
-// Holders are the nodes that hold an address of an EgressIP, each once, sorted by name.
-func (w *View) Holders(egressIP string, ip netip.Addr) []string {
-	w.saw(KindHolders, egressIP)
-	e := w.EgressIP(egressIP)
-	if e == nil {
+// Holders are the nodes that hold an address of an object, each once, sorted by name.
+func (w *View) Holders(object string, ip netip.Addr) []string {
+	w.saw(KindHolders, object)
+	p := w.placement(object)
+	if p == nil {
 		return nil
 	}
 	var out []string
-	for _, a := range e.Items {
-		if a.IP == ip && w.Holds(a.Node, egressIP, ip) {
+	for _, a := range p.Items {
+		if a.IP == ip && w.Holds(a.Node, object, ip) {
 			out = append(out, a.Node)
 		}
 	}
-	for _, l := range e.Leaving {
-		if l.IP == ip && w.Holds(l.Node, egressIP, ip) {
+	for _, l := range p.Leaving {
+		if l.IP == ip && w.Holds(l.Node, object, ip) {
 			out = append(out, l.Node)
 		}
 	}
@@ -53,32 +54,32 @@ func (w *View) Holders(egressIP string, ip netip.Addr) []string {
 
 // Steers says whether a node has confirmed that it leads its own pods' packets of a family to exactly these nodes, in
 // this boot.
-func (w *View) Steers(node, egressIP string, f Family, to []Assignment) bool {
-	said := w.steering(node, egressIP, f)
+func (w *View) Steers(node, object string, f Family, to []Assignment) bool {
+	said := w.steering(node, object, f)
 	return len(said) == len(to) && !slices.ContainsFunc(to,
 		func(a Assignment) bool { return !slices.Contains(said, a) })
 }
 
 // SteersTo says whether a node leads its own pods' packets to another for an address, as far as it has told.
-func (w *View) SteersTo(node, egressIP string, to Assignment) bool {
-	return slices.Contains(w.steering(node, egressIP, FamilyOf(to.IP)), to)
+func (w *View) SteersTo(node, object string, to Assignment) bool {
+	return slices.Contains(w.steering(node, object, FamilyOf(to.IP)), to)
 }
 
-// SteersUntold says whether a node has told as much as a report has room for, and nothing of this EgressIP.
-func (w *View) SteersUntold(node, egressIP string) bool {
-	w.saw(KindSteering, egressIP)
+// SteersUntold says whether a node has told as much as a report has room for, and nothing of this object.
+func (w *View) SteersUntold(node, object string) bool {
+	w.saw(KindSteering, object)
 	w.saw(KindSteering, "")
 	h, n := w.holdings[node], w.nodes[node]
-	return h != nil && n != nil && h.BootID == n.BootID && h.SteersMore && len(h.Steers[egressIP]) == 0
+	return h != nil && n != nil && h.BootID == n.BootID && h.SteersMore && len(h.Steers[object]) == 0
 }
 
-func (w *View) steering(node, egressIP string, f Family) []Assignment {
-	w.saw(KindSteering, egressIP)
+func (w *View) steering(node, object string, f Family) []Assignment {
+	w.saw(KindSteering, object)
 	h, n := w.holdings[node], w.nodes[node]
 	if h == nil || n == nil || h.BootID != n.BootID {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(h.Steers[egressIP]), func(a Assignment) bool { return FamilyOf(a.IP) != f })
+	return slices.DeleteFunc(slices.Clone(h.Steers[object]), func(a Assignment) bool { return FamilyOf(a.IP) != f })
 }
 
 // EgressAddress is an address of one EgressIP.
@@ -152,19 +153,25 @@ func (w *World) DelHolding(node string) []Touch {
 // Holding is what a node says it holds, or nil. It does not record.
 func (w *World) Holding(node string) *Holding { return w.holdings[node] }
 
-// Problem is what keeps a node from holding addresses of an EgressIP, in its own words since its last boot; "" if
-// nothing does.
-func (w *View) Problem(node, egressIP string) string {
-	w.saw(KindProblems, egressIP)
+// Problem is what keeps a node from doing its part for an object, in its own words since its last boot; "" if nothing
+// does.
+func (w *View) Problem(node, object string) string {
+	text, _ := w.ProblemReason(node, object)
+	return text
+}
+
+// ProblemReason is the same, with its reason; "" where the node gave none.
+func (w *View) ProblemReason(node, object string) (text, reason string) {
+	w.saw(KindProblems, object)
 	w.saw(KindProblems, "")
 	h, n := w.holdings[node], w.nodes[node]
 	if h == nil || n == nil || h.BootID != n.BootID {
-		return ""
+		return "", ""
 	}
-	if p := h.Problems[egressIP]; p != "" {
-		return p
+	if p := h.Problems[object]; p != "" {
+		return p, h.Reasons[object]
 	}
-	return h.Problems[""]
+	return h.Problems[""], h.Reasons[""]
 }
 
 // Faults are a node's networks that can host nothing, in its own words.
@@ -246,22 +253,19 @@ func union[V any](a, b map[string]V) map[string]struct{} {
 // which Holds reads too.
 func (w *World) holdersTouched(node string, old, new *Holding) []Touch {
 	var t []Touch
+	silent := w.View
+	silent.read = nil
 	for name := range union(old.holds(), new.holds()) {
-		e := w.egressIPs[name]
-		if e == nil {
+		p := silent.placement(name)
+		if p == nil {
 			continue
 		}
-		before, now := e.naming(node, old.holds()[name]), e.naming(node, new.holds()[name])
+		before, now := p.naming(node, old.holds()[name]), p.naming(node, new.holds()[name])
 		if !slices.Equal(before, now) || len(now) > 0 && old.boot() != new.boot() {
 			t = append(t, Touch{KindHolders, name})
 		}
 	}
 	return t
-}
-
-// naming are those addresses for which the status names a node.
-func (e *EgressIP) naming(node string, ips []netip.Addr) []netip.Addr {
-	return slices.DeleteFunc(slices.Clone(ips), func(ip netip.Addr) bool { return !e.Names(node, ip) })
 }
 
 func (h *Holding) holds() map[string][]netip.Addr {
@@ -292,8 +296,8 @@ func problemsTouched(old, new *Holding) []Touch {
 	maps.Copy(all, union(o.Conflicts, n.Conflicts))
 	var t []Touch
 	for name := range all {
-		if o.BootID != n.BootID || o.Problems[name] != n.Problems[name] || !slices.Equal(o.Conflicts[name],
-			n.Conflicts[name]) {
+		if o.BootID != n.BootID || o.Problems[name] != n.Problems[name] || o.Reasons[name] != n.Reasons[name] ||
+			!slices.Equal(o.Conflicts[name], n.Conflicts[name]) {
 			t = append(t, Touch{KindProblems, name})
 		}
 	}

@@ -111,7 +111,8 @@ func TestOnlyWhomStatusNamesHolds(t *testing.T) {
 
 func assigned(name, node string, ip netip.Addr) *world.EgressIP {
 	return &world.EgressIP{
-		Name: name, IPs: []netip.Addr{ip}, Items: []world.Assignment{{Node: node, IP: ip}},
+		Name: name, IPs: []netip.Addr{ip},
+		Placement:  world.Placement{Items: []world.Assignment{{Node: node, IP: ip}}},
 		Namespaces: labels.Everything(), Pods: labels.Everything(),
 	}
 }

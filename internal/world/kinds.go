@@ -13,6 +13,9 @@ func (w *World) keepKinds() {
 		Key: (*Service).Key, Changed: w.serviceChanged, Decides: decidesService()})
 	w.egressIPs = Keep(w, Spec[EgressIP]{One: KindEgressIP, All: KindEgressIPs, Object: ref.EgressIP,
 		Key: (*EgressIP).Key, Same: (*EgressIP).same, Changed: w.egressIPChanged, Decides: decidesEgressIP()})
+	w.egressServices = Keep(w, Spec[EgressService]{One: KindEgressService, All: KindEgressServices,
+		Object: ref.EgressService, Key: (*EgressService).Key, Same: (*EgressService).same,
+		Changed: w.egressServiceChanged, Decides: decidesEgressService()})
 	w.traffic = Keep(w, Spec[Traffic]{One: KindTraffic, All: KindTraffics, Object: ref.EgressIPTraffic,
 		Key: (*Traffic).Key, Same: (*Traffic).same, Changed: w.trafficChanged})
 	w.networks = Keep(w, Spec[Network]{One: KindNetwork, All: KindNetworks, Object: ref.LogicalNetwork,

@@ -1,15 +1,73 @@
 package world
 
 import (
+	"net/netip"
 	"slices"
+	"strings"
 	"time"
 )
 
-// Placement is what is decided about an EgressIP, beside conditions: which nodes hold its addresses, and which did.
+// Placement is which nodes hold the addresses of an EgressIP or an EgressService, and which did.
 type Placement struct {
 	Items   []Assignment
 	Leaving []Leaving
-	InForce [2]bool // by Family
+	InForce [2]bool // by Family: once held, its pods send nothing with another source
+}
+
+// Names says whether the status names a node for an address: as the one to hold it, or as one that is leaving.
+func (p *Placement) Names(node string, ip netip.Addr) bool {
+	return slices.Contains(p.Items, Assignment{node, ip}) || p.Leaves(node, ip)
+}
+
+// Leaves says whether a node is a former holder of an address that is to go on translating to it.
+func (p *Placement) Leaves(node string, ip netip.Addr) bool {
+	return slices.ContainsFunc(p.Leaving, func(l Leaving) bool { return l.Node == node && l.IP == ip })
+}
+
+// Assignee is the node that is to hold an address, or "".
+func (p *Placement) Assignee(ip netip.Addr) string {
+	for _, a := range p.Items {
+		if a.IP == ip {
+			return a.Node
+		}
+	}
+	return ""
+}
+
+// HasItems says whether any address of a family is assigned.
+func (p *Placement) HasItems(f Family) bool {
+	return slices.ContainsFunc(p.Items, func(a Assignment) bool { return FamilyOf(a.IP) == f })
+}
+
+// Same compares two placements.
+func (p *Placement) Same(o *Placement) bool {
+	return slices.Equal(p.Items, o.Items) && slices.EqualFunc(p.Leaving, o.Leaving, Leaving.Same) &&
+		p.InForce == o.InForce
+}
+
+// naming are those addresses for which the status names a node.
+func (p *Placement) naming(node string, ips []netip.Addr) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(ips), func(ip netip.Addr) bool { return !p.Names(node, ip) })
+}
+
+// placement is the one of an object by its key, an EgressIP or an EgressService; nil if there is none.
+func (w *View) placement(key string) *Placement {
+	if strings.Contains(key, "/") {
+		if s := w.EgressService(key); s != nil {
+			return &s.Placement
+		}
+		return nil
+	}
+	if e := w.EgressIP(key); e != nil {
+		return &e.Placement
+	}
+	return nil
+}
+
+// over is a placement that was decided, in the place of one that the API shows.
+func (p Placement) over(shown *Placement) Placement {
+	p.Leaving = datedAs(p.Leaving, shown.Leaving)
+	return p
 }
 
 // decidesEgressIP is how that stands over EgressIPs.
@@ -23,7 +81,7 @@ func (w *World) ShownEgressIP(name string) *EgressIP { return Shown[EgressIP](w,
 func placedOver(shown *EgressIP, d Decision) *EgressIP {
 	out := *shown
 	if p, is := d.Status.(Placement); is {
-		out.Items, out.Leaving, out.InForce = p.Items, datedAs(p.Leaving, shown.Leaving), p.InForce
+		out.Placement = p.over(&shown.Placement)
 	}
 	out.Conditions = conditionsOver(shown.Conditions, d.Conditions)
 	return &out
@@ -43,23 +101,21 @@ func datedAs(decided, shown []Leaving) []Leaving {
 }
 
 func sameStatus(a, b *EgressIP) bool {
-	return slices.Equal(a.Items, b.Items) && slices.EqualFunc(a.Leaving, b.Leaving, Leaving.Same) &&
-		a.InForce == b.InForce && SameConditions(a.Conditions, b.Conditions)
+	return a.Placement.Same(&b.Placement) && SameConditions(a.Conditions, b.Conditions)
 }
 
 // unpunctual is how much later than it was decided a status is written with new times. One that is written at once
 // comes back just as it was decided.
 const unpunctual = time.Second
 
-// WrittenAt is an EgressIP with the status as it is to be written at a time: a node that is not listed as leaving yet
-// leaves from then, however long the write had to wait. None can know before that it has a successor.
-func (e *EgressIP) WrittenAt(now time.Time, shown *EgressIP) *EgressIP {
-	out := *e
-	out.Leaving = slices.Clone(e.Leaving)
-	for i := range out.Leaving {
-		if l := &out.Leaving[i]; !shown.Leaves(l.Node, l.IP) && now.Sub(l.Since) > unpunctual {
+// WrittenAt is a placement as it is to be written at a time: a node that is not listed as leaving yet leaves from then,
+// however long the write had to wait. None can know before that it has a successor.
+func (p Placement) WrittenAt(now time.Time, shown *Placement) Placement {
+	p.Leaving = slices.Clone(p.Leaving)
+	for i := range p.Leaving {
+		if l := &p.Leaving[i]; !shown.Leaves(l.Node, l.IP) && now.Sub(l.Since) > unpunctual {
 			l.Since = now.UTC().Truncate(time.Microsecond) // as exact as the API keeps it
 		}
 	}
-	return &out
+	return p
 }

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -29,6 +30,9 @@ func (w *World) DelPod(key string) []Touch { return Del[Pod](w, KindPod, key) }
 
 // podChanged keeps the pods of each namespace.
 func (w *World) podChanged(old, now *Pod) []Touch {
+	if in := w.endpoints[cmp.Or(now, old).Namespace]; in != nil {
+		in.podMoved(old, now)
+	}
 	if old != nil {
 		w.podsIn[old.Namespace].remove(old)
 	}

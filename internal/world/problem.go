@@ -15,17 +15,19 @@ type Problem struct {
 
 // Reasons of problems.
 const (
-	ReasonRefused      = "Refused"      // a target refused a row
-	ReasonUnserved     = "Unserved"     // pods of another network than it serves send nothing outside
-	ReasonUnavailable  = "Unavailable"  // targets could not be written
-	ReasonNotSteered   = "NotSteered"   // the node's own pods do not get through to what it hosts
-	ReasonNetworkFault = "NetworkFault" // a network of the node can host nothing
-	ReasonNoAnswer     = "NoAnswer"     // a process that the node depends on does not answer
-	ReasonOverlap      = "Overlap"      // a network of the host overlaps a range of the cluster
-	ReasonHoldingCut   = "HoldingCut"   // the node holds more than it can report
-	ReasonSteersCut    = "SteersCut"    // the node steers to more than it can report
-	ReasonMore         = "More"         // the node has more problems than it can report
-	ReasonUnspecified  = "Unspecified"  // an older agent reported it, in words only
+	ReasonRefused        = "Refused"        // a target refused a row
+	ReasonUnserved       = "Unserved"       // pods of another network than it serves send nothing outside
+	ReasonUnavailable    = "Unavailable"    // targets could not be written
+	ReasonNotSteered     = "NotSteered"     // the node's own pods do not get through to what it hosts
+	ReasonNetworkFault   = "NetworkFault"   // a network of the node can host nothing
+	ReasonNoAnswer       = "NoAnswer"       // a process that the node depends on does not answer
+	ReasonOverlap        = "Overlap"        // a network of the host overlaps a range of the cluster
+	ReasonHoldingCut     = "HoldingCut"     // the node holds more than it can report
+	ReasonSteersCut      = "SteersCut"      // the node steers to more than it can report
+	ReasonUnknownNetwork = "UnknownNetwork" // the host has no such routing table
+	ReasonNoDefaultRoute = "NoDefaultRoute" // a routing table leads nowhere outside
+	ReasonMore           = "More"           // the node has more problems than it can report
+	ReasonUnspecified    = "Unspecified"    // an older agent reported it, in words only
 )
 
 // String is the problem as older programs write and read it: they tell by its start what object it is about.
@@ -33,6 +35,8 @@ func (p Problem) String() string {
 	switch p.Object.Kind {
 	case ref.EgressIP:
 		return "egressip/" + p.Object.Name + ": " + p.Message
+	case ref.EgressService:
+		return "egressservice/" + p.Object.Key() + ": " + p.Message
 	case ref.Network:
 		return "network/" + p.Object.Name + ": " + p.Message
 	}

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -16,6 +17,8 @@ type Service struct {
 	// LoadBalancerIPs are those that the status names and that packets come with as destination; ExternalIPs are of the
 	// spec.
 	LoadBalancerIPs, ExternalIPs []netip.Addr
+	// LoadBalancer: it is of that type, whether it has addresses or not.
+	LoadBalancer bool
 	// SourceRanges are the clients outside that may use LoadBalancerIPs; none: all.
 	SourceRanges []netip.Prefix
 	// ExternalLocal and InternalLocal are the traffic policies Local: to endpoints on the node that the packet is on,
@@ -91,10 +94,12 @@ func (w *World) SetService(s *Service) []Touch { return Set(w, KindService, s) }
 func (w *World) DelService(key string) []Touch { return Del[Service](w, KindService, key) }
 
 func (w *World) serviceChanged(old, now *Service) []Touch {
-	if now == nil {
-		return w.reclaim(old.Key(), old, nil)
+	key := cmp.Or(now, old).Key()
+	touched := w.reclaim(key, old, now)
+	if w.egressServices[key] != nil {
+		touched = append(touched, w.endpointsMoved(key, now, true)...)
 	}
-	return w.reclaim(now.Key(), old, now)
+	return touched
 }
 
 // decidesService is how refusals stand over Services.

@@ -50,6 +50,10 @@ const (
 	KindSlots       // how many ECMP slots EgressIPs need
 	KindFrontend    // the Services that ask for one address and port
 	KindNodeAddress // the nodes that have one address
+	KindEgressServices
+	KindEgressService
+	KindEgressServicesIn // whether one namespace has EgressServices
+	KindEgressServicesAt // the EgressServices of a namespace that have an endpoint at one address, "namespace/address"
 )
 
 // Keys lists the objects of a kind, in no order; for the kinds that features compile one by one.

@@ -96,13 +96,14 @@ type Pod struct {
 // Key is "namespace/name".
 func (p *Pod) Key() string { return p.Namespace + "/" + p.Name }
 
-// Assignment says that a node should hold an egress IP: one item of an EgressIP's status.
+// Assignment says that a node should hold an egress address: one item of an EgressIP's status, or the host of an
+// EgressService with one of its source addresses.
 type Assignment struct {
 	Node string
 	IP   netip.Addr
 }
 
-// Leaving says that a former holder is to go on translating to an egress IP: one item of an EgressIP's status.
+// Leaving says that a former holder is to go on translating to an egress address: one item of a status.
 type Leaving struct {
 	Node  string
 	IP    netip.Addr
@@ -126,9 +127,7 @@ type EgressIP struct {
 	Traffic            labels.Selector // of EgressIPTraffics; nil: pods are served to every destination
 	TrafficProblem     string          // why spec.trafficSelector cannot be read; Traffic is the former one
 	TrafficUnknown     bool            // it cannot be read, and no former one is known
-	Items              []Assignment
-	Leaving            []Leaving
-	InForce            [2]bool // by Family: once held, selected pods send nothing with another source
+	Placement                          // of the status
 	DropWhenUnassigned bool
 	// UnassignedProblem says that the annotation about that cannot be read; then DropWhenUnassigned is true.
 	UnassignedProblem string
@@ -217,21 +216,22 @@ const overhead = 100
 // stalls.
 func (h *Host) PodMTU() int { return h.MTU - overhead }
 
-// Holding is what one node says of itself: the egress IPs that its targets hold and answer for.
+// Holding is what one node says of itself: the egress addresses that its targets hold. What it says of an object is by
+// the object's key: an EgressIP's name, or an EgressService's namespace/name, which is no EgressIP's.
 type Holding struct {
 	Node, BootID string
-	// Holds by EgressIP name.
-	Holds map[string][]netip.Addr
-	// Steers, by EgressIP name, are the nodes that it leads its own pods' packets to, by address. Only the controller
-	// reads it.
+	Holds        map[string][]netip.Addr
+	// Steers are the nodes that it leads its own pods' packets to, by address. Only the controller reads it.
 	Steers map[string][]Assignment
 	// SteersMore says that Steers is not all: a report has room for so many.
 	SteersMore bool
-	// Problems, by EgressIP name, are what keeps it from holding what it should; under "" is what concerns them all.
+	// Problems are what keeps it from holding what it should; under "" is what concerns all objects.
 	Problems map[string]string
+	// Reasons are those of Problems, where one is known.
+	Reasons map[string]string
 	// Faults are the node's subnets that can host no egress IP now, with the reason and what to do.
 	Faults map[netip.Prefix]string
-	// Conflicts, by EgressIP name, are addresses that it holds and another machine says it has, in order of address.
+	// Conflicts are addresses that it holds and another machine says it has, in order of address.
 	Conflicts map[string][]Conflict
 }
 

@@ -84,7 +84,8 @@ func argument(draw *rand.Rand, pods []*world.Pod, t reflect.Type) any {
 	switch t {
 	case reflect.TypeFor[string]():
 		egressIP, pod := fmt.Sprint("e", i), compiletest.Pod(i, node).Key()
-		names := []string{node, node, egressIP, egressIP, pod, "default/kubernetes", ref.DefaultNetwork, "blue",
+		names := []string{node, node, egressIP, egressIP, pod, "default/kubernetes",
+			compiletest.EgressService(i).Key(), ref.DefaultNetwork, "blue",
 			fmt.Sprint("ns", i%3)}
 		return names[draw.IntN(len(names))]
 	case reflect.TypeFor[netip.Addr]():
@@ -95,6 +96,10 @@ func argument(draw *rand.Rand, pods []*world.Pod, t reflect.Type) any {
 		return pods[draw.IntN(len(pods))]
 	case reflect.TypeFor[*world.Node]():
 		return compiletest.Node(1 + draw.IntN(3))
+	case reflect.TypeFor[*world.EgressService]():
+		s := compiletest.EgressService(i)
+		s.InForce = [2]bool{world.V4: true}
+		return s
 	case reflect.TypeFor[world.Assignment]():
 		return world.Assignment{Node: node, IP: addr}
 	case reflect.TypeFor[[]world.Assignment]():

@@ -18,34 +18,36 @@ type World struct {
 
 // tables are what the objects and facts are kept in, and the indexes over them.
 type tables struct {
-	found        *Host              // as it was read
-	host         *Host              // with the addresses that are the node's own
-	said         map[string]*Node   // as the Nodes have it
-	nodes        map[string]*Node   // what is believed of them
-	assetsOf     map[asset][]string // the nodes that claim it, in the order in which they did
-	placed       map[netip.Addr]int // items of EgressIPs' statuses
-	networks     map[string]*Network
-	primary      map[string]string // by namespace, where it is not the default network
-	numbered     map[int][]string  // the networks that ask for a number, in the order in which they did
-	namespaces   map[string]*Namespace
-	pods         map[string]*Pod
-	podsIn       map[string]*podGroup // by namespace
-	egressIPs    map[string]*EgressIP
-	selecting    map[string][]*EgressIP // by namespace, in order of precedence
-	demands      map[string]*demands    // by namespace, of those that somebody asked about
-	traffic      map[string]*Traffic
-	destinations map[string][2]destinations.Set // by EgressIP with a selector of traffic that somebody asked about
-	overlaps     map[pair][2]bool               // by family, of EgressIPs that somebody asked about
-	holdings     map[string]*Holding            // by node
-	own          *Holding                       // this node's, by its own knowledge; nil until it has any
-	yielded      map[EgressAddress]*Yield
-	tunnels      map[string]Tunnel // by node
-	attachments  map[string]*Attachment
-	services     map[string]*Service
-	claims       map[Frontend][]string     // by address and port: the Services that ask for it
-	nodesAt      map[netip.Addr][]string   // the nodes that have an address
-	unreachable  map[string]Unreachability // by node
-	unheard      map[string]bool           // nodes
+	found          *Host              // as it was read
+	host           *Host              // with the addresses that are the node's own
+	said           map[string]*Node   // as the Nodes have it
+	nodes          map[string]*Node   // what is believed of them
+	assetsOf       map[asset][]string // the nodes that claim it, in the order in which they did
+	placed         map[netip.Addr]int // items of EgressIPs' statuses
+	networks       map[string]*Network
+	primary        map[string]string // by namespace, where it is not the default network
+	numbered       map[int][]string  // the networks that ask for a number, in the order in which they did
+	namespaces     map[string]*Namespace
+	pods           map[string]*Pod
+	podsIn         map[string]*podGroup // by namespace
+	egressIPs      map[string]*EgressIP
+	selecting      map[string][]*EgressIP // by namespace, in order of precedence
+	demands        map[string]*demands    // by namespace, of those that somebody asked about
+	traffic        map[string]*Traffic
+	destinations   map[string][2]destinations.Set // by EgressIP with a selector of traffic that somebody asked about
+	overlaps       map[pair][2]bool               // by family, of EgressIPs that somebody asked about
+	holdings       map[string]*Holding            // by node
+	own            *Holding                       // this node's, by its own knowledge; nil until it has any
+	yielded        map[EgressAddress]*Yield
+	tunnels        map[string]Tunnel // by node
+	attachments    map[string]*Attachment
+	services       map[string]*Service
+	egressServices map[string]*EgressService
+	endpoints      map[string]*endpoints     // by namespace, of those that have EgressServices
+	claims         map[Frontend][]string     // by address and port: the Services that ask for it
+	nodesAt        map[netip.Addr][]string   // the nodes that have an address
+	unreachable    map[string]Unreachability // by node
+	unheard        map[string]bool           // nodes
 
 	kinds map[Kind]kept // the tables of the kinds that keepKinds lists
 }
@@ -78,6 +80,7 @@ func newTables() *tables {
 		tunnels:      map[string]Tunnel{},
 		claims:       map[Frontend][]string{},
 		nodesAt:      map[netip.Addr][]string{},
+		endpoints:    map[string]*endpoints{},
 		kinds:        map[Kind]kept{},
 	}
 }

@@ -113,6 +113,14 @@ type EgressNodeStatus struct {
 	// +kubebuilder:validation:MaxItems=8192
 	Steers []Steered `json:"steers,omitempty"`
 
+	// ObjectSteers is the same as steers, for objects of other kinds than EgressIP. An EgressService whose pods leave
+	// by the network of their own node is in it with the unspecified address and this node.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8192
+	ObjectSteers []ObjectSteered `json:"objectSteers,omitempty"`
+
 	// Problems are what keeps the node from holding what it should, one sentence each.
 	//
 	// +optional
@@ -259,6 +267,43 @@ type Steered struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	EgressIP string `json:"egressIP"`
+	// IP is the address in its canonical form.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="is not an IP address"
+	IP string `json:"ip"`
+	// Node is the name of the node that holds it.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Node string `json:"node"`
+}
+
+// ObjectSteered is one egress address of an object, and the node that this node leads its own pods' packets to for it.
+type ObjectSteered struct {
+	// Kind is the object's kind, such as EgressService.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Z][0-9A-Za-z]*$`
+	Kind string `json:"kind"`
+	// Namespace is the object's namespace, if its kind has namespaces.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Namespace string `json:"namespace,omitempty"`
+	// Name is the object's name.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name"`
 	// IP is the address in its canonical form.
 	//
 	// +required

@@ -166,7 +166,7 @@ func Change(t *rapid.T, w *world.World) []world.Touch { return Draw(t, w)(w) }
 func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	i := rapid.IntRange(0, 5).Draw(t, "i")
 	node := fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "node"))
-	switch rapid.IntRange(0, 19).Draw(t, "change") {
+	switch rapid.IntRange(0, 21).Draw(t, "change") {
 	case 0:
 		n := changedNode(t, node)
 		return func(w *world.World) []world.Touch { return w.SetNode(n) }
@@ -209,6 +209,8 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	case 14:
 		state := world.Tunnel(rapid.IntRange(0, 2).Draw(t, "tunnel"))
 		return func(w *world.World) []world.Touch { return w.SetTunnel(node, state) }
+	case 20, 21:
+		return DrawEgressService(t)
 	case 17, 18, 19:
 		return []func(*rapid.T) func(*world.World) []world.Touch{drawNetwork, DrawTraffic}[i%2](t)
 	}
@@ -333,7 +335,14 @@ func randomHolding(t *rapid.T, node string) *world.Holding {
 			}
 		}
 	}
-	about := rapid.SampledFrom([]string{"", "e0", "e1", "e2", "e3"}).Draw(t, "says more about")
+	for i := range 4 {
+		for _, ip := range EgressAddr(20 + i) {
+			if key := EgressService(i).Key(); rapid.Bool().Draw(t, "holds for a service") {
+				h.Holds[key] = append(h.Holds[key], ip)
+			}
+		}
+	}
+	about := rapid.SampledFrom([]string{"", "e0", "e1", "e2", "e3", "ns0/s0", "ns1/s1"}).Draw(t, "says more about")
 	switch ip := EgressAddr(0)[0]; rapid.IntRange(0, 3).Draw(t, "what") {
 	case 0:
 		h.Problems[about] = "nb refused it"

@@ -15,16 +15,14 @@ const AssignableLabel = world.AssignableLabel
 
 // Decision is what the controller says about one EgressIP.
 type Decision struct {
-	UID        string             // of the object
-	Items      []world.Assignment // in the order of the spec
-	Leaving    []world.Leaving    // former holders that go on translating
-	InForce    [2]bool            // by world.Family
-	Conditions []world.Condition  // Assigned, Ready, InForce, Fallback; Since is zero where the status changed now
-	Notices    []decide.Notice    // what is wrong with it
-	Events     []decide.Event     // what became different, and what was not wrong before
-	Awaited    []string           // nodes that Ready waits for, and that do not say what keeps them
-	Again      time.Time          // when to decide anew though nothing changes; zero: not
-	WaitsFor   []string           // EgressIPs whose status still gives an address to a node, and is to be written first
+	UID string // of the object
+	world.Placement
+	Conditions []world.Condition // Assigned, Ready, InForce, Fallback; Since is zero where the status changed now
+	Notices    []decide.Notice   // what is wrong with it
+	Events     []decide.Event    // what became different, and what was not wrong before
+	Awaited    []string          // nodes that Ready waits for, and that do not say what keeps them
+	Again      time.Time         // when to decide anew though nothing changes; zero: not
+	WaitsFor   []string          // EgressIPs whose status still gives an address to a node, and is to be written first
 }
 
 // Written is an EgressIP, by name, as the API last showed it. There is one for each of the world's.

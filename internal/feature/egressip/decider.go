@@ -126,14 +126,13 @@ func (d *Assigner) desired(e *world.EgressIP) decide.Desired {
 		d.objects[e.Name] = struct{}{}
 	}
 	out := ofEgressIP(e, one.Conditions, one.Events)
-	out.Decision.Status = world.Placement{Items: one.Items, Leaving: one.Leaving, InForce: one.InForce}
+	out.Decision.Status = one.Placement
 	return out
 }
 
 // stands says whether an EgressIP says all that was decided.
 func (d Decision) stands(e *world.EgressIP) bool {
-	return len(d.Events) == 0 && slices.Equal(d.Items, e.Items) && d.InForce == e.InForce &&
-		slices.EqualFunc(d.Leaving, e.Leaving, world.Leaving.Same) && say(e, d.Conditions)
+	return len(d.Events) == 0 && d.Placement.Same(&e.Placement) && say(e, d.Conditions)
 }
 
 // say says whether an EgressIP has these conditions among its own.

@@ -60,6 +60,8 @@ func touches(w *world.World, i id, o object, all map[id]object) []world.Touch {
 		return w.SetEgressIP(kube.EgressIP(x))
 	case *v1.EgressIPTraffic:
 		return w.SetTraffic(kube.Traffic(x))
+	case *v1.EgressService:
+		return w.SetEgressService(kube.EgressService(x))
 	case *egretv1.EgressNode:
 		return w.SetHolding(kube.Holding(x))
 	case *discoveryv1.EndpointSlice:
@@ -80,6 +82,8 @@ func gone(w *world.World, i id, all map[id]object) []world.Touch {
 		return w.DelEgressIP(i.key)
 	case "EgressIPTraffic":
 		return w.DelTraffic(i.key)
+	case "EgressService":
+		return w.DelEgressService(i.key)
 	case "EgressNode":
 		return w.DelHolding(i.key)
 	}

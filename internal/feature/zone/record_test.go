@@ -37,7 +37,8 @@ func TestRecord(t *testing.T) {
 	service := &world.Service{Namespace: "shop", Name: "web",
 		ExternalIPs: []netip.Addr{netip.MustParseAddr("172.18.0.200")}}
 	placed := &world.EgressIP{Name: "e", Namespaces: labels.Nothing(), Pods: labels.Nothing(),
-		Items: []world.Assignment{{Node: "a", IP: netip.MustParseAddr("172.18.0.33")}}}
+		Placement: world.Placement{
+			Items: []world.Assignment{{Node: "a", IP: netip.MustParseAddr("172.18.0.33")}}}}
 	for name, c := range map[string]struct {
 		nodes   []*world.Node
 		want    string // z's record

@@ -1,0 +1,111 @@
+package kube
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// TestRoutingTable: digits are a number, what ip-rule(8) would take for another one is refused, the rest is a name.
+func TestRoutingTable(t *testing.T) {
+	for text, want := range map[string]world.RoutingTable{
+		"": {}, "100": {Number: 100}, "4294967295": {Number: 1<<32 - 1}, "blue": {Name: "blue"}, "100a": {Name: "100a"},
+		strings.Repeat("a", 63): {Name: strings.Repeat("a", 63)},
+	} {
+		if have, err := routingTable(text); have != want || err != nil || have.String() != text {
+			t.Errorf("%q: have %+v, %v", text, have, err)
+		}
+	}
+	for _, text := range []string{"0", "010", "4294967296", "0x64", "-1", "blue lookup main", "a/b", "ü", strings.Repeat(
+		"a", 64)} {
+		if have, err := routingTable(text); err == nil {
+			t.Errorf("%q: have %+v", text, have)
+		}
+	}
+}
+
+// TestEgressService: what can be read of an object is read; what the CRD would have refused is a problem of it.
+func TestEgressService(t *testing.T) {
+	o := &v1.EgressService{Spec: v1.EgressServiceSpec{SourceIPBy: "NodeIP", Network: "a b",
+		NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"no such key": ""}}}}
+	s := EgressService(o)
+	if len(s.Problems) != 2 || !strings.Contains(s.Problems[0], "spec.sourceIPBy") ||
+		!strings.Contains(s.Problems[1], "spec.network") {
+		t.Errorf("problems: %q", s.Problems)
+	}
+	if !strings.Contains(s.Nodes.Problem, "spec.nodeSelector") || s.Nodes.Matches(&world.Node{}) {
+		t.Errorf("selector: %+v", s.Nodes)
+	}
+	if s := EgressService(&v1.EgressService{}); s.SourceIPBy != world.SourceLoadBalancerIP || len(s.Problems) > 0 ||
+		!s.Nodes.Matches(&world.Node{}) {
+		t.Errorf("an empty one is %+v", s)
+	}
+}
+
+// TestEgressServiceStatusComesBack: what is written is what is read.
+func TestEgressServiceStatusComesBack(t *testing.T) {
+	ips := []netip.Addr{netip.MustParseAddr("172.18.0.100"), netip.MustParseAddr("fd00::100")}
+	s := &world.EgressService{Host: "n1", Placement: world.Placement{
+		Items:   []world.Assignment{{Node: "n1", IP: ips[0]}, {Node: "n1", IP: ips[1]}},
+		Leaving: []world.Leaving{{Node: "n2", IP: ips[0], Since: time.Unix(1000, 0)}}, InForce: [2]bool{true, false}}}
+	back := EgressService(&v1.EgressService{Status: EgressServiceStatus(s)})
+	if back.Host != s.Host || !back.Placement.Same(&s.Placement) {
+		t.Errorf("have %+v, want %+v", back, s)
+	}
+	all := EgressService(&v1.EgressService{Status: v1.EgressServiceStatus{Host: "ALL", SourceIPs: []string{"172.18.0.1"}}})
+	if all.Host != world.HostAll || len(all.Items) > 0 {
+		t.Errorf("have %+v", all)
+	}
+	hostile := EgressService(&v1.EgressService{Status: v1.EgressServiceStatus{Host: "../n", SourceIPs: []string{"x"}}})
+	if hostile.Host != "" || len(hostile.Items) > 0 {
+		t.Errorf("have %+v", hostile)
+	}
+}
+
+// TestReportOfEgressServices: what a node says of EgressServices is read as it was written, and EgressIPs beside it.
+func TestReportOfEgressServices(t *testing.T) {
+	ip := netip.MustParseAddr("172.18.0.100")
+	h := &world.Holding{Node: "n1", BootID: "b",
+		Holds: map[string][]netip.Addr{"e": {ip}, "shop/web": {ip}},
+		Steers: map[string][]world.Assignment{"e": {{Node: "n2", IP: ip}}, "shop/web": {{Node: "n1", IP: ip}},
+			"shop/db": {{Node: "n1", IP: netip.IPv4Unspecified()}}}}
+	object := ref.Of(ref.EgressService, "shop/db")
+	problem := world.Problem{Object: object, Reason: world.ReasonUnknownNetwork, Message: "no table blue"}
+	o := EgressNode(h, "uid", "v1", []world.Problem{problem})
+	if len(o.Status.Holding) != 1 || len(o.Status.HeldAddresses) != 2 || len(o.Status.Steers) != 1 ||
+		len(o.Status.ObjectSteers) != 2 || o.Status.Problems[0] != "egressservice/shop/db: no table blue" {
+		t.Errorf("written: %+v", o.Status)
+	}
+	back := Holding(o)
+	if len(back.Holds) != 2 || back.Holds["shop/web"][0] != ip || len(back.Steers) != 3 ||
+		back.Steers["shop/db"][0].IP != netip.IPv4Unspecified() {
+		t.Errorf("read: %+v", back)
+	}
+	if back.Problems["shop/db"] != "no table blue" || back.Reasons["shop/db"] != world.ReasonUnknownNetwork {
+		t.Errorf("problems read: %v, %v", back.Problems, back.Reasons)
+	}
+}
+
+// TestHostileReportOfEgressServices: what no agent would write is a problem of its node, and nothing is held by it.
+func TestHostileReportOfEgressServices(t *testing.T) {
+	h := Holding(&egretv1.EgressNode{Status: egretv1.EgressNodeStatus{BootID: "b",
+		HeldAddresses: []egretv1.HeldAddress{
+			{Kind: ref.EgressService, Namespace: "a", Name: "b/c", Network: "default", IP: "172.18.0.1"},
+			{Kind: ref.EgressService, Name: "e", Network: "default", IP: "172.18.0.1"},
+			{Kind: ref.EgressIP, Namespace: "a", Name: "e", Network: "default", IP: "172.18.0.1"},
+			{Kind: ref.EgressService, Namespace: "a", Name: "b", Network: "blue", IP: "172.18.0.1"}},
+		ObjectSteers: []egretv1.ObjectSteered{
+			{Kind: ref.EgressService, Namespace: "a", Name: "b", IP: "172.18.0.1", Node: "x y"}},
+	}})
+	if len(h.Holds) > 0 || len(h.Steers) > 0 || h.Problems[""] == "" {
+		t.Errorf("have %+v", h)
+	}
+}

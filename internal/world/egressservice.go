@@ -1,0 +1,151 @@
+package world
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// EgressService is an EgressService object: pods behind the Service of the same name leave with its load balancer's
+// address, or through a routing table of hosts. What could not be read of it is in Problems.
+type EgressService struct {
+	Namespace, Name, UID string
+	Created              time.Time
+	Generation           int64
+	SourceIPBy           SourceIPBy
+	// Nodes are those that can be the host; it has no meaning with SourceNetwork.
+	Nodes NodeSelector
+	Table RoutingTable // by which packets are routed
+	// Host is the node that the pods leave through, HostAll, or "" where nothing is configured.
+	Host string
+	// Placement has the host with each source address, and former hosts.
+	Placement
+	// Conditions are those of the status, as they stand.
+	Conditions []Condition
+	// Version is the object's resourceVersion, for those who write it.
+	Version string
+	// Problems say which field could not be read: then nothing is configured.
+	Problems []string
+}
+
+// HostAll is the host of an EgressService with SourceNetwork: each node for the endpoints that it runs. No node has
+// that name.
+const HostAll = "ALL"
+
+// SourceIPBy is what decides about the source address of an EgressService's pods.
+type SourceIPBy uint8
+
+const (
+	SourceLoadBalancerIP SourceIPBy = iota // the Service's ingress IP
+	SourceNetwork                          // the link by which packets leave a node
+)
+
+// RoutingTable is a routing table of hosts, by number or else by name: a VRF's, or one of rt_tables. Neither is the
+// host's own routing.
+type RoutingTable struct {
+	Number uint32
+	Name   string
+}
+
+// String is the table as people write it; "" for the host's own routing.
+func (t RoutingTable) String() string {
+	if t.Number != 0 {
+		return strconv.FormatUint(uint64(t.Number), 10)
+	}
+	return t.Name
+}
+
+// Key is "namespace/name", which is its Service's, too.
+func (s *EgressService) Key() string { return s.Namespace + "/" + s.Name }
+
+// Binds says whether packets of its pods in a family leave as it says or not at all.
+func (s *EgressService) Binds(f Family) bool { return s.Host == HostAll || s.InForce[f] }
+
+// Sources are the source addresses that the status names, one a family at the most.
+func (s *EgressService) Sources() []netip.Addr {
+	out := make([]netip.Addr, len(s.Items))
+	for i, a := range s.Items {
+		out[i] = a.IP
+	}
+	return out
+}
+
+// EgressServices lists all EgressServices, "namespace/name", sorted.
+func (w *View) EgressServices() []string {
+	w.saw(KindEgressServices, "")
+	return slices.Sorted(maps.Keys(w.egressServices))
+}
+
+// EgressService is the EgressService of the Service with a key, or nil.
+func (w *View) EgressService(key string) *EgressService {
+	w.saw(KindEgressService, key)
+	return w.egressServices[key]
+}
+
+// EgressServiceActive says whether an EgressService decides about its pods' packets of a family: it has a host, or was
+// in force and has not been given up, and its Service is one for a load balancer.
+func (w *View) EgressServiceActive(s *EgressService, f Family) bool {
+	service := w.Service(s.Key())
+	return service != nil && service.LoadBalancer && (s.Binds(f) || s.HasItems(f))
+}
+
+// EgressServiceOf is the one that decides about a pod's packets of a family, or nil: of those that are active, the
+// first that binds, else the first. One that nobody is ready for yet takes no packet from one in force.
+func (w *View) EgressServiceOf(p *Pod, f Family) *EgressService {
+	var first *EgressService
+	for _, s := range w.EgressServicesOf(p, f) {
+		switch {
+		case !w.EgressServiceActive(s, f):
+		case s.Binds(f):
+			return s
+		case first == nil:
+			first = s
+		}
+	}
+	return first
+}
+
+// ByAge is the order of precedence of EgressServices: creation, then namespace and name.
+func (s *EgressService) ByAge(o *EgressService) int {
+	return cmp.Or(s.Created.Compare(o.Created), cmp.Compare(s.Key(), o.Key()))
+}
+
+// SetEgressService adds or replaces an EgressService.
+func (w *World) SetEgressService(s *EgressService) []Touch { return Set(w, KindEgressService, s) }
+
+// DelEgressService removes an EgressService.
+func (w *World) DelEgressService(key string) []Touch {
+	return Del[EgressService](w, KindEgressService, key)
+}
+
+func (s *EgressService) same(o *EgressService) bool {
+	return s.UID == o.UID && s.Created.Equal(o.Created) && s.Generation == o.Generation &&
+		s.SourceIPBy == o.SourceIPBy && s.Nodes.same(o.Nodes) && s.Table == o.Table && s.Host == o.Host &&
+		s.Placement.Same(&o.Placement) && slices.Equal(s.Problems, o.Problems)
+}
+
+// Hosting is what is decided about an EgressService, beside conditions.
+type Hosting struct {
+	Host string
+	Placement
+}
+
+// decidesEgressService is how that stands over EgressServices.
+func decidesEgressService() Decides[EgressService] {
+	return Decides[EgressService]{UID: func(s *EgressService) string { return s.UID }, Over: hostedOver,
+		Same: func(a, b *EgressService) bool {
+			return a.Host == b.Host && a.Placement.Same(&b.Placement) && SameConditions(a.Conditions, b.Conditions)
+		}}
+}
+
+func hostedOver(shown *EgressService, d Decision) *EgressService {
+	out := *shown
+	if h, is := d.Status.(Hosting); is {
+		out.Host, out.Placement = h.Host, h.over(&shown.Placement)
+	}
+	out.Conditions = conditionsOver(shown.Conditions, d.Conditions)
+	return &out
+}

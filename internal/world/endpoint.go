@@ -1,0 +1,155 @@
+package world
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/egret-net/egret/internal/ref"
+)
+
+// endpoints are those of one namespace's Services that have EgressServices, and the pods of the namespace by address:
+// that many pods are looked at for an address at the most which have it. A pod of another namespace is no endpoint
+// here, for an EndpointSlice can name any address, and its pods would leave with an address of somebody else.
+type endpoints struct {
+	of   map[string][]netip.Addr // by EgressService: addresses of its Service's endpoints, sorted, each once
+	at   map[netip.Addr][]string // EgressServices by address of an endpoint
+	pods map[netip.Addr][]string // pods by address, by their own word
+}
+
+// EgressServicesOf are the EgressServices of which a pod is an endpoint by its address of a family, ready or not, in
+// order of precedence, whether they decide about its packets or not.
+func (w *View) EgressServicesOf(p *Pod, f Family) []*EgressService {
+	if p.HostNetwork || p.Completed {
+		return nil
+	}
+	w.saw(KindEgressServicesIn, p.Namespace)
+	in := w.endpoints[p.Namespace]
+	if in == nil {
+		return nil
+	}
+	var out []*EgressService
+	for _, ip := range f.OfAddrs(w.PodIPs(p, ref.DefaultNetwork)) {
+		w.saw(KindEgressServicesAt, endpointKey(p.Namespace, ip))
+		for _, key := range in.at[ip] {
+			if s := w.EgressService(key); !slices.Contains(out, s) {
+				out = append(out, s)
+			}
+		}
+	}
+	slices.SortFunc(out, (*EgressService).ByAge)
+	return out
+}
+
+// PodsAt are the pods, by key, of a namespace that has EgressServices that say they have an address. It takes the key
+// of a Touch of KindEgressServicesAt, and does not record.
+func (w *World) PodsAt(key string) []string {
+	namespace, text, _ := strings.Cut(key, "/")
+	ip, err := netip.ParseAddr(text)
+	if in := w.endpoints[namespace]; in != nil && err == nil {
+		return in.pods[ip]
+	}
+	return nil
+}
+
+func endpointKey(namespace string, ip netip.Addr) string { return namespace + "/" + ip.String() }
+
+// egressServiceChanged follows which namespaces have EgressServices, and where their endpoints are.
+func (w *World) egressServiceChanged(old, now *EgressService) []Touch {
+	switch {
+	case now == nil:
+		return w.endpointsMoved(old.Key(), nil, false)
+	case old == nil || !old.Created.Equal(now.Created):
+		return w.endpointsMoved(now.Key(), w.services[now.Key()], true)
+	}
+	return nil
+}
+
+// endpointsMoved follows the endpoints of a Service that has an EgressService, or has it no more.
+func (w *World) endpointsMoved(key string, s *Service, egress bool) []Touch {
+	namespace, _, _ := strings.Cut(key, "/")
+	in, touched := w.endpoints[namespace], []Touch(nil)
+	if in == nil {
+		in = w.endpointsIn(namespace)
+		touched = append(touched, Touch{KindEgressServicesIn, namespace})
+	}
+	for _, ip := range in.move(key, s.addresses(), egress) {
+		touched = append(touched, Touch{KindEgressServicesAt, endpointKey(namespace, ip)})
+	}
+	if len(in.of) == 0 {
+		delete(w.endpoints, namespace)
+		touched = append(touched, Touch{KindEgressServicesIn, namespace})
+	}
+	return touched
+}
+
+// endpointsIn begins to follow a namespace.
+func (w *World) endpointsIn(namespace string) *endpoints {
+	in := &endpoints{of: map[string][]netip.Addr{}, at: map[netip.Addr][]string{}, pods: map[netip.Addr][]string{}}
+	if group := w.podsIn[namespace]; group != nil {
+		for _, p := range group.pods {
+			in.podMoved(nil, p)
+		}
+	}
+	w.endpoints[namespace] = in
+	return in
+}
+
+// move replaces the addresses of an EgressService's endpoints, and returns those that came or went.
+func (in *endpoints) move(key string, now []netip.Addr, egress bool) (moved []netip.Addr) {
+	was := in.of[key]
+	if in.of[key] = now; !egress {
+		delete(in.of, key)
+	}
+	for _, ip := range was {
+		if _, still := slices.BinarySearchFunc(now, ip, netip.Addr.Compare); !still {
+			take(in.at, ip, key)
+			moved = append(moved, ip)
+		}
+	}
+	for _, ip := range now {
+		if _, before := slices.BinarySearchFunc(was, ip, netip.Addr.Compare); !before {
+			in.at[ip] = append(in.at[ip], key)
+			moved = append(moved, ip)
+		}
+	}
+	return moved
+}
+
+// podMoved follows a pod's addresses.
+func (in *endpoints) podMoved(old, now *Pod) {
+	if old != nil && now != nil && slices.Equal(old.IPs, now.IPs) {
+		return
+	}
+	if old != nil {
+		for _, ip := range old.IPs {
+			take(in.pods, ip, old.Key())
+		}
+	}
+	if now != nil {
+		for _, ip := range now.IPs {
+			in.pods[ip] = append(without(in.pods[ip], now.Key()), now.Key())
+		}
+	}
+}
+
+func take(from map[netip.Addr][]string, ip netip.Addr, key string) {
+	if from[ip] = without(from[ip], key); len(from[ip]) == 0 {
+		delete(from, ip)
+	}
+}
+
+// addresses are those of a Service's endpoints, sorted, each once.
+func (s *Service) addresses() []netip.Addr {
+	if s == nil {
+		return nil
+	}
+	var out []netip.Addr
+	for _, p := range s.Ports {
+		for _, e := range p.Endpoints {
+			out = append(out, e.Addr())
+		}
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return slices.Compact(out)
+}

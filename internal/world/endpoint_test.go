@@ -1,0 +1,142 @@
+package world_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// of lists the EgressServices of which a pod is an endpoint in a family.
+func of(w *world.World, p *world.Pod, f world.Family) string {
+	var names []string
+	for _, s := range w.EgressServicesOf(p, f) {
+		names = append(names, s.Key())
+	}
+	return strings.Join(names, " ")
+}
+
+// TestEgressServicesOf: by the endpoints of the Service, in order of age, and of the own namespace alone.
+func TestEgressServicesOf(t *testing.T) {
+	w := compiletest.Small("", world.SharedGateway)
+	mine, other := compiletest.Pod(0, "n1"), compiletest.Pod(3, "n2") // both of ns0
+	stranger := compiletest.Pod(1, "n1")
+	for _, p := range []*world.Pod{mine, other, stranger} {
+		w.SetPod(p)
+	}
+	w.SetService(compiletest.LoadBalancer(3, mine, stranger))
+	w.SetService(compiletest.LoadBalancer(0, mine))
+	expect := func(why, want string, p *world.Pod) {
+		t.Helper()
+		if have := of(w, p, world.V4); have != want {
+			t.Errorf("%s: have %q, want %q", why, have, want)
+		}
+	}
+	expect("a Service alone is none", "", mine)
+	w.SetEgressService(compiletest.EgressService(3))
+	w.SetEgressService(compiletest.EgressService(0))
+	expect("the older one is first", "ns0/s0 ns0/s3", mine)
+	expect("no endpoint of any", "", other)
+	expect("an endpoint of another namespace's", "", stranger)
+	w.SetService(compiletest.LoadBalancer(0, other))
+	expect("it left one Service", "ns0/s3", mine)
+	expect("it joined one", "ns0/s0", other)
+	w.DelEgressService("ns0/s3")
+	expect("the EgressService is gone", "", mine)
+	w.DelService("ns0/s0")
+	expect("the Service is gone", "", other)
+	w.SetService(compiletest.LoadBalancer(0, other))
+	expect("the Service is back", "ns0/s0", other)
+}
+
+// TestEgressServicesByFamily: an endpoint by one address is none by the other.
+func TestEgressServicesByFamily(t *testing.T) {
+	w := compiletest.Small("", world.SharedGateway)
+	p := compiletest.Pod(0, "n1")
+	only4 := *p
+	only4.IPs = world.V4.OfAddrs(p.IPs)
+	w.SetPod(p)
+	w.SetService(compiletest.LoadBalancer(0, &only4))
+	w.SetEgressService(compiletest.EgressService(0))
+	if v4, v6 := of(w, p, world.V4), of(w, p, world.V6); v4 != "ns0/s0" || v6 != "" {
+		t.Errorf("have %q over IPv4, %q over IPv6", v4, v6)
+	}
+	host := *p
+	host.HostNetwork = true
+	done := *p
+	done.Completed = true
+	if of(w, &host, world.V4) != "" || of(w, &done, world.V4) != "" {
+		t.Error("a host-networked or completed pod counts")
+	}
+}
+
+// TestPodsAt: a namespace's pods by address, from the time on that it has an EgressService.
+func TestPodsAt(t *testing.T) {
+	w := compiletest.Small("", world.SharedGateway)
+	p := compiletest.Pod(0, "n1")
+	at := func() string { return strings.Join(w.PodsAt("ns0/"+p.IPs[0].String()), " ") }
+	w.SetPod(p)
+	if at() != "" {
+		t.Error("a namespace without EgressServices is followed")
+	}
+	w.SetEgressService(compiletest.EgressService(0))
+	if at() != "ns0/p0" {
+		t.Errorf("have %q", at())
+	}
+	moved := *p
+	moved.IPs = compiletest.PodIPs(5, 2)
+	w.SetPod(&moved)
+	if at() != "" {
+		t.Errorf("it has another address, and is found at the former: %q", at())
+	}
+	w.SetPod(p)
+	w.DelPod(p.Key())
+	if at() != "" {
+		t.Errorf("it is gone, and is found: %q", at())
+	}
+	if w.PodsAt("ns0/none") != nil || w.PodsAt("") != nil {
+		t.Error("what is no address is found")
+	}
+}
+
+// TestEgressServiceOf: of those that are active the first, but none that nobody is ready for before one that is in
+// force.
+func TestEgressServiceOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		set  func(older, newer *world.EgressService, service *world.Service)
+		want string
+	}{
+		"no host": {func(*world.EgressService, *world.EgressService, *world.Service) {}, ""},
+		"both by age": {func(o, n *world.EgressService, _ *world.Service) {
+			o.Host, n.Host = world.HostAll, world.HostAll
+		}, "ns0/s0"},
+		"in force before one that waits": {func(o, n *world.EgressService, _ *world.Service) {
+			o.Host, o.Items = "n1", []world.Assignment{{Node: "n1", IP: compiletest.EgressAddr(20)[0]}}
+			n.InForce[world.V4] = true
+		}, "ns0/s3"},
+		"waiting": {func(_, n *world.EgressService, _ *world.Service) {
+			n.Host, n.Items = "n1", []world.Assignment{{Node: "n1", IP: compiletest.EgressAddr(23)[0]}}
+		}, "ns0/s3"},
+		"another type of Service": {func(o, n *world.EgressService, s *world.Service) {
+			o.Host, n.Host, s.LoadBalancer = world.HostAll, world.HostAll, false
+		}, "ns0/s3"},
+	} {
+		w := compiletest.Small("", world.SharedGateway)
+		p := compiletest.Pod(0, "n1")
+		w.SetPod(p)
+		older, newer, service := compiletest.EgressService(0), compiletest.EgressService(3), compiletest.LoadBalancer(0, p)
+		c.set(older, newer, service)
+		w.SetService(service)
+		w.SetService(compiletest.LoadBalancer(3, p))
+		w.SetEgressService(older)
+		w.SetEgressService(newer)
+		have := ""
+		if s := w.EgressServiceOf(p, world.V4); s != nil {
+			have = s.Key()
+		}
+		if have != c.want {
+			t.Errorf("%s: have %q, want %q", name, have, c.want)
+		}
+	}
+}
