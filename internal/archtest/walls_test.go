@@ -11,7 +11,7 @@ import (
 // pure packages compute, and do nothing else.
 var pure = []string{
 	"internal/ref", "internal/destinations", "internal/world", "internal/decide", "internal/plan", "internal/compile",
-	"internal/trace", "internal/feature", "internal/holder", "internal/tunnel",
+	"internal/trace", "internal/feature", "internal/egress", "internal/holder", "internal/tunnel",
 }
 
 // notPure are packages below them that are for tests, or are the one list of features.
@@ -39,9 +39,10 @@ func TestPurePackages(t *testing.T) {
 		"internal/compile":      {"internal/world", "internal/plan", "internal/ref"},
 		"internal/trace":        {"internal/plan", "internal/ref"},
 		"internal/feature": {
-			"internal/world", "internal/plan", "internal/decide", "internal/ref", "internal/holder",
-			"internal/destinations",
+			"internal/world", "internal/plan", "internal/decide", "internal/ref", "internal/egress",
+			"internal/holder", "internal/destinations",
 		},
+		"internal/egress": {"internal/world", "internal/plan", "internal/ref", "internal/holder"},
 		"internal/holder": {"internal/world", "internal/plan", "internal/ref"},
 		"internal/decide": {"internal/world"},
 		"internal/tunnel": {"internal/world"},

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plane/nft"
@@ -29,7 +30,7 @@ func readFilter(ctx context.Context, p *nft.Plane, c *world.Config, log *slog.Lo
 	}
 	f := formerFilter{known: true, pods: map[netip.Addr]bool{}}
 	for _, family := range c.Families() {
-		if _, is := sets[egressip.LeakFilter(family)]; !is {
+		if _, is := sets[egress.FilteredPods(family)]; !is {
 			f.known = false
 		}
 	}

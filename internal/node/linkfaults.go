@@ -64,7 +64,7 @@ func tableOfOthers(h route.Host, l route.Link) string {
 // ruleInTheWay looks for a rule of somebody else that comes before the link's own, be that there or not, and takes
 // packets of pods elsewhere: the leak filter of links would drop them.
 func ruleInTheWay(h route.Host, c *world.Config, l route.Link, f world.Family) string {
-	mark := egressip.LinkMark(l.Index)
+	mark := plan.LinkMark(l.Index)
 	for _, r := range h.Rules {
 		switch {
 		case r.V6 != (f == world.V6):

@@ -193,7 +193,7 @@ func ownSources(ctx context.Context, o Options) map[string]conntrack.Own {
 // hostSources say how to tell connections through the host's kernel that were given an egress IP: by their mark. Others
 // are not ours to judge.
 func hostSources(o Options) map[string]conntrack.Own {
-	own := conntrack.Own{Mark: plan.MarkEgressLink, Mask: plan.MarkEgressLinkMask}
+	own := conntrack.Own{Mark: plan.MarkEgress, Mask: plan.MarkEgressMask}
 	for _, s := range o.Config.ClusterSubnets {
 		own.Pods = append(own.Pods, s.CIDR)
 	}

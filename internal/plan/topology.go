@@ -42,11 +42,6 @@ const (
 	// MarkNodeIP (0x3f0) asks breth0 for the node's own address as source (seed egress-ip.md, "Pod to node IP
 	// traffic").
 	MarkNodeIP = 1008
-	// MarkEgressLink, with a link's index below it, is the skb mark of packets for egress IPs on that link;
-	// kube-proxy's bits are none of it.
-	MarkEgressLink = 0x0e000000
-	// MarkEgressLinkMask keeps the index out.
-	MarkEgressLinkMask = 0xff000000
 	// ZoneGateway is the conntrack zone of the gateway bridge; ct_mark there says whose a connection is.
 	ZoneGateway = 64000
 )

@@ -9,14 +9,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/sandbox"
 	"github.com/egret-net/egret/internal/world"
 )
 
 // leakFilter is the set of pods whose packets leave with an egress IP or not at all.
-func leakFilter(like world.Family) string { return plan.SetName(egressip.LeakFilter(like)) }
+func leakFilter(like world.Family) string { return plan.SetName(egress.FilteredPods(like)) }
 
 // TestOwnRouterEstablished: connections that a pod has with its node's address stand still from when the pod comes
 // under the leak filter, though the bridge knows them. No agent runs then, which would end them.

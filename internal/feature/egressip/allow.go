@@ -3,6 +3,7 @@ package egressip
 import (
 	"strings"
 
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
@@ -45,11 +46,11 @@ func insideCluster(n *world.Network, f world.Family, out *plan.Rows) {
 // toNodes also asks for the node's own address, so that it is the same wherever the pod runs, and marks replies of
 // connections that came from outside, which must not be steered anywhere.
 func toNodes(w *world.View, f world.Family, out *plan.Rows) {
-	ip, served := f.Match(), plan.InSet(servedPods(f))
-	out.AddSet(servedPods(f))
-	out.AddSet(nodeIPs(f))
+	ip, served := f.Match(), plan.InSet(egress.ServedPods(f))
+	out.AddSet(egress.ServedPods(f))
+	out.AddSet(egress.NodeIPs(f))
 	out.AddPolicy(plan.DefaultNames(), "egressip-no-reroute/nodes."+f.String(), plan.PriorityAllow,
-		ip+".src == "+served+" && "+ip+".dst == "+plan.InSet(nodeIPs(f)), "allow", nil,
+		ip+".src == "+served+" && "+ip+".dst == "+plan.InSet(egress.NodeIPs(f)), "allow", nil,
 		map[string]string{"pkt_mark": plan.Itoa(plan.MarkNodeIP)})
 	sw := plan.Switch(plan.DefaultNames().NodeSwitch(w.Self))
 	out.AddNB(plan.RowID{Table: "QoS", Name: "egressip-mark-reply-traffic." + f.String()}, sw, plan.Cols{
@@ -72,7 +73,7 @@ func inside(n *world.Network, f world.Family) []string {
 
 // dropPaused drops what pods with paused egress send outside: they started before their egress IP was ready.
 func dropPaused(n plan.Names, f world.Family, out *plan.Rows) {
-	set := n.Row(pausedPods(f))
+	set := n.Row(egress.PausedPods(f))
 	out.AddSet(set)
 	match := f.Match() + ".src == " + plan.InSet(set)
 	out.AddPolicy(n, "egressip-held-back."+f.String(), plan.PriorityEgressIP, match, "drop", nil, nil)
@@ -91,6 +92,6 @@ func (NodeAddresses) Compile(w *world.View, key string, out *plan.Rows) {
 		return
 	}
 	for _, ip := range w.NodeAddrs(n) {
-		insideNodes(w, ip, out)
+		egress.AddNode(w, ip, out)
 	}
 }

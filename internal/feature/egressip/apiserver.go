@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -27,7 +28,7 @@ func (APIServer) Compile(w *world.View, key string, out *plan.Rows) {
 	for _, p := range s.Ports {
 		for _, e := range p.Endpoints {
 			if e.Ready && !inCluster(w, e.Addr()) {
-				insideNodes(w, e.Addr(), out)
+				egress.AddNode(w, e.Addr(), out)
 			}
 		}
 	}
@@ -36,14 +37,4 @@ func (APIServer) Compile(w *world.View, key string, out *plan.Rows) {
 func inCluster(w *world.View, ip netip.Addr) bool {
 	return slices.ContainsFunc(w.Config.Cluster(world.FamilyOf(ip)),
 		func(p netip.Prefix) bool { return p.Contains(ip) })
-}
-
-// insideNodes leaves out addresses of a family that the cluster does not have: there is no set for them.
-func insideNodes(w *world.View, ip netip.Addr, out *plan.Rows) {
-	if !slices.Contains(w.Config.Families(), world.FamilyOf(ip)) {
-		return
-	}
-	out.AddElem(nodeIPs(world.FamilyOf(ip)), ip.String())
-	plan.Claim(&out.SourceExempt, ip, plan.None{})
-	nodeIPOnHost(w, ip, out)
 }

@@ -9,6 +9,7 @@ package egressip
 import (
 	"net/netip"
 
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/ref"
@@ -35,13 +36,13 @@ func (Pods) Compile(w *world.View, key string, out *plan.Rows) {
 	for _, f := range w.Config.Families() {
 		for _, c := range w.Claims(p, ref.DefaultNetwork, f) {
 			e := w.EgressIP(c.By.Name)
-			for _, ip := range f.OfAddrs(addresses(w, p, ref.DefaultNetwork)) {
+			for _, ip := range f.OfAddrs(egress.Addresses(w, p, ref.DefaultNetwork)) {
 				if p.Node == w.Self {
 					steerPod(w, e, f, p, ip, out.For(ownerOfPods(e.Name)))
 				}
-				if router, egress, ok := translatePod(w, e, f, p, ip, out.For(ownerOfPods(e.Name))); ok {
+				if router, source, ok := translatePod(w, e, f, p, ip, out.For(ownerOfPods(e.Name))); ok {
 					out.AddSource(plan.Source{Router: router, Pod: ip},
-						plan.SourceTo{To: sourceDestinations(e, f), IP: egress})
+						plan.SourceTo{To: sourceDestinations(e, f), IP: source})
 				}
 			}
 		}
@@ -54,21 +55,10 @@ func ownerOfPods(egressIP string) plan.Owner {
 	return plan.Owner{Feature: "egressip-pods", Object: refTo(egressIP)}
 }
 
-// addresses are a pod's in a network: the attachment's where the pod is ours, which knows before the API tells.
-func addresses(w *world.View, p *world.Pod, network string) []netip.Addr {
-	if p.Node != w.Self {
-		return w.PodIPs(p, network)
-	}
-	if a := w.Attachment(p.Key()); a != nil && a.UID == p.UID {
-		return a.In(network)
-	}
-	return w.PodIPs(p, network)
-}
-
 // steerPod puts a pod of this node under its EgressIP's policy. Every such pod claims the policy and its set: the first
 // brings them and the last takes them away, so that a node holds nothing for EgressIPs that none of its pods use.
 func steerPod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
-	out.AddElem(servedPods(f), ip.String())
+	out.AddElem(egress.ServedPods(f), ip.String())
 	s := steer(w, e, f)
 	if s.action == "" {
 		if a := w.Attachment(p.Key()); a != nil && a.EgressPaused {
@@ -86,7 +76,7 @@ func steerPod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip
 // pauseClaim has a pod send nothing outside the cluster to an EgressIP's destinations.
 func pauseClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
 	if e.Traffic == nil {
-		pauseEgress(w, plan.DefaultNames(), f, ip, out)
+		egress.Pause(w, plan.DefaultNames(), f, ip, out)
 		return
 	}
 	set := pausedPodsOf.set(e, f)
@@ -97,19 +87,11 @@ func pauseClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr,
 	filterClaim(w, e, f, ip, out)
 }
 
-// pauseEgress has a pod send nothing outside the cluster by a network.
-func pauseEgress(w *world.View, n plan.Names, f world.Family, ip netip.Addr, out *plan.Rows) {
-	out.AddElem(n.Row(pausedPods(f)), ip.String())
-	if n.Network == ref.DefaultNetwork {
-		filterPod(w, f, ip, out)
-	}
-}
-
 // translatePod puts a pod, of any node, among those that a holder translates, unless it is not known which of the pod's
 // packets are the EgressIP's. It returns where on this node that is, and to which address.
 func translatePod(
 	w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows,
-) (router string, egress netip.Addr, ok bool) {
+) (router string, source netip.Addr, ok bool) {
 	duties := holder.Duties(w, e.Name, f)
 	if len(duties) == 0 || e.TrafficUnknown {
 		return "", netip.Addr{}, false

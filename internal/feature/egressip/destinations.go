@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -29,7 +30,7 @@ func (Destinations) Compile(w *world.View, key string, out *plan.Rows) {
 		for _, member := range members(divided(to)) {
 			out.AddElem(set, member)
 		}
-		if throughHost(w) {
+		if egress.ThroughHost(w) {
 			hostDestinationSet(e, f, out)
 			host := destinationsOf.hostSet(e, f)
 			for _, member := range members(to) {
@@ -48,7 +49,7 @@ func sourceDestinations(e *world.EgressIP, f world.Family) string {
 }
 
 func hostDestinationSet(e *world.EgressIP, f world.Family, out *plan.Rows) {
-	plan.Claim(&out.NFTSets, plan.NFTSet{Name: destinationsOf.hostSet(e, f)}, plan.NFTSetSpec{Key: addrType(f),
+	plan.Claim(&out.NFTSets, plan.NFTSet{Name: destinationsOf.hostSet(e, f)}, plan.NFTSetSpec{Key: egress.AddrType(f),
 		Interval: true})
 }
 

@@ -60,7 +60,7 @@ func translate(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, 
 			"priority": natPriority,
 		})
 	}
-	plan.Claim(&out.Translated, egress(e.Name, ip), plan.None{})
+	plan.Claim(&out.Translated, egressOf(e.Name, ip), plan.None{})
 }
 
 // notToNodes says, as cheaply as OVN can be asked, that a packet has not plan.MarkNodeIP, which Allow gives to what
@@ -102,7 +102,7 @@ func forward(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, ow
 	out.AddFlow(w.Config.Bridge, plan.Forward, match,
 		"mod_dl_src:"+own+",mod_dl_dst:"+other.UplinkMAC.String()+",dec_ttl,in_port")
 	out.AddFlow(w.Config.Bridge, plan.ForwardedBack, match+",dl_src="+other.UplinkMAC.String(), "drop")
-	plan.Claim(&out.Forwarded, egress(e.Name, ip), plan.None{})
+	plan.Claim(&out.Forwarded, egressOf(e.Name, ip), plan.None{})
 }
 
 var forwardMatch = [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}

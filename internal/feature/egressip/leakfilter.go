@@ -3,8 +3,8 @@ package egressip
 import (
 	"fmt"
 	"net/netip"
-	"strings"
 
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -16,18 +16,11 @@ import (
 // and translated by the new rows, when a pod goes or comes under another EgressIP. A pod that changes so stays in the
 // set.
 func markLeaks(w *world.View, h *world.Host, f world.Family, out *plan.Rows) {
-	out.AddSet(filteredPods(f))
-	markLeaksOf(w, f, filteredPods(f), "", out)
+	out.AddSet(egress.FilteredPods(f))
+	markLeaksOf(w, f, egress.FilteredPods(f), "", out)
 	if node, ok := f.Of(h.Primary); ok {
 		dropOnBridge(w.Config, f, node.Addr(), out)
 	}
-}
-
-// throughHost says whether packets of pods under the leak filter can meet the host's kernel on their way outside, which
-// masquerades what pods send.
-func throughHost(w *world.View) bool {
-	h := w.Host()
-	return w.Config.GatewayMode == world.LocalGateway || h != nil && len(h.Links) > 0
 }
 
 // markLeaksOf is the policy that marks what the pods of a set send, of that what a match beside asks for.
@@ -43,59 +36,29 @@ func markLeaksOf(w *world.View, f world.Family, pods, beside string, out *plan.R
 	})
 }
 
-// dropOnHost drops what pods under the leak filter begin through the host without a link's mark, but to nodes: the host
-// would give it its own address. The set is grown before the logical network steers, and shrunk after it: what comes by
-// a path that is no longer, or not yet, in force is dropped.
+// dropOnHost drops what pods under the leak filter begin through the host without an egress mark.
 func dropOnHost(w *world.View, f world.Family, out *plan.Rows) {
-	if !throughHost(w) {
-		return
+	if egress.ThroughHost(w) {
+		egress.DropOnHost(w, f, egress.FilteredPods(f), "", out)
 	}
-	plan.Claim(&out.NFTSets, plan.NFTSet{Name: filteredPods(f)}, plan.NFTSetSpec{Key: addrType(f)})
-	dropOnHostOf(w, f, filteredPods(f), "", out)
-}
-
-// dropOnHostOf is the rule about the pods of a set, of what they send that what a condition beside asks for.
-func dropOnHostOf(w *world.View, f world.Family, pods, beside string, out *plan.Rows) {
-	c := plan.NFTChain{Family: "inet", Name: plan.ForwardChain}
-	plan.Claim(&out.NFTChains, c, plan.NFTChainSpec{Type: "filter", Hook: "forward", Priority: "filter"})
-	nodeIPSet(f, out)
-	ip := [...]string{"ip", "ip6"}[f]
-	var inside strings.Builder
-	for _, p := range w.Config.Cluster(f) {
-		fmt.Fprintf(&inside, " %s daddr != %s", ip, p)
-	}
-	plan.Claim(&out.NFTRules, plan.NFTRule{Chain: c, Name: plan.ForwardUntranslated + pods}, fmt.Sprintf(
-		"iifname %q ct direction original meta mark & %#x != %#x %s saddr @%s%s %s daddr != @%s%s counter drop",
-		plan.DefaultNames().ManagementPort(), plan.MarkEgressLinkMask, plan.MarkEgressLink,
-		ip, pods, beside, ip, setNodeIPs+f.String(), inside.String()))
 }
 
 // filterClaim puts what a pod of this node sends to an EgressIP's destinations under the leak filter. To others the
 // pod's packets leave with the node's address rightly.
 func filterClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
 	if e.Traffic == nil {
-		filterPod(w, f, ip, out)
+		egress.Filter(w, f, ip, out)
 		return
 	}
 	set := filteredPodsOf.set(e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
 	markLeaksOf(w, f, set, onlyTo(e, f), out)
-	if throughHost(w) {
+	if egress.ThroughHost(w) {
 		pods := filteredPodsOf.hostSet(e, f)
-		plan.Claim(&out.NFTSets, plan.NFTSet{Name: pods}, plan.NFTSetSpec{Key: addrType(f)})
 		plan.Claim(&out.NFTElems, plan.NFTElem{Set: pods, Key: ip.String()}, "")
 		hostDestinationSet(e, f, out)
-		dropOnHostOf(w, f, pods, hostOnlyTo(e, f), out)
-	}
-}
-
-// filterPod puts all that a pod of this node sends outside under the leak filter.
-func filterPod(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
-	out.AddElem(filteredPods(f), ip.String())
-	if throughHost(w) { // an orphan is known before the node is, whose rules bring the set
-		plan.Claim(&out.NFTSets, plan.NFTSet{Name: filteredPods(f)}, plan.NFTSetSpec{Key: addrType(f)})
-		plan.Claim(&out.NFTElems, plan.NFTElem{Set: filteredPods(f), Key: ip.String()}, "")
+		egress.DropOnHost(w, f, pods, hostOnlyTo(e, f), out)
 	}
 }
 

@@ -1,11 +1,10 @@
 package egressip
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/netip"
 	"strings"
 
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -32,7 +31,7 @@ func (c contents) set(e *world.EgressIP, f world.Family) string { return setName
 
 // hostSet is the name of the same set in nftables.
 func (c contents) hostSet(e *world.EgressIP, f world.Family) string {
-	return setName(short(e.Name), c, f)
+	return setName(egress.Short(e.Name), c, f)
 }
 
 // namePrefix is in front of all names of what one EgressIP has. No EgressIP has '/' in its name.
@@ -53,32 +52,10 @@ func contentsOf(set string) contents {
 	return contents(c)
 }
 
-// short keeps names within what nftables allows; a hash tells long ones apart.
-func short(name string) string {
-	const limit, kept = 80, 60
-	if len(name) <= limit {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	return name[:kept] + "-" + hex.EncodeToString(sum[:8])
-}
-
-// Sets of all EgressIPs.
-
-func servedPods(f world.Family) string { return "egressip-served-pods." + f.String() }
-func pausedPods(f world.Family) string { return "egressip-held-pods." + f.String() }
-func nodeIPs(f world.Family) string    { return "node-ips." + f.String() }
-
-// filteredPods is the set of this node's pods under the leak filter: their packets leave with an egress IP or not at
-// all. They are those that a policy steers or drops, and those with paused egress.
-func filteredPods(f world.Family) string { return "egressip-guarded-pods." + f.String() }
-
-// LeakFilter is the host's set of pods that are under the leak filter whatever they send.
-func LeakFilter(f world.Family) string { return filteredPods(f) }
-
-// IsLeakFilter says whether a set of the host's is that, or one of pods that are under it as to some destinations.
+// IsLeakFilter says whether a set of the host's is of pods under the leak filter, whatever they send or as to some
+// destinations.
 func IsLeakFilter(set string) bool {
-	return set == filteredPods(world.V4) || set == filteredPods(world.V6) || contentsOf(set) == filteredPodsOf
+	return set == egress.FilteredPods(world.V4) || set == egress.FilteredPods(world.V6) || contentsOf(set) == filteredPodsOf
 }
 
 // natRow is the start of the ids of the rows that translate to an address.
@@ -91,5 +68,5 @@ func Adopted(id plan.RowID) (e plan.Egress, is bool) {
 	name, rest, _ := strings.Cut(rest, "/")
 	text, _, _ := strings.Cut(rest, "/")
 	ip, err := netip.ParseAddr(text)
-	return egress(name, ip), is && id.Table == "NAT" && err == nil
+	return egressOf(name, ip), is && id.Table == "NAT" && err == nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -29,14 +30,14 @@ func TestNamesAreReadBack(t *testing.T) {
 		}
 		ip := netip.MustParseAddr([...]string{"172.18.0.50", "fc00::50"}[f])
 		id := plan.RowID{Table: "NAT", Name: natRow(name, ip) + "/10.244.0.0/16"}
-		if have, is := Adopted(id); !is || have != egress(name, ip) {
+		if have, is := Adopted(id); !is || have != egressOf(name, ip) {
 			t.Fatalf("%v is of %v: %v", id, have, is)
 		}
 	})
-	if !IsLeakFilter(LeakFilter(world.V4)) || !IsLeakFilter(LeakFilter(world.V6)) {
+	if !IsLeakFilter(egress.FilteredPods(world.V4)) || !IsLeakFilter(egress.FilteredPods(world.V6)) {
 		t.Error("the leak filter is none")
 	}
-	for _, set := range []string{servedPods(world.V4), pausedPods(world.V6), nodeIPs(world.V4), "guarded", "",
+	for _, set := range []string{egress.ServedPods(world.V4), egress.PausedPods(world.V6), egress.NodeIPs(world.V4), "guarded", "",
 		"egressip/", "egressip/guarded.v4", linkIPs(&world.Link{Index: 3}, world.V4)} {
 		if IsLeakFilter(set) {
 			t.Errorf("%q is a leak filter", set)

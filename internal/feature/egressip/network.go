@@ -3,6 +3,7 @@ package egressip
 import (
 	"net/netip"
 
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
@@ -26,9 +27,9 @@ func (Networks) Compile(w *world.View, network string, out *plan.Rows) {
 	for _, f := range p.Families() {
 		insideCluster(p.Network, f, out)
 		dropPaused(n, f, out)
-		match := f.Match() + ".src == " + plan.InSet(n.Row(pausedPods(f))) + " && " +
-			f.Match() + ".dst == " + plan.InSet(nodeIPs(f))
-		out.AddSet(nodeIPs(f))
+		match := f.Match() + ".src == " + plan.InSet(n.Row(egress.PausedPods(f))) + " && " +
+			f.Match() + ".dst == " + plan.InSet(egress.NodeIPs(f))
+		out.AddSet(egress.NodeIPs(f))
 		out.AddPolicy(n, "egressip-no-reroute/nodes."+f.String(), plan.PriorityAllow, match, "allow", nil,
 			map[string]string{"pkt_mark": plan.Itoa(plan.MarkNodeIP)})
 	}
@@ -44,7 +45,7 @@ func unserved(w *world.View, p *world.Pod, network string, out *plan.Rows) {
 		for _, c := range w.Claims(p, network, f) {
 			plan.Claim(&out.Unserved, plan.Unserved{Object: c.By, Network: network}, plan.None{})
 			for _, by := range networksOf(w, p) {
-				pauseInterface(w, by, f.OfAddrs(addresses(w, p, by)), out)
+				pauseInterface(w, by, f.OfAddrs(egress.Addresses(w, p, by)), out)
 			}
 		}
 	}
@@ -69,6 +70,6 @@ func pauseInterface(w *world.View, network string, ips []netip.Addr, out *plan.R
 		return
 	}
 	for _, ip := range ips {
-		pauseEgress(w, plan.Names{Network: n.Name, ID: n.ID}, world.FamilyOf(ip), ip, out)
+		egress.Pause(w, plan.Names{Network: n.Name, ID: n.ID}, world.FamilyOf(ip), ip, out)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/egret-net/egret/internal/ref"
 )
 
-// egress is an address of an EgressIP in the tables of what a node tells.
-func egress(egressIP string, ip netip.Addr) plan.Egress {
+// egressOf is an address of an EgressIP in the tables of what a node tells.
+func egressOf(egressIP string, ip netip.Addr) plan.Egress {
 	return plan.Egress{Object: refTo(egressIP), Network: ref.DefaultNetwork, IP: ip}
 }
 
@@ -17,5 +17,5 @@ func refTo(egressIP string) ref.Object { return ref.Object{Kind: ref.EgressIP, N
 // answer announces an address, and says that this node answers for it.
 func answer(egressIP string, a plan.Announcement, out *plan.Rows) {
 	plan.Claim(&out.Announcements, a, plan.None{})
-	plan.Claim(&out.Answered, egress(egressIP, a.IP), a)
+	plan.Claim(&out.Answered, egressOf(egressIP, a.IP), a)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -18,7 +19,6 @@ const (
 	chainMark      = "egress-ip-mark"
 	chainTranslate = "OVN-KUBE-EGRESS-IP-MULTI-NIC"
 	chainInput     = "egress-ip-input"
-	setNodeIPs     = "egress-node-ips."
 )
 
 // LinkLeakChain is the chain whose rules drop and count what would leave by a link, or past it, with another source
@@ -41,10 +41,7 @@ func routingTable(l *world.Link) int { return RoutingTable(l.Index) }
 // RoutingTable is the table of the routes of the link of that index.
 func RoutingTable(index int) int { return 1000 + index }
 
-func linkMark(l *world.Link) uint32 { return LinkMark(l.Index) }
-
-// LinkMark is the mark of packets of pods that are to leave by the link of that index.
-func LinkMark(index int) uint32 { return plan.MarkEgressLink | uint32(index) }
+func linkMark(l *world.Link) uint32 { return plan.LinkMark(l.Index) }
 
 // linkIPs is the set of egress IPs of a link, in nftables.
 func linkIPs(l *world.Link, f world.Family) string {
@@ -69,22 +66,13 @@ func ownHop(
 	for _, d := range holder.Duties(w, e.Name, f) {
 		primary, link := linkFor(w, d.IP)
 		if link != nil {
-			return management(n, f)
+			return egress.Management(n, f)
 		}
 		if !primary {
 			return netip.Addr{}, false
 		}
 	}
 	return gateway, true
-}
-
-// management is the management port's address.
-func management(n *world.Node, f world.Family) (netip.Addr, bool) {
-	s, ok := f.Of(n.Subnets)
-	if !ok {
-		return netip.Addr{}, false
-	}
-	return world.Nth(s, 2), true
 }
 
 // hostOnLink is all that a node has for an address on a link. Where another node answers for it by now (muted) it is no
@@ -104,13 +92,13 @@ func hostOnLink(
 	k.route()
 	k.mark(e)
 	k.translate(e, ip)
-	plan.Claim(&out.Translated, egress(e.Name, ip), plan.None{})
+	plan.Claim(&out.Translated, egressOf(e.Name, ip), plan.None{})
 	k.filterLeaks(ip)
 }
 
 // toHost sends packets of other nodes' pods, which those nodes steered here, to the host.
 func toHost(n *world.Node, e *world.EgressIP, f world.Family, out *plan.Rows) {
-	hop, ok := management(n, f)
+	hop, ok := egress.Management(n, f)
 	if !ok {
 		return
 	}
@@ -130,19 +118,3 @@ func podOnLink(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, i
 	}
 	plan.Claim(&out.NFTElems, plan.NFTElem{Set: allPods.hostSet(e, f), Key: ip.String()}, "")
 }
-
-// nodeIPOnHost is a node's address as the host's kernel knows it, where it meets packets of pods with an egress IP.
-func nodeIPOnHost(w *world.View, ip netip.Addr, out *plan.Rows) {
-	if !throughHost(w) {
-		return
-	}
-	f := world.FamilyOf(ip)
-	nodeIPSet(f, out)
-	plan.Claim(&out.NFTElems, plan.NFTElem{Set: setNodeIPs + f.String(), Key: ip.String()}, "")
-}
-
-func nodeIPSet(f world.Family, out *plan.Rows) {
-	plan.Claim(&out.NFTSets, plan.NFTSet{Name: setNodeIPs + f.String()}, plan.NFTSetSpec{Key: addrType(f)})
-}
-
-func addrType(f world.Family) string { return [...]string{"ipv4_addr", "ipv6_addr"}[f] }

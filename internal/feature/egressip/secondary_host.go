@@ -3,8 +3,8 @@ package egressip
 import (
 	"fmt"
 	"net/netip"
-	"strings"
 
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -60,17 +60,13 @@ func (k kernel) anywhere() netip.Prefix {
 // of their connection. To nodes and pods nothing is marked, nor what answers a connection from outside.
 func (k kernel) mark(e *world.EgressIP) {
 	c := k.chain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "mangle"})
-	nodeIPSet(k.family, k.out)
-	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: allPods.hostSet(e, k.family)},
-		plan.NFTSetSpec{Key: addrType(k.family)})
-	var inside strings.Builder
-	for _, p := range k.config.Cluster(k.family) {
-		fmt.Fprintf(&inside, " %s daddr != %s", k.ip(), p)
-	}
-	k.rule(c, namePrefix+short(e.Name)+"/"+k.family.String(),
+	egress.AddHostNodeIPs(k.family, k.out)
+	pods := allPods.hostSet(e, k.family)
+	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: pods}, plan.NFTSetSpec{Key: egress.AddrType(k.family)})
+	k.rule(c, namePrefix+egress.Short(e.Name)+"/"+k.family.String(),
 		"iifname %q ct direction original %s saddr @%s%s %s daddr != @%s%s meta mark set %#x ct mark set meta mark",
-		plan.DefaultNames().ManagementPort(), k.ip(), allPods.hostSet(e, k.family), hostOnlyTo(e, k.family),
-		k.ip(), setNodeIPs+k.family.String(), inside.String(), linkMark(k.link))
+		plan.DefaultNames().ManagementPort(), k.ip(), pods, hostOnlyTo(e, k.family),
+		k.ip(), egress.HostNodeIPs(k.family), egress.NotTo(k.family, k.config.Cluster(k.family)), linkMark(k.link))
 	k.rule(c, "reply "+k.link.Name, "iifname %q ct direction reply ct mark %#x meta mark set ct mark", k.link.Name,
 		linkMark(k.link))
 }
@@ -78,8 +74,8 @@ func (k kernel) mark(e *world.EgressIP) {
 // translate is one rule an address.
 func (k kernel) translate(e *world.EgressIP, ip netip.Addr) {
 	c := k.chain(chainTranslate, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "99"})
-	k.rule(c, natRow(short(e.Name), ip), "meta mark %#x oifname %q %s saddr @%s%s snat %s to %s", linkMark(k.link),
-		k.link.Name, k.ip(), allPods.hostSet(e, k.family), hostOnlyTo(e, k.family), k.ip(), ip)
+	k.rule(c, natRow(egress.Short(e.Name), ip), "meta mark %#x oifname %q %s saddr @%s%s snat %s to %s",
+		linkMark(k.link), k.link.Name, k.ip(), allPods.hostSet(e, k.family), hostOnlyTo(e, k.family), k.ip(), ip)
 }
 
 // filterLeaks drops packets of connections with the mark that would leave by another link or with another source: the
@@ -89,7 +85,7 @@ func (k kernel) translate(e *world.EgressIP, ip netip.Addr) {
 // with RST.
 func (k kernel) filterLeaks(ip netip.Addr) {
 	set := linkIPs(k.link, k.family)
-	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{Key: addrType(k.family)})
+	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{Key: egress.AddrType(k.family)})
 	plan.Claim(&k.out.NFTElems, plan.NFTElem{Set: set, Key: ip.String()}, "")
 	c := k.chain(LinkLeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "101"})
 	name := fmt.Sprintf("%s %s", k.link.Name, k.family)

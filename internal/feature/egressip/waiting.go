@@ -1,6 +1,7 @@
 package egressip
 
 import (
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -14,7 +15,7 @@ func Waiting(w *world.View, key string) string {
 		return ""
 	}
 	for _, f := range w.Config.Families() {
-		if len(f.OfAddrs(addresses(w, p, ref.DefaultNetwork))) == 0 {
+		if len(f.OfAddrs(egress.Addresses(w, p, ref.DefaultNetwork))) == 0 {
 			continue
 		}
 		for _, c := range w.Claims(p, ref.DefaultNetwork, f) {

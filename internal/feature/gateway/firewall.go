@@ -60,7 +60,7 @@ func foreignPods(c plan.NFTChain, dev string, own, cluster netip.Prefix, out *pl
 	text := "iifname %q ct direction original meta mark & %#x != %#x " +
 		"%s saddr %s %s saddr != %s %s daddr != %s counter drop"
 	rule(c, plan.ForwardUntranslated+cluster.String(), fmt.Sprintf(text,
-		dev, plan.MarkEgressLinkMask, plan.MarkEgressLink, ip, cluster, ip, own, ip, cluster), out)
+		dev, plan.MarkEgressMask, plan.MarkEgress, ip, cluster, ip, own, ip, cluster), out)
 }
 
 // noConnection drops and counts what a pod sends outside that is of no connection, as an RST after the connection has

@@ -1,0 +1,44 @@
+package egress
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// FilteredPods is the set of this node's pods under the leak filter, in OVN and in nftables: their packets leave with
+// the source that an object gives them, or not at all. They are those that a policy steers or drops, and those with
+// paused egress.
+func FilteredPods(f world.Family) string { return "egressip-guarded-pods." + f.String() }
+
+// ThroughHost says whether packets of pods under the leak filter can meet the host's kernel on their way outside, which
+// masquerades what pods send.
+func ThroughHost(w *world.View) bool {
+	h := w.Host()
+	return w.Config.GatewayMode == world.LocalGateway || h != nil && len(h.Links) > 0
+}
+
+// Filter puts all that a pod of this node sends outside under the leak filter.
+func Filter(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
+	out.AddElem(FilteredPods(f), ip.String())
+	if ThroughHost(w) { // an orphan is known before the node is, whose rules bring the set
+		plan.Claim(&out.NFTSets, plan.NFTSet{Name: FilteredPods(f)}, plan.NFTSetSpec{Key: AddrType(f)})
+		plan.Claim(&out.NFTElems, plan.NFTElem{Set: FilteredPods(f), Key: ip.String()}, "")
+	}
+}
+
+// DropOnHost drops what pods of a set begin through the host without an egress mark, but to nodes: the host would give
+// it its own address. beside is what else a packet must have, with a space before it. The set is grown before the
+// logical network steers, and shrunk after it: what comes by a path that is no longer, or not yet, in force is dropped.
+func DropOnHost(w *world.View, f world.Family, pods, beside string, out *plan.Rows) {
+	c := plan.NFTChain{Family: "inet", Name: plan.ForwardChain}
+	plan.Claim(&out.NFTChains, c, plan.NFTChainSpec{Type: "filter", Hook: "forward", Priority: "filter"})
+	plan.Claim(&out.NFTSets, plan.NFTSet{Name: pods}, plan.NFTSetSpec{Key: AddrType(f)})
+	AddHostNodeIPs(f, out)
+	plan.Claim(&out.NFTRules, plan.NFTRule{Chain: c, Name: plan.ForwardUntranslated + pods}, fmt.Sprintf(
+		"iifname %q ct direction original meta mark & %#x != %#x %s saddr @%s%s %s daddr != @%s%s counter drop",
+		plan.DefaultNames().ManagementPort(), plan.MarkEgressMask, plan.MarkEgress,
+		IP(f), pods, beside, IP(f), HostNodeIPs(f), NotTo(f, w.Config.Cluster(f))))
+}

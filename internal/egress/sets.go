@@ -1,0 +1,68 @@
+package egress
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/netip"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// ServedPods is the address set of this node's pods to whose packets objects have claims.
+func ServedPods(f world.Family) string { return "egressip-served-pods." + f.String() }
+
+// PausedPods is the address set of this node's pods with paused egress.
+func PausedPods(f world.Family) string { return "egressip-held-pods." + f.String() }
+
+// NodeIPs is the address set of what pods reach with their node's address, wherever their other packets leave.
+func NodeIPs(f world.Family) string { return "node-ips." + f.String() }
+
+// HostNodeIPs is the same set in nftables.
+func HostNodeIPs(f world.Family) string { return "egress-node-ips." + f.String() }
+
+// AddHostNodeIPs claims it.
+func AddHostNodeIPs(f world.Family, out *plan.Rows) {
+	plan.Claim(&out.NFTSets, plan.NFTSet{Name: HostNodeIPs(f)}, plan.NFTSetSpec{Key: AddrType(f)})
+}
+
+// AddNode has pods reach an address with their node's. One of a family that the cluster does not have is left out:
+// there is no set for it.
+func AddNode(w *world.View, ip netip.Addr, out *plan.Rows) {
+	f := world.FamilyOf(ip)
+	if len(w.Config.Cluster(f)) == 0 {
+		return
+	}
+	out.AddElem(NodeIPs(f), ip.String())
+	plan.Claim(&out.SourceExempt, ip, plan.None{})
+	if ThroughHost(w) {
+		AddHostNodeIPs(f, out)
+		plan.Claim(&out.NFTElems, plan.NFTElem{Set: HostNodeIPs(f), Key: ip.String()}, "")
+	}
+}
+
+// AddrType is an address's type in nftables.
+func AddrType(f world.Family) string { return [...]string{"ipv4_addr", "ipv6_addr"}[f] }
+
+// IP is the header's name in nftables: "ip" or "ip6".
+func IP(f world.Family) string { return [...]string{"ip", "ip6"}[f] }
+
+// NotTo is what a rule of nftables asks of a packet that goes to none of some subnets; it begins with a space.
+func NotTo(f world.Family, subnets []netip.Prefix) string {
+	var text strings.Builder
+	for _, p := range subnets {
+		text.WriteString(" " + IP(f) + " daddr != " + p.String())
+	}
+	return text.String()
+}
+
+// Short keeps an object's key within what names in nftables may have; a hash tells long ones apart.
+func Short(key string) string {
+	const limit, kept = 80, 60
+	if len(key) <= limit {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return key[:kept] + "-" + hex.EncodeToString(sum[:8])
+}
