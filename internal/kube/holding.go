@@ -157,7 +157,7 @@ func EgressNode(h *world.Holding, nodeUID, agentVersion string, problems []world
 
 func writeHeld(h *world.Holding, s *egretv1.EgressNodeStatus) {
 	for _, key := range slices.Sorted(maps.Keys(h.Holds)) {
-		o := objectOf(key)
+		o := ref.OfKey(key)
 		for _, ip := range sorted(h.Holds[key], netip.Addr.Compare) {
 			if o.Kind == ref.EgressIP {
 				s.Holding = append(s.Holding, egretv1.Held{EgressIP: key, IP: ip.String()})
@@ -171,7 +171,7 @@ func writeHeld(h *world.Holding, s *egretv1.EgressNodeStatus) {
 
 func writeSteers(h *world.Holding, s *egretv1.EgressNodeStatus) {
 	for _, key := range slices.Sorted(maps.Keys(h.Steers)) {
-		o := objectOf(key)
+		o := ref.OfKey(key)
 		for _, to := range h.Steers[key] {
 			if o.Kind == ref.EgressIP {
 				s.Steers = append(s.Steers, egretv1.Steered{EgressIP: key, IP: to.IP.String(), Node: to.Node})

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"slices"
-	"strings"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	"github.com/egret-net/egret/internal/ref"
@@ -44,14 +43,6 @@ func keyOfHeld(a egretv1.HeldAddress) (key string, known bool) {
 func objectKey(o ref.Object) (key string, known bool) {
 	namespaced := o.Namespace != ""
 	return o.Key(), o.Kind == ref.EgressIP && !namespaced || o.Kind == ref.EgressService && namespaced
-}
-
-// objectOf is the object with a key of a world.Holding.
-func objectOf(key string) ref.Object {
-	if strings.Contains(key, "/") {
-		return ref.Of(ref.EgressService, key)
-	}
-	return ref.Of(ref.EgressIP, key)
 }
 
 // saidByHolding divides typed entries into those that holding can say and others.

@@ -39,6 +39,14 @@ func Of(kind, key string) Object {
 	return Object{Kind: kind, Name: key}
 }
 
+// OfKey is the object that egress addresses are of, by its key: an EgressService has a namespace, an EgressIP has none.
+func OfKey(key string) Object {
+	if strings.Contains(key, "/") {
+		return Of(EgressService, key)
+	}
+	return Of(EgressIP, key)
+}
+
 // Key is "namespace/name", or "name".
 func (o Object) Key() string {
 	if o.Namespace == "" {

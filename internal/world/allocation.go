@@ -1,6 +1,7 @@
 package world
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 )
@@ -25,11 +26,12 @@ func allocatedOver(shown *Node, d Decision) *Node {
 		out.ID, out.Subnets, out.Join, out.Transit = a.ID, a.Subnets, a.Join, a.Transit
 		out.Record, out.AllocationProblem = a.Record, a.Problem
 	}
+	out.Labels = d.Labels.over(shown.Labels)
 	return &out
 }
 
 func sameAllocation(a, b *Node) bool {
 	return a.ID == b.ID && slices.Equal(a.Subnets, b.Subnets) &&
 		slices.Equal(a.Join, b.Join) && slices.Equal(a.Transit, b.Transit) &&
-		a.Record.Equal(b.Record) && a.AllocationProblem == b.AllocationProblem
+		a.Record.Equal(b.Record) && a.AllocationProblem == b.AllocationProblem && maps.Equal(a.Labels, b.Labels)
 }

@@ -3,6 +3,7 @@ package world
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Decision is what a controller has decided about one object. It stands over what the API shows of the object, so that
@@ -11,8 +12,33 @@ type Decision struct {
 	UID string // of the object that it is about: another one of the same name is not
 	// Status is of the type that the kind has for it: Placement of an EgressIP. nil: nothing but conditions is decided.
 	Status any
+	// Labels are those of a prefix that the object is to have, and no others of that prefix.
+	Labels Labels
 	// Conditions take the place of those of their type. One without a status is not to be there.
 	Conditions []Condition
+}
+
+// Labels are all of an object with a prefix, which has a "/" at its end: their keys, sorted. Each has an empty value.
+// Without a prefix nothing is decided about labels.
+type Labels struct {
+	Prefix string
+	Keys   []string
+}
+
+// over are an object's labels, with those that were decided in the place of all others of their prefix.
+func (l Labels) over(shown map[string]string) map[string]string {
+	if l.Prefix == "" {
+		return shown
+	}
+	out := maps.Clone(shown)
+	maps.DeleteFunc(out, func(key, _ string) bool { return strings.HasPrefix(key, l.Prefix) })
+	if out == nil {
+		out = map[string]string{}
+	}
+	for _, key := range l.Keys {
+		out[key] = ""
+	}
+	return out
 }
 
 // Decides is how what was decided stands over objects of a kind.
@@ -130,6 +156,9 @@ func (t *table[T]) shownAnew() []string {
 func (d Decision) then(later Decision) Decision {
 	if later.Status == nil {
 		later.Status = d.Status
+	}
+	if later.Labels.Prefix == "" {
+		later.Labels = d.Labels
 	}
 	later.Conditions = slices.Concat(later.Conditions, withoutTypes(d.Conditions, later.Conditions))
 	return later

@@ -85,29 +85,6 @@ func (w *View) EgressService(key string) *EgressService {
 	return w.egressServices[key]
 }
 
-// EgressServiceActive says whether an EgressService decides about its pods' packets of a family: it has a host, or was
-// in force and has not been given up, and its Service is one for a load balancer.
-func (w *View) EgressServiceActive(s *EgressService, f Family) bool {
-	service := w.Service(s.Key())
-	return service != nil && service.LoadBalancer && (s.Binds(f) || s.HasItems(f))
-}
-
-// EgressServiceOf is the one that decides about a pod's packets of a family, or nil: of those that are active, the
-// first that binds, else the first. One that nobody is ready for yet takes no packet from one in force.
-func (w *View) EgressServiceOf(p *Pod, f Family) *EgressService {
-	var first *EgressService
-	for _, s := range w.EgressServicesOf(p, f) {
-		switch {
-		case !w.EgressServiceActive(s, f):
-		case s.Binds(f):
-			return s
-		case first == nil:
-			first = s
-		}
-	}
-	return first
-}
-
 // ByAge is the order of precedence of EgressServices: creation, then namespace and name.
 func (s *EgressService) ByAge(o *EgressService) int {
 	return cmp.Or(s.Created.Compare(o.Created), cmp.Compare(s.Key(), o.Key()))

@@ -1,6 +1,8 @@
 package world
 
 import (
+	"cmp"
+	"iter"
 	"net/netip"
 	"slices"
 	"strings"
@@ -18,7 +20,8 @@ type endpoints struct {
 }
 
 // EgressServicesOf are the EgressServices of which a pod is an endpoint by its address of a family, ready or not, in
-// order of precedence, whether they decide about its packets or not.
+// order of precedence, whether they decide about its packets or not. Who reads more of one than its name asks for the
+// EgressService.
 func (w *View) EgressServicesOf(p *Pod, f Family) []*EgressService {
 	if p.HostNetwork || p.Completed {
 		return nil
@@ -32,13 +35,30 @@ func (w *View) EgressServicesOf(p *Pod, f Family) []*EgressService {
 	for _, ip := range f.OfAddrs(w.PodIPs(p, ref.DefaultNetwork)) {
 		w.saw(KindEgressServicesAt, endpointKey(p.Namespace, ip))
 		for _, key := range in.at[ip] {
-			if s := w.EgressService(key); !slices.Contains(out, s) {
+			if s := w.egressServices[key]; !slices.Contains(out, s) {
 				out = append(out, s)
 			}
 		}
 	}
 	slices.SortFunc(out, (*EgressService).ByAge)
 	return out
+}
+
+// EgressEndpoints are the keys by which PodsAt finds the pods that are endpoints of an EgressService. It does not
+// record.
+func (w *World) EgressEndpoints(key string) iter.Seq[string] {
+	namespace, _, _ := strings.Cut(key, "/")
+	return func(yield func(string) bool) {
+		in := w.endpoints[namespace]
+		if in == nil {
+			return
+		}
+		for _, ip := range in.of[key] {
+			if !yield(endpointKey(namespace, ip)) {
+				return
+			}
+		}
+	}
 }
 
 // PodsAt are the pods, by key, of a namespace that has EgressServices that say they have an address. It takes the key
@@ -56,13 +76,18 @@ func endpointKey(namespace string, ip netip.Addr) string { return namespace + "/
 
 // egressServiceChanged follows which namespaces have EgressServices, and where their endpoints are.
 func (w *World) egressServiceChanged(old, now *EgressService) []Touch {
-	switch {
-	case now == nil:
-		return w.endpointsMoved(old.Key(), nil, false)
-	case old == nil || !old.Created.Equal(now.Created):
-		return w.endpointsMoved(now.Key(), w.services[now.Key()], true)
+	key := cmp.Or(now, old).Key()
+	touched := w.activate(key)
+	if old != nil && now != nil && old.Created.Equal(now.Created) {
+		return touched
 	}
-	return nil
+	if old != nil { // its place in the order may be another
+		touched = append(touched, w.endpointsMoved(key, nil, now != nil)...)
+	}
+	if now != nil {
+		touched = append(touched, w.endpointsMoved(key, w.services[key], true)...)
+	}
+	return touched
 }
 
 // endpointsMoved follows the endpoints of a Service that has an EgressService, or has it no more.

@@ -78,3 +78,11 @@ func MAC(a netip.Addr) string {
 
 // Single is the prefix that holds a alone.
 func Single(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
+
+// Unspecified is the family's address that is none: 0.0.0.0 or ::.
+func (f Family) Unspecified() netip.Addr {
+	if f == V4 {
+		return netip.IPv4Unspecified()
+	}
+	return netip.IPv6Unspecified()
+}

@@ -10,7 +10,7 @@ func (w *World) keepKinds() {
 		Key: (*Pod).Key, Same: (*Pod).same, Changed: w.podChanged})
 	keepAttachments(w)
 	w.services = Keep(w, Spec[Service]{One: KindService, All: KindServices, Object: ref.Service,
-		Key: (*Service).Key, Changed: w.serviceChanged, Decides: decidesService()})
+		Key: (*Service).Key, Same: (*Service).same, Changed: w.serviceChanged, Decides: decidesService()})
 	w.egressIPs = Keep(w, Spec[EgressIP]{One: KindEgressIP, All: KindEgressIPs, Object: ref.EgressIP,
 		Key: (*EgressIP).Key, Same: (*EgressIP).same, Changed: w.egressIPChanged, Decides: decidesEgressIP()})
 	w.egressServices = Keep(w, Spec[EgressService]{One: KindEgressService, All: KindEgressServices,

@@ -2,14 +2,14 @@ package world
 
 import "k8s.io/apimachinery/pkg/labels"
 
-// NodeSelector says by labels which egress nodes may host an EgressIP's addresses. The zero one matches all.
+// NodeSelector says by labels which nodes may host the addresses of an EgressIP or an EgressService. The zero one matches all.
 type NodeSelector struct {
 	Labels labels.Selector
 	// Problem says why the selector could not be read. Then it is not known which nodes it matches.
 	Problem string
 }
 
-// Matches says whether an egress node may host the addresses. A selector that could not be read matches none.
+// Matches says whether a node may host the addresses. A selector that could not be read matches none.
 func (s NodeSelector) Matches(n *Node) bool {
 	return s.Problem == "" && (s.Labels == nil || s.Labels.Matches(labels.Set(n.Labels)))
 }

@@ -83,6 +83,12 @@ func (w *View) Services() []string {
 
 // Service is a Service, or nil.
 func (w *View) Service(key string) *Service {
+	w.saw(KindEndpoints, key)
+	return w.ServiceSpec(key)
+}
+
+// ServiceSpec is the same, for who does not look at its endpoints: most changes of a Service are theirs.
+func (w *View) ServiceSpec(key string) *Service {
 	w.saw(KindService, key)
 	return w.services[key]
 }
@@ -95,11 +101,40 @@ func (w *World) DelService(key string) []Touch { return Del[Service](w, KindServ
 
 func (w *World) serviceChanged(old, now *Service) []Touch {
 	key := cmp.Or(now, old).Key()
-	touched := w.reclaim(key, old, now)
+	touched := append(w.reclaim(key, old, now), w.activate(key)...)
+	if !sameEndpoints(old, now) {
+		touched = append(touched, Touch{KindEndpoints, key})
+	}
 	if w.egressServices[key] != nil {
 		touched = append(touched, w.endpointsMoved(key, now, true)...)
 	}
 	return touched
+}
+
+// same compares all but endpoints and Version.
+func (s *Service) same(o *Service) bool {
+	return s.UID == o.UID && s.Created.Equal(o.Created) && slices.Equal(s.ClusterIPs, o.ClusterIPs) &&
+		slices.Equal(s.LoadBalancerIPs, o.LoadBalancerIPs) && slices.Equal(s.ExternalIPs, o.ExternalIPs) &&
+		s.LoadBalancer == o.LoadBalancer && slices.Equal(s.SourceRanges, o.SourceRanges) &&
+		s.ExternalLocal == o.ExternalLocal && s.InternalLocal == o.InternalLocal && s.Affinity == o.Affinity &&
+		s.HealthCheckPort == o.HealthCheckPort && slices.EqualFunc(s.Ports, o.Ports, ServicePort.same) &&
+		SameConditions(s.Conditions, o.Conditions) && slices.Equal(s.Problems, o.Problems)
+}
+
+// same compares all but endpoints.
+func (p ServicePort) same(o ServicePort) bool {
+	return p.Name == o.Name && p.Protocol == o.Protocol && p.Port == o.Port && p.NodePort == o.NodePort
+}
+
+func sameEndpoints(a, b *Service) bool {
+	return a != nil && b != nil && slices.EqualFunc(a.Ports, b.Ports, func(p, o ServicePort) bool {
+		return slices.EqualFunc(p.Endpoints, o.Endpoints, Endpoint.same)
+	})
+}
+
+func (e Endpoint) same(o Endpoint) bool {
+	return e.AddrPort == o.AddrPort && e.Node == o.Node && e.Ready == o.Ready && e.Serving == o.Serving &&
+		e.Terminating == o.Terminating && slices.Equal(e.ForNodes, o.ForNodes) && slices.Equal(e.ForZones, o.ForZones)
 }
 
 // decidesService is how refusals stand over Services.

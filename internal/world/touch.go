@@ -47,13 +47,15 @@ const (
 	KindAttachment
 	KindServices
 	KindService
+	KindEndpoints   // the endpoints of one Service
 	KindSlots       // how many ECMP slots EgressIPs need
 	KindFrontend    // the Services that ask for one address and port
 	KindNodeAddress // the nodes that have one address
 	KindEgressServices
 	KindEgressService
-	KindEgressServicesIn // whether one namespace has EgressServices
-	KindEgressServicesAt // the EgressServices of a namespace that have an endpoint at one address, "namespace/address"
+	KindEgressServicesIn    // whether one namespace has EgressServices
+	KindEgressServicesAt    // the EgressServices of a namespace that have an endpoint at one address, "namespace/address"
+	KindEgressServiceActive // whether an EgressService decides about its pods' packets
 )
 
 // Keys lists the objects of a kind, in no order; for the kinds that features compile one by one.

@@ -96,10 +96,6 @@ func argument(draw *rand.Rand, pods []*world.Pod, t reflect.Type) any {
 		return pods[draw.IntN(len(pods))]
 	case reflect.TypeFor[*world.Node]():
 		return compiletest.Node(1 + draw.IntN(3))
-	case reflect.TypeFor[*world.EgressService]():
-		s := compiletest.EgressService(i)
-		s.InForce = [2]bool{world.V4: true}
-		return s
 	case reflect.TypeFor[world.Assignment]():
 		return world.Assignment{Node: node, IP: addr}
 	case reflect.TypeFor[[]world.Assignment]():
@@ -122,6 +118,16 @@ func answer(method string, results []reflect.Value) []any {
 			out = append(out, slices.Sorted(slices.Values(v))) // some are in no order
 		case []*world.EgressIP:
 			out = append(out, names(v...))
+		case []*world.EgressService:
+			for _, s := range v {
+				out = append(out, s.Key())
+			}
+		case *world.EgressService:
+			if method != "EgressService" && v != nil {
+				out = append(out, v.Key())
+				continue
+			}
+			out = append(out, v)
 		case *world.EgressIP:
 			if method != "EgressIP" {
 				out = append(out, names(v))

@@ -44,6 +44,7 @@ type tables struct {
 	services       map[string]*Service
 	egressServices map[string]*EgressService
 	endpoints      map[string]*endpoints     // by namespace, of those that have EgressServices
+	activities     map[string][2]activity    // by EgressService, of those that are active in any family
 	claims         map[Frontend][]string     // by address and port: the Services that ask for it
 	nodesAt        map[netip.Addr][]string   // the nodes that have an address
 	unreachable    map[string]Unreachability // by node
@@ -81,6 +82,7 @@ func newTables() *tables {
 		claims:       map[Frontend][]string{},
 		nodesAt:      map[netip.Addr][]string{},
 		endpoints:    map[string]*endpoints{},
+		activities:   map[string][2]activity{},
 		kinds:        map[Kind]kept{},
 	}
 }

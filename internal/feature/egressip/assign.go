@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/feature/handover"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -30,7 +31,7 @@ type Written func(name string) *world.EgressIP
 
 // Beside is what a decision is composed of beside the world.
 type Beside struct {
-	Served   *Served             // the nodes of the pods that are served
+	Served   *handover.Served    // the nodes of the pods that are served
 	Patience *Patience           // how late nodes are
 	Written  Written             // the EgressIPs as the API shows them: what nodes can know by now
 	Last     map[string]Decision // the decisions before this one, of the same term

@@ -139,8 +139,8 @@ func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []wo
 		named = waiting
 		c.Reason, c.Message = ReasonWaitingForNode, strings.Join(texts(named), ", ")
 	case len(unsteered.waiting) > 0:
-		named = unsteered.waiting[:min(len(unsteered.waiting), mostNamed)]
-		c.Reason, c.Message = ReasonWaitingForNode, some(texts(unsteered.waiting))
+		named = unsteered.waiting[:min(len(unsteered.waiting), decide.MostNamed)]
+		c.Reason, c.Message = ReasonWaitingForNode, decide.Some(texts(unsteered.waiting))
 	default:
 		c.Status, c.Reason, c.Message = "True", ReasonHeld,
 			"selected pods leave with "+assigned.Message+unsteered.given()
@@ -166,11 +166,8 @@ func (a *assigner) waiting(name string, items []world.Assignment) []hindrance {
 	return out
 }
 
-// holds says whether a node says that it holds an address, named for it or not. That an address is held which the
-// status does not name the node for yet is not recorded: the decision names it first, and is made again for that.
-func (a *assigner) holds(name string, i world.Assignment) bool {
-	return a.w.Holds(i.Node, name, i.IP) || a.world.SaysItHolds(i.Node, name, i.IP)
-}
+// holds says whether a node says that it holds an address, named for it or not.
+func (a *assigner) holds(name string, i world.Assignment) bool { return a.round().Holds(name, i) }
 
 // waitingFor says what is missing, what the node says of it, and which others have tried before.
 func (a *assigner) waitingFor(name string, i world.Assignment) string {
@@ -189,7 +186,7 @@ func (a *assigner) othersFailed(name string, i world.Assignment) string {
 	if len(said) == 0 {
 		return ""
 	}
-	return "; neither did " + some(said)
+	return "; neither did " + decide.Some(said)
 }
 
 // notHeld says that a node does not hold an address, and why by its own word.
@@ -211,10 +208,6 @@ func (a *assigner) isLate(name string, i world.Assignment) bool {
 	return a.Patience.overdue(i.Node, name, i.IP) != onTime
 }
 
-func ofFamily(items []world.Assignment, f world.Family) []world.Assignment {
-	return slices.DeleteFunc(slices.Clone(items), func(i world.Assignment) bool { return world.FamilyOf(i.IP) != f })
-}
-
 // forced is InForce for people: True where every family that the spec has addresses of is in force, and every node with
 // selected pods has confirmed it once, or was waited for; which families are, status.inForce says.
 func forced(e *world.EgressIP, assigned world.Condition, d Decision, unsteered unsteered) world.Condition {
@@ -227,7 +220,7 @@ func forced(e *world.EgressIP, assigned world.Condition, d Decision, unsteered u
 	case awaited != "":
 		c.Reason = ReasonNotHeld
 	case in != "" && len(unsteered.waiting) > 0 && condition(e, ConditionInForce).Status != "True":
-		c.Reason, c.Message = ReasonWaitingForNode, some(texts(unsteered.waiting))
+		c.Reason, c.Message = ReasonWaitingForNode, decide.Some(texts(unsteered.waiting))
 	case in != "" && lacking == "":
 		c.Status, c.Reason, c.Message = "True", ReasonHeld, c.Message+unsteered.given()
 	}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/egret-net/egret/internal/feature/handover"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -90,35 +91,25 @@ func (a *assigner) addHost(p *part) {
 // Why a node does not host an address, or does so no longer.
 const (
 	CauseUnlabelled  = "NodeUnlabelled"
-	CauseUnselected  = "NodeNotSelected"
-	CauseDeleting    = "NodeDeleting"
-	CauseDeleted     = "NodeDeleted"
-	CauseNotReady    = "NodeNotReady"
-	CauseNotSetUp    = "NodeNotSetUp"
-	CauseUnreachable = string(world.NodeUnreachable)
-	CauseAgentAway   = string(world.AgentAway)
+	CauseUnselected  = handover.CauseUnselected
+	CauseDeleting    = handover.CauseDeleting
+	CauseDeleted     = handover.CauseDeleted
+	CauseNotReady    = handover.CauseNotReady
+	CauseNotSetUp    = handover.CauseNotSetUp
+	CauseUnreachable = handover.CauseUnreachable
+	CauseAgentAway   = handover.CauseAgentAway
 	CauseNetwork     = "NotInNetwork"
 	CauseLink        = "LinkFault"
 	CauseSpec        = "SpecChanged"
-	CauseCordoned    = "NodeCordoned"
+	CauseCordoned    = handover.CauseCordoned
 	CauseUnheard     = "NodeUnheard"
 	CauseNotHeld     = "NotHeld"
 )
 
 // unfit says why a node takes no egress IP now, or "".
 func (a *assigner) unfit(n *world.Node) string {
-	_, labelled := n.Labels[AssignableLabel]
-	switch {
-	case !labelled:
+	if _, labelled := n.Labels[AssignableLabel]; !labelled {
 		return CauseUnlabelled
-	case n.Deleting:
-		return CauseDeleting
-	case n.Cordoned:
-		return CauseCordoned
-	case !n.Ready:
-		return CauseNotReady
-	case n.ID == 0 || n.ChassisID == "" || len(n.Primary) == 0:
-		return CauseNotSetUp
 	}
-	return string(a.w.Unreachable(n.Name))
+	return handover.Unfit(a.w, n)
 }

@@ -4,13 +4,14 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/egret-net/egret/internal/feature/handover"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
 // podAddresses are the addresses of all pods, with whose they are: there are more pods than a decision can look at.
 type podAddresses struct {
-	perPod[podAddress]
+	handover.PerPod[podAddress]
 	pods  map[netip.Addr][]string
 	asked func(netip.Addr) bool // whether an EgressIP asks for an address
 	moved bool                  // one that is asked for has become a pod's, or is one's no longer
@@ -24,7 +25,7 @@ type podAddress struct {
 
 func newPodAddresses(asked func(netip.Addr) bool) *podAddresses {
 	m := &podAddresses{pods: map[netip.Addr][]string{}, asked: asked}
-	m.perPod = newPerPod(addressesOf, m.count)
+	m.PerPod = handover.NewPerPod(addressesOf, m.count)
 	return m
 }
 
@@ -53,13 +54,13 @@ func (m *podAddresses) Touched(t world.Touch) {
 
 // Update looks at the pods for which something may have changed.
 func (m *podAddresses) Update(w *world.World) {
-	if m.all && m.known {
+	if m.all && m.Known {
 		for p := range w.EachPod() {
-			m.put(p.Key(), m.of(&w.View, p))
+			m.Put(p.Key(), m.Of(&w.View, p))
 		}
 	}
 	m.all = false
-	m.perPod.Update(w)
+	m.PerPod.Update(w)
 }
 
 func (m *podAddresses) count(list []podAddress, n int) {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -86,7 +86,7 @@ type found func(ip netip.Addr, whose string)
 
 func (a *assigner) serviceAddresses(found found) {
 	for _, key := range a.w.Services() {
-		for _, ip := range a.w.Service(key).ClusterIPs {
+		for _, ip := range a.w.ServiceSpec(key).ClusterIPs {
 			found(ip, key)
 		}
 	}
@@ -95,7 +95,7 @@ func (a *assigner) serviceAddresses(found found) {
 // frontAddresses are those by which the outside reaches Services.
 func (a *assigner) frontAddresses(found found) {
 	for _, key := range a.w.Services() {
-		s := a.w.Service(key)
+		s := a.w.ServiceSpec(key)
 		for _, ip := range s.LoadBalancerIPs {
 			found(ip, key)
 		}
@@ -243,7 +243,7 @@ func (a *assigner) noHost(e *world.EgressIP, ip netip.Addr) refusal {
 	const oneEach = ", because a node hosts one address of an EgressIP"
 	switch possible := a.possible(e, ip) > 0; {
 	case possible && len(not) > 0:
-		return noNode(e, ip, oneEach+", and others cannot ("+some(not)+"): mend one of these, or label another node "+
+		return noNode(e, ip, oneEach+", and others cannot ("+decide.Some(not)+"): mend one of these, or label another node "+
 			"of its network")
 	case possible:
 		return noNode(e, ip, oneEach+": label another node of its network")
@@ -252,7 +252,7 @@ func (a *assigner) noHost(e *world.EgressIP, ip netip.Addr) refusal {
 	case labelled == 0:
 		return noNode(e, ip, ": label a node of its network")
 	case len(not) > 0:
-		return noNode(e, ip, " ("+some(not)+"): mend one of these, or label another node of its network")
+		return noNode(e, ip, " ("+decide.Some(not)+"): mend one of these, or label another node of its network")
 	}
 	const text = "no node can host %s: it is in %s (%s): use an address of one, or label a node of its network %s%s"
 	return refusal{EventNoNode, ReasonNoNodeInNetwork, fmt.Sprintf(text, ip, noNetwork(e),
@@ -294,16 +294,5 @@ func (a *assigner) networks(e *world.EgressIP, f world.Family) string {
 		return "there is none for IP" + f.String()
 	}
 	slices.Sort(s)
-	return some(s)
-}
-
-// mostNamed is how much of a list people are told.
-const mostNamed = 5
-
-// some is a list for people.
-func some(list []string) string {
-	if n := len(list); n > mostNamed {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:mostNamed], ", "), n-mostNamed)
-	}
-	return strings.Join(list, ", ")
+	return decide.Some(s)
 }

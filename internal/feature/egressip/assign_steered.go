@@ -1,9 +1,10 @@
 package egressip
 
 import (
-	"github.com/egret-net/egret/internal/decide"
 	"slices"
 
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/feature/handover"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -15,21 +16,16 @@ type unsteered struct {
 	awaited []string    // the names of those that may end up there, each once: they do not say what keeps them
 }
 
-// unsteered looks at one object. A node that is not ready, or not reached, is not waited for: what its pods send, it
-// drops or sends as it did. Only egress nodes are probed: another whose agent is gone is waited for no longer than a
+// unsteered looks at one object. Only egress nodes are probed: another whose agent is gone is waited for no longer than a
 // former holder is kept for it.
 func (a *assigner) unsteered(e *world.EgressIP, items []world.Assignment) (u unsteered) {
 	for _, f := range a.w.Config.Families() {
-		to := ofFamily(items, f)
+		to := handover.OfFamily(items, f)
 		if len(to) == 0 {
 			continue
 		}
-		for _, node := range a.Served.Nodes(e.Name, f) {
-			n := a.w.Node(node)
-			if n != nil && n.Ready && a.w.Unreachable(node) == "" && (!a.w.Steers(node, e.Name, f, to) ||
-				a.refuses(node, e.Name)) {
-				a.note(&u, e, items, node, f)
-			}
+		for _, node := range a.round().Unconfirmed(ofName(e.Name), f, to) {
+			a.note(&u, e, items, node, f)
 		}
 	}
 	return u
@@ -76,5 +72,5 @@ func (u unsteered) given() string {
 	if len(u.silent) == 0 {
 		return ""
 	}
-	return "; " + some(u.silent)
+	return "; " + decide.Some(u.silent)
 }

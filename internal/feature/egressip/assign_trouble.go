@@ -21,6 +21,4 @@ func (a *assigner) troubles(name string, items []world.Assignment) []hindrance {
 }
 
 // refuses says whether a node has a problem of that EgressIP, and not of all.
-func (a *assigner) refuses(node, name string) bool {
-	return a.w.Problem(node, name) != a.w.Problem(node, "")
-}
+func (a *assigner) refuses(node, name string) bool { return a.round().Refuses(node, name) }

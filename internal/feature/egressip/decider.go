@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/feature/handover"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -16,7 +18,7 @@ const action = "Assign"
 // alone for which something has changed that their decision follows from; a property test holds it to one that
 // remembers nothing.
 type Assigner struct {
-	served   *Served
+	served   *handover.Served
 	patience *Patience
 	run      *assigner // nil: nothing was decided yet
 	last     map[string]Decision
@@ -26,7 +28,7 @@ type Assigner struct {
 
 // NewAssigner has decided nothing yet.
 func NewAssigner() *Assigner {
-	return &Assigner{served: NewServed(), patience: NewPatience(), last: map[string]Decision{},
+	return &Assigner{served: handover.NewServed(), patience: NewPatience(), last: map[string]Decision{},
 		staleness: newStaleness()}
 }
 
@@ -53,12 +55,14 @@ func (d *Assigner) Decide(v decide.View) (desired []decide.Desired, again time.T
 		d.run = newAssigner(v.World)
 		d.everything(v.World)
 	}
-	d.pass(v.World, v.Now)
+	if d.Pass(v.Now) {
+		d.everything(v.World)
+	}
 	d.served.Update(v.World)
-	d.take(d.served.news)
-	d.patience.Look(v.World, maps.Keys(d.objects), ItemsOf, v.ShownEgressIP, v.Now)
+	d.Take(ofEgressIPs(d.served.News))
+	d.patience.Look(v.World, maps.Keys(d.Objects), ItemsOf, v.ShownEgressIP, v.Now)
 	d.placing = d.placing || len(d.patience.news) > 0
-	d.take(d.patience.news)
+	d.Take(d.patience.news)
 	d.run.Beside = Beside{Served: d.served, Patience: d.patience, Written: v.ShownEgressIP, Last: d.last, Now: v.Now}
 	d.renew()
 	redone := d.redo()
@@ -71,7 +75,13 @@ func (d *Assigner) Decide(v decide.View) (desired []decide.Desired, again time.T
 	for _, o := range redone {
 		desired = append(desired, d.desired(o.e))
 	}
-	return desired, decide.Earlier(again, d.soonest())
+	return desired, decide.Earlier(again, d.Soonest())
+}
+
+// ofEgressIPs are those of news that are of EgressIPs; of others it is none.
+func ofEgressIPs(news map[string]struct{}) map[string]struct{} {
+	maps.DeleteFunc(news, func(key string, _ struct{}) bool { return ref.OfKey(key).Kind != ref.EgressIP })
+	return news
 }
 
 // renew looks again at what has changed, and finds places anew if these follow from it.
@@ -81,7 +91,7 @@ func (d *Assigner) renew() {
 		survey = d.run.renewNode(name) || survey
 	}
 	clear(d.nodes)
-	for name := range d.objects {
+	for name := range d.Objects {
 		d.run.renewObject(name)
 	}
 	d.run.pods.Update(d.run.world)
@@ -91,14 +101,14 @@ func (d *Assigner) renew() {
 	d.placing, d.run.pods.moved = false, false
 	d.run.sort()
 	for _, o := range d.run.place(survey) {
-		d.objects[o.e.Name] = struct{}{}
+		d.Objects[o.e.Name] = struct{}{}
 	}
 }
 
 // redo decides anew about the EgressIPs for which something has changed, in order of precedence.
 func (d *Assigner) redo() (redone []*object) {
-	d.anew = slices.Collect(maps.Keys(d.objects))
-	clear(d.objects)
+	d.anew = slices.Collect(maps.Keys(d.Objects))
+	clear(d.Objects)
 	for _, name := range d.anew {
 		if o := d.run.byName[name]; o != nil {
 			redone = append(redone, o)
@@ -110,7 +120,7 @@ func (d *Assigner) redo() (redone []*object) {
 	slices.SortFunc(redone, func(x, y *object) int { return world.ByPrecedence(x.e, y.e) })
 	for _, o := range redone {
 		d.run.renewObject(o.e.Name) // its conditions may be others than before, too
-		d.run.w = d.readers.Reading(d.run.world, o.e.Name)
+		d.run.w = d.Readers.Reading(d.run.world, o.e.Name)
 		one := d.run.decide(o)
 		d.last[o.e.Name] = one
 		d.note(o.e.Name, one)
@@ -123,7 +133,7 @@ func (d *Assigner) redo() (redone []*object) {
 func (d *Assigner) desired(e *world.EgressIP) decide.Desired {
 	one := d.last[e.Name]
 	if !one.stands(e) {
-		d.objects[e.Name] = struct{}{}
+		d.Objects[e.Name] = struct{}{}
 	}
 	out := ofEgressIP(e, one.Conditions, one.Events)
 	out.Decision.Status = one.Placement

@@ -23,7 +23,7 @@ func (d *Overlapper) Touched(touched []world.Touch) {
 	d.Touch(touched)
 	for _, t := range touched {
 		if t.Kind == world.KindEgressIP {
-			d.news[t.Key] = struct{}{}
+			d.News[t.Key] = struct{}{}
 		}
 	}
 }
@@ -31,7 +31,7 @@ func (d *Overlapper) Touched(touched []world.Touch) {
 // Seen notes that an EgressIP may say something else of itself.
 func (d *Overlapper) Seen(_ decide.View, object world.Touch) time.Time {
 	if object.Kind == world.KindEgressIP {
-		d.news[object.Key] = struct{}{}
+		d.News[object.Key] = struct{}{}
 	}
 	return time.Time{}
 }
@@ -42,11 +42,11 @@ func (d *Overlapper) Decide(v decide.View) (desired []decide.Desired, again time
 	if !d.begun {
 		d.begun = true
 		for _, name := range v.EgressIPs() {
-			d.news[name] = struct{}{}
+			d.News[name] = struct{}{}
 		}
 	}
-	names := slices.Sorted(maps.Keys(d.news))
-	clear(d.news)
+	names := slices.Sorted(maps.Keys(d.News))
+	clear(d.News)
 	for _, name := range names {
 		if e := v.EgressIP(name); e != nil {
 			desired = append(desired, d.desired(v, e))
@@ -60,7 +60,7 @@ func (d *Overlapper) desired(v decide.View, e *world.EgressIP) decide.Desired {
 	c, events := d.Condition(e)
 	out := ofEgressIP(e, decide.Dated(e.Conditions, e.Generation, v.Now, c), events)
 	if !say(e, out.Decision.Conditions) {
-		d.news[e.Name] = struct{}{}
+		d.News[e.Name] = struct{}{}
 	}
 	return out
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// handover is a cluster in which one address goes from n1 to n2, seen from a node; the pod ns0/p0 runs on n1.
-type handover struct {
+// handingOver is a cluster in which one address goes from n1 to n2, seen from a node; the pod ns0/p0 runs on n1.
+type handingOver struct {
 	*world.World
 	t  *testing.T
 	ip netip.Addr
 }
 
-func newHandover(t *testing.T, self, named string, holders ...string) handover {
-	h := handover{compiletest.Small(self, world.SharedGateway), t, compiletest.EgressAddr(0)[0]}
+func newHandover(t *testing.T, self, named string, holders ...string) handingOver {
+	h := handingOver{compiletest.Small(self, world.SharedGateway), t, compiletest.EgressAddr(0)[0]}
 	h.SetNamespace(&world.Namespace{Name: "ns0"})
 	p := compiletest.Pod(0, "n1")
 	h.SetPod(p)
@@ -37,7 +37,7 @@ func newHandover(t *testing.T, self, named string, holders ...string) handover {
 }
 
 // assigns puts the address on a node, "" is none, and lists the holders that are not that one as leaving it.
-func (h handover) assigns(node string, leaving ...string) {
+func (h handingOver) assigns(node string, leaving ...string) {
 	e := compiletest.EgressIP(0, "", h.ip)
 	e.InForce[world.V4] = true
 	if node != "" {
@@ -52,13 +52,13 @@ func (h handover) assigns(node string, leaving ...string) {
 }
 
 // letsGo takes all former holders off.
-func (h handover) letsGo() {
+func (h handingOver) letsGo() {
 	e := *h.EgressIP("e0")
 	e.Leaving = nil
 	h.SetEgressIP(&e)
 }
 
-func (h handover) reports(node string, holds bool) {
+func (h handingOver) reports(node string, holds bool) {
 	held := &world.Holding{Node: node, BootID: "boot-" + node, Holds: map[string][]netip.Addr{}}
 	if holds {
 		held.Holds["e0"] = []netip.Addr{h.ip}
@@ -67,7 +67,7 @@ func (h handover) reports(node string, holds bool) {
 }
 
 // is compares what the node does about the address: translates, announces, is muted, passes answers on, steers its pod.
-func (h handover) is(want string) {
+func (h handingOver) is(want string) {
 	h.t.Helper()
 	s := compile.Full(h.World, all.Features())
 	var have []string

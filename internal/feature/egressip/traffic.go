@@ -155,7 +155,7 @@ func insideProblems(w *world.World, by [2]destinations.Set) []string {
 				": what pods send there does not leave the cluster, and is left as it is")
 		}
 		if nodes := nodesIn(w, s); len(nodes) > 0 {
-			out = append(out, "the networks have addresses of nodes ("+some(nodes)+"), which pods reach with the "+
+			out = append(out, "the networks have addresses of nodes ("+decide.Some(nodes)+"), which pods reach with the "+
 				"address of their own node")
 		}
 	}
@@ -187,7 +187,7 @@ func (s selection) condition() world.Condition {
 		c.Status, c.Reason = "False", ReasonTooManyNetworks
 	}
 	if len(s.problems) > 0 {
-		c.Message += "; " + some(s.problems)
+		c.Message += "; " + decide.Some(s.problems)
 	}
 	return c
 }
@@ -243,7 +243,7 @@ func (s selection) news(e *world.EgressIP, last selection) []decide.Event {
 	if gone := s.lost(last); last.uid == s.uid && len(gone) > 0 {
 		out = append(out, decide.Event{Warning: true, Happened: true, Reason: EventNetworksRemoved,
 			Message: fmt.Sprintf("spec.trafficSelector no longer selects %s: selected pods leave there with their "+
-				"node's address, unless another EgressIP serves them", some(gone))})
+				"node's address, unless another EgressIP serves them", decide.Some(gone))})
 	}
 	return out
 }

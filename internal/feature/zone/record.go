@@ -108,7 +108,7 @@ func (r recorder) refusal(n *world.Node, ip netip.Addr) (reason, why string) {
 func (r recorder) serviceAt(ip netip.Addr) string {
 	first := ""
 	for _, key := range r.w.Services() {
-		s := r.w.Service(key)
+		s := r.w.ServiceSpec(key)
 		if slices.Contains(slices.Concat(s.ClusterIPs, s.LoadBalancerIPs, s.ExternalIPs), ip) && (first == "" ||
 			key < first) {
 			first = key

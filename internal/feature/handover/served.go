@@ -1,4 +1,4 @@
-package egressip
+package handover
 
 import (
 	"maps"
@@ -8,12 +8,14 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Served counts, node by node, the running pods to whose packets objects have claims. A pod that does not run yet is
+// Served counts, node by node, the running pods to whose packets objects have claims: EgressIPs, and the EgressService of a
+// pod, whether its claim is the first or not. A pod that does not run yet is
 // not counted: CNI ADD lets it start when its node steers.
 type Served struct {
-	perPod[servedBy]
+	PerPod[servedBy]
 	nodes map[servedBy]map[string]int // pods by node
-	news  map[string]struct{}         // EgressIPs whose nodes have become others
+	// News are the objects whose nodes have become others, by key.
+	News map[string]struct{}
 }
 
 // servedBy is an object with a claim to packets of a pod on a node in a family; in Served.nodes without the node.
@@ -25,8 +27,8 @@ type servedBy struct {
 
 // NewServed has counted nothing yet.
 func NewServed() *Served {
-	s := &Served{nodes: map[servedBy]map[string]int{}, news: map[string]struct{}{}}
-	s.perPod = newPerPod(servers, s.count)
+	s := &Served{nodes: map[servedBy]map[string]int{}, News: map[string]struct{}{}}
+	s.PerPod = NewPerPod(servers, s.count)
 	return s
 }
 
@@ -40,8 +42,13 @@ func servers(w *world.View, p *world.Pod) []servedBy {
 		if len(f.OfAddrs(p.IPs)) == 0 {
 			continue
 		}
+		if s := w.EgressServiceOf(p, f); s != nil {
+			out = append(out, servedBy{ref.Of(ref.EgressService, s.Key()), f, p.Node})
+		}
 		for _, c := range w.Claims(p, ref.DefaultNetwork, f) {
-			out = append(out, servedBy{c.By, f, p.Node})
+			if c.By.Kind == ref.EgressIP {
+				out = append(out, servedBy{c.By, f, p.Node})
+			}
 		}
 	}
 	return out
@@ -58,7 +65,7 @@ func (s *Served) count(list []servedBy, n int) {
 			delete(s.nodes[key], by.node)
 		}
 		if before == 0 || before+n == 0 {
-			s.news[by.by.Name] = struct{}{}
+			s.News[by.by.Key()] = struct{}{}
 		}
 		if len(s.nodes[key]) == 0 {
 			delete(s.nodes, key)
@@ -66,8 +73,7 @@ func (s *Served) count(list []servedBy, n int) {
 	}
 }
 
-// Nodes are those with running pods that an EgressIP serves in a family, by name.
-func (s *Served) Nodes(egressIP string, f world.Family) []string {
-	by := ref.Object{Kind: ref.EgressIP, Name: egressIP}
-	return slices.Sorted(maps.Keys(s.nodes[servedBy{by: by, family: f}]))
+// Nodes are those with running pods that an object serves in a family, by name.
+func (s *Served) Nodes(object ref.Object, f world.Family) []string {
+	return slices.Sorted(maps.Keys(s.nodes[servedBy{by: object, family: f}]))
 }

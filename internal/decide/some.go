@@ -1,0 +1,17 @@
+package decide
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MostNamed is how much of a list people are told.
+const MostNamed = 5
+
+// Some is a list for people.
+func Some(list []string) string {
+	if n := len(list); n > MostNamed {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:MostNamed], ", "), n-MostNamed)
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,96 @@
+package handover
+
+import (
+	"slices"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// PerPod keeps a list for each pod that follows from who serves it, so that a change costs what it touches. Property
+// tests hold what is summed up from it to a count from nothing.
+type PerPod[T comparable] struct {
+	Of    func(*world.View, *world.Pod) []T // sorted, each once
+	add   func(list []T, n int)             // n is 1 or -1
+	Lists map[string][]T                    // by pod; only those with any
+	stale map[world.Touch]struct{}
+	Known bool // false: nothing was counted yet
+}
+
+// NewPerPod has looked at no pod yet.
+func NewPerPod[T comparable](of func(*world.View, *world.Pod) []T, add func(list []T, n int)) PerPod[T] {
+	return PerPod[T]{Of: of, add: add, Lists: map[string][]T{}, stale: map[world.Touch]struct{}{}}
+}
+
+// Touch notes what has changed in the world.
+func (m *PerPod[T]) Touch(touched []world.Touch) {
+	if !m.Known {
+		return
+	}
+	for _, t := range touched {
+		switch t.Kind {
+		case world.KindPod, world.KindPrimaryNetwork, world.KindEgressServicesIn, world.KindEgressServicesAt,
+			world.KindEgressServiceActive, world.KindSubnets:
+			m.stale[t] = struct{}{}
+		}
+	}
+}
+
+// Update counts anew what was touched since it was last called; the first time, everything.
+func (m *PerPod[T]) Update(w *world.World) {
+	if !m.Known {
+		m.Known = true
+		for p := range w.EachPod() {
+			m.Put(p.Key(), m.Of(&w.View, p))
+		}
+	}
+	for t := range m.stale {
+		switch t.Kind {
+		case world.KindPod:
+			m.update(w, t.Key)
+		case world.KindEgressServicesAt:
+			m.updateAt(w, t.Key)
+		case world.KindSubnets: // a node comes or goes: these decide which addresses its pods have
+			for p := range w.EachPod() {
+				if p.Node == t.Key {
+					m.Put(p.Key(), m.Of(&w.View, p))
+				}
+			}
+		case world.KindEgressServiceActive:
+			for key := range w.EgressEndpoints(t.Key) {
+				m.updateAt(w, key)
+			}
+		default:
+			for p := range w.PodsIn(t.Key) {
+				m.Put(p.Key(), m.Of(&w.View, p))
+			}
+		}
+	}
+	clear(m.stale)
+}
+
+func (m *PerPod[T]) updateAt(w *world.World, endpoint string) {
+	for _, pod := range w.PodsAt(endpoint) {
+		m.update(w, pod)
+	}
+}
+
+func (m *PerPod[T]) update(w *world.World, pod string) {
+	if p := w.Pod(pod); p != nil {
+		m.Put(pod, m.Of(&w.View, p))
+		return
+	}
+	m.Put(pod, nil)
+}
+
+// Put replaces what a pod adds.
+func (m *PerPod[T]) Put(pod string, list []T) {
+	old := m.Lists[pod]
+	if slices.Equal(old, list) {
+		return
+	}
+	m.add(old, -1)
+	m.add(list, 1)
+	if m.Lists[pod] = list; len(list) == 0 {
+		delete(m.Lists, pod)
+	}
+}

@@ -1,0 +1,64 @@
+package world
+
+// activity is what an EgressService does with its pods' packets of a family.
+type activity uint8
+
+const (
+	inactive activity = iota // nothing: they are somebody else's, or leave with the node's address
+	waiting                  // it has a host, which nobody is known to hold an address at
+	binding                  // they leave as it says or not at all
+)
+
+// EgressServiceActive says whether an EgressService decides about its pods' packets of a family: it has a host, or was
+// in force and has not been given up, and its Service is one for a load balancer.
+func (w *View) EgressServiceActive(key string, f Family) bool {
+	return w.activityOf(key)[f] != inactive
+}
+
+// EgressServiceOf is the one that decides about a pod's packets of a family, or nil: of those that are active, the
+// first that binds, else the first. One that nobody is ready for yet takes no packet from one in force. Who reads more
+// of it than its name asks for the EgressService.
+func (w *View) EgressServiceOf(p *Pod, f Family) *EgressService {
+	var first *EgressService
+	for _, s := range w.EgressServicesOf(p, f) {
+		switch is := w.activityOf(s.Key())[f]; {
+		case is == binding:
+			return s
+		case is == waiting && first == nil:
+			first = s
+		}
+	}
+	return first
+}
+
+func (w *View) activityOf(key string) [2]activity {
+	w.saw(KindEgressServiceActive, key)
+	return w.activities[key]
+}
+
+// activate follows a change of an EgressService or its Service.
+func (w *World) activate(key string) []Touch {
+	now := activities(w.egressServices[key], w.services[key])
+	if now == w.activities[key] {
+		return nil
+	}
+	if w.activities[key] = now; now == ([2]activity{}) {
+		delete(w.activities, key)
+	}
+	return []Touch{{KindEgressServiceActive, key}}
+}
+
+func activities(e *EgressService, s *Service) (by [2]activity) {
+	if e == nil || s == nil || !s.LoadBalancer {
+		return by
+	}
+	for _, f := range [...]Family{V4, V6} {
+		switch {
+		case e.Binds(f):
+			by[f] = binding
+		case e.HasItems(f):
+			by[f] = waiting
+		}
+	}
+	return by
+}
