@@ -178,6 +178,22 @@ func allocated(key, value string) change { return annotated(v1.Prefix+key, value
 
 func cordoned(value string) change { return annotated(v1.AnnotationEgressCordon, value) }
 
+// hosting has a Node be the host of an EgressService, by the label that says so.
+func hosting(o *unstructured.Unstructured) { hostingWith("")(o) }
+
+func hostingWith(value string) change {
+	return func(o *unstructured.Unstructured) {
+		o.SetLabels(map[string]string{v1.LabelEgressService + "shop-web": value})
+	}
+}
+
+// egressService is an EgressService, whose status anybody may have written.
+func egressService(host string) *unstructured.Unstructured {
+	return changed("k8s.ovn.org/v1", "EgressService", "default", "web", nil, []change{
+		func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"host": host} },
+	})
+}
+
 func labelled(o *unstructured.Unstructured) {
 	o.SetLabels(map[string]string{v1.LabelEgressAssignable: ""})
 }
@@ -298,6 +314,13 @@ func TestAdmitted(t *testing.T) {
 			kube.RecordAnnotation(world.Record{}))),
 		"allocation problem": onNode(controllerUser, annotated(v1.AnnotationAllocationProblem,
 			"no subnet is left")),
+		"host's label":       onNode(controllerUser, hosting),
+		"host's label taken": {controllerUser, "nodes", "", node("n1", hosting), node("n1")},
+		"value taken away":   {controllerUser, "nodes", "", node("n1", hostingWith("x")), node("n1", hosting)},
+		"EgressService's status": {controllerUser, "egressservices", "status", egressService(""),
+			egressService("n1")},
+		"EgressService of anybody": {&user.DefaultInfo{Name: "tenant"}, "egressservices", "", nil, egressService("")},
+		"kubelet of a host's":      {kubeletOf("n1"), "nodes", "", node("n1", hosting), node("n1", hosting)},
 		"Service refused": {controllerUser, "services", "status", service(),
 			service(conditioned(v1.ConditionRefused))},
 		"kubelet's heartbeat": {kubeletOf("n1"), "nodes", "status", node("n1", cidrs), node("n1", cidrs)},
@@ -346,7 +369,12 @@ func TestAgentsAreRefused(t *testing.T) {
 	newJudge(t).refusesAll(t, map[string]refused{
 		"Node of another": {update{n1, "nodes", "", node("n2"), node("n2", host)},
 			"the agent of node n1 may write its own Node only, not n2"},
-		"label":                {onNode(n1, labelled), annotationsOnly + "its Node"},
+		"label":        {onNode(n1, labelled), annotationsOnly + "its Node"},
+		"host's label": {onNode(n1, hosting), annotationsOnly + "its Node"},
+		"EgressService's status": {update{n1, "egressservices", "status", egressService(""), egressService("n1")},
+			"the status of an EgressService is egret-controller's"},
+		"a tenant's status": {update{&user.DefaultInfo{Name: "tenant"}, "egressservices", "status", egressService(""),
+			egressService("n1")}, "the status of an EgressService is egret-controller's"},
 		"spec":                 {onNode(n1, respecified), annotationsOnly + "its Node"},
 		"finalizer":            {onNode(n1, finalized), annotationsOnly + "its Node"},
 		"owner":                {onNode(n1, owned), annotationsOnly + "its Node"},
@@ -436,13 +464,19 @@ func TestValuesAreRefused(t *testing.T) {
 func TestKubeletsAreRefused(t *testing.T) {
 	n1 := kubeletOf("n1")
 	const ours, label = "a kubelet may not change them", "a kubelet may not say whether its node hosts egress IPs"
+	const host = "labels egress-service.k8s.ovn.org/* are egret-controller's"
 	all := map[string]refused{
-		"label":             {onNode(n1, labelled), label},
-		"label by status":   {update{n1, "nodes", "status", node("n1"), node("n1", labelled)}, label},
-		"label taken away":  {update{n1, "nodes", "", node("n1", labelled), node("n1")}, label},
-		"registers with it": {update{n1, "nodes", "", nil, node("n1", labelled)}, label},
-		"registers with id": {update{n1, "nodes", "", nil, node("n1", allocated("node-id", "3"))}, ours},
-		"by status":         {update{n1, "nodes", "status", node("n1"), node("n1", allocated("node-id", "3"))}, ours},
+		"label":              {onNode(n1, labelled), label},
+		"label by status":    {update{n1, "nodes", "status", node("n1"), node("n1", labelled)}, label},
+		"label taken away":   {update{n1, "nodes", "", node("n1", labelled), node("n1")}, label},
+		"registers with it":  {update{n1, "nodes", "", nil, node("n1", labelled)}, label},
+		"host's label":       {onNode(n1, hosting), host},
+		"host's label taken": {update{n1, "nodes", "", node("n1", hosting), node("n1")}, host},
+		"host's label changed": {update{n1, "nodes", "status", node("n1", hosting), node("n1", hostingWith("x"))},
+			host},
+		"registers as a host": {update{n1, "nodes", "", nil, node("n1", hosting)}, host},
+		"registers with id":   {update{n1, "nodes", "", nil, node("n1", allocated("node-id", "3"))}, ours},
+		"by status":           {update{n1, "nodes", "status", node("n1"), node("n1", allocated("node-id", "3"))}, ours},
 		"record taken away": {update{n1, "nodes", "", node("n1", annotated(v1.AnnotationRecordedAddresses,
 			`{"addresses":["172.18.0.3"]}`)), node("n1")}, ours},
 		"taken away": {update{n1, "nodes", "", node("n1", allocated("node-id", "3")), node("n1")}, ours},
@@ -460,9 +494,12 @@ func TestKubeletsAreRefused(t *testing.T) {
 
 func TestControllersAreRefused(t *testing.T) {
 	c := controllerUser
-	const theRest = "may change annotations of a Node and nothing else"
+	const theRest = "may change annotations and labels of a Node and nothing else"
 	all := map[string]refused{
-		"label":        {onNode(c, labelled), theRest},
+		"label":         {onNode(c, labelled), "may change labels egress-service.k8s.ovn.org/* only"},
+		"label's value": {onNode(c, hostingWith("x")), "without a value"},
+		"label taken away": {update{c, "nodes", "", node("n1", labelled), node("n1")},
+			"may change labels egress-service.k8s.ovn.org/* only"},
 		"spec":         {onNode(c, respecified), theRest},
 		"Node deleted": {update{c, "nodes", "", node("n1"), nil}, theRest},
 		"another's":    {onNode(c, annotated("example.org/x", "x")), "not example.org/x"},

@@ -142,6 +142,35 @@ const (
 	EventReleased = "Released"
 )
 
+// Reasons of conditions Assigned and Ready of an EgressService, which are reasons of Events of type Warning, too. They
+// share ReasonAssigned, ReasonHeld, ReasonWaitingForNode and ReasonInvalidSelector with EgressIPs, and condition
+// Overlapped with its reasons: of EgressServices that a pod is behind, the oldest that is in force serves it. While
+// Assigned is False, pods leave as if there were no EgressService.
+const (
+	// ReasonInvalidSpec: a field that the CRD let pass, or an older one, cannot be read.
+	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonNoService: there is no Service of its namespace and name that has a cluster IP and is served here.
+	ReasonNoService = "NoService"
+	// ReasonNotLoadBalancer: the Service is of another type.
+	ReasonNotLoadBalancer = "NotLoadBalancer"
+	// ReasonNoIngressIP: the load balancer has given the Service no address that packets come with.
+	ReasonNoIngressIP = "NoIngressIP"
+	// ReasonNoEndpoints: no pod is behind the Service.
+	ReasonNoEndpoints = "NoEndpoints"
+	// ReasonHostNetworkEndpoints: all endpoints of the Service have an address of a host.
+	ReasonHostNetworkEndpoints = "HostNetworkEndpoints"
+	// ReasonNoMatchingNode: no node that spec.nodeSelector selects can be the host; the message says why each cannot.
+	ReasonNoMatchingNode = "NoMatchingNode"
+	// ReasonLabelTooLong: namespace and name make a label's name of more than 63 characters.
+	ReasonLabelTooLong = "LabelTooLong"
+	// ReasonLabelAmbiguous: an older EgressService's namespace and name make the same label.
+	ReasonLabelAmbiguous = "LabelAmbiguous"
+	// ReasonUnknownNetwork: a node has no such routing table (Ready False). It is a node's word.
+	ReasonUnknownNetwork = "UnknownNetwork"
+	// ReasonNoDefaultRoute: the routing table leads nowhere outside on a node (Ready False). It is a node's word.
+	ReasonNoDefaultRoute = "NoDefaultRoute"
+)
+
 // What the controller says of a Service, in its status and as Events.
 const (
 	// ConditionRefused is True on a Service that asks for an address and port that it does not get; the message

@@ -192,7 +192,7 @@ func (c *Controller) apply(change kube.Change) {
 // urgency is how long a decision may wait that a change calls for.
 func urgency(k world.Kind) time.Duration {
 	switch k {
-	case world.KindPod, world.KindPods, world.KindNamespace:
+	case world.KindPod, world.KindPods, world.KindNamespace, world.KindEgressServicesIn, world.KindEgressServicesAt:
 		return lazily
 	}
 	return 0
@@ -204,6 +204,7 @@ func (c *Controller) notify(touched []world.Touch) {
 		d.Touched(touched)
 	}
 	for _, t := range touched {
+		c.strayed = c.strayed || t.Kind == world.KindEgressService
 		if t.Kind == world.KindNode {
 			c.strayed = true
 			c.metrics.tally.nodes[t.Key] = struct{}{}

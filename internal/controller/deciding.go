@@ -8,6 +8,7 @@ import (
 
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/feature/egressservice"
 	"github.com/egret-net/egret/internal/feature/service"
 	"github.com/egret-net/egret/internal/feature/zone"
 	"github.com/egret-net/egret/internal/kube"
@@ -21,21 +22,23 @@ type deciders struct {
 	overlaps  *egressip.Overlapper // of what was assigned
 	traffic   *egressip.Selector
 	refuser   *service.Refuser
+	hosts     *egressservice.Decider
 }
 
 func newDeciders() deciders {
 	return deciders{allocator: zone.NewAllocator(), assigner: egressip.NewAssigner(),
-		overlaps: egressip.NewOverlapper(), traffic: egressip.NewSelector(), refuser: service.NewRefuser()}
+		overlaps: egressip.NewOverlapper(), traffic: egressip.NewSelector(), refuser: service.NewRefuser(),
+		hosts: egressservice.NewDecider()}
 }
 
 func (d deciders) all() []decide.Decider {
-	return []decide.Decider{d.allocator, d.assigner, d.overlaps, d.traffic, d.refuser}
+	return []decide.Decider{d.allocator, d.assigner, d.overlaps, d.traffic, d.refuser, d.hosts}
 }
 
 // writtenKinds are the kinds of objects that deciders decide about.
 func writtenKinds() map[world.Kind]kube.Kind {
 	kinds := map[world.Kind]kube.Kind{}
-	for _, k := range []kube.Kind{kube.Nodes(), kube.EgressIPs(), kube.Services()} {
+	for _, k := range []kube.Kind{kube.Nodes(), kube.EgressIPs(), kube.Services(), kube.EgressServices()} {
 		kinds[k.Writing().Kind] = k
 	}
 	return kinds

@@ -87,18 +87,20 @@ func (c *Controller) doubt(all []probe.Target) {
 
 func sameTarget(a, b probe.Target) bool { return a.Node == b.Node && slices.Equal(a.Addrs, b.Addrs) }
 
-// targets are the nodes to probe: egress nodes, the leader's for those that stand by, and others until there are enough
-// witnesses.
+// targets are the nodes to probe: egress nodes, hosts of EgressServices, those that were found unreachable, the leader's
+// for those that stand by, and others until there are enough witnesses. A node that can be the host of an EgressService
+// is probed once it is: each can, where there is no selector.
 func targets(w *world.World, self, leader string) []probe.Target {
 	var out, rest []probe.Target
-	others := 0
+	others, hosts := 0, serviceHosts(w)
 	for _, name := range w.Nodes() {
 		n := w.Node(name)
 		if len(n.Subnets) == 0 || n.ChassisID == "" {
 			continue // its agent has not set it up yet
 		}
 		t := probe.Target{Node: name, Addrs: managementAddrs(n)}
-		if _, labelled := n.Labels[egressip.AssignableLabel]; !labelled && name != leader {
+		_, labelled := n.Labels[egressip.AssignableLabel]
+		if !labelled && !hosts[name] && w.Unreachable(name) == "" && name != leader {
 			rest = append(rest, t)
 			continue
 		}
@@ -111,6 +113,21 @@ func targets(w *world.World, self, leader string) []probe.Target {
 		if others < witnesses && t.Node != self && w.Node(t.Node).Ready {
 			out = append(out, t)
 			others++
+		}
+	}
+	return out
+}
+
+// serviceHosts are the hosts of EgressServices, and those that were and go on translating.
+func serviceHosts(w *world.World) map[string]bool {
+	out := map[string]bool{}
+	for _, key := range w.EgressServices() {
+		s := w.EgressService(key)
+		for _, i := range s.Items {
+			out[i.Node] = true
+		}
+		for _, l := range s.Leaving {
+			out[l.Node] = true
 		}
 	}
 	return out

@@ -53,6 +53,18 @@ func TestTargets(t *testing.T) {
 			t.Errorf("on %s with leader %s: have %s, want %s", c.self, c.leader, have, c.want)
 		}
 	}
+	host := &world.EgressService{Namespace: "shop", Name: "web"}
+	host.Items = []world.Assignment{{Node: "e", IP: netip.MustParseAddr("172.18.0.100")}}
+	host.Leaving = []world.Leaving{{Node: "d", IP: netip.MustParseAddr("172.18.0.100")}}
+	w.SetEgressService(host)
+	w.SetUnreachable("c", world.NodeUnreachable)
+	var names []string
+	for _, x := range targets(w, "a", "") {
+		names = append(names, x.Node)
+	}
+	if have := strings.Join(names, " "); have != "a c d e" {
+		t.Errorf("hosts of EgressServices and unreachable nodes: have %s", have)
+	}
 	many := cluster(t, egressNode("a"), egressNode("b"), egressNode("c"), egressNode("d"), egressNode("e"),
 		&world.Node{Name: "f"})
 	new := egressNode("g")

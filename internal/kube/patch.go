@@ -42,6 +42,7 @@ func (c *Clients) Patch(ctx context.Context, p Patch) (string, error) {
 type metadata struct {
 	ResourceVersion string         `json:"resourceVersion,omitempty"`
 	Annotations     map[string]any `json:"annotations,omitempty"`
+	Labels          map[string]any `json:"labels,omitempty"`
 }
 
 // onlyMetadata asks the API server to answer with an object's metadata alone: to encode the rest costs it time that

@@ -11,18 +11,22 @@ import (
 )
 
 // writeAllocation merges annotations into a Node, if it is still at the version that was seen; an empty one is removed.
+// Labels are written by themselves, after all else: an API server with admission policies of before would refuse them,
+// and no node's join must wait for that.
 func writeAllocation(shown, should *world.Node) *Write {
-	set := allocated(shown, should)
-	if len(set) == 0 {
-		return nil
-	}
-	values := map[string]any{}
-	for key, value := range set {
-		if values[key] = value; value == "" {
-			values[key] = nil // RFC 7386
+	m := metadata{ResourceVersion: shown.Version, Annotations: map[string]any{}, Labels: map[string]any{}}
+	for key, value := range allocated(shown, should) {
+		if m.Annotations[key] = value; value == "" {
+			m.Annotations[key] = nil // RFC 7386
 		}
 	}
-	body := []byte(encode(map[string]metadata{"metadata": {shown.Version, values}}))
+	if len(m.Annotations) == 0 {
+		m.Labels = relabelled(shown.Labels, should.Labels)
+	}
+	if len(m.Annotations)+len(m.Labels) == 0 {
+		return nil
+	}
+	body := []byte(encode(map[string]metadata{"metadata": m}))
 	return &Write{shown.Version, func(time.Time) Patch {
 		return Patch{Plural: "nodes", Name: shown.Name, Type: types.MergePatchType, Body: body, Client: ofCore}
 	}}
@@ -48,4 +52,20 @@ func allocated(shown, should *world.Node) map[string]string {
 		set[v1.AnnotationRecordedAddresses] = RecordAnnotation(should.Record)
 	}
 	return MergeNetworks(shown.OtherNetworks, set)
+}
+
+// relabelled are the labels that differ, as a merge patch has them; nil removes one.
+func relabelled(shown, should map[string]string) map[string]any {
+	out := map[string]any{}
+	for key, value := range should {
+		if was, is := shown[key]; !is || was != value {
+			out[key] = value
+		}
+	}
+	for key := range shown {
+		if _, is := should[key]; !is {
+			out[key] = nil
+		}
+	}
+	return out
 }

@@ -1,0 +1,230 @@
+// Package egressservice has the pods behind a LoadBalancer Service leave with its ingress IP, or by a network of hosts.
+//
+// In: the world. Out, of the decider: which node is the host of which EgressService, the labels of nodes that say so to
+// load balancers, conditions and Events.
+package egressservice
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/feature/handover"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// action is that of Events.
+const action = "Assign"
+
+// uncounted is how soon to decide about one that leaves: no decision has counted the time of what was not written.
+const uncounted = time.Second
+
+// Decider decides about EgressServices, and about the labels of Nodes that follow. It decides anew about those alone
+// for which something has changed that their decision follows from; a property test holds it to one that remembers
+// nothing. What must not move stays: a host is chosen for those that have none, or none that can go on.
+type Decider struct {
+	decide.Stale
+	begun    bool // false: nothing was decided yet
+	served   *handover.Served
+	overlaps *handover.Overlaps
+	labels   labels
+	loads    map[string]int // hosts of how many EgressServices, by node
+	last     map[string]decision
+	told     decide.Told
+}
+
+// decision is what was decided about one EgressService.
+type decision struct {
+	world.Hosting
+	labelled string // the node that has its label; "": none
+	events   []decide.Event
+}
+
+// NewDecider has decided nothing yet.
+func NewDecider() *Decider {
+	return &Decider{Stale: decide.NewStale(), served: handover.NewServed(), overlaps: handover.NewOverlaps(standbys),
+		labels: newLabels(), loads: map[string]int{}, last: map[string]decision{}, told: decide.Told{}}
+}
+
+// Touched tells of all that changes.
+func (d *Decider) Touched(touched []world.Touch) {
+	d.served.Touch(touched)
+	d.overlaps.Touch(touched)
+	for _, t := range touched {
+		d.Touch(t)
+		switch t.Kind {
+		case world.KindEgressService:
+			d.Objects[t.Key] = struct{}{}
+		case world.KindHolders:
+			if ref.OfKey(t.Key).Kind == ref.EgressService {
+				d.Objects[t.Key] = struct{}{}
+			}
+		case world.KindNode:
+			d.labels.stale[t.Key] = struct{}{}
+		}
+	}
+}
+
+// Seen notes that an EgressService may say something else of itself.
+func (d *Decider) Seen(v decide.View, object world.Touch) time.Time {
+	s := world.Shown[world.EgressService](v.World, world.KindEgressService, object.Key)
+	if object.Kind != world.KindEgressService || s == nil {
+		return time.Time{}
+	}
+	d.Objects[object.Key] = struct{}{}
+	if len(s.Leaving) > 0 {
+		return v.Now.Add(uncounted)
+	}
+	return time.Time{}
+}
+
+// Decide says which node is the host of each EgressService, and how it stands with that.
+func (d *Decider) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
+	d.served.Update(v.World)
+	d.overlaps.Update(v.World)
+	if d.Pass(v.Now) || !d.begun {
+		d.begun = true
+		d.everything(v.World)
+	}
+	d.Take(ofEgressServices(d.served.News))
+	d.Take(d.overlaps.News)
+	for _, o := range d.examine(v) {
+		one := d.compose(o)
+		d.keep(o.s.Key(), one)
+		desired = append(desired, d.desired(o.s, one, o.conditions))
+		d.Note(o.s.Key(), o.again)
+	}
+	desired = append(desired, d.relabel(v)...)
+	return desired, d.Soonest()
+}
+
+func (d *Decider) everything(w *world.World) {
+	for _, key := range w.EgressServices() {
+		d.Objects[key] = struct{}{}
+	}
+	for _, name := range w.Nodes() {
+		d.labels.stale[name] = struct{}{}
+	}
+}
+
+// ofEgressServices are those of news that are of EgressServices; of others it is none.
+func ofEgressServices(news map[string]struct{}) map[string]struct{} {
+	maps.DeleteFunc(news, func(key string, _ struct{}) bool { return ref.OfKey(key).Kind != ref.EgressService })
+	return news
+}
+
+// object is one EgressService on its way to a decision.
+type object struct {
+	s          *world.EgressService
+	round      *handover.Round
+	shown      *world.EgressService
+	facts      facts
+	host       string // the node that is chosen, world.HostAll or ""
+	cause      string // why the former host is it no longer
+	items      []world.Assignment
+	conditions []world.Condition
+	again      time.Time
+}
+
+// examine looks at the EgressServices for which something has changed, in order of precedence, and finds a host for
+// each: first all stay that can, then others go to the nodes with the fewest.
+func (d *Decider) examine(v decide.View) []*object {
+	var out []*object
+	names := v.Nodes()
+	for _, s := range d.stale(v.World) {
+		w := d.Readers.Reading(v.World, s.Key())
+		o := &object{s: s, shown: world.Shown[world.EgressService](v.World, world.KindEgressService, s.Key()),
+			round: &handover.Round{World: v.World, W: w, Served: d.served, Names: names, Now: v.Now}}
+		o.facts = factsOf(w, s, d.labels.owner(v.World, s))
+		o.stay()
+		out = append(out, o)
+	}
+	for _, o := range out {
+		d.load(o.s.Key(), o.host)
+	}
+	for _, o := range out {
+		if o.host == "" && o.facts.reason == "" {
+			o.elect(d.loads)
+			d.load(o.s.Key(), o.host)
+		}
+	}
+	return out
+}
+
+// stale are those to be decided about, in order of precedence. Those that are gone are forgotten.
+func (d *Decider) stale(w *world.World) []*world.EgressService {
+	for _, key := range slices.Collect(maps.Keys(d.Objects)) {
+		for other := range d.labels.follow(key, w.EgressService(key)) {
+			d.Objects[other] = struct{}{}
+		}
+	}
+	var out []*world.EgressService
+	for key := range d.Objects {
+		if s := w.EgressService(key); s != nil {
+			out = append(out, s)
+			continue
+		}
+		d.Stale.Forget(key)
+		d.keep(key, decision{})
+		delete(d.last, key)
+		delete(d.told, key)
+	}
+	clear(d.Objects)
+	slices.SortFunc(out, (*world.EgressService).ByAge)
+	return out
+}
+
+// load counts an EgressService for another host than before.
+func (d *Decider) load(key, host string) {
+	last := d.last[key]
+	if last.Host == host {
+		return
+	}
+	d.loads[last.Host]--
+	d.loads[host]++
+	last.Host = host
+	d.last[key] = last
+}
+
+// keep notes what was decided last.
+func (d *Decider) keep(key string, one decision) {
+	d.labels.move(key, d.last[key].labelled, one.labelled)
+	d.load(key, one.Host)
+	d.last[key] = one
+}
+
+// compose puts together what was found out about an object.
+func (d *Decider) compose(o *object) decision {
+	var one decision
+	one.Host, one.Items = o.host, o.items
+	one.Leaving, o.again = o.leaving()
+	for _, f := range []world.Family{world.V4, world.V6} {
+		one.InForce[f] = o.inForce(f, one.Placement)
+	}
+	one.labelled = o.labelled(one.Placement)
+	assigned := o.assigned()
+	ready, problems := o.ready(assigned)
+	overlapped, news := d.overlapped(o.s)
+	o.conditions = decide.Dated(o.s.Conditions, o.s.Generation, o.round.Now, assigned, ready, overlapped)
+	was := decide.Condition(o.s.Conditions, ConditionReady)
+	shown := was.Status == "False" && was.Generation == o.s.Generation
+	one.events = append(o.moves(), d.told.Tell(o.s.Key(), o.s.UID, shown, problems)...)
+	one.events = append(one.events, news...)
+	return one
+}
+
+// desired is an EgressService as it was decided now. As long as that is not what it says, it is decided about again.
+func (d *Decider) desired(s *world.EgressService, one decision, conditions []world.Condition) decide.Desired {
+	lacks := func(c world.Condition) bool { return !c.Same(decide.Condition(s.Conditions, c.Type)) }
+	if len(one.events) > 0 || s.Host != one.Host || !s.Placement.Same(&one.Placement) ||
+		slices.ContainsFunc(conditions, lacks) {
+		d.Objects[s.Key()] = struct{}{}
+	}
+	for i := range one.events {
+		one.events[i].Action = action
+	}
+	return decide.Desired{Kind: world.KindEgressService, Key: s.Key(), Events: one.events,
+		Decision: world.Decision{UID: s.UID, Status: one.Hosting, Conditions: conditions}}
+}

@@ -1,0 +1,272 @@
+package egressservice
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/feature/handover"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Types and reasons of conditions, and reasons of Events, as api/v1 documents them.
+const (
+	ConditionAssigned   = "Assigned"
+	ConditionReady      = "Ready"
+	ConditionOverlapped = "Overlapped"
+
+	ReasonAssigned             = "Assigned"
+	ReasonHeld                 = "Held"
+	ReasonWaitingForNode       = "WaitingForNode"
+	ReasonInvalidSpec          = "InvalidSpec"
+	ReasonInvalidSelector      = "InvalidSelector"
+	ReasonNoService            = "NoService"
+	ReasonNotLoadBalancer      = "NotLoadBalancer"
+	ReasonNoIngressIP          = "NoIngressIP"
+	ReasonNoEndpoints          = "NoEndpoints"
+	ReasonHostNetworkEndpoints = "HostNetworkEndpoints"
+	ReasonNoMatchingNode       = "NoMatchingNode"
+	ReasonLabelTooLong         = "LabelTooLong"
+	ReasonLabelAmbiguous       = "LabelAmbiguous"
+	ReasonServedByOther        = "ServedByOther"
+	ReasonNoOverlap            = "NoOverlap"
+
+	EventAssigned    = "Assigned"
+	EventMoved       = "Moved"
+	EventReleased    = "Released"
+	EventNodeProblem = "NodeProblem"
+	EventOverlap     = "UndefinedRequest"
+)
+
+// assigned says which node is the host, or why none is.
+func (o *object) assigned() world.Condition {
+	c := world.Condition{Type: ConditionAssigned, Status: "True", Reason: ReasonAssigned}
+	switch o.host {
+	case world.HostAll:
+		c.Message = "each node is the host of the pods that it runs" + o.beside()
+	case "":
+		c.Status, c.Reason, c.Message = "False", o.facts.reason, o.facts.message
+		if c.Reason == "" {
+			c.Reason, c.Message = o.nowhere()
+		}
+	default:
+		c.Message = "pods leave through " + o.host + " with " + join(o.facts.sources) + o.beside()
+	}
+	return c
+}
+
+// beside is what else there is to know where a host is assigned.
+func (o *object) beside() string {
+	var out strings.Builder
+	if len(o.facts.spare) > 0 {
+		out.WriteString("; the Service's further ingress IPs are no source: " + join(o.facts.spare))
+	}
+	if o.facts.others > 0 {
+		out.WriteString("; " + o.facts.strangers())
+	}
+	if o.s.Nodes.Problem != "" {
+		out.WriteString("; " + o.s.Nodes.Problem)
+	}
+	return out.String()
+}
+
+func join(ips []netip.Addr) string {
+	out := make([]string, len(ips))
+	for i, ip := range ips {
+		out[i] = ip.String()
+	}
+	return strings.Join(out, " and ")
+}
+
+// nowhere says why no node can be the host, by the reasons of all that match otherwise.
+func (o *object) nowhere() (reason, message string) {
+	if o.s.Nodes.Problem != "" {
+		return ReasonInvalidSelector, o.s.Nodes.Problem
+	}
+	var why []string
+	for _, node := range o.round.W.Nodes() {
+		if cause := o.unfit(node); cause != handover.CauseUnselected {
+			why = append(why, node+" ("+cause+")")
+		}
+	}
+	selector := cmp.Or(o.s.Nodes.String(), "all nodes")
+	if len(why) == 0 {
+		return ReasonNoMatchingNode, "no node matches spec.nodeSelector (" + selector + ")"
+	}
+	return ReasonNoMatchingNode, "no node of those that spec.nodeSelector selects (" + selector +
+		") can be the host: " + decide.Some(why)
+}
+
+// hindrance is what keeps condition Ready from being True.
+type hindrance struct {
+	decide.Notice
+	reason string // of the condition
+}
+
+// ready says whether the host holds all source addresses, and every node with pods leads them there; or with
+// SourceNetwork, whether every node with pods leads them to its own network. It also returns what is wrong.
+func (o *object) ready(assigned world.Condition) (world.Condition, []decide.Notice) {
+	c := world.Condition{Type: ConditionReady, Status: "False", Reason: assigned.Reason, Message: assigned.Message}
+	if assigned.Status != "True" {
+		f := decide.Finding{Kind: assigned.Reason, Reason: assigned.Reason}
+		return c, []decide.Notice{{Finding: f, Event: assigned.Reason, Message: assigned.Message}}
+	}
+	if o.facts.pods == 0 { // with SourceNetwork alone is there a host then
+		c.Reason, c.Message = ReasonNoEndpoints, "the Service has no endpoints with an address of the pod network: none "+
+			"of its pods runs, or they are host-networked"
+		return c, []decide.Notice{{Finding: decide.Finding{Kind: c.Reason}, Event: c.Reason, Message: c.Message}}
+	}
+	waiting := append(o.unheld(), o.unsteered()...)
+	if len(waiting) == 0 {
+		c.Status, c.Reason = "True", ReasonHeld
+		return c, nil
+	}
+	var said []string
+	var notices []decide.Notice
+	for _, h := range waiting {
+		said = append(said, h.Message)
+		if h.Detail != "" {
+			notices = append(notices, h.Notice)
+		}
+	}
+	c.Reason, c.Message = waiting[0].reason, decide.Some(said)
+	return c, notices
+}
+
+// unheld are source addresses that the host does not hold, or does not serve all pods with.
+func (o *object) unheld() []hindrance {
+	var out []hindrance
+	for _, i := range o.items {
+		switch key := o.s.Key(); {
+		case !o.round.Holds(key, i):
+			out = append(out, o.hindered(i.Node, i.Node+" does not hold "+i.IP.String()+" yet", i.IP))
+		case o.round.Refuses(i.Node, key):
+			out = append(out, o.hindered(i.Node, i.Node+" holds "+i.IP.String()+" and does not serve all pods", i.IP))
+		}
+	}
+	return out
+}
+
+// unsteered are the nodes with pods that have not confirmed that they lead them there.
+func (o *object) unsteered() []hindrance {
+	var out []hindrance
+	for _, f := range o.round.World.Config.Families() {
+		for _, node := range o.unconfirmed(f) {
+			text := node + " does not lead its pods there over IP" + f.String() + " yet"
+			out = append(out, o.hindered(node, text, netip.Addr{}))
+		}
+	}
+	return out
+}
+
+// unconfirmed are they in a family, by name.
+func (o *object) unconfirmed(f world.Family) []string {
+	object := ref.Of(ref.EgressService, o.s.Key())
+	to := handover.OfFamily(o.items, f)
+	switch {
+	case o.host != world.HostAll && len(to) == 0:
+		return nil
+	case o.host != world.HostAll:
+		return o.round.Unconfirmed(object, f, to)
+	}
+	var out []string
+	for _, node := range o.round.Served.Nodes(object, f) {
+		own := []world.Assignment{{Node: node, IP: f.Unspecified()}}
+		if o.round.Answers(node) && (!o.round.W.Steers(node, object.Key(), f, own) ||
+			o.round.Refuses(node, object.Key())) {
+			out = append(out, node)
+		}
+	}
+	return out
+}
+
+// hindered is what a node does not do, with what it says of that.
+func (o *object) hindered(node, text string, ip netip.Addr) hindrance {
+	problem, reason := o.round.W.ProblemReason(node, o.s.Key())
+	h := hindrance{reason: ReasonWaitingForNode}
+	h.Finding = decide.Finding{Kind: EventNodeProblem, Reason: reason, Node: node, IP: ip, Detail: problem}
+	h.Event, h.Message = EventNodeProblem, text
+	if problem != "" {
+		h.Message += ": " + problem
+	}
+	if reason == world.ReasonUnknownNetwork || reason == world.ReasonNoDefaultRoute {
+		h.reason, h.Event = reason, reason
+	}
+	return h
+}
+
+// moves is the Event when the host has become another.
+func (o *object) moves() []decide.Event {
+	was, now := o.s.Host, o.host
+	if was == now {
+		return nil
+	}
+	why := ""
+	if o.cause != "" {
+		why = " (" + o.cause + ")"
+	}
+	switch {
+	case was == "":
+		return []decide.Event{{Reason: EventAssigned, Message: "the host is " + hostText(now)}}
+	case now == "":
+		return []decide.Event{{Reason: EventReleased, Cause: o.cause,
+			Message: hostText(was) + " is no longer the host" + why}}
+	}
+	return []decide.Event{{Reason: EventMoved, Cause: o.cause,
+		Message: "the host was " + hostText(was) + why + " and is " + hostText(now)}}
+}
+
+func hostText(host string) string {
+	if host == world.HostAll {
+		return "each node, of the pods that it runs"
+	}
+	return host
+}
+
+// leaving are the former hosts that go on translating.
+func (o *object) leaving() ([]world.Leaving, time.Time) {
+	sources := map[netip.Addr]bool{}
+	for _, ip := range o.facts.sources {
+		sources[ip] = true
+	}
+	return o.round.Leaving(handover.Object{Object: ref.Of(ref.EgressService, o.s.Key()), Is: &o.s.Placement,
+		Shown: &o.shown.Placement, Has: func(ip netip.Addr) bool { return sources[ip] }}, o.items)
+}
+
+// standbys are the EgressServices that a pod is an endpoint of, and that would decide about its packets if another did
+// not.
+func standbys(w *world.View, p *world.Pod) []handover.Overlap {
+	var out []handover.Overlap
+	for _, f := range w.Config.Families() {
+		first := w.EgressServiceOf(p, f)
+		if first == nil {
+			continue
+		}
+		for _, s := range w.EgressServicesOf(p, f) {
+			if s != first && w.EgressServiceActive(s.Key(), f) {
+				out = append(out, handover.Overlap{By: s.Key(), Server: first.Key()})
+			}
+		}
+	}
+	return out
+}
+
+// overlapped says whether other EgressServices decide about pods of one, and the Event when that begins.
+func (d *Decider) overlapped(s *world.EgressService) (world.Condition, []decide.Event) {
+	c := world.Condition{Type: ConditionOverlapped, Status: "False", Reason: ReasonNoOverlap,
+		Message: "no other EgressService decides about a pod behind this one's Service"}
+	standing := d.overlaps.Standing(s.Key(), "behind its Service")
+	if standing == "" {
+		return c, nil
+	}
+	c.Status, c.Reason = "True", ReasonServedByOther
+	c.Message = fmt.Sprintf("%s; the oldest EgressService that is in force serves a pod", standing)
+	if decide.Condition(s.Conditions, ConditionOverlapped).Status == "True" {
+		return c, nil
+	}
+	return c, []decide.Event{{Warning: true, Reason: EventOverlap, Message: c.Message}}
+}

@@ -1,0 +1,124 @@
+package egressservice
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// facts are what is known of an EgressService before a host is chosen.
+type facts struct {
+	// reason and message say why nothing can be configured; "": it can.
+	reason, message string
+	sources         []netip.Addr    // what its pods are to leave with, one a family at the most
+	spare           []netip.Addr    // ingress IPs beside these, which are not used
+	pods            int             // endpoints with an address of the pod network
+	others          int             // endpoints without
+	local           map[string]bool // the nodes with a ready endpoint; nil where any node can be the host
+}
+
+// factsOf looks at an EgressService and its Service. Owner is the EgressService that its label is of.
+func factsOf(w *world.View, s *world.EgressService, owner string) (f facts) {
+	service := w.Service(s.Key())
+	if f.refuse(s, service); f.reason != "" {
+		return f
+	}
+	f.count(w.Config, service)
+	if s.SourceIPBy == world.SourceNetwork {
+		return f
+	}
+	f.choose(w.Config, s, service)
+	if service.ExternalLocal {
+		f.local = localTo(w.Config, service)
+	}
+	switch label := labelOf(s); {
+	case len(f.sources) == 0:
+		f.reason = ReasonNoIngressIP
+		f.message = "the Service has no ingress IP yet that packets come with: its load balancer has to give it one"
+	case len(label) > maxLabelName:
+		f.reason = ReasonLabelTooLong
+		f.message = fmt.Sprintf("no node can have the label %s%s: its name has %d characters, and a label's has %d at "+
+			"the most: give the Service a shorter name", LabelPrefix, label, len(label), maxLabelName)
+	case owner != s.Key():
+		f.reason = ReasonLabelAmbiguous
+		f.message = fmt.Sprintf("the label %s%s is that of EgressService %s, which is older: give one of the Services "+
+			"another name", LabelPrefix, label, owner)
+	case f.pods == 0 && f.others > 0:
+		f.reason = ReasonHostNetworkEndpoints
+		f.message = f.strangers() + ": run the Service's pods without hostNetwork"
+	case f.pods == 0:
+		f.reason, f.message = ReasonNoEndpoints, "the Service has no endpoints: none of its pods runs"
+	}
+	return f
+}
+
+// refuse says what is the matter with the object and its Service.
+func (f *facts) refuse(s *world.EgressService, service *world.Service) {
+	switch {
+	case len(s.Problems) > 0:
+		f.reason, f.message = ReasonInvalidSpec, strings.Join(s.Problems, "; ")
+	case service == nil:
+		f.reason = ReasonNoService
+		f.message = "there is no Service " + s.Key() + " with a cluster IP that this cluster's network serves"
+	case !service.LoadBalancer:
+		f.reason, f.message = ReasonNotLoadBalancer, "the Service is not of type LoadBalancer"
+	}
+}
+
+// count counts the endpoints, each once.
+func (f *facts) count(c *world.Config, service *world.Service) {
+	seen := map[netip.Addr]bool{}
+	for _, p := range service.Ports {
+		for _, e := range p.Endpoints {
+			switch {
+			case seen[e.Addr()]:
+			case isPod(c, e.Addr()):
+				f.pods++
+			default:
+				f.others++
+			}
+			seen[e.Addr()] = true
+		}
+	}
+}
+
+// isPod says whether an address is one of the pod network.
+func isPod(c *world.Config, a netip.Addr) bool {
+	return slices.ContainsFunc(c.ClusterSubnets, func(s world.ClusterSubnet) bool { return s.CIDR.Contains(a) })
+}
+
+// strangers says what becomes of endpoints that are no pods of the pod network.
+func (f *facts) strangers() string {
+	return fmt.Sprintf("%d endpoints have no address of the pod network, as host-networked pods have none: they leave "+
+		"as before", f.others)
+}
+
+// choose chooses the source addresses: in each family the one that it has, if the Service still has it, else the first.
+func (f *facts) choose(c *world.Config, s *world.EgressService, service *world.Service) {
+	has := s.Sources()
+	for _, family := range c.Families() {
+		ips := family.OfAddrs(service.LoadBalancerIPs)
+		if len(ips) == 0 {
+			continue
+		}
+		i := max(0, slices.IndexFunc(ips, func(ip netip.Addr) bool { return slices.Contains(has, ip) }))
+		f.sources = append(f.sources, ips[i])
+		f.spare = append(f.spare, slices.Delete(slices.Clone(ips), i, i+1)...)
+	}
+}
+
+// localTo are the nodes with a ready endpoint of a Service that is a pod of the pod network.
+func localTo(c *world.Config, service *world.Service) map[string]bool {
+	out := map[string]bool{}
+	for _, p := range service.Ports {
+		for _, e := range p.Endpoints {
+			if e.Ready && e.Node != "" && isPod(c, e.Addr()) {
+				out[e.Node] = true
+			}
+		}
+	}
+	return out
+}

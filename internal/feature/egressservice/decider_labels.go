@@ -1,0 +1,139 @@
+package egressservice
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// LabelPrefix is api/v1's LabelEgressService.
+const LabelPrefix = "egress-service.k8s.ovn.org/"
+
+// maxLabelName, in characters, is how long the name of a label's key can be, without the prefix.
+const maxLabelName = 63
+
+// labelOf is the name of the label of an EgressService's host, without the prefix.
+func labelOf(s *world.EgressService) string { return s.Namespace + "-" + s.Name }
+
+// labels are which node has which label, and whose each is: of two EgressServices whose namespaces and names make the
+// same, the first by age has it.
+type labels struct {
+	of    map[string]map[string]struct{} // EgressServices that need a label, by its name
+	by    map[string]string              // names, by EgressService that needs one
+	nodes map[string]map[string]struct{} // EgressServices by node that has their labels
+	stale map[string]struct{}            // nodes whose labels are to be looked at
+}
+
+func newLabels() labels {
+	return labels{of: map[string]map[string]struct{}{}, by: map[string]string{},
+		nodes: map[string]map[string]struct{}{}, stale: map[string]struct{}{}}
+}
+
+// follow notes which label an EgressService needs, which may be gone, and yields all that need it or did.
+func (l *labels) follow(key string, s *world.EgressService) iter.Seq[string] {
+	was := l.by[key]
+	delete(l.of[was], key)
+	delete(l.by, key)
+	if s != nil && s.SourceIPBy == world.SourceLoadBalancerIP {
+		name := labelOf(s)
+		if l.by[key] = name; l.of[name] == nil {
+			l.of[name] = map[string]struct{}{}
+		}
+		l.of[name][key] = struct{}{}
+	}
+	others := maps.Clone(l.of[was])
+	if others == nil {
+		others = map[string]struct{}{}
+	}
+	maps.Copy(others, l.of[l.by[key]])
+	if len(l.of[was]) == 0 {
+		delete(l.of, was)
+	}
+	return maps.Keys(others)
+}
+
+// owner is the EgressService that has the label which another needs.
+func (l *labels) owner(w *world.World, s *world.EgressService) string {
+	first := s
+	for key := range l.of[labelOf(s)] {
+		if o := w.EgressService(key); o != nil && o.ByAge(first) < 0 {
+			first = o
+		}
+	}
+	return first.Key()
+}
+
+// move notes that a label goes from one node to another; "" is none.
+func (l *labels) move(key, from, to string) {
+	if from == to {
+		return
+	}
+	if from != "" {
+		delete(l.nodes[from], key)
+		l.stale[from] = struct{}{}
+	}
+	if to != "" {
+		if l.nodes[to] == nil {
+			l.nodes[to] = map[string]struct{}{}
+		}
+		l.nodes[to][key] = struct{}{}
+		l.stale[to] = struct{}{}
+	}
+}
+
+// labelled is the node that has the label: a load balancer announces the Service from there. That is the host, but while
+// it is not ready to translate, and a former host still does: connections from outside go where their replies do.
+func (o *object) labelled(p world.Placement) string {
+	if o.host == world.HostAll {
+		return ""
+	}
+	unheld := func(i world.Assignment) bool { return !o.round.Holds(o.s.Key(), i) }
+	if slices.ContainsFunc(o.items, unheld) {
+		for _, l := range p.Leaving {
+			if o.round.Holds(o.s.Key(), world.Assignment{Node: l.Node, IP: l.IP}) && o.round.W.Alive(l.Node) {
+				return l.Node
+			}
+		}
+	}
+	return o.host
+}
+
+// relabel says which labels nodes have, of those for which that may be news.
+func (d *Decider) relabel(v decide.View) (out []decide.Desired) {
+	names := slices.Sorted(maps.Keys(d.labels.stale))
+	clear(d.labels.stale)
+	for _, name := range names {
+		n := v.Said(name)
+		if n == nil {
+			continue
+		}
+		var want []string
+		for key := range d.labels.nodes[name] {
+			if s := v.EgressService(key); s != nil {
+				want = append(want, LabelPrefix+labelOf(s))
+			}
+		}
+		slices.Sort(want)
+		if !slices.Equal(want, labelsOf(n)) {
+			out = append(out, decide.Desired{Kind: world.KindNode, Key: name, Decision: world.Decision{UID: n.UID,
+				Labels: world.Labels{Prefix: LabelPrefix, Keys: want}}})
+		}
+	}
+	return out
+}
+
+// labelsOf are a node's labels of the prefix, sorted; one with a value is none that the controller has written.
+func labelsOf(n *world.Node) []string {
+	var out []string
+	for key, value := range n.Labels {
+		if strings.HasPrefix(key, LabelPrefix) {
+			out = append(out, key+value)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

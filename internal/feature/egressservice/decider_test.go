@@ -1,0 +1,463 @@
+package egressservice_test
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/feature/egressservice"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// cluster is three nodes with pods ns0/p0 on n1 and ns0/p3 on n2, both behind Service ns0/s0, which has EgressService
+// ns0/s0.
+type cluster struct {
+	*term
+	t   *testing.T
+	now time.Time
+}
+
+func newCluster(t *testing.T) *cluster {
+	c := &cluster{term: newTerm(false), t: t, now: time.Unix(100_000, 0)}
+	for _, p := range pods() {
+		c.set(func(w *world.World) []world.Touch { return w.SetPod(p) })
+	}
+	c.service(func(*world.Service) {})
+	c.object(func(*world.EgressService) {})
+	return c
+}
+
+func pods() []*world.Pod {
+	out := []*world.Pod{compiletest.Pod(0, "n1"), compiletest.Pod(3, "n2")}
+	for _, p := range out {
+		p.Running = true
+	}
+	return out
+}
+
+func (c *cluster) set(change func(*world.World) []world.Touch) { c.change(change, c.now) }
+
+// service makes ns0/s0 anew, object its EgressService, as it is shown; node one of the nodes.
+func (c *cluster) service(edit func(*world.Service)) {
+	s := compiletest.LoadBalancer(0, pods()...)
+	edit(s)
+	c.set(func(w *world.World) []world.Touch { return w.SetService(s) })
+}
+
+func (c *cluster) object(edit func(*world.EgressService)) {
+	s := compiletest.EgressService(0)
+	if shown := c.w.EgressService(s.Key()); shown != nil {
+		*s = *shown
+	}
+	edit(s)
+	c.set(func(w *world.World) []world.Touch { return w.SetEgressService(s) })
+}
+
+func (c *cluster) node(i int, edit func(*world.Node)) {
+	n := named(compiletest.Node(i))
+	n.Labels = c.w.Said(n.Name).Labels
+	edit(n)
+	c.set(func(w *world.World) []world.Touch { return w.SetNode(n) })
+}
+
+// decides is one decision, written. It returns the reasons of the Events.
+func (c *cluster) decides() string {
+	told, _ := c.round(c.now)
+	c.set(func(w *world.World) []world.Touch { return show(w, "") })
+	c.now = c.now.Add(time.Second)
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(told)) {
+		for _, e := range told[key] {
+			out = append(out, e.Reason)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// report has nodes do what the status says: hold, and lead their pods to the host.
+func (c *cluster) report(nodes ...string) {
+	for _, node := range nodes {
+		h := &world.Holding{Node: node, BootID: "boot-" + node, Holds: map[string][]netip.Addr{},
+			Steers: map[string][]world.Assignment{}}
+		for _, key := range c.w.EgressServices() {
+			s := c.w.EgressService(key)
+			h.Steers[key] = s.Items
+			if s.Host == world.HostAll {
+				h.Steers[key] = []world.Assignment{{Node: node, IP: world.V4.Unspecified()},
+					{Node: node, IP: world.V6.Unspecified()}}
+			}
+			for _, ip := range compiletest.EgressAddr(20) {
+				if s.Names(node, ip) {
+					h.Holds[key] = append(h.Holds[key], ip)
+				}
+			}
+		}
+		c.set(func(w *world.World) []world.Touch { return w.SetHolding(h) })
+	}
+}
+
+// is compares what ns0/s0 says: its host, who leaves, who has the label, and the conditions Ready and its reason.
+func (c *cluster) is(want string) {
+	c.t.Helper()
+	s := c.w.EgressService("ns0/s0")
+	var leaving, labelled []string
+	for _, l := range s.Leaving {
+		leaving = append(leaving, l.Node)
+	}
+	for _, name := range c.w.Nodes() {
+		if _, is := c.w.Said(name).Labels[egressservice.LabelPrefix+"ns0-s0"]; is {
+			labelled = append(labelled, name)
+		}
+	}
+	ready := decide.Condition(s.Conditions, egressservice.ConditionReady)
+	have := fmt.Sprintf("%q leaving %v label %v Ready=%s %s", s.Host, slices.Compact(leaving), labelled, ready.Status,
+		ready.Reason)
+	if have != want {
+		c.t.Errorf("have %s\nwant %s\n%s", have, want, ready.Message)
+	}
+}
+
+// settled is a cluster whose host is n1, ready.
+func settled(t *testing.T) *cluster {
+	c := newCluster(t)
+	c.decides()
+	c.report("n1", "n2", "n3")
+	c.decides()
+	c.is(`"n1" leaving [] label [n1] Ready=True Held`)
+	return c
+}
+
+// TestRefusals: what keeps an EgressService from being configured is a condition and one Event, nothing else is
+// configured, and it heals by itself.
+func TestRefusals(t *testing.T) {
+	for name, x := range map[string]struct {
+		breaks func(*cluster)
+		reason string
+	}{
+		"no Service": {func(c *cluster) {
+			c.set(func(w *world.World) []world.Touch { return w.DelService("ns0/s0") })
+		}, egressservice.ReasonNoService},
+		"another type": {func(c *cluster) {
+			c.service(func(s *world.Service) { s.LoadBalancer, s.LoadBalancerIPs = false, nil })
+		}, egressservice.ReasonNotLoadBalancer},
+		"no ingress IP": {func(c *cluster) {
+			c.service(func(s *world.Service) { s.LoadBalancerIPs = nil })
+		}, egressservice.ReasonNoIngressIP},
+		"no endpoints": {func(c *cluster) {
+			c.service(func(s *world.Service) { s.Ports[0].Endpoints = nil })
+		}, egressservice.ReasonNoEndpoints},
+		"host-networked": {func(c *cluster) {
+			c.service(func(s *world.Service) {
+				s.Ports[0].Endpoints = []world.Endpoint{{AddrPort: netip.AddrPortFrom(compiletest.Primary(1), 80)}}
+			})
+		}, egressservice.ReasonHostNetworkEndpoints},
+		"no node matches": {func(c *cluster) {
+			c.object(func(s *world.EgressService) { s.Nodes.Labels = labels.SelectorFromSet(labels.Set{"color": "green"}) })
+		}, egressservice.ReasonNoMatchingNode},
+		"no node with an endpoint": {func(c *cluster) {
+			c.service(func(s *world.Service) {
+				s.ExternalLocal = true
+				for i := range s.Ports[0].Endpoints {
+					s.Ports[0].Endpoints[i].Ready = false
+				}
+			})
+		}, egressservice.ReasonNoMatchingNode},
+		"unreadable": {func(c *cluster) {
+			c.object(func(s *world.EgressService) { s.Problems = []string{"spec.network: no"} })
+		}, egressservice.ReasonInvalidSpec},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := settled(t)
+			x.breaks(c)
+			events := c.decides()
+			c.is(`"" leaving [] label [] Ready=False ` + x.reason)
+			if want := "Released " + x.reason; events != want {
+				t.Errorf("told of %q, want %q", events, want)
+			}
+			if again := c.decides(); again != "" {
+				t.Errorf("told again of %q", again)
+			}
+			c.service(func(*world.Service) {})
+			c.object(func(s *world.EgressService) { s.Nodes, s.Problems = world.NodeSelector{}, nil })
+			c.decides()
+			c.report("n1", "n2", "n3")
+			c.decides()
+			c.is(`"n1" leaving [] label [n1] Ready=True Held`)
+		})
+	}
+}
+
+// TestLabels: of two that need the same label the older has it; a name that is too long for a label has none.
+func TestLabels(t *testing.T) {
+	c := newCluster(t)
+	add := func(namespace, name string, age int) *world.EgressService {
+		s := compiletest.EgressService(0)
+		s.Namespace, s.Name, s.UID, s.Created = namespace, name, namespace+name, time.Unix(int64(5000-age), 0)
+		service := compiletest.LoadBalancer(0, pods()...)
+		service.Namespace, service.Name = namespace, name
+		c.set(func(w *world.World) []world.Touch {
+			return append(w.SetEgressService(s), w.SetService(service)...)
+		})
+		return s
+	}
+	reason := func(key string) string {
+		s := c.w.EgressService(key)
+		return s.Host + " " + decide.Condition(s.Conditions, egressservice.ConditionAssigned).Reason
+	}
+	add("a", "b-c", 1)
+	c.decides()
+	if have := reason("a/b-c"); have != "n2 Assigned" {
+		t.Errorf("alone: %s", have)
+	}
+	add("a-b", "c", 2)
+	add("long", strings.Repeat("x", 60), 3)
+	c.decides()
+	if a, b := reason("a-b/c"), reason("a/b-c"); a != "n2 Assigned" && a != "n3 Assigned" ||
+		b != " LabelAmbiguous" {
+		t.Errorf("the older one: %s; the younger one: %s", a, b)
+	}
+	if have := reason("long/" + strings.Repeat("x", 60)); have != " LabelTooLong" {
+		t.Errorf("too long: %s", have)
+	}
+	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("a-b/c") })
+	c.decides()
+	if have := reason("a/b-c"); !strings.HasSuffix(have, " Assigned") || have == " Assigned" {
+		t.Errorf("the older one is gone: %s", have)
+	}
+}
+
+// TestMoves: what takes the host away has it move at once where it cannot go on, and make before break where it can.
+func TestMoves(t *testing.T) {
+	unplanned, planned := `"n2" leaving [] label [n2] Ready=False WaitingForNode`,
+		`"n2" leaving [n1] label [n1] Ready=False WaitingForNode`
+	for name, x := range map[string]struct {
+		breaks func(*cluster)
+		is     string
+	}{
+		"unreachable": {func(c *cluster) {
+			c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n1", world.NodeUnreachable) })
+		}, unplanned},
+		"deleted":  {func(c *cluster) { c.set(func(w *world.World) []world.Touch { return w.DelNode("n1") }) }, unplanned},
+		"cordoned": {func(c *cluster) { c.node(1, func(n *world.Node) { n.Cordoned = true }) }, planned},
+		"not ready": {func(c *cluster) { c.node(1, func(n *world.Node) { n.Ready = false }) },
+			`"n2" leaving [n1] label [n2] Ready=False WaitingForNode`},
+		"no longer selected": {func(c *cluster) {
+			c.node(2, func(n *world.Node) { n.Labels = map[string]string{"color": "green"} })
+			c.object(func(s *world.EgressService) { s.Nodes.Labels = labels.SelectorFromSet(labels.Set{"color": "green"}) })
+		}, planned},
+		"no endpoint there": {func(c *cluster) {
+			c.service(func(s *world.Service) {
+				s.ExternalLocal, s.Ports[0].Endpoints = true, s.Ports[0].Endpoints[2:]
+			})
+		}, planned},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := settled(t)
+			x.breaks(c)
+			if told := c.decides(); told != "Moved" {
+				t.Errorf("told of %q", told)
+			}
+			c.is(x.is)
+			c.report("n2", "n3") // n1 goes on as it was
+			if c.w.Node("n1") != nil {
+				c.report("n1")
+			}
+			c.decides()
+			c.decides() // what was left is let go of
+			c.is(`"n2" leaving [] label [n2] Ready=True Held`)
+		})
+	}
+}
+
+// TestLabelFollowsTheHolder: while the successor is not ready the label stays with who translates, and goes with it.
+func TestLabelFollowsTheHolder(t *testing.T) {
+	c := settled(t)
+	c.node(1, func(n *world.Node) { n.Cordoned = true })
+	c.decides()
+	c.is(`"n2" leaving [n1] label [n1] Ready=False WaitingForNode`)
+	c.report("n2")
+	c.decides()
+	c.is(`"n2" leaving [n1] label [n2] Ready=False WaitingForNode`) // n1's pods are still led to n1
+	c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n2", world.NodeUnreachable) })
+	c.decides()
+	c.is(`"n3" leaving [n1] label [n1] Ready=False WaitingForNode`)
+}
+
+// TestSticky: nothing moves because a node comes back, or has fewer.
+func TestSticky(t *testing.T) {
+	c := settled(t)
+	c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n1", world.NodeUnreachable) })
+	c.decides()
+	c.report("n2", "n3")
+	c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n1", "") })
+	if told := c.decides(); told != "" {
+		t.Errorf("told of %q", told)
+	}
+	c.report("n1")
+	c.decides()
+	c.is(`"n2" leaving [] label [n2] Ready=True Held`)
+}
+
+// TestAgentAway: a host whose agent is away stays where there is no other, and goes where there is.
+func TestAgentAway(t *testing.T) {
+	c := settled(t)
+	c.set(func(w *world.World) []world.Touch {
+		return slices.Concat(w.SetUnreachable("n1", world.AgentAway), w.SetUnreachable("n2", world.NodeUnreachable),
+			w.SetUnreachable("n3", world.NodeUnreachable))
+	})
+	c.decides()
+	c.is(`"n1" leaving [] label [n1] Ready=True Held`)
+	c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n3", "") })
+	c.decides()
+	c.is(`"n3" leaving [n1] label [n1] Ready=False WaitingForNode`)
+}
+
+// TestSpread: each goes to the node with the fewest, and all have one when nodes are gone.
+func TestSpread(t *testing.T) {
+	c := newCluster(t)
+	for i := 3; i <= 15; i += 3 {
+		s, service := compiletest.EgressService(i), compiletest.LoadBalancer(i, pods()...)
+		c.set(func(w *world.World) []world.Touch {
+			return append(w.SetEgressService(s), w.SetService(service)...)
+		})
+	}
+	c.decides()
+	if have := c.hosts(); have != "n1 n2 n3 n1 n2 n3" {
+		t.Errorf("have %s", have)
+	}
+	c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n1", world.NodeUnreachable) })
+	c.decides()
+	if have := c.hosts(); have != "n2 n2 n3 n3 n2 n3" {
+		t.Errorf("n1 is gone: have %s", have)
+	}
+}
+
+// hosts are those of all EgressServices by age.
+func (c *cluster) hosts() string {
+	var all []*world.EgressService
+	for _, key := range c.w.EgressServices() {
+		all = append(all, c.w.EgressService(key))
+	}
+	slices.SortFunc(all, (*world.EgressService).ByAge)
+	var out []string
+	for _, s := range all {
+		out = append(out, s.Host)
+	}
+	return strings.Join(out, " ")
+}
+
+// TestNetwork: with sourceIPBy Network each node is the host, no node has a label, and the selector has no meaning. What
+// a node says of the network is the reason.
+func TestNetwork(t *testing.T) {
+	c := settled(t)
+	c.object(func(s *world.EgressService) {
+		s.SourceIPBy, s.Table.Name = world.SourceNetwork, "blue"
+		s.Nodes.Labels = labels.SelectorFromSet(labels.Set{"color": "green"})
+	})
+	c.decides()
+	c.is(`"ALL" leaving [] label [] Ready=False WaitingForNode`)
+	c.report("n1", "n2")
+	c.decides()
+	c.is(`"ALL" leaving [] label [] Ready=True Held`)
+	h := *c.w.Holding("n2")
+	h.Problems, h.Reasons = map[string]string{"ns0/s0": "there is no table blue"},
+		map[string]string{"ns0/s0": world.ReasonUnknownNetwork}
+	c.set(func(w *world.World) []world.Touch { return w.SetHolding(&h) })
+	if told := c.decides(); told != "UnknownNetwork" {
+		t.Errorf("told of %q", told)
+	}
+	c.is(`"ALL" leaving [] label [] Ready=False UnknownNetwork`)
+	c.service(func(s *world.Service) { s.Ports[0].Endpoints = nil })
+	c.decides()
+	c.is(`"ALL" leaving [] label [] Ready=False NoEndpoints`)
+	c.service(func(*world.Service) {})
+	c.report("n2")
+	c.decides()
+	c.is(`"ALL" leaving [] label [] Ready=True Held`)
+	c.object(func(s *world.EgressService) { s.SourceIPBy, s.Nodes = world.SourceLoadBalancerIP, world.NodeSelector{} })
+	c.decides()
+	c.report("n1", "n2", "n3")
+	c.decides()
+	c.is(`"n1" leaving [] label [n1] Ready=True Held`)
+}
+
+// TestSources: of several ingress IPs of a family the first is the source, and stays it while the Service has it.
+func TestSources(t *testing.T) {
+	c := newCluster(t)
+	first, second := compiletest.EgressAddr(20)[0], compiletest.EgressAddr(21)[0]
+	c.service(func(s *world.Service) { s.LoadBalancerIPs = []netip.Addr{first, second} })
+	c.decides()
+	c.service(func(s *world.Service) { s.LoadBalancerIPs = []netip.Addr{second, first} })
+	c.decides()
+	s := c.w.EgressService("ns0/s0")
+	assigned := decide.Condition(s.Conditions, egressservice.ConditionAssigned).Message
+	if len(s.Items) != 1 || s.Items[0].IP != first || !strings.Contains(assigned, "no source: "+second.String()) {
+		t.Errorf("have %v, %s", s.Items, assigned)
+	}
+	c.service(func(s *world.Service) { s.LoadBalancerIPs = []netip.Addr{second} })
+	c.decides()
+	if s := c.w.EgressService("ns0/s0"); s.Items[0].IP != second || len(s.Leaving) > 0 {
+		t.Errorf("the first is gone: have %+v", s.Placement)
+	}
+}
+
+// TestOverlapped: of two that a pod is behind the older serves it, and the younger says so once.
+func TestOverlapped(t *testing.T) {
+	c := settled(t)
+	younger, service := compiletest.EgressService(3), compiletest.LoadBalancer(3, pods()[0])
+	c.set(func(w *world.World) []world.Touch {
+		return append(w.SetEgressService(younger), w.SetService(service)...)
+	})
+	c.decides()
+	if told := c.decides(); told != egressservice.EventOverlap {
+		t.Errorf("told of %q", told)
+	}
+	overlapped := func(key string) string {
+		c := decide.Condition(c.w.EgressService(key).Conditions, egressservice.ConditionOverlapped)
+		return c.Status + " " + c.Message
+	}
+	if have := overlapped("ns0/s3"); !strings.HasPrefix(have,
+		"True stands by for 1 pod behind its Service, because others serve them: ns0/s0 (1)") {
+		t.Errorf("the younger one: %s", have)
+	}
+	if have := overlapped("ns0/s0"); !strings.HasPrefix(have, "False") {
+		t.Errorf("the older one: %s", have)
+	}
+	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+	c.decides()
+	c.decides()
+	if have := overlapped("ns0/s3"); !strings.HasPrefix(have, "False") {
+		t.Errorf("the older one is gone: %s", have)
+	}
+}
+
+// TestLabelsLeftOver: a new leader takes labels away that nobody has now, whatever had happened meanwhile, and leaves
+// those of others alone.
+func TestLabelsLeftOver(t *testing.T) {
+	c := settled(t)
+	c.set(func(w *world.World) []world.Touch { return w.Undecide() })
+	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+	c.node(2, func(n *world.Node) {
+		n.Labels = map[string]string{egressservice.LabelPrefix + "gone-gone": "", "color": "green"}
+	})
+	c.decider = egressservice.NewDecider()
+	c.decides()
+	for _, name := range []string{"n1", "n2"} {
+		for key := range c.w.Said(name).Labels {
+			if strings.HasPrefix(key, egressservice.LabelPrefix) {
+				t.Errorf("%s still has %s", name, key)
+			}
+		}
+	}
+	if c.w.Said("n2").Labels["color"] != "green" {
+		t.Error("a label of others is gone")
+	}
+}
