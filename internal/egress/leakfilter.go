@@ -17,7 +17,7 @@ func FilteredPods(f world.Family) string { return "egressip-guarded-pods." + f.S
 // masquerades what pods send.
 func ThroughHost(w *world.View) bool {
 	h := w.Host()
-	return w.Config.GatewayMode == world.LocalGateway || h != nil && len(h.Links) > 0
+	return w.Config.GatewayMode == world.LocalGateway || h != nil && len(h.Links) > 0 || w.AnyEgressService()
 }
 
 // Filter puts all that a pod of this node sends outside under the leak filter.

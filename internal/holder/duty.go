@@ -13,17 +13,20 @@ type Duty struct {
 	Answers bool
 }
 
-// Duties are for the addresses of an EgressIP that this node is assigned; else for one that it is leaving; else for
+// Duties are for the addresses of an object, by its key, that this node is assigned; else for one that it is leaving; else for
 // the first of those that it is assigned and yields, while it drains. Never two kinds: two rows that translate the
 // same pods would leave it open which one does.
-func Duties(v *world.View, egressIP string, f world.Family) []Duty {
-	e := v.EgressIP(egressIP)
+func Duties(v *world.View, object string, f world.Family) []Duty {
+	p := v.PlacementOf(object)
+	if p == nil {
+		return nil
+	}
 	var assigned, draining []Duty
-	for _, a := range e.Items {
+	for _, a := range p.Items {
 		if a.Node != v.Self || world.FamilyOf(a.IP) != f {
 			continue
 		}
-		if y := v.Yielded(egressIP, a.IP); y == nil {
+		if y := v.Yielded(object, a.IP); y == nil {
 			assigned = append(assigned, Duty{a.IP, true})
 		} else if y.Draining && len(draining) == 0 {
 			draining = append(draining, Duty{IP: a.IP})
@@ -32,9 +35,9 @@ func Duties(v *world.View, egressIP string, f world.Family) []Duty {
 	if len(assigned) > 0 {
 		return assigned
 	}
-	for _, l := range e.Leaving {
-		if l.Node == v.Self && world.FamilyOf(l.IP) == f && v.Holds(v.Self, egressIP, l.IP) {
-			return []Duty{{l.IP, answersLeaving(v, e, l.IP)}}
+	for _, l := range p.Leaving {
+		if l.Node == v.Self && world.FamilyOf(l.IP) == f && v.Holds(v.Self, object, l.IP) {
+			return []Duty{{l.IP, answersLeaving(v, object, l.IP)}}
 		}
 	}
 	return draining
@@ -42,20 +45,20 @@ func Duties(v *world.View, egressIP string, f world.Family) []Duty {
 
 // answersLeaving says whether this node still answers for an address that it is leaving: if it does not yield it,
 // until its successor does, unless another node left it later, or nobody is to have it.
-func answersLeaving(v *world.View, e *world.EgressIP, ip netip.Addr) bool {
-	successor := e.Assignee(ip)
-	if successor == "" || v.Yielded(e.Name, ip) != nil || v.Holds(successor, e.Name, ip) && v.Alive(successor) {
+func answersLeaving(v *world.View, object string, ip netip.Addr) bool {
+	successor := v.PlacementOf(object).Assignee(ip)
+	if successor == "" || v.Yielded(object, ip) != nil || v.Holds(successor, object, ip) && v.Alive(successor) {
 		return false
 	}
-	last := StandIn(v, e, ip)
+	last := StandIn(v, object, ip)
 	return last == "" || last == v.Self
 }
 
 // StandIn is the node that answers for an address while nobody holds it who is assigned it: of the live ones that are
 // leaving it the one that left last, for those before it have yielded to it already. "" is none.
-func StandIn(v *world.View, e *world.EgressIP, ip netip.Addr) string {
-	for _, l := range slices.Backward(e.Leaving) {
-		if l.IP == ip && v.Holds(l.Node, e.Name, ip) && v.Alive(l.Node) {
+func StandIn(v *world.View, object string, ip netip.Addr) string {
+	for _, l := range slices.Backward(v.PlacementOf(object).Leaving) {
+		if l.IP == ip && v.Holds(l.Node, object, ip) && v.Alive(l.Node) {
 			return l.Node
 		}
 	}

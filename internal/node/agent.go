@@ -16,12 +16,12 @@ import (
 
 	apiv1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/feature/all"
-	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/plane/pulse"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -181,7 +181,7 @@ func (a *Agent) tidy(ctx context.Context, w *world.World) {
 		if at.EgressPaused {
 			paused++
 		}
-		if at.EgressPaused && egressip.Waiting(&w.View, key) == "" {
+		if at.EgressPaused && waiting(&w.View, key) == (ref.Object{}) {
 			a.tidying.begin(chore{at, resume}, func() error { return a.resumeEgress(ctx, at) })
 		}
 		if p != nil && p.Completed && p.UID == at.UID {

@@ -11,8 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/feature/egressservice"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -107,9 +109,9 @@ func (a *Agent) attach(ctx context.Context, at *world.Attachment) error {
 	}
 	short, cancel := context.WithTimeout(ctx, egressWait)
 	defer cancel()
-	waitsFor, err := until(short, a, func(w *world.World) (string, bool) {
-		name := egressip.Waiting(&w.View, at.Key())
-		return name, name == ""
+	waitsFor, err := until(short, a, func(w *world.World) (ref.Object, bool) {
+		object := waiting(&w.View, at.Key())
+		return object, object == ref.Object{}
 	})
 	if err == nil { // the world has a holder; OVN is to have it, too
 		return a.loop.DoAndWait(ctx, func(*world.World) []world.Touch { return nil })
@@ -120,15 +122,27 @@ func (a *Agent) attach(ctx context.Context, at *world.Attachment) error {
 	return a.pauseEgress(ctx, at, waitsFor)
 }
 
+// waiting is the object with a claim to a pod's packets that no node is ready for; zero if there is none.
+func waiting(w *world.View, pod string) ref.Object {
+	if object := egressservice.Waiting(w, pod); object != (ref.Object{}) {
+		return object
+	}
+	return egressip.Waiting(w, pod)
+}
+
 // pauseEgress drops what the pod sends outside until a node is ready to translate it.
-func (a *Agent) pauseEgress(ctx context.Context, at *world.Attachment, name string) error {
+func (a *Agent) pauseEgress(ctx context.Context, at *world.Attachment, object ref.Object) error {
 	if err := a.ovs.SetEgressPaused(ctx, at.HostIface, true); err != nil {
 		return fmt.Errorf("pause the pod's egress: %w", err)
 	}
 	paused := *at
 	paused.EgressPaused = true
-	a.event(at, "EgressIPNotReady", fmt.Sprintf("starts with traffic to outside the cluster dropped: no node is "+
-		"ready for EgressIP %s; see `kubectl describe egressip %s`", name, name))
+	describe := strings.ToLower(object.Kind) + " " + object.Name
+	if object.Namespace != "" {
+		describe += " -n " + object.Namespace
+	}
+	a.event(at, object.Kind+"NotReady", fmt.Sprintf("starts with traffic to outside the cluster dropped: no node is "+
+		"ready for %s %s; see `kubectl describe %s`", object.Kind, object.Key(), describe))
 	return a.loop.DoAndWait(ctx, func(w *world.World) []world.Touch { return w.SetAttachment(&paused) })
 }
 

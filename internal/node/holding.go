@@ -4,15 +4,17 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/feature/egressservice"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Held is one egress IP that this node translates to and answers for.
+// Held is one egress address that this node translates to. EgressIP is the key of its object, as in a world.Holding.
 type Held struct {
 	EgressIP string
 	IP       netip.Addr
@@ -71,7 +73,7 @@ func adopted(h *world.Holding) Report {
 	}
 	for name, to := range h.Steers {
 		for _, s := range to {
-			e := plan.Egress{Object: ref.Object{Kind: ref.EgressIP, Name: name}, Network: ref.DefaultNetwork, IP: s.IP}
+			e := plan.Egress{Object: ref.OfKey(name), Network: ref.DefaultNetwork, IP: s.IP}
 			r.Steers = append(r.Steers, plan.Steered{Egress: e, Node: s.Node})
 		}
 	}
@@ -131,10 +133,12 @@ func report(node, owner string, before Report, o Outcome, confirmed bool) Report
 		text := "targets could not be cleared: " + o.Left.Error()
 		r.Problems = append(r.Problems, ofNode(node, world.ReasonUnavailable, text))
 	}
-	r.Problems = append(r.Problems, unserved(o.State)...)
+	for p := range o.State.Problems.Rows() {
+		r.Problems = append(r.Problems, world.Problem(p))
+	}
 	for _, h := range translates(o.State) {
 		inForce := confirmed && o.Err == nil || slices.Contains(before.Holding, h)
-		if inForce && !refused[egressip.HostOwner(h.EgressIP)] {
+		if inForce && !refused[hostOwner(h.EgressIP)] {
 			r.Holding = append(r.Holding, h)
 		}
 	}
@@ -146,21 +150,18 @@ func report(node, owner string, before Report, o Outcome, confirmed bool) Report
 	return r
 }
 
-// unserved are the objects that select pods of this node in a network in which they serve none.
-func unserved(s *plan.State) []world.Problem {
-	var out []world.Problem
-	for u := range s.Unserved.Rows() {
-		text := "pods of this node that it selects send nothing outside: their primary network is " + u.Network +
-			", and EgressIPs serve the default network only"
-		out = append(out, world.Problem{Object: u.Object, Reason: world.ReasonUnserved, Message: text})
+// hostOwner owns what a holder has for an object, by its key.
+func hostOwner(key string) plan.Owner {
+	if strings.Contains(key, "/") {
+		return egressservice.HostOwner(key)
 	}
-	return out
+	return egressip.HostOwner(key)
 }
 
 // problem is about the object that a refused row belongs to.
 func problem(node string, r *plane.Refused) world.Problem {
 	text := r.Plane + " refused " + r.Row + ": " + r.Err.Error()
-	if r.Owner.Object.Kind == ref.EgressIP {
+	if k := r.Owner.Object.Kind; k == ref.EgressIP || k == ref.EgressService {
 		return world.Problem{Object: r.Owner.Object, Reason: world.ReasonRefused, Message: text}
 	}
 	return ofNode(node, world.ReasonRefused, r.Owner.String()+": "+text)

@@ -106,7 +106,8 @@ func TestRefusedOfPods(t *testing.T) {
 func TestUnserved(t *testing.T) {
 	state, rows := plan.New(), plan.Rows{}
 	object := ref.Object{Kind: ref.EgressIP, Name: "e0"}
-	plan.Claim(&rows.Unserved, plan.Unserved{Object: object, Network: "blue"}, plan.None{})
+	plan.Claim(&rows.Problems, plan.Problem{Object: object, Reason: world.ReasonUnserved,
+		Message: "their primary network is blue"}, plan.None{})
 	state.Replace(plan.Owner{Feature: "pod"}, &plan.Rows{}, &rows)
 	got := report("n1", "uid", Report{}, Outcome{State: state}, true).Problems
 	if len(got) != 1 || got[0].Object != object || got[0].Reason != world.ReasonUnserved ||

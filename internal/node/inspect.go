@@ -134,11 +134,11 @@ func ownPod(w *world.World, key string) (*world.Pod, error) {
 // have its destination.
 func concerned(w *world.World, pod *world.Pod, p trace.Packet) []string {
 	nodes := slices.Clone(w.NodesAt(p.Dst))
-	for _, e := range w.Selecting(pod) {
-		for _, i := range e.Items {
+	for _, p := range placements(w, pod) {
+		for _, i := range p.Items {
 			nodes = append(nodes, i.Node)
 		}
-		for _, l := range e.Leaving {
+		for _, l := range p.Leaving {
 			nodes = append(nodes, l.Node)
 		}
 	}
@@ -151,6 +151,20 @@ func concerned(w *world.World, pod *world.Pod, p trace.Packet) []string {
 	return slices.DeleteFunc(slices.Compact(nodes), func(name string) bool {
 		return name == w.Self || w.Node(name) == nil
 	})
+}
+
+// placements are those of all objects that may decide about a pod's packets.
+func placements(w *world.World, pod *world.Pod) []*world.Placement {
+	var out []*world.Placement
+	for _, f := range w.Config.Families() {
+		for _, s := range w.EgressServicesOf(pod, f) {
+			out = append(out, &s.Placement)
+		}
+	}
+	for _, e := range w.Selecting(pod) {
+		out = append(out, &e.Placement)
+	}
+	return out
 }
 
 // planOf is what another node must hold, by what this one knows, as far as it concerns a packet.

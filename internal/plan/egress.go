@@ -38,14 +38,12 @@ func (s Steered) Compare(o Steered) int {
 	return cmp.Or(s.Egress.Compare(o.Egress), cmp.Compare(s.Node, o.Node))
 }
 
-// Unserved says that an object decides about packets of pods of this node whose primary network is one in which it
-// serves none.
-type Unserved struct {
-	Object  ref.Object
-	Network string
+// Problem is what keeps this node from doing something for an object, as far as the world tells: what is in no plan can
+// be refused by no target.
+type Problem struct {
+	Object          ref.Object
+	Reason, Message string
 }
 
-// Compare orders by object and network.
-func (u Unserved) Compare(o Unserved) int {
-	return cmp.Or(u.Object.Compare(o.Object), cmp.Compare(u.Network, o.Network))
-}
+// String begins with the object.
+func (p Problem) String() string { return p.Object.String() + " " + p.Reason + ": " + p.Message }

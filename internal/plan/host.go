@@ -48,7 +48,8 @@ type Route struct {
 	OnLink bool
 }
 
-// Rule is one policy routing rule. Src and Dst may be zero: any. Mark 0 with Mask 0 is any.
+// Rule is one policy routing rule. Src and Dst may be zero: any. Mark 0 with Mask 0 is any. With Table 0 the packets are
+// unreachable.
 type Rule struct {
 	V6              bool
 	Priority, Table int

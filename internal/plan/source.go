@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -19,6 +20,9 @@ const Everywhere = "everywhere"
 type SourceTo struct {
 	To string // Everywhere, or a key of State.Destinations
 	IP netip.Addr
+	// Mark is that of the connections, in the host's kernel, where they are told by it; else 0. With IP zero they may
+	// have any source.
+	Mark uint32
 }
 
 // SourcesTo are a pod's, disjoint by destination. Connections to others have the node's address.
@@ -28,13 +32,13 @@ type SourcesTo []SourceTo
 func (r *Rows) AddSource(s Source, to SourceTo) { Claim(&r.Sources, s, append(r.Sources[s], to)) }
 
 // SourceOf is the source that a pod's connections to an address must have, and whether there is such.
-func (s *State) SourceOf(sources SourcesTo, dst netip.Addr) (source netip.Addr, ok bool) {
+func (s *State) SourceOf(sources SourcesTo, dst netip.Addr) (source SourceTo, ok bool) {
 	for _, t := range sources {
 		if to, is := s.Destinations.Get(t.To); t.To == Everywhere || is && to.Contains(dst) {
-			return t.IP, true
+			return t, true
 		}
 	}
-	return netip.Addr{}, false
+	return SourceTo{}, false
 }
 
 func (s SourcesTo) equal(o SourcesTo) bool { return slices.Equal(s, o) }
@@ -42,11 +46,17 @@ func (s SourcesTo) equal(o SourcesTo) bool { return slices.Equal(s, o) }
 func (s SourcesTo) String() string {
 	var l []string
 	for _, t := range s {
-		if t.To == Everywhere {
-			l = append(l, t.IP.String())
-		} else {
-			l = append(l, t.IP.String()+" to "+t.To)
+		text := "any"
+		if t.IP.IsValid() {
+			text = t.IP.String()
 		}
+		if t.Mark != 0 {
+			text += fmt.Sprintf(" mark %#x", t.Mark)
+		}
+		if t.To != Everywhere {
+			text += " to " + t.To
+		}
+		l = append(l, text)
 	}
 	return strings.Join(l, " and ")
 }

@@ -72,8 +72,8 @@ var registry = [stages]stage{
 	Established:      {1, 100, "gateway", "give packets to the side that the connection is of"},
 	ServiceNew:       {1, 50, "service", "give a new connection to a Service to its side"},
 	ServiceRefused:   {1, 40, "service", "drop clients outside of spec.loadBalancerSourceRanges"},
-	ForwardedBack:    {1, 21, "egressip", "drop what the other holder of an egress IP forwarded"},
-	Forward:          {1, 20, "egressip", "forward what is of no connection here to the other holder of an egress IP"},
+	ForwardedBack:    {1, 21, "egress", "drop what the other holder of an address forwarded"},
+	Forward:          {1, 20, "egress", "forward what is of no connection here to the other holder of an address"},
 	HostNew:          {1, 10, "gateway", "give new connections to the host's addresses, and to pods, to the host"},
 	Multicast:        {1, 9, "gateway", "give broadcast and multicast to the host"},
 

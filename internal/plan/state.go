@@ -41,9 +41,8 @@ type Rows struct {
 	Translated map[Egress]None
 	Forwarded  map[Egress]None
 	Answered   map[Egress]Announcement
-	// Unserved are applied to nothing, too: an object decides about pods that it cannot serve, and that send nothing
-	// outside.
-	Unserved map[Unserved]None
+	// Problems are applied to nothing, too.
+	Problems map[Problem]None
 
 	parts []part
 }
@@ -76,7 +75,7 @@ type State struct {
 	Translated    Table[Egress, None]
 	Forwarded     Table[Egress, None]
 	Answered      Table[Egress, Announcement]
-	Unserved      Table[Unserved, None]
+	Problems      Table[Problem, None]
 
 	journals [mostTables]interface{ count() int } // of each table, by its bit: see journalOf
 }
@@ -95,7 +94,7 @@ func New() *State {
 		Destinations: Table[string, destinations.Set]{},
 		Datagrams:    Table[Datagram, None]{}, HealthChecks: Table[HealthCheck, HealthSpec]{},
 		Steered: Table[Steered, None]{}, Translated: Table[Egress, None]{}, Forwarded: Table[Egress, None]{},
-		Answered: Table[Egress, Announcement]{}, Unserved: Table[Unserved, None]{},
+		Answered: Table[Egress, Announcement]{}, Problems: Table[Problem, None]{},
 	}
 }
 
@@ -111,7 +110,7 @@ func (s *State) Snapshot() *State {
 		Destinations: maps.Clone(s.Destinations), Datagrams: maps.Clone(s.Datagrams),
 		HealthChecks: maps.Clone(s.HealthChecks), Steered: maps.Clone(s.Steered),
 		Translated: maps.Clone(s.Translated), Forwarded: maps.Clone(s.Forwarded), Answered: maps.Clone(s.Answered),
-		Unserved: maps.Clone(s.Unserved),
+		Problems: maps.Clone(s.Problems),
 	}
 }
 
@@ -146,7 +145,7 @@ func (s *State) replace(by *claimant, old, new *Rows) {
 	replace(s, InTranslated, s.Translated, by, old.Translated, new.Translated)
 	replace(s, InForwarded, s.Forwarded, by, old.Forwarded, new.Forwarded)
 	replace(s, InAnswered, s.Answered, by, old.Answered, new.Answered)
-	replace(s, InUnserved, s.Unserved, by, old.Unserved, new.Unserved)
+	replace(s, InProblems, s.Problems, by, old.Problems, new.Problems)
 }
 
 func replace[K, V comparable](s *State, table Tables, t Table[K, V], by *claimant, old, new map[K]V) {

@@ -33,5 +33,5 @@ const (
 	InTranslated
 	InForwarded
 	InAnswered
-	InUnserved
+	InProblems
 )

@@ -54,9 +54,7 @@ func (s *State) Lines() []string {
 	add(&l, s.Answered, func(k Egress, a Announcement) string {
 		return "answers " + k.String() + " at " + a.MAC + " dev " + a.Dev
 	})
-	add(&l, s.Unserved, func(k Unserved, _ None) string {
-		return "unserved by " + k.Object.String() + " in " + k.Network
-	})
+	add(&l, s.Problems, func(k Problem, _ None) string { return "problem of " + k.String() })
 	slices.Sort(l)
 	return l
 }
@@ -163,6 +161,9 @@ func (r Rule) String() string {
 	}
 	if r.Mask != 0 {
 		s += fmt.Sprintf(" fwmark %#x/%#x", r.Mark, r.Mask)
+	}
+	if r.Table == 0 {
+		return s + " unreachable"
 	}
 	return s + fmt.Sprintf(" lookup %d", r.Table)
 }

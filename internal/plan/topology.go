@@ -27,6 +27,8 @@ const (
 	PriorityOwnNode  = 1004 // to an address of the pod's own node: to the host, by the management port
 	PriorityAllow    = 102  // what no egress feature may touch
 	PriorityEgressIP = 100
+	// PriorityEgressService comes before EgressIPs.
+	PriorityEgressService = 101
 	// PriorityRefuse is of the ACLs of node switches.
 	PriorityRefuse = 1000
 	// PriorityReplies is of the QoS rule that marks replies of inbound connections.

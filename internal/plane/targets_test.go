@@ -193,7 +193,7 @@ func (s *targets) checkConnections(t *rapid.T, want *plan.State) {
 		_, exempt := want.SourceExempt.Get(e.Orig.Dst)
 		right := node.Addrs
 		if served && !exempt {
-			right = []netip.Addr{source}
+			right = []netip.Addr{source.IP}
 		}
 		if e.Translated() && !slices.Contains(right, e.Source()) {
 			t.Fatalf("a connection of %s to %s has source %s, want one of %v", e.Orig.Src, e.Orig.Dst, e.Source(),

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -13,7 +14,7 @@ const uplink = "uplink"
 // host is the kernel of a node, for a new packet that comes in by a link: out of its management port, or from outside.
 func (w walker) host() []End {
 	w.mark, w.ctMark, w.translated, w.oif = 0, 0, false, ""
-	w.asked = netip.AddrPortFrom(w.p.Dst, w.p.DstPort)
+	w.asked, w.began = netip.AddrPortFrom(w.p.Dst, w.p.DstPort), w.p.Src
 	return w.received()
 }
 
@@ -24,7 +25,10 @@ func (w walker) received() []End {
 			if w.local() {
 				return w.hook("input", func(w walker) []End { return w.end(ToHost, "") })
 			}
-			return w.routed().hook("forward", walker.outOfHost)
+			if w = w.routed(); w.oif == "" {
+				return w.end(Dropped, "no route on the host")
+			}
+			return w.hook("forward", walker.outOfHost)
 		})
 	})
 }
@@ -63,12 +67,31 @@ func (w walker) routed() walker {
 		w.oif = dev
 	}
 	for _, r := range rules {
-		if dev, ok := w.lookup(r.Table); ok {
+		if r.Table == 0 {
+			w.oif = ""
+			return w.step("rule %s", r)
+		}
+		dev, ok := w.lookup(r.Table)
+		if !ok && !w.hasTable(r.Table) {
+			dev, ok = fmt.Sprint("table ", r.Table), true
+		}
+		if ok {
 			w.oif = dev
 			return w.step("rule %s, by %s", r, dev)
 		}
 	}
 	return w
+}
+
+// hasTable says whether the plan has routes of a table. Those of others are the host's own: the walk takes it that they
+// lead outside.
+func (w walker) hasTable(table int) bool {
+	for k := range w.zone().state.Routes.Rows() {
+		if k.Table == table {
+			return true
+		}
+	}
+	return false
 }
 
 // mainTable is looked up for what no rule of ours routes.

@@ -73,8 +73,9 @@ type walker struct {
 	// ctMark is the mark of its connection on the host, and translated that its source or destination there is settled.
 	ctMark     int
 	translated bool
-	// asked is its destination when it came to the host.
+	// asked and began are its destination and its source when it came to the host.
 	asked netip.AddrPort
+	began netip.Addr
 	// On the gateway bridge: the port it came in by, its hardware addresses, whether conntrack has seen it, and
 	// registers.
 	port    string

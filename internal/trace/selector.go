@@ -118,6 +118,10 @@ func (p *ruleParser) connection() (selector, error) {
 		return selector{addr: func(w walker) netip.Addr { return w.asked.Addr() }, v4: true}, nil
 	case p.take("ct original ip6 daddr"):
 		return selector{addr: func(w walker) netip.Addr { return w.asked.Addr() }, v6: true}, nil
+	case p.take("ct original ip saddr"):
+		return selector{addr: func(w walker) netip.Addr { return w.began }, v4: true}, nil
+	case p.take("ct original ip6 saddr"):
+		return selector{addr: func(w walker) netip.Addr { return w.began }, v6: true}, nil
 	case p.take("ct original proto-dst"):
 		return selector{number: func(w walker) int { return int(w.asked.Port()) }}, nil
 	}

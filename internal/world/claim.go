@@ -11,20 +11,36 @@ import (
 type Claim struct{ By ref.Object }
 
 // Claims are those to a pod's packets of a family in its primary network, in order of precedence and disjoint by
-// destination; in another there are none. Where no object has a claim, packets leave with the node's address. The
-// objects without one stand by, which is no state: it is what this says when the others are gone.
+// destination; in another there are none. An EgressService has all destinations, and comes before EgressIPs: one that
+// binds before all, one that only has a host before those that only have a node. Where no object has a claim, packets
+// leave with the node's address. The objects without one stand by, which is no state: it is what this says when the
+// others are gone.
 func (w *View) Claims(p *Pod, network string, f Family) []Claim {
 	if w.PrimaryNetwork(p.Namespace) != network {
 		return nil
 	}
+	service := w.EgressServiceOf(p, f)
+	if service != nil && service.Binds(f) {
+		return []Claim{service.claim()}
+	}
+	claimants := w.claimants(w.Selecting(p), f)
+	if service != nil && !anyBinds(claimants, f) {
+		return []Claim{service.claim()}
+	}
 	var out []Claim
-	for _, e := range w.claimants(w.Selecting(p), f) {
+	for _, e := range claimants {
 		out = append(out, e.claim())
 	}
 	return out
 }
 
 func (e *EgressIP) claim() Claim { return Claim{By: ref.Object{Kind: ref.EgressIP, Name: e.Name}} }
+
+func (s *EgressService) claim() Claim { return Claim{By: ref.Of(ref.EgressService, s.Key())} }
+
+func anyBinds(list []*EgressIP, f Family) bool {
+	return slices.ContainsFunc(list, func(e *EgressIP) bool { return e.binds(f) })
+}
 
 // claimants are those that have a claim to packets of a family, of the EgressIPs that select a pod, which are given by
 // age: of those that bind, then of others that are active. One that has been given a node and that nobody holds yet
@@ -65,31 +81,43 @@ type Standby struct {
 	For []Claim
 }
 
-// Standbys are those of a pod in a family, of EgressIPs that select it and ask for addresses of the family.
+// Standbys are those of a pod in a family: EgressServices that have it as an endpoint and decide about such packets,
+// and EgressIPs that select it and ask for addresses of the family.
 func (w *View) Standbys(p *Pod, f Family) []Standby {
-	selecting := w.Selecting(p)
-	if len(selecting) < 2 {
+	services, selecting := w.activeServices(p, f), w.Selecting(p)
+	if len(services)+len(selecting) < 2 {
 		return nil
 	}
+	claims := w.Claims(p, w.PrimaryNetwork(p.Namespace), f)
 	var out []Standby
-	claimants := w.claimants(selecting, f)
+	for _, s := range services {
+		if !slices.Contains(claims, s.claim()) {
+			out = append(out, Standby{s.claim().By, claims})
+		}
+	}
 	for _, e := range selecting {
-		if !e.Asks(f) || slices.Contains(claimants, e) {
+		if !e.Asks(f) || slices.Contains(claims, e.claim()) {
 			continue
 		}
-		if s := w.standby(e, claimants, f); len(s.For) > 0 {
+		if s := w.standby(e, claims, f); len(s.For) > 0 {
 			out = append(out, s)
 		}
 	}
 	return out
 }
 
-// standby is an EgressIP that is none of those that have claims.
-func (w *View) standby(e *EgressIP, claimants []*EgressIP, f Family) Standby {
+func (w *View) activeServices(p *Pod, f Family) []*EgressService {
+	return slices.DeleteFunc(w.EgressServicesOf(p, f), func(s *EgressService) bool {
+		return !w.EgressServiceActive(s.Key(), f)
+	})
+}
+
+// standby is an EgressIP that has none of the claims.
+func (w *View) standby(e *EgressIP, claims []Claim, f Family) Standby {
 	s := Standby{By: e.claim().By}
-	for _, o := range claimants {
-		if w.overlap(o, e, f) {
-			s.For = append(s.For, o.claim())
+	for _, c := range claims {
+		if c.By.Kind == ref.EgressService || w.overlap(w.EgressIP(c.By.Name), e, f) {
+			s.For = append(s.For, c)
 		}
 	}
 	return s

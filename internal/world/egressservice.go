@@ -79,6 +79,12 @@ func (w *View) EgressServices() []string {
 	return slices.Sorted(maps.Keys(w.egressServices))
 }
 
+// AnyEgressService says whether there is one: then any host's kernel may meet packets that pods send outside.
+func (w *View) AnyEgressService() bool {
+	w.saw(KindAnyEgressService, "")
+	return len(w.egressServices) > 0
+}
+
 // EgressService is the EgressService of the Service with a key, or nil.
 func (w *View) EgressService(key string) *EgressService {
 	w.saw(KindEgressService, key)

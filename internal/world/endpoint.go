@@ -87,6 +87,9 @@ func (w *World) egressServiceChanged(old, now *EgressService) []Touch {
 	if now != nil {
 		touched = append(touched, w.endpointsMoved(key, w.services[key], true)...)
 	}
+	if n := len(w.egressServices); n == 0 || n == 1 && old == nil { // the last has gone, or the first has come
+		touched = append(touched, Touch{KindAnyEgressService, ""})
+	}
 	return touched
 }
 

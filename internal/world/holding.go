@@ -13,7 +13,7 @@ import (
 // key, as in a Holding.
 func (w *View) Holds(node, object string, ip netip.Addr) bool {
 	w.saw(KindHolders, object)
-	if p := w.placement(object); p == nil || !p.Names(node, ip) {
+	if p := w.PlacementOf(object); p == nil || !p.Names(node, ip) {
 		return false
 	}
 	h, n := w.holdings[node], w.nodes[node]
@@ -33,7 +33,7 @@ func (w *World) SaysItHolds(node, object string, ip netip.Addr) bool {
 // Holders are the nodes that hold an address of an object, each once, sorted by name.
 func (w *View) Holders(object string, ip netip.Addr) []string {
 	w.saw(KindHolders, object)
-	p := w.placement(object)
+	p := w.PlacementOf(object)
 	if p == nil {
 		return nil
 	}
@@ -256,7 +256,7 @@ func (w *World) holdersTouched(node string, old, new *Holding) []Touch {
 	silent := w.View
 	silent.read = nil
 	for name := range union(old.holds(), new.holds()) {
-		p := silent.placement(name)
+		p := silent.PlacementOf(name)
 		if p == nil {
 			continue
 		}

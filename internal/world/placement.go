@@ -50,8 +50,8 @@ func (p *Placement) naming(node string, ips []netip.Addr) []netip.Addr {
 	return slices.DeleteFunc(slices.Clone(ips), func(ip netip.Addr) bool { return !p.Names(node, ip) })
 }
 
-// placement is the one of an object by its key, an EgressIP or an EgressService; nil if there is none.
-func (w *View) placement(key string) *Placement {
+// PlacementOf is the one of an object by its key, an EgressIP or an EgressService; nil if there is none.
+func (w *View) PlacementOf(key string) *Placement {
 	if strings.Contains(key, "/") {
 		if s := w.EgressService(key); s != nil {
 			return &s.Placement

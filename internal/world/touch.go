@@ -53,6 +53,7 @@ const (
 	KindNodeAddress // the nodes that have one address
 	KindEgressServices
 	KindEgressService
+	KindAnyEgressService    // whether there is any
 	KindEgressServicesIn    // whether one namespace has EgressServices
 	KindEgressServicesAt    // the EgressServices of a namespace that have an endpoint at one address, "namespace/address"
 	KindEgressServiceActive // whether an EgressService decides about its pods' packets

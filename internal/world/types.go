@@ -207,6 +207,8 @@ type Host struct {
 	MTU      int
 	// Links are those beside the primary network that have global addresses, by name.
 	Links []Link
+	// Tables are its routing tables, by ID.
+	Tables []HostTable
 }
 
 // overhead is what Geneve over IPv6 with OVN's options adds, rounded up; OVN-Kubernetes' choice.

@@ -102,7 +102,7 @@ func (w *World) SetHost(h *Host) []Touch {
 func (h *Host) equal(o *Host) bool {
 	return h.UplinkMAC == o.UplinkMAC && h.MTU == o.MTU && slices.Equal(h.Primary, o.Primary) &&
 		slices.Equal(h.Addrs, o.Addrs) && slices.Equal(h.Gateways, o.Gateways) && slices.EqualFunc(h.Links, o.Links,
-		Link.equal)
+		Link.equal) && slices.EqualFunc(h.Tables, o.Tables, HostTable.equal)
 }
 
 // Zone is this node and its host, once both are known well enough to have a logical network: an id, pod subnets, and an

@@ -4,6 +4,7 @@ package all
 import (
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/feature/egressservice"
 	"github.com/egret-net/egret/internal/feature/gateway"
 	"github.com/egret-net/egret/internal/feature/liveness"
 	"github.com/egret-net/egret/internal/feature/pod"
@@ -22,5 +23,6 @@ func Features() []compile.Feature {
 		egressip.Allow{}, egressip.NodeAddresses{}, egressip.APIServer{}, egressip.Destinations{}, egressip.Hosts{},
 		egressip.Yields{},
 		egressip.Pods{}, egressip.Orphans{}, egressip.Networks{},
+		egressservice.Hosts{}, egressservice.Pods{},
 	}
 }

@@ -35,6 +35,9 @@ func (Pods) Compile(w *world.View, key string, out *plan.Rows) {
 	}
 	for _, f := range w.Config.Families() {
 		for _, c := range w.Claims(p, ref.DefaultNetwork, f) {
+			if c.By.Kind != ref.EgressIP {
+				continue
+			}
 			e := w.EgressIP(c.By.Name)
 			for _, ip := range f.OfAddrs(egress.Addresses(w, p, ref.DefaultNetwork)) {
 				if p.Node == w.Self {

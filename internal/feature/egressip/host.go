@@ -3,6 +3,7 @@ package egressip
 import (
 	"net/netip"
 
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -38,7 +39,7 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 			}
 			out.AddSet(allPods.set(e, f))
 			translate(w, e, f, ip, out)
-			forward(w, e, f, ip, h.UplinkMAC, out)
+			egress.Forward(w, egressOf(e.Name, ip), h.UplinkMAC, out)
 			if !d.Answers {
 				mute(w.Config, f, ip, out)
 				continue
@@ -85,48 +86,4 @@ func mute(c *world.Config, f world.Family, ip netip.Addr, out *plan.Rows) {
 	}[f] {
 		out.AddFlow(c.Bridge, plan.MuteAddress, m+ip.String(), "drop")
 	}
-}
-
-// forward sends to another node that says that it translates to an address, too, what comes here for none of this
-// node's connections. To the former holder that is what answers its own, from hosts that have received the successor's
-// announcement before all pods' nodes have rerouted; to the successor, what comes from hosts that have not received it,
-// or were answered by the former holder last. Whether the other answers this node is all the same: pods' nodes may. The
-// frame has this node's source address, or switches would look for its sender here. What comes from that very node it
-// had no use for itself; the time to live bounds what more than two nodes do with a packet that none of them knows.
-func forward(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
-	other := otherHolder(w, e, ip)
-	if other == nil || !other.UplinkMAC.IsValid() {
-		return
-	}
-	match := forwardMatch[f] + ip.String() + ",in_port={" + w.Config.UplinkInterface + "},dl_dst=" + own
-	out.AddFlow(w.Config.Bridge, plan.Forward, match,
-		"mod_dl_src:"+own+",mod_dl_dst:"+other.UplinkMAC.String()+",dec_ttl,in_port")
-	out.AddFlow(w.Config.Bridge, plan.ForwardedBack, match+",dl_src="+other.UplinkMAC.String(), "drop")
-	plan.Claim(&out.Forwarded, egressOf(e.Name, ip), plan.None{})
-}
-
-var forwardMatch = [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}
-
-// otherHolder is the other node that says it holds an address, or nil: of several the one that is assigned it, else
-// the one that left it last, else one that answers.
-func otherHolder(w *world.View, e *world.EgressIP, ip netip.Addr) *world.Node {
-	last := holder.StandIn(w, w.EgressIP(e.Name), ip)
-	rank := func(name string) int {
-		switch {
-		case w.EgressIP(e.Name).Assignee(ip) == name:
-			return 3
-		case last == name:
-			return 2
-		case w.Alive(name):
-			return 1
-		}
-		return 0
-	}
-	var best *world.Node
-	for _, name := range w.Holders(e.Name, ip) {
-		if n := w.Node(name); n != nil && name != w.Self && (best == nil || rank(name) > rank(best.Name)) {
-			best = n
-		}
-	}
-	return best
 }

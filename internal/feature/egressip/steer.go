@@ -44,9 +44,9 @@ func steer(w *world.View, e *world.EgressIP, f world.Family) steering {
 // another address.
 func reroute(w *world.View, e *world.EgressIP, f world.Family) steering {
 	s, ips := steering{action: "reroute"}, e.SlotAddresses(f)
-	own, all := nodesOf(ips, func(ip netip.Addr) string { return readyNode(w, e, ip) })
+	own, all := nodesOf(ips, func(ip netip.Addr) string { return holder.Ready(w, e.Name, ip) })
 	if len(all) == 0 {
-		own, all = nodesOf(ips, func(ip netip.Addr) string { return lastResort(w, e, ip, f) })
+		own, all = nodesOf(ips, func(ip netip.Addr) string { return holder.LastResort(w, e.Name, ip) })
 	}
 	if len(all) == 0 {
 		return steering{}
@@ -76,53 +76,6 @@ func nodesOf(ips []netip.Addr, nodeOf func(netip.Addr) string) (own, all []strin
 		}
 	}
 	return own, all
-}
-
-// readyNode is the live node that an address leads to, or "": the one that it is assigned to; the one that it is
-// leaving, while its successor gets ready.
-func readyNode(w *world.View, e *world.EgressIP, ip netip.Addr) string {
-	if node := assignedHolder(w, e, ip, true); node != "" || e.Assignee(ip) == "" {
-		return node
-	}
-	return leavingHolder(w, e, ip)
-}
-
-// lastResort is where an address leads when no address has a ready node: to a node that gives it up and has no
-// successor, or to one that does not answer.
-func lastResort(w *world.View, e *world.EgressIP, ip netip.Addr, f world.Family) string {
-	if node := leavingHolder(w, e, ip); node != "" && e.HasItems(f) {
-		return node
-	}
-	return assignedHolder(w, e, ip, false)
-}
-
-// assignedHolder is the node that an address is assigned to, if it holds it and is alive, or is not; else "".
-func assignedHolder(w *world.View, e *world.EgressIP, ip netip.Addr, alive bool) string {
-	node := e.Assignee(ip)
-	if to := instead(w, e, node, ip); w.Holds(node, e.Name, ip) && w.Alive(node) == alive && numbered(w, to) {
-		return to
-	}
-	return ""
-}
-
-func leavingHolder(w *world.View, e *world.EgressIP, ip netip.Addr) string {
-	if to := instead(w, e, holder.StandIn(w, e, ip), ip); numbered(w, to) {
-		return to
-	}
-	return ""
-}
-
-func numbered(w *world.View, node string) bool {
-	n := w.Node(node)
-	return n != nil && n.ID != 0
-}
-
-// instead is a holder, or the node that this one yields to; "" if that is no node of the cluster.
-func instead(w *world.View, e *world.EgressIP, node string, ip netip.Addr) string {
-	if y := w.Yielded(e.Name, ip); y != nil && node == w.Self {
-		return y.To
-	}
-	return node
 }
 
 // nextHopTo is beyond this node's own gateway router or host, or in another zone; false for what this node translates

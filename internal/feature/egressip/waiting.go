@@ -7,22 +7,22 @@ import (
 )
 
 // Waiting says whether an EgressIP has a claim to packets of a pod of this node that no node is ready for: what the
-// pod sends there now would leave with another source, or nowhere. A pod that starts waits for this to end; "" is the
-// answer when it need not, else the EgressIP's name.
-func Waiting(w *world.View, key string) string {
+// pod sends there now would leave with another source, or nowhere. A pod that starts waits for this to end; zero is the
+// answer when it need not.
+func Waiting(w *world.View, key string) ref.Object {
 	p := w.Pod(key)
 	if p == nil {
-		return ""
+		return ref.Object{}
 	}
 	for _, f := range w.Config.Families() {
 		if len(f.OfAddrs(egress.Addresses(w, p, ref.DefaultNetwork))) == 0 {
 			continue
 		}
 		for _, c := range w.Claims(p, ref.DefaultNetwork, f) {
-			if e := w.EgressIP(c.By.Name); steer(w, e, f).action != "reroute" {
-				return e.Name
+			if c.By.Kind == ref.EgressIP && steer(w, w.EgressIP(c.By.Name), f).action != "reroute" {
+				return c.By
 			}
 		}
 	}
-	return ""
+	return ref.Object{}
 }

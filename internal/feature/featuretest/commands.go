@@ -183,6 +183,11 @@ func (c *cluster) report(names []string) (string, error) {
 		for _, held := range o.Status.Holding {
 			said = append(said, name+" holds "+held.IP+" of "+held.EgressIP)
 		}
+		for _, held := range o.Status.HeldAddresses {
+			if held.Namespace != "" {
+				said = append(said, name+" holds "+held.IP+" of "+held.Namespace+"/"+held.Name)
+			}
+		}
 	}
 	return lines(said), nil
 }
@@ -191,7 +196,7 @@ func (c *cluster) report(names []string) (string, error) {
 func translates(p *plan.State) map[string][]netip.Addr {
 	out := map[string][]netip.Addr{}
 	for t := range p.Translated.Rows() {
-		out[t.Object.Name] = append(out[t.Object.Name], t.IP)
+		out[t.Object.Key()] = append(out[t.Object.Key()], t.IP)
 	}
 	return out
 }
@@ -200,7 +205,7 @@ func translates(p *plan.State) map[string][]netip.Addr {
 func steers(p *plan.State) map[string][]world.Assignment {
 	out := map[string][]world.Assignment{}
 	for s := range p.Steered.Rows() {
-		out[s.Object.Name] = append(out[s.Object.Name], world.Assignment{Node: s.Node, IP: s.IP})
+		out[s.Object.Key()] = append(out[s.Object.Key()], world.Assignment{Node: s.Node, IP: s.IP})
 	}
 	return out
 }

@@ -112,8 +112,16 @@ func setNode(w *world.World, o *corev1.Node) []world.Touch {
 	}
 	return append(t, w.SetHost(&world.Host{
 		UplinkMAC: gateway["default"].MAC, MTU: 1500, Primary: n.Primary, Addrs: n.HostAddrs, Gateways: n.Gateways,
-		Links: links(n),
+		Links: links(n), Tables: tables(n),
 	})...)
+}
+
+// tables are blue, which is number 100, where the node has label table=blue.
+func tables(n *world.Node) []world.HostTable {
+	if n.Labels["table"] != "blue" {
+		return nil
+	}
+	return []world.HostTable{{ID: 100, Names: []string{"blue"}, Default: [2]bool{true, true}}}
 }
 
 // links is one, eth1, with all published addresses that are not the primary network's.

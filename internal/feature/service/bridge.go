@@ -26,10 +26,10 @@ func (Bridge) Compile(w *world.View, key string, out *plan.Rows) {
 	b := bridge{w: w, s: s, h: h, out: out}
 	for _, p := range s.Ports {
 		for _, f := range w.Config.Families() {
-			if w.Config.GatewayMode == world.SharedGateway {
-				b.shared(p, f)
-			} else {
+			if byHost(w, s) {
 				b.local(p, f)
+			} else {
+				b.shared(p, f)
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func (Balancers) Compile(w *world.View, key string, out *plan.Rows) {
 			for _, ip := range f.OfAddrs(External(w, s, p)) {
 				refusePods(w, s, p, f, ip, out)
 			}
-			if w.Config.GatewayMode == world.SharedGateway {
+			if !byHost(w, s) {
 				onGateway(w, s, p, f, h, rows)
 			}
 		}
@@ -63,7 +63,7 @@ func onSwitch(w *world.View, s *world.Service, p world.ServicePort, f world.Fami
 		rows.add(scopeSwitch, p.Protocol, ip, p.NodePort, b.Cluster)
 	}
 	if s.ExternalLocal && w.Config.GatewayMode == world.LocalGateway {
-		rows.add(scopeSwitch, p.Protocol, LocalOnly(f), p.NodePort, b.LocalPods)
+		rows.add(scopeSwitch, p.Protocol, world.LocalOnly(f), p.NodePort, b.LocalPods)
 	}
 }
 

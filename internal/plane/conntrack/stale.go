@@ -36,7 +36,7 @@ func (p policy) stale(e Entry) bool {
 		return false
 	}
 	if want, is := p.want.SourceOf(sources, e.Orig.Dst); is && !p.exempts(e.Orig.Dst) {
-		return e.Source() != want
+		return want.IP.IsValid() && e.Source() != want.IP || want.Mark != 0 && e.Mark != want.Mark
 	}
 	if p.own.Mask != 0 {
 		return e.Mark&p.own.Mask == p.own.Mark

@@ -1,8 +1,6 @@
 package route
 
 import (
-	"fmt"
-
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -25,11 +23,12 @@ func (k *kernel) rules() (map[plan.Rule]bool, error) {
 	return have, nil
 }
 
-// fromRule leaves out rules that ask for more than a plan.Rule can.
+// fromRule leaves out rules that ask for more than a plan.Rule can. Of a rule without a table the netlink package does
+// not tell what it does: ours say that packets are unreachable.
 func fromRule(r netlink.Rule) (plan.Rule, bool) {
 	if r.Invert || r.Tos != 0 || r.TunID != 0 || r.Goto >= 0 || r.Flow >= 0 || r.IifName != "" || r.OifName != "" ||
 		r.SuppressIfgroup >= 0 || r.SuppressPrefixlen >= 0 || r.Dport != nil || r.Sport != nil || r.IPProto != 0 ||
-		r.UIDRange != nil || r.Table == 0 {
+		r.UIDRange != nil || r.Table == 0 && r.Protocol != Protocol {
 		return plan.Rule{}, false
 	}
 	rule := plan.Rule{V6: r.Family == netlink.FAMILY_V6, Priority: r.Priority, Table: r.Table, Mark: r.Mark}
@@ -42,9 +41,6 @@ func fromRule(r netlink.Rule) (plan.Rule, bool) {
 }
 
 func (k *kernel) addRule(r plan.Rule) error {
-	if r.Table == 0 {
-		return fmt.Errorf("%w: a rule must name a table", errInvalid)
-	}
 	return k.netlink.RuleAdd(toRule(r))
 }
 
@@ -59,6 +55,9 @@ func toRule(r plan.Rule) *netlink.Rule {
 		rule.Family = netlink.FAMILY_V6
 	}
 	rule.Priority, rule.Table, rule.Protocol = r.Priority, r.Table, Protocol
+	if r.Table == 0 {
+		rule.Type = unix.RTN_UNREACHABLE
+	}
 	if r.Mask != 0 {
 		rule.Mark, rule.Mask = r.Mark, &r.Mask
 	}

@@ -1,0 +1,81 @@
+package egressservice
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/egress"
+	"github.com/egret-net/egret/internal/holder"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Hosts is what a host has for an EgressService, whoever its pods are.
+type Hosts struct{}
+
+func (Hosts) Name() string    { return "egressservice" }
+func (Hosts) Per() world.Kind { return world.KindEgressService }
+
+// HostOwner owns what a host has for an EgressService. When one of these rows is refused, the node does not hold it.
+func HostOwner(key string) plan.Owner {
+	return plan.Owner{Feature: Hosts{}.Name(), Object: ref.Of(ref.EgressService, key)}
+}
+
+// Compile adds the rules of the host's kernel where this node is the host, or leaves off to be.
+func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
+	n, h, ok := w.Zone()
+	s := w.EgressService(key)
+	if !ok || s == nil {
+		return
+	}
+	if s.Host == w.Self {
+		tellOfNetwork(w, s, out)
+	}
+	by, known := networkOf(w, s)
+	if !known {
+		return
+	}
+	for _, f := range w.Config.Families() {
+		k := kernel{w: w, s: s, family: f, by: by, out: out}
+		if s.Host == world.HostAll && w.EgressServiceActive(key, f) {
+			k.mark()
+			k.route()
+			k.replies()
+			continue
+		}
+		for _, d := range holder.Duties(w, key, f) {
+			toHost(n, s, f, out)
+			k.mark()
+			k.route()
+			k.replies()
+			k.translate(d.IP)
+			egress.Forward(w, egressOf(s, d.IP), h.UplinkMAC, out)
+			plan.Claim(&out.Translated, egressOf(s, d.IP), plan.None{})
+		}
+	}
+}
+
+// toHost sends packets of other nodes' pods, which those nodes steered here, to the host.
+func toHost(n *world.Node, s *world.EgressService, f world.Family, out *plan.Rows) {
+	hop, ok := egress.Management(n, f)
+	if !ok {
+		return
+	}
+	set, names := remotePods(s, f), plan.DefaultNames()
+	out.AddSet(set)
+	match := fmt.Sprintf("inport == %q && %s.src == %s", names.RouterToTransit(n.Name), f.Match(), plan.InSet(set))
+	out.AddPolicy(names, set, plan.PriorityEgressService, match, "reroute", []string{hop.String()}, nil)
+}
+
+// translate gives what pods begin the address, and drops what has another source all the same: a connection keeps the
+// source that it began with.
+func (k kernel) translate(ip netip.Addr) {
+	c := k.chain(chainTranslate, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "98"})
+	dev := plan.DefaultNames().ManagementPort()
+	k.rule(c, k.name(), "oifname != %q meta mark %#x %s saddr @%s snat %s to %s", dev, k.by.mark, k.ip(),
+		hostPods(k.s, k.family), k.ip(), ip)
+	guard := k.chain(LeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "102"})
+	k.rule(guard, k.name(), "oifname != %q ct direction original meta mark %#x ct original %s saddr @%s %s saddr != %s "+
+		"counter drop", dev, k.by.mark, k.ip(), hostPods(k.s, k.family), k.ip(), ip)
+}

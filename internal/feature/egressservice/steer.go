@@ -1,0 +1,103 @@
+package egressservice
+
+import (
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/egress"
+	"github.com/egret-net/egret/internal/holder"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// steering is what a pod's node does with a pod's packets of a family.
+type steering struct {
+	action string // "reroute"; "drop"; "": the path that the pod had, with its node's own address
+	hop    netip.Addr
+	to     world.Assignment // the node that the next hop leads to, with the address; zero with HostAll
+}
+
+// steer reroutes to the host that is ready, and drops while the EgressService binds and none is. With HostAll that is
+// this very node, if it has the routing table; what it lacks is a problem of the EgressService, where it has pods.
+func steer(w *world.View, s *world.EgressService, f world.Family, out *plan.Rows) steering {
+	dropped := steering{}
+	if s.Binds(f) {
+		dropped.action = "drop"
+	}
+	if s.Host == world.HostAll {
+		_, ok := networkOf(w, s)
+		tellOfNetwork(w, s, out)
+		if hop, has := egress.Management(w.Node(w.Self), f); ok && has {
+			return steering{action: "reroute", hop: hop}
+		}
+		return dropped
+	}
+	ip, ok := sourceOf(s, f)
+	if !ok {
+		return dropped
+	}
+	node := holder.Ready(w, s.Key(), ip)
+	if node == "" {
+		node = holder.LastResort(w, s.Key(), ip)
+	}
+	if hop, ok := nextHop(w, node, f); ok {
+		return steering{"reroute", hop, world.Assignment{Node: node, IP: ip}}
+	}
+	return dropped
+}
+
+// sourceOf is the address of a family that pods are to leave with: assigned, or else left last.
+func sourceOf(s *world.EgressService, f world.Family) (netip.Addr, bool) {
+	for _, a := range s.Items {
+		if world.FamilyOf(a.IP) == f {
+			return a.IP, true
+		}
+	}
+	for i := range s.Leaving {
+		if l := s.Leaving[len(s.Leaving)-1-i]; world.FamilyOf(l.IP) == f {
+			return l.IP, true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// nextHop is the management port of this node, or the transit address of another one.
+func nextHop(w *world.View, node string, f world.Family) (netip.Addr, bool) {
+	n := w.Node(node)
+	if node == "" || n == nil {
+		return netip.Addr{}, false
+	}
+	if node == w.Self {
+		return egress.Management(n, f)
+	}
+	return w.Config.Transit(n.ID, f).Addr(), true
+}
+
+// claim adds the policy of the pods of a set.
+func (t steering) claim(s *world.EgressService, f world.Family, pods string, out *plan.Rows) {
+	var hops []string
+	if t.action == "reroute" {
+		hops = []string{t.hop.String()}
+	}
+	id, match := "egressservice/"+s.Key()+"/"+f.String(), f.Match()+".src == "+plan.InSet(pods)
+	out.AddPolicy(plan.DefaultNames(), id, plan.PriorityEgressService, match, t.action, hops, nil)
+	if t.to.Node != "" {
+		plan.Claim(&out.Steered, plan.Steered{Egress: egressOf(s, t.to.IP), Node: t.to.Node}, plan.None{})
+	}
+}
+
+// Waiting is the EgressService with a claim to packets of a pod of this node that no host is ready for: a pod that
+// starts waits for this to end. Zero: it need not.
+func Waiting(w *world.View, key string) ref.Object {
+	p := w.Pod(key)
+	if p == nil {
+		return ref.Object{}
+	}
+	for _, f := range w.Config.Families() {
+		s := serving(w, p, f)
+		if s != nil && steer(w, s, f, &plan.Rows{}).action != "reroute" {
+			return refTo(s)
+		}
+	}
+	return ref.Object{}
+}

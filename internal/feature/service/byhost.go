@@ -1,0 +1,14 @@
+package service
+
+import "github.com/egret-net/egret/internal/world"
+
+// byHost says whether connections from outside to a Service come in through this host: in local gateway mode all do,
+// and in shared mode those to a Service whose EgressService has a network, for their answers meet the host's routing
+// rules only on the way that the connections came by.
+func byHost(w *world.View, s *world.Service) bool {
+	if w.Config.GatewayMode == world.LocalGateway {
+		return true
+	}
+	e := w.EgressService(s.Key())
+	return e != nil && e.Table != (world.RoutingTable{}) && (e.Host == w.Self || e.Host == world.HostAll)
+}

@@ -1,0 +1,54 @@
+package holder
+
+import (
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Ready is the live node that packets for an address of an object are led to, or "": the one that it is assigned to;
+// the one that it is leaving, while its successor gets ready.
+func Ready(v *world.View, object string, ip netip.Addr) string {
+	if node := assigned(v, object, ip, true); node != "" || v.PlacementOf(object).Assignee(ip) == "" {
+		return node
+	}
+	return leaving(v, object, ip)
+}
+
+// LastResort is where packets for an address are led when no address of its object has a ready node: to a node that
+// gives it up and has no successor, or to one that does not answer.
+func LastResort(v *world.View, object string, ip netip.Addr) string {
+	if node := leaving(v, object, ip); node != "" && v.PlacementOf(object).HasItems(world.FamilyOf(ip)) {
+		return node
+	}
+	return assigned(v, object, ip, false)
+}
+
+// assigned is the node that an address is assigned to, if it holds it and is alive, or is not; else "".
+func assigned(v *world.View, object string, ip netip.Addr, alive bool) string {
+	node := v.PlacementOf(object).Assignee(ip)
+	if to := instead(v, object, node, ip); v.Holds(node, object, ip) && v.Alive(node) == alive && numbered(v, to) {
+		return to
+	}
+	return ""
+}
+
+func leaving(v *world.View, object string, ip netip.Addr) string {
+	if to := instead(v, object, StandIn(v, object, ip), ip); numbered(v, to) {
+		return to
+	}
+	return ""
+}
+
+func numbered(v *world.View, node string) bool {
+	n := v.Node(node)
+	return n != nil && n.ID != 0
+}
+
+// instead is a holder, or the node that this one yields to; "" if that is no node of the cluster.
+func instead(v *world.View, object, node string, ip netip.Addr) string {
+	if y := v.Yielded(object, ip); y != nil && node == v.Self {
+		return y.To
+	}
+	return node
+}
