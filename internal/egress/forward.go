@@ -19,7 +19,8 @@ func Forward(w *world.View, e plan.Egress, own string, out *plan.Rows) {
 	if other == nil || !other.UplinkMAC.IsValid() {
 		return
 	}
-	match := forwardMatch[world.FamilyOf(e.IP)] + e.IP.String() + ",in_port={" + w.Config.UplinkInterface + "},dl_dst=" + own
+	match := forwardMatch[world.FamilyOf(e.IP)] + e.IP.String() +
+		",in_port={" + w.Config.UplinkInterface + "},dl_dst=" + own
 	out.AddFlow(w.Config.Bridge, plan.Forward, match,
 		"mod_dl_src:"+own+",mod_dl_dst:"+other.UplinkMAC.String()+",dec_ttl,in_port")
 	out.AddFlow(w.Config.Bridge, plan.ForwardedBack, match+",dl_src="+other.UplinkMAC.String(), "drop")

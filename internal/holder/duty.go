@@ -13,9 +13,9 @@ type Duty struct {
 	Answers bool
 }
 
-// Duties are for the addresses of an object, by its key, that this node is assigned; else for one that it is leaving; else for
-// the first of those that it is assigned and yields, while it drains. Never two kinds: two rows that translate the
-// same pods would leave it open which one does.
+// Duties are for the addresses of an object, by its key, that this node is assigned; else for one that it is leaving;
+// else for the first of those that it is assigned and yields, while it drains. Never two kinds: two rows that translate
+// the same pods would leave it open which one does.
 func Duties(v *world.View, object string, f world.Family) []Duty {
 	p := v.PlacementOf(object)
 	if p == nil {

@@ -135,6 +135,11 @@ func (a *API) EgressIPTraffics(ctx context.Context) error {
 	return a.takeIn(ctx, kube.EgressIPTraffics(), "egressiptraffics", &apiv1.EgressIPTrafficList{})
 }
 
+// EgressServices has the world take in all EgressServices as they are now.
+func (a *API) EgressServices(ctx context.Context) error {
+	return a.takeIn(ctx, kube.EgressServices(), "egressservices", &apiv1.EgressServiceList{})
+}
+
 // takeIn has the world take in all objects of a kind of group k8s.ovn.org as they are now. Usually the watch has
 // brought them, and their metadata say so.
 func (a *API) takeIn(ctx context.Context, kind kube.Kind, plural string, list runtime.Object) error {
@@ -198,7 +203,7 @@ func wholePatch(o *egretv1.EgressNode) ([]byte, error) {
 			"holding": o.Status.Holding, "holdingCount": o.Status.HoldingCount, "heldIPs": o.Status.HeldIPs,
 			"problems":      o.Status.Problems,
 			"heldAddresses": o.Status.HeldAddresses, "objectProblems": o.Status.ObjectProblems,
-			"conflicts": o.Status.Conflicts, "steers": o.Status.Steers,
+			"conflicts": o.Status.Conflicts, "steers": o.Status.Steers, "objectSteers": o.Status.ObjectSteers,
 		},
 	})
 }

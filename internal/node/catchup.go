@@ -14,7 +14,7 @@ import (
 const readTimeout = 5 * time.Second
 
 // reads are the requests by which a starting pod's node learns what was written before the pod was.
-type reads struct{ namespace, egressIPs, traffic *shared }
+type reads struct{ namespace, egressIPs, traffic, egressServices *shared }
 
 func newReads(api *API) reads {
 	return reads{
@@ -23,11 +23,14 @@ func newReads(api *API) reads {
 		traffic: newShared(readTimeout, func(ctx context.Context, _ string) error {
 			return api.EgressIPTraffics(ctx)
 		}),
+		egressServices: newShared(readTimeout, func(ctx context.Context, _ string) error {
+			return api.EgressServices(ctx)
+		}),
 	}
 }
 
-// catchUp returns when the targets hold what Kubernetes says of a namespace's labels, of EgressIPs and of
-// EgressIPTraffics, as of some moment after the call. Watches of different resources are not ordered: a pod's may bring
+// catchUp returns when the targets hold what Kubernetes says of a namespace's labels, of EgressIPs, EgressIPTraffics and
+// EgressServices, as of some moment after the call. Watches of different resources are not ordered: a pod's may bring
 // the pod before the namespace's brings the label that it was created under, and by the former label the pod would
 // leave with its node's address. How far a watch is cannot be told from the pod's resourceVersion: Kubernetes orders
 // versions of one resource only (KEP-5504).
@@ -38,6 +41,7 @@ func (a *Agent) catchUp(ctx context.Context, namespace string) error {
 	group.Go(func() error { return a.reads.namespace.do(all, namespace) })
 	group.Go(func() error { return a.reads.egressIPs.do(all, "") })
 	group.Go(func() error { return a.reads.traffic.do(all, "") })
+	group.Go(func() error { return a.reads.egressServices.do(all, "") })
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("ask the API server which egress IP the pod has, is it reachable from this node? %w", err)
 	}

@@ -18,7 +18,7 @@ func hostFacts(h route.Host, c *world.Config) *world.Host {
 		return nil
 	}
 	gateway := func(dev string) bool { return dev == c.Bridge || dev == c.UplinkInterface }
-	out := &world.Host{UplinkMAC: link.MAC, MTU: link.MTU}
+	out := &world.Host{UplinkMAC: link.MAC, MTU: link.MTU, Tables: hostTables(h)}
 	out.Links = secondaryLinks(h, c, gateway)
 	for _, a := range h.Addrs {
 		if !countsAsHost(a) {

@@ -48,8 +48,8 @@ type Route struct {
 	OnLink bool
 }
 
-// Rule is one policy routing rule. Src and Dst may be zero: any. Mark 0 with Mask 0 is any. With Table 0 the packets are
-// unreachable.
+// Rule is one policy routing rule. Src and Dst may be zero: any. Mark 0 with Mask 0 is any. With Table 0 what it is for
+// is unreachable.
 type Rule struct {
 	V6              bool
 	Priority, Table int

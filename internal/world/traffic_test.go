@@ -249,6 +249,12 @@ func copyOf(w *world.World) *world.World {
 	for _, name := range w.Keys(world.KindNamespace) {
 		fresh.SetNamespace(w.Namespace(name))
 	}
+	for o := range world.Each[world.Service](&w.View, world.KindService) {
+		fresh.SetService(o)
+	}
+	for o := range world.Each[world.EgressService](&w.View, world.KindEgressService) {
+		fresh.SetEgressService(o)
+	}
 	for o := range world.Each[world.Traffic](&w.View, world.KindTraffic) {
 		fresh.SetTraffic(o)
 	}
@@ -270,6 +276,12 @@ func TestDestinationsAreThoseOfANewWorld(t *testing.T) {
 			}
 		}
 		for e := range w.EachEgressIP() {
+			for o := range world.Each[world.Service](&w.View, world.KindService) {
+				fresh.SetService(o)
+			}
+			for o := range world.Each[world.EgressService](&w.View, world.KindEgressService) {
+				fresh.SetEgressService(o)
+			}
 			for o := range world.Each[world.Traffic](&w.View, world.KindTraffic) {
 				fresh.SetTraffic(o)
 			}
