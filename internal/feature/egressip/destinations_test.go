@@ -195,16 +195,3 @@ func (n *agent) mix(former, want *plan.State, isNew func(translation bool) bool)
 	}
 	n.have.NB, n.have.SetElems = mixed.NB, mixed.SetElems
 }
-
-// makeRoom deletes, of sets of prefixes, what overlaps that which is added: the kernel refuses the latter otherwise.
-func makeRoom(have *plan.State, elems plan.Delta[plan.NFTElem, string]) {
-	for k := range elems.Del {
-		p, err := netip.ParsePrefix(k.Key)
-		for added := range elems.Put {
-			q, bad := netip.ParsePrefix(added.Key)
-			if added.Set == k.Set && err == nil && bad == nil && p.Overlaps(q) {
-				have.NFTElems.Drop(plan.Owner{}, k)
-			}
-		}
-	}
-}

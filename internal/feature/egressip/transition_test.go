@@ -455,9 +455,9 @@ func (n *agent) learn(s *simulation, news int) {
 // announces.
 func (n *agent) begin(t *rapid.T, s *simulation) {
 	r := n.round(t, s)
-	northbound := n.northbound
-	if s.selective {
-		northbound = n.passes
+	northbound := n.passes
+	if !s.selective {
+		northbound = func(want *plan.State) []func() { return compiletest.NorthboundSteps(n.have, want) }
 	}
 	n.todo = append(r.grow, rapid.Permutation(northbound(r.want)).Draw(t, "northbound")...)
 	n.todo = append(append(n.todo, r.applied), r.shrink...)
@@ -473,8 +473,8 @@ type steps struct {
 func (n *agent) round(t *rapid.T, s *simulation) steps {
 	n.decide(s)
 	want := compile.Full(n.world, all.Features())
-	grow, shrink := flowSteps(n.have, want)
-	growHost, shrinkHost := hostSteps(n.have, want)
+	grow, shrink := compiletest.FlowSteps(n.have, want)
+	growHost, shrinkHost := compiletest.HostSteps(n.have, want)
 	grow, shrink = rapid.Permutation(grow).Draw(t, "grow"), rapid.Permutation(shrink).Draw(t, "shrink")
 	attached := n.world.Attachments() // in this plan; who comes later waits for the next round
 	return steps{want: want, grow: append(growHost, grow...), shrink: append(shrink, shrinkHost...), applied: func() {
@@ -484,88 +484,6 @@ func (n *agent) round(t *rapid.T, s *simulation) steps {
 			n.ready[key] = true
 		}
 	}}
-}
-
-// hostSteps are, in order, routes one by one, rules one by one, and nftables, which is one transaction; back in the
-// opposite order.
-func hostSteps(have, want *plan.State) (grow, shrink []func()) {
-	routes, rules := plan.Diff(rows(have.Routes), want.Routes, plan.Same), plan.Diff(rows(have.Rules), want.Rules,
-		plan.Same)
-	nft, elems := plan.Diff(rows(have.NFTRules), want.NFTRules, plan.Same), plan.Diff(rows(have.NFTElems),
-		want.NFTElems, plan.Same)
-	chains, sets := plan.Diff(rows(have.NFTChains), want.NFTChains, plan.Same), plan.Diff(rows(have.NFTSets),
-		want.NFTSets, plan.Same)
-	shrink = append(shrink, func() {
-		dropAll(have.NFTRules, nft.Del)
-		dropAll(have.NFTElems, elems.Del)
-		dropAll(have.NFTSets, sets.Del) // which rules of before name
-		dropAll(have.NFTChains, chains.Del)
-	})
-	for k, v := range routes.Put {
-		grow = append(grow, func() { have.Routes.Put(plan.Owner{}, k, v) })
-	}
-	for k := range rules.Put {
-		grow = append(grow, func() { have.Rules.Put(plan.Owner{}, k, plan.None{}) })
-	}
-	for k := range rules.Del {
-		shrink = append(shrink, func() { have.Rules.Drop(plan.Owner{}, k) })
-	}
-	for k := range routes.Del {
-		shrink = append(shrink, func() { have.Routes.Drop(plan.Owner{}, k) })
-	}
-	return append(grow, func() {
-		putAll(have.NFTChains, chains.Put)
-		putAll(have.NFTSets, sets.Put)
-		putAll(have.NFTRules, nft.Put)
-		makeRoom(have, elems)
-		putAll(have.NFTElems, elems.Put)
-	}), shrink
-}
-
-func putAll[K comparable, V any](t plan.Table[K, V], put map[K]V) {
-	for k, v := range put {
-		t.Put(plan.Owner{}, k, v)
-	}
-}
-
-func dropAll[K comparable, V any](t plan.Table[K, V], del map[K]V) {
-	for k := range del {
-		t.Drop(plan.Owner{}, k)
-	}
-}
-
-// northbound are the changes of single rows; of sets that stay, their members.
-func (n *agent) northbound(want *plan.State) []func() {
-	have := plan.New() // a copy: the rows that stood belong to the former plan
-	for k, v := range n.have.NB.Rows() {
-		have.NB.Put(plan.Owner{}, k, v)
-	}
-	for k := range n.have.SetElems.Rows() {
-		have.SetElems.Put(plan.Owner{}, k, plan.None{})
-	}
-	n.have.NB, n.have.SetElems = have.NB, have.SetElems
-	var steps []func()
-	d := plan.Diff(rows(have.NB), want.NB, plan.EqualRows)
-	for k, v := range d.Put {
-		if k.Table == "Address_Set" { // no flow is made of a rule before the set that it names is there
-			have.NB.Put(plan.Owner{}, k, v)
-			continue
-		}
-		steps = append(steps, func() { have.NB.Put(plan.Owner{}, k, v) })
-	}
-	for k := range d.Del {
-		if k.Table != "Address_Set" { // goes when no rule names it
-			steps = append(steps, func() { have.NB.Drop(plan.Owner{}, k) })
-		}
-	}
-	e := plan.Diff(rows(have.SetElems), want.SetElems, plan.Same)
-	for k := range e.Put {
-		steps = append(steps, func() { have.SetElems.Put(plan.Owner{}, k, plan.None{}) })
-	}
-	for k := range e.Del {
-		steps = append(steps, func() { have.SetElems.Drop(plan.Owner{}, k) })
-	}
-	return steps
 }
 
 // decide is the holder's step, which the agent takes at the beginning of each round. The API server answers at once,
@@ -599,31 +517,6 @@ func newSimulated(w *world.World) *agent {
 	n := &agent{world: w, have: plan.New(), ready: map[string]bool{}, holder: holder.Machine{Self: w.Self}}
 	n.facts.NotSteered = func(c world.EgressAddress) string { return egressip.NotSteered(w, c.EgressIP, c.IP) }
 	return n
-}
-
-// flowSteps are two: a bridge's flows are added in one bundle, which OVS applies as one, and so are they removed. That
-// is why the flow that drops what was not translated may stand beside the one that lets everything else out.
-func flowSteps(have, want *plan.State) (grow, shrink []func()) {
-	d := plan.Diff(rows(have.Flows), want.Flows, plan.Same)
-	put := func() {
-		for k, v := range d.Put {
-			have.Flows.Put(plan.Owner{}, k, v)
-		}
-	}
-	remove := func() {
-		for k := range d.Del {
-			have.Flows.Drop(plan.Owner{}, k)
-		}
-	}
-	return []func(){put}, []func(){remove}
-}
-
-func rows[K comparable, V any](t plan.Table[K, V]) map[K]V {
-	m := map[K]V{}
-	for k, v := range t.Rows() {
-		m[k] = v
-	}
-	return m
 }
 
 func (n *agent) apply(steps int) {

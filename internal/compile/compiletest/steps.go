@@ -1,0 +1,125 @@
+package compiletest
+
+import (
+	"net/netip"
+
+	"github.com/egret-net/egret/internal/plan"
+)
+
+// HostSteps are, in order, routes one by one, rules one by one, and nftables, which is one transaction; back in the
+// opposite order.
+func HostSteps(have, want *plan.State) (grow, shrink []func()) {
+	routes, rules := plan.Diff(Rows(have.Routes), want.Routes, plan.Same), plan.Diff(Rows(have.Rules), want.Rules,
+		plan.Same)
+	nft, elems := plan.Diff(Rows(have.NFTRules), want.NFTRules, plan.Same), plan.Diff(Rows(have.NFTElems),
+		want.NFTElems, plan.Same)
+	chains, sets := plan.Diff(Rows(have.NFTChains), want.NFTChains, plan.Same), plan.Diff(Rows(have.NFTSets),
+		want.NFTSets, plan.Same)
+	shrink = append(shrink, func() {
+		dropAll(have.NFTRules, nft.Del)
+		dropAll(have.NFTElems, elems.Del)
+		dropAll(have.NFTSets, sets.Del) // which rules of before name
+		dropAll(have.NFTChains, chains.Del)
+	})
+	for k, v := range routes.Put {
+		grow = append(grow, func() { have.Routes.Put(plan.Owner{}, k, v) })
+	}
+	for k := range rules.Put {
+		grow = append(grow, func() { have.Rules.Put(plan.Owner{}, k, plan.None{}) })
+	}
+	for k := range rules.Del {
+		shrink = append(shrink, func() { have.Rules.Drop(plan.Owner{}, k) })
+	}
+	for k := range routes.Del {
+		shrink = append(shrink, func() { have.Routes.Drop(plan.Owner{}, k) })
+	}
+	return append(grow, func() {
+		PutAll(have.NFTChains, chains.Put)
+		PutAll(have.NFTSets, sets.Put)
+		PutAll(have.NFTRules, nft.Put)
+		makeRoom(have, elems)
+		PutAll(have.NFTElems, elems.Put)
+	}), shrink
+}
+
+// PutAll adds rows to a table.
+func PutAll[K comparable, V any](t plan.Table[K, V], put map[K]V) {
+	for k, v := range put {
+		t.Put(plan.Owner{}, k, v)
+	}
+}
+
+func dropAll[K comparable, V any](t plan.Table[K, V], del map[K]V) {
+	for k := range del {
+		t.Drop(plan.Owner{}, k)
+	}
+}
+
+// NorthboundSteps are the changes of single rows; of sets that stay, their members.
+func NorthboundSteps(have, want *plan.State) []func() {
+	former := *have // the rows that stood belong to the former plan
+	have.NB, have.SetElems = plan.New().NB, plan.New().SetElems
+	PutAll(have.NB, Rows(former.NB))
+	PutAll(have.SetElems, Rows(former.SetElems))
+	var steps []func()
+	d := plan.Diff(Rows(have.NB), want.NB, plan.EqualRows)
+	for k, v := range d.Put {
+		if k.Table == "Address_Set" { // no flow is made of a rule before the set that it names is there
+			have.NB.Put(plan.Owner{}, k, v)
+			continue
+		}
+		steps = append(steps, func() { have.NB.Put(plan.Owner{}, k, v) })
+	}
+	for k := range d.Del {
+		if k.Table != "Address_Set" { // goes when no rule names it
+			steps = append(steps, func() { have.NB.Drop(plan.Owner{}, k) })
+		}
+	}
+	e := plan.Diff(Rows(have.SetElems), want.SetElems, plan.Same)
+	for k := range e.Put {
+		steps = append(steps, func() { have.SetElems.Put(plan.Owner{}, k, plan.None{}) })
+	}
+	for k := range e.Del {
+		steps = append(steps, func() { have.SetElems.Drop(plan.Owner{}, k) })
+	}
+	return steps
+}
+
+// FlowSteps are two: a bridge's flows are added in one bundle, which OVS applies as one, and so are they removed. That
+// is why the flow that drops what was not translated may stand beside the one that lets everything else out.
+func FlowSteps(have, want *plan.State) (grow, shrink []func()) {
+	d := plan.Diff(Rows(have.Flows), want.Flows, plan.Same)
+	put := func() {
+		for k, v := range d.Put {
+			have.Flows.Put(plan.Owner{}, k, v)
+		}
+	}
+	remove := func() {
+		for k := range d.Del {
+			have.Flows.Drop(plan.Owner{}, k)
+		}
+	}
+	return []func(){put}, []func(){remove}
+}
+
+// Rows are those of a table, in a map of their own.
+func Rows[K comparable, V any](t plan.Table[K, V]) map[K]V {
+	m := map[K]V{}
+	for k, v := range t.Rows() {
+		m[k] = v
+	}
+	return m
+}
+
+// makeRoom deletes, of sets of prefixes, what overlaps that which is added: the kernel refuses the latter otherwise.
+func makeRoom(have *plan.State, elems plan.Delta[plan.NFTElem, string]) {
+	for k := range elems.Del {
+		p, err := netip.ParsePrefix(k.Key)
+		for added := range elems.Put {
+			q, bad := netip.ParsePrefix(added.Key)
+			if added.Set == k.Set && err == nil && bad == nil && p.Overlaps(q) {
+				have.NFTElems.Drop(plan.Owner{}, k)
+			}
+		}
+	}
+}
