@@ -102,6 +102,8 @@ func newSimulation(t *rapid.T) *simulation {
 	e.Items = []world.Assignment{{Node: "n1", IP: egressIPs[0]}, {Node: "n1", IP: egressIPs[1]}}
 	e.InForce = [2]bool{true, true}
 	s.happens(func(w *world.World) { w.SetNamespace(&world.Namespace{Name: "ns0"}); w.SetEgressIP(e) })
+	s.balances(true, true, true)
+	s.hosted("n2", rapid.Bool().Draw(t, "by a table first"))
 	s.settle(t)
 	return s
 }
@@ -141,7 +143,7 @@ func (s *simulation) step(t *rapid.T) {
 		b := rapid.Bool()
 		s.balances(b.Draw(t, "first"), b.Draw(t, "second"), b.Draw(t, "third"))
 	case 6, 7:
-		n.learn(s, rapid.IntRange(1, 5).Draw(t, "news"))
+		n.learn(s, rapid.IntRange(1, 10).Draw(t, "news"))
 	case 8:
 		n.begin(t)
 	case 9, 10:
