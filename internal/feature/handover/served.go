@@ -42,13 +42,8 @@ func servers(w *world.View, p *world.Pod) []servedBy {
 		if len(f.OfAddrs(p.IPs)) == 0 {
 			continue
 		}
-		if s := w.EgressServiceOf(p, f); s != nil {
-			out = append(out, servedBy{ref.Of(ref.EgressService, s.Key()), f, p.Node})
-		}
 		for _, c := range w.Claims(p, ref.DefaultNetwork, f) {
-			if c.By.Kind == ref.EgressIP {
-				out = append(out, servedBy{c.By, f, p.Node})
-			}
+			out = append(out, servedBy{c.By, f, p.Node})
 		}
 	}
 	return out
