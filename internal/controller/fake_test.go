@@ -32,7 +32,8 @@ type api struct {
 	nodes    map[string]*corev1.Node
 	eips     map[string]*v1.EgressIP
 	services map[string]*corev1.Service // "namespace/name"
-	writes   []string                   // "egressips/e"
+	egress   map[string]*v1.EgressService
+	writes   []string // "egressips/e"
 	events   []kube.Event
 	fail     func(object string) error // asked before each write
 	refuse   string                    // an annotation of Nodes that may not be written; "": all may
@@ -46,7 +47,7 @@ type api struct {
 
 func newAPI(delay time.Duration) *api {
 	return &api{nodes: map[string]*corev1.Node{}, eips: map[string]*v1.EgressIP{},
-		services: map[string]*corev1.Service{}, delay: delay,
+		services: map[string]*corev1.Service{}, egress: map[string]*v1.EgressService{}, delay: delay,
 		watch: make(chan kube.Change, 100000), changes: make(chan kube.Change, 4096),
 		fail: func(string) error { return nil }}
 }
@@ -183,6 +184,8 @@ func (a *api) Patch(_ context.Context, p kube.Patch) (string, error) {
 		return a.patchNode(p)
 	case "egressips":
 		return a.patchEgressIP(p)
+	case "egressservices":
+		return a.patchEgressService(p)
 	}
 	return a.applyService(p)
 }
@@ -200,6 +203,7 @@ func (a *api) patchNode(p kube.Patch) (string, error) {
 		Metadata struct {
 			ResourceVersion string
 			Annotations     map[string]*string
+			Labels          map[string]*string
 		}
 	}](p).Metadata
 	have := ""
@@ -214,18 +218,24 @@ func (a *api) patchNode(p kube.Patch) (string, error) {
 		return "", apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, p.Name, why)
 	}
 	n := a.nodes[p.Name].DeepCopy()
-	if n.Annotations == nil {
-		n.Annotations = map[string]string{}
-	}
-	for key, value := range patch.Annotations {
-		if value == nil {
-			delete(n.Annotations, key)
-		} else {
-			n.Annotations[key] = *value
-		}
-	}
+	n.Annotations, n.Labels = merged(n.Annotations, patch.Annotations), merged(n.Labels, patch.Labels)
 	a.showNode(n)
 	return n.ResourceVersion, nil
+}
+
+// merged is a map after a merge patch of it (RFC 7386).
+func merged(all map[string]string, patch map[string]*string) map[string]string {
+	if all == nil {
+		all = map[string]string{}
+	}
+	for key, value := range patch {
+		if value == nil {
+			delete(all, key)
+		} else {
+			all[key] = *value
+		}
+	}
+	return all
 }
 
 func (a *api) patchEgressIP(p kube.Patch) (string, error) {

@@ -87,9 +87,9 @@ func (c *Controller) doubt(all []probe.Target) {
 
 func sameTarget(a, b probe.Target) bool { return a.Node == b.Node && slices.Equal(a.Addrs, b.Addrs) }
 
-// targets are the nodes to probe: egress nodes, hosts of EgressServices, those that were found unreachable, the leader's
-// for those that stand by, and others until there are enough witnesses. A node that can be the host of an EgressService
-// is probed once it is: each can, where there is no selector.
+// targets are the nodes to probe: egress nodes, hosts of EgressServices, those that were found unreachable, the
+// leader's for those that stand by, and others until there are enough witnesses. A node that can be the host of an
+// EgressService is probed once it is: each can, where there is no selector.
 func targets(w *world.World, self, leader string) []probe.Target {
 	var out, rest []probe.Target
 	others, hosts := 0, serviceHosts(w)

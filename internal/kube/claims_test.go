@@ -13,7 +13,6 @@ import (
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/egressip"
-	"github.com/egret-net/egret/internal/feature/handover"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -64,7 +63,7 @@ func asks(w *world.World, from, n int) (names []string) {
 
 // decided is what the controller decides, written.
 func decided(w *world.World) map[string]egressip.Decision {
-	served := handover.NewServed()
+	served := egressip.NewServed()
 	served.Update(w)
 	all := egressip.Assign(w, egressip.Beside{Served: served, Patience: egressip.NewPatience(), Written: w.EgressIP,
 		Now: time.Unix(2000, 0)})

@@ -92,7 +92,8 @@ func readHosting(s *world.EgressService, o *v1.EgressServiceStatus) {
 
 // EgressServiceStatus is the status that says what a world's EgressService says.
 func EgressServiceStatus(s *world.EgressService) v1.EgressServiceStatus {
-	o := v1.EgressServiceStatus{Host: s.Host, InForce: familiesOf(s.InForce), Conditions: statusConditions(s.Conditions)}
+	o := v1.EgressServiceStatus{Host: s.Host, InForce: familiesOf(s.InForce),
+		Conditions: statusConditions(s.Conditions)}
 	for _, ip := range s.Sources() {
 		o.SourceIPs = append(o.SourceIPs, ip.String())
 	}

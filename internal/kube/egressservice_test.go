@@ -24,8 +24,8 @@ func TestRoutingTable(t *testing.T) {
 			t.Errorf("%q: have %+v, %v", text, have, err)
 		}
 	}
-	for _, text := range []string{"0", "010", "4294967296", "0x64", "-1", "blue lookup main", "a/b", "ü", strings.Repeat(
-		"a", 64)} {
+	for _, text := range []string{"0", "010", "4294967296", "0x64", "-1", "blue lookup main", "a/b", "ü",
+		strings.Repeat("a", 64)} {
 		if have, err := routingTable(text); err == nil {
 			t.Errorf("%q: have %+v", text, have)
 		}
@@ -60,7 +60,8 @@ func TestEgressServiceStatusComesBack(t *testing.T) {
 	if back.Host != s.Host || !back.Placement.Same(&s.Placement) {
 		t.Errorf("have %+v, want %+v", back, s)
 	}
-	all := EgressService(&v1.EgressService{Status: v1.EgressServiceStatus{Host: "ALL", SourceIPs: []string{"172.18.0.1"}}})
+	status := v1.EgressServiceStatus{Host: "ALL", SourceIPs: []string{"172.18.0.1"}}
+	all := EgressService(&v1.EgressService{Status: status})
 	if all.Host != world.HostAll || len(all.Items) > 0 {
 		t.Errorf("have %+v", all)
 	}

@@ -2,7 +2,8 @@ package world
 
 import "k8s.io/apimachinery/pkg/labels"
 
-// NodeSelector says by labels which nodes may host the addresses of an EgressIP or an EgressService. The zero one matches all.
+// NodeSelector says by labels which nodes may host the addresses of an EgressIP or an EgressService. The zero one
+// matches all.
 type NodeSelector struct {
 	Labels labels.Selector
 	// Problem says why the selector could not be read. Then it is not known which nodes it matches.

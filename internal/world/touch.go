@@ -53,9 +53,10 @@ const (
 	KindNodeAddress // the nodes that have one address
 	KindEgressServices
 	KindEgressService
-	KindAnyEgressService    // whether there is any
-	KindEgressServicesIn    // whether one namespace has EgressServices
-	KindEgressServicesAt    // the EgressServices of a namespace that have an endpoint at one address, "namespace/address"
+	KindAnyEgressService // whether there is any
+	KindEgressServicesIn // whether one namespace has EgressServices
+	// the EgressServices of a namespace that have an endpoint at one address, "namespace/address"
+	KindEgressServicesAt
 	KindEgressServiceActive // whether an EgressService decides about its pods' packets
 )
 

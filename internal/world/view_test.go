@@ -118,6 +118,11 @@ func answer(method string, results []reflect.Value) []any {
 			out = append(out, slices.Sorted(slices.Values(v))) // some are in no order
 		case []*world.EgressIP:
 			out = append(out, names(v...))
+		case *world.Service:
+			if method == "ServiceSpec" && v != nil { // who reads endpoints asks for the Service
+				v = withoutEndpoints(v)
+			}
+			out = append(out, v)
 		case []*world.EgressService:
 			for _, s := range v {
 				out = append(out, s.Key())
@@ -139,6 +144,15 @@ func answer(method string, results []reflect.Value) []any {
 		}
 	}
 	return out
+}
+
+func withoutEndpoints(s *world.Service) *world.Service {
+	out := *s
+	out.Ports = slices.Clone(s.Ports)
+	for i := range out.Ports {
+		out.Ports[i].Endpoints = nil
+	}
+	return &out
 }
 
 func names(list ...*world.EgressIP) []string {

@@ -209,10 +209,8 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	case 14:
 		state := world.Tunnel(rapid.IntRange(0, 2).Draw(t, "tunnel"))
 		return func(w *world.World) []world.Touch { return w.SetTunnel(node, state) }
-	case 20, 21:
-		return DrawEgressService(t)
-	case 17, 18, 19:
-		return []func(*rapid.T) func(*world.World) []world.Touch{drawNetwork, DrawTraffic}[i%2](t)
+	case 17, 18, 19, 20, 21:
+		return []func(*rapid.T) func(*world.World) []world.Touch{drawNetwork, DrawTraffic, DrawEgressService}[i%3](t)
 	}
 	s := &world.Service{Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{V4(10, 96, 0, 1)},
 		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443,

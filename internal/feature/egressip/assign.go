@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/decide"
-	"github.com/egret-net/egret/internal/feature/handover"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/world"
 )
 

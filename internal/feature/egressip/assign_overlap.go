@@ -2,7 +2,7 @@ package egressip
 
 import (
 	"github.com/egret-net/egret/internal/decide"
-	"github.com/egret-net/egret/internal/feature/handover"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/decide"
-	"github.com/egret-net/egret/internal/feature/handover"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -16,8 +16,8 @@ type unsteered struct {
 	awaited []string    // the names of those that may end up there, each once: they do not say what keeps them
 }
 
-// unsteered looks at one object. Only egress nodes are probed: another whose agent is gone is waited for no longer than a
-// former holder is kept for it.
+// unsteered looks at one object. Only egress nodes are probed: another whose agent is gone is waited for no longer than
+// a former holder is kept for it.
 func (a *assigner) unsteered(e *world.EgressIP, items []world.Assignment) (u unsteered) {
 	for _, f := range a.w.Config.Families() {
 		to := handover.OfFamily(items, f)

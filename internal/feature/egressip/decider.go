@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/decide"
-	"github.com/egret-net/egret/internal/feature/handover"
-	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -28,7 +27,7 @@ type Assigner struct {
 
 // NewAssigner has decided nothing yet.
 func NewAssigner() *Assigner {
-	return &Assigner{served: handover.NewServed(), patience: NewPatience(), last: map[string]Decision{},
+	return &Assigner{served: NewServed(), patience: NewPatience(), last: map[string]Decision{},
 		staleness: newStaleness()}
 }
 
@@ -59,7 +58,7 @@ func (d *Assigner) Decide(v decide.View) (desired []decide.Desired, again time.T
 		d.everything(v.World)
 	}
 	d.served.Update(v.World)
-	d.Take(ofEgressIPs(d.served.News))
+	d.Take(d.served.News)
 	d.patience.Look(v.World, maps.Keys(d.Objects), ItemsOf, v.ShownEgressIP, v.Now)
 	d.placing = d.placing || len(d.patience.news) > 0
 	d.Take(d.patience.news)
@@ -76,12 +75,6 @@ func (d *Assigner) Decide(v decide.View) (desired []decide.Desired, again time.T
 		desired = append(desired, d.desired(o.e))
 	}
 	return desired, decide.Earlier(again, d.Soonest())
-}
-
-// ofEgressIPs are those of news that are of EgressIPs; of others it is none.
-func ofEgressIPs(news map[string]struct{}) map[string]struct{} {
-	maps.DeleteFunc(news, func(key string, _ struct{}) bool { return ref.OfKey(key).Kind != ref.EgressIP })
-	return news
 }
 
 // renew looks again at what has changed, and finds places anew if these follow from it.

@@ -1,11 +1,9 @@
 package egressip
 
-import "github.com/egret-net/egret/internal/feature/handover"
-
 // Forget has an Assigner decide about everything anew: of the decisions before it knows what they said, and how late
 // nodes are.
 func (d *Assigner) Forget() {
-	d.run, d.served, d.staleness = nil, handover.NewServed(), newStaleness()
+	d.run, d.served, d.staleness = nil, NewServed(), newStaleness()
 	d.patience.awaited = map[string][]assignedTo{}
 	for name := range d.last {
 		d.Objects[name] = struct{}{}

@@ -155,7 +155,8 @@ func insideProblems(w *world.World, by [2]destinations.Set) []string {
 				": what pods send there does not leave the cluster, and is left as it is")
 		}
 		if nodes := nodesIn(w, s); len(nodes) > 0 {
-			out = append(out, "the networks have addresses of nodes ("+decide.Some(nodes)+"), which pods reach with the "+
+			out = append(out, "the networks have addresses of nodes ("+decide.Some(nodes)+"), which pods reach with "+
+				"the "+
 				"address of their own node")
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/decide"
-	"github.com/egret-net/egret/internal/feature/handover"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -44,8 +44,9 @@ type decision struct {
 
 // NewDecider has decided nothing yet.
 func NewDecider() *Decider {
-	return &Decider{Stale: decide.NewStale(), served: handover.NewServed(), overlaps: handover.NewOverlaps(standbys),
-		labels: newLabels(), loads: map[string]int{}, last: map[string]decision{}, told: decide.Told{}}
+	return &Decider{Stale: decide.NewStale(), served: handover.NewServed(servers),
+		overlaps: handover.NewOverlaps(standbys), labels: newLabels(),
+		loads: map[string]int{}, last: map[string]decision{}, told: decide.Told{}}
 }
 
 // Touched tells of all that changes.
@@ -88,7 +89,7 @@ func (d *Decider) Decide(v decide.View) (desired []decide.Desired, again time.Ti
 		d.begun = true
 		d.everything(v.World)
 	}
-	d.Take(ofEgressServices(d.served.News))
+	d.Take(d.served.News)
 	d.Take(d.overlaps.News)
 	for _, o := range d.examine(v) {
 		one := d.compose(o)
@@ -109,12 +110,6 @@ func (d *Decider) everything(w *world.World) {
 	}
 }
 
-// ofEgressServices are those of news that are of EgressServices; of others it is none.
-func ofEgressServices(news map[string]struct{}) map[string]struct{} {
-	maps.DeleteFunc(news, func(key string, _ struct{}) bool { return ref.OfKey(key).Kind != ref.EgressService })
-	return news
-}
-
 // object is one EgressService on its way to a decision.
 type object struct {
 	s          *world.EgressService
@@ -131,6 +126,9 @@ type object struct {
 // examine looks at the EgressServices for which something has changed, in order of precedence, and finds a host for
 // each: first all stay that can, then others go to the nodes with the fewest.
 func (d *Decider) examine(v decide.View) []*object {
+	if len(d.Objects) == 0 {
+		return nil
+	}
 	var out []*object
 	names := v.Nodes()
 	for _, s := range d.stale(v.World) {
@@ -200,7 +198,7 @@ func (d *Decider) compose(o *object) decision {
 	var one decision
 	one.Host, one.Items = o.host, o.items
 	one.Leaving, o.again = o.leaving()
-	for _, f := range []world.Family{world.V4, world.V6} {
+	for _, f := range families {
 		one.InForce[f] = o.inForce(f, one.Placement)
 	}
 	one.labelled = o.labelled(one.Placement)

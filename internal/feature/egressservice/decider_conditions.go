@@ -2,13 +2,12 @@ package egressservice
 
 import (
 	"cmp"
-	"fmt"
 	"net/netip"
 	"strings"
 	"time"
 
 	"github.com/egret-net/egret/internal/decide"
-	"github.com/egret-net/egret/internal/feature/handover"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -116,8 +115,9 @@ func (o *object) ready(assigned world.Condition) (world.Condition, []decide.Noti
 		return c, []decide.Notice{{Finding: f, Event: assigned.Reason, Message: assigned.Message}}
 	}
 	if o.facts.pods == 0 { // with SourceNetwork alone is there a host then
-		c.Reason, c.Message = ReasonNoEndpoints, "the Service has no endpoints with an address of the pod network: none "+
-			"of its pods runs, or they are host-networked"
+		c.Reason = ReasonNoEndpoints
+		c.Message = "the Service has no endpoints with an address of the pod network: none of its pods runs, or they " +
+			"are host-networked"
 		return c, []decide.Notice{{Finding: decide.Finding{Kind: c.Reason}, Event: c.Reason, Message: c.Message}}
 	}
 	waiting := append(o.unheld(), o.unsteered()...)
@@ -235,38 +235,4 @@ func (o *object) leaving() ([]world.Leaving, time.Time) {
 	}
 	return o.round.Leaving(handover.Object{Object: ref.Of(ref.EgressService, o.s.Key()), Is: &o.s.Placement,
 		Shown: &o.shown.Placement, Has: func(ip netip.Addr) bool { return sources[ip] }}, o.items)
-}
-
-// standbys are the EgressServices that a pod is an endpoint of, and that would decide about its packets if another did
-// not.
-func standbys(w *world.View, p *world.Pod) []handover.Overlap {
-	var out []handover.Overlap
-	for _, f := range w.Config.Families() {
-		first := w.EgressServiceOf(p, f)
-		if first == nil {
-			continue
-		}
-		for _, s := range w.EgressServicesOf(p, f) {
-			if s != first && w.EgressServiceActive(s.Key(), f) {
-				out = append(out, handover.Overlap{By: s.Key(), Server: first.Key()})
-			}
-		}
-	}
-	return out
-}
-
-// overlapped says whether other EgressServices decide about pods of one, and the Event when that begins.
-func (d *Decider) overlapped(s *world.EgressService) (world.Condition, []decide.Event) {
-	c := world.Condition{Type: ConditionOverlapped, Status: "False", Reason: ReasonNoOverlap,
-		Message: "no other EgressService decides about a pod behind this one's Service"}
-	standing := d.overlaps.Standing(s.Key(), "behind its Service")
-	if standing == "" {
-		return c, nil
-	}
-	c.Status, c.Reason = "True", ReasonServedByOther
-	c.Message = fmt.Sprintf("%s; the oldest EgressService that is in force serves a pod", standing)
-	if decide.Condition(s.Conditions, ConditionOverlapped).Status == "True" {
-		return c, nil
-	}
-	return c, []decide.Event{{Warning: true, Reason: EventOverlap, Message: c.Message}}
 }

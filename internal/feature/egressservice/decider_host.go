@@ -3,7 +3,7 @@ package egressservice
 import (
 	"slices"
 
-	"github.com/egret-net/egret/internal/feature/handover"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -43,8 +43,8 @@ func (o *object) unfit(node string) string {
 	return ""
 }
 
-// elect chooses a host: of the nodes that can be it, the one that is it for the fewest EgressServices, then the first by
-// name. A host whose agent is away stays, if there is no other: it goes on translating.
+// elect chooses a host: of the nodes that can be it, the one that is it for the fewest EgressServices, then the first
+// by name. A host whose agent is away stays, if there is no other: it goes on translating.
 func (o *object) elect(loads map[string]int) {
 	if o.s.Nodes.Problem == "" {
 		for _, node := range o.round.W.Nodes() {

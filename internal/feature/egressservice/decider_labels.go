@@ -85,8 +85,8 @@ func (l *labels) move(key, from, to string) {
 	}
 }
 
-// labelled is the node that has the label: a load balancer announces the Service from there. That is the host, but while
-// it is not ready to translate, and a former host still does: connections from outside go where their replies do.
+// labelled is the node that has the label: a load balancer announces the Service from there. That is the host, but
+// while it is not ready to translate, and a former host still does: connections from outside go where their replies do.
 func (o *object) labelled(p world.Placement) string {
 	if o.host == world.HostAll {
 		return ""

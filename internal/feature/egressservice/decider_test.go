@@ -68,6 +68,11 @@ func (c *cluster) node(i int, edit func(*world.Node)) {
 	c.set(func(w *world.World) []world.Touch { return w.SetNode(n) })
 }
 
+// green selects nodes by their color.
+func green() world.NodeSelector {
+	return world.NodeSelector{Labels: labels.SelectorFromSet(labels.Set{"color": "green"})}
+}
+
 // decides is one decision, written. It returns the reasons of the Events.
 func (c *cluster) decides() string {
 	told, _ := c.round(c.now)
@@ -160,7 +165,7 @@ func TestRefusals(t *testing.T) {
 			})
 		}, egressservice.ReasonHostNetworkEndpoints},
 		"no node matches": {func(c *cluster) {
-			c.object(func(s *world.EgressService) { s.Nodes.Labels = labels.SelectorFromSet(labels.Set{"color": "green"}) })
+			c.object(func(s *world.EgressService) { s.Nodes = green() })
 		}, egressservice.ReasonNoMatchingNode},
 		"no node with an endpoint": {func(c *cluster) {
 			c.service(func(s *world.Service) {
@@ -245,13 +250,15 @@ func TestMoves(t *testing.T) {
 		"unreachable": {func(c *cluster) {
 			c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n1", world.NodeUnreachable) })
 		}, unplanned},
-		"deleted":  {func(c *cluster) { c.set(func(w *world.World) []world.Touch { return w.DelNode("n1") }) }, unplanned},
+		"deleted": {func(c *cluster) {
+			c.set(func(w *world.World) []world.Touch { return w.DelNode("n1") })
+		}, unplanned},
 		"cordoned": {func(c *cluster) { c.node(1, func(n *world.Node) { n.Cordoned = true }) }, planned},
 		"not ready": {func(c *cluster) { c.node(1, func(n *world.Node) { n.Ready = false }) },
 			`"n2" leaving [n1] label [n2] Ready=False WaitingForNode`},
 		"no longer selected": {func(c *cluster) {
 			c.node(2, func(n *world.Node) { n.Labels = map[string]string{"color": "green"} })
-			c.object(func(s *world.EgressService) { s.Nodes.Labels = labels.SelectorFromSet(labels.Set{"color": "green"}) })
+			c.object(func(s *world.EgressService) { s.Nodes = green() })
 		}, planned},
 		"no endpoint there": {func(c *cluster) {
 			c.service(func(s *world.Service) {
@@ -354,13 +361,13 @@ func (c *cluster) hosts() string {
 	return strings.Join(out, " ")
 }
 
-// TestNetwork: with sourceIPBy Network each node is the host, no node has a label, and the selector has no meaning. What
-// a node says of the network is the reason.
+// TestNetwork: with sourceIPBy Network each node is the host, no node has a label, and the selector has no meaning.
+// What a node says of the network is the reason.
 func TestNetwork(t *testing.T) {
 	c := settled(t)
 	c.object(func(s *world.EgressService) {
 		s.SourceIPBy, s.Table.Name = world.SourceNetwork, "blue"
-		s.Nodes.Labels = labels.SelectorFromSet(labels.Set{"color": "green"})
+		s.Nodes = green()
 	})
 	c.decides()
 	c.is(`"ALL" leaving [] label [] Ready=False WaitingForNode`)

@@ -2,13 +2,13 @@ package egressservice
 
 import (
 	"github.com/egret-net/egret/internal/decide"
-	"github.com/egret-net/egret/internal/feature/handover"
+	"github.com/egret-net/egret/internal/decide/handover"
 )
 
 // Forget has a Decider decide about everything anew: of the decisions before it knows what people were told.
 func (d *Decider) Forget() {
 	gone := d.last
-	d.Stale, d.served, d.overlaps = decide.NewStale(), handover.NewServed(), handover.NewOverlaps(standbys)
+	d.Stale, d.served, d.overlaps = decide.NewStale(), handover.NewServed(servers), handover.NewOverlaps(standbys)
 	d.labels, d.loads, d.last, d.begun = newLabels(), map[string]int{}, map[string]decision{}, false
 	for key := range gone {
 		d.Objects[key] = struct{}{}

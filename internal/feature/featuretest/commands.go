@@ -13,7 +13,6 @@ import (
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/feature/egressip"
-	"github.com/egret-net/egret/internal/feature/handover"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -113,7 +112,7 @@ func (c *cluster) label(args []string) (string, error) {
 
 // assign is one decision of the controller, written, some time after the last: "assign 4s".
 func (c *cluster) assign(args []string) (string, error) {
-	w, served := c.controller(), handover.NewServed()
+	w, served := c.controller(), egressip.NewServed()
 	for _, after := range args {
 		d, err := time.ParseDuration(after)
 		if err != nil {

@@ -1,0 +1,58 @@
+package egressservice
+
+import (
+	"fmt"
+
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// families are both; a pod has an address of those that the cluster has.
+var families = [...]world.Family{world.V4, world.V6}
+
+// servers are the EgressServices that decide about a pod's packets, by family.
+func servers(w *world.View, p *world.Pod) []handover.ServedBy {
+	var out []handover.ServedBy
+	for _, f := range families {
+		if s := w.EgressServiceOf(p, f); s != nil {
+			out = append(out, handover.ServedBy{By: ref.Of(ref.EgressService, s.Key()), Family: f, Node: p.Node})
+		}
+	}
+	return out
+}
+
+// standbys are the EgressServices that a pod is an endpoint of, and that would decide about its packets if another did
+// not.
+func standbys(w *world.View, p *world.Pod) []handover.Overlap {
+	var out []handover.Overlap
+	for _, f := range families {
+		first := w.EgressServiceOf(p, f)
+		if first == nil {
+			continue
+		}
+		for _, s := range w.EgressServicesOf(p, f) {
+			if s != first && w.EgressServiceActive(s.Key(), f) {
+				out = append(out, handover.Overlap{By: s.Key(), Server: first.Key()})
+			}
+		}
+	}
+	return out
+}
+
+// overlapped says whether other EgressServices decide about pods of one, and the Event when that begins.
+func (d *Decider) overlapped(s *world.EgressService) (world.Condition, []decide.Event) {
+	c := world.Condition{Type: ConditionOverlapped, Status: "False", Reason: ReasonNoOverlap,
+		Message: "no other EgressService decides about a pod behind this one's Service"}
+	standing := d.overlaps.Standing(s.Key(), "behind its Service")
+	if standing == "" {
+		return c, nil
+	}
+	c.Status, c.Reason = "True", ReasonServedByOther
+	c.Message = fmt.Sprintf("%s; the oldest EgressService that is in force serves a pod", standing)
+	if decide.Condition(s.Conditions, ConditionOverlapped).Status == "True" {
+		return c, nil
+	}
+	return c, []decide.Event{{Warning: true, Reason: EventOverlap, Message: c.Message}}
+}
