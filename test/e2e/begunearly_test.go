@@ -2,49 +2,104 @@ package e2e
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// begunEarly: a client that sends to a node port from one port, again and again, before there is an endpoint, is
-// answered once there is one, on whatever node it is, also though the client never pauses.
+// earlyPort is the node port of a Service that clients ask for before it is there.
+const earlyPort = 31955
+
+// begunEarly: clients that send to a node port from one port, without a pause, before there is a Service, and before it
+// has an endpoint, are answered once there is one, on whatever node it is.
 func begunEarly(t *testing.T, n *namespace) {
-	s := n.balances("begun-early", 155, nil)
-	udp := uint16(n.c.service(t, n.name, s.name).Spec.Ports[1].NodePort)
-	n.c.from(t, n.c.hosts[0]).to(s.on(n.c.nodes[2])).refused() // it is there
-	type client struct {
-		who      string
-		from, to netip.AddrPort
-	}
-	var clients []client
-	for i, node := range n.c.nodes {
+	var all []*asking
+	for _, node := range n.c.nodes {
 		for _, ip := range node.IPs {
-			from := netip.AddrPortFrom(map[bool]netip.Addr{true: netip.IPv4Unspecified(),
-				false: netip.IPv6Unspecified()}[ip.Is4()], uint16(21000+i))
-			clients = append(clients, client{n.c.hosts[0].Name, from, netip.AddrPortFrom(ip, udp)})
+			all = append(all, asks(t, n.c.hosts[0].Name, netip.AddrPortFrom(ip, earlyPort)))
 		}
 	}
-	ask := func(c client) error {
-		answer, err := datagram(c.who, c.from, c.to, "hostname")
-		if err == nil && answer != "one" {
-			err = fmt.Errorf("answered by %q", answer)
+	for _, ip := range n.c.nodes[2].IPs {
+		for _, node := range n.c.nodes {
+			all = append(all, asks(t, node.Name, netip.AddrPortFrom(ip, earlyPort)))
 		}
+	}
+	early := func(s *corev1.ServiceSpec) { s.Ports[1].NodePort = earlyPort }
+	for i := range 5 {
+		s := n.balances(fmt.Sprint("begun-early-", i), 155, early)
+		for range 2 {
+			within(t, programmed, func() error { return nobodyAnswers(all) })
+			s.goesTo("one")
+			for _, a := range all {
+				within(t, programmed, func() error {
+					if a.answered.Load() == 0 {
+						return fmt.Errorf("%s does not answer one who was there before the endpoint", a.to)
+					}
+					return nil
+				})
+			}
+			s.goesTo()
+		}
+		if err := n.c.api.CoreV1().Services(n.name).Delete(t.Context(), s.name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		within(t, programmed, func() error { return nobodyAnswers(all) })
+	}
+}
+
+// asking is a client that sends datagrams from one port, without a pause.
+type asking struct {
+	to       netip.AddrPort
+	answered atomic.Int64
+}
+
+// nobodyAnswers is nil if nothing is answered for a while.
+func nobodyAnswers(all []*asking) error {
+	for _, a := range all {
+		a.answered.Store(0)
+	}
+	time.Sleep(time.Second)
+	for _, a := range all {
+		if a.answered.Load() > 0 {
+			return fmt.Errorf("%s answers, and there is no endpoint", a.to)
+		}
+	}
+	return nil
+}
+
+// asks has a host ask until the test ends.
+func asks(t *testing.T, host string, to netip.AddrPort) *asking {
+	t.Helper()
+	a := &asking{to: to}
+	var conn *net.UDPConn
+	err := sandbox.InNetns(host, func() (err error) {
+		conn, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
 		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for range 3 {
-		for _, c := range clients {
-			if ask(c) == nil {
-				t.Fatalf("%s answers, and there is no endpoint", c.to)
+	t.Cleanup(func() { conn.Close() })
+	go func() {
+		for t.Context().Err() == nil {
+			_, _ = conn.Write([]byte("hostname")) // what is refused is asked again
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	go func() {
+		answer := make([]byte, 256)
+		for t.Context().Err() == nil {
+			if _, err := conn.Read(answer); err == nil {
+				a.answered.Add(1)
 			}
 		}
-	}
-	s.goesTo("one")
-	for _, c := range clients {
-		within(t, programmed, func() error {
-			if err := ask(c); err != nil {
-				return fmt.Errorf("datagram of %s from %s to %s: %w", c.who, c.from, c.to, err)
-			}
-			return nil
-		})
-	}
+	}()
+	return a
 }
