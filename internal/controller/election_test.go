@@ -76,6 +76,12 @@ func heldBy(node string) *fake.Clientset {
 
 func stands(t *testing.T, api *fake.Clientset, identity string) *nodesSeen {
 	seen := newNodesSeen()
+	seen.stand(t, api, identity)
+	return seen
+}
+
+// stand has a candidate stand, with what is known of nodes by then.
+func (seen *nodesSeen) stand(t *testing.T, api *fake.Clientset, identity string) {
 	e := election{reach: seen, who: seen, lock: lock{reach: seen, Interface: &resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: leaseSpace, Name: leaseName}, Client: api.CoordinationV1(),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
@@ -91,7 +97,6 @@ func stands(t *testing.T, api *fake.Clientset, identity string) *nodesSeen {
 			}
 		}
 	})
-	return seen
 }
 
 func within[T any](t *testing.T, what string, c <-chan T) T {
@@ -196,14 +201,15 @@ func TestCutOffTakesNothing(t *testing.T) {
 	})
 }
 
-// TestFreeLeaseIsLeftToThoseWhoHear: of two who want a lease that was given up, the one that is cut off comes last.
+// TestFreeLeaseIsLeftToThoseWhoHear: of two who want a lease that nobody has, the one that is cut off comes last,
+// though it asked first.
 func TestFreeLeaseIsLeftToThoseWhoHear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := heldBy("nobody")
-		a, b := stands(t, api, "n1"), stands(t, api, "n2")
-		a.set("nobody", true)
-		time.Sleep(time.Second)
-		b.set("nobody", false)
+		api, a := heldBy(""), newNodesSeen()
+		a.cutOff = true
+		a.stand(t, api, "n1")
+		time.Sleep(yieldPause / 2)
+		b := stands(t, api, "n2")
 		within(t, "n2 leads", b.terms)
 		select {
 		case <-a.terms:
