@@ -97,8 +97,8 @@ const (
 	// EgressIP has addresses of (TrafficSelected False).
 	ReasonNoNetworks = "NoNetworks"
 
-	// ReasonTooManyNetworks: the selected EgressIPTraffics have more networks than one EgressIP can have; the youngest of
-	// them do not count (TrafficSelected False).
+	// ReasonTooManyNetworks: the selected EgressIPTraffics have more networks than one EgressIP can have; the youngest
+	// of them do not count (TrafficSelected False).
 	ReasonTooManyNetworks = "TooManyNetworks"
 
 	// ReasonAddressInUse: a machine on the network answers for an address too (AddressConflict True).

@@ -50,7 +50,7 @@ type Event struct {
 	IP netip.Addr
 	// Cause, of an address that left a node, is why.
 	Cause string
-	// Happened: it tells of what is so already, and not of what will be written. It is posted also where the object says
+	// Happened: it tells of what is so already, not of what will be written. It is posted also where the object says
 	// the same as before.
 	Happened bool
 }

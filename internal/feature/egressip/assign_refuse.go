@@ -243,8 +243,8 @@ func (a *assigner) noHost(e *world.EgressIP, ip netip.Addr) refusal {
 	const oneEach = ", because a node hosts one address of an EgressIP"
 	switch possible := a.possible(e, ip) > 0; {
 	case possible && len(not) > 0:
-		return noNode(e, ip, oneEach+", and others cannot ("+decide.Some(not)+"): mend one of these, or label another node "+
-			"of its network")
+		return noNode(e, ip, oneEach+", and others cannot ("+decide.Some(not)+
+			"): mend one of these, or label another node of its network")
 	case possible:
 		return noNode(e, ip, oneEach+": label another node of its network")
 	case labelled == 0 && a.anyLabelled():

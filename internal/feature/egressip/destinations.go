@@ -27,13 +27,14 @@ func (Destinations) Compile(w *world.View, key string, out *plan.Rows) {
 		set, to := destinationsOf.set(e, f), w.Destinations(key, f)
 		out.AddSet(set)
 		plan.Claim(&out.Destinations, set, to)
-		for _, member := range members(divided(to)) {
+		list := membersOf(to)
+		for _, member := range divided(to, list) {
 			out.AddElem(set, member)
 		}
 		if egress.ThroughHost(w) {
 			hostDestinationSet(e, f, out)
 			host := destinationsOf.hostSet(e, f)
-			for _, member := range members(to) {
+			for _, member := range list {
 				plan.Claim(&out.NFTElems, plan.NFTElem{Set: host, Key: member}, "")
 			}
 		}
@@ -53,9 +54,9 @@ func hostDestinationSet(e *world.EgressIP, f world.Family, out *plan.Rows) {
 		Interval: true})
 }
 
-// members are prefixes as sets have them. Neither ovn-controller nor nftables is asked to match no bits at all:
+// membersOf are prefixes as sets have them. Neither ovn-controller nor nftables is asked to match no bits at all:
 // everything is two halves.
-func members(s destinations.Set) []string {
+func membersOf(s destinations.Set) []string {
 	out := make([]string, 0, len(s))
 	var text []byte
 	for _, p := range s {

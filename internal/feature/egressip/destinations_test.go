@@ -178,7 +178,7 @@ func (n *agent) passes(want *plan.State) []func() {
 }
 
 // mix has the Northbound hold what another state has of the translation, and of all else, where that is new, and what a
-// former one had where it is not. The sets of both are there: no flow is made of a rule before the set that it names is.
+// former one had where it is not. The sets of both are there: no flow is made of a rule before the set that it names.
 func (n *agent) mix(former, want *plan.State, isNew func(translation bool) bool) {
 	mixed := plan.New()
 	for state, is := range map[*plan.State]bool{former: false, want: true} {

@@ -55,7 +55,8 @@ func contentsOf(set string) contents {
 // IsLeakFilter says whether a set of the host's is of pods under the leak filter, whatever they send or as to some
 // destinations.
 func IsLeakFilter(set string) bool {
-	return set == egress.FilteredPods(world.V4) || set == egress.FilteredPods(world.V6) || contentsOf(set) == filteredPodsOf
+	return set == egress.FilteredPods(world.V4) || set == egress.FilteredPods(world.V6) ||
+		contentsOf(set) == filteredPodsOf
 }
 
 // natRow is the start of the ids of the rows that translate to an address.

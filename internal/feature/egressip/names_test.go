@@ -37,7 +37,8 @@ func TestNamesAreReadBack(t *testing.T) {
 	if !IsLeakFilter(egress.FilteredPods(world.V4)) || !IsLeakFilter(egress.FilteredPods(world.V6)) {
 		t.Error("the leak filter is none")
 	}
-	for _, set := range []string{egress.ServedPods(world.V4), egress.PausedPods(world.V6), egress.NodeIPs(world.V4), "guarded", "",
+	for _, set := range []string{
+		egress.ServedPods(world.V4), egress.PausedPods(world.V6), egress.NodeIPs(world.V4), "guarded", "",
 		"egressip/", "egressip/guarded.v4", linkIPs(&world.Link{Index: 3}, world.V4)} {
 		if IsLeakFilter(set) {
 			t.Errorf("%q is a leak filter", set)

@@ -366,7 +366,7 @@ func TestPortions(t *testing.T) {
 	}
 }
 
-// TestEndingGoesOnThroughChanges: a change does not throw away what was found, whoever is concerned, and what has become
+// TestEndingGoesOnThroughChanges: a change does not throw away what was found, whoever is concerned, and what became
 // wrong by it is found in the end.
 func TestEndingGoesOnThroughChanges(t *testing.T) {
 	f := NewFake(map[string]int{"GR_n1_snat": 5}, many(4*portion)...)

@@ -46,7 +46,7 @@ type Plane struct {
 
 	mu   sync.Mutex
 	done map[string]rest    // by router whose connections follow the Sources that were last seen
-	left map[string][]Entry // by router that is half done: what was found wrong, and is still to be ended if it still is
+	left map[string][]Entry // by router that is half done: what was found wrong, to be ended if it still is
 
 	sources      plan.Follower[plan.Source]
 	destinations plan.Follower[string]
