@@ -77,7 +77,7 @@ func (s *lateServer) answer(path string, metadata bool) string {
 		return s.list("v1", "PodList", pod)
 	case strings.HasSuffix(path, "/pods/p"):
 		return pod
-	case strings.HasSuffix(path, "/egressiptraffics") && metadata:
+	case metadata && (strings.HasSuffix(path, "/egressiptraffics") || strings.HasSuffix(path, "/egressservices")):
 		return s.list("meta.k8s.io/v1", "PartialObjectMetadataList")
 	case !s.created && metadata:
 		return s.list("meta.k8s.io/v1", "PartialObjectMetadataList")
@@ -179,7 +179,7 @@ func TestPodStartAsksLittle(t *testing.T) {
 	}
 	slices.Sort(s.asked)
 	want := []string{"/api/v1/namespaces/shop", "/apis/k8s.ovn.org/v1/egressips",
-		"/apis/k8s.ovn.org/v1/egressiptraffics"}
+		"/apis/k8s.ovn.org/v1/egressiptraffics", "/apis/k8s.ovn.org/v1/egressservices"}
 	if !slices.Equal(s.asked, want) {
 		t.Errorf("asked for %v, want %v", s.asked, want)
 	}
