@@ -19,6 +19,9 @@ func overlaps(w *world.View, p *world.Pod) []handover.Overlap {
 	var out []handover.Overlap
 	for _, f := range w.Config.Families() {
 		for _, s := range w.Standbys(p, f) {
+			if s.By.Kind != ref.EgressIP {
+				continue
+			}
 			for _, c := range s.For {
 				out = append(out, handover.Overlap{By: s.By.Name, Server: server(c.By)})
 			}

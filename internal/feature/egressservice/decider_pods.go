@@ -5,19 +5,19 @@ import (
 
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/decide/handover"
-	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
 // families are both; a pod has an address of those that the cluster has.
 var families = [...]world.Family{world.V4, world.V6}
 
-// servers are the EgressServices that decide about a pod's packets, by family.
+// servers are the EgressServices with a claim to a pod's packets, by family. One that only has a host has none to those
+// that an EgressIP in force claims: no node steers them, or has to, before the EgressService is in force.
 func servers(w *world.View, p *world.Pod) []handover.ServedBy {
 	var out []handover.ServedBy
 	for _, f := range families {
-		if s := w.EgressServiceOf(p, f); s != nil {
-			out = append(out, handover.ServedBy{By: ref.Of(ref.EgressService, s.Key()), Family: f, Node: p.Node})
+		if s := serving(w, p, f); s != nil {
+			out = append(out, handover.ServedBy{By: refTo(s), Family: f, Node: p.Node})
 		}
 	}
 	return out
