@@ -137,7 +137,7 @@ func (s *targets) check(t *rapid.T, want *plan.State) {
 	held.Destinations = want.Destinations
 	// No target has these: the agent reports them.
 	held.Steered, held.Translated = want.Steered, want.Translated
-	held.Forwarded, held.Answered = want.Forwarded, want.Answered
+	held.Forwarded, held.Answered, held.Problems = want.Forwarded, want.Answered, want.Problems
 	for port, spec := range s.health.Held() {
 		held.HealthChecks.Put(plan.Owner{}, port, spec)
 	}

@@ -64,7 +64,7 @@ func TestOfTwoNetworks(t *testing.T) {
 			for name, w := range worlds {
 				net[name] = compile.Full(w, all.Features())
 			}
-			told := strings.Contains(net["n1"].Text(), "unserved by EgressIP/e0 in blue\n")
+			told := strings.Contains(net["n1"].Text(), "problem of EgressIP/e0 ")
 			if told != selected {
 				t.Errorf("%s: n1 tells of it: %t", mode, told)
 			}
