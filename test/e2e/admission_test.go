@@ -132,7 +132,13 @@ func TestStolenCredentials(t *testing.T) {
 		"controller: host-cidrs": {controller, "PATCH", nodes + other.Name,
 			annotation("k8s.ovn.org/host-cidrs", `["172.18.0.2/16"]`), "allocates only"},
 		"controller: label": {controller, "PATCH", nodes + other.Name, egressLabel,
-			"nothing else of it"},
+			"may change labels egress-service.k8s.ovn.org/* only"},
+		"controller: EgressService's label, with a value": {controller, "PATCH", nodes + other.Name, serviceLabel,
+			"may change labels egress-service.k8s.ovn.org/* only"},
+		"kubelet: EgressService's label": {kubelet, "PATCH", nodes + own.Name, serviceLabel,
+			"a kubelet may not change them"},
+		"agent: EgressService's label": {agent, "PATCH", nodes + own.Name, serviceLabel,
+			"annotations of its Node and nothing else"},
 		"controller: pod": {controller, "PATCH", pods + "here",
 			annotation("k8s.ovn.org/pod-networks", networks), rbac},
 		"controller: Service's condition": {controller, "PATCH", services + "/status",
@@ -163,6 +169,8 @@ func TestStolenCredentials(t *testing.T) {
 }
 
 const egressLabel = `{"metadata":{"labels":{"k8s.ovn.org/egress-assignable":"x"}}}`
+
+const serviceLabel = `{"metadata":{"labels":{"egress-service.k8s.ovn.org/shop-web":"x"}}}`
 
 func annotation(key, value string) string {
 	return fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value)
