@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/egret-net/egret/internal/world"
 )
@@ -50,6 +51,7 @@ func servicePartOf(o *corev1.Service) *servicePart {
 		ExternalLocal: o.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 		InternalLocal: deref(o.Spec.InternalTrafficPolicy) == corev1.ServiceInternalTrafficPolicyLocal,
 		Affinity:      affinity(&o.Spec),
+		Pods:          podsBehind(&o.Spec),
 	}}
 	p.ignored = len(ips) == 0 || others || headless || o.Spec.Type == corev1.ServiceTypeExternalName
 	p.readExternal(o)
@@ -61,6 +63,15 @@ func servicePartOf(o *corev1.Service) *servicePart {
 	})
 	p.Conditions = conditions(o.Status.Conditions)
 	return p
+}
+
+// podsBehind selects the pods of a Service. One without a selector selects none, where another selector without
+// requirements selects all.
+func podsBehind(s *corev1.ServiceSpec) labels.Selector {
+	if len(s.Selector) == 0 {
+		return labels.Nothing()
+	}
+	return labels.SelectorFromSet(s.Selector)
 }
 
 // affinity is the time for which a client keeps its endpoint, in seconds; the API's default is three hours.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/egret-net/egret/internal/world"
 )
@@ -23,8 +24,8 @@ func loadBalancer() *corev1.Service {
 			Type: corev1.ServiceTypeLoadBalancer, ClusterIPs: []string{"10.96.0.9"}, ExternalIPs: []string{"192.0.2.1",
 				"nonsense", "127.0.0.1", "192.0.2.1"},
 			ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal, InternalTrafficPolicy: &local,
-			HealthCheckNodePort: 30999,
-			SessionAffinity:     corev1.ServiceAffinityClientIP, LoadBalancerSourceRanges: []string{"198.51.100.0/24 "},
+			HealthCheckNodePort: 30999, Selector: map[string]string{"app": "web"},
+			SessionAffinity: corev1.ServiceAffinityClientIP, LoadBalancerSourceRanges: []string{"198.51.100.0/24 "},
 			SessionAffinityConfig: &corev1.SessionAffinityConfig{
 				ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &timeout}},
 			Ports: []corev1.ServicePort{{Name: "web", Port: 80, NodePort: 30080}, {Name: "call",
@@ -47,6 +48,7 @@ func TestExternalService(t *testing.T) {
 		ExternalIPs: ips("192.0.2.1"), LoadBalancer: true, SourceRanges: mustPrefixes("198.51.100.0/24"),
 		ExternalLocal: true,
 		InternalLocal: true, Affinity: 90, HealthCheckPort: 30999,
+		Pods: labels.SelectorFromSet(labels.Set{"app": "web"}),
 		Ports: []world.ServicePort{{Name: "sig", Protocol: "sctp", Port: 36412}, {Name: "web", Protocol: "tcp",
 			Port: 80, NodePort: 30080}},
 	}
@@ -67,6 +69,15 @@ func ips(list ...string) []netip.Addr {
 		panic(err)
 	}
 	return out
+}
+
+// TestServiceWithoutSelector: it selects no pod, as one that selects everything would.
+func TestServiceWithoutSelector(t *testing.T) {
+	o := loadBalancer()
+	o.Spec.Selector = nil
+	if s := Service(o, nil); s.Pods.Matches(labels.Set{"app": "web"}) {
+		t.Error("it selects a pod")
+	}
 }
 
 // TestServiceType: what other types leave behind in an object does not count.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/egret-net/egret/internal/ref"
 )
 
@@ -19,9 +21,10 @@ type endpoints struct {
 	pods map[netip.Addr][]string // pods by address, by their own word
 }
 
-// EgressServicesOf are the EgressServices of which a pod is an endpoint by its address of a family, ready or not, in
-// order of precedence, whether they decide about its packets or not. Who reads more of one than its name asks for the
-// EgressService.
+// EgressServicesOf are the EgressServices of which a pod is an endpoint by its address of a family, ready or not, or
+// which select it, in order of precedence, whether they decide about its packets or not. No EndpointSlice names a pod
+// that starts: by that alone its first packets would leave with another source. Who reads more of one than its name
+// asks for the EgressService.
 func (w *View) EgressServicesOf(p *Pod, f Family) []*EgressService {
 	if p.HostNetwork || p.Completed {
 		return nil
@@ -40,21 +43,55 @@ func (w *View) EgressServicesOf(p *Pod, f Family) []*EgressService {
 			}
 		}
 	}
+	for key := range in.of { // what they select is told as a change of the pods
+		if s := w.egressServices[key]; w.services[key].selects(p, f) && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
 	slices.SortFunc(out, (*EgressService).ByAge)
 	return out
 }
 
-// EgressEndpoints are the keys by which PodsAt finds the pods that are endpoints of an EgressService. It does not
-// record.
-func (w *World) EgressEndpoints(key string) iter.Seq[string] {
+// selects says whether a Service is one of the family and selects a pod.
+func (s *Service) selects(p *Pod, f Family) bool {
+	return s != nil && s.Pods != nil && len(f.OfAddrs(s.ClusterIPs)) > 0 && s.Pods.Matches(labels.Set(p.Labels))
+}
+
+// selectsAlike says whether two select the same pods, in the same families.
+func (s *Service) selectsAlike(o *Service) bool {
+	if s == nil || o == nil {
+		return s == o
+	}
+	return sameSelector(s.Pods, o.Pods) && slices.Equal(s.ClusterIPs, o.ClusterIPs)
+}
+
+// touchSelectedBy touches the pods that any of some Services selects.
+func (w *World) touchSelectedBy(services ...*Service) (touched []Touch) {
+	for _, s := range services {
+		if s != nil && s.Pods != nil {
+			touched = append(touched, w.touchSelected(s.Namespace, s.Pods)...)
+		}
+	}
+	return touched
+}
+
+// EgressPods are the pods, by key, that are endpoints of an EgressService or that it selects; some come twice. It does
+// not record.
+func (w *World) EgressPods(key string) iter.Seq[string] {
 	namespace, _, _ := strings.Cut(key, "/")
 	return func(yield func(string) bool) {
 		in := w.endpoints[namespace]
 		if in == nil {
 			return
 		}
+		pods := w.touchSelectedBy(w.services[key])
 		for _, ip := range in.of[key] {
-			if !yield(endpointKey(namespace, ip)) {
+			for _, pod := range in.pods[ip] {
+				pods = append(pods, Touch{KindPod, pod})
+			}
+		}
+		for _, t := range pods {
+			if !yield(t.Key) {
 				return
 			}
 		}
@@ -81,6 +118,7 @@ func (w *World) egressServiceChanged(old, now *EgressService) []Touch {
 	if old != nil && now != nil && old.Created.Equal(now.Created) {
 		return touched
 	}
+	touched = append(touched, w.touchSelectedBy(w.services[key])...)
 	if old != nil { // its place in the order may be another
 		touched = append(touched, w.endpointsMoved(key, nil, now != nil)...)
 	}

@@ -1,8 +1,11 @@
 package world_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/world"
@@ -48,6 +51,44 @@ func TestEgressServicesOf(t *testing.T) {
 	expect("the Service is gone", "", other)
 	w.SetService(compiletest.LoadBalancer(0, other))
 	expect("the Service is back", "ns0/s0", other)
+}
+
+// TestEgressServicesSelect: a pod that no EndpointSlice names yet is one of those that the Service selects, in its
+// families and namespace, as long as it does; whoever has read the pod is told.
+func TestEgressServicesSelect(t *testing.T) {
+	w := compiletest.Small("", world.SharedGateway)
+	mine, stranger := compiletest.Pod(0, "n1"), compiletest.Pod(2, "n1") // both have app=web
+	w.SetPod(mine)
+	w.SetPod(stranger)
+	service := func(app string) *world.Service {
+		s := compiletest.LoadBalancer(0)
+		s.Pods = labels.SelectorFromSet(labels.Set{"app": app})
+		return s
+	}
+	told := world.Touch{Kind: world.KindPod, Key: mine.Key()}
+	for _, c := range []struct {
+		why    string
+		change func() []world.Touch
+		want   string
+	}{
+		{"a Service alone is none", func() []world.Touch { return append(w.SetService(service("web")), told) }, ""},
+		{"it selects the pod", func() []world.Touch { return w.SetEgressService(compiletest.EgressService(0)) }, "ns0/s0"},
+		{"it selects others", func() []world.Touch { return w.SetService(service("db")) }, ""},
+		{"it selects the pod again", func() []world.Touch { return w.SetService(service("web")) }, "ns0/s0"},
+		{"the EgressService is gone", func() []world.Touch { return w.DelEgressService("ns0/s0") }, ""},
+		{"it is back", func() []world.Touch { return w.SetEgressService(compiletest.EgressService(0)) }, "ns0/s0"},
+		{"the Service is gone", func() []world.Touch { return w.DelService("ns0/s0") }, ""},
+	} {
+		if touched := c.change(); !slices.Contains(touched, told) {
+			t.Errorf("%s: the pod is not touched by %v", c.why, touched)
+		}
+		if v4, v6 := of(w, mine, world.V4), of(w, mine, world.V6); v4 != c.want || v6 != "" {
+			t.Errorf("%s: have %q over IPv4, %q over IPv6", c.why, v4, v6)
+		}
+		if have := of(w, stranger, world.V4); have != "" {
+			t.Errorf("%s: a pod of another namespace has %q", c.why, have)
+		}
+	}
 }
 
 // TestEgressServicesByFamily: an endpoint by one address is none by the other.

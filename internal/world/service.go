@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Service is a Service that has cluster IPs, with the endpoints of its slices merged.
@@ -24,6 +26,8 @@ type Service struct {
 	// ExternalLocal and InternalLocal are the traffic policies Local: to endpoints on the node that the packet is on,
 	// or to none.
 	ExternalLocal, InternalLocal bool
+	// Pods selects those of its namespace that are behind it; nothing where somebody else writes its endpoints.
+	Pods labels.Selector
 	// Affinity is for how long a client keeps its endpoint, in seconds; 0: not at all.
 	Affinity int
 	// HealthCheckPort is where a load balancer asks each node for endpoints of its own; 0: nowhere.
@@ -107,6 +111,9 @@ func (w *World) serviceChanged(old, now *Service) []Touch {
 	}
 	if w.egressServices[key] != nil {
 		touched = append(touched, w.endpointsMoved(key, now, true)...)
+		if !old.selectsAlike(now) {
+			touched = append(touched, w.touchSelectedBy(old, now)...)
+		}
 	}
 	return touched
 }
@@ -117,7 +124,8 @@ func (s *Service) same(o *Service) bool {
 		slices.Equal(s.LoadBalancerIPs, o.LoadBalancerIPs) && slices.Equal(s.ExternalIPs, o.ExternalIPs) &&
 		s.LoadBalancer == o.LoadBalancer && slices.Equal(s.SourceRanges, o.SourceRanges) &&
 		s.ExternalLocal == o.ExternalLocal && s.InternalLocal == o.InternalLocal && s.Affinity == o.Affinity &&
-		s.HealthCheckPort == o.HealthCheckPort && slices.EqualFunc(s.Ports, o.Ports, ServicePort.same) &&
+		sameSelector(s.Pods, o.Pods) && s.HealthCheckPort == o.HealthCheckPort &&
+		slices.EqualFunc(s.Ports, o.Ports, ServicePort.same) &&
 		SameConditions(s.Conditions, o.Conditions) && slices.Equal(s.Problems, o.Problems)
 }
 

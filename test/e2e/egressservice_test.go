@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,13 +28,16 @@ type behindService struct {
 
 var behindPods = []string{"a", "b", "c"}
 
+// late are the labels of pods that the Service selects. Of the others only EndpointSlices tell.
+var late = map[string]string{"app": "late"}
+
 func newBehindService(t *testing.T, number int, spec v1.EgressServiceSpec) behindService {
 	c := theCluster(t)
 	s := behindService{T: t, c: c, n: c.namespace(t, nil)}
 	for i, p := range behindPods {
 		s.n.runs(pod{name: p, node: c.nodes[i], labels: web, sends: true})
 	}
-	s.b = s.n.balances("one", number, nil, behindPods...)
+	s.b = s.n.balances("one", number, func(s *corev1.ServiceSpec) { s.Selector = late }, behindPods...)
 	o := &v1.EgressService{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Spec: spec}
 	err := c.kube.EgressIP.Post().Namespace(s.n.name).Resource("egressservices").Body(o).Do(t.Context()).Error()
 	if err != nil {
@@ -132,6 +136,7 @@ func TestEgressService(t *testing.T) {
 		}
 	}
 	s.moves(ips)
+	s.starts(ips)
 	s.delete()
 	within(t, soon, func() error { return s.labelled() })
 	for i, p := range behindPods {
@@ -153,6 +158,16 @@ func (s behindService) moves(ips []netip.Addr) {
 		s.n.from(p).to(s.c.outside(0)).soonArrivesAs(ips...)
 	}
 	s.c.from(s.T, s.c.hosts[0]).to(s.b.balancer).answeredBy(behindPods...)
+}
+
+// starts has a pod start that sends from its first instruction on, when no EndpointSlice names it: all that it sends
+// has the Service's address.
+func (s behindService) starts(ips []netip.Addr) {
+	s.Helper()
+	seen := s.c.capture(s.T)
+	s.n.runs(pod{name: "late", node: s.c.nodes[0], labels: late, sends: true})
+	seen.flowing(s.c, s.n, []string{"late"}, time.Now(), soon)
+	seen.onlyFrom(s.n, ips)
 }
 
 // nothingLeft says that no node has rows of the EgressService.

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
 	"github.com/egret-net/egret/internal/world"
@@ -59,6 +60,8 @@ func randomLoadBalancer(t *rapid.T, i int) *world.Service {
 	for j := range s.Ports[0].Endpoints {
 		s.Ports[0].Endpoints[j].Ready = rapid.Bool().Draw(t, "ready")
 	}
+	s.Pods = rapid.SampledFrom([]labels.Selector{labels.Nothing(), labels.SelectorFromSet(labels.Set{"app": "web"}),
+		labels.SelectorFromSet(labels.Set{"app": "db"})}).Draw(t, "pods behind")
 	s.LoadBalancer = rapid.IntRange(0, 4).Draw(t, "another type") > 0
 	s.ExternalLocal = rapid.Bool().Draw(t, "external local")
 	s.LoadBalancerIPs = s.LoadBalancerIPs[:rapid.IntRange(0, 2).Draw(t, "ingress IPs")]

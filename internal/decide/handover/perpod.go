@@ -56,8 +56,8 @@ func (m *PerPod[T]) Update(w *world.World) {
 				}
 			}
 		case world.KindEgressServiceActive:
-			for key := range w.EgressEndpoints(t.Key) {
-				m.updateAt(w, key)
+			for pod := range w.EgressPods(t.Key) {
+				m.update(w, pod)
 			}
 		default:
 			for p := range w.PodsIn(t.Key) {
