@@ -48,10 +48,10 @@ type Route struct {
 	OnLink bool
 }
 
-// Rule is one policy routing rule. Src and Dst may be zero: any. Mark 0 with Mask 0 is any. With Table 0 what it is for
-// is unreachable.
+// Rule is one policy routing rule. Src and Dst may be zero: any. Mark 0 with Mask 0 is any. It has a table, or what it
+// is for is unreachable.
 type Rule struct {
-	V6              bool
+	V6, Unreachable bool
 	Priority, Table int
 	Mark, Mask      uint32
 	Src, Dst        netip.Prefix

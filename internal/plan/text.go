@@ -162,7 +162,7 @@ func (r Rule) String() string {
 	if r.Mask != 0 {
 		s += fmt.Sprintf(" fwmark %#x/%#x", r.Mark, r.Mask)
 	}
-	if r.Table == 0 {
+	if r.Unreachable {
 		return s + " unreachable"
 	}
 	return s + fmt.Sprintf(" lookup %d", r.Table)

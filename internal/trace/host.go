@@ -67,7 +67,7 @@ func (w walker) routed() walker {
 		w.oif = dev
 	}
 	for _, r := range rules {
-		if r.Table == 0 {
+		if r.Unreachable {
 			w.oif = ""
 			return w.step("rule %s", r)
 		}

@@ -123,6 +123,9 @@ func (f fakeStack) delRoute(r heldRoute) error {
 func (f fakeStack) rules() (map[plan.Rule]bool, error) { return maps.Clone(f.Rules), nil }
 
 func (f fakeStack) addRule(r plan.Rule) error {
+	if err := checkRule(r); err != nil {
+		return err
+	}
 	f.Rules[r] = true
 	return nil
 }

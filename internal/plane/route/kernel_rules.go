@@ -31,7 +31,8 @@ func fromRule(r netlink.Rule) (plan.Rule, bool) {
 		r.UIDRange != nil || r.Table == 0 && r.Protocol != Protocol {
 		return plan.Rule{}, false
 	}
-	rule := plan.Rule{V6: r.Family == netlink.FAMILY_V6, Priority: r.Priority, Table: r.Table, Mark: r.Mark}
+	rule := plan.Rule{V6: r.Family == netlink.FAMILY_V6, Unreachable: r.Table == 0, Priority: r.Priority,
+		Table: r.Table, Mark: r.Mark}
 	if r.Mask != nil {
 		rule.Mask = *r.Mask
 	}
@@ -41,6 +42,9 @@ func fromRule(r netlink.Rule) (plan.Rule, bool) {
 }
 
 func (k *kernel) addRule(r plan.Rule) error {
+	if err := checkRule(r); err != nil {
+		return err
+	}
 	return k.netlink.RuleAdd(toRule(r))
 }
 
@@ -55,7 +59,7 @@ func toRule(r plan.Rule) *netlink.Rule {
 		rule.Family = netlink.FAMILY_V6
 	}
 	rule.Priority, rule.Table, rule.Protocol = r.Priority, r.Table, Protocol
-	if r.Table == 0 {
+	if r.Unreachable {
 		rule.Type = unix.RTN_UNREACHABLE
 	}
 	if r.Mask != 0 {

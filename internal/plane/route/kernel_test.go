@@ -202,11 +202,12 @@ func TestRefusesWhatTheKernelDoesNotTake(t *testing.T) {
 	for name, rows := range map[string]*plan.Rows{
 		"unreachable gateway": {Routes: map[plan.RouteKey]plan.Route{routeKey(254, "10.6.0.0/16"): {Dev: "lo",
 			Via: netip.MustParseAddr("203.0.113.1")}}},
-		"no such setting": {Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.no_such_setting"}: "1"}},
-		"bad value":       {Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.ip_forward"}: "perhaps"}},
-		"outside":         {Sysctls: map[plan.Sysctl]string{{Key: "///////etc/hostname"}: "x"}},
-		"no table":        {Rules: map[plan.Rule]plan.None{{Priority: 5}: {}}},
-		"no destination":  {Routes: map[plan.RouteKey]plan.Route{{Table: 254}: {Dev: "lo"}}},
+		"no such setting":          {Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.no_such_setting"}: "1"}},
+		"bad value":                {Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.ip_forward"}: "perhaps"}},
+		"outside":                  {Sysctls: map[plan.Sysctl]string{{Key: "///////etc/hostname"}: "x"}},
+		"no table":                 {Rules: map[plan.Rule]plan.None{{Priority: 5}: {}}},
+		"a table, and unreachable": {Rules: map[plan.Rule]plan.None{{Priority: 5, Table: 254, Unreachable: true}: {}}},
+		"no destination":           {Routes: map[plan.RouteKey]plan.Route{{Table: 254}: {Dev: "lo"}}},
 		"foreign source": {Routes: map[plan.RouteKey]plan.Route{routeKey(254, "10.6.0.0/16"): {Dev: "lo",
 			Src: netip.MustParseAddr("203.0.113.1")}}},
 	} {

@@ -19,6 +19,15 @@ func seenRule(k plan.Rule) plan.Rule {
 	return k
 }
 
+// checkRule refuses a rule that says neither where packets go nor that they are unreachable, or both. The kernel takes
+// one without a table, and finds one for it.
+func checkRule(r plan.Rule) error {
+	if r.Unreachable != (r.Table == 0) {
+		return fmt.Errorf("%w: a rule must name a table, or say that packets are unreachable", errInvalid)
+	}
+	return nil
+}
+
 func seenPrefix(p netip.Prefix) netip.Prefix {
 	if p.Bits() <= 0 {
 		return netip.Prefix{}
