@@ -219,10 +219,12 @@ func TestControllersAreUnprivileged(t *testing.T) {
 // who edits may write, and nobody gets what is the controller's or the agents'.
 func TestUsersRoles(t *testing.T) {
 	const read, write = "get list watch", "create delete deletecollection patch update"
+	editor := map[string]string{"egressips": read + " " + write, "egressservices": read + " " + write,
+		"egressiptraffics": read + " " + write, "egressnodes": read}
 	want := map[string]map[string]string{
-		"view":  {"egressips": read, "egressiptraffics": read, "egressnodes": read},
-		"edit":  {"egressips": read + " " + write, "egressiptraffics": read + " " + write, "egressnodes": read},
-		"admin": {"egressips": read + " " + write, "egressiptraffics": read + " " + write, "egressnodes": read},
+		"view":  {"egressips": read, "egressservices": read, "egressiptraffics": read, "egressnodes": read},
+		"edit":  editor,
+		"admin": editor,
 	}
 	for into, verbs := range want {
 		for resource, v := range verbs {
