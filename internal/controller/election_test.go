@@ -183,10 +183,10 @@ func TestCutOffTakesNothing(t *testing.T) {
 		case <-b.terms:
 			t.Fatal("leads in place of a leader that it cannot tell about")
 		case <-term.Done():
-			t.Fatal("lost the lease to one that hears nobody")
+			t.Fatal("lost the lease to one that no node answers")
 		case <-time.After(time.Minute):
 		}
-		a.set("", true) // both hear nobody: somebody has to lead
+		a.set("", true) // no node answers either of them: somebody has to lead
 		within(t, "n1 gives the lease up", term.Done())
 		began := time.Now()
 		select {
@@ -201,9 +201,9 @@ func TestCutOffTakesNothing(t *testing.T) {
 	})
 }
 
-// TestFreeLeaseIsLeftToThoseWhoHear: of two who want a lease that nobody has, the one that is cut off comes last,
+// TestFreeLeaseIsLeftToThoseWithAnswers: of two who want a lease that nobody has, the one that is cut off comes last,
 // though it asked first.
-func TestFreeLeaseIsLeftToThoseWhoHear(t *testing.T) {
+func TestFreeLeaseIsLeftToThoseWithAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, a := heldBy(""), newNodesSeen()
 		a.cutOff = true
@@ -213,7 +213,7 @@ func TestFreeLeaseIsLeftToThoseWhoHear(t *testing.T) {
 		within(t, "n2 leads", b.terms)
 		select {
 		case <-a.terms:
-			t.Fatal("n1 leads, and hears nobody")
+			t.Fatal("n1 leads, and no node answers it")
 		case <-time.After(time.Minute):
 		}
 	})

@@ -52,10 +52,10 @@ func (c *Controller) Led(ctx context.Context, node string) {
 
 func (c *Controller) reached(change probe.Change) {
 	c.metrics.probes.reached(change)
-	c.log.Info("reachability of a node", "node", change.Node, "unreachable", change.Why, "unheard", change.Unheard,
-		"silent", change.Silent.Round(time.Millisecond))
+	c.log.Info("reachability of a node", "node", change.Node, "unreachable", change.Why,
+		"not answering", change.NotAnswering, "silent", change.Silent.Round(time.Millisecond))
 	c.apply(kube.Change(func(w *world.World) []world.Touch {
-		return append(w.SetUnreachable(change.Node, change.Why), w.SetUnheard(change.Node, change.Unheard)...)
+		return append(w.SetUnreachable(change.Node, change.Why), w.SetNotAnswering(change.Node, change.NotAnswering)...)
 	}))
 }
 
@@ -73,14 +73,15 @@ func (c *Controller) follow() {
 	}
 }
 
-// doubt takes nodes for unheard that were not probed before: a decision does not wait for the prober's first word.
+// doubt takes nodes that were not probed before for not answering: a decision does not wait for the first change that
+// the prober tells of.
 func (c *Controller) doubt(all []probe.Target) {
 	if c.world.Config.ReachabilityTimeout == 0 {
 		return // none comes
 	}
 	for _, t := range all {
 		if !slices.ContainsFunc(c.followed, func(old probe.Target) bool { return sameTarget(old, t) }) {
-			c.apply(kube.Change(func(w *world.World) []world.Touch { return w.SetUnheard(t.Node, true) }))
+			c.apply(kube.Change(func(w *world.World) []world.Touch { return w.SetNotAnswering(t.Node, true) }))
 		}
 	}
 }

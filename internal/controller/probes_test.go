@@ -91,16 +91,16 @@ type followed []probe.Target
 
 func (f *followed) Follow(t []probe.Target) { *f = t }
 
-// TestNewTargetsAreUnheard: from the moment on that a node is to be probed, before anything is decided, until the
-// prober has heard of it; and again when it has another address. Without probes nobody is.
-func TestNewTargetsAreUnheard(t *testing.T) {
+// TestNewTargetsAreNotAnswering: from the moment on that a node is to be probed, before anything is decided, until the
+// prober has an answer of it; and again when it has another address. Without probes nobody is.
+func TestNewTargetsAreNotAnswering(t *testing.T) {
 	w := cluster(t, egressNode("a"), egressNode("b"))
 	prober := &followed{}
 	c := New(w.Config, nil, nil, NewMetrics(), slog.New(slog.DiscardHandler))
 	c.world, c.prober, c.source = w, prober, noSource{}
-	unheard := func() (names string) {
+	notAnswering := func() (names string) {
 		for _, n := range w.Nodes() {
-			if w.Unheard(n) {
+			if w.NotAnswering(n) {
 				names += n
 			}
 		}
@@ -108,27 +108,27 @@ func TestNewTargetsAreUnheard(t *testing.T) {
 	}
 	follow := func() { c.strayed = true; c.follow() }
 	follow()
-	if have := unheard(); have != "ab" || len(*prober) != 2 {
-		t.Errorf("unheard are %q, followed %v", have, *prober)
+	if have := notAnswering(); have != "ab" || len(*prober) != 2 {
+		t.Errorf("not answering are %q, followed %v", have, *prober)
 	}
 	c.reached(probe.Change{Node: "a"})
 	c.reached(probe.Change{Node: "b", Why: world.NodeUnreachable})
 	follow()
-	if have := unheard(); have != "" {
-		t.Errorf("unheard are %q after all have been told of", have)
+	if have := notAnswering(); have != "" {
+		t.Errorf("not answering are %q after all have been told of", have)
 	}
 	moved := *w.Node("a")
 	moved.Subnets = []netip.Prefix{netip.MustParsePrefix("10.244.9.0/24")}
 	w.SetNode(&moved)
 	follow()
-	if have := unheard(); have != "a" {
-		t.Errorf("unheard are %q after a has another address", have)
+	if have := notAnswering(); have != "a" {
+		t.Errorf("not answering are %q after a has another address", have)
 	}
 	w.Config.ReachabilityTimeout = 0
 	w.SetNode(cluster(t, egressNode("c")).Node("c"))
 	follow()
-	if have := unheard(); have != "a" {
-		t.Errorf("unheard are %q though nobody is probed", have)
+	if have := notAnswering(); have != "a" {
+		t.Errorf("not answering are %q though nobody is probed", have)
 	}
 }
 

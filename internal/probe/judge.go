@@ -35,7 +35,8 @@ const debut = 5
 //   - As long as no other node answered within half of Total, nobody is declared dead: then it is this host that is
 //     cut off, and to move addresses would take them from nodes that are well. What was declared before stands. This
 //     host's own addresses answer always, and therefore prove nothing.
-//   - Who has never answered, or is silent for Total and not declared dead, is unheard: nobody can tell.
+//   - A node that has never answered, or is silent for Total and not declared dead, is not answering: nobody can tell
+//     whether it is alive.
 //   - For half of Total after that, or after a stall of this process, nobody is declared dead either: the answers come,
 //     or wait to be read.
 type Judge struct {
@@ -44,7 +45,7 @@ type Judge struct {
 	Self         string // the node that this runs on
 
 	verdicts   map[string]verdict // of those who are not well
-	heard      map[string]bool    // all who are probed; whether they are not unheard
+	known      map[string]bool    // all who are probed; false: they are not answering
 	last       time.Duration      // when it looked
 	stalled    time.Duration      // until when answers may wait to be read
 	graceUntil time.Duration      // until when nobody is declared dead
@@ -61,15 +62,15 @@ type verdict struct {
 type Change struct {
 	Node string
 	Why  world.Unreachability
-	// Unheard: the node has not answered, and nobody can say that it is dead.
-	Unheard bool
+	// NotAnswering: the node does not answer, and nobody can say that it is dead.
+	NotAnswering bool
 	// Silent is how long the host had been silent then.
 	Silent time.Duration
 }
 
 // Look draws the conclusions at a time from the signs of all nodes that are probed, and returns what has become
-// different; a node is unheard to begin with. It must be called several times in Total. A node that is not among them
-// is forgotten; one that was unreachable or unheard is told of as neither then.
+// different; a node is not answering to begin with. It must be called several times in Total. A node that is not among
+// them is forgotten; one that was unreachable or not answering is told of as neither then.
 func (j *Judge) Look(now time.Duration, signs map[string]Signs) []Change {
 	var changes []Change
 	if now-j.last > j.Total/4 {
@@ -85,11 +86,11 @@ func (j *Judge) Look(now time.Duration, signs map[string]Signs) []Change {
 		if v.why == world.NodeUnreachable && old.why != v.why && now < j.graceUntil {
 			v = old
 		}
-		heard := v.why == world.NodeUnreachable || s.answered() && now-s.Host < j.Total
-		if v.why != old.why || heard != j.heard[name] {
-			changes = append(changes, Change{name, v.why, !heard, now - s.Host})
+		known := v.why == world.NodeUnreachable || s.answered() && now-s.Host < j.Total
+		if v.why != old.why || known != j.known[name] {
+			changes = append(changes, Change{name, v.why, !known, now - s.Host})
 		}
-		j.hold(name, v, heard)
+		j.hold(name, v, known)
 	}
 	j.cutOff = j.isCutOff(now, signs)
 	return append(changes, j.forget(signs)...)
@@ -97,24 +98,24 @@ func (j *Judge) Look(now time.Duration, signs map[string]Signs) []Change {
 
 // forget is told which nodes are probed still.
 func (j *Judge) forget(signs map[string]Signs) (changes []Change) {
-	for name, heard := range j.heard {
+	for name, known := range j.known {
 		if _, probed := signs[name]; probed {
 			continue
 		}
-		if j.verdicts[name].why != "" || !heard {
+		if j.verdicts[name].why != "" || !known {
 			changes = append(changes, Change{Node: name})
 		}
 		delete(j.verdicts, name)
-		delete(j.heard, name)
+		delete(j.known, name)
 	}
 	return changes
 }
 
-func (j *Judge) hold(node string, v verdict, heard bool) {
-	if j.heard == nil {
-		j.heard = map[string]bool{}
+func (j *Judge) hold(node string, v verdict, known bool) {
+	if j.known == nil {
+		j.known = map[string]bool{}
 	}
-	j.heard[node] = heard
+	j.known[node] = known
 	switch {
 	case v.why == "":
 		delete(j.verdicts, node)

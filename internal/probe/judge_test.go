@@ -19,7 +19,7 @@ type story struct {
 	signs map[string]probe.Signs
 	mute  map[string]string // "host": nothing answers; "agent": only the kernel does
 	said  []string          // "2.5 n1 NodeUnreachable"
-	heard []string          // the same, of being unheard and heard
+	known []string          // the same: false is not answering
 	why   map[string]world.Unreachability
 	tells map[string]bool
 }
@@ -66,10 +66,10 @@ func (s *story) look() {
 		if c.Why != s.why[c.Node] {
 			s.said = append(s.said, fmt.Sprintf("%.0f %s %s", s.now.Seconds(), c.Node, c.Why))
 		}
-		if c.Unheard == s.tells[c.Node] {
-			s.heard = append(s.heard, fmt.Sprintf("%.0f %s %t", s.now.Seconds(), c.Node, !c.Unheard))
+		if c.NotAnswering == s.tells[c.Node] {
+			s.known = append(s.known, fmt.Sprintf("%.0f %s %t", s.now.Seconds(), c.Node, !c.NotAnswering))
 		}
-		s.why[c.Node], s.tells[c.Node] = c.Why, !c.Unheard
+		s.why[c.Node], s.tells[c.Node] = c.Why, !c.NotAnswering
 	}
 }
 
@@ -193,29 +193,29 @@ func TestCutOffKeepsVerdicts(t *testing.T) {
 	s.pass(time.Second).expect(t, "11 n1 NodeUnreachable", "76 n2 NodeUnreachable")
 }
 
-// TestUnheard: who has not answered yet, and who is silent while nobody can tell who is dead, is unheard, and no longer
-// than that; who is dead is not in doubt.
-func TestUnheard(t *testing.T) {
+// TestNotAnswering: a node that has not answered yet, or is silent while nobody can tell who is dead, is not answering,
+// and no longer than that; one that is dead is not in doubt.
+func TestNotAnswering(t *testing.T) {
 	s := newStory(false, "n1", "n2", "self")
 	s.mute["n2"] = "host"
 	s.pass(2 * time.Second)
-	if have, want := strings.Join(slices.Sorted(slices.Values(s.heard)), ", "), "0 n1 true, 0 self true"; have != want {
+	if have, want := strings.Join(slices.Sorted(slices.Values(s.known)), ", "), "0 n1 true, 0 self true"; have != want {
 		t.Errorf("n2 has not begun: have %q, want %q", have, want)
 	}
 	delete(s.mute, "n2")
 	s.pass(8 * time.Second)
-	s.heard = nil
+	s.known = nil
 	s.mute["n1"] = "host"
 	s.pass(4*time.Second).expect(t, "11 n1 NodeUnreachable")
 	s.mute["n2"] = "host" // nobody else answers now
 	s.pass(4*time.Second).expect(t, "11 n1 NodeUnreachable")
-	if have, want := strings.Join(s.heard, ", "), "15 n2 false"; have != want {
+	if have, want := strings.Join(s.known, ", "), "15 n2 false"; have != want {
 		t.Errorf("all are silent: have %q, want %q", have, want)
 	}
 	delete(s.signs, "n2")
 	clear(s.mute)
 	s.pass(4 * time.Second)
-	if have, want := strings.Join(s.heard, ", "), "15 n2 false, 18 n2 true"; have != want {
+	if have, want := strings.Join(s.known, ", "), "15 n2 false, 18 n2 true"; have != want {
 		t.Errorf("n2 is probed no more: have %q, want %q", have, want)
 	}
 }
@@ -246,7 +246,7 @@ func TestUnreachabilityIsWorlds(t *testing.T) {
 	for now := time.Duration(0); now < 6*time.Second; now += 100 * time.Millisecond {
 		signs["n2"] = probe.Signs{Host: now}
 		for _, c := range j.Look(now, signs) {
-			if c.Node == "n2" && c.Why == "" && !c.Unheard {
+			if c.Node == "n2" && c.Why == "" && !c.NotAnswering {
 				continue // it has answered
 			}
 			if c.Why != world.NodeUnreachable || c.Node != "n1" || c.Silent < time.Second {

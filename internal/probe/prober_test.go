@@ -49,7 +49,7 @@ func (l *lab) probe(o probe.Options, nodes ...int) {
 	o.Tell = func(_ context.Context, c probe.Change) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if c.Why != l.why[c.Node] { // of who is heard the Judge's tests tell
+		if c.Why != l.why[c.Node] { // of nodes that are not answering the Judge's tests tell
 			l.told, l.why[c.Node] = append(l.told, fmt.Sprintf("%s %s", c.Node, c.Why)), c.Why
 		}
 	}

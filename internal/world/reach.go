@@ -28,21 +28,21 @@ func (w *World) SetUnreachable(node string, why Unreachability) []Touch {
 	return []Touch{{KindReach, node}}
 }
 
-// Unheard says whether a node that is probed has not answered yet, or does not answer now, and does not count as
+// NotAnswering says whether a node that is probed has not answered yet, or does not answer now, and does not count as
 // unreachable: the controller cannot tell. It is given nothing new, and keeps what it has.
-func (w *View) Unheard(node string) bool {
+func (w *View) NotAnswering(node string) bool {
 	w.saw(KindReach, node)
-	return w.unheard[node]
+	return w.notAnswering[node]
 }
 
-// SetUnheard says that a node has not answered, or that it has.
-func (w *World) SetUnheard(node string, unheard bool) []Touch {
-	if w.unheard[node] == unheard {
+// SetNotAnswering says that a node has not answered, or that it has.
+func (w *World) SetNotAnswering(node string, notAnswering bool) []Touch {
+	if w.notAnswering[node] == notAnswering {
 		return nil
 	}
-	w.unheard[node] = true
-	if !unheard {
-		delete(w.unheard, node)
+	w.notAnswering[node] = true
+	if !notAnswering {
+		delete(w.notAnswering, node)
 	}
 	return []Touch{{KindReach, node}}
 }

@@ -48,7 +48,7 @@ type tables struct {
 	claims         map[Frontend][]string     // by address and port: the Services that ask for it
 	nodesAt        map[netip.Addr][]string   // the nodes that have an address
 	unreachable    map[string]Unreachability // by node
-	unheard        map[string]bool           // nodes
+	notAnswering   map[string]bool           // nodes
 
 	kinds map[Kind]kept // the tables of the kinds that keepKinds lists
 }
@@ -76,7 +76,7 @@ func newTables() *tables {
 		overlaps:     map[pair][2]bool{},
 		holdings:     map[string]*Holding{},
 		unreachable:  map[string]Unreachability{},
-		unheard:      map[string]bool{},
+		notAnswering: map[string]bool{},
 		yielded:      map[EgressAddress]*Yield{},
 		tunnels:      map[string]Tunnel{},
 		claims:       map[Frontend][]string{},

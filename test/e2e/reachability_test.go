@@ -110,14 +110,14 @@ func (e egressIP) missed(node string) {
 	})
 }
 
-// TestUnheardNodesGetNothing: two egress nodes fall silent, one after the other, so that one controller hears nobody:
-// the addresses have no node then, and stay without until one answers.
-func TestUnheardNodesGetNothing(t *testing.T) {
+// TestNodesNotAnsweringGetNothing: two egress nodes fall silent, one after the other, so that no other node answers one
+// controller: the addresses have no node then, and stay without until one answers.
+func TestNodesNotAnsweringGetNothing(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1], c.nodes[2])
 	ips := c.number(53)
-	e := c.egressIP(t, "unheard", ips, n.itself(), metav1.LabelSelector{})
+	e := c.egressIP(t, "not-answering", ips, n.itself(), metav1.LabelSelector{})
 	e.ready()
 	n.runs(pod{name: "a", node: c.nodes[0]})
 	n.from("a").to(c.outside(0)).soonArrivesAs(ips...)

@@ -90,7 +90,7 @@ func (a *assigner) candidates(e *world.EgressIP, ip netip.Addr, found func(host 
 		for _, h := range net.hosts {
 			n := a.hosts[h].node
 			if cidr, fault := a.parts[n.Name].of(ip); cidr == net.cidr && fault == "" && mayHost(e, n) &&
-				!a.hosts[h].unheard {
+				!a.hosts[h].notAnswering {
 				found(h)
 			}
 		}

@@ -16,8 +16,8 @@ type host struct {
 	load int
 	away bool
 	late bool // it was too late with an address: it is given nothing that another can take
-	// unheard: the controller cannot tell whether it lives. It is given nothing new.
-	unheard bool
+	// notAnswering: the controller cannot tell whether it lives. It is given nothing new.
+	notAnswering bool
 }
 
 // network is a subnet that hosts have an address in, with those hosts by index.
@@ -31,13 +31,13 @@ type part struct {
 	node  *world.Node
 	unfit string // why it takes no egress IP now; "": it does
 	subnets
-	unheard bool // it takes none that it has not
+	notAnswering bool // it takes none that it has not
 }
 
 // keepsOut says why a node is given no egress IP that it has not, or "".
 func (p *part) keepsOut() string {
-	if p.unfit == "" && p.unheard {
-		return CauseUnheard
+	if p.unfit == "" && p.notAnswering {
+		return CauseNotAnswering
 	}
 	return p.unfit
 }
@@ -50,9 +50,9 @@ func (a *assigner) renewNode(name string) bool {
 		delete(a.parts, name)
 		return old != nil
 	}
-	now := &part{n, a.unfit(n), subnetsOf(n, a.w.Faults(name)), a.w.Unheard(name)}
+	now := &part{n, a.unfit(n), subnetsOf(n, a.w.Faults(name)), a.w.NotAnswering(name)}
 	a.parts[name] = now
-	return old == nil || old.node != n || old.unfit != now.unfit || old.unheard != now.unheard ||
+	return old == nil || old.node != n || old.unfit != now.unfit || old.notAnswering != now.notAnswering ||
 		!maps.Equal(old.faults, now.faults)
 }
 
@@ -74,7 +74,7 @@ func (a *assigner) survey() {
 }
 
 func (a *assigner) addHost(p *part) {
-	a.hosts = append(a.hosts, host{node: p.node, unheard: p.unheard})
+	a.hosts = append(a.hosts, host{node: p.node, notAnswering: p.notAnswering})
 	for _, cidr := range p.all {
 		nets := &a.nets[world.FamilyOf(cidr.Addr())]
 		at := slices.IndexFunc(*nets, func(o network) bool { return o.cidr == cidr })
@@ -90,20 +90,20 @@ func (a *assigner) addHost(p *part) {
 
 // Why a node does not host an address, or does so no longer.
 const (
-	CauseUnlabelled  = "NodeUnlabelled"
-	CauseUnselected  = handover.CauseUnselected
-	CauseDeleting    = handover.CauseDeleting
-	CauseDeleted     = handover.CauseDeleted
-	CauseNotReady    = handover.CauseNotReady
-	CauseNotSetUp    = handover.CauseNotSetUp
-	CauseUnreachable = handover.CauseUnreachable
-	CauseAgentAway   = handover.CauseAgentAway
-	CauseNetwork     = "NotInNetwork"
-	CauseLink        = "LinkFault"
-	CauseSpec        = "SpecChanged"
-	CauseCordoned    = handover.CauseCordoned
-	CauseUnheard     = "NodeUnheard"
-	CauseNotHeld     = "NotHeld"
+	CauseUnlabelled   = "NodeUnlabelled"
+	CauseUnselected   = handover.CauseUnselected
+	CauseDeleting     = handover.CauseDeleting
+	CauseDeleted      = handover.CauseDeleted
+	CauseNotReady     = handover.CauseNotReady
+	CauseNotSetUp     = handover.CauseNotSetUp
+	CauseUnreachable  = handover.CauseUnreachable
+	CauseAgentAway    = handover.CauseAgentAway
+	CauseNetwork      = "NotInNetwork"
+	CauseLink         = "LinkFault"
+	CauseSpec         = "SpecChanged"
+	CauseCordoned     = handover.CauseCordoned
+	CauseNotAnswering = "NodeNotAnswering"
+	CauseNotHeld      = "NotHeld"
 )
 
 // unfit says why a node takes no egress IP now, or "".

@@ -293,13 +293,13 @@ func TestAgentsAwayKeepWhatNobodyElseTakes(t *testing.T) {
 
 // Nodes that the controller cannot tell about keep what they have, and are given nothing new: neither a new address,
 // nor one that has to leave its node; and people are told why.
-func TestUnheardNodesKeepWhatTheyHave(t *testing.T) {
+func TestNodesNotAnsweringKeepWhatTheyHave(t *testing.T) {
 	w := newWorld()
 	three(w)
 	w.SetEgressIP(object("e", 0, "172.18.0.33", "172.18.0.44"))
 	settle(w)
 	for _, n := range []string{"n1", "n2", "n3"} {
-		w.SetUnheard(n, true)
+		w.SetNotAnswering(n, true)
 	}
 	w.SetEgressIP(object("late", -1, "172.18.0.55"))
 	d := settle(w)
@@ -307,14 +307,14 @@ func TestUnheardNodesKeepWhatTheyHave(t *testing.T) {
 		t.Errorf("have %s, want %s; events %+v", have, want, d["e"].Events)
 	}
 	assigned := conditionOf(d["late"], "Assigned")
-	if have := items(d["late"]); have != "" || !strings.Contains(assigned.Message, "n3 NodeUnheard") {
-		t.Errorf("an unheard node was given %q; condition %+v", have, assigned)
+	if have := items(d["late"]); have != "" || !strings.Contains(assigned.Message, "n3 NodeNotAnswering") {
+		t.Errorf("a node that does not answer was given %q; condition %+v", have, assigned)
 	}
 	w.SetUnreachable("n1", world.NodeUnreachable)
 	if have, want := items(settle(w)["e"]), "n2=172.18.0.44"; have != want {
-		t.Errorf("a node is dead, and the others are unheard: have %s, want %s", have, want)
+		t.Errorf("a node is dead, and the others are not answering: have %s, want %s", have, want)
 	}
-	w.SetUnheard("n3", false)
+	w.SetNotAnswering("n3", false)
 	d = settle(w)
 	if have, want := items(d["e"])+" "+items(d["late"]), "n3=172.18.0.33 n2=172.18.0.44 n3=172.18.0.55"; have != want {
 		t.Errorf("one has answered: have %s, want %s", have, want)
