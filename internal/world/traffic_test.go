@@ -246,6 +246,12 @@ func decided(w *world.View, p *world.Pod) string {
 // copyOf is a world that was given the objects of another that claims in the default network follow.
 func copyOf(w *world.World) *world.World {
 	fresh := compiletest.Small("n1", world.SharedGateway)
+	for _, name := range fresh.Nodes() {
+		fresh.DelNode(name)
+	}
+	for _, name := range w.Nodes() { // which addresses are a pod's depends on its node's subnets
+		fresh.SetNode(w.Node(name))
+	}
 	for _, name := range w.Keys(world.KindNamespace) {
 		fresh.SetNamespace(w.Namespace(name))
 	}
