@@ -67,6 +67,11 @@ func (b byDestination) traffic(name, label string, networks ...v1.CIDR) {
 	b.Cleanup(func() { b.c.kube.EgressIP.Delete().Resource("egressiptraffics").Name(name).Do(context.Background()) })
 }
 
+func (b byDestination) deleteTraffic(name string) {
+	b.Helper()
+	must(b.T, b.c.kube.EgressIP.Delete().Resource("egressiptraffics").Name(name).Do(b.Context()).Error())
+}
+
 func (b byDestination) patchTraffic(name, patch string) {
 	b.Helper()
 	err := b.c.kube.EgressIP.Patch(types.MergePatchType).Resource("egressiptraffics").Name(name).Body([]byte(patch)).
@@ -89,7 +94,13 @@ func (b byDestination) egressIP(name, label string, ips []netip.Addr) egressIP {
 // leave says with which sources pods leave to a place; nil is their node's. Before, they may have had others.
 func (b byDestination) leave(where int, ips []netip.Addr, before ...netip.Addr) {
 	b.Helper()
-	for i, p := range trafficPods {
+	b.leaveOf(trafficPods, where, ips, before...)
+}
+
+// leaveOf is leave for some pods, on the egress node and the other.
+func (b byDestination) leaveOf(pods []string, where int, ips []netip.Addr, before ...netip.Addr) {
+	b.Helper()
+	for i, p := range pods {
 		node := b.c.nodes[1+i].IPs
 		want := ips
 		if want == nil {
