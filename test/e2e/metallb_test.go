@@ -16,6 +16,7 @@ import (
 
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/test/traffic"
 )
 
 // announceTimeout bounds how long MetalLB takes to follow a label or a Service, on a busy machine.
@@ -26,15 +27,18 @@ const announceTimeout = 60 * time.Second
 var seedAddress = []netip.Addr{netip.MustParseAddr("172.19.0.100")}
 
 // announced is a Service whose addresses MetalLB announces from the node with a label, set up as seed egress-service.md
-// has it (Usage Example). The label is Egret's to set; here the test does.
+// has it (Usage Example), with a pod on each node. The label is Egret's to set, when there is an EgressService.
 type announced struct {
 	*testing.T
 	c        *cluster
 	n        *namespace
-	label    string
+	s        egressService
 	balancer endpoint
 	answers  *answers
 }
+
+// announcedPods are they, in the nodes' order.
+var announcedPods = []string{"one", "two", "three"}
 
 // seedExample is the seed's, with two changes. MetalLB has no field nodeSelector, and refuses objects with one: it is
 // nodeSelectors. The Service is what the sandbox's pods serve. Arguments: pool, addresses, label, namespace, families.
@@ -68,6 +72,20 @@ spec:
   type: LoadBalancer
 `
 
+// egressServiceExample is the seed's. Argument: namespace.
+const egressServiceExample = `
+apiVersion: k8s.ovn.org/v1
+kind: EgressService
+metadata:
+  name: example-service
+  namespace: %s
+spec:
+  sourceIPBy: "LoadBalancerIP"
+  nodeSelector:
+    matchLabels:
+      color: green
+`
+
 // bgpExample has the seed's BGPAdvertisement, and the peer that it needs. MetalLB's own BGP announces nothing of IPv6.
 const bgpExample = `
 apiVersion: metallb.io/v1beta1
@@ -84,14 +102,16 @@ metadata: {name: %[1]s, namespace: metallb-system}
 spec: {myASN: 64513, peerASN: %[3]d, peerAddress: %[4]s, holdTime: 6s}
 `
 
-// announce has pods on the first two nodes, and their Service at these addresses.
+// announce has a pod on each node, and their Service at these addresses.
 func announce(t *testing.T, ips []netip.Addr, bgp bool) announced {
 	c := theBalanced(t)
 	n := c.namespace(t, nil)
-	a := announced{T: t, c: c, n: n, label: "egress-service.k8s.ovn.org/" + n.name + "-example-service",
+	a := announced{T: t, c: c, n: n, s: egressService{t, c, n.name, "example-service"},
 		balancer: endpoint{"example-service", ips, podPort}}
-	labels := map[string]string{"app": "example"}
-	n.runs(pod{name: "one", node: c.nodes[0], labels: labels}, pod{name: "two", node: c.nodes[1], labels: labels})
+	label := "egress-service.k8s.ovn.org/" + n.name + "-example-service"
+	for i, p := range announcedPods {
+		n.runs(pod{name: p, node: c.nodes[i], labels: map[string]string{"app": "example"}, sends: true})
+	}
 	var prefixes, families []string
 	policy := "SingleStack"
 	for _, ip := range ips {
@@ -101,10 +121,10 @@ func announce(t *testing.T, ips []netip.Addr, bgp bool) announced {
 	if len(ips) > 1 {
 		policy = "RequireDualStack"
 	}
-	text := fmt.Sprintf(seedExample, n.name, strings.Join(prefixes, ", "), a.label, n.name, policy,
+	text := fmt.Sprintf(seedExample, n.name, strings.Join(prefixes, ", "), label, n.name, policy,
 		strings.Join(families, ", "))
 	if bgp {
-		text += "---" + fmt.Sprintf(bgpExample, n.name, a.label, sandbox.RouterASN, c.hosts[0].IPs[0])
+		text += "---" + fmt.Sprintf(bgpExample, n.name, label, sandbox.RouterASN, c.hosts[0].IPs[0])
 	}
 	a.apply(text)
 	a.answers = c.asks(t, c.hosts[1], ips)
@@ -126,17 +146,24 @@ func (a announced) apply(text string) {
 	})
 }
 
-// labels moves the label: to this node alone, or to none.
-func (a announced) labels(holder *sandbox.Member) {
+// paints has these nodes alone match the EgressService's selector, until the test ends: first they do, then the others
+// no longer, so that there is always one.
+func (a announced) paints(green ...sandbox.Member) {
 	a.Helper()
+	for _, node := range green {
+		a.c.patchNode(a.T, node.Name, `{"metadata":{"labels":{"color":"green"}}}`)
+	}
 	for _, node := range a.c.nodes {
-		value := "null"
-		if holder != nil && holder.Name == node.Name {
-			value = `""`
+		unpaint := func() { a.c.patchNode(a.T, node.Name, `{"metadata":{"labels":{"color":null}}}`) }
+		a.Cleanup(unpaint)
+		if !slices.ContainsFunc(green, func(g sandbox.Member) bool { return g.Name == node.Name }) {
+			unpaint()
 		}
-		a.c.patchNode(a.T, node.Name, fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, a.label, value))
 	}
 }
+
+// egresses creates the seed's EgressService.
+func (a announced) egresses() { a.apply(fmt.Sprintf(egressServiceExample, a.n.name)) }
 
 // hasAddresses waits until MetalLB has given the Service these.
 func (a announced) hasAddresses() {
@@ -215,24 +242,133 @@ func (a announced) gateways() (out []string, err error) {
 	return out, nil
 }
 
-// TestMetalLBOnLink: the Service has its addresses of the nodes' own network, only the node with the label answers for
-// them, and what moves the label moves that.
+// announcedBy waits until the host is this node, and hosts outside have the way to it: by ARP and ND, and by BGP where
+// there is a router.
+func (a announced) announcedBy(host *sandbox.Member, bgp bool) {
+	a.Helper()
+	a.s.hostIs(host.Name, soon)
+	a.answeredBy(host)
+	if bgp {
+		a.routedTo(host)
+	}
+}
+
+// served says that hosts outside reach these pods, all by the Service.
+func (a announced) served(hosts []sandbox.Member, pods ...string) {
+	a.Helper()
+	for _, host := range hosts {
+		a.c.from(a.T, host).to(a.balancer).answeredBy(pods...)
+	}
+}
+
+// leave says that the pods' own connections to hosts outside arrive with these addresses, in the Service's families.
+func (a announced) leave(hosts []sandbox.Member, ips []netip.Addr, pods ...string) {
+	a.Helper()
+	for _, p := range pods {
+		for _, h := range hosts {
+			for _, ip := range a.balancer.ips {
+				to := family4or6(endpoint{h.Name, h.IPs, sandbox.ClientIPPort}, ip)
+				a.n.from(p).to(to).arrivesAs(ips...)
+			}
+		}
+	}
+}
+
+// own are the datagrams of these pods, or of all, since a time, in the Service's families.
+func (a announced) own(seen *capture, begin time.Time, pods ...string) []traffic.Sighting {
+	return slices.DeleteFunc(seen.Since(begin), func(x traffic.Sighting) bool {
+		name, is := strings.CutPrefix(x.Pod, a.n.name+"/")
+		return !is || len(pods) > 0 && !slices.Contains(pods, name) || len(ofFamily(a.balancer.ips, x.Src)) == 0
+	})
+}
+
+// leaveAsNodes says that pods soon leave with their node's address, in the Service's families.
+func (a announced) leaveAsNodes() {
+	a.Helper()
+	for i, p := range announcedPods {
+		for _, ip := range a.balancer.ips {
+			a.n.from(p).to(family4or6(a.c.outside(1), ip)).formerly(a.balancer.ips...).
+				soonArrivesAs(a.c.nodes[i].IPs...)
+		}
+	}
+}
+
+// onlyOwn says that in the Service's families no datagram of its pods was seen with another source than its addresses.
+func (a announced) onlyOwn(seen *capture) {
+	a.Helper()
+	own := a.own(seen, time.Time{})
+	if wrong := traffic.Wrong(own, "", a.balancer.ips); len(wrong) > 0 {
+		a.Errorf("datagrams with a wrong source: %v; want %v", wrong, a.balancer.ips)
+	}
+	if a.Logf("%d datagrams seen", len(own)); len(own) == 0 {
+		a.Error("the capture saw no datagram of these pods at all")
+	}
+	if err := seen.Complete(); err != nil {
+		a.Error(err)
+	}
+}
+
+// firstAnswer is how long after a time a node first answered on the link.
+func (a announced) firstAnswer(node *sandbox.Member, begin time.Time) time.Duration {
+	a.Helper()
+	mac := kube.Node(a.c.node(a.T, node.Name)).UplinkMAC.String()
+	for _, x := range a.answers.Since(begin) {
+		if x.MAC == mac {
+			return x.At.Sub(begin)
+		}
+	}
+	a.Fatalf("%s has not answered", node.Name)
+	return 0
+}
+
+// withoutService deletes it.
+func (a announced) withoutService() {
+	a.Helper()
+	if err := a.c.api.CoreV1().Services(a.n.name).Delete(a.Context(), "example-service",
+		metav1.DeleteOptions{}); err != nil {
+		a.Fatal(err)
+	}
+}
+
+// undone says that nothing is left of the EgressService: no label, so that nobody announces the Service, no policy and
+// no translation. Pods leave with their node's address, and every node answers who sends the Service's packets to it.
+func (a announced) undone() {
+	a.Helper()
+	within(a.T, soon, func() error { return a.s.labelled() })
+	a.answeredBy(nil)
+	within(a.T, soon, behindService{T: a.T, c: a.c}.nothingLeft)
+	a.leaveAsNodes()
+	for _, node := range a.c.nodes {
+		for _, host := range a.c.hosts {
+			a.c.routed(a.T, host, node, a.balancer)
+		}
+		a.served(a.c.hosts, announcedPods...)
+	}
+}
+
+// TestMetalLBOnLink: the Service has its addresses of the nodes' own network, in each family, only the host answers for
+// them, and the pods leave with them; what moves the host moves both.
 func TestMetalLBOnLink(t *testing.T) {
 	c := theBalanced(t)
 	a := announce(t, c.number(190), false)
 	a.hasAddresses()
 	a.answeredBy(nil)
-	for _, i := range []int{1, 2} { // the last has no endpoint
-		a.labels(&c.nodes[i])
-		a.answeredBy(&c.nodes[i])
-		c.from(t, c.hosts[1]).to(a.balancer).answeredBy("one", "two")
+	a.paints(c.nodes[1])
+	a.egresses()
+	asker := c.hosts[1:]
+	a.announcedBy(&c.nodes[1], false)
+	seen := c.capture(t)
+	for _, i := range []int{1, 2, 0} {
+		a.paints(c.nodes[i])
+		a.announcedBy(&c.nodes[i], false)
+		a.served(asker, announcedPods...)
+		a.leave(asker, a.balancer.ips, announcedPods...)
 	}
-	a.labels(nil)
-	a.answeredBy(nil)
-	a.labels(&c.nodes[0])
-	a.answeredBy(&c.nodes[0])
-	a.withoutService()
-	a.answeredBy(nil)
+	a.paints(c.nodes...)
+	a.s.hostIs(c.nodes[0].Name, soon)
+	a.onlyOwn(seen)
+	a.s.deletes()
+	a.undone()
 }
 
 // example is the seed's Service, with the seed's address, to which one host has a route on its link.
@@ -248,65 +384,76 @@ func example(t *testing.T) announced {
 	return a
 }
 
-// served says that all hosts outside reach both pods.
-func (a announced) served() {
-	a.Helper()
-	for _, host := range a.c.hosts {
-		a.c.from(a.T, host).to(a.balancer).answeredBy("one", "two")
-	}
-}
-
-// TestMetalLBExample is the seed's: one host outside learns the way by BGP, the other asks its link.
+// TestMetalLBExample is the seed's: one host outside learns the way by BGP, the other asks its link. Both directions
+// move with the host, and end with the EgressService, or with the Service.
 func TestMetalLBExample(t *testing.T) {
 	a := example(t)
 	c := a.c
 	a.answeredBy(nil)
 	a.routedTo(nil)
+	a.paints(c.nodes[2])
+	a.egresses()
+	a.announcedBy(&c.nodes[2], true)
+	seen := c.capture(t)
 	for _, i := range []int{2, 1} {
-		a.labels(&c.nodes[i])
-		a.answeredBy(&c.nodes[i])
-		a.routedTo(&c.nodes[i])
-		a.served()
+		a.paints(c.nodes[i])
+		a.announcedBy(&c.nodes[i], true)
+		a.served(c.hosts, announcedPods...)
+		a.leave(c.hosts, seedAddress, announcedPods...)
 	}
-	a.labels(nil)
-	a.answeredBy(nil)
-	a.routedTo(nil)
-	a.labels(&c.nodes[0])
-	a.routedTo(&c.nodes[0])
+	a.onlyOwn(seen)
 	a.withoutService()
 	a.answeredBy(nil)
 	a.routedTo(nil)
+	within(t, soon, func() error { return a.s.labelled() })
+	a.s.until("Ready", metav1.ConditionFalse, "NoService")
+	a.leaveAsNodes()
 }
 
-// TestMetalLBPowerOff: the node with the label loses its power, and the label moves, as Egret moves it. Both hosts then
-// come in by the other node; MetalLB's own part of the time is in the log.
+// TestMetalLBDeletion: the EgressService goes and the Service stays.
+func TestMetalLBDeletion(t *testing.T) {
+	a := example(t)
+	c := a.c
+	a.paints(c.nodes[1])
+	a.egresses()
+	a.announcedBy(&c.nodes[1], true)
+	a.leave(c.hosts, seedAddress, announcedPods...)
+	a.s.deletes()
+	a.routedTo(nil)
+	a.undone()
+}
+
+// TestMetalLBPowerOff: the host loses its power. The label, both directions and the status move together to the other
+// node that matches, and stay there when the first is back. Of the time, MetalLB's own part is in the log.
 func TestMetalLBPowerOff(t *testing.T) {
 	a := example(t)
 	c := a.c
-	from, to := &c.nodes[2], &c.nodes[1]
-	a.labels(from)
-	a.answeredBy(from)
-	a.routedTo(from)
-	c.powerOff(t, from.Name)
+	from, to := &c.nodes[1], &c.nodes[2]
+	a.paints(*from, *to)
+	a.egresses()
+	a.announcedBy(from, true)
+	a.served(c.hosts, announcedPods...)
+	seen := c.capture(t)
+	seen.flowing(c, a.n, announcedPods, time.Now(), soon)
 	begin := time.Now()
-	a.labels(to)
-	a.routedTo(to)
-	routed := time.Since(begin)
+	c.powerOff(t, from.Name)
+	moved := a.s.hostIs(to.Name, announceTimeout)
+	seen.flowing(c, a.n, []string{"one", "three"}, begin.Add(moved), soon)
 	a.answeredBy(to)
-	first := a.answers.Since(begin)[0].At.Sub(begin)
-	t.Logf("MetalLB: answers on the link %s after the label moved; no other route after %s (hold time 6 s)", first, routed)
-	a.served()
+	link := a.firstAnswer(to, begin)
+	a.routedTo(to)
+	t.Logf("Egret: the pods' %s; label and status say so after %s; MetalLB: answers on the link after %s, no other "+
+		"route after %s (hold time 6 s)", traffic.Lost(a.own(seen, begin.Add(-time.Second), "one", "three")),
+		moved, link, time.Since(begin))
+	a.served(c.hosts, "one", "three")
+	a.leave(c.hosts, seedAddress, "one", "three")
 	c.powerOn(t, from.Name)
-	a.answeredBy(to)
-	a.routedTo(to)
-}
-
-func (a announced) withoutService() {
-	a.Helper()
-	if err := a.c.api.CoreV1().Services(a.n.name).Delete(a.Context(), "example-service",
-		metav1.DeleteOptions{}); err != nil {
-		a.Fatal(err)
-	}
+	a.n.awaits(pod{name: "two", node: *from})
+	seen.flowing(c, a.n, announcedPods, time.Now(), soon)
+	a.announcedBy(to, true)
+	a.served(c.hosts, announcedPods...)
+	a.leave(c.hosts, seedAddress, announcedPods...)
+	a.onlyOwn(seen)
 }
 
 // onLink lets a host find addresses on its link, until the test ends.
