@@ -146,7 +146,7 @@ func (b byDestination) catchAllOnLink() {
 	b.leave(work, nil)
 	b.leaveOf(otherPods, elsewhere, second)
 	for _, ip := range second {
-		if ip.Is4() { // over IPv6 the hosts' way back is another
+		if ip.Is4() { // a link answers ARP for all addresses of its host, and ND for its own alone
 			b.n.from(otherPods[0]).to(family4or6(b.outside(health), ip)).arrivesAs(ip)
 			b.n.from(otherPods[1]).to(family4or6(b.outside(work), ip)).arrivesAs(ip)
 		}
