@@ -135,8 +135,9 @@ func TestEgressService(t *testing.T) {
 			s.n.from(p).to(nodeServer(node)).arrivesAs(want...)
 		}
 	}
-	s.moves(ips)
-	s.starts(ips)
+	seen := c.capture(t)
+	s.moves(seen, ips)
+	s.starts(seen, ips)
 	s.delete()
 	within(t, soon, func() error { return s.labelled() })
 	for i, p := range behindPods {
@@ -146,9 +147,8 @@ func TestEgressService(t *testing.T) {
 }
 
 // moves has another host, while pods send datagrams: all of them have the Service's address.
-func (s behindService) moves(ips []netip.Addr) {
+func (s behindService) moves(seen *capture, ips []netip.Addr) {
 	s.Helper()
-	seen := s.c.capture(s.T)
 	seen.flowing(s.c, s.n, behindPods, time.Now(), soon)
 	s.patch(fmt.Sprintf(`{"spec":{"nodeSelector":{"matchLabels":{"kubernetes.io/hostname":%q}}}}`, s.c.nodes[2].Name))
 	s.readyOn(s.c.nodes[2].Name)
@@ -162,9 +162,8 @@ func (s behindService) moves(ips []netip.Addr) {
 
 // starts has a pod start that sends from its first instruction on, when no EndpointSlice names it: all that it sends
 // has the Service's address.
-func (s behindService) starts(ips []netip.Addr) {
+func (s behindService) starts(seen *capture, ips []netip.Addr) {
 	s.Helper()
-	seen := s.c.capture(s.T)
 	s.n.runs(pod{name: "late", node: s.c.nodes[0], labels: late, sends: true})
 	seen.flowing(s.c, s.n, []string{"late"}, time.Now(), soon)
 	seen.onlyFrom(s.n, ips)
