@@ -17,9 +17,24 @@ func (r *Rows) AddSet(id string) {
 // AddElem claims one member of an address set.
 func (r *Rows) AddElem(set, addr string) { Claim(&r.SetElems, SetElem{set, addr}, None{}) }
 
-// SetName is an address set's name in OVN, where '-' and '/' are no part of names. Kubernetes names have no '_', so
-// that two ids never make one name.
-func SetName(id string) string { return strings.NewReplacer("-", "_", "/", "__").Replace(id) }
+// SetName is an address set's name in OVN, where '-' and '/' are no part of names. Kubernetes names have no '_', no part
+// of one begins or ends with '-', and what is between two of these is no '.' alone: so that two ids never make one name.
+func SetName(id string) string {
+	var name strings.Builder
+	for i, c := range id {
+		switch {
+		case c == '/':
+			name.WriteString("__")
+		case c == '-' && strings.HasSuffix(id[:i], "-"):
+			name.WriteString("._")
+		case c == '-':
+			name.WriteByte('_')
+		default:
+			name.WriteRune(c)
+		}
+	}
+	return name.String()
+}
 
 // InSet is an address set as it stands in a match.
 func InSet(id string) string { return "$" + SetName(id) }
