@@ -71,12 +71,13 @@ func (o *object) assign() {
 }
 
 // inForce says whether pods send nothing with another source. It begins when a live node first holds an address that
-// the decision names it for, and ends only here, when there is no host.
+// the decision names it for, or with the choice of a host where all were it, for these bound pods' packets already; and
+// ends only here, when there is no host.
 func (o *object) inForce(f world.Family, p world.Placement) bool {
 	held := func(i world.Assignment) bool {
 		return world.FamilyOf(i.IP) == f && o.round.Holds(o.s.Key(), i) && o.round.W.Alive(i.Node)
 	}
 	leaves := func(l world.Leaving) bool { return held(world.Assignment{Node: l.Node, IP: l.IP}) }
 	return p.HasItems(f) &&
-		(o.s.InForce[f] || slices.ContainsFunc(p.Items, held) || slices.ContainsFunc(p.Leaving, leaves))
+		(o.s.InForce[f] || o.s.Host == world.HostAll || slices.ContainsFunc(p.Items, held) || slices.ContainsFunc(p.Leaving, leaves))
 }

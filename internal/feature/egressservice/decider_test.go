@@ -298,6 +298,25 @@ func TestLabelFollowsTheHolder(t *testing.T) {
 	c.is(`"n3" leaving [n1] label [n1] Ready=False WaitingForNode`)
 }
 
+// TestBindsFromNetworkToHost: pods whose packets left by their nodes' network or not at all do not get their node's
+// address until the host that is chosen then is ready.
+func TestBindsFromNetworkToHost(t *testing.T) {
+	c := settled(t)
+	c.object(func(s *world.EgressService) { s.SourceIPBy, s.Table.Name = world.SourceNetwork, "blue" })
+	c.decides()
+	if s := c.w.EgressService("ns0/s0"); s.Host != world.HostAll {
+		t.Fatalf("the host is %q", s.Host)
+	}
+	c.object(func(s *world.EgressService) {
+		s.SourceIPBy, s.Table = world.SourceLoadBalancerIP, world.RoutingTable{}
+	})
+	c.decides()
+	s := c.w.EgressService("ns0/s0")
+	if s.Host == world.HostAll || !s.Binds(world.V4) || s.Binds(world.V6) != s.HasItems(world.V6) {
+		t.Errorf("host %q, in force %v", s.Host, s.InForce)
+	}
+}
+
 // TestSticky: nothing moves because a node comes back, or has fewer.
 func TestSticky(t *testing.T) {
 	c := settled(t)
