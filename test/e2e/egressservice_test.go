@@ -169,6 +169,30 @@ func (s behindService) starts(seen *capture, ips []netip.Addr) {
 	seen.onlyFrom(s.n, ips)
 }
 
+// tellsOfNetwork says that the EgressService is not Ready, because of a node.
+func (s behindService) tellsOfNetwork(node string) func() error {
+	return func() error {
+		o := &v1.EgressService{}
+		err := s.c.kube.EgressIP.Get().Namespace(s.n.name).Resource("egressservices").Name("one").
+			Do(s.Context()).Into(o)
+		ready := meta.FindStatusCondition(o.Status.Conditions, "Ready")
+		if err == nil && (ready == nil || ready.Status != "False" || !strings.Contains(ready.Message, node)) {
+			err = fmt.Errorf("Ready is %v, want False because of %s", ready, node)
+		}
+		return err
+	}
+}
+
+// defaultRoute gives a routing table of a node the way by its link, for the family of an address.
+func (s behindService) defaultRoute(m sandbox.Member, ip, via netip.Addr, table string) {
+	s.Helper()
+	flag := map[bool]string{true: "-4", false: "-6"}[ip.Is4()]
+	s.c.on(s.T, m.Name, "ip", flag, "route", "replace", "default", "via", via.String(), "dev", link, "table", table)
+	s.Cleanup(func() {
+		_, _ = s.c.feed(context.Background(), m.Name, nil, "ip", flag, "route", "flush", "table", table)
+	})
+}
+
 // nothingLeft says that no node has rows of the EgressService.
 func (s behindService) nothingLeft() error {
 	for _, m := range s.c.nodes {
@@ -202,6 +226,12 @@ func TestEgressServiceNetwork(t *testing.T) {
 		s.n.from(p).to(c.beside(0)).soonArrivesAs(c.nodes[i].Secondary[0]...)
 	}
 	s.n.from(behindPods[2]).to(c.outside(0)).soonReachesNothing()
+	within(t, soon, s.tellsOfNetwork(c.nodes[2].Name))
+	for i, ip := range c.nodes[2].Secondary[0] { // it gets the table, too
+		s.defaultRoute(c.nodes[2], ip, c.hosts[0].Secondary[0][i], table)
+	}
+	s.readyOn("ALL")
+	s.n.from(behindPods[2]).to(c.beside(0)).soonArrivesAs(c.nodes[2].Secondary[0]...)
 	s.delete()
 	within(t, soon, s.nothingLeft)
 	s.n.from(behindPods[2]).to(c.outside(0)).soonArrivesAs(c.nodes[2].IPs...)

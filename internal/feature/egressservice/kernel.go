@@ -39,7 +39,8 @@ type kernel struct {
 
 // mark gives what pods begin by the management port their mark, which their connections keep, but not what goes to
 // nodes, pods and Services. A connection that has another mark is of a former EgressService or table, or of none: it is
-// not marked, and dropped as what has no mark (gateway.Firewall, egress.DropOnHost) until conntrack has ended it.
+// not marked, and dropped as what has no mark (gateway.Firewall, egress.DropOnHost) until conntrack has ended it. That
+// includes datagrams that nobody answers, each of which is new to conntrack: with a mark their connection is known.
 func (k kernel) mark() {
 	c, f := k.chain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-149"}), k.family
 	pods := hostPods(k.s, f)
@@ -48,7 +49,8 @@ func (k kernel) mark() {
 	outside := fmt.Sprintf("iifname %q ct direction original %s saddr @%s %s daddr != @%s%s",
 		plan.DefaultNames().ManagementPort(), k.ip(), pods, k.ip(), egress.HostNodeIPs(f),
 		egress.NotTo(f, slices.Concat(k.w.Config.Cluster(f), k.services())))
-	k.rule(c, k.name()+" new", "%s ct state new meta mark set %#x ct mark set meta mark", outside, k.by.mark)
+	k.rule(c, k.name()+" new", "%s ct state new ct mark 0x0 meta mark set %#x ct mark set meta mark", outside,
+		k.by.mark)
 	k.rule(c, k.name()+" known", "%s ct mark %#x meta mark set %#x", outside, k.by.mark, k.by.mark)
 }
 

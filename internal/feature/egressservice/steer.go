@@ -14,7 +14,7 @@ import (
 type steering struct {
 	action string // "reroute"; "drop"; "": the path that the pod had, with its node's own address
 	hop    netip.Addr
-	to     world.Assignment // the node that the next hop leads to, with the address; zero with HostAll
+	to     world.Assignment // the node that the next hop leads to, with the address; with HostAll that is unspecified
 }
 
 // steer reroutes to the host that is ready, and drops while the EgressService binds and none is. With HostAll that is
@@ -28,7 +28,7 @@ func steer(w *world.View, s *world.EgressService, f world.Family, out *plan.Rows
 		_, ok := networkOf(w, s)
 		tellOfNetwork(w, s, out)
 		if hop, has := egress.Management(w.Node(w.Self), f); ok && has {
-			return steering{action: "reroute", hop: hop}
+			return steering{"reroute", hop, world.Assignment{Node: w.Self, IP: f.Unspecified()}}
 		}
 		return dropped
 	}
