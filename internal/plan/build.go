@@ -17,8 +17,9 @@ func (r *Rows) AddSet(id string) {
 // AddElem claims one member of an address set.
 func (r *Rows) AddElem(set, addr string) { Claim(&r.SetElems, SetElem{set, addr}, None{}) }
 
-// SetName is an address set's name in OVN, where '-' and '/' are no part of names. Kubernetes names have no '_', no part
-// of one begins or ends with '-', and what is between two of these is no '.' alone: so that two ids never make one name.
+// SetName is an address set's name in OVN, where '-' and '/' are no part of names. Kubernetes names have no '_', no
+// part of one begins or ends with '-', and what is between two of these is no '.' alone: so that two ids never make one
+// name.
 func SetName(id string) string {
 	var name strings.Builder
 	for i, c := range id {

@@ -77,8 +77,8 @@ func TestDiff(t *testing.T) {
 // TestSetNames: what OVN's language takes for a name, and no two ids the same.
 func TestSetNames(t *testing.T) {
 	seen := map[string]string{}
-	for _, id := range []string{"egressservice/a/b--c/local.v4", "egressservice/a--b/c/local.v4", "egressip/a---b/pods.v4",
-		"egressip/a-b/pods.v4", "egressip/a.b/pods.v4", "egressip/a/b",
+	for _, id := range []string{"egressservice/a/b--c/local.v4", "egressservice/a--b/c/local.v4",
+		"egressip/a---b/pods.v4", "egressip/a-b/pods.v4", "egressip/a.b/pods.v4", "egressip/a/b",
 		"egressip-served-pods.v4"} {
 		name := plan.SetName(id)
 		for _, r := range name {

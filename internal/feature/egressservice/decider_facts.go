@@ -90,6 +90,13 @@ func isPod(c *world.Config, a netip.Addr) bool {
 	return slices.ContainsFunc(c.ClusterSubnets, func(s world.ClusterSubnet) bool { return s.CIDR.Contains(a) })
 }
 
+// isInside says whether an address is one of the cluster's own ranges: feature service refuses a Service such an
+// ingress IP, and as a source it would be somebody else's.
+func isInside(c *world.Config, a netip.Addr) bool {
+	return isPod(c, a) || slices.ContainsFunc(slices.Concat(c.ServiceSubnets, c.JoinSubnets, c.TransitSubnets),
+		func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
 // strangers says what becomes of endpoints that are no pods of the pod network.
 func (f *facts) strangers() string {
 	return fmt.Sprintf("%d endpoints have no address of the pod network, as host-networked pods have none: they leave "+
@@ -100,7 +107,9 @@ func (f *facts) strangers() string {
 func (f *facts) choose(c *world.Config, s *world.EgressService, service *world.Service) {
 	has := s.Sources()
 	for _, family := range c.Families() {
-		ips := family.OfAddrs(service.LoadBalancerIPs)
+		ips := slices.DeleteFunc(family.OfAddrs(service.LoadBalancerIPs), func(ip netip.Addr) bool {
+			return isInside(c, ip)
+		})
 		if len(ips) == 0 {
 			continue
 		}

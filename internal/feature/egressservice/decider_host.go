@@ -79,5 +79,6 @@ func (o *object) inForce(f world.Family, p world.Placement) bool {
 	}
 	leaves := func(l world.Leaving) bool { return held(world.Assignment{Node: l.Node, IP: l.IP}) }
 	return p.HasItems(f) &&
-		(o.s.InForce[f] || o.s.Host == world.HostAll || slices.ContainsFunc(p.Items, held) || slices.ContainsFunc(p.Leaving, leaves))
+		(o.s.InForce[f] || o.s.Host == world.HostAll ||
+			slices.ContainsFunc(p.Items, held) || slices.ContainsFunc(p.Leaving, leaves))
 }

@@ -156,6 +156,11 @@ func TestRefusals(t *testing.T) {
 		"no ingress IP": {func(c *cluster) {
 			c.service(func(s *world.Service) { s.LoadBalancerIPs = nil })
 		}, egressservice.ReasonNoIngressIP},
+		"addresses of the cluster": {func(c *cluster) {
+			c.service(func(s *world.Service) {
+				s.LoadBalancerIPs = []netip.Addr{s.ClusterIPs[0], pods()[0].IPs[0], c.w.Config.Join(1, world.V4).Addr()}
+			})
+		}, egressservice.ReasonNoIngressIP},
 		"no endpoints": {func(c *cluster) {
 			c.service(func(s *world.Service) { s.Ports[0].Endpoints = nil })
 		}, egressservice.ReasonNoEndpoints},
