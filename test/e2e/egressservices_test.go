@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -56,20 +55,6 @@ func (s egressService) until(condition string, status metav1.ConditionStatus, re
 		return nil
 	})
 	return c.Message
-}
-
-// tells waits for a Warning with this reason.
-func (s egressService) tells(reason string) {
-	s.Helper()
-	o, err := s.get()
-	must(s.T, err)
-	within(s.T, soon, func() error {
-		events := s.c.eventsOf(o.UID)
-		if !slices.ContainsFunc(events, func(e string) bool { return strings.HasPrefix(e, "Warning "+reason+" ") }) {
-			return fmt.Errorf("EgressService %s: no Warning %s among %q", s.name, reason, events)
-		}
-		return nil
-	})
 }
 
 // hostIs waits until the status says that this node is the host and holds the addresses, and it alone has the label.
