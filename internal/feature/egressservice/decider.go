@@ -154,7 +154,7 @@ func (d *Decider) examine(v decide.View) []*object {
 // stale are those to be decided about, in order of precedence. Those that are gone are forgotten.
 func (d *Decider) stale(w *world.World) []*world.EgressService {
 	for _, key := range slices.Collect(maps.Keys(d.Objects)) {
-		for other := range d.labels.follow(key, w.EgressService(key)) {
+		for other := range d.labels.follow(key, needsLabel(w, key)) {
 			d.Objects[other] = struct{}{}
 		}
 	}

@@ -33,12 +33,22 @@ func newLabels() labels {
 		nodes: map[string]map[string]struct{}{}, stale: map[string]struct{}{}}
 }
 
-// follow notes which label an EgressService needs, which may be gone, and yields all that need it or did.
+// needsLabel is an EgressService whose host has a label, or nil: one without a Service for a load balancer keeps the
+// label from nobody, or whoever may write in one namespace could take it from another's.
+func needsLabel(w *world.World, key string) *world.EgressService {
+	s, service := w.EgressService(key), w.ServiceSpec(key)
+	if s == nil || s.SourceIPBy != world.SourceLoadBalancerIP || service == nil || !service.LoadBalancer {
+		return nil
+	}
+	return s
+}
+
+// follow notes that an EgressService needs its label, or with nil that it does not, and yields all that need it or did.
 func (l *labels) follow(key string, s *world.EgressService) iter.Seq[string] {
 	was := l.by[key]
 	delete(l.of[was], key)
 	delete(l.by, key)
-	if s != nil && s.SourceIPBy == world.SourceLoadBalancerIP {
+	if s != nil {
 		name := labelOf(s)
 		if l.by[key] = name; l.of[name] == nil {
 			l.of[name] = map[string]struct{}{}

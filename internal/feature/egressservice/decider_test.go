@@ -237,11 +237,22 @@ func TestLabels(t *testing.T) {
 	if have := reason("long/" + strings.Repeat("x", 60)); have != " LabelTooLong" {
 		t.Errorf("too long: %s", have)
 	}
-	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("a-b/c") })
-	c.decides()
-	if have := reason("a/b-c"); !strings.HasSuffix(have, " Assigned") || have == " Assigned" {
-		t.Errorf("the older one is gone: %s", have)
+	mine := func(why string) {
+		t.Helper()
+		c.decides()
+		if have := reason("a/b-c"); !strings.HasSuffix(have, " Assigned") || have == " Assigned" {
+			t.Errorf("%s: %s", why, have)
+		}
 	}
+	c.set(func(w *world.World) []world.Touch { return w.DelService("a-b/c") })
+	mine("the older one has no Service")
+	add("a-b", "c", 2)
+	c.decides()
+	if have := reason("a/b-c"); have != " LabelAmbiguous" {
+		t.Errorf("the older one has its Service back: %s", have)
+	}
+	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("a-b/c") })
+	mine("the older one is gone")
 }
 
 // TestMoves: what takes the host away has it move at once where it cannot go on, and make before break where it can.
