@@ -104,15 +104,15 @@ func TestEventsOfWhatIsWritten(t *testing.T) {
 	})
 }
 
-// deaf is an API server that does not take an Event so many times, for a reason.
-type deaf struct {
+// refusing is an API server that does not take an Event so many times, for a reason.
+type refusing struct {
 	*api
 	times atomic.Int32
 	names sync.Map // of Events that it was given
 	err   error
 }
 
-func (d *deaf) PostEvent(ctx context.Context, p kube.Posting) error {
+func (d *refusing) PostEvent(ctx context.Context, p kube.Posting) error {
 	if p.Reason != egressip.EventAssigned {
 		return d.api.PostEvent(ctx, p)
 	}
@@ -141,7 +141,7 @@ func TestEventsAreTriedAgain(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &deaf{api: newAPI(0), err: x.err}
+				w := &refusing{api: newAPI(0), err: x.err}
 				w.times.Store(x.times)
 				w.putNode(aNode("n1", 2))
 				c := controller.New(config(), w.api, w, controller.NewMetrics(), slog.New(slog.DiscardHandler))
