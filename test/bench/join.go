@@ -25,8 +25,8 @@ var joinSteps = [...]int{10, 1000, 5000}
 
 // joinTimes are how long one more pod takes, by how many are selected already.
 type joinTimes struct {
-	podNode, hostWritten, host, packet sample
-	podFloor, hostFloor                float64
+	podWritten, podNode, hostWritten, host, packet sample
+	podFloor, hostFloor                            float64
 }
 
 // joins times how long a pod takes to join an EgressIP that selects 10, 1,000 and 5,000 pods already: a running pod
@@ -157,6 +157,7 @@ func (s *scene) joinAt(ctx context.Context, l *lab, n int, ip netip.Addr) (*join
 		}
 	}
 	name := fmt.Sprintf("join/%d-pods", n)
+	l.report(result{name: name + "/pod-node-written", unit: "ms", runs: t.podWritten, base: t.podFloor})
 	l.report(result{name: name + "/pod-node-has-it", unit: "ms", runs: t.podNode, base: t.podFloor, ratio: 5})
 	l.report(result{name: name + "/host-written", unit: "ms", runs: t.hostWritten, base: t.hostFloor})
 	l.report(result{name: name + "/host-has-it", unit: "ms", runs: t.host, base: t.hostFloor, ratio: 5})
@@ -189,7 +190,7 @@ func (s *scene) joinOnce(ctx context.Context, t *joinTimes, ip netip.Addr) error
 	if err != nil {
 		return err
 	}
-	_, podReady, err := s.zones[s.podNode].Change(ctx, start)
+	podWritten, podReady, err := s.zones[s.podNode].Change(ctx, start)
 	if err != nil {
 		return err
 	}
@@ -197,6 +198,7 @@ func (s *scene) joinOnce(ctx context.Context, t *joinTimes, ip netip.Addr) error
 	if err != nil {
 		return err
 	}
+	t.podWritten.addTime(podWritten.Sub(start))
 	t.podNode.addTime(podReady.Sub(start))
 	t.hostWritten.addTime(hostWritten.Sub(start))
 	t.host.addTime(hostReady.Sub(start))
