@@ -9,7 +9,8 @@
 // name.
 //
 // What was written is remembered, and what changed in the plan since is learnt from its journal: one new element costs
-// one small transaction, no listing and no comparison of other rows, however large its set is. While a row is refused,
+// one small transaction, no listing and no comparison of other rows, however large its set is; an address is written by
+// netlink, and everything else by the nft command. While a row is refused,
 // everything is compared each time. Forget, any transaction that fails, and a change of our tables by somebody else
 // lead to a new reading, after which everything is compared, too.
 //

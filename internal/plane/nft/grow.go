@@ -17,6 +17,7 @@ type step struct {
 	write    func(*knftables.Transaction)
 	note     func(*held)
 	byHandle bool // it names a rule by the kernel's handle
+	element  elementChange
 }
 
 // batch is what one transaction does: steps in an order in which nothing names what is not there yet.
@@ -105,7 +106,7 @@ func elementSteps(w *wanted, h *held) []step {
 			continue
 		}
 		if ok {
-			steps = append(steps, deleteElementStep(e.owner, e.row, e.set, e.key, have))
+			steps = append(steps, deleteElementStep(e.owner, e.row, e.set, w.objects[e.set].interval, e.key, have))
 		}
 		added[e.set] = append(added[e.set], e)
 	}
@@ -120,20 +121,20 @@ func elementSteps(w *wanted, h *held) []step {
 			steps = append(steps, roomSteps(set, added[set], former[set], h)...)
 		}
 		for _, e := range added[set] {
-			steps = append(steps, addElementStep(e))
+			steps = append(steps, addElementStep(e, w.objects[set].interval))
 		}
 	}
 	return steps
 }
 
-func addElementStep(e wantedElem) step {
-	return step{owner: e.owner, row: e.row,
+func addElementStep(e wantedElem, interval bool) step {
+	return step{owner: e.owner, row: e.row, element: addressOf(e.set, interval, e.key, false),
 		write: func(tx *knftables.Transaction) { tx.Add(element(e.set, e.key, e.value)) },
 		note:  func(h *held) { h.elems[e.set.name][e.key] = e.value }}
 }
 
-func deleteElementStep(owner plan.Owner, row string, set object, key, value string) step {
-	return step{owner: owner, row: row,
+func deleteElementStep(owner plan.Owner, row string, set object, interval bool, key, value string) step {
+	return step{owner: owner, row: row, element: addressOf(set, interval, key, true),
 		write: func(tx *knftables.Transaction) { tx.Delete(element(set, key, value)) },
 		note:  func(h *held) { delete(h.elems[set.name], key) }}
 }

@@ -8,21 +8,27 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/google/nftables"
 	"sigs.k8s.io/knftables"
 )
 
 // kernelTable is a table as knftables has it, but for ranges in keys: v0.0.22 reads them as empty.
 type kernelTable struct {
 	knftables.Interface
-	family knftables.Family
+	family  knftables.Family
+	netlink *nftables.Conn
 }
 
-func openTable(family knftables.Family) (knftables.Interface, error) {
+func openTable(family knftables.Family) (*kernelTable, error) {
 	table, err := knftables.New(family, TableName)
 	if err != nil {
 		return nil, err
 	}
-	return &kernelTable{table, family}, nil
+	conn, err := nftables.New(nftables.AsLasting())
+	if err != nil {
+		return nil, fmt.Errorf("open a socket for nftables: %w", err)
+	}
+	return &kernelTable{table, family, conn}, nil
 }
 
 // ListElements is part of knftables.Interface. Ranges of numbers are "FIRST-LAST"; other ranges stay "".

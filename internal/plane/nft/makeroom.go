@@ -25,7 +25,7 @@ func makeRoomSteps(set object, added []wantedElem, unwanted map[string]string) [
 			}
 			value, is := unwanted[from.key]
 			if is && to.added != nil && overlap(from.key, to.key) {
-				steps = append(steps, deleteElementStep(to.added.owner, to.added.row, set, from.key, value))
+				steps = append(steps, deleteElementStep(to.added.owner, to.added.row, set, true, from.key, value))
 				delete(unwanted, from.key)
 			}
 		}

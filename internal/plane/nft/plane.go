@@ -55,7 +55,7 @@ func Open() (*Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := New(watched{inet, c}, watched{netdev, c}, linkIndex)
+	p := New(watchedSets{watched{inet, c}, inet}, watched{netdev, c}, linkIndex)
 	p.changes = c
 	return p, nil
 }

@@ -22,7 +22,7 @@ func deletionSteps(set object, interval bool, elems map[string]string, h *held) 
 	}
 	var steps []step
 	for key, value := range elems {
-		steps = append(steps, deleteElementStep(plan.Owner{}, "nft elem "+set.name+" "+key, set, key, value))
+		steps = append(steps, deleteElementStep(plan.Owner{}, "nft elem "+set.name+" "+key, set, interval, key, value))
 	}
 	return steps
 }

@@ -45,6 +45,7 @@ func open(t testing.TB, family knftables.Family, table string) knftables.Interfa
 type counted struct {
 	knftables.Interface
 	runs, away int
+	direct     int // of the runs, those without a command
 }
 
 var errAway = errors.New("nft is away")
@@ -66,6 +67,29 @@ func (c *counted) ListAll(ctx context.Context) (map[string][]string, error) {
 	return c.Interface.ListAll(ctx)
 }
 
+// over counts for a table that is direct, too.
+func (c *counted) over() knftables.Interface {
+	if d, ok := c.Interface.(direct); ok {
+		return countedSets{c, d}
+	}
+	return c
+}
+
+type countedSets struct {
+	*counted
+	sets direct
+}
+
+func (c countedSets) changeElements(changes []elementChange) error {
+	if c.away > 0 {
+		c.away--
+		return errAway
+	}
+	c.runs++
+	c.direct++
+	return c.sets.changeElements(changes)
+}
+
 func rig(t *testing.T, inet, netdev knftables.Interface, device Device, other knftables.Interface) *planetest.Rig {
 	ci, cn := &counted{Interface: inet}, &counted{Interface: netdev}
 	bad := stateA()
@@ -73,7 +97,7 @@ func rig(t *testing.T, inet, netdev knftables.Interface, device Device, other kn
 		&plan.Rows{}, &plan.Rows{NFTRules: map[plan.NFTRule]string{{Chain: inetChain("pre"),
 			Name: "50-bad"}: "ip saddr @nowhere drop"}})
 	return &planetest.Rig{
-		New: func(*testing.T) plane.Plane { return New(ci, cn, device) },
+		New: func(*testing.T) plane.Plane { return New(ci.over(), cn, device) },
 		A:   stateA(), B: stateB(),
 		Dump:        func(t *testing.T) string { return dump(t, "inet", inet) + dump(t, "netdev", netdev) },
 		Text:        text,
@@ -239,6 +263,12 @@ func lines(l []string) string {
 }
 
 func text(s *plan.State) string {
+	inet, netdev := texts(s)
+	return inet + netdev
+}
+
+// texts are those of the two tables.
+func texts(s *plan.State) (string, string) {
 	var inet, netdev []string
 	add := func(family, line string) {
 		if family == "netdev" {
@@ -264,7 +294,7 @@ func text(s *plan.State) string {
 	}
 	slices.Sort(inet)
 	slices.Sort(netdev)
-	return lines(inet) + lines(netdev)
+	return lines(inet), lines(netdev)
 }
 
 func putForeign(t *testing.T, other knftables.Interface) {

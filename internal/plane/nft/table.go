@@ -54,7 +54,7 @@ func (t *table) growPart(ctx context.Context, want *plan.State, p part) bool {
 	if err != nil || b.rebuild {
 		return false
 	}
-	if err = t.run(ctx, b); err != nil {
+	if err = t.runPart(ctx, b); err != nil {
 		t.held = nil // what we remember may be wrong
 	}
 	return err == nil
@@ -174,7 +174,7 @@ func (t *table) shrinkPart(ctx context.Context, want *plan.State, p part) bool {
 	if len(w.refused) > 0 {
 		return false
 	}
-	err := t.tryShrink(ctx, w)
+	err := t.tryShrink(ctx, w, t.runPart)
 	if err != nil {
 		t.held = nil
 	}
@@ -187,7 +187,7 @@ func (t *table) shrinkWhole(ctx context.Context, want *plan.State) error {
 	var failure error
 	for {
 		fresh := t.held == nil
-		err := t.tryShrink(ctx, w)
+		err := t.tryShrink(ctx, w, t.run)
 		if err == nil {
 			return nil
 		}
@@ -200,7 +200,7 @@ func (t *table) shrinkWhole(ctx context.Context, want *plan.State) error {
 
 // tryShrink keeps sets and chains while rows are refused: a row that could not be replaced may name them. A table of
 // which nothing is wanted goes as a whole.
-func (t *table) tryShrink(ctx context.Context, w *wanted) error {
+func (t *table) tryShrink(ctx context.Context, w *wanted, run func(context.Context, batch) error) error {
 	if err := t.read(ctx); err != nil || !t.held.exists {
 		return err
 	}
@@ -215,7 +215,7 @@ func (t *table) tryShrink(ctx context.Context, w *wanted) error {
 		}
 		b = shrinkBatch(w, t.held, keepObjects)
 	}
-	return t.run(ctx, b)
+	return run(ctx, b)
 }
 
 func (t *table) drop(ctx context.Context) error {
@@ -255,10 +255,14 @@ func (t *table) run(ctx context.Context, b batch) error {
 		t.held = newHeld()
 	}
 	t.held.exists, t.held.strays = true, nil
+	t.noted(b)
+	return nil
+}
+
+func (t *table) noted(b batch) {
 	for _, s := range b.steps {
 		s.note(t.held)
 	}
-	return nil
 }
 
 func (t *table) transaction(b batch) *knftables.Transaction {
