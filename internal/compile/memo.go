@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"slices"
+
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -11,6 +13,7 @@ type unit struct {
 	key     string
 }
 
+// result is what a unit compiled to, and what it read beside its own object.
 type result struct {
 	rows  *plan.Rows
 	reads []world.Touch
@@ -22,13 +25,14 @@ type Memo struct {
 	features []Feature
 	results  map[unit]result
 	readers  map[world.Touch]map[unit]struct{}
+	nothing  *plan.Rows // what most pods' units compile to
 	started  bool
 }
 
 // NewMemo remembers nothing yet: its first Update compiles everything.
 func NewMemo(features []Feature) *Memo {
 	return &Memo{State: plan.New(), features: features, results: map[unit]result{},
-		readers: map[world.Touch]map[unit]struct{}{}}
+		readers: map[world.Touch]map[unit]struct{}{}, nothing: &plan.Rows{}}
 }
 
 // Update brings State up to date with w, given all that was touched since the last Update, and says how many units it
@@ -67,7 +71,7 @@ func (m *Memo) everything(w *world.World, dirty map[unit]struct{}) {
 func (m *Memo) redo(u unit, w *world.World) {
 	old, had := m.results[u]
 	if !had {
-		old.rows = &plan.Rows{}
+		old.rows = m.nothing
 	}
 	m.forget(u, old.reads)
 	now := m.compile(u, w)
@@ -84,17 +88,21 @@ func (m *Memo) redo(u unit, w *world.World) {
 	}
 }
 
+// compile leaves out of a unit's reads its own object, with which it is redone anyway.
 func (m *Memo) compile(u unit, w *world.World) result {
-	r := result{rows: &plan.Rows{}}
-	seen := map[world.Touch]struct{}{}
+	rows, reads := &plan.Rows{}, []world.Touch{}
+	f := m.features[u.feature]
+	seen := map[world.Touch]struct{}{{Kind: f.Per(), Key: u.key}: {}}
 	v := w.Recording(func(t world.Touch) {
 		if _, ok := seen[t]; !ok {
 			seen[t] = struct{}{}
-			r.reads = append(r.reads, t)
+			reads = append(reads, t)
 		}
 	})
-	m.features[u.feature].Compile(v, u.key, r.rows)
-	return r
+	if f.Compile(v, u.key, rows); rows.IsEmpty() {
+		rows = m.nothing
+	}
+	return result{rows, slices.Clone(reads)}
 }
 
 func (m *Memo) forget(u unit, reads []world.Touch) {

@@ -116,13 +116,13 @@ func (s *State) Snapshot() *State {
 
 // Replace puts owner's new rows in place of its old ones. Either may be the zero Rows.
 func (s *State) Replace(owner Owner, old, new *Rows) {
-	if !old.isEmpty() || !new.isEmpty() {
+	if !old.IsEmpty() || !new.IsEmpty() {
 		s.replace(&claimant{owner: owner}, old, new)
 	}
 }
 
-// isEmpty says whether an owner wants nothing, as most pods' units that only EgressServices concern.
-func (r *Rows) isEmpty() bool {
+// IsEmpty says whether an owner wants nothing, as most pods' units that only EgressServices concern.
+func (r *Rows) IsEmpty() bool {
 	n := len(r.NB) + len(r.SB) + len(r.SetElems) + len(r.OVSIDs) + len(r.Ports) + len(r.Addrs) + len(r.Routes) +
 		len(r.Rules) + len(r.Sysctls) + len(r.NFTChains) + len(r.NFTRules) + len(r.NFTSets) + len(r.NFTElems) +
 		len(r.Accepts) + len(r.Flows) + len(r.Announcements) + len(r.Sources) + len(r.SourceExempt) +
