@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 	"net/netip"
+	"slices"
 
 	"github.com/egret-net/egret/internal/destinations"
 )
@@ -121,14 +122,14 @@ func (s *State) Replace(owner Owner, old, new *Rows) {
 	}
 }
 
-// IsEmpty says whether an owner wants nothing, as most pods' units that only EgressServices concern.
+// IsEmpty says whether an owner wants nothing, on behalf of others neither, as most pods of other nodes.
 func (r *Rows) IsEmpty() bool {
 	n := len(r.NB) + len(r.SB) + len(r.SetElems) + len(r.OVSIDs) + len(r.Ports) + len(r.Addrs) + len(r.Routes) +
 		len(r.Rules) + len(r.Sysctls) + len(r.NFTChains) + len(r.NFTRules) + len(r.NFTSets) + len(r.NFTElems) +
 		len(r.Accepts) + len(r.Flows) + len(r.Announcements) + len(r.Sources) + len(r.SourceExempt) +
 		len(r.Destinations) + len(r.Datagrams) + len(r.HealthChecks) + len(r.Steered) + len(r.Translated) +
 		len(r.Forwarded) + len(r.Answered) + len(r.Problems)
-	return n == 0 && len(r.parts) == 0
+	return n == 0 && !slices.ContainsFunc(r.parts, func(p part) bool { return !p.rows.IsEmpty() })
 }
 
 func (s *State) replace(by *claimant, old, new *Rows) {
