@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/bits"
@@ -246,7 +247,7 @@ func (w *World) notPrimary(n *Node, a netip.Addr) string {
 		return "is in a subnet of the cluster's own: " + another
 	case owner != n.Name:
 		return fmt.Sprintf("is also node %s's: %s, or %s", owner, deleteIfGone(owner), another)
-	case w.placed[a] > 0 && len(n.Record.Addrs) > 0 && w.rank(n.Name, own) > 1:
+	case len(w.placed[a]) > 0 && len(n.Record.Addrs) > 0 && w.rank(n.Name, own) > 1:
 		return "is an egress IP that a node has: take it out of the EgressIP, or " + another
 	}
 	return ""
@@ -364,36 +365,54 @@ func (w *View) knownBy(n *Node) []netip.Addr {
 
 // Placed says whether the status of any EgressIP gives an address to a node.
 func (w *View) Placed(a netip.Addr) bool {
+	return len(w.PlacedBy(a)) > 0
+}
+
+// PlacedBy are the EgressIPs whose statuses give an address to a node, by name.
+func (w *View) PlacedBy(a netip.Addr) []string {
 	w.saw(KindPlaced, a.String())
-	return w.placed[a] > 0
+	return w.placed[a]
 }
 
 // place notes the items of an EgressIP's status, old and new. Nodes that say that they have one of these addresses are
 // looked at anew.
 func (w *World) place(old, new *EgressIP) []Touch {
 	var touched []Touch
-	var changed []netip.Addr
-	count := func(e *EgressIP, n int) {
-		if e == nil {
-			return
+	was, is := old.places(), new.places()
+	for _, ip := range slices.Compact(slices.SortedFunc(slices.Values(slices.Concat(was, is)), netip.Addr.Compare)) {
+		if slices.Contains(was, ip) == slices.Contains(is, ip) {
+			continue
 		}
-		for _, i := range e.Items {
-			was := w.placed[i.IP] > 0
-			if w.placed[i.IP] += n; w.placed[i.IP] == 0 {
-				delete(w.placed, i.IP)
-			}
-			if was != (w.placed[i.IP] > 0) {
-				touched = append(touched, Touch{KindPlaced, i.IP.String()})
-				changed = append(changed, i.IP)
+		name := cmp.Or(old, new).Name
+		if note(w.placed, ip, name, slices.Contains(is, ip)); len(w.placed[ip]) < 2 {
+			for _, name := range w.assetsOf[asset{prefix: Single(ip)}] {
+				touched = append(touched, w.putNode(w.believed(w.said[name]))...)
 			}
 		}
-	}
-	count(new, 1)
-	count(old, -1)
-	for _, ip := range changed {
-		for _, name := range w.assetsOf[asset{prefix: Single(ip)}] {
-			touched = append(touched, w.putNode(w.believed(w.said[name]))...)
-		}
+		touched = append(touched, Touch{KindPlaced, ip.String()})
 	}
 	return touched
+}
+
+// places are the addresses that an EgressIP's status gives to nodes.
+func (e *EgressIP) places() (out []netip.Addr) {
+	if e == nil {
+		return nil
+	}
+	for _, i := range e.Items {
+		out = append(out, i.IP)
+	}
+	return out
+}
+
+// note keeps in an index, by address, whether a name is there. The names of an address are sorted.
+func note(index map[netip.Addr][]string, a netip.Addr, name string, is bool) {
+	names := without(index[a], name)
+	if is {
+		names = append(names, name)
+		slices.Sort(names)
+	}
+	if index[a] = names; len(names) == 0 {
+		delete(index, a)
+	}
 }

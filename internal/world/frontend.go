@@ -21,6 +21,13 @@ func (w *View) NodesAt(a netip.Addr) []string {
 	return w.nodesAt[a]
 }
 
+// HostsAt are the nodes that say that their hosts have an address, on the primary network or beside it, by name. It is
+// their word.
+func (w *View) HostsAt(a netip.Addr) []string {
+	w.saw(KindHostAddress, a.String())
+	return w.hostsAt[a]
+}
+
 // Frontends are all addresses and ports that a Service asks for, each once.
 func (s *Service) Frontends() []Frontend {
 	if s == nil {
@@ -83,22 +90,28 @@ func (w *World) precedence(f Frontend, a, b *Service) int {
 
 // relocate notes the addresses that a node has now.
 func (w *World) relocate(name string, old, new *Node) []Touch {
-	was, is := old.settled(), new.settled()
+	return append(relocateIn(w.nodesAt, KindNodeAddress, name, old.settled(), new.settled()),
+		relocateIn(w.hostsAt, KindHostAddress, name, old.tells(), new.tells())...)
+}
+
+func relocateIn(index map[netip.Addr][]string, kind Kind, name string, was, is []netip.Addr) []Touch {
 	if slices.Equal(was, is) {
 		return nil
 	}
 	var touched []Touch
-	for _, a := range was {
-		if w.nodesAt[a] = without(w.nodesAt[a], name); len(w.nodesAt[a]) == 0 {
-			delete(w.nodesAt, a)
-		}
-		touched = append(touched, Touch{KindNodeAddress, a.String()})
-	}
-	for _, a := range is {
-		w.nodesAt[a] = slices.Sorted(slices.Values(append(without(w.nodesAt[a], name), name)))
-		touched = append(touched, Touch{KindNodeAddress, a.String()})
+	for _, a := range slices.Concat(was, is) {
+		note(index, a, name, slices.Contains(is, a))
+		touched = append(touched, Touch{kind, a.String()})
 	}
 	return touched
+}
+
+// tells are all addresses that a node and its kubelet say its host has.
+func (n *Node) tells() []netip.Addr {
+	if n == nil {
+		return nil
+	}
+	return slices.Concat(n.addresses(), n.InternalIPs, n.HostAddrs)
 }
 
 func (n *Node) addresses() []netip.Addr {

@@ -32,7 +32,7 @@ const (
 	KindTraffics
 	KindTraffic
 	KindDestinations // the networks that one EgressIP's selector of traffic selects, and their problems
-	KindPlaced       // whether an EgressIP's status gives one address to a node
+	KindPlaced       // the EgressIPs whose statuses give one address to a node
 	KindReach        // whether one node counts as reachable
 	// the nodes that lead their pods to holders of one EgressIP; "": who has no room left to say so
 	KindSteering
@@ -51,6 +51,7 @@ const (
 	KindSlots       // how many ECMP slots EgressIPs need
 	KindFrontend    // the Services that ask for one address and port
 	KindNodeAddress // the nodes that have one address
+	KindHostAddress // the nodes that say that their hosts have one address
 	KindEgressServices
 	KindEgressService
 	KindAnyEgressService // whether there is any

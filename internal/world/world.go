@@ -18,12 +18,12 @@ type World struct {
 
 // tables are what the objects and facts are kept in, and the indexes over them.
 type tables struct {
-	found          *Host              // as it was read
-	host           *Host              // with the addresses that are the node's own
-	said           map[string]*Node   // as the Nodes have it
-	nodes          map[string]*Node   // what is believed of them
-	assetsOf       map[asset][]string // the nodes that claim it, in the order in which they did
-	placed         map[netip.Addr]int // items of EgressIPs' statuses
+	found          *Host                   // as it was read
+	host           *Host                   // with the addresses that are the node's own
+	said           map[string]*Node        // as the Nodes have it
+	nodes          map[string]*Node        // what is believed of them
+	assetsOf       map[asset][]string      // the nodes that claim it, in the order in which they did
+	placed         map[netip.Addr][]string // EgressIPs whose statuses give an address to a node
 	networks       map[string]*Network
 	primary        map[string]string // by namespace, where it is not the default network
 	numbered       map[int][]string  // the networks that ask for a number, in the order in which they did
@@ -47,6 +47,7 @@ type tables struct {
 	activities     map[string][2]activity    // by EgressService, of those that are active in any family
 	claims         map[Frontend][]string     // by address and port: the Services that ask for it
 	nodesAt        map[netip.Addr][]string   // the nodes that have an address
+	hostsAt        map[netip.Addr][]string   // the nodes that say that their hosts have an address
 	unreachable    map[string]Unreachability // by node
 	notAnswering   map[string]bool           // nodes
 
@@ -66,7 +67,7 @@ func newTables() *tables {
 		said:         map[string]*Node{},
 		nodes:        map[string]*Node{},
 		assetsOf:     map[asset][]string{},
-		placed:       map[netip.Addr]int{},
+		placed:       map[netip.Addr][]string{},
 		numbered:     map[int][]string{},
 		primary:      map[string]string{},
 		podsIn:       map[string]*podGroup{},
@@ -81,6 +82,7 @@ func newTables() *tables {
 		tunnels:      map[string]Tunnel{},
 		claims:       map[Frontend][]string{},
 		nodesAt:      map[netip.Addr][]string{},
+		hostsAt:      map[netip.Addr][]string{},
 		endpoints:    map[string]*endpoints{},
 		activities:   map[string][2]activity{},
 		kinds:        map[Kind]kept{},
