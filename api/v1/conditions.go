@@ -155,6 +155,10 @@ const (
 	ReasonNotLoadBalancer = "NotLoadBalancer"
 	// ReasonNoIngressIP: the load balancer has given the Service no address that packets come with.
 	ReasonNoIngressIP = "NoIngressIP"
+	// ReasonIngressIPConflict: an ingress IP of the Service is an address of a node, of an EgressIP that has a node, or
+	// the source of another EgressService; so in a family it has none that can be a source. The message says whose it
+	// is. Where the other family has one, Ready alone is False.
+	ReasonIngressIPConflict = "IngressIPConflict"
 	// ReasonNoEndpoints: no pod is behind the Service.
 	ReasonNoEndpoints = "NoEndpoints"
 	// ReasonHostNetworkEndpoints: all endpoints of the Service have an address of a host.

@@ -63,6 +63,7 @@ func TestNamesAreTheAPIs(t *testing.T) {
 		{egressservice.ReasonNotLoadBalancer, v1.ReasonNotLoadBalancer},
 		{egressservice.ReasonNoIngressIP, v1.ReasonNoIngressIP},
 		{egressservice.ReasonNoEndpoints, v1.ReasonNoEndpoints},
+		{egressservice.ReasonIngressIPConflict, v1.ReasonIngressIPConflict},
 		{egressservice.ReasonHostNetworkEndpoints, v1.ReasonHostNetworkEndpoints},
 		{egressservice.ReasonNoMatchingNode, v1.ReasonNoMatchingNode},
 		{egressservice.ReasonLabelTooLong, v1.ReasonLabelTooLong},

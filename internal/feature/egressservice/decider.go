@@ -6,6 +6,7 @@ package egressservice
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -30,6 +31,7 @@ type Decider struct {
 	served   *handover.Served
 	overlaps *handover.Overlaps
 	labels   labels
+	sources  sources
 	loads    map[string]int // hosts of how many EgressServices, by node
 	last     map[string]decision
 	told     decide.Told
@@ -45,7 +47,7 @@ type decision struct {
 // NewDecider has decided nothing yet.
 func NewDecider() *Decider {
 	return &Decider{Stale: decide.NewStale(), served: handover.NewServed(servers),
-		overlaps: handover.NewOverlaps(standbys), labels: newLabels(),
+		overlaps: handover.NewOverlaps(standbys), labels: newLabels(), sources: sources{newSharing[netip.Addr]()},
 		loads: map[string]int{}, last: map[string]decision{}, told: decide.Told{}}
 }
 
@@ -135,7 +137,8 @@ func (d *Decider) examine(v decide.View) []*object {
 		w := d.Readers.Reading(v.World, s.Key())
 		o := &object{s: s, shown: world.Shown[world.EgressService](v.World, world.KindEgressService, s.Key()),
 			round: &handover.Round{World: v.World, W: w, Served: d.served, Names: names, Now: v.Now}}
-		o.facts = factsOf(w, s, d.labels.owner(v.World, s))
+		source := func(ip netip.Addr) string { return d.sources.owner(v.World, s, ip) }
+		o.facts = factsOf(w, s, owners{label: d.labels.owner(v.World, s), of: source})
 		o.stay()
 		out = append(out, o)
 	}
@@ -154,9 +157,8 @@ func (d *Decider) examine(v decide.View) []*object {
 // stale are those to be decided about, in order of precedence. Those that are gone are forgotten.
 func (d *Decider) stale(w *world.World) []*world.EgressService {
 	for _, key := range slices.Collect(maps.Keys(d.Objects)) {
-		for other := range d.labels.follow(key, needsLabel(w, key)) {
-			d.Objects[other] = struct{}{}
-		}
+		maps.Copy(d.Objects, d.labels.follow(key, labelsNeeded(w, key)))
+		maps.Copy(d.Objects, d.sources.follow(key, asks(w, key)))
 	}
 	var out []*world.EgressService
 	for key := range d.Objects {

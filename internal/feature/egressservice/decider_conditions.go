@@ -3,6 +3,7 @@ package egressservice
 import (
 	"cmp"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ const (
 	ReasonNoService            = "NoService"
 	ReasonNotLoadBalancer      = "NotLoadBalancer"
 	ReasonNoIngressIP          = "NoIngressIP"
+	ReasonIngressIPConflict    = "IngressIPConflict"
 	ReasonNoEndpoints          = "NoEndpoints"
 	ReasonHostNetworkEndpoints = "HostNetworkEndpoints"
 	ReasonNoMatchingNode       = "NoMatchingNode"
@@ -63,6 +65,9 @@ func (o *object) beside() string {
 	var out strings.Builder
 	if len(o.facts.spare) > 0 {
 		out.WriteString("; the Service's further ingress IPs are no source: " + join(o.facts.spare))
+	}
+	for _, text := range slices.Concat(o.facts.taken, o.facts.doubts) {
+		out.WriteString("; " + text)
 	}
 	if o.facts.others > 0 {
 		out.WriteString("; " + o.facts.strangers())
@@ -120,7 +125,7 @@ func (o *object) ready(assigned world.Condition) (world.Condition, []decide.Noti
 			"are host-networked"
 		return c, []decide.Notice{{Finding: decide.Finding{Kind: c.Reason}, Event: c.Reason, Message: c.Message}}
 	}
-	waiting := append(o.unheld(), o.unsteered()...)
+	waiting := slices.Concat(o.lacking(), o.unheld(), o.unsteered())
 	if len(waiting) == 0 {
 		c.Status, c.Reason = "True", ReasonHeld
 		return c, nil
@@ -135,6 +140,21 @@ func (o *object) ready(assigned world.Condition) (world.Condition, []decide.Noti
 	}
 	c.Reason, c.Message = waiting[0].reason, decide.Some(said)
 	return c, notices
+}
+
+// lacking are the families that have no source, because the ingress IPs are somebody else's.
+func (o *object) lacking() []hindrance {
+	var out []hindrance
+	for _, f := range families {
+		if o.facts.lacking[f] {
+			h := hindrance{reason: ReasonIngressIPConflict}
+			h.Finding = decide.Finding{Kind: h.reason, Reason: h.reason, Family: f, Detail: h.reason}
+			h.Event = h.reason
+			h.Message = "pods have no source over IP" + f.String() + ": " + strings.Join(o.facts.taken, "; ")
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 // unheld are source addresses that the host does not hold, or does not serve all pods with.

@@ -15,13 +15,22 @@ type facts struct {
 	reason, message string
 	sources         []netip.Addr    // what its pods are to leave with, one a family at the most
 	spare           []netip.Addr    // ingress IPs beside these, which are not used
+	taken           []string        // whose else other ingress IPs are, in words
+	lacking         [2]bool         // families without a source, because ingress IPs are somebody else's
+	doubts          []string        // what is the matter with sources that it keeps all the same
 	pods            int             // endpoints with an address of the pod network
 	others          int             // endpoints without
 	local           map[string]bool // the nodes with a ready endpoint; nil where any node can be the host
 }
 
-// factsOf looks at an EgressService and its Service. Owner is the EgressService that its label is of.
-func factsOf(w *world.View, s *world.EgressService, owner string) (f facts) {
+// owners are the EgressServices that have what others may ask for, too.
+type owners struct {
+	label string // by its name
+	of    func(source netip.Addr) string
+}
+
+// factsOf looks at an EgressService and its Service.
+func factsOf(w *world.View, s *world.EgressService, by owners) (f facts) {
 	service := w.Service(s.Key())
 	if f.refuse(s, service); f.reason != "" {
 		return f
@@ -30,11 +39,13 @@ func factsOf(w *world.View, s *world.EgressService, owner string) (f facts) {
 	if s.SourceIPBy == world.SourceNetwork {
 		return f
 	}
-	f.choose(w.Config, s, service)
+	f.choose(w, s, service, by.of)
 	if service.ExternalLocal {
 		f.local = localTo(w.Config, service)
 	}
 	switch label := labelOf(s); {
+	case len(f.sources) == 0 && len(f.taken) > 0:
+		f.reason, f.message = ReasonIngressIPConflict, strings.Join(f.taken, "; ")
 	case len(f.sources) == 0:
 		f.reason = ReasonNoIngressIP
 		f.message = "the Service has no ingress IP yet that packets come with: its load balancer has to give it one"
@@ -42,10 +53,10 @@ func factsOf(w *world.View, s *world.EgressService, owner string) (f facts) {
 		f.reason = ReasonLabelTooLong
 		f.message = fmt.Sprintf("no node can have the label %s%s: its name has %d characters, and a label's has %d at "+
 			"the most: give the Service a shorter name", LabelPrefix, label, len(label), maxLabelName)
-	case owner != s.Key():
+	case by.label != s.Key():
 		f.reason = ReasonLabelAmbiguous
 		f.message = fmt.Sprintf("the label %s%s is that of EgressService %s, which is older: give one of the Services "+
-			"another name", LabelPrefix, label, owner)
+			"another name", LabelPrefix, label, by.label)
 	case f.pods == 0 && f.others > 0:
 		f.reason = ReasonHostNetworkEndpoints
 		f.message = f.strangers() + ": run the Service's pods without hostNetwork"
@@ -93,30 +104,14 @@ func isPod(c *world.Config, a netip.Addr) bool {
 // isInside says whether an address is one of the cluster's own ranges: feature service refuses a Service such an
 // ingress IP, and as a source it would be somebody else's.
 func isInside(c *world.Config, a netip.Addr) bool {
-	return isPod(c, a) || slices.ContainsFunc(slices.Concat(c.ServiceSubnets, c.JoinSubnets, c.TransitSubnets),
-		func(p netip.Prefix) bool { return p.Contains(a) })
+	_, what := c.Reserved(a)
+	return what != ""
 }
 
 // strangers says what becomes of endpoints that are no pods of the pod network.
 func (f *facts) strangers() string {
 	return fmt.Sprintf("%d endpoints have no address of the pod network, as host-networked pods have none: they leave "+
 		"as before", f.others)
-}
-
-// choose chooses the source addresses: in each family the one that it has, if the Service still has it, else the first.
-func (f *facts) choose(c *world.Config, s *world.EgressService, service *world.Service) {
-	has := s.Sources()
-	for _, family := range c.Families() {
-		ips := slices.DeleteFunc(family.OfAddrs(service.LoadBalancerIPs), func(ip netip.Addr) bool {
-			return isInside(c, ip)
-		})
-		if len(ips) == 0 {
-			continue
-		}
-		i := max(0, slices.IndexFunc(ips, func(ip netip.Addr) bool { return slices.Contains(has, ip) }))
-		f.sources = append(f.sources, ips[i])
-		f.spare = append(f.spare, slices.Delete(slices.Clone(ips), i, i+1)...)
-	}
 }
 
 // localTo are the nodes with a ready endpoint of a Service that is a pod of the pod network.

@@ -1,7 +1,6 @@
 package egressservice
 
 import (
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -22,59 +21,28 @@ func labelOf(s *world.EgressService) string { return s.Namespace + "-" + s.Name 
 // labels are which node has which label, and whose each is: of two EgressServices whose namespaces and names make the
 // same, the first by age has it.
 type labels struct {
-	of    map[string]map[string]struct{} // EgressServices that need a label, by its name
-	by    map[string]string              // names, by EgressService that needs one
+	sharing[string]
 	nodes map[string]map[string]struct{} // EgressServices by node that has their labels
 	stale map[string]struct{}            // nodes whose labels are to be looked at
 }
 
 func newLabels() labels {
-	return labels{of: map[string]map[string]struct{}{}, by: map[string]string{},
+	return labels{sharing: newSharing[string](),
 		nodes: map[string]map[string]struct{}{}, stale: map[string]struct{}{}}
 }
 
-// needsLabel is an EgressService whose host has a label, or nil: one without a Service for a load balancer keeps the
-// label from nobody, or whoever may write in one namespace could take it from another's.
-func needsLabel(w *world.World, key string) *world.EgressService {
-	s, service := w.EgressService(key), w.ServiceSpec(key)
-	if s == nil || s.SourceIPBy != world.SourceLoadBalancerIP || service == nil || !service.LoadBalancer {
-		return nil
+// labelsNeeded is the label of an EgressService, if its host has one.
+func labelsNeeded(w *world.World, key string) []string {
+	if s, _ := balanced(w, key); s != nil {
+		return []string{labelOf(s)}
 	}
-	return s
-}
-
-// follow notes that an EgressService needs its label, or with nil that it does not, and yields all that need it or did.
-func (l *labels) follow(key string, s *world.EgressService) iter.Seq[string] {
-	was := l.by[key]
-	delete(l.of[was], key)
-	delete(l.by, key)
-	if s != nil {
-		name := labelOf(s)
-		if l.by[key] = name; l.of[name] == nil {
-			l.of[name] = map[string]struct{}{}
-		}
-		l.of[name][key] = struct{}{}
-	}
-	others := maps.Clone(l.of[was])
-	if others == nil {
-		others = map[string]struct{}{}
-	}
-	maps.Copy(others, l.of[l.by[key]])
-	if len(l.of[was]) == 0 {
-		delete(l.of, was)
-	}
-	return maps.Keys(others)
+	return nil
 }
 
 // owner is the EgressService that has the label which another needs.
 func (l *labels) owner(w *world.World, s *world.EgressService) string {
-	first := s
-	for key := range l.of[labelOf(s)] {
-		if o := w.EgressService(key); o != nil && o.ByAge(first) < 0 {
-			first = o
-		}
-	}
-	return first.Key()
+	older := func(a, b *world.EgressService) bool { return a.ByAge(b) < 0 }
+	return l.first(w, labelOf(s), s, older).Key()
 }
 
 // move notes that a label goes from one node to another; "" is none.

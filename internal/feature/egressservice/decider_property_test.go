@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,7 @@ func TestDecidesAsFromNothing(t *testing.T) {
 			}
 			same(t, all.w, some.w)
 			oneLabelEach(t, some.w)
+			oneSourceEach(t, some.w)
 		}
 	})
 }
@@ -132,6 +134,22 @@ func oneLabelEach(t *rapid.T, w *world.World) {
 	}
 }
 
+// oneSourceEach: no two EgressServices have one address, but what was shown of them before it was decided.
+func oneSourceEach(t *rapid.T, w *world.World) {
+	of := map[netip.Addr]string{}
+	for _, key := range w.EgressServices() {
+		for _, ip := range w.EgressService(key).Sources() {
+			if by := w.PlacedBy(ip); len(by) > 0 {
+				t.Fatalf("%s is the source of %s, and of EgressIPs %v", ip, key, by)
+			}
+			if other := of[ip]; other != "" {
+				t.Fatalf("%s is the source of %s and of %s", ip, key, other)
+			}
+			of[ip] = key
+		}
+	}
+}
+
 // drawChange is what the API shows, what is probed, or what an agent reports that does as it is told.
 func drawChange(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	i, node := rapid.IntRange(0, 5).Draw(t, "which"), fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "of"))
@@ -170,6 +188,12 @@ func drawn(t *rapid.T, i int) func(*world.World) []world.Touch {
 	s.UID += rapid.SampledFrom([]string{"", "", "again"}).Draw(t, "object")
 	service := compiletest.LoadBalancer(i, compiletest.Pod(i, "n1"), compiletest.Pod(i+3, "n2"))
 	service.ExternalLocal = rapid.Bool().Draw(t, "local")
+	if rapid.IntRange(0, 2).Draw(t, "somebody else's ingress IPs") == 0 {
+		others := slices.Concat(compiletest.EgressAddr(20), compiletest.EgressAddr(0), compiletest.EgressAddr(23),
+			compiletest.Node(1).HostAddrs)
+		some := rapid.SliceOfNDistinct(rapid.SampledFrom(others), 1, 4, rapid.ID)
+		service.LoadBalancerIPs = some.Draw(t, "ingress IPs")
+	}
 	if rapid.IntRange(0, 3).Draw(t, "ambiguous") == 0 {
 		s.Namespace, s.Name = "ns0-s0", fmt.Sprint("a", i) // ns0-s0-a1 is ns0/s0-a1's, too
 		if i%2 == 0 {

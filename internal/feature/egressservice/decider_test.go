@@ -212,7 +212,7 @@ func TestLabels(t *testing.T) {
 		s := compiletest.EgressService(0)
 		s.Namespace, s.Name, s.UID, s.Created = namespace, name, namespace+name, time.Unix(int64(5000-age), 0)
 		service := compiletest.LoadBalancer(0, pods()...)
-		service.Namespace, service.Name = namespace, name
+		service.Namespace, service.Name, service.LoadBalancerIPs = namespace, name, compiletest.EgressAddr(30+age)
 		c.set(func(w *world.World) []world.Touch {
 			return append(w.SetEgressService(s), w.SetService(service)...)
 		})

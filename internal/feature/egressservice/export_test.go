@@ -1,6 +1,8 @@
 package egressservice
 
 import (
+	"net/netip"
+
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/decide/handover"
 )
@@ -10,6 +12,7 @@ func (d *Decider) Forget() {
 	gone := d.last
 	d.Stale, d.served, d.overlaps = decide.NewStale(), handover.NewServed(servers), handover.NewOverlaps(standbys)
 	d.labels, d.loads, d.last, d.begun = newLabels(), map[string]int{}, map[string]decision{}, false
+	d.sources = sources{newSharing[netip.Addr]()}
 	for key := range gone {
 		d.Objects[key] = struct{}{}
 	}

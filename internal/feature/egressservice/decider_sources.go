@@ -1,0 +1,113 @@
+package egressservice
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// sources are which EgressServices ask for which source address. One address is the source of one of them: with two
+// hosts that translate to it, answers come to the one that a load balancer announces it on. Nor do two share it that
+// have the same host now: each is elected by itself, by its own selector and its Service's endpoints, and whether one
+// is served would follow from where the other goes.
+type sources struct{ sharing[netip.Addr] }
+
+// asks are the addresses that an EgressService can have for a source.
+func asks(w *world.World, key string) (out []netip.Addr) {
+	s, service := balanced(w, key)
+	if s == nil {
+		return nil
+	}
+	for _, f := range families {
+		ips, _ := candidates(&w.View, s, service, f)
+		out = append(out, ips...)
+	}
+	return out
+}
+
+// candidates are the ingress IPs of a family that can be an EgressService's source, whatever others ask for: the one
+// that it has, if it can keep that, else all. So it keeps nobody from those beside. It also says why others are none.
+func candidates(w *world.View, s *world.EgressService, service *world.Service, f world.Family) (
+	out []netip.Addr, taken []string) {
+	for _, ip := range f.OfAddrs(service.LoadBalancerIPs) {
+		switch why := conflict(w, s, ip); {
+		case isInside(w.Config, ip):
+		case why != "":
+			taken = append(taken, why)
+		case slices.Contains(s.Sources(), ip):
+			return []netip.Addr{ip}, nil
+		default:
+			out = append(out, ip)
+		}
+	}
+	return out, taken
+}
+
+// owner is the EgressService that has an address which another asks for: the one that has it by its status, else the
+// first by age.
+func (x *sources) owner(w *world.World, s *world.EgressService, ip netip.Addr) string {
+	has := func(s *world.EgressService) bool { return slices.Contains(s.Sources(), ip) }
+	return x.first(w, ip, s, func(a, b *world.EgressService) bool {
+		return has(a) && !has(b) || has(a) == has(b) && a.ByAge(b) < 0
+	}).Key()
+}
+
+// conflict says why an ingress IP is no source of an EgressService, whatever others ask for; "": it can be. A node's
+// word takes none from one that has it.
+func conflict(w *world.View, s *world.EgressService, ip netip.Addr) string {
+	if by := w.PlacedBy(ip); len(by) > 0 {
+		return ip.String() + " is an address of EgressIP " + by[0] + ": take it out of that, or have the load " +
+			"balancer give the Service another one"
+	}
+	if text := onHost(w, ip); text != "" && !slices.Contains(s.Sources(), ip) {
+		return text + ": take it from that host, or have the load balancer give the Service another one"
+	}
+	return ""
+}
+
+// onHost says that a node has an address, if one does, and whether nothing but its own word says so.
+func onHost(w *world.View, ip netip.Addr) string {
+	nodes := w.HostsAt(ip)
+	if len(nodes) == 0 {
+		return ""
+	}
+	text := ip.String() + " is an address of node " + nodes[0]
+	if n := w.Node(nodes[0]); n == nil || !slices.Contains(n.Record.Addrs, ip) {
+		text += " by its own word alone"
+	}
+	return text
+}
+
+// choose chooses the source addresses: in each family the one that it has, if the Service still has it, else the first,
+// of those that are nobody else's.
+func (f *facts) choose(w *world.View, s *world.EgressService, service *world.Service, owner func(netip.Addr) string) {
+	for _, family := range w.Config.Families() {
+		ips, taken := candidates(w, s, service, family)
+		free := slices.DeleteFunc(ips, func(ip netip.Addr) bool {
+			by := owner(ip)
+			if by != s.Key() {
+				taken = append(taken, ip.String()+" is the source of EgressService "+by+", whose Service has it, too: "+
+					"have the load balancer give one of the Services another address")
+			}
+			return by != s.Key()
+		})
+		f.taken = append(f.taken, taken...)
+		if len(free) == 0 {
+			f.lacking[family] = len(taken) > 0
+			continue
+		}
+		f.sources = append(f.sources, free[0])
+		if text := onHost(w, free[0]); text != "" {
+			f.doubts = append(f.doubts, text+", too: take it from that host")
+		}
+	}
+	f.spare = f.beside(w.Config, service)
+}
+
+// beside are the ingress IPs that are not used, if any is.
+func (f *facts) beside(c *world.Config, service *world.Service) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(service.LoadBalancerIPs), func(ip netip.Addr) bool {
+		return isInside(c, ip) || slices.Contains(f.sources, ip)
+	})
+}
