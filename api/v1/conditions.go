@@ -159,9 +159,9 @@ const (
 	// the source of another EgressService; so in a family it has none that can be a source. The message says whose it
 	// is. Where the other family has one, Ready alone is False.
 	ReasonIngressIPConflict = "IngressIPConflict"
-	// ReasonNoEndpoints: no pod is behind the Service.
+	// ReasonNoEndpoints: no pod is behind the Service (Ready False). There is a host all the same, for the first one.
 	ReasonNoEndpoints = "NoEndpoints"
-	// ReasonHostNetworkEndpoints: all endpoints of the Service have an address of a host.
+	// ReasonHostNetworkEndpoints: all endpoints of the Service have an address of a host (Ready False).
 	ReasonHostNetworkEndpoints = "HostNetworkEndpoints"
 	// ReasonNoMatchingNode: no node that spec.nodeSelector selects can be the host; the message says why each cannot.
 	ReasonNoMatchingNode = "NoMatchingNode"

@@ -119,11 +119,9 @@ func (o *object) ready(assigned world.Condition) (world.Condition, []decide.Noti
 		f := decide.Finding{Kind: assigned.Reason, Reason: assigned.Reason}
 		return c, []decide.Notice{{Finding: f, Event: assigned.Reason, Message: assigned.Message}}
 	}
-	if o.facts.pods == 0 { // with SourceNetwork alone is there a host then
-		c.Reason = ReasonNoEndpoints
-		c.Message = "the Service has no endpoints with an address of the pod network: none of its pods runs, or they " +
-			"are host-networked"
-		return c, []decide.Notice{{Finding: decide.Finding{Kind: c.Reason}, Event: c.Reason, Message: c.Message}}
+	if reason, message := o.facts.noPods(); reason != "" {
+		c.Reason, c.Message = reason, message
+		return c, []decide.Notice{{Finding: decide.Finding{Kind: reason}, Event: reason, Message: message}}
 	}
 	waiting := slices.Concat(o.lacking(), o.unheld(), o.unsteered())
 	if len(waiting) == 0 {

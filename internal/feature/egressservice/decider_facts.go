@@ -20,7 +20,7 @@ type facts struct {
 	doubts          []string        // what is the matter with sources that it keeps all the same
 	pods            int             // endpoints with an address of the pod network
 	others          int             // endpoints without
-	local           map[string]bool // the nodes with a ready endpoint; nil where any node can be the host
+	local           map[string]bool // the nodes that can be the host for their ready endpoints; nil: all
 }
 
 // owners are the EgressServices that have what others may ask for, too.
@@ -57,13 +57,20 @@ func factsOf(w *world.View, s *world.EgressService, by owners) (f facts) {
 		f.reason = ReasonLabelAmbiguous
 		f.message = fmt.Sprintf("the label %s%s is that of EgressService %s, which is older: give one of the Services "+
 			"another name", LabelPrefix, label, by.label)
-	case f.pods == 0 && f.others > 0:
-		f.reason = ReasonHostNetworkEndpoints
-		f.message = f.strangers() + ": run the Service's pods without hostNetwork"
-	case f.pods == 0:
-		f.reason, f.message = ReasonNoEndpoints, "the Service has no endpoints: none of its pods runs"
 	}
 	return f
+}
+
+// noPods says that no pod is behind the Service. It has a host all the same: the first pod, which no EndpointSlice
+// names yet, would leave with another source until one is chosen and ready.
+func (f *facts) noPods() (reason, message string) {
+	switch {
+	case f.pods > 0:
+		return "", ""
+	case f.others > 0:
+		return ReasonHostNetworkEndpoints, f.strangers() + ": run the Service's pods without hostNetwork"
+	}
+	return ReasonNoEndpoints, "the Service has no endpoints: none of its pods runs"
 }
 
 // refuse says what is the matter with the object and its Service.
@@ -114,12 +121,16 @@ func (f *facts) strangers() string {
 		"as before", f.others)
 }
 
-// localTo are the nodes with a ready endpoint of a Service that is a pod of the pod network.
+// localTo are the nodes with a ready endpoint of a Service that is a pod of the pod network; nil if no node has one:
+// then no packet comes in anywhere, and a pod that is not ready yet has its source from the host.
 func localTo(c *world.Config, service *world.Service) map[string]bool {
-	out := map[string]bool{}
+	var out map[string]bool
 	for _, p := range service.Ports {
 		for _, e := range p.Endpoints {
 			if e.Ready && e.Node != "" && isPod(c, e.Addr()) {
+				if out == nil {
+					out = map[string]bool{}
+				}
 				out[e.Node] = true
 			}
 		}

@@ -161,14 +161,6 @@ func TestRefusals(t *testing.T) {
 				s.LoadBalancerIPs = []netip.Addr{s.ClusterIPs[0], pods()[0].IPs[0], c.w.Config.Join(1, world.V4).Addr()}
 			})
 		}, egressservice.ReasonNoIngressIP},
-		"no endpoints": {func(c *cluster) {
-			c.service(func(s *world.Service) { s.Ports[0].Endpoints = nil })
-		}, egressservice.ReasonNoEndpoints},
-		"host-networked": {func(c *cluster) {
-			c.service(func(s *world.Service) {
-				s.Ports[0].Endpoints = []world.Endpoint{{AddrPort: netip.AddrPortFrom(compiletest.Primary(1), 80)}}
-			})
-		}, egressservice.ReasonHostNetworkEndpoints},
 		"no node matches": {func(c *cluster) {
 			c.object(func(s *world.EgressService) { s.Nodes = green() })
 		}, egressservice.ReasonNoMatchingNode},
@@ -176,7 +168,7 @@ func TestRefusals(t *testing.T) {
 			c.service(func(s *world.Service) {
 				s.ExternalLocal = true
 				for i := range s.Ports[0].Endpoints {
-					s.Ports[0].Endpoints[i].Ready = false
+					s.Ports[0].Endpoints[i].Node = "gone"
 				}
 			})
 		}, egressservice.ReasonNoMatchingNode},
@@ -202,6 +194,53 @@ func TestRefusals(t *testing.T) {
 			c.decides()
 			c.is(`"n1" leaving [] label [n1] Ready=True Held`)
 		})
+	}
+}
+
+// TestHostWithoutEndpoints: while no pod is behind the Service, or none is ready, the host stays and one is chosen, so
+// that the first pod has its source; that there is none is said.
+func TestHostWithoutEndpoints(t *testing.T) {
+	unready := func(s *world.Service) {
+		for i := range s.Ports[0].Endpoints {
+			s.Ports[0].Endpoints[i].Ready = false
+		}
+	}
+	for name, x := range map[string]struct {
+		edit   func(*world.Service)
+		reason string
+	}{
+		"none": {func(s *world.Service) { s.Ports[0].Endpoints = nil }, "False NoEndpoints"},
+		"host-networked": {func(s *world.Service) {
+			s.Ports[0].Endpoints = []world.Endpoint{{AddrPort: netip.AddrPortFrom(compiletest.Primary(1), 80)}}
+		}, "False HostNetworkEndpoints"},
+		"none ready": {unready, "True Held"},
+	} {
+		for _, local := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", local ", local), func(t *testing.T) {
+				edit := func(s *world.Service) { s.ExternalLocal = local; x.edit(s) }
+				c := settled(t)
+				c.service(edit)
+				_, event, _ := strings.Cut(strings.TrimPrefix(x.reason, "True Held"), " ")
+				if told := c.decides(); told != event {
+					t.Errorf("told of %q", told)
+				}
+				want := `"n1" leaving [] label [n1] Ready=` + x.reason
+				c.is(want)
+				c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+				c.decides()
+				c.set(func(w *world.World) []world.Touch { return w.SetEgressService(compiletest.EgressService(0)) })
+				c.decides()
+				c.report("n1", "n2", "n3")
+				c.decides()
+				c.is(want)
+				if !c.w.EgressService("ns0/s0").Binds(world.V4) {
+					t.Error("the first pod's packets are not bound")
+				}
+				c.service(func(*world.Service) {})
+				c.decides()
+				c.is(`"n1" leaving [] label [n1] Ready=True Held`)
+			})
+		}
 	}
 }
 
