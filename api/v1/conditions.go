@@ -144,8 +144,9 @@ const (
 
 // Reasons of conditions Assigned and Ready of an EgressService, which are reasons of Events of type Warning, too. They
 // share ReasonAssigned, ReasonHeld, ReasonWaitingForNode and ReasonInvalidSelector with EgressIPs, and condition
-// Overlapped with its reasons: of EgressServices that a pod is behind, the oldest that is in force serves it. While
-// Assigned is False, pods leave as if there were no EgressService.
+// Overlapped with its reasons: of EgressServices that a pod is behind, the oldest that is in force serves it; where
+// others serve all of its pods, Ready is False with ReasonServedByOther, too. While Assigned is False, pods leave as if
+// there were no EgressService.
 const (
 	// ReasonInvalidSpec: a field that the CRD let pass, or an older one, cannot be read.
 	ReasonInvalidSpec = "InvalidSpec"

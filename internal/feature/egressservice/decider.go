@@ -118,6 +118,7 @@ type object struct {
 	round      *handover.Round
 	shown      *world.EgressService
 	facts      facts
+	standby    string // who decides about all of its pods, in words; "": not all are others'
 	host       string // the node that is chosen, world.HostAll or ""
 	cause      string // why the former host is it no longer
 	items      []world.Assignment
@@ -204,6 +205,7 @@ func (d *Decider) compose(o *object) decision {
 		one.InForce[f] = o.inForce(f, one.Placement)
 	}
 	one.labelled = o.labelled(one.Placement)
+	o.standby = d.standby(o.s)
 	assigned := o.assigned()
 	ready, problems := o.ready(assigned)
 	overlapped, news := d.overlapped(o.s)

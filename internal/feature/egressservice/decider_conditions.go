@@ -124,7 +124,11 @@ func (o *object) ready(assigned world.Condition) (world.Condition, []decide.Noti
 		return c, []decide.Notice{{Finding: decide.Finding{Kind: reason}, Event: reason, Message: message}}
 	}
 	waiting := slices.Concat(o.lacking(), o.unheld(), o.unsteered())
-	if len(waiting) == 0 {
+	switch {
+	case len(waiting) == 0 && o.standby != "": // condition Overlapped tells of it
+		c.Reason, c.Message = ReasonServedByOther, "no pod leaves as this EgressService says: it "+o.standby
+		return c, nil
+	case len(waiting) == 0:
 		c.Status, c.Reason = "True", ReasonHeld
 		return c, nil
 	}

@@ -41,11 +41,25 @@ func standbys(w *world.View, p *world.Pod) []handover.Overlap {
 	return out
 }
 
+// standby says which EgressServices decide about all running pods of one; "" if one of these is its own, or it has
+// none.
+func (d *Decider) standby(s *world.EgressService) string {
+	for _, f := range families {
+		if len(d.served.Nodes(refTo(s), f)) > 0 {
+			return ""
+		}
+	}
+	return d.overlaps.Standing(s.Key(), behind)
+}
+
+// behind is what pods are to an EgressService.
+const behind = "behind its Service"
+
 // overlapped says whether other EgressServices decide about pods of one, and the Event when that begins.
 func (d *Decider) overlapped(s *world.EgressService) (world.Condition, []decide.Event) {
 	c := world.Condition{Type: ConditionOverlapped, Status: "False", Reason: ReasonNoOverlap,
 		Message: "no other EgressService decides about a pod behind this one's Service"}
-	standing := d.overlaps.Standing(s.Key(), "behind its Service")
+	standing := d.overlaps.Standing(s.Key(), behind)
 	if standing == "" {
 		return c, nil
 	}

@@ -99,7 +99,7 @@ func (c *cluster) report(nodes ...string) {
 				h.Steers[key] = []world.Assignment{{Node: node, IP: world.V4.Unspecified()},
 					{Node: node, IP: world.V6.Unspecified()}}
 			}
-			for _, ip := range compiletest.EgressAddr(20) {
+			for _, ip := range slices.Concat(compiletest.EgressAddr(20), compiletest.EgressAddr(23)) {
 				if s.Names(node, ip) {
 					h.Holds[key] = append(h.Holds[key], ip)
 				}
@@ -501,6 +501,13 @@ func TestOverlapped(t *testing.T) {
 	if told := c.decides(); told != egressservice.EventOverlap {
 		t.Errorf("told of %q", told)
 	}
+	c.report("n1", "n2", "n3")
+	c.decides()
+	ready := func(key string) string { return c.says(key, egressservice.ConditionReady) }
+	if have := ready("ns0/s3"); have != "False ServedByOther no pod leaves as this EgressService says: it stands by for "+
+		"1 pod behind its Service, because others serve them: ns0/s0 (1)" {
+		t.Errorf("the younger one: %s", have)
+	}
 	overlapped := func(key string) string {
 		c := decide.Condition(c.w.EgressService(key).Conditions, egressservice.ConditionOverlapped)
 		return c.Status + " " + c.Message
@@ -516,6 +523,9 @@ func TestOverlapped(t *testing.T) {
 	c.decides()
 	c.decides()
 	if have := overlapped("ns0/s3"); !strings.HasPrefix(have, "False") {
+		t.Errorf("the older one is gone: %s", have)
+	}
+	if have := ready("ns0/s3"); !strings.HasPrefix(have, "True") {
 		t.Errorf("the older one is gone: %s", have)
 	}
 }
