@@ -9,7 +9,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:resource:scope=Namespaced,path=egressservices,singular=egressservice
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Assigned Host",type=string,JSONPath=`.status.host`
-// +kubebuilder:printcolumn:name="Source IPs",type=string,JSONPath=`.status.sourceIPs`
+// +kubebuilder:printcolumn:name="Source IPs",type=string,JSONPath=`.status.assignedSourceIPs`
 // +kubebuilder:printcolumn:name="Network",type=string,JSONPath=`.spec.network`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
@@ -98,6 +98,11 @@ type EgressServiceStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2
 	SourceIPs []string `json:"sourceIPs,omitempty"`
+
+	// AssignedSourceIPs are the same, separated by commas, for printing.
+	//
+	// +optional
+	AssignedSourceIPs string `json:"assignedSourceIPs,omitempty"`
 
 	// Leaving lists former hosts that are to go on translating, as that of an EgressIP does.
 	//

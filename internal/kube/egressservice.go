@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -97,6 +98,7 @@ func EgressServiceStatus(s *world.EgressService) v1.EgressServiceStatus {
 	for _, ip := range s.Sources() {
 		o.SourceIPs = append(o.SourceIPs, ip.String())
 	}
+	o.AssignedSourceIPs = strings.Join(o.SourceIPs, ",")
 	for _, l := range s.Leaving {
 		o.Leaving = append(o.Leaving, v1.EgressServiceLeaving{Node: l.Node, SourceIP: l.IP.String(),
 			Since: metav1.NewMicroTime(l.Since)})

@@ -56,6 +56,9 @@ func TestEgressServiceStatusComesBack(t *testing.T) {
 	s := &world.EgressService{Host: "n1", Placement: world.Placement{
 		Items:   []world.Assignment{{Node: "n1", IP: ips[0]}, {Node: "n1", IP: ips[1]}},
 		Leaving: []world.Leaving{{Node: "n2", IP: ips[0], Since: time.Unix(1000, 0)}}, InForce: [2]bool{true, false}}}
+	if have := EgressServiceStatus(s).AssignedSourceIPs; have != "172.18.0.100,fd00::100" {
+		t.Errorf("kubectl get shows %q", have)
+	}
 	back := EgressService(&v1.EgressService{Status: EgressServiceStatus(s)})
 	if back.Host != s.Host || !back.Placement.Same(&s.Placement) {
 		t.Errorf("have %+v, want %+v", back, s)
