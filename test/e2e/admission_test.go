@@ -47,6 +47,8 @@ const egressLabel = `{"metadata":{"labels":{"k8s.ovn.org/egress-assignable":"x"}
 
 const serviceLabel = `{"metadata":{"labels":{"egress-service.k8s.ovn.org/shop-web":"x"}}}`
 
+func labelled(key, value string) string { return string(labelPatch(map[string]string{key: value})) }
+
 func annotation(key, value string) string {
 	return fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value)
 }

@@ -103,6 +103,11 @@ func (o objects) ofKubelet() []attempt {
 		{"own label", http.MethodPatch, o.node, egressLabel, "whether its node hosts egress IPs"},
 		{"own label by status", http.MethodPatch, o.node + "/status",
 			egressLabel, "whether its node hosts egress IPs"},
+		// By the first people do not select nodes that stolen credentials are kept from; by the second they can.
+		{"own name for selectors", http.MethodPatch, o.node,
+			labelled("kubernetes.io/hostname", o.otherName), admitted},
+		{"a label that is kept from it", http.MethodPatch, o.node,
+			labelled("node-restriction.kubernetes.io/egress", "x"), "is not allowed to modify labels"},
 		{"own Node, another's", http.MethodPatch, o.node, annotation("example.org/x", "x"), admitted},
 		{"another's Node", http.MethodPatch, o.otherNode,
 			annotation("example.org/x", "x"), "not allowed to modify node"},
