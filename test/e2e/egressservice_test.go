@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,11 +16,10 @@ import (
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// behindService is a Service with a pod on each node, and an EgressService. A load balancer's part is the test's: it
+// behindService is a Service with a pod on each node, and its EgressService. A load balancer's part is the test's: it
 // writes the ingress IPs, and tells hosts outside the way to the host.
 type behindService struct {
-	*testing.T
-	c *cluster
+	egressService
 	n *namespace
 	b balanced
 }
@@ -33,49 +31,26 @@ var late = map[string]string{"app": "late"}
 
 func newBehindService(t *testing.T, number int, spec v1.EgressServiceSpec) behindService {
 	c := theCluster(t)
-	s := behindService{T: t, c: c, n: c.namespace(t, nil)}
+	n := c.namespace(t, nil)
+	s := behindService{egressService: egressService{t, c, n.name, "one"}, n: n}
 	for i, p := range behindPods {
-		s.n.runs(pod{name: p, node: c.nodes[i], labels: web, sends: true})
+		n.runs(pod{name: p, node: c.nodes[i], labels: web, sends: true})
 	}
-	s.b = s.n.balances("one", number, func(s *corev1.ServiceSpec) { s.Selector = late }, behindPods...)
-	o := &v1.EgressService{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Spec: spec}
-	err := c.kube.EgressIP.Post().Namespace(s.n.name).Resource("egressservices").Body(o).Do(t.Context()).Error()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.delete)
+	s.serves(number)
+	s.creates(spec)
 	return s
 }
 
-func (s behindService) delete() {
-	err := s.c.kube.EgressIP.Delete().Namespace(s.n.name).Resource("egressservices").Name("one").
-		Do(context.Background()).Error()
-	if err != nil && !strings.Contains(err.Error(), "not found") {
-		s.Error(err)
-	}
-}
-
-func (s behindService) patch(text string) {
+// serves makes the Service, with the pods as endpoints.
+func (s *behindService) serves(number int) {
 	s.Helper()
-	err := s.c.kube.EgressIP.Patch(mergePatch).Namespace(s.n.name).Resource("egressservices").Name("one").
-		Body([]byte(text)).Do(s.Context()).Error()
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.b = s.n.balances("one", number, func(o *corev1.ServiceSpec) { o.Selector = late }, behindPods...)
 }
 
 // readyOn waits until a node is the host, or all are, and hosts outside know.
 func (s behindService) readyOn(host string) {
 	s.Helper()
-	within(s.T, soon, func() error {
-		o := &v1.EgressService{}
-		err := s.c.kube.EgressIP.Get().Namespace(s.n.name).Resource("egressservices").Name("one").
-			Do(s.Context()).Into(o)
-		if err == nil && (o.Status.Host != host || !meta.IsStatusConditionTrue(o.Status.Conditions, "Ready")) {
-			err = fmt.Errorf("status.host is %q, want %q; conditions %v", o.Status.Host, host, o.Status.Conditions)
-		}
-		return err
-	})
+	s.isReadyOn(host)
 	for _, m := range s.c.nodes {
 		if m.Name == host {
 			s.announcedBy(m)
@@ -85,6 +60,7 @@ func (s behindService) readyOn(host string) {
 
 // announcedBy is what a load balancer does that announces the address on one node.
 func (s behindService) announcedBy(m sandbox.Member) {
+	s.Helper()
 	for _, h := range s.c.hosts {
 		s.c.routed(s.T, h, m, s.b.balancer)
 	}
@@ -95,21 +71,10 @@ func on(m sandbox.Member) metav1.LabelSelector {
 	return selects(map[string]string{"kubernetes.io/hostname": m.Name})
 }
 
-// labelled says which nodes have the label that load balancers look for.
-func (s behindService) labelled(want ...string) error {
-	label := "egress-service.k8s.ovn.org/" + s.n.name + "-one"
-	list, err := s.c.api.CoreV1().Nodes().List(s.Context(), metav1.ListOptions{LabelSelector: label})
-	if err != nil {
-		return err
-	}
-	var have []string
-	for _, n := range list.Items {
-		have = append(have, n.Name)
-	}
-	if slices.Sort(have); !slices.Equal(have, want) {
-		return fmt.Errorf("nodes %v have label %s, want %v", have, label, want)
-	}
-	return nil
+// moveTo has a node be the one that can be the host.
+func (s behindService) moveTo(m sandbox.Member) {
+	s.Helper()
+	s.patch(fmt.Sprintf(`{"spec":{"nodeSelector":{"matchLabels":{"kubernetes.io/hostname":%q}}}}`, m.Name))
 }
 
 // TestEgressService: pods of all nodes leave with their Service's address through its host, which answers; what stays
@@ -120,6 +85,10 @@ func TestEgressService(t *testing.T) {
 	ips := s.b.balancer.ips
 	s.readyOn(c.nodes[1].Name)
 	within(t, soon, func() error { return s.labelled(c.nodes[1].Name) })
+	if row := c.kubectl(t, "get", "-n", s.n.name, "egressservices"); !strings.Contains(row,
+		" "+strings.Join(texts(ips), ",")+" ") {
+		t.Errorf("kubectl get prints\n%s", row)
+	}
 	for _, p := range behindPods {
 		s.n.from(p).to(c.outside(0)).soonArrivesAs(ips...)
 		s.n.from(p).to(c.outside(1)).arrivesAs(ips...)
@@ -138,7 +107,7 @@ func TestEgressService(t *testing.T) {
 	seen := c.capture(t)
 	s.moves(seen, ips)
 	s.starts(seen, ips)
-	s.delete()
+	s.deletes()
 	within(t, soon, func() error { return s.labelled() })
 	for i, p := range behindPods {
 		s.n.from(p).to(c.outside(0)).formerly(ips...).soonArrivesAs(c.nodes[i].IPs...)
@@ -150,7 +119,7 @@ func TestEgressService(t *testing.T) {
 func (s behindService) moves(seen *capture, ips []netip.Addr) {
 	s.Helper()
 	seen.flowing(s.c, s.n, behindPods, time.Now(), soon)
-	s.patch(fmt.Sprintf(`{"spec":{"nodeSelector":{"matchLabels":{"kubernetes.io/hostname":%q}}}}`, s.c.nodes[2].Name))
+	s.moveTo(s.c.nodes[2])
 	s.readyOn(s.c.nodes[2].Name)
 	seen.flowing(s.c, s.n, behindPods, time.Now(), soon)
 	seen.onlyFrom(s.n, ips)
@@ -172,9 +141,7 @@ func (s behindService) starts(seen *capture, ips []netip.Addr) {
 // tellsOfNetwork says that the EgressService is not Ready, because of a node.
 func (s behindService) tellsOfNetwork(node string) func() error {
 	return func() error {
-		o := &v1.EgressService{}
-		err := s.c.kube.EgressIP.Get().Namespace(s.n.name).Resource("egressservices").Name("one").
-			Do(s.Context()).Into(o)
+		o, err := s.get()
 		ready := meta.FindStatusCondition(o.Status.Conditions, "Ready")
 		if err == nil && (ready == nil || ready.Status != "False" || !strings.Contains(ready.Message, node)) {
 			err = fmt.Errorf("Ready is %v, want False because of %s", ready, node)
@@ -191,19 +158,6 @@ func (s behindService) defaultRoute(m sandbox.Member, ip, via netip.Addr, table 
 	s.Cleanup(func() {
 		_, _ = s.c.feed(context.Background(), m.Name, nil, "ip", flag, "route", "flush", "table", table)
 	})
-}
-
-// nothingLeft says that no node has rows of the EgressService.
-func (s behindService) nothingLeft() error {
-	for _, m := range s.c.nodes {
-		look := "nft list table inet egret | grep -i egressservice; ip rule show pref 5000; ip -6 rule show pref 5000; " +
-			"ovn-nbctl lr-policy-list ovn_cluster_router | grep ' 101 '"
-		out, err := s.c.feed(s.Context(), m.Name, nil, "sh", "-c", look)
-		if text := strings.TrimSpace(out); text != "" {
-			return fmt.Errorf("%s still has %s (%v)", m.Name, text, err)
-		}
-	}
-	return nil
 }
 
 // TestEgressServiceNetwork: pods leave their own node by a routing table, with the address of its link; a node without
@@ -232,7 +186,7 @@ func TestEgressServiceNetwork(t *testing.T) {
 	}
 	s.readyOn("ALL")
 	s.n.from(behindPods[2]).to(c.beside(0)).soonArrivesAs(c.nodes[2].Secondary[0]...)
-	s.delete()
+	s.deletes()
 	within(t, soon, s.nothingLeft)
 	s.n.from(behindPods[2]).to(c.outside(0)).soonArrivesAs(c.nodes[2].IPs...)
 }

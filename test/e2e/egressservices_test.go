@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +27,21 @@ func (s egressService) get() (*v1.EgressService, error) {
 	o := &v1.EgressService{}
 	return o, s.c.kube.EgressIP.Get().Namespace(s.namespace).Resource("egressservices").Name(s.name).
 		Do(context.Background()).Into(o)
+}
+
+// creates it, until the test ends.
+func (s egressService) creates(spec v1.EgressServiceSpec) {
+	s.Helper()
+	o := &v1.EgressService{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Spec: spec}
+	must(s.T, s.c.kube.EgressIP.Post().Namespace(s.namespace).Resource("egressservices").Body(o).Do(s.Context()).
+		Error())
+	s.Cleanup(s.deletes)
+}
+
+func (s egressService) patch(text string) {
+	s.Helper()
+	must(s.T, s.c.kube.EgressIP.Patch(mergePatch).Namespace(s.namespace).Resource("egressservices").Name(s.name).
+		Body([]byte(text)).Do(s.Context()).Error())
 }
 
 // deletes it, if it is there.
@@ -60,16 +76,37 @@ func (s egressService) until(condition string, status metav1.ConditionStatus, re
 // hostIs waits until the status says that this node is the host and holds the addresses, and it alone has the label.
 func (s egressService) hostIs(node string, limit time.Duration) time.Duration {
 	s.Helper()
-	return within(s.T, limit, func() error {
-		o, err := s.get()
-		if err != nil {
-			return err
+	return within(s.T, limit, func() error { return errors.Join(s.readyAt(node), s.labelled(node)) })
+}
+
+// isReadyOn waits until a node is the host and holds the addresses, or all are it.
+func (s egressService) isReadyOn(host string) {
+	s.Helper()
+	within(s.T, soon, func() error { return s.readyAt(host) })
+}
+
+// readyAt is nil if the status says so.
+func (s egressService) readyAt(host string) error {
+	o, err := s.get()
+	ready := meta.FindStatusCondition(o.Status.Conditions, "Ready")
+	if err == nil && (o.Status.Host != host || ready == nil || ready.Status != metav1.ConditionTrue ||
+		ready.ObservedGeneration != o.Generation) {
+		err = fmt.Errorf("status.host is %q, want %q; conditions %+v", o.Status.Host, host, o.Status.Conditions)
+	}
+	return err
+}
+
+// nothingLeft says that no node has rows of the EgressService.
+func (s egressService) nothingLeft() error {
+	for _, m := range s.c.nodes {
+		look := "nft list table inet egret | grep -i egressservice; ip rule show pref 5000; ip -6 rule show pref 5000; " +
+			"ovn-nbctl lr-policy-list ovn_cluster_router | grep ' 101 '"
+		out, err := s.c.feed(s.Context(), m.Name, nil, "sh", "-c", look)
+		if text := strings.TrimSpace(out); text != "" {
+			return fmt.Errorf("%s still has %s (%v)", m.Name, text, err)
 		}
-		if o.Status.Host != node || !meta.IsStatusConditionTrue(o.Status.Conditions, "Ready") {
-			return fmt.Errorf("status.host is %q, want %q; conditions %+v", o.Status.Host, node, o.Status.Conditions)
-		}
-		return s.labelled(node)
-	})
+	}
+	return nil
 }
 
 // labelled is nil if exactly these nodes have the label that load balancers look for.

@@ -336,7 +336,7 @@ func (a announced) undone() {
 	a.Helper()
 	within(a.T, soon, func() error { return a.s.labelled() })
 	a.answeredBy(nil)
-	within(a.T, soon, behindService{T: a.T, c: a.c}.nothingLeft)
+	within(a.T, soon, a.s.nothingLeft)
 	a.leaveAsNodes()
 	for _, node := range a.c.nodes {
 		for _, host := range a.c.hosts {
