@@ -1,0 +1,60 @@
+package egressservice_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/egressservice"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// TestHostsAreNoPods: with endpoints that are addresses of hosts, no node has a row more of an EgressService than with
+// none: nothing that a host sends itself, such as to the API server, is marked, routed, translated or ended.
+func TestHostsAreNoPods(t *testing.T) {
+	features := []compile.Feature{egressservice.Hosts{}, egressservice.Pods{}}
+	lines := func(self string, mode world.GatewayMode, table world.RoutingTable, endpoints ...netip.Addr) []string {
+		w := compiletest.Small(self, mode)
+		h := *compiletest.Host(self)
+		h.Tables = []world.HostTable{{ID: 100, Default: [2]bool{true, true}}}
+		w.SetHost(&h)
+		for i := range 3 { // what runs on the hosts' network has the hosts' addresses
+			p := compiletest.Pod(3*i, fmt.Sprint("n", i+1))
+			p.HostNetwork, p.IPs = true, compiletest.Node(i + 1).HostAddrs[:2]
+			w.SetPod(p)
+		}
+		s := compiletest.EgressService(0)
+		s.Host, s.Table, s.InForce = "n1", table, [2]bool{true, true}
+		for _, ip := range compiletest.EgressAddr(20) {
+			s.Items = append(s.Items, world.Assignment{Node: "n1", IP: ip})
+		}
+		service := compiletest.LoadBalancer(0)
+		for _, ip := range endpoints {
+			service.Ports[0].Endpoints = append(service.Ports[0].Endpoints, world.Endpoint{Ready: true,
+				AddrPort: netip.AddrPortFrom(ip, 80), Node: "n1"})
+		}
+		w.SetEgressService(s)
+		w.SetService(service)
+		return compile.Full(w, features).Lines()
+	}
+	var hosts []netip.Addr
+	for i := range 3 {
+		hosts = append(hosts, compiletest.Node(i+1).HostAddrs...)
+	}
+	for _, mode := range []world.GatewayMode{world.SharedGateway, world.LocalGateway} {
+		for _, table := range []world.RoutingTable{{}, {Number: 100}} {
+			for _, self := range names {
+				none, with := lines(self, mode, table), lines(self, mode, table, hosts...)
+				if self == "n1" && len(none) == 0 {
+					t.Error("the host has no rows at all")
+				}
+				if !slices.Equal(none, with) {
+					t.Errorf("%s, %v, table %q: have\n%v\nwithout endpoints\n%v", self, mode, table, with, none)
+				}
+			}
+		}
+	}
+}
