@@ -29,12 +29,18 @@ var behindPods = []string{"a", "b", "c"}
 // late are the labels of pods that the Service selects. Of the others only EndpointSlices tell.
 var late = map[string]string{"app": "late"}
 
+// newBehindService has pods that send all the time.
 func newBehindService(t *testing.T, number int, spec v1.EgressServiceSpec) behindService {
+	return newBehindServiceOf(t, number, spec, pod{labels: web, sends: true})
+}
+
+func newBehindServiceOf(t *testing.T, number int, spec v1.EgressServiceSpec, like pod) behindService {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
 	s := behindService{egressService: egressService{t, c, n.name, "one"}, n: n}
 	for i, p := range behindPods {
-		n.runs(pod{name: p, node: c.nodes[i], labels: web, sends: true})
+		like.name, like.node = p, c.nodes[i]
+		n.runs(like)
 	}
 	s.serves(number)
 	s.creates(spec)
