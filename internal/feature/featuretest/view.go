@@ -116,12 +116,16 @@ func setNode(w *world.World, o *corev1.Node) []world.Touch {
 	})...)
 }
 
-// tables are blue, which is number 100, where the node has label table=blue.
+// tables are blue, which is number 100, where the node has label table=blue, and red, which is number 200 and a VRF's,
+// where it has table=red.
 func tables(n *world.Node) []world.HostTable {
-	if n.Labels["table"] != "blue" {
-		return nil
+	switch n.Labels["table"] {
+	case "blue":
+		return []world.HostTable{{ID: 100, Names: []string{"blue"}, Default: [2]bool{true, true}}}
+	case "red":
+		return []world.HostTable{{ID: 200, Names: []string{"red"}, Default: [2]bool{true, true}, VRF: true}}
 	}
-	return []world.HostTable{{ID: 100, Names: []string{"blue"}, Default: [2]bool{true, true}}}
+	return nil
 }
 
 // links is one, eth1, with all published addresses that are not the primary network's.
