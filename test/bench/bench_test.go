@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/test/traffic"
 )
 
 func TestQuantiles(t *testing.T) {
@@ -85,5 +86,18 @@ func TestMoveCount(t *testing.T) {
 	}
 	if have, want := m.number(), 2; have != want {
 		t.Errorf("%d moves, want %d", have, want)
+	}
+}
+
+// TestResumed: a pod's datagrams come again at the end of their longest pause, whatever others send.
+func TestResumed(t *testing.T) {
+	cut := time.Unix(100, 0)
+	at := func(pod string, after time.Duration) traffic.Sighting {
+		return traffic.Sighting{Pod: pod, At: cut.Add(after)}
+	}
+	all := []traffic.Sighting{at("a", 5*time.Millisecond), at("b", 400*time.Millisecond), at("a", 900*time.Millisecond),
+		at("a", time.Second), at("b", 5*time.Second), at("a", 1100*time.Millisecond)}
+	if have, want := resumed(all, "a", cut), cut.Add(900*time.Millisecond); have != want {
+		t.Errorf("at %v, want %v", have, want)
 	}
 }

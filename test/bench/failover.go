@@ -76,19 +76,27 @@ func (t *toll) report(l *lab, o outage, name string, floor float64) {
 func (o outage) run(ctx context.Context, l *lab, s *site, t *toll) error {
 	e := &episode{outage: o, site: s, toll: t, say: l.say}
 	defer e.stop()
-	for _, step := range []struct {
-		what string
-		do   func(context.Context) error
-	}{
+	err := walk(ctx, []step{
 		{"choose a node", e.choose}, {"open connections", e.open}, {"stop the API", e.stopAPI},
 		{"lose the node", e.lose},
 		{"after the loss", e.note}, {"open connections meanwhile", e.openMeanwhile}, {"start the API", e.startAPI},
 		{"return the node", e.giveBack},
-	} {
-		if err := step.do(ctx); err != nil {
-			return fmt.Errorf("%s: %w", step.what, err)
+	})
+	l.say("%s: %s lost: %s", o.name, e.victim, e.story)
+	return err
+}
+
+// step is one of a run.
+type step struct {
+	what string
+	do   func(context.Context) error
+}
+
+func walk(ctx context.Context, steps []step) error {
+	for _, s := range steps {
+		if err := s.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", s.what, err)
 		}
 	}
-	l.say("%s: %s lost: %s", o.name, e.victim, e.story)
 	return nil
 }

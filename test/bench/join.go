@@ -23,6 +23,14 @@ const (
 // joinSteps are how many pods are selected, one step after the other.
 var joinSteps = [...]int{10, 1000, 5000}
 
+// joining is what pods join.
+type joining struct {
+	figure string // its name
+	ip     netip.Addr
+	set    string // of the hosting node: other nodes' pods that leave there
+	label  string // whose value yes has a pod join
+}
+
 // joinTimes are how long one more pod takes, by how many are selected already.
 type joinTimes struct {
 	podWritten, podNode, hostWritten, host, packet sample
@@ -83,26 +91,38 @@ func (s *scene) joins(ctx context.Context, l *lab, nodes []*harness.FakeNode) er
 	if err := s.CreateEgressIP(ctx, e); err != nil {
 		return err
 	}
-	var all []*joinTimes
+	all, err := s.inSteps(ctx, l, joinSteps[:], func(n int) (joining, error) {
+		return joining{fmt.Sprintf("join/%d-pods", n), ip, podsOf(joinName), joinLabel},
+			s.selectPods(ctx, joinName, joiners(n))
+	})
+	if err == nil {
+		reportJoins(l, "join/5000-to-10", all[0], all[2])
+	}
+	return err
+}
+
+// inSteps measures one pod more after each step, which begin makes, and counts what the hosting node holds.
+func (s *scene) inSteps(ctx context.Context, l *lab, steps []int, begin func(n int) (joining, error)) (all []*joinTimes,
+	err error) {
 	var before []harness.Count
-	for _, n := range joinSteps {
-		l.say("join: %d pods", n)
-		if err := s.selectPods(ctx, joinName, joiners(n)); err != nil {
-			return err
-		}
-		t, err := s.joinAt(ctx, l, n, ip)
+	for _, n := range steps {
+		to, err := begin(n)
 		if err != nil {
-			return fmt.Errorf("with %d pods: %w", n, err)
+			return nil, err
+		}
+		l.say("%s", to.figure)
+		t, err := s.joinAt(ctx, l, n, to)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", to.figure, err)
 		}
 		all = append(all, t)
 		now, err := s.Counts(ctx, s.host)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		before = reportCounts(l, n, before, now)
+		before = reportCounts(l, to.figure, before, now)
 	}
-	reportJoins(l, all[0], all[2])
-	return nil
+	return all, nil
 }
 
 // joinGroup is the label of the i-th pod: the least step that selects it.
@@ -137,9 +157,9 @@ func (c *cluster) selectPods(ctx context.Context, name string, selector metav1.L
 }
 
 // joinAt waits until n pods are in the hosting node's set, and measures one more.
-func (s *scene) joinAt(ctx context.Context, l *lab, n int, ip netip.Addr) (*joinTimes, error) {
+func (s *scene) joinAt(ctx context.Context, l *lab, n int, to joining) (*joinTimes, error) {
 	if err := harness.Until(ctx, time.Minute, 200*time.Millisecond,
-		func() error { return s.selected(ctx, s.host, joinName, n) }); err != nil {
+		func() error { return s.selected(ctx, s.host, to.set, n) }); err != nil {
 		return nil, err
 	}
 	time.Sleep(2 * time.Second)
@@ -152,11 +172,11 @@ func (s *scene) joinAt(ctx context.Context, l *lab, n int, ip netip.Addr) (*join
 		return nil, err
 	}
 	for range l.runs {
-		if err := s.joinOnce(ctx, t, ip); err != nil {
+		if err := s.joinOnce(ctx, t, to); err != nil {
 			return nil, err
 		}
 	}
-	name := fmt.Sprintf("join/%d-pods", n)
+	name := to.figure
 	l.report(result{name: name + "/pod-node-written", unit: "ms", runs: t.podWritten, base: t.podFloor})
 	l.report(result{name: name + "/pod-node-has-it", unit: "ms", runs: t.podNode, base: t.podFloor, ratio: 5})
 	l.report(result{name: name + "/host-written", unit: "ms", runs: t.hostWritten, base: t.hostFloor})
@@ -165,28 +185,30 @@ func (s *scene) joinAt(ctx context.Context, l *lab, n int, ip netip.Addr) (*join
 	return t, nil
 }
 
-// selected is nil when a hosting node's set of an EgressIP has n pods or more.
-func (c *cluster) selected(ctx context.Context, node, name string, n int) error {
-	set := fmt.Sprintf(`external_ids:"k8s.ovn.org/id"="egressip/%s/pods.v4"`, name)
+// podsOf is a hosting node's set of an EgressIP.
+func podsOf(name string) string { return "egressip/" + name + "/pods.v4" }
+
+// selected is nil when a set of a node has n pods or more.
+func (c *cluster) selected(ctx context.Context, node, set string, n int) error {
 	out, err := c.ExecIn(ctx, node, "bash", "-c", `ovn-nbctl --bare --columns=addresses find Address_Set "$1" | wc -w`,
-		"bash", set)
+		"bash", fmt.Sprintf(`external_ids:"k8s.ovn.org/id"=%q`, set))
 	if err != nil {
 		return err
 	}
 	var have int
 	if _, err := fmt.Sscan(string(out), &have); err != nil || have < n {
-		return fmt.Errorf("the set of EgressIP %s on %s has %d pods, not %d", name, node, have, n)
+		return fmt.Errorf("set %s on %s has %d pods, not %d", set, node, have, n)
 	}
 	return nil
 }
 
 // joinOnce labels the pod, waits for everybody, and takes the label away again.
-func (s *scene) joinOnce(ctx context.Context, t *joinTimes, ip netip.Addr) error {
+func (s *scene) joinOnce(ctx context.Context, t *joinTimes, to joining) error {
 	start := time.Now()
-	if err := s.LabelPod(ctx, namespace, s.pod, joinLabel, "yes"); err != nil {
+	if err := s.LabelPod(ctx, namespace, s.pod, to.label, "yes"); err != nil {
 		return err
 	}
-	first, err := s.traffic.From(ctx, ip)
+	first, err := s.traffic.From(ctx, to.ip)
 	if err != nil {
 		return err
 	}
@@ -203,7 +225,7 @@ func (s *scene) joinOnce(ctx context.Context, t *joinTimes, ip netip.Addr) error
 	t.hostWritten.addTime(hostWritten.Sub(start))
 	t.host.addTime(hostReady.Sub(start))
 	t.packet.addTime(first.Sub(start))
-	if err := s.LabelPod(ctx, namespace, s.pod, joinLabel, ""); err != nil {
+	if err := s.LabelPod(ctx, namespace, s.pod, to.label, ""); err != nil {
 		return err
 	}
 	_, err = s.traffic.From(ctx, s.podNodeIP)
@@ -211,18 +233,17 @@ func (s *scene) joinOnce(ctx context.Context, t *joinTimes, ip netip.Addr) error
 	return err
 }
 
-// reportJoins tells how much more 5,000 pods cost than 10.
-func reportJoins(l *lab, few, many *joinTimes) {
-	l.report(result{name: "join/5000-to-10/pod-node-has-it", unit: "ms", runs: many.podNode, base: few.podNode.median(),
+// reportJoins tells how much more many pods cost than few.
+func reportJoins(l *lab, name string, few, many *joinTimes) {
+	l.report(result{name: name + "/pod-node-has-it", unit: "ms", runs: many.podNode, base: few.podNode.median(),
 		ratio: 1.3})
-	l.report(result{name: "join/5000-to-10/host-has-it", unit: "ms", runs: many.host, base: few.host.median(),
-		ratio: 1.3})
+	l.report(result{name: name + "/host-has-it", unit: "ms", runs: many.host, base: few.host.median(), ratio: 1.3})
 }
 
 // reportCounts tells what the hosting node holds, beside what it held with fewer pods.
-func reportCounts(l *lab, pods int, before, now []harness.Count) []harness.Count {
+func reportCounts(l *lab, name string, before, now []harness.Count) []harness.Count {
 	for i, n := range now {
-		r := result{name: fmt.Sprintf("join/%d-pods/count/%s", pods, n.Name), unit: "", runs: sample{float64(n.Number)}}
+		r := result{name: name + "/count/" + n.Name, unit: "", runs: sample{float64(n.Number)}}
 		if before != nil {
 			r.base = float64(before[i].Number)
 		}

@@ -124,7 +124,7 @@ func (w *watchman) populate(ctx context.Context) (sending []*corev1.Pod, err err
 	where, err := w.held(ctx, time.Minute)
 	for _, node := range where {
 		err = errors.Join(err, harness.Until(ctx, time.Minute, 200*time.Millisecond,
-			func() error { return w.selected(ctx, node, siteName, selectedPods) }))
+			func() error { return w.selected(ctx, node, podsOf(siteName), selectedPods) }))
 	}
 	w.seen.Forget()
 	return sending, err

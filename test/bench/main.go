@@ -35,6 +35,8 @@ func figures() []figure {
 			outage{name: "two-ips-no-api", addresses: 2, noAPI: true, p90: 500, max: 900}.measure},
 		{"leaks/pod-starts", leaksAtStart},
 		{"services/many", manyServices},
+		{"egress-service/failover", serviceFailover},
+		{"egress-service/join", serviceJoins},
 		{"traffic/change", trafficChange},
 		{"traffic/networks", trafficNetworks},
 	}

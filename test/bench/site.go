@@ -20,15 +20,26 @@ import (
 
 const siteName = "bench-site"
 
-// site is a sandbox whose first two nodes, which run the controllers, are its egress nodes, and an EgressIP of the pods
-// of one namespace.
+// site is a sandbox whose first two nodes, which run the controllers, are its egress nodes, and an object of theirs.
 type site struct {
 	*cluster
+	hosted
 	ips     []netip.Addr
 	pod     *corev1.Pod // on the third node
 	outside sandbox.Member
 	close   func()
 }
+
+// hosted is what gives pods source addresses of egress nodes: an EgressIP, or an EgressService.
+type hosted interface {
+	create(context.Context) error
+	remove(context.Context) error
+	// where is the node of each address; an error while not everybody is ready.
+	where(context.Context) (map[netip.Addr]string, error)
+}
+
+// connector is the name of a site's pod.
+const connector = "connector"
 
 // site sets one up with an EgressIP of so many addresses. Whoever gets one clears it.
 func (l *lab) site(ctx context.Context, ips int) (*site, error) {
@@ -36,8 +47,12 @@ func (l *lab) site(ctx context.Context, ips int) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &site{cluster: c, outside: c.ExternalHosts()[0],
-		ips: []netip.Addr{netip.MustParseAddr("172.18.0.33"), netip.MustParseAddr("172.18.0.44")}[:ips]}
+	e := siteIP{c, []netip.Addr{netip.MustParseAddr("172.18.0.33"), netip.MustParseAddr("172.18.0.44")}[:ips]}
+	return c.site(ctx, e, e.ips)
+}
+
+func (c *cluster) site(ctx context.Context, h hosted, ips []netip.Addr) (*site, error) {
+	s := &site{cluster: c, hosted: h, outside: c.ExternalHosts()[0], ips: ips}
 	if err := s.begin(ctx); err != nil {
 		return nil, errors.Join(err, s.clear(context.WithoutCancel(ctx)))
 	}
@@ -48,10 +63,10 @@ func (s *site) begin(ctx context.Context) (err error) {
 	if err := s.EgressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name); err != nil {
 		return err
 	}
-	if s.pod, err = s.RunningPod(ctx, namespace, "connector", s.Nodes()[2].Name); err != nil {
+	if s.pod, err = s.RunningPod(ctx, namespace, connector, s.Nodes()[2].Name); err != nil {
 		return err
 	}
-	if err := s.CreateEgressIP(ctx, s.object()); err != nil {
+	if err := s.create(ctx); err != nil {
 		return err
 	}
 	if s.close, err = traffic.ServeEcho(s.outside.Name); err != nil {
@@ -60,16 +75,40 @@ func (s *site) begin(ctx context.Context) (err error) {
 	return s.whole(ctx)
 }
 
-func (s *site) object() *v1.EgressIP {
+// siteIP is an EgressIP of the pods of one namespace.
+type siteIP struct {
+	*cluster
+	ips []netip.Addr
+}
+
+func (o siteIP) create(ctx context.Context) error {
 	e := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: siteName}}
-	for _, ip := range s.ips {
+	for _, ip := range o.ips {
 		e.Spec.EgressIPs = append(e.Spec.EgressIPs, ip.String())
 	}
 	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
-	return e
+	return o.CreateEgressIP(ctx, e)
 }
 
-// clear has everything run that a failed measurement may have left down, and takes the EgressIP and the labels away.
+func (o siteIP) remove(ctx context.Context) error { return o.DeleteEgressIP(ctx, siteName) }
+
+func (o siteIP) where(ctx context.Context) (map[netip.Addr]string, error) {
+	e, err := o.EgressIP(ctx, siteName)
+	if err != nil {
+		return nil, err
+	}
+	out := map[netip.Addr]string{}
+	for _, i := range e.Status.Items {
+		ip, _ := netip.ParseAddr(i.EgressIP)
+		out[ip] = i.Node
+	}
+	if len(out) != len(o.ips) || !meta.IsStatusConditionTrue(e.Status.Conditions, v1.ConditionReady) {
+		err = fmt.Errorf("EgressIP %s is on %v; conditions %+v", siteName, out, e.Status.Conditions)
+	}
+	return out, err
+}
+
+// clear has everything run that a failed measurement may have left down, and takes the object and the labels away.
 func (s *site) clear(ctx context.Context) error {
 	if s.close != nil {
 		s.close()
@@ -82,31 +121,19 @@ func (s *site) clear(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.DeleteEgressIP(ctx, siteName); err != nil {
+	if err := s.remove(ctx); err != nil {
 		return err
 	}
 	return s.EgressNodes(ctx)
 }
 
 // held waits until every address of the site is held, and says by which node.
-func (s *site) held(ctx context.Context, limit time.Duration) (map[netip.Addr]string, error) {
-	where := map[netip.Addr]string{}
-	return where, harness.Until(ctx, limit, 50*time.Millisecond, func() error {
-		clear(where)
-		e, err := s.EgressIP(ctx, siteName)
-		if err != nil {
-			return err
-		}
-		for _, i := range e.Status.Items {
-			ip, _ := netip.ParseAddr(i.EgressIP)
-			where[ip] = i.Node
-		}
-		ready := meta.FindStatusCondition(e.Status.Conditions, v1.ConditionReady)
-		if len(where) != len(s.ips) || ready == nil || ready.Status != metav1.ConditionTrue {
-			return fmt.Errorf("EgressIP %s is on %v, Ready %+v", siteName, where, ready)
-		}
-		return nil
+func (s *site) held(ctx context.Context, limit time.Duration) (where map[netip.Addr]string, err error) {
+	err = harness.Until(ctx, limit, 50*time.Millisecond, func() error {
+		where, err = s.where(ctx)
+		return err
 	})
+	return where, err
 }
 
 // moveTo has a node host the site's one address, by taking the label from the other for a while.

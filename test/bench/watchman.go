@@ -29,6 +29,11 @@ func (l *lab) watchman(ctx context.Context) (*watchman, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.watch(ctx)
+}
+
+// watch has a watchman come to a site.
+func (s *site) watch(ctx context.Context) (*watchman, error) {
 	w := &watchman{site: s}
 	if err := w.begin(); err != nil {
 		return nil, errors.Join(err, w.leave(ctx))

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/egret-net/egret/internal/kube"
 )
@@ -34,6 +35,17 @@ func (c *Cluster) CreatePods(ctx context.Context, pods []*corev1.Pod) error {
 		if apierrors.IsAlreadyExists(err) {
 			return nil
 		}
+		return err
+	})
+}
+
+// RunFakePods says of fake pods that they run and are Ready, so that Services have them as endpoints.
+func (c *Cluster) RunFakePods(ctx context.Context, pods []*corev1.Pod) error {
+	return Each(ctx, pods, func(ctx context.Context, p *corev1.Pod) error {
+		patch := fmt.Sprintf(`{"status":{"phase":"Running","podIP":%[1]q,"podIPs":[{"ip":%[1]q}],`+
+			`"conditions":[{"type":"Ready","status":"True"}]}}`, kube.Pod(p).IPs[0])
+		_, err := c.Core.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{}, "status")
 		return err
 	})
 }

@@ -17,10 +17,12 @@ import (
 
 	"github.com/egret-net/egret/internal/sandbox"
 	"github.com/egret-net/egret/test/harness"
+	"github.com/egret-net/egret/test/traffic/echo"
 )
 
 const (
-	echoPort = 9998
+	// EchoPort is where echo servers listen.
+	EchoPort = 9998
 	// apart is the distance of new connections' starts.
 	apart = 10 * time.Millisecond
 	// Patience is how long a new connection may take, below TCP's first retransmission after 1 s: each tries the path
@@ -30,13 +32,16 @@ const (
 	Heartbeat = 5 * time.Second
 )
 
-// Attempt is a new connection of a pod.
+// Attempt is a new connection.
 type Attempt struct {
 	Start, End time.Time
-	Source     netip.Addr // not valid if it failed
+	// Source is the address in the answer: the client's, as a host outside sees it, or that of the pod that answers it.
+	// Not valid if it failed.
+	Source netip.Addr
 }
 
-// Connections are those of a pod to an echo server outside, as its sender reports them.
+// Connections are those of a pod to an echo server outside, or of a host outside to one in a pod, as the sender reports
+// them.
 type Connections struct {
 	*harness.Job
 	mu       sync.Mutex
@@ -49,25 +54,48 @@ type Connections struct {
 func ServeEcho(host string) (close func(), err error) {
 	var l net.Listener
 	err = sandbox.InNetns(host, func() (err error) {
-		l, err = net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(echoPort)))
+		l, err = net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(EchoPort)))
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("serve at %s: %w", host, err)
 	}
-	go echo(l)
+	go echo.Serve(l, net.Conn.RemoteAddr)
 	return func() { _ = l.Close() }, nil
 }
 
 // Connect has a pod make connections to an external host, and hold some, until stop.
 func Connect(ctx context.Context, c *harness.Cluster, p *corev1.Pod, to netip.Addr, held int) (*Connections, error) {
-	j, err := c.InPod(ctx, p, Sender, "connect", strconv.Itoa(held), netip.AddrPortFrom(to, echoPort).String())
+	j, err := c.InPod(ctx, p, append([]string{Sender}, connectTo(to, held)...)...)
 	if err != nil {
 		return nil, err
 	}
+	return follow(j), nil
+}
+
+// ConnectFrom has an external host make connections to a Service's address, until stop. Servers in pods answer, see
+// ServeInPod.
+func ConnectFrom(c *harness.Cluster, host string, to netip.Addr) (*Connections, error) {
+	j, err := c.Start(host, append([]string{onMachine(c.Cluster)}, connectTo(to, 0)...)...)
+	if err != nil {
+		return nil, err
+	}
+	return follow(j), nil
+}
+
+// ServeInPod has a pod answer connections with its own address until the job is stopped.
+func ServeInPod(ctx context.Context, c *harness.Cluster, p *corev1.Pod) (*harness.Job, error) {
+	return c.InPod(ctx, p, Sender, "serve", strconv.Itoa(EchoPort))
+}
+
+func connectTo(to netip.Addr, held int) []string {
+	return []string{"connect", strconv.Itoa(held), netip.AddrPortFrom(to, EchoPort).String()}
+}
+
+func follow(j *harness.Job) *Connections {
 	t := &Connections{Job: j, held: map[int]netip.Addr{}, broken: map[int]time.Time{}}
 	go t.read(j.Stdout)
-	return t, nil
+	return t
 }
 
 func (t *Connections) read(r io.Reader) {
@@ -204,25 +232,4 @@ func (t *Connections) BrokenOf(numbers []int, after time.Time) int {
 		}
 	}
 	return n
-}
-
-// echo answers connections on a port of a network namespace: a line with the client's address, then whatever the client
-// sends.
-func echo(listener net.Listener) {
-	for {
-		c, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer c.Close()
-			host, _, err := net.SplitHostPort(c.RemoteAddr().String())
-			if err != nil {
-				return
-			}
-			if _, err := fmt.Fprintln(c, host); err == nil {
-				_, _ = io.Copy(c, c)
-			}
-		}()
-	}
 }

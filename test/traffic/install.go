@@ -18,14 +18,14 @@ const Dir = "/var/lib/egret-e2e"
 // Sender is the program's path in nodes and pods.
 const Sender = Dir + "/sender"
 
+// onMachine is the program's path for hosts outside, whose disk is the machine's: it goes with the sandbox.
+func onMachine(c *sandbox.Cluster) string {
+	return filepath.Join(c.Options().StateDir, c.Options().Name, "sender")
+}
+
 // Install builds the sender and puts it on every node's disk. It needs the go command and this module's source.
 func Install(ctx context.Context, c *sandbox.Cluster) error {
-	dir, err := os.MkdirTemp("", "egret-e2e-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "sender")
+	file := onMachine(c)
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", file,
 		"github.com/egret-net/egret/test/traffic/sender")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

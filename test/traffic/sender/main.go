@@ -5,9 +5,11 @@
 //	sender keep COUNT ADDRESS:PORT
 //	sender connect COUNT ADDRESS:PORT
 //	sender stream ADDRESS:PORT
+//	sender serve PORT
 //
 // The second form keeps TCP connections instead, the third keeps some and makes new ones all the time, and says what
-// becomes of them, and the fourth sends datagrams every 2 ms from one port.
+// becomes of them, the fourth sends datagrams every 2 ms from one port, and the fifth answers connections with its own
+// address.
 //
 // A payload is "egret-e2e NAME KIND NUMBER". Of kind new are those from a source port that is changed every 20
 // datagrams, of kind old those from one that stays, which are sent every 50 ms: connections that outlive what happens
@@ -20,6 +22,8 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"github.com/egret-net/egret/test/traffic/echo"
 )
 
 const (
@@ -33,9 +37,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: sender NAME ADDRESS:PORT...")
 		os.Exit(2)
 	}
-	if os.Args[1] == "stream" {
-		fmt.Fprintln(os.Stderr, stream(os.Args[2]))
-		os.Exit(1)
+	switch os.Args[1] {
+	case "stream":
+		fail(stream(os.Args[2]))
+	case "serve":
+		fail(serve(os.Args[2]))
 	}
 	if count, err := strconv.Atoi(os.Args[2]); err == nil && len(os.Args) == 4 {
 		switch os.Args[1] {
@@ -50,6 +56,20 @@ func main() {
 		go send(to, "egret-e2e "+os.Args[1])
 	}
 	select {}
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// serve answers connections for ever.
+func serve(port string) error {
+	l, err := net.Listen("tcp", net.JoinHostPort("", port))
+	if err == nil {
+		echo.Serve(l, net.Conn.LocalAddr)
+	}
+	return err
 }
 
 // send goes on whatever happens: a datagram that cannot be sent is one that does not arrive.
