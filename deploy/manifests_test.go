@@ -192,6 +192,33 @@ func TestOnlyTheAgentHasAToken(t *testing.T) {
 	}
 }
 
+// TestHostsFilesAreRead: the agent alone sees the host's /etc and /usr, where its option looks for them, and can change
+// nothing there.
+func TestHostsFilesAreRead(t *testing.T) {
+	for name, p := range pods(t) {
+		files := map[string]string{}
+		for _, v := range p.Volumes {
+			if v.HostPath != nil && (v.HostPath.Path == "/etc" || v.HostPath.Path == "/usr") {
+				files[v.Name] = v.HostPath.Path
+			}
+		}
+		for _, c := range containers(p) {
+			seen := 0
+			for _, m := range c.VolumeMounts {
+				if path := files[m.Name]; path != "" {
+					seen++
+					if !m.ReadOnly || !slices.Contains(c.Args, "--host-root="+strings.TrimSuffix(m.MountPath, path)) {
+						t.Errorf("%s of %s has %s at %s, read only: %t", c.Name, name, path, m.MountPath, m.ReadOnly)
+					}
+				}
+			}
+			if want := map[bool]int{true: 2}[c.Name == "agent"]; seen != want {
+				t.Errorf("%s of %s sees %d folders of the host, want %d", c.Name, name, seen, want)
+			}
+		}
+	}
+}
+
 // TestControllersAreUnprivileged: what pod security calls restricted, but for the host's network, on which alone
 // management addresses can be reached.
 func TestControllersAreUnprivileged(t *testing.T) {

@@ -45,6 +45,7 @@ func run() error {
 	f.StringVar(&o.CNISocket, "cni-socket", "/run/egret/cni.sock", "where egret-cni asks")
 	f.StringVar(&o.AgentSocket, "agent-socket", inspect.DefaultSocket, "where egret-node plan and egret-node trace ask")
 	f.StringVar(&o.BootMarker, "boot-marker", "/run/egret/booted", "a file that is gone after a boot")
+	f.StringVar(&o.HostRoot, "host-root", "/", "`folder` with the host's /etc and /usr: files there name routing tables")
 	f.StringVar(&o.CNIConfDir, "cni-conf-dir", "/etc/cni/net.d", "where the container runtime looks for networks")
 	f.StringVar(&o.MetricsAddress, "metrics-address", "",
 		"`host:port` for /metrics and /healthz; empty: neither is served")

@@ -27,15 +27,17 @@ import (
 
 // Agent is one node's agent.
 type Agent struct {
-	config  *world.Config
-	self    string
-	log     *slog.Logger
-	loop    *Loop
-	ovs     *ovs.DB
-	api     *API
-	source  *kube.Source
-	cni     *cniserver.Server
-	metrics *Metrics
+	config *world.Config
+	self   string
+	// hostRoot is where the host's /etc and /usr are.
+	hostRoot string
+	log      *slog.Logger
+	loop     *Loop
+	ovs      *ovs.DB
+	api      *API
+	source   *kube.Source
+	cni      *cniserver.Server
+	metrics  *Metrics
 	// reads are of the API server; applied waits until the world has what they gave.
 	reads   reads
 	applied func(context.Context) error

@@ -11,14 +11,15 @@ import (
 )
 
 // hostFacts is what the world needs to know of this host; nil while neither the gateway bridge nor its uplink has an
-// address. Addresses move from the one to the other when the agent first starts, and after each boot.
-func hostFacts(h route.Host, c *world.Config) *world.Host {
+// address. Addresses move from the one to the other when the agent first starts, and after each boot. names are those
+// of routing tables.
+func hostFacts(h route.Host, c *world.Config, names map[string]int) *world.Host {
 	link, ok := h.Link(c.UplinkInterface)
 	if !ok {
 		return nil
 	}
 	gateway := func(dev string) bool { return dev == c.Bridge || dev == c.UplinkInterface }
-	out := &world.Host{UplinkMAC: link.MAC, MTU: link.MTU, Tables: hostTables(h)}
+	out := &world.Host{UplinkMAC: link.MAC, MTU: link.MTU, Tables: hostTables(h, names)}
 	out.Links = secondaryLinks(h, c, gateway)
 	for _, a := range h.Addrs {
 		if !countsAsHost(a) {

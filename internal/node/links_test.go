@@ -60,7 +60,7 @@ func facts(t *testing.T, change func(*route.Host)) *world.Host {
 	if change != nil {
 		change(&h)
 	}
-	f := hostFacts(h, compiletest.Config(world.SharedGateway))
+	f := hostFacts(h, compiletest.Config(world.SharedGateway), nil)
 	if f == nil {
 		t.Fatal("no facts")
 	}

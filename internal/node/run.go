@@ -42,6 +42,7 @@ type Options struct {
 	CNIConfDir                        string // /etc/cni/net.d
 	AgentSocket                       string // /run/egret/agent.sock: egret-node plan and trace ask there
 	BootMarker                        string // /run/egret/booted: a file that a boot removes
+	HostRoot                          string // /: where the host's /etc and /usr are
 	Health                            Health
 	MetricsAddress                    string // host:port of /metrics and /healthz; empty: neither is served
 }
@@ -84,6 +85,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 		return err
 	}
 	a := newAgent(o.Node, &o.Config, log)
+	a.hostRoot = o.HostRoot
 	if err := a.connect(o, t); err != nil {
 		return err
 	}
@@ -180,7 +182,7 @@ func (t *targets) watch(ctx context.Context, o Options) (openvswitch, north, sou
 func ownSources(ctx context.Context, o Options) map[string]conntrack.Own {
 	own := conntrack.Own{}
 	if h, err := route.ReadHost(ctx); err == nil {
-		if facts := hostFacts(h, &o.Config); facts != nil {
+		if facts := hostFacts(h, &o.Config, nil); facts != nil {
 			own.Addrs = append(own.Addrs, facts.Addrs...)
 		}
 	}
@@ -226,7 +228,7 @@ func baseFlows(ctx context.Context, o Options, t *targets, closed bool) error {
 	if err != nil {
 		return err
 	}
-	facts := hostFacts(h, &o.Config)
+	facts := hostFacts(h, &o.Config, nil)
 	if facts == nil {
 		return fmt.Errorf("neither %s nor %s has an address: configure the uplink", o.Config.UplinkInterface,
 			o.Config.Bridge)
@@ -333,12 +335,36 @@ func (a *Agent) readHost(ctx context.Context, do func(Change)) {
 		a.log.Warn("could not read this host's addresses", "error", err)
 		return
 	}
-	if facts := hostFacts(h, a.config); facts != nil {
+	if facts := hostFacts(h, a.config, route.TableNames(a.hostRoot)); facts != nil {
 		do(func(w *world.World) []world.Touch { return w.SetHost(facts) })
 	}
 	if !slices.Equal(h.Ours, a.ours) { // by us, or by somebody who took of it
 		a.ours = h.Ours
 		a.loop.Wake()
+	}
+}
+
+// followHost reads the host anew when the kernel, or a file with names of routing tables, tells of a change. Without
+// such telling, names are read with the next change of the kernel.
+func (a *Agent) followHost(ctx context.Context, host <-chan struct{}, do func(Change)) {
+	names, err := route.WatchNames(ctx, a.hostRoot)
+	if err != nil {
+		a.log.Warn("changed names of routing tables may not be seen at once", "error", err)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, open := <-host:
+			if !open {
+				return
+			}
+		case _, open := <-names:
+			if !open {
+				return
+			}
+		}
+		a.readHost(ctx, do)
 	}
 }
 
@@ -352,7 +378,7 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 	go a.followTunnels(ctx, t.ovs)
 	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
 	inTurn := func(c Change) { _ = a.loop.Turn(ctx, c) } // its only error is that the agent ends
-	go each(ctx, host, func() { a.readHost(ctx, inTurn) })
+	go a.followHost(ctx, host, inTurn)
 	go each(ctx, restarts, a.loop.Reread)
 	go each(ctx, t.nft.Watch(ctx), func() {
 		a.log.Warn("somebody else changed our nftables tables; they are read anew")

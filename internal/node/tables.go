@@ -10,7 +10,7 @@ import (
 
 // hostTables are the routing tables that EgressServices can name: those that have a name, and those that have routes of
 // others than this agent's.
-func hostTables(h route.Host) []world.HostTable {
+func hostTables(h route.Host, names map[string]int) []world.HostTable {
 	tables := map[int]*world.HostTable{}
 	table := func(id int) *world.HostTable {
 		if tables[id] == nil {
@@ -26,7 +26,7 @@ func hostTables(h route.Host) []world.HostTable {
 			t.Default[world.FamilyOf(r.Dst.Addr())] = true
 		}
 	}
-	for name, id := range h.Tables {
+	for name, id := range names {
 		table(id).Names = append(table(id).Names, name)
 	}
 	for _, l := range h.Links {

@@ -15,11 +15,10 @@ import (
 func TestHostTables(t *testing.T) {
 	everywhere := netip.MustParsePrefix("0.0.0.0/0")
 	have := hostTables(route.Host{
-		Tables: map[string]int{"blue": 100, "azure": 100},
-		Links:  []route.Link{{Name: "red", Kind: "vrf", Table: 200}, {Name: "eth1", Kind: "veth", Table: 200}},
+		Links: []route.Link{{Name: "red", Kind: "vrf", Table: 200}, {Name: "eth1", Kind: "veth", Table: 200}},
 		Routes: []route.Route{{Table: 100, Dst: everywhere},
 			{Table: 100, Dst: netip.MustParsePrefix("::/0"), Ours: true}, {Table: 1003, Dst: everywhere, Ours: true}, {Table: 200, Dst: netip.MustParsePrefix("10.0.0.0/8")}},
-	})
+	}, map[string]int{"blue": 100, "azure": 100})
 	want := []world.HostTable{
 		{ID: 100, Names: []string{"azure", "blue"}, Default: [2]bool{true, false}},
 		{ID: 200, Names: []string{"red"}, VRF: true},

@@ -16,11 +16,10 @@ import (
 
 // Host is what a network namespace has, ours and others': facts of the world. All lists but Rules are sorted.
 type Host struct {
-	Links  []Link         // by name
-	Addrs  []Address      // by link and prefix
-	Routes []Route        // by table, destination and metric; none of table local
-	Tables map[string]int // of rt_tables: names of routing tables
-	Rules  []Rule         // IPv4's first; in the order in which the kernel goes through them
+	Links  []Link    // by name
+	Addrs  []Address // by link and prefix
+	Routes []Route   // by table, destination and metric; none of table local
+	Rules  []Rule    // IPv4's first; in the order in which the kernel goes through them
 	// Ours is what carries a mark of ours, and the host's settings of forwarding, as text: it changes when somebody
 	// takes some of it away.
 	Ours []string
@@ -116,7 +115,7 @@ func ReadHost(ctx context.Context) (Host, error) {
 		name[l.Attrs().Index] = l.Attrs().Name
 	}
 	h := Host{Links: hostLinks(links, name), Addrs: hostAddrs(addrs, name), Routes: hostRoutes(routes, name),
-		Rules: hostRules(rules), Tables: tableNames(tableFiles)}
+		Rules: hostRules(rules)}
 	h.Ours = h.ours(rules)
 	return h, ctx.Err()
 }
