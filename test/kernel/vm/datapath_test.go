@@ -43,6 +43,7 @@ func TestKernelDatapath(t *testing.T) {
 		{"RepliesOfInboundConnections", (*kernelLab).replies},
 		{"LargeDatagrams", (*kernelLab).datagrams},
 		{"VRF", (*kernelLab).vrf},
+		{"VRFOfEgressService", (*kernelLab).egressService},
 		{"SCTP", (*kernelLab).sctp},
 		{"NodeGroupOfV2", (*kernelLab).cgroup},
 	})
@@ -54,6 +55,7 @@ func TestKernelDatapathLocal(t *testing.T) {
 		{"SourceAddresses", (*kernelLab).sources},
 		{"NodesSeeTheNodesAddress", (*kernelLab).nodeAddresses},
 		{"VRF", (*kernelLab).vrf},
+		{"VRFOfEgressService", (*kernelLab).egressService},
 	})
 }
 
