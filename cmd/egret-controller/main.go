@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
@@ -68,6 +69,8 @@ func parse(args []string) (*options, error) {
 }
 
 func run(o *options) error {
+	// The heap is one world and what was decided about it, nearly all of it live: see egret-node.
+	debug.SetGCPercent(50)
 	log := logger(o.verbosity)
 	o.reach.Warn(log)
 	config, err := kube.Config(o.kubeconfig, requestsPerSecond, "egret-controller")
