@@ -35,8 +35,54 @@ func main() {
 }
 
 func run() error {
-	var o node.Options
+	o, reach, verbose, err := readFlags(os.Args[1:])
+	if err != nil {
+		return err
+	}
+	o.Version = version()
+	// The agent's heap is one world and one plan, nearly all of it live: collecting at half the growth costs little
+	// time and a fifth of the memory less.
+	debug.SetGCPercent(50)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	log := logger(verbose)
+	reach.Warn(log)
+	return node.Run(ctx, o, log)
+}
+
+func readFlags(args []string) (o node.Options, reach *settings.Reachability, verbose bool, err error) {
 	f := flag.NewFlagSet("egret-node", flag.ExitOnError)
+	mode := f.String("gateway-mode", "shared", "shared: pods leave through the gateway router; local: through the host")
+	uplink := f.String("gateway-interface", "eth0", "the node's uplink")
+	datapath := f.String("datapath", "system", "of Open vSwitch: system is the kernel's, netdev is in userspace")
+	f.BoolVar(&verbose, "v", false, "log more")
+	places(f, &o)
+	subnets, tunnel := settings.SubnetFlags(f), settings.TunnelFlags(f)
+	reach = settings.Flags(f)
+	if err = f.Parse(args); err != nil {
+		return o, reach, verbose, err
+	}
+	for _, read := range []func() error{
+		reach.Read,
+		func() error { return subnets.Into(&o.Config) },
+		func() error { return tunnel.Into(&o.Config) },
+		func() (err error) { o.Config.GatewayMode, err = gatewayMode(*mode); return err },
+		func() (err error) { o.BootID, err = bootID(); return err },
+	} {
+		if err = read(); err != nil {
+			return o, reach, verbose, err
+		}
+	}
+	if o.Node == "" {
+		return o, reach, verbose, fmt.Errorf("this node's name is not known: give --node-name")
+	}
+	o.Config.ReachabilityTimeout, o.Health = reach.Timeout, node.Health{Port: reach.Port, TLS: reach.TLS}
+	o.Config.UplinkInterface, o.Config.Bridge, o.Config.UserspaceOVS = *uplink, "br"+*uplink, *datapath == "netdev"
+	return o, reach, verbose, nil
+}
+
+// places are where the agent finds what it works with.
+func places(f *flag.FlagSet, o *node.Options) {
 	f.StringVar(&o.Node, "node-name", os.Getenv("NODE_NAME"), "this node's name in Kubernetes")
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "way to the API server; empty: the pod's own")
 	f.StringVar(&o.OVSRunDir, "ovs-rundir", "/run/openvswitch", "folder of Open vSwitch's sockets")
@@ -49,42 +95,6 @@ func run() error {
 	f.StringVar(&o.CNIConfDir, "cni-conf-dir", "/etc/cni/net.d", "where the container runtime looks for networks")
 	f.StringVar(&o.MetricsAddress, "metrics-address", "",
 		"`host:port` for /metrics and /healthz; empty: neither is served")
-	mode := f.String("gateway-mode", "shared", "shared: pods leave through the gateway router; local: through the host")
-	uplink := f.String("gateway-interface", "eth0", "the node's uplink")
-	datapath := f.String("datapath", "system", "of Open vSwitch: system is the kernel's, netdev is in userspace")
-	subnets := settings.SubnetFlags(f)
-	reach := settings.Flags(f)
-	verbose := f.Bool("v", false, "log more")
-	if err := f.Parse(os.Args[1:]); err != nil {
-		return err
-	}
-	if err := reach.Read(); err != nil {
-		return err
-	}
-	if err := subnets.Into(&o.Config); err != nil {
-		return err
-	}
-	var err error
-	if o.Config.GatewayMode, err = gatewayMode(*mode); err != nil {
-		return err
-	}
-	o.Config.ReachabilityTimeout, o.Health = reach.Timeout, node.Health{Port: reach.Port, TLS: reach.TLS}
-	o.Config.UplinkInterface, o.Config.Bridge, o.Config.UserspaceOVS = *uplink, "br"+*uplink, *datapath == "netdev"
-	if o.Node == "" {
-		return fmt.Errorf("this node's name is not known: give --node-name")
-	}
-	if o.BootID, err = bootID(); err != nil {
-		return err
-	}
-	o.Version = version()
-	// The agent's heap is one world and one plan, nearly all of it live: collecting at half the growth costs little
-	// time and a fifth of the memory less.
-	debug.SetGCPercent(50)
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	log := logger(*verbose)
-	reach.Warn(log)
-	return node.Run(ctx, o, log)
 }
 
 func bootID() (string, error) {

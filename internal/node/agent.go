@@ -99,7 +99,7 @@ func (a *Agent) grown(_ context.Context, w *world.World, o Outcome) {
 func (a *Agent) after(ctx context.Context, w *world.World, o Outcome) {
 	n, h := w.Node(a.self), w.Host()
 	if n != nil && h != nil {
-		a.podMTU.Store(int32(h.PodMTU()))
+		a.podMTU.Store(int32(a.config.PodMTU(h)))
 		subnets := n.Subnets
 		a.subnets.Store(&subnets)
 		a.tell(w, n, h, o)
@@ -130,6 +130,7 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	a.last.Problems = append(a.last.Problems, a.holding.machine.Problems()...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonNoAnswer, a.silent())...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonOverlap, a.config.OverlappedBy(h))...)
+	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonMTU, a.config.TooSmall(h))...)
 	a.last.Conflicts = a.holding.conflicts()
 	if w.Holding(a.self) == nil {
 		a.reports.forget()

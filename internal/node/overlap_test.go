@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -36,5 +37,24 @@ func TestHostNetworkInAClusterRange(t *testing.T) {
 	}
 	if said := problems(facts(t, nil)); slices.ContainsFunc(said, ofRange) {
 		t.Errorf("when the network is gone, the node says %q", said)
+	}
+}
+
+// TestUplinkSmallerThanPods: what the uplink does not carry of --mtu is a problem of the node.
+func TestUplinkSmallerThanPods(t *testing.T) {
+	a, _ := startLateAgent(t, &lateServer{version: 5})
+	for mtu, want := range map[int]bool{0: false, 1400: false, 1499: true} {
+		var told []string
+		if err := a.loop.DoAndWait(t.Context(), func(w *world.World) []world.Touch {
+			a.config.MTU = mtu
+			a.tell(w, w.Node("n1"), facts(t, nil), hosting())
+			told = texts(a.last.Problems)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if has := strings.Contains(strings.Join(told, "; "), fmt.Sprintf("--mtu asks for %d", mtu)); has != want {
+			t.Errorf("--mtu %d: the node says %q", mtu, told)
+		}
 	}
 }

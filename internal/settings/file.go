@@ -12,8 +12,21 @@ import (
 // setting is a line of the file that means a flag.
 type setting struct{ section, key, flag string }
 
-// settings are OVN-Kubernetes' names; of two lines for one flag the first here counts.
+// settings are OVN-Kubernetes' names, but for the slot subnets, which it has none of; of two lines for one flag the
+// first here counts.
 var settings = []setting{
+	{"default", "mtu", "mtu"},
+	{"default", "encap-port", "encap-port"},
+	{"default", "cluster-subnets", "cluster-subnets"},
+	{"kubernetes", "service-cidrs", "service-subnets"},
+	{"gateway", "v4-join-subnet", "gateway-v4-join-subnet"},
+	{"gateway", "v6-join-subnet", "gateway-v6-join-subnet"},
+	{"gateway", "v4-masquerade-subnet", "gateway-v4-masquerade-subnet"},
+	{"gateway", "v6-masquerade-subnet", "gateway-v6-masquerade-subnet"},
+	{"clustermanager", "v4-transit-subnet", "cluster-manager-v4-transit-subnet"},
+	{"clustermanager", "v6-transit-subnet", "cluster-manager-v6-transit-subnet"},
+	{"ovnkubernetesfeature", "egressip-v4-slot-subnet", "egressip-v4-slot-subnet"},
+	{"ovnkubernetesfeature", "egressip-v6-slot-subnet", "egressip-v6-slot-subnet"},
 	{"ovnkubernetesfeature", "egressip-reachability-total-timeout", "egressip-reachability-total-timeout"},
 	{"ovnkubernetesfeature", "egressip-node-healthcheck-port", "egressip-node-healthcheck-port"},
 	{"egressip-healthcheck-tls", "client-privkey", "nb-client-privkey"},
@@ -43,7 +56,8 @@ func fromFile(f *flag.FlagSet, path string) (ignored []string, err error) {
 	given := map[string]bool{}
 	f.Visit(func(g *flag.Flag) { given[g.Name] = true })
 	for _, s := range settings {
-		if given[s.flag] || !file.Section(s.section).HasKey(s.key) {
+		// a line for agents may stand in the file of controllers
+		if f.Lookup(s.flag) == nil || given[s.flag] || !file.Section(s.section).HasKey(s.key) {
 			continue
 		}
 		if err := f.Set(s.flag, file.Section(s.section).Key(s.key).String()); err != nil {

@@ -2,7 +2,9 @@ package settings_test
 
 import (
 	"bytes"
+	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -11,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/settings"
+	"github.com/egret-net/egret/internal/world"
 )
 
 func read(t *testing.T, file string, args ...string) (*settings.Reachability, error) {
@@ -67,9 +71,9 @@ cert-common-name=ovn
 // TestIgnored: every line that no setting is, and no other.
 func TestIgnored(t *testing.T) {
 	r, err := read(t, "[default]\nmtu=1400\n[OVNKubernetesFeature]\nenable-egress-ip\n"+
-		"egressip-reachability-total-time=5\negressip-node-healthcheck-port=9107\n[ovn-north]\nclient-cert=x\n")
+		"egressip-reachability-total-time=5\negressip-node-healthcheck-port=9107\n[ovn-north]\nclient-cert=x\n[gateway]\nv4-join-subnets=x\n")
 	want := "client-cert in [ovn-north], egressip-reachability-total-time in [ovnkubernetesfeature], enable-egress-ip " +
-		"in [ovnkubernetesfeature], mtu in [default]"
+		"in [ovnkubernetesfeature], v4-join-subnets in [gateway]"
 	if have := strings.Join(r.Ignored, ", "); err != nil || have != want || r.Port != 9107 {
 		t.Errorf("have %s, port %d, %v; want %s", have, r.Port, err, want)
 	}
@@ -96,6 +100,73 @@ func TestOwnSectionOfTLS(t *testing.T) {
 	if err != nil || r.TLS.Key != "/own/key" || r.TLS.Cert != "/flag/crt" || r.TLS.CA != "/own/ca" ||
 		r.TLS.Name != "egress" || len(r.Ignored) > 0 {
 		t.Errorf("have %+v, ignored %v, %v", r.TLS, r.Ignored, err)
+	}
+}
+
+// TestFileOfRanges: OVN-Kubernetes' lines for ranges, MTU and port, which agents take over. To a controller, which has
+// no tunnels, the lines about these are nothing that is spelled wrong.
+func TestFileOfRanges(t *testing.T) {
+	const file = `[default]
+mtu=1300
+encap-port=6082
+cluster-subnets="10.128.0.0/14/23"
+[kubernetes]
+service-cidrs=172.30.0.0/16
+[gateway]
+v4-join-subnet=100.65.0.0/16
+v6-join-subnet=fd90::/64
+v4-masquerade-subnet=169.254.0.0/17
+v6-masquerade-subnet=fd69::/112
+[clustermanager]
+v4-transit-subnet=100.89.0.0/16
+v6-transit-subnet=fd91::/64
+[ovnkubernetesfeature]
+egressip-v4-slot-subnet=100.104.0.0/13
+egressip-v6-slot-subnet=fd96:18::/29
+`
+	path := filepath.Join(t.TempDir(), "ovnkube.conf")
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, agent := range []bool{true, false} {
+		var c world.Config
+		f := flag.NewFlagSet("egret", flag.ContinueOnError)
+		reach, subnets, tunnel := settings.Flags(f), settings.SubnetFlags(f), &settings.Tunnel{}
+		if agent {
+			tunnel = settings.TunnelFlags(f)
+		}
+		args := []string{"--config-file", path, "--gateway-v6-join-subnet=fd92::/64"}
+		if err := errors.Join(f.Parse(args), reach.Read(), subnets.Into(&c)); err != nil || len(reach.Ignored) > 0 {
+			t.Fatalf("ignored %v, %v", reach.Ignored, err)
+		}
+		if agent {
+			if err := tunnel.Into(&c); err != nil || c.MTU != 1300 || c.EncapPort != 6082 {
+				t.Errorf("MTU %d, port %d, %v", c.MTU, c.EncapPort, err)
+			}
+		}
+		have := fmt.Sprint(c.ClusterSubnets, c.ServiceSubnets, c.JoinSubnets, c.TransitSubnets, c.MasqueradeSubnets,
+			c.SlotSubnets)
+		if want := "[{10.128.0.0/14 23}] [172.30.0.0/16] [100.65.0.0/16 fd92::/64] [100.89.0.0/16 fd91::/64] " +
+			"[169.254.0.0/17 fd69::/112] [100.104.0.0/13 fd96:18::/29]"; have != want {
+			t.Errorf("have %s\nwant %s", have, want)
+		}
+	}
+}
+
+func TestTunnelMistakes(t *testing.T) {
+	for args, want := range map[string]string{
+		"--mtu=500": "--mtu 500: give 576 to 65535 bytes for IPv4", "--encap-port=0": "give a UDP port",
+		"--encap-port=70000": "give a UDP port", "--mtu=1279": "--mtu 1279: give 1280 to 65535 bytes for IPv6",
+	} {
+		f := flag.NewFlagSet("egret", flag.ContinueOnError)
+		tunnel := settings.TunnelFlags(f)
+		if err := f.Parse([]string{args}); err != nil {
+			t.Fatal(err)
+		}
+		c := compiletest.Config(world.SharedGateway)
+		if err := tunnel.Into(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: have %v, want %s", args, err, want)
+		}
 	}
 }
 

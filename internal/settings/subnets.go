@@ -10,8 +10,8 @@ import (
 
 // Subnets are the ranges that the cluster gives out; agents and controllers are to be told the same.
 type Subnets struct {
-	cluster, service string
-	join, transit    [2]string // by world.Family
+	cluster, service                string
+	join, transit, slot, masquerade [2]string // by world.Family
 }
 
 // SubnetFlags registers the flags. Into is to be called when they are parsed.
@@ -22,26 +22,32 @@ func SubnetFlags(f *flag.FlagSet) *Subnets {
 	f.StringVar(&s.service, "service-subnets", "10.96.0.0/16", "`ranges` of cluster IPs: 10.96.0.0/16,fd00:10:96::/112")
 	for i, v := range []string{"v4", "v6"} {
 		f.StringVar(&s.join[i], "gateway-"+v+"-join-subnet", world.DefaultJoinSubnets()[i].String(),
-			"`range` in which gateway routers meet the cluster router, with room for "+roomText)
+			"`range` in which gateway routers meet the cluster router, with room for "+manyText)
 		f.StringVar(&s.transit[i], "cluster-manager-"+v+"-transit-subnet", world.DefaultTransitSubnets()[i].String(),
-			"`range` in which nodes' cluster routers meet, with room for "+roomText)
+			"`range` in which nodes' cluster routers meet, with room for "+manyText)
+		f.StringVar(&s.slot[i], "egressip-"+v+"-slot-subnet", world.DefaultSlotSubnets()[i].String(),
+			"`range` of routers' second addresses, by which EgressIPs with several addresses are steered; of this length")
+		f.StringVar(&s.masquerade[i], "gateway-"+v+"-masquerade-subnet", world.DefaultMasqueradeSubnets()[i].String(),
+			"`range` of addresses that stand for others inside a node, with room for "+fewText)
 	}
 	return s
 }
 
-// room is how many bits of an address a node's id has, in the ranges where routers meet.
-const room, roomText = 16, "65,536 addresses"
+// How many bits of an address a node's id has in the ranges where routers meet, and a number in the masquerade subnet.
+const (
+	many, manyText = 16, "65,536 addresses"
+	few, fewText   = 3, "8 addresses"
+)
 
-// pair reads a range a family.
-func pair(flag string, of [2]string) ([]netip.Prefix, error) {
+// pair reads a range a family; flag has %s in the place of v4 and v6.
+func pair(flag string, of [2]string, room int, roomText string, like []netip.Prefix) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for i, text := range of {
 		name := "--" + fmt.Sprintf(flag, []string{"v4", "v6"}[i])
 		p, err := netip.ParsePrefix(text)
 		switch {
 		case err != nil || p != p.Masked():
-			return nil, fmt.Errorf("%s %q is no range: write one such as %s", name, text,
-				[]string{"100.64.0.0/16", "fd98::/64"}[i])
+			return nil, fmt.Errorf("%s %q is no range: write one such as %s", name, text, like[i])
 		case p.Addr().Is4() != (i == 0):
 			return nil, fmt.Errorf("%s %s is of the other family", name, p)
 		case p.Addr().BitLen()-p.Bits() < room:
@@ -53,13 +59,21 @@ func pair(flag string, of [2]string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// Into writes all ranges into c, the fixed ones too, and refuses those that have addresses in common.
+// Into writes all ranges into c, and refuses those that have addresses in common.
 func (s *Subnets) Into(c *world.Config) (err error) {
-	c.SlotSubnets = world.DefaultSlotSubnets()
-	if c.JoinSubnets, err = pair("gateway-%s-join-subnet", s.join); err != nil {
+	if c.JoinSubnets, err = pair("gateway-%s-join-subnet", s.join, many, manyText,
+		world.DefaultJoinSubnets()); err != nil {
 		return err
 	}
-	if c.TransitSubnets, err = pair("cluster-manager-%s-transit-subnet", s.transit); err != nil {
+	if c.TransitSubnets, err = pair("cluster-manager-%s-transit-subnet", s.transit, many, manyText,
+		world.DefaultTransitSubnets()); err != nil {
+		return err
+	}
+	if c.MasqueradeSubnets, err = pair("gateway-%s-masquerade-subnet", s.masquerade, few, fewText,
+		world.DefaultMasqueradeSubnets()); err != nil {
+		return err
+	}
+	if c.SlotSubnets, err = slots(s.slot); err != nil {
 		return err
 	}
 	if c.ClusterSubnets, err = world.ParseClusterSubnets(s.cluster); err != nil {
@@ -69,4 +83,15 @@ func (s *Subnets) Into(c *world.Config) (err error) {
 		return err
 	}
 	return c.CheckSubnets()
+}
+
+func slots(of [2]string) ([]netip.Prefix, error) {
+	const flag = "egressip-%s-slot-subnet"
+	out, err := pair(flag, of, many, manyText, world.DefaultSlotSubnets())
+	for i, p := range out {
+		if err := world.CheckSlotSubnet(p); err != nil {
+			return nil, fmt.Errorf("--"+flag+" %w", []string{"v4", "v6"}[i], err)
+		}
+	}
+	return out, err
 }

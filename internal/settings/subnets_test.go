@@ -30,6 +30,8 @@ func TestSubnetsThatPass(t *testing.T) {
 		"--cluster-subnets=10.244.0.0/16/24,10.245.0.0/16/24",
 		"--cluster-subnets=100.64.0.0/14/24 --gateway-v4-join-subnet=100.70.0.0/16 --gateway-v6-join-subnet=fd99::/64 " +
 			"--cluster-manager-v4-transit-subnet=100.89.0.0/16 --cluster-manager-v6-transit-subnet=fd9a::/112",
+		"--egressip-v4-slot-subnet=100.104.0.0/13 --egressip-v6-slot-subnet=fd96:18::/29 --cluster-subnets=100.96.0.0/13/24 " +
+			"--gateway-v4-masquerade-subnet=169.254.0.0/17 --gateway-v6-masquerade-subnet=fd69::/112",
 	} {
 		if err := subnets(t, strings.Fields(args)...); err != nil {
 			t.Errorf("%s: %v", args, err)
@@ -53,15 +55,22 @@ func TestSubnetsThatOverlap(t *testing.T) {
 		"--service-subnets=100.88.7.0/24": "service subnet 100.88.7.0/24 and transit subnet " +
 			"100.88.0.0/16 overlap: give --cluster-manager-v4-transit-subnet a range outside 100.88.7.0/24",
 		"--cluster-subnets=100.100.0.0/16": "pod subnet 100.100.0.0/16 and slot subnet 100.96.0.0/13 " +
-			"overlap: the latter is fixed; give --cluster-subnets a range outside 100.96.0.0/13",
+			"overlap: give --egressip-v4-slot-subnet a range outside 100.100.0.0/16",
 		"--service-subnets=169.254.169.0/24": "service subnet 169.254.169.0/24 and masquerade subnet " +
-			"169.254.169.0/29 overlap: the latter is fixed",
+			"169.254.169.0/29 overlap: give --gateway-v4-masquerade-subnet a range outside 169.254.169.0/24",
 		"--cluster-subnets=fd98::/48/64": "pod subnet fd98::/48 and join subnet fd98::/64 overlap: " +
 			"give --gateway-v6-join-subnet a range outside fd98::/48",
-		"--gateway-v4-join-subnet=100.96.0.0/16": "join subnet 100.96.0.0/16 and slot subnet 100.96.0.0/13 overlap: the " +
-			"latter is fixed; give --gateway-v4-join-subnet a range outside 100.96.0.0/13",
+		"--gateway-v4-join-subnet=100.96.0.0/16": "join subnet 100.96.0.0/16 and slot subnet 100.96.0.0/13 overlap: " +
+			"give --egressip-v4-slot-subnet a range outside 100.96.0.0/16",
 		"--gateway-v4-join-subnet=100.88.0.0/16": "join subnet 100.88.0.0/16 and transit subnet 100.88.0.0/16 overlap: " +
 			"give --cluster-manager-v4-transit-subnet a range outside 100.88.0.0/16",
+		"--gateway-v4-join-subnet=254.0.0.0/16": "join subnet 254.0.0.0/16 and further slot subnet 254.0.0.0/8 overlap: the " +
+			"latter is fixed; give --gateway-v4-join-subnet a range outside 254.0.0.0/8",
+		"--gateway-v4-masquerade-subnet=100.64.3.0/29": "join subnet 100.64.0.0/16 and masquerade subnet 100.64.3.0/29 " +
+			"overlap: give --gateway-v4-masquerade-subnet a range outside 100.64.0.0/16",
+		"--gateway-v6-masquerade-subnet=fd69::/126": "is too small: give one with room for 8 addresses, such as fd69::/125",
+		"--egressip-v4-slot-subnet=100.112.0.0/14":  "its length is to be 13",
+		"--egressip-v6-slot-subnet=fd96::/29":       "second group not 0",
 		"--gateway-v4-join-subnet=100.64.0.0/20": "is too small: give one with room for 65,536 addresses, such as " +
 			"100.64.0.0/16",
 		"--cluster-manager-v6-transit-subnet=fd97::/120": "is too small",

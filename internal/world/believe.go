@@ -71,7 +71,8 @@ func (c *Config) ownSubnets() []ownSubnet {
 	for _, r := range []struct {
 		what string
 		list []netip.Prefix
-	}{{"service", c.ServiceSubnets}, {"join", c.JoinSubnets}, {"transit", c.TransitSubnets}, {"slot", c.SlotSubnets}} {
+	}{{"service", c.ServiceSubnets}, {"join", c.JoinSubnets}, {"transit", c.TransitSubnets}, {"slot", c.SlotSubnets},
+		{"further slot", FurtherSlotSubnets()}} {
 		for _, p := range r.list {
 			out = append(out, ownSubnet{r.what, p.Masked()})
 		}

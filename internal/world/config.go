@@ -23,15 +23,19 @@ type ClusterSubnet struct {
 
 // Config is what flags say: it never changes while a process runs.
 type Config struct {
-	GatewayMode     GatewayMode
-	ClusterSubnets  []ClusterSubnet
-	ServiceSubnets  []netip.Prefix
-	JoinSubnets     []netip.Prefix // gateway routers meet the cluster router here: node id is the host part
-	TransitSubnets  []netip.Prefix // zones meet here: node id is the host part
-	UplinkInterface string         // "eth0"
-	Bridge          string         // "breth0"
-	SlotSubnets     []netip.Prefix // of the ECMP slots' next hops, see DefaultSlotSubnets
-	UserspaceOVS    bool           // OVS' netdev datapath: the kernel sees the uplink's packets too
+	GatewayMode    GatewayMode
+	ClusterSubnets []ClusterSubnet
+	ServiceSubnets []netip.Prefix
+	JoinSubnets    []netip.Prefix // gateway routers meet the cluster router here: node id is the host part
+	TransitSubnets []netip.Prefix // zones meet here: node id is the host part
+	// MasqueradeSubnets have the addresses that stand for others inside a node: LocalOnly and Hairpin.
+	MasqueradeSubnets []netip.Prefix
+	UplinkInterface   string         // "eth0"
+	Bridge            string         // "breth0"
+	SlotSubnets       []netip.Prefix // of the ECMP slots' next hops, see DefaultSlotSubnets
+	UserspaceOVS      bool           // OVS' netdev datapath: the kernel sees the uplink's packets too
+	MTU               int            // of pods' links, in bytes; 0: what the uplink's tunnels carry, see PodMTU
+	EncapPort         int            // UDP port of tunnels, the same on all nodes
 	// ReachabilityTimeout is the time of silence after which an egress node is dead; 0: egress nodes are assumed to be
 	// reachable.
 	ReachabilityTimeout time.Duration
@@ -46,6 +50,14 @@ func DefaultJoinSubnets() []netip.Prefix {
 func DefaultTransitSubnets() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("100.88.0.0/16"), netip.MustParsePrefix("fd97::/64")}
 }
+
+// DefaultMasqueradeSubnets see DefaultJoinSubnets.
+func DefaultMasqueradeSubnets() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix("169.254.169.0/29"), netip.MustParsePrefix("fd69::/125")}
+}
+
+// GenevePort is Geneve's own UDP port (RFC 8926), and OVS' default.
+const GenevePort = 6081
 
 // DefaultReachabilityTimeout is OVN-Kubernetes' default.
 const DefaultReachabilityTimeout = time.Second
@@ -81,6 +93,13 @@ func (c *Config) Join(id int, f Family) netip.Prefix { return hostOf(c.JoinSubne
 
 // Transit is the address of node id in the transit subnet of a family.
 func (c *Config) Transit(id int, f Family) netip.Prefix { return hostOf(c.TransitSubnets, id, f) }
+
+// LocalOnly is the address at which a node's switch balances to its own pods only, by node port: the way that
+// connections from outside take, with their source, in local gateway mode (seed external-traffic-policy.md).
+func (c *Config) LocalOnly(f Family) netip.Addr { return hostOf(c.MasqueradeSubnets, 3, f).Addr() }
+
+// Hairpin is the source that a pod sees which reaches itself through a Service.
+func (c *Config) Hairpin(f Family) netip.Addr { return hostOf(c.MasqueradeSubnets, 5, f).Addr() }
 
 func hostOf(subnets []netip.Prefix, host int, f Family) netip.Prefix {
 	for _, s := range subnets {

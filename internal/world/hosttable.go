@@ -1,7 +1,6 @@
 package world
 
 import (
-	"net/netip"
 	"slices"
 )
 
@@ -27,11 +26,4 @@ func (h *Host) Table(t RoutingTable) (HostTable, bool) {
 		}
 	}
 	return HostTable{ID: t.Number}, t.Number != 0
-}
-
-// LocalOnly is the address at which a node's switch balances to its own pods only, by node port: the way that
-// connections from outside take, with their source, in local gateway mode (seed external-traffic-policy.md).
-func LocalOnly(f Family) netip.Addr {
-	return [...]netip.Addr{netip.AddrFrom4([4]byte{169, 254, 169, 3}), netip.AddrFrom16([16]byte{0: 0xfd, 1: 0x69,
-		15: 3})}[f]
 }

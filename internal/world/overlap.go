@@ -13,14 +13,15 @@ import (
 func (s ownSubnet) flag() string {
 	v := FamilyOf(s.CIDR.Addr()).String()
 	return map[string]string{"pod": "--cluster-subnets", "service": "--service-subnets",
-		"join": "--gateway-" + v + "-join-subnet", "transit": "--cluster-manager-" + v + "-transit-subnet"}[s.What]
+		"join": "--gateway-" + v + "-join-subnet", "transit": "--cluster-manager-" + v + "-transit-subnet",
+		"masquerade": "--gateway-" + v + "-masquerade-subnet", "slot": "--egressip-" + v + "-slot-subnet"}[s.What]
 }
 
 // CheckSubnets refuses ranges of the cluster that have addresses in common: one address would then mean two things. It
 // names each such two and what to change.
 func (c *Config) CheckSubnets() error {
 	var errs []error
-	all := append(c.ownSubnets(), masqueraded()...)
+	all := append(c.ownSubnets(), c.masqueraded()...)
 	for i, a := range all {
 		for _, b := range all[i+1:] {
 			if a.CIDR.Overlaps(b.CIDR) {
@@ -37,7 +38,7 @@ func (c *Config) CheckSubnets() error {
 func (c *Config) OverlappedBy(h *Host) []string {
 	var out []string
 	for _, n := range h.networks() {
-		for _, r := range append(c.ownSubnets(), masqueraded()...) {
+		for _, r := range append(c.ownSubnets(), c.masqueraded()...) {
 			if hosts(n.CIDR) && n.CIDR.Overlaps(r.CIDR) {
 				out = append(out, fmt.Sprintf("%s and %s overlap, and who has an address in both is not reached: "+
 					"use another network there%s", n, r, orFlag(r)))
@@ -52,7 +53,7 @@ func (c *Config) OverlappedBy(h *Host) []string {
 // them. That leaves the traffic inside the cluster as it is.
 func (c *Config) Overlapped(s destinations.Set) []string {
 	var out []string
-	for _, r := range append(c.ownSubnets(), masqueraded()...) {
+	for _, r := range append(c.ownSubnets(), c.masqueraded()...) {
 		if s.Overlaps(destinations.Of(r.CIDR)) {
 			out = append(out, r.String())
 		}
@@ -62,12 +63,12 @@ func (c *Config) Overlapped(s destinations.Set) []string {
 
 func (s ownSubnet) String() string { return s.What + " subnet " + s.CIDR.String() }
 
-// masqueraded has the addresses that stand for a host and for a load balancer: 169.254.169.3 and .5, fd69::3 and
-// fd69::5 (feature service).
-func masqueraded() []ownSubnet {
-	return []ownSubnet{
-		{"masquerade", netip.MustParsePrefix("169.254.169.0/29")}, {"masquerade", netip.MustParsePrefix("fd69::/125")},
+func (c *Config) masqueraded() []ownSubnet {
+	var out []ownSubnet
+	for _, p := range c.MasqueradeSubnets {
+		out = append(out, ownSubnet{"masquerade", p})
 	}
+	return out
 }
 
 // remedy names a flag that the user can change, the second's if it has one.

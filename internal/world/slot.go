@@ -1,6 +1,7 @@
 package world
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 )
@@ -16,13 +17,26 @@ const CommonSlots = 8
 // commonSlotBits number the common slots, and one bit more tells a slot's two networks apart.
 const commonSlotBits = 3
 
-// DefaultSlotSubnets are beside DefaultTransitSubnets: those of the common slots, then those of the slots beyond.
-// Addresses of either are next hops in OVN's tables, and in no packet.
+// DefaultSlotSubnets are beside DefaultTransitSubnets, for the common slots. Their addresses are next hops in OVN's
+// tables, and in no packet.
 func DefaultSlotSubnets() []netip.Prefix {
-	return []netip.Prefix{
-		netip.MustParsePrefix("100.96.0.0/13"), netip.MustParsePrefix("fd96:8::/29"),
-		furtherSlotsV4, furtherSlotsV6,
+	return []netip.Prefix{netip.MustParsePrefix("100.96.0.0/13"), netip.MustParsePrefix("fd96:8::/29")}
+}
+
+// FurtherSlotSubnets are for the slots beyond the common ones. They are fixed, for few networks have such texts.
+func FurtherSlotSubnets() []netip.Prefix { return []netip.Prefix{furtherSlotsV4, furtherSlotsV6} }
+
+// CheckSlotSubnet refuses a range in which the texts of two slots' addresses might compare otherwise for another node,
+// see SlotTransit.
+func CheckSlotSubnet(p netip.Prefix) error {
+	f := FamilyOf(p.Addr())
+	like := DefaultSlotSubnets()[f]
+	group := p.Addr().AsSlice()[2*f : 2*f+2]
+	if p.Bits() != like.Bits() || f == V6 && group[0] == 0 && group[1] == 0 {
+		return fmt.Errorf("%s does not do: its length is to be %d, and an IPv6 range's second group not 0, as of %s", p,
+			like.Bits(), like)
 	}
+	return nil
 }
 
 // The subnets of the slots beyond the common ones. IPv4 is short of a place where the text of a group has three digits

@@ -211,13 +211,6 @@ type Host struct {
 	Tables []HostTable
 }
 
-// overhead is what Geneve over IPv6 with OVN's options adds, rounded up; OVN-Kubernetes' choice.
-const overhead = 100
-
-// PodMTU is what pods may send so that it fits into a tunnel over the uplink: with the uplink's own MTU a TCP stream
-// stalls.
-func (h *Host) PodMTU() int { return h.MTU - overhead }
-
 // Holding is what one node says of itself: the egress addresses that its targets hold. What it says of an object is by
 // the object's key: an EgressIP's name, or an EgressService's namespace/name, which is no EgressIP's.
 type Holding struct {

@@ -23,7 +23,8 @@ func Config(mode world.GatewayMode) *world.Config {
 		ServiceSubnets: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"),
 			netip.MustParsePrefix("fd00:10:96::/112")},
 		JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
-		SlotSubnets: world.DefaultSlotSubnets(), ReachabilityTimeout: world.DefaultReachabilityTimeout,
+		SlotSubnets: world.DefaultSlotSubnets(), MasqueradeSubnets: world.DefaultMasqueradeSubnets(),
+		EncapPort: world.GenevePort, ReachabilityTimeout: world.DefaultReachabilityTimeout,
 		UplinkInterface: "eth0", Bridge: "breth0", UserspaceOVS: true,
 	}
 }

@@ -66,7 +66,7 @@ func (k kernel) route() {
 		plan.Claim(&k.out.Rules, r, plan.None{})
 	}
 	inside := slices.Concat(k.w.Config.Cluster(k.family), k.services())
-	for _, p := range append(inside, world.Single(world.LocalOnly(k.family))) {
+	for _, p := range append(inside, world.Single(k.w.Config.LocalOnly(k.family))) {
 		rule(plan.Rule{Priority: RuleNetwork, Table: int(k.by.table.ID), Src: p})
 		rule(plan.Rule{Priority: ruleUnreachable, Unreachable: true, Src: p})
 		if k.by.table.VRF { // the VRF's own rule would look for the pod in the VRF's table

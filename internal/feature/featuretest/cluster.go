@@ -34,7 +34,8 @@ func newConfig(mode, family string) (*world.Config, error) {
 		ServiceSubnets: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"),
 			netip.MustParsePrefix("fd00:10:96::/112")},
 		JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
-		SlotSubnets: world.DefaultSlotSubnets(), ReachabilityTimeout: world.DefaultReachabilityTimeout,
+		SlotSubnets: world.DefaultSlotSubnets(), MasqueradeSubnets: world.DefaultMasqueradeSubnets(),
+		EncapPort: world.GenevePort, ReachabilityTimeout: world.DefaultReachabilityTimeout,
 		UplinkInterface: "eth0", Bridge: "breth0", UserspaceOVS: true,
 	}
 	if c.GatewayMode != world.SharedGateway && c.GatewayMode != world.LocalGateway || len(c.ClusterSubnets) == 0 {

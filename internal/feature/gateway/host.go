@@ -21,7 +21,7 @@ func (Management) Compile(w *world.View, network string, out *plan.Rows) {
 	if p == nil || network != ref.DefaultNetwork {
 		return
 	}
-	names, mtu := plan.Names{Network: p.Name, ID: p.ID}, p.Host.PodMTU()
+	names, mtu := plan.Names{Network: p.Name, ID: p.ID}, w.Config.PodMTU(p.Host)
 	plan.Claim(&out.Ports, plan.Port{Bridge: plan.IntegrationBridge, Name: names.ManagementPort()}, plan.PortSpec{
 		Type: "internal", MAC: world.MAC(world.Nth(p.Subnets[0], 2)), MTU: mtu,
 		ExternalIDs: plan.Pairs("iface-id", names.HostPort(w.Self)),

@@ -34,9 +34,18 @@ func (Sessions) Compile(w *world.View, key string, out *plan.Rows) {
 	}
 	plan.Claim(&out.Ports, plan.Port{Bridge: plan.LivenessBridge, Name: plan.LivenessPort(n.ID)}, plan.PortSpec{
 		Type: "geneve", ExternalIDs: plan.Pairs(NodeKey, n.Name),
-		Options: plan.Pairs("key", tunnelKey, "local_ip", local.String(), "remote_ip", remote.String()),
+		Options: options(w.Config, local, remote),
 		BFD:     plan.Pairs("enable", "true", "min_tx", interval, "min_rx", interval, "mult", multiplier),
 	})
+}
+
+// options are those of OVN's own tunnel to that node, but for the key.
+func options(c *world.Config, local, remote netip.Addr) string {
+	o := []string{"key", tunnelKey, "local_ip", local.String(), "remote_ip", remote.String()}
+	if c.EncapPort != world.GenevePort {
+		o = append(o, "dst_port", plan.Itoa(c.EncapPort))
+	}
+	return plan.Pairs(o...)
 }
 
 // NodeKey is the key of a port's external_ids that names the node at the other end.

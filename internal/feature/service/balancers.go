@@ -39,7 +39,7 @@ func (b balancers) add(at scope, protocol string, ip netip.Addr, port uint16, to
 	b[id][netip.AddrPortFrom(ip, port).String()] = strings.Join(list, ",")
 }
 
-func (b balancers) write(node string, s *world.Service, out *plan.Rows) {
+func (b balancers) write(c *world.Config, node string, s *world.Service, out *plan.Rows) {
 	for id, vips := range b {
 		if id.protocol == "udp" {
 			datagrams(vips, out)
@@ -53,7 +53,7 @@ func (b balancers) write(node string, s *world.Service, out *plan.Rows) {
 			group = plan.Group(plan.DefaultNames().GatewayLBGroup())
 		}
 		cols := plan.Cols{
-			"name": name, "protocol": id.protocol, "vips": vips, "options": options(s, id),
+			"name": name, "protocol": id.protocol, "vips": vips, "options": options(c, s, id),
 			"external_ids": map[string]string{"k8s.ovn.org/kind": "Service", "k8s.ovn.org/owner": s.Key()},
 		}
 		if s.Affinity >= lastingAffinity {
@@ -82,14 +82,15 @@ func datagrams(vips map[string]string, out *plan.Rows) {
 // datapath has tracked the dropped packet. That is for those who ask for an end.
 const lastingAffinity = 10800
 
-func options(s *world.Service, id balancer) map[string]string {
+func options(c *world.Config, s *world.Service, id balancer) map[string]string {
 	skip := "false"
 	if id.scope == scopeLocalRouter {
 		skip = "true" // of the router's lb_force_snat_ip
 	}
 	o := map[string]string{
 		"event": "false", "reject": "true", "skip_snat": skip,
-		"neighbor_responder": "none", "hairpin_snat_ip": "169.254.169.5 fd69::5",
+		"neighbor_responder": "none",
+		"hairpin_snat_ip":    c.Hairpin(world.V4).String() + " " + c.Hairpin(world.V6).String(),
 	}
 	if id.protocol == "udp" {
 		// of connections to endpoints that have gone, which nothing else ends; a pod that ends finishes its TCP

@@ -122,7 +122,7 @@ func inside(c *world.Config, ip netip.Addr) (subnet netip.Prefix, what string) {
 			return s, "for cluster IPs"
 		}
 	}
-	for _, s := range slices.Concat(c.JoinSubnets, c.TransitSubnets, c.SlotSubnets) {
+	for _, s := range slices.Concat(c.JoinSubnets, c.TransitSubnets, c.SlotSubnets, world.FurtherSlotSubnets()) {
 		if s.Masked().Contains(ip) {
 			return s, "between the cluster's routers"
 		}

@@ -37,7 +37,7 @@ func (Balancers) Compile(w *world.View, key string, out *plan.Rows) {
 			}
 		}
 	}
-	rows.write(w.Self, s, out)
+	rows.write(w.Config, w.Self, s, out)
 }
 
 // onSwitch is what pods of this node meet, and what the host sends in by its management port: in-cluster clients are
@@ -63,7 +63,7 @@ func onSwitch(w *world.View, s *world.Service, p world.ServicePort, f world.Fami
 		rows.add(scopeSwitch, p.Protocol, ip, p.NodePort, b.Cluster)
 	}
 	if s.ExternalLocal && w.Config.GatewayMode == world.LocalGateway {
-		rows.add(scopeSwitch, p.Protocol, world.LocalOnly(f), p.NodePort, b.LocalPods)
+		rows.add(scopeSwitch, p.Protocol, w.Config.LocalOnly(f), p.NodePort, b.LocalPods)
 	}
 }
 

@@ -149,7 +149,7 @@ func (h hostPort) nodePorts() []share {
 func (h hostPort) byManagementPort() []share {
 	out := directly(h.b.LocalHost)
 	if pods := len(h.b.LocalPods); pods > 0 || len(out) == 0 {
-		out = append(out, share{netip.AddrPortFrom(world.LocalOnly(h.family), h.p.NodePort), max(pods, 1)})
+		out = append(out, share{netip.AddrPortFrom(h.w.Config.LocalOnly(h.family), h.p.NodePort), max(pods, 1)})
 	}
 	return out
 }

@@ -131,7 +131,8 @@ func (z ownPart) gatewayRouter() {
 		"chassis": z.Node.Name, "lb_force_snat_ip": "router_ip", "always_learn_from_arp_request": "true",
 	}, "load_balancer_group": []plan.RowID{plan.Group(z.names.GatewayLBGroup())}})
 	z.out.AddPeers(gr, z.names.GatewayToJoin(z.Node.Name), z.names.JoinSwitch(), z.names.JoinToGateway(z.Node.Name),
-		z.JoinMAC(z.Node.ID), z.joins(z.Node.ID), map[string]string{"gateway_mtu": plan.Itoa(z.Host.PodMTU())}, nil)
+		z.JoinMAC(z.Node.ID), z.joins(z.Node.ID),
+		map[string]string{"gateway_mtu": plan.Itoa(z.w.Config.PodMTU(z.Host))}, nil)
 	z.out.AddNB(plan.Switch(ext), plan.RowID{}, plan.Cols{"name": ext})
 	var networks []string
 	for _, p := range z.Host.Primary {

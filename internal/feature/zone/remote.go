@@ -20,7 +20,7 @@ func (Remote) Compile(w *world.View, key string, out *plan.Rows) {
 	if _, _, ok := w.Zone(); !ok || n == nil || key == w.Self || n.ID == 0 || n.ChassisID == "" || len(n.Primary) == 0 {
 		return
 	}
-	chassis(n, out)
+	chassis(w.Config, n, out)
 	for _, network := range w.Networks() {
 		if z, ok := partOf(w, network, out); ok {
 			z.to(n)
@@ -55,7 +55,7 @@ func (z ownPart) to(n *world.Node) {
 
 // chassis is the other node's tunnel endpoint, as the local Southbound must know it: ovn-controller makes a tunnel to a
 // chassis that is marked remote when ovn-is-interconn is set.
-func chassis(n *world.Node, out *plan.Rows) {
+func chassis(c *world.Config, n *world.Node, out *plan.Rows) {
 	encap := plan.RowID{Table: "Encap", Name: n.ChassisID}
 	id := plan.RowID{Table: "Chassis", Name: n.ChassisID}
 	plan.Claim(&out.SB, id, plan.Row{Cols: plan.Cols{
@@ -63,8 +63,17 @@ func chassis(n *world.Node, out *plan.Rows) {
 	}})
 	plan.Claim(&out.SB, encap, plan.Row{Parent: id, Cols: plan.Cols{
 		"type": "geneve", "ip": tunnelEndpoint(n.Primary).String(), "chassis_name": n.ChassisID,
-		"options": map[string]string{"csum": "true"},
+		"options": tunnelOptions(c),
 	}})
+}
+
+// tunnelOptions are OVS' of a tunnel. It has Geneve's own port without a word.
+func tunnelOptions(c *world.Config) map[string]string {
+	o := map[string]string{"csum": "true"}
+	if c.EncapPort != world.GenevePort {
+		o["dst_port"] = plan.Itoa(c.EncapPort)
+	}
+	return o
 }
 
 // tunnelEndpoint is the first primary address: IPv4 where there is one.
