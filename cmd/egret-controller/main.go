@@ -88,7 +88,7 @@ func run(o *options) error {
 		kube.EgressIPTraffics(), kube.EgressServices(), kube.EgressNodes())
 	own := controller.NewMetrics()
 	c := controller.New(&o.config, source, controller.APIWriter{Clients: clients, Node: o.nodeName}, own, log)
-	prober := c.Probe(o.nodeName, o.reach.Port, o.reach.TLS)
+	prober := c.Probe(o.nodeName, o.reach.Port, o.reach.TLS, o.reach.Witnesses)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { source.Run(ctx); return nil })

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -40,8 +41,10 @@ type Controller struct {
 	self     string         // the node that this runs on; for the prober
 	leader   string         // the one of the controller that leads
 	followed []probe.Target // what the prober was told last
-	strayed  bool           // that may be out of date
-	outbox   *outbox        // nil while another leads
+	beside   probe.Witnesses
+	named    []netip.Addr // further witnesses, that people named
+	strayed  bool         // that may be out of date
+	outbox   *outbox      // nil while another leads
 	deciders deciders
 	kinds    map[world.Kind]kube.Kind // of the objects that are written
 	news     map[target]news          // Events of what is not written yet

@@ -191,7 +191,7 @@ func TestProbesNodes(t *testing.T) {
 		conf.ClusterSubnets[0].CIDR, conf.ReachabilityTimeout = netip.MustParsePrefix("127.8.0.0/16"), time.Second
 		m := controller.NewMetrics()
 		c := controller.New(conf, a, a, m, slog.New(slog.DiscardHandler))
-		p := c.Probe("n1", 0, probe.Files{})
+		p := c.Probe("n1", 0, probe.Files{}, nil)
 		go a.run(t.Context())
 		go c.Run(t.Context())
 		go p.Run(t.Context())

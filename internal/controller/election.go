@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +34,8 @@ type Reach interface {
 	CutOff() bool
 	// Changed tells of new answers.
 	Changed() <-chan struct{}
+	// Heard is told that a machine answered over a connection from an address of this host.
+	Heard(from, machine netip.Addr)
 }
 
 // Candidate is who wants to lead.
@@ -50,11 +54,13 @@ func Elect(ctx context.Context, config *rest.Config, identity string, reach Reac
 	own := rest.CopyConfig(config)
 	own.QPS, own.Burst, own.RateLimiter = 20, 40, nil
 	own.Timeout = renewDeadline / 2
+	ends := &ends{}
+	own.Dial = ends.dial
 	client, err := coordinationv1.NewForConfig(own)
 	if err != nil {
 		return fmt.Errorf("client for leases: %w", err)
 	}
-	e := election{reach: reach, who: who, lock: lock{reach: reach, Interface: &resourcelock.LeaseLock{
+	e := election{reach: reach, who: who, lock: lock{reach: reach, ends: ends, Interface: &resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: leaseSpace, Name: leaseName}, Client: client,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 	}}}
@@ -71,14 +77,45 @@ func Elect(ctx context.Context, config *rest.Config, identity string, reach Reac
 type lock struct {
 	resourcelock.Interface
 	reach Reach
+	ends  *ends
 }
 
 func (l lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	r, raw, err := l.Interface.Get(ctx)
+	l.heard(err)
 	if err == nil && r.HolderIdentity != l.Identity() && l.dead(r.HolderIdentity) {
 		r.HolderIdentity = ""
 	}
 	return r, raw, err
+}
+
+func (l lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	err := l.Interface.Update(ctx, r)
+	l.heard(err)
+	return err
+}
+
+// heard tells of an answer of the API server's machine: of those who have no lease to renew, it comes as often.
+func (l lock) heard(err error) {
+	if e := l.ends.Load(); err == nil && e != nil {
+		l.reach.Heard(e.own, e.other)
+	}
+}
+
+// ends are those of the last connection to the API server.
+type ends struct {
+	atomic.Pointer[struct{ own, other netip.Addr }]
+}
+
+func (e *ends) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	own, _ := netip.ParseAddrPort(c.LocalAddr().String())
+	other, _ := netip.ParseAddrPort(c.RemoteAddr().String())
+	e.Store(&struct{ own, other netip.Addr }{own.Addr().Unmap(), other.Addr().Unmap()})
+	return c, nil
 }
 
 func (l lock) dead(node string) bool { return !l.reach.CutOff() && l.reach.Silent(node) }

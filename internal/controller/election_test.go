@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"strconv"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 
 // nodesSeen are what a test says of nodes, and who leads.
 type nodesSeen struct {
+	heardAt netip.Addr
 	mu      sync.Mutex
 	silent  string
 	cutOff  bool
@@ -47,6 +49,7 @@ func (n *nodesSeen) Silent(node string) bool {
 }
 func (n *nodesSeen) CutOff() bool             { n.mu.Lock(); defer n.mu.Unlock(); return n.cutOff }
 func (n *nodesSeen) Changed() <-chan struct{} { return n.changed }
+func (n *nodesSeen) Heard(own, _ netip.Addr)  { n.mu.Lock(); defer n.mu.Unlock(); n.heardAt = own }
 func (n *nodesSeen) Lead(ctx context.Context) { n.terms <- ctx; <-ctx.Done() }
 func (n *nodesSeen) Led(_ context.Context, node string) {
 	n.leaders <- node
@@ -82,7 +85,7 @@ func stands(t *testing.T, api *fake.Clientset, identity string) *nodesSeen {
 
 // stand has a candidate stand, with what is known of nodes by then.
 func (seen *nodesSeen) stand(t *testing.T, api *fake.Clientset, identity string) {
-	e := election{reach: seen, who: seen, lock: lock{reach: seen, Interface: &resourcelock.LeaseLock{
+	e := election{reach: seen, who: seen, lock: lock{reach: seen, ends: &ends{}, Interface: &resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: leaseSpace, Name: leaseName}, Client: api.CoordinationV1(),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 	}}}

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"net/netip"
+	"reflect"
 	"slices"
 	"time"
 
@@ -20,17 +21,19 @@ import (
 const witnesses = 3
 
 // Prober is told which nodes to probe.
-type Prober interface{ Follow([]probe.Target) }
+type Prober interface {
+	Follow([]probe.Target, probe.Witnesses)
+}
 
 // Probe makes the prober of this controller, which runs on a node. It is called before Run. All controllers probe, so
-// that one that begins to lead knows at once.
-func (c *Controller) Probe(self string, port int, tls probe.Files) *probe.Prober {
+// that one that begins to lead knows at once. Named are hosts outside that are witnesses, too.
+func (c *Controller) Probe(self string, port int, tls probe.Files, named []netip.Addr) *probe.Prober {
 	p := probe.New(probe.Options{
 		Self: self, Total: c.world.Config.ReachabilityTimeout, Grace: probe.DefaultGrace, Port: port, TLS: tls,
 		Log: c.log,
 		RTT: func(d time.Duration) { c.metrics.probes.rtt.Observe(d.Seconds()) }, Tell: c.Found,
 	})
-	c.prober, c.self = p, self
+	c.prober, c.self, c.named = p, self, named
 	return p
 }
 
@@ -65,11 +68,11 @@ func (c *Controller) follow() {
 		return
 	}
 	c.strayed = false
-	t := targets(c.world, c.self, c.leader)
-	if !slices.EqualFunc(t, c.followed, sameTarget) {
+	t, beside := targets(c.world, c.self, c.leader), c.besideNodes()
+	if !slices.EqualFunc(t, c.followed, sameTarget) || !reflect.DeepEqual(beside, c.beside) {
 		c.doubt(t)
-		c.followed = t
-		c.prober.Follow(t)
+		c.followed, c.beside = t, beside
+		c.prober.Follow(t, beside)
 	}
 }
 
@@ -86,7 +89,33 @@ func (c *Controller) doubt(all []probe.Target) {
 	}
 }
 
-func sameTarget(a, b probe.Target) bool { return a.Node == b.Node && slices.Equal(a.Addrs, b.Addrs) }
+func sameTarget(a, b probe.Target) bool {
+	return a.Node == b.Node && slices.Equal(a.Addrs, b.Addrs) && slices.Equal(a.Direct, b.Direct)
+}
+
+// besideNodes are the witnesses beside the nodes, as this controller's node reaches them: by the primary network, as it
+// does other nodes. A gateway that has an address of its link alone is not asked.
+func (c *Controller) besideNodes() probe.Witnesses {
+	n := c.world.Node(c.self)
+	if n == nil {
+		return probe.Witnesses{}
+	}
+	out := probe.Witnesses{From: primaryAddrs(n), Hosts: slices.Clone(c.named)}
+	for _, g := range n.Gateways {
+		if !g.IsLinkLocalUnicast() {
+			out.Hosts = append(out.Hosts, g)
+		}
+	}
+	return out
+}
+
+func primaryAddrs(n *world.Node) []netip.Addr {
+	var out []netip.Addr
+	for _, p := range n.Primary {
+		out = append(out, p.Addr())
+	}
+	return out
+}
 
 // targets are the nodes to probe: egress nodes, hosts of EgressServices, those that were found unreachable, the
 // leader's for those that stand by, and others until there are enough witnesses. A node that can be the host of an
@@ -99,7 +128,7 @@ func targets(w *world.World, self, leader string) []probe.Target {
 		if len(n.Subnets) == 0 || n.ChassisID == "" {
 			continue // its agent has not set it up yet
 		}
-		t := probe.Target{Node: name, Addrs: managementAddrs(n)}
+		t := probe.Target{Node: name, Addrs: managementAddrs(n), Direct: primaryAddrs(n)}
 		_, labelled := n.Labels[egressip.AssignableLabel]
 		if !labelled && !hosts[name] && w.Unreachable(name) == "" && name != leader {
 			rest = append(rest, t)

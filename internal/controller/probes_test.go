@@ -89,7 +89,7 @@ func TestManagementAddresses(t *testing.T) {
 // followed is a prober that remembers whom it follows.
 type followed []probe.Target
 
-func (f *followed) Follow(t []probe.Target) { *f = t }
+func (f *followed) Follow(t []probe.Target, _ probe.Witnesses) { *f = t }
 
 // TestNewTargetsAreNotAnswering: from the moment on that a node is to be probed, before anything is decided, until the
 // prober has an answer of it; and again when it has another address. Without probes nobody is.

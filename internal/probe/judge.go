@@ -10,7 +10,10 @@ import (
 type Signs struct {
 	Host  time.Duration // its kernel answered, or its agent did
 	Agent time.Duration // its agent answered that it serves
-	Since time.Duration // its probing began: until it answers, the others say this
+	// Direct is when its kernel answered at its address on the primary network, where it is asked while it is silent at
+	// its management address.
+	Direct time.Duration
+	Since  time.Duration // its probing began: until it answers, the others say this
 }
 
 // answered says whether a node ever did.
@@ -35,6 +38,9 @@ const debut = 5
 //   - As long as no other node answered within half of Total, nobody is declared dead: then it is this host that is
 //     cut off, and to move addresses would take them from nodes that are well. What was declared before stands. This
 //     host's own addresses answer always, and therefore prove nothing.
+//   - Unless witnesses answered all the while: the API server's machine, the default gateway. Then the others are dead.
+//     That does not hold while one of them answers at its address on the primary network: then it is the tunnels that
+//     are broken, here or there.
 //   - A node that has never answered, or is silent for Total and not declared dead, is not answering: nobody can tell
 //     whether it is alive.
 //   - For half of Total after that, or after a stall of this process, nobody is declared dead either: the answers come,
@@ -50,6 +56,7 @@ type Judge struct {
 	stalled    time.Duration      // until when answers may wait to be read
 	graceUntil time.Duration      // until when nobody is declared dead
 	cutOff     bool
+	witnesses  testimony
 }
 
 // verdict is what holds of a node, and since when.
@@ -69,9 +76,10 @@ type Change struct {
 }
 
 // Look draws the conclusions at a time from the signs of all nodes that are probed, and returns what has become
-// different; a node is not answering to begin with. It must be called several times in Total. A node that is not among
-// them is forgotten; one that was unreachable or not answering is told of as neither then.
-func (j *Judge) Look(now time.Duration, signs map[string]Signs) []Change {
+// different; a node is not answering to begin with. Beside them it is told when a witness answered last, or 0. It must
+// be called several times in Total. A node that is not among them is forgotten; one that was unreachable or not
+// answering is told of as neither then.
+func (j *Judge) Look(now time.Duration, signs map[string]Signs, witnessed time.Duration) []Change {
 	var changes []Change
 	if now-j.last > j.Total/4 {
 		j.stalled = now + j.Total/2
@@ -80,10 +88,12 @@ func (j *Judge) Look(now time.Duration, signs map[string]Signs) []Change {
 		j.graceUntil = now + j.Total/2
 	}
 	j.last = now
+	j.witnesses.take(witnessed, j.Total)
 	for name, s := range signs {
 		old := j.verdicts[name]
 		v := j.next(old, s, now)
-		if v.why == world.NodeUnreachable && old.why != v.why && now < j.graceUntil {
+		if v.why == world.NodeUnreachable && old.why != v.why && now < j.graceUntil &&
+			!j.provenDead(s, now, signs) {
 			v = old
 		}
 		known := v.why == world.NodeUnreachable || s.answered() && now-s.Host < j.Total
@@ -174,6 +184,21 @@ func (j *Judge) grace(s Signs) time.Duration {
 	return debut * j.Grace
 }
 
+// provenDead says whether it is a node that is dead, and not this host that is cut off, by what witnesses say.
+func (j *Judge) provenDead(s Signs, now time.Duration, signs map[string]Signs) bool {
+	return now >= j.stalled && j.witnesses.against(s.Host, now, j.Total) && !j.anyDirect(now, signs)
+}
+
+// anyDirect says whether any other node answers at its address on the primary network.
+func (j *Judge) anyDirect(now time.Duration, signs map[string]Signs) bool {
+	for name, s := range signs {
+		if name != j.Self && s.Direct > s.Since && now-s.Direct < j.Total {
+			return true
+		}
+	}
+	return false
+}
+
 // othersAnswer says whether any other node answered lately.
 func (j *Judge) othersAnswer(now time.Duration, signs map[string]Signs) bool {
 	for name, s := range signs {
@@ -185,7 +210,7 @@ func (j *Judge) othersAnswer(now time.Duration, signs map[string]Signs) bool {
 }
 
 func (j *Judge) isCutOff(now time.Duration, signs map[string]Signs) bool {
-	others := 0
+	others, last := 0, time.Duration(0)
 	for name, s := range signs {
 		if name == j.Self {
 			continue
@@ -193,6 +218,7 @@ func (j *Judge) isCutOff(now time.Duration, signs map[string]Signs) bool {
 		if others++; now-s.Host < j.Total {
 			return false
 		}
+		last = max(last, s.Host)
 	}
-	return others > 0 && now >= j.stalled
+	return others > 0 && now >= j.stalled && !j.provenDead(Signs{Host: last}, now, signs)
 }

@@ -17,11 +17,14 @@ type story struct {
 	judge probe.Judge
 	now   time.Duration
 	signs map[string]probe.Signs
-	mute  map[string]string // "host": nothing answers; "agent": only the kernel does
-	said  []string          // "2.5 n1 NodeUnreachable"
-	known []string          // the same: false is not answering
-	why   map[string]world.Unreachability
-	tells map[string]bool
+	mute  map[string]string // "host": nothing answers; "agent": only the kernel does; "tunnel": only the host, directly
+	// witness says that there is one that answers; witnessed, when it did last.
+	witness   bool
+	witnessed time.Duration
+	said      []string // "2.5 n1 NodeUnreachable"
+	known     []string // the same: false is not answering
+	why       map[string]world.Unreachability
+	tells     map[string]bool
 }
 
 const step = 25 * time.Millisecond
@@ -45,6 +48,9 @@ func (s *story) pass(d time.Duration) *story {
 				s.answer(n)
 			}
 		}
+		if s.witness && s.now/step%10 == 9 {
+			s.witnessed = s.now
+		}
 		s.look()
 	}
 	return s
@@ -57,12 +63,14 @@ func (s *story) answer(node string) {
 		g = probe.Signs{Host: s.now, Agent: s.now}
 	case "agent":
 		g.Host = s.now
+	case "tunnel":
+		g.Direct = s.now
 	}
 	s.signs[node] = g
 }
 
 func (s *story) look() {
-	for _, c := range s.judge.Look(s.now, s.signs) {
+	for _, c := range s.judge.Look(s.now, s.signs, s.witnessed) {
 		if c.Why != s.why[c.Node] {
 			s.said = append(s.said, fmt.Sprintf("%.0f %s %s", s.now.Seconds(), c.Node, c.Why))
 		}
@@ -245,7 +253,7 @@ func TestUnreachabilityIsWorlds(t *testing.T) {
 	signs := map[string]probe.Signs{"n1": {}, "n2": {}}
 	for now := time.Duration(0); now < 6*time.Second; now += 100 * time.Millisecond {
 		signs["n2"] = probe.Signs{Host: now}
-		for _, c := range j.Look(now, signs) {
+		for _, c := range j.Look(now, signs, 0) {
 			if c.Node == "n2" && c.Why == "" && !c.NotAnswering {
 				continue // it has answered
 			}
@@ -257,4 +265,61 @@ func TestUnreachabilityIsWorlds(t *testing.T) {
 	if s := j.Silent(); !s["n1"] || s["n2"] {
 		t.Errorf("silent: %v", s)
 	}
+}
+
+// TestTwoNodes: of two nodes the other one is dead when witnesses answer all the while, as soon as one of many is.
+// Without them nobody can tell.
+func TestTwoNodes(t *testing.T) {
+	s := newStory(false, "n1", "self")
+	s.pass(10 * time.Second)
+	s.mute["n1"] = "host"
+	s.pass(time.Minute).expect(t)
+	if !s.judge.CutOff() {
+		t.Error("nobody answers, and it is not this host that is cut off")
+	}
+	s.mute["n1"] = ""
+	s.witness = true
+	s.pass(10 * time.Second).expect(t)
+	s.mute["n1"] = "host"
+	s.pass(740 * time.Millisecond).expect(t)
+	s.pass(310*time.Millisecond).expect(t, "81 n1 NodeUnreachable")
+	if s.judge.CutOff() {
+		t.Error("a witness answers, and this host is cut off")
+	}
+	s.pass(time.Minute).expect(t, "81 n1 NodeUnreachable")
+	s.mute["n1"] = ""
+	s.pass(time.Second).expect(t, "81 n1 NodeUnreachable", "141 n1 ")
+}
+
+// TestBackFromBeingCutOff: witnesses that answer first when a link is whole again say nothing of nodes that answer a
+// moment later; nor does one that answered last just before the link broke.
+func TestBackFromBeingCutOff(t *testing.T) {
+	for late := step; late < time.Second; late += step {
+		s := newStory(false, "n1", "self")
+		s.witness = true
+		s.pass(10*time.Second + late)
+		s.mute["n1"], s.witness = "host", false
+		s.pass(10 * time.Second)
+		s.witness = true
+		s.pass(late)
+		s.mute["n1"] = ""
+		s.pass(5 * time.Second).expect(t)
+	}
+}
+
+// TestBrokenTunnels: a node that answers at its own address is not dead, whatever witnesses say: addresses would move
+// to a node that nobody's packets reach.
+func TestBrokenTunnels(t *testing.T) {
+	s := newStory(false, "n1", "n2", "self")
+	s.witness = true
+	s.pass(10 * time.Second)
+	s.mute["n1"], s.mute["n2"] = "tunnel", "host"
+	s.pass(time.Minute).expect(t)
+	if !s.judge.CutOff() {
+		t.Error("its tunnels are broken, and it would lead")
+	}
+	s.mute["n1"] = "host"
+	s.pass(2 * time.Second)
+	slices.Sort(s.said)
+	s.expect(t, "71 n1 NodeUnreachable", "71 n2 NodeUnreachable")
 }

@@ -13,30 +13,37 @@ import (
 // Hundreds a second are asked for; their answers are collected all at once now and then, for to wake up for each cost
 // as much again. It belongs to the Prober's loop.
 type knocker struct {
-	answered func(x *peer)
-	timed    func(x *peer, after time.Duration)
 	patience time.Duration
 	pending  []knock
 }
 
+// answer is one of a kernel's.
+type answer struct {
+	from  netip.Addr // this host's address, of the connection; none if the answer came at once
+	after time.Duration
+}
+
 // knock is one that was not answered yet. Who ends it closes its socket.
 type knock struct {
-	fd    int
-	x     *peer
-	begin time.Time
+	fd       int
+	answered func(answer)
+	from     netip.Addr
+	begin    time.Time
 }
 
 // knock asks once. Of the one that is to be timed the answer is waited for, beside all else. An error, such as no
 // route, is no answer.
-func (k *knocker) knock(x *peer, to netip.AddrPort, timed bool) {
-	n := knock{x: x, begin: time.Now()}
+func (k *knocker) knock(to netip.AddrPort, timed bool, answered func(answer)) {
+	n := knock{answered: answered, begin: time.Now()}
 	var err error
 	if n.fd, err = unix.Socket(family(to), unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
 		return
 	}
 	// Reset when closed: a connection that is closed in order would be remembered for a minute.
 	_ = unix.SetsockoptLinger(n.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
-	switch err = unix.Connect(n.fd, sockaddr(to)); {
+	err = unix.Connect(n.fd, sockaddr(to))
+	n.from = source(n.fd)
+	switch {
 	case errors.Is(err, unix.EINPROGRESS) && timed:
 		go k.await(n)
 	case errors.Is(err, unix.EINPROGRESS):
@@ -44,18 +51,23 @@ func (k *knocker) knock(x *peer, to netip.AddrPort, timed bool) {
 	default:
 		unix.Close(n.fd)
 		if isAnswer(err) {
-			k.tell(n, timed)
+			n.tell()
 		}
 	}
 }
 
-func (k *knocker) tell(n knock, timed bool) {
-	if timed {
-		k.timed(n.x, time.Since(n.begin))
-	} else {
-		k.answered(n.x)
+// source is the address that the kernel chose for a connection.
+func source(fd int) netip.Addr {
+	switch a, _ := unix.Getsockname(fd); a := a.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrFrom4(a.Addr)
+	case *unix.SockaddrInet6:
+		return netip.AddrFrom16(a.Addr)
 	}
+	return netip.Addr{}
 }
+
+func (n knock) tell() { n.answered(answer{n.from, time.Since(n.begin)}) }
 
 func isAnswer(err error) bool {
 	return err == nil || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)
@@ -87,7 +99,7 @@ func (k *knocker) collect(now time.Time) {
 		switch {
 		case fds[i].Revents != 0:
 			if n.end() {
-				k.answered(n.x)
+				n.tell()
 			}
 		case now.Sub(n.begin) >= k.patience:
 			unix.Close(n.fd)
@@ -109,7 +121,7 @@ func (k *knocker) await(n knock) {
 	if fds[0].Revents == 0 {
 		unix.Close(n.fd)
 	} else if n.end() {
-		k.tell(n, true)
+		n.tell()
 	}
 }
 

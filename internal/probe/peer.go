@@ -19,6 +19,7 @@ type peer struct {
 	ctx         context.Context
 	stop        context.CancelFunc
 	host, agent atomic.Int64 // Signs
+	direct      atomic.Int64
 	since       time.Duration
 
 	due       time.Duration // the next knock that is a matter of course
@@ -74,10 +75,25 @@ func (x *peer) ask(now time.Duration) {
 			x.measured = now
 		}
 		x.knocked, x.due = now, now+x.p.interval()
-		x.p.knocker.knock(x, x.next(port), timed)
+		x.knock(port, timed, silence > late)
 	}
 	if x.p.o.Port != 0 {
 		x.keepSession(now, silence, hurry)
+	}
+}
+
+// knock asks the host once, and while it is silent at its address on the primary network, too.
+func (x *peer) knock(port int, timed, silent bool) {
+	x.p.knocker.knock(x.next(port), timed, func(a answer) {
+		if timed {
+			x.p.timed(x, a.after)
+		} else {
+			x.hostAnswered()
+		}
+	})
+	if silent && len(x.Direct) > 0 {
+		to := netip.AddrPortFrom(x.Direct[x.turn%len(x.Direct)], uint16(x.p.door))
+		x.p.knocker.knock(to, false, func(answer) { x.direct.Store(int64(x.p.now())) })
 	}
 }
 
@@ -128,7 +144,8 @@ func (x *peer) next(port int) netip.AddrPort {
 }
 
 func (x *peer) signs() Signs {
-	return Signs{Host: time.Duration(x.host.Load()), Agent: time.Duration(x.agent.Load()), Since: x.since}
+	return Signs{Host: time.Duration(x.host.Load()), Agent: time.Duration(x.agent.Load()),
+		Direct: time.Duration(x.direct.Load()), Since: x.since}
 }
 
 func (x *peer) hostAnswered() { x.host.Store(int64(x.p.now())) }

@@ -21,6 +21,12 @@ const Discard = 9
 type Target struct {
 	Node  string
 	Addrs []netip.Addr
+	// Direct are its addresses on the primary network, where it is asked while it is silent at the others.
+	Direct []netip.Addr
+}
+
+func (t Target) same(other Target) bool {
+	return t.Node == other.Node && slices.Equal(t.Addrs, other.Addrs) && slices.Equal(t.Direct, other.Direct)
 }
 
 // Options of a Prober.
@@ -45,11 +51,15 @@ type Prober struct {
 	judge    Judge
 	peers    map[string]*peer // of Run alone
 	knocker  knocker
-	signs    map[string]Signs // of look alone, used again and again
-	ends     chan end
-	targets  chan []Target
-	view     atomic.Pointer[view]
-	changed  chan struct{}
+
+	witnesses  atomic.Pointer[Witnesses]
+	witnessed  atomic.Int64 // when one answered last
+	witnessDue time.Duration
+	signs      map[string]Signs // of look alone, used again and again
+	ends       chan end
+	targets    chan []Target
+	view       atomic.Pointer[view]
+	changed    chan struct{}
 }
 
 // view is what others may ask for.
@@ -65,13 +75,16 @@ func New(o Options) *Prober {
 		ends: make(chan end), targets: make(chan []Target, 1), changed: make(chan struct{}, 1),
 		signs: map[string]Signs{}, judge: Judge{Total: o.Total, Grace: o.Grace, Agents: o.Port != 0, Self: o.Self},
 	}
-	p.knocker = knocker{answered: (*peer).hostAnswered, timed: p.timed, patience: o.Total}
+	p.knocker = knocker{patience: o.Total}
 	p.view.Store(&view{})
+	p.witnesses.Store(&Witnesses{})
 	return p
 }
 
-// Follow says which nodes to probe from now on. It never waits; one goroutine calls it.
-func (p *Prober) Follow(targets []Target) {
+// Follow says which nodes to probe from now on, and who are witnesses beside them. It never waits; one goroutine calls
+// it.
+func (p *Prober) Follow(targets []Target, beside Witnesses) {
+	p.witnesses.Store(&beside)
 	select {
 	case <-p.targets: // not taken yet, and out of date
 	default:
@@ -123,6 +136,7 @@ func (p *Prober) ask() {
 	for _, x := range p.peers {
 		x.ask(now)
 	}
+	p.askWitnesses(now)
 }
 
 // timed is told of the answer to a knock that was waited for.
@@ -148,7 +162,7 @@ func (p *Prober) follow(ctx context.Context, targets []Target) {
 	news := 0
 	for _, t := range targets {
 		wanted[t.Node] = true
-		if old := p.peers[t.Node]; old != nil && slices.Equal(old.Addrs, t.Addrs) {
+		if old := p.peers[t.Node]; old != nil && t.same(old.Target) {
 			continue
 		} else if old != nil {
 			old.stop()
@@ -173,7 +187,7 @@ func (p *Prober) look(ctx context.Context) {
 	for name, x := range p.peers {
 		p.signs[name] = x.signs()
 	}
-	changes := p.judge.Look(p.now(), p.signs)
+	changes := p.judge.Look(p.now(), p.signs, time.Duration(p.witnessed.Load()))
 	if len(changes) > 0 || p.judge.CutOff() != p.CutOff() {
 		p.view.Store(&view{p.judge.Silent(), p.judge.CutOff()})
 		select {

@@ -60,7 +60,7 @@ func (l *lab) probe(o probe.Options, nodes ...int) {
 		targets = append(targets,
 			probe.Target{Node: fmt.Sprint("n", n), Addrs: []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, byte(n)})}})
 	}
-	l.Follow(targets)
+	l.Follow(targets, probe.Witnesses{})
 	go l.Prober.Run(l.Context()) // fails without file descriptors only
 }
 

@@ -12,8 +12,8 @@ import (
 // setting is a line of the file that means a flag.
 type setting struct{ section, key, flag string }
 
-// settings are OVN-Kubernetes' names, but for the slot subnets, which it has none of; of two lines for one flag the
-// first here counts.
+// settings are OVN-Kubernetes' names, but for slot subnets and witnesses, which it has none of; of two lines for one
+// flag the first here counts.
 var settings = []setting{
 	{"default", "mtu", "mtu"},
 	{"default", "encap-port", "encap-port"},
@@ -29,6 +29,7 @@ var settings = []setting{
 	{"ovnkubernetesfeature", "egressip-v6-slot-subnet", "egressip-v6-slot-subnet"},
 	{"ovnkubernetesfeature", "egressip-reachability-total-timeout", "egressip-reachability-total-timeout"},
 	{"ovnkubernetesfeature", "egressip-node-healthcheck-port", "egressip-node-healthcheck-port"},
+	{"ovnkubernetesfeature", "egressip-reachability-witnesses", "egressip-reachability-witnesses"},
 	{"egressip-healthcheck-tls", "client-privkey", "nb-client-privkey"},
 	{"egressip-healthcheck-tls", "client-cert", "nb-client-cert"},
 	{"egressip-healthcheck-tls", "client-cacert", "nb-client-cacert"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -24,9 +25,12 @@ type Reachability struct {
 	// what is spelled wrong.
 	Ignored []string
 
-	flags   *flag.FlagSet
-	file    string
-	seconds int
+	// Witnesses are hosts outside whose answers prove that a controller is not cut off.
+	Witnesses []netip.Addr
+
+	flags           *flag.FlagSet
+	file, witnesses string
+	seconds         int
 }
 
 // Flags registers the flags. Read is to be called when they are parsed.
@@ -37,6 +41,9 @@ func Flags(f *flag.FlagSet) *Reachability {
 		"`seconds` of silence after which an egress node is dead; 0: egress nodes are assumed to be reachable")
 	f.IntVar(&r.Port, "egressip-node-healthcheck-port", 0,
 		"`port` of the health service (gRPC) of agents, the same for agents and controllers; 0: TCP port 9 is tried")
+	f.StringVar(&r.witnesses, "egressip-reachability-witnesses", "",
+		"`addresses` of hosts outside, beside the API server and the default gateways, that a controller asks whether "+
+			"it is cut off when no other node answers: 172.18.0.10,172.18.0.11")
 	f.StringVar(&r.TLS.Key, "nb-client-privkey", "",
 		"private key `file` for the health service; key, certificate and authority are given together, or there is "+
 			"no TLS")
@@ -62,6 +69,13 @@ func (r *Reachability) Read() error {
 			r.seconds)
 	case r.Port < 0 || r.Port > 65535:
 		return fmt.Errorf("--egressip-node-healthcheck-port %d: give a TCP port, or 0 for port 9", r.Port)
+	}
+	for _, text := range strings.FieldsFunc(r.witnesses, func(c rune) bool { return c == ',' || c == ' ' }) {
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			return fmt.Errorf("--egressip-reachability-witnesses: %q is no address", text)
+		}
+		r.Witnesses = append(r.Witnesses, a)
 	}
 	r.Timeout = time.Duration(r.seconds) * time.Second
 	return r.checkTLS()

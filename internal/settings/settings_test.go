@@ -182,6 +182,7 @@ func TestMistakes(t *testing.T) {
 			"egressip-reachability-total-timeout in [ovnkubernetesfeature]"},
 		{"", "--egressip-reachability-total-timeout=-1", "give a number of seconds"},
 		{"", "--egressip-node-healthcheck-port=70000", "give a TCP port"},
+		{"", "--egressip-reachability-witnesses=172.18.0.10,gateway", `"gateway" is no address`},
 		{"", "--nb-client-cert=/certs/tls.crt",
 			"lacks --nb-client-cacert (client-cacert in [egressip-healthcheck-tls]) and --nb-client-privkey " +
 				"(client-privkey in [egressip-healthcheck-tls])"},
