@@ -139,8 +139,15 @@ test-manifests: build image ## more: deploy/ and deploy/cluster, installed with 
 chaos: build ## more: disturb a cluster by a seeded schedule and judge every packet (30 min); CHAOS='-for 3m -seed 7' chooses
 	go run -trimpath ./test/chaos $(CHAOS)
 
+# Of one family each, with other ranges, MTU and port of tunnels than the defaults; and a cluster of two nodes.
+.PHONY: test-families
+test-families: build ## more: the core of e2e in IPv4-only and IPv6-only clusters with other settings, and two nodes
+	EGRET_E2E_FAMILY=ipv4 hack/e2e shared -run "$$(hack/e2e-core)"
+	EGRET_E2E_FAMILY=ipv6 EGRET_E2E_HEALTHCHECK_PORT=9107 hack/e2e local -run "$$(hack/e2e-core)"
+	EGRET_E2E_NODES=2 hack/e2e shared -run TestTwoNodes
+
 .PHONY: test-all
-test-all: test test-manifests test-kernel ## more: test, test-manifests, test-kernel, 3 min of chaos, the control plane's tests, and more runs of the property tests
+test-all: test test-families test-manifests test-kernel ## more: test, test-families, test-manifests, test-kernel, 3 min of chaos, the control plane's tests, and more runs of the property tests
 	$(MAKE) --no-print-directory chaos CHAOS='-for 3m $(CHAOS)'
 	go test -C sandbox/controlplane -trimpath -vet=off ./...
 	go test -trimpath -count=1 ./internal/compile ./internal/feature/egressip -rapid.checks=5000

@@ -62,6 +62,8 @@ type Options struct {
 	// --egressip-node-healthcheck-port and --egressip-reachability-total-timeout.
 	HealthcheckPort     int `json:"healthcheckPort"`
 	ReachabilityTimeout int `json:"reachabilityTimeout"`
+	// Settings are further lines of the file of agents' and controllers' --config-file.
+	Settings string `json:"settings"`
 	// MetalLB gives Services of type LoadBalancer their addresses, and the first external host is a BGP router.
 	MetalLB bool `json:"metalLB"`
 	// no control plane and no kubelets: who starts it gives the agents their API server

@@ -189,7 +189,7 @@ const configFile = "egret.conf"
 func egretConfig(o Options) string {
 	return fmt.Sprintf(
 		"[ovnkubernetesfeature]\negressip-node-healthcheck-port=%d\negressip-reachability-total-timeout=%d\n",
-		o.HealthcheckPort, o.ReachabilityTimeout)
+		o.HealthcheckPort, o.ReachabilityTimeout) + o.Settings
 }
 
 // imageFiles are the images that are loaded on every node.

@@ -36,6 +36,21 @@ func theCluster(t *testing.T) *cluster {
 	if running.Options().MetalLB {
 		t.Skip("MetalLB takes the addresses that this test may give Services: run it without EGRET_E2E_METALLB")
 	}
+	if len(running.nodes) < 3 {
+		t.Skip("needs three nodes: run it without EGRET_E2E_NODES")
+	}
+	return running
+}
+
+// theTwoNodes is a sandbox that has no more nodes, for the tests of that.
+func theTwoNodes(t *testing.T) *cluster {
+	t.Helper()
+	if running == nil {
+		t.Skip(whyNot)
+	}
+	if len(running.nodes) != 2 {
+		t.Skip("needs a sandbox of two nodes: EGRET_E2E_NODES=2")
+	}
 	return running
 }
 
@@ -83,6 +98,16 @@ func options() (sandbox.Options, error) {
 	if o.MetalLB = os.Getenv("EGRET_E2E_METALLB") == "1"; o.MetalLB {
 		o.Name += "-metallb"
 	}
+	if o.IPFamily != sandbox.Dual {
+		o.Name, o.Settings = o.Name+"-"+string(o.IPFamily), otherSettings
+	}
+	var err error
+	if o.Nodes, err = strconv.Atoi(orElse(os.Getenv("EGRET_E2E_NODES"), "3")); err != nil {
+		return o, fmt.Errorf("EGRET_E2E_NODES: %w", err)
+	}
+	if o.Nodes != 3 {
+		o.Name += "-" + strconv.Itoa(o.Nodes)
+	}
 	o.Name = orElse(os.Getenv("EGRET_E2E_NAME"), o.Name)
 	o.SecondaryNetworks = 1
 	port, err := strconv.Atoi(orElse(os.Getenv("EGRET_E2E_HEALTHCHECK_PORT"), "0"))
@@ -97,6 +122,25 @@ func options() (sandbox.Options, error) {
 	o.BinDir = bin
 	return o, o.Validate()
 }
+
+const otherMTU = 1340
+
+// otherSettings are of sandboxes with one family: everything that a cluster may choose and the others leave as it is.
+var otherSettings = `
+egressip-v4-slot-subnet=100.104.0.0/13
+egressip-v6-slot-subnet=fd96:18::/29
+[default]
+mtu=` + strconv.Itoa(otherMTU) + `
+encap-port=6082
+[gateway]
+v4-join-subnet=100.65.0.0/16
+v6-join-subnet=fd99::/64
+v4-masquerade-subnet=169.254.170.0/29
+v6-masquerade-subnet=fd6a::/125
+[clustermanager]
+v4-transit-subnet=100.89.0.0/16
+v6-transit-subnet=fd9a::/64
+`
 
 func orElse(value, otherwise string) string {
 	if value == "" {

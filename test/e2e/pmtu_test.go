@@ -133,16 +133,24 @@ func (n *namespace) tooBig(nodes []netip.Addr, port int) {
 	for _, ip := range nodes {
 		within(n.t, soon, func() error {
 			mtu, err := pathMTU(n.c.hosts[0].Name, netip.AddrPortFrom(ip, uint16(port)))
-			if err == nil && mtu != podMTU {
-				err = fmt.Errorf("the path's MTU is %d, want %d", mtu, podMTU)
+			if want := n.c.podMTU(); err == nil && mtu != want {
+				err = fmt.Errorf("the path's MTU is %d, want %d", mtu, want)
 			}
 			return err
 		})
 	}
 }
 
-// MTUs of the fabric's links and of pods'.
-const linkMTU, podMTU = 1500, 1400
+// linkMTU is of the fabric's links.
+const linkMTU = 1500
+
+// podMTU is that of pods' links.
+func (c *cluster) podMTU() int {
+	if strings.Contains(c.Options().Settings, "mtu=") {
+		return otherMTU
+	}
+	return linkMTU - 100
+}
 
 // pathMTU is what a host knows of the way to an address, once it has sent a datagram there that fills its own link.
 func pathMTU(netns string, to netip.AddrPort) (mtu int, err error) {
