@@ -22,6 +22,8 @@ const (
 	OtherFrames
 
 	ServiceDatagrams
+	ReplyFragment
+	ReplySize
 	Established
 	ServiceNew
 	ServiceRefused
@@ -47,6 +49,9 @@ const (
 
 	CopyToNetwork
 
+	ReplyTooBig
+	ReplyFits
+
 	stages
 )
 
@@ -69,6 +74,8 @@ var registry = [stages]stage{
 	OtherFrames:    {0, 9, "gateway", "let pass what is not IP: ARP above all"},
 
 	ServiceDatagrams: {1, 110, "service", "choose anew for UDP to a Service, whose connections never end"},
+	ReplyFragment:    {1, 106, "egressip", "give the host fragments of replies to an egress IP, to put them together"},
+	ReplySize:        {1, 105, "egressip", "ask whether pods' links carry a reply to an egress IP, and go on in table 8"},
 	Established:      {1, 100, "gateway", "give packets to the side that the connection is of"},
 	ServiceNew:       {1, 50, "service", "give a new connection to a Service to its side"},
 	ServiceRefused:   {1, 40, "service", "drop clients outside of spec.loadBalancerSourceRanges"},
@@ -93,6 +100,9 @@ var registry = [stages]stage{
 	FilteredDrop:  {6, 0, "egressip", "drop the rest"},
 
 	CopyToNetwork: {7, 10, "gateway", "copy to the network beside the default one that register 1 names"},
+
+	ReplyTooBig: {8, 10, "egressip", "give the host what is larger than pods' links carry, to cut it or to answer"},
+	ReplyFits:   {8, 0, "egressip", "give the rest to OVN"},
 }
 
 // Stages are all there are.

@@ -48,6 +48,8 @@ func parseAction(text string) (action, error) {
 		return parseCT(actions(args))
 	case name == "learn" && strings.HasPrefix(args, "table="): // the flow that it makes is not for this packet
 		return pass, nil
+	case name == "check_pkt_larger" && strings.HasSuffix(rest, ")->reg0[0]"): // what is walked fits everywhere
+		return func(w *walker, _ []action, _ flow) ([]End, bool) { w.reg0 &^= 1; return nil, false }, nil
 	}
 	return parseSetting(text)
 }

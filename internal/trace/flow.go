@@ -70,6 +70,8 @@ func parseTerm(text string) (term, error) {
 		return func(walker) bool { return true }, nil
 	case "arp_spa", "arp_tpa", "nd_target":
 		return func(walker) bool { return false }, nil // neither ARP nor ND is walked
+	case "nw_frag":
+		return func(walker) bool { return false }, nil // what is walked is whole
 	}
 	return nil, errUnknown
 }

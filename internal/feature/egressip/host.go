@@ -39,6 +39,7 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 			}
 			out.AddSet(allPods.set(e, f))
 			translate(w, e, f, ip, out)
+			tooBig(w, n, h, f, ip, out)
 			egress.Forward(w, egressOf(e.Name, ip), h.UplinkMAC, out)
 			if !d.Answers {
 				mute(w.Config, f, ip, out)
