@@ -50,7 +50,8 @@ func New(command, runDir string, ports Ports, log *slog.Logger) *Plane {
 func newPlane(s switches, ports Ports, log *slog.Logger) *Plane {
 	return &Plane{
 		switches: s, ports: ports, log: log, bridges: map[string]*bridge{}, held: map[plan.Flow]string{},
-		grown: plan.Follow[plan.Flow](plan.InFlows), shrunk: plan.Follow[plan.Flow](plan.InFlows),
+		pending: map[plan.Flow]bool{},
+		grown:   plan.Follow[plan.Flow](plan.InFlows), shrunk: plan.Follow[plan.Flow](plan.InFlows),
 	}
 }
 
@@ -60,15 +61,24 @@ func (p *Plane) Name() string { return planeName }
 // flow that its switch refuses is a Refused; neither keeps the flows of another bridge out. While there is any of
 // these, all flows are compared the next time.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
+	return p.grow(ctx, want, func(plan.Flow) bool { return true })
+}
+
+// grow is Grow of those flows that are of a part.
+func (p *Plane) grow(ctx context.Context, want *plan.State, ofPart func(plan.Flow) bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	numbers := asked{}
 	p.rewriteRenumbered(numbers)
 	missing := plan.DiffOf(p.grown.Take(want), p.held, want.Flows, plan.Same).Put
-	p.pending = map[plan.Flow]bool{}
+	maps.DeleteFunc(p.pending, func(f plan.Flow, _ bool) bool { return ofPart(f) })
 	var errs []error
-	lines := map[string][]line{}
+	lines, left := map[string][]line{}, false
 	for f := range missing {
+		if !ofPart(f) {
+			left = true
+			continue
+		}
 		l, ok, err := p.render(want, f, numbers)
 		switch {
 		case err != nil:
@@ -83,7 +93,7 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 		errs = append(errs, p.write(ctx, name, lines[name], numbers.of(name)))
 	}
 	err := errors.Join(errs...)
-	if err == nil && len(p.pending) == 0 {
+	if err == nil && len(p.pending) == 0 && !left {
 		p.grown.Done(want)
 	}
 	return err
