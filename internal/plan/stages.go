@@ -12,6 +12,8 @@ type Stage uint8
 const (
 	MuteAddress Stage = iota
 	LeaseGate
+	AnswerAsNode
+	AnswerUnleased
 	Neighbours
 	AsNode
 	FilteredAsNode
@@ -64,6 +66,8 @@ type stage struct {
 var registry = [stages]stage{
 	MuteAddress:    {0, 120, "egressip", "drop ARP and ND for an egress IP that another node, or a link, answers for"},
 	LeaseGate:      {0, 119, "egressip", "lead ARP and ND about an egress IP that is held here to tables 4 and 5"},
+	AnswerAsNode:   {0, 118, "gateway", "let OVN answer ARP and ND for the node's own addresses"},
+	AnswerUnleased: {0, 117, "gateway", "drop OVN's other answers: an egress IP's lease is not there yet"},
 	Neighbours:     {0, 110, "gateway", "let ND pass, which belongs to no connection"},
 	AsNode:         {0, 105, "gateway", "translate what is marked 1008 to the node's address"},
 	FilteredAsNode: {0, 104, "egressip", "lead packets of selected pods that have the node's address to table 6"},

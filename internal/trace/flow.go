@@ -68,7 +68,7 @@ func parseTerm(text string) (term, error) {
 		return parseNumberTerm(key, value)
 	case "hard_timeout": // how long the flow stays
 		return func(walker) bool { return true }, nil
-	case "arp_spa", "arp_tpa", "nd_target":
+	case "arp_op", "arp_spa", "arp_tpa", "nd_target":
 		return func(walker) bool { return false }, nil // neither ARP nor ND is walked
 	case "nw_frag":
 		return func(walker) bool { return false }, nil // what is walked is whole

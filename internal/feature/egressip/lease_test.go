@@ -14,6 +14,7 @@ import (
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/flow"
 	"github.com/egret-net/egret/internal/plane/ovs/ovstest"
 	"github.com/egret-net/egret/internal/world"
@@ -25,6 +26,7 @@ type bridge struct {
 	t     *testing.T
 	s     *ovstest.Switch
 	plane *flow.Plane
+	want  *plan.State
 	ip    netip.Addr
 	own   string
 }
@@ -36,6 +38,12 @@ func (p portNumbers) OFPort(name string) (int, bool) { n, ok := p[name]; return 
 func (p portNumbers) PatchInterface(string, string) string { return "ovn" }
 
 func newBridge(t *testing.T, f world.Family) *bridge {
+	b := bridgeWithoutLease(t, f)
+	b.grow(b.plane.ForReplies())
+	return b
+}
+
+func bridgeWithoutLease(t *testing.T, f world.Family) *bridge {
 	s := ovstest.Start(t, ovstest.Dummy)
 	s.Vsctl("add-br", "breth0", "--", "set", "bridge", "breth0", "fail_mode=secure", "--", "add-port", "breth0", "eth0",
 		"--", "set", "interface", "eth0", "ofport_request=1",
@@ -51,10 +59,16 @@ func newBridge(t *testing.T, f world.Family) *bridge {
 		e.Items = []world.Assignment{{Node: "n1", IP: b.ip}}
 		h.SetEgressIP(e)
 	}
-	if err := p.Grow(t.Context(), onlyFlows(compile.Full(h.World, all.Features()))); err != nil {
-		t.Fatal(err)
-	}
+	b.want = onlyFlows(compile.Full(h.World, all.Features()))
+	b.grow(p.ForPackets())
 	return b
+}
+
+func (b *bridge) grow(part plane.Plane) {
+	b.t.Helper()
+	if err := part.Grow(b.t.Context(), b.want); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 func onlyFlows(s *plan.State) *plan.State {
@@ -153,6 +167,26 @@ func TestLease(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.answers("the agent is back", true)
+		})
+	}
+}
+
+// TestNoAnswerWithoutLease: OVN answers for an egress IP as soon as its rows are there. Should the agent die before it
+// has written the lease, nothing of that goes out; what OVN says about the node itself does.
+func TestNoAnswerWithoutLease(t *testing.T) {
+	for f, own := range [...][]string{{"172.18.0.2"}, {"fc00:f853:ccd:e793::2", "fe80::1"}} {
+		t.Run(world.Family(f).String(), func(t *testing.T) {
+			t.Parallel()
+			b := bridgeWithoutLease(t, world.Family(f))
+			b.answers("no lease yet", false)
+			held := b.ip
+			for _, ip := range own {
+				b.ip = netip.MustParseAddr(ip)
+				b.answers("of the node's own", true)
+			}
+			b.ip = held
+			b.grow(b.plane.ForReplies())
+			b.answers("leased", true)
 		})
 	}
 }

@@ -36,6 +36,7 @@ func (Bridge) Compile(w *world.View, _ string, out *plan.Rows) {
 	b.further = copies(w)
 	b.links()
 	b.neighbours()
+	b.answers(h.Primary)
 	for _, p := range h.Primary {
 		f := world.FamilyOf(p.Addr())
 		b.family(f, p.Addr(), w.Config.Cluster(f))
@@ -103,6 +104,26 @@ func (b flows) neighboursFromOVN() {
 	}
 }
 
+// answers lets OVN answer ARP and ND for what its gateway router has itself: the node's addresses, and link-local ones.
+// It answers for an egress IP, too, as soon as it translates to it. That passes by the address's lease (egressip), and
+// nothing passes as long as this is not in the switch: an agent that dies before leaves nobody who answers for ever.
+func (b flows) answers(primary []netip.Prefix) {
+	var node []netip.Prefix
+	for _, p := range primary {
+		node = append(node, world.Single(p.Addr()))
+	}
+	for f, said := range [...]string{"arp,arp_op=2", "icmp6,icmp_type=136"} {
+		said += ",in_port=" + b.names.PatchPort()
+		b.add(plan.AnswerUnleased, said, "drop")
+		for _, p := range append(node, linkLocal()) {
+			if world.FamilyOf(p.Addr()) == world.Family(f) {
+				about := [...]string{",arp_spa=", ",nd_target="}[f] + p.String()
+				b.add(plan.AnswerAsNode, said+about, "output:"+b.uplink)
+			}
+		}
+	}
+}
+
 // family is seed egress-ip.md, "Pod to node IP traffic" and "Dealing with non SNATed traffic": 105 asks for the node's
 // address, 103 drops what should have been translated and was not, 100 remembers whose the connection is. There is no
 // bypass (109) for local pods.
@@ -146,12 +167,15 @@ func Untranslated(c *world.Config) []plan.Flow {
 // packet out again.
 func (b flows) inbound(f world.Family, to []netip.Prefix) {
 	if f == world.V6 {
-		to = append(to, netip.MustParsePrefix("fe80::/10"))
+		to = append(to, linkLocal())
 	}
 	for _, p := range to {
 		b.add(plan.HostNew, protocol(f)+",dl_dst="+b.mac+","+destinationField(f)+"="+p.String(), "LOCAL")
 	}
 }
+
+// linkLocal is RFC 4291, 2.5.6.
+func linkLocal() netip.Prefix { return netip.MustParsePrefix("fe80::/10") }
 
 func hostPrefixes(f world.Family, addrs []netip.Addr) []netip.Prefix {
 	var out []netip.Prefix

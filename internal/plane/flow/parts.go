@@ -17,9 +17,9 @@ type ofReplies struct{ *Plane }
 // reads and removes as that does.
 func (p *Plane) ForPackets() plane.Plane { return ofPackets{p} }
 
-// ForReplies is the plane that adds the reply lease of egress IPs when ForPackets has grown. The lease only decides for
-// how long OVN's replies to ARP and ND pass without the agent. Nothing that leads packets here has to wait for it, and
-// ovs-ofctl takes as long for a flow as all of OVN does for a change.
+// ForReplies is the plane that adds the reply lease of egress IPs when ForPackets has grown. OVN's replies to ARP and
+// ND about an egress IP pass by its lease alone, and are dropped before (plan.AnswerUnleased). Nothing that leads
+// packets here has to wait for it, and ovs-ofctl takes as long for a flow as all of OVN does for a change.
 func (p *Plane) ForReplies() plane.Plane { return ofReplies{p} }
 
 func (p ofPackets) Grow(ctx context.Context, want *plan.State) error {
