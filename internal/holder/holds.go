@@ -26,6 +26,20 @@ type Holds struct {
 	Adopted bool
 }
 
+// AheadOf are the nodes that a plan leads this node's pods to before they say that they hold the address.
+func AheadOf(s *plan.State) map[world.EgressAddress]string {
+	var out map[world.EgressAddress]string
+	for k, ahead := range s.Steered.Rows() {
+		if ahead && out == nil {
+			out = map[world.EgressAddress]string{}
+		}
+		if ahead {
+			out[world.EgressAddress{EgressIP: k.Object.Key(), IP: k.IP}] = k.Node
+		}
+	}
+	return out
+}
+
 // HoldsOf is what this node holds when its targets have all of a plan.
 func HoldsOf(s *plan.State) *Holds {
 	h := &Holds{Addresses: map[netip.Addr]Held{}, Shared: map[netip.Addr]bool{}}

@@ -40,6 +40,19 @@ func leaving(v *world.View, object string, ip netip.Addr) string {
 	return ""
 }
 
+// Promised is the live node that an address is assigned to, and that is about to hold it, or "". Packets that come
+// there before it translates are dropped: by its bridge, if they are from another node; else by the leak filter. So the
+// first packet with the egress IP waits neither for its report nor for what this node does upon that. After a time
+// without a report it is waited for as if nothing led there (Machine).
+func Promised(v *world.View, object string, ip netip.Addr) string {
+	node := v.PlacementOf(object).Assignee(ip)
+	late := v.Overdue(world.EgressAddress{EgressIP: object, IP: ip}) == node
+	if node == "" || late || v.Yielded(object, ip) != nil || !v.Alive(node) || !numbered(v, node) {
+		return ""
+	}
+	return node
+}
+
 func numbered(v *world.View, node string) bool {
 	n := v.Node(node)
 	return n != nil && n.ID != 0

@@ -23,6 +23,8 @@ const (
 type Facts struct {
 	View  *world.View
 	Holds *Holds // another pointer where it has changed
+	// Ahead are the nodes that this node's pods are led to and that have not said yet that they hold the address.
+	Ahead map[world.EgressAddress]string
 	// APISilent: the API server has been silent for so long that it counts as out of reach.
 	APISilent bool
 	// Alone: no other node answers.
@@ -48,6 +50,7 @@ type Result struct {
 	Ask      []string            // EgressIPs, one after the other until there is an error: each answer is a fact
 	Renew    bool                // the ARP reply lease
 	Yields   map[world.EgressAddress]*world.Yield
+	Overdue  map[world.EgressAddress]string // nodes that are not waited for any more; "" no longer is one that was
 	Warnings []Warning
 	Wake     time.Time // ask again then
 }
@@ -65,6 +68,7 @@ type Machine struct {
 	holds     *Holds
 	addresses map[netip.Addr]*address
 	yields    map[world.EgressAddress]*yield
+	promises  map[world.EgressAddress]promise
 	requests  requests
 	contact   contact
 	looked    time.Time
@@ -89,7 +93,8 @@ type address struct {
 
 // Step takes in facts and says what is to be done.
 func (m *Machine) Step(f Facts, now time.Time) Result {
-	m.facts, m.now, m.out = f, now, Result{Yields: map[world.EgressAddress]*world.Yield{}}
+	m.facts, m.now, m.out = f, now, Result{Yields: map[world.EgressAddress]*world.Yield{},
+		Overdue: map[world.EgressAddress]string{}}
 	m.hold()
 	m.meet()
 	for _, x := range f.Answers {
@@ -99,6 +104,7 @@ func (m *Machine) Step(f Facts, now time.Time) Result {
 		m.received(c)
 	}
 	m.endYields()
+	m.waitForHolders()
 	look := !now.Before(m.looked.Add(lookEvery))
 	if look {
 		m.look()
@@ -162,6 +168,11 @@ func (m *Machine) wake() time.Time {
 	for _, y := range m.yields {
 		if !y.ends.IsZero() {
 			sooner(y.ends)
+		}
+	}
+	for _, p := range m.promises {
+		if !p.overdue {
+			sooner(p.until)
 		}
 	}
 	return wake

@@ -64,6 +64,9 @@ func (x *node) step() {
 		for c, y := range r.Yields {
 			x.world.SetYielded(c, y)
 		}
+		for c, node := range r.Overdue {
+			x.world.SetOverdue(c, node)
+		}
 		for range r.Announce {
 			x.announced = append(x.announced, x.now)
 		}

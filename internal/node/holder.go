@@ -77,6 +77,9 @@ func (h *holding) decide(w *world.World, now time.Time) (touched []world.Touch, 
 	for c, y := range r.Yields {
 		touched = append(touched, w.SetYielded(c, y)...)
 	}
+	for c, node := range r.Overdue {
+		touched = append(touched, w.SetOverdue(c, node)...)
+	}
 	h.carryOut(r)
 	return touched, r.Wake
 }
@@ -151,9 +154,13 @@ func (h *holding) adopt(rows []plan.RowID, device, mac string) {
 	h.holds(left)
 }
 
-// grown takes in what a plan announces and its targets have.
+// grown takes in what a plan announces, and whom it leads pods to ahead of a report, and its targets have.
 func (h *holding) grown(s *plan.State) {
-	now := holder.HoldsOf(s)
+	now, ahead := holder.HoldsOf(s), holder.AheadOf(s)
+	if !maps.Equal(h.facts.Ahead, ahead) {
+		h.facts.Ahead = ahead
+		h.loop.Again()
+	}
 	was := h.facts.Holds
 	if was != nil && !was.Adopted && maps.Equal(was.Addresses, now.Addresses) && maps.Equal(was.Shared, now.Shared) {
 		return

@@ -92,8 +92,9 @@ func translates(s *plan.State) []Held {
 	return found
 }
 
-// steered lists the nodes that this node's own pods are led to. Of an EgressIP of which a target refused something
-// those are the former ones: a row that may not be changed stands as it was, and goes on steering.
+// steered lists the nodes that this node's own pods are led to, and that say that they hold the address. Of an EgressIP
+// of which a target refused something those are the former ones: a row that may not be changed stands as it was, and
+// goes on steering.
 func steered(before []plan.Steered, s *plan.State, concerned map[ref.Object]bool) []plan.Steered {
 	var out []plan.Steered
 	for _, k := range before {
@@ -101,8 +102,8 @@ func steered(before []plan.Steered, s *plan.State, concerned map[ref.Object]bool
 			out = append(out, k)
 		}
 	}
-	for k := range s.Steered.Rows() {
-		if !concerned[k.Object] {
+	for k, ahead := range s.Steered.Rows() {
+		if !bool(ahead) && !concerned[k.Object] {
 			out = append(out, k)
 		}
 	}

@@ -33,6 +33,10 @@ type Steered struct {
 	Node string
 }
 
+// Ahead is true of a node that has not said yet that it holds the address: pods' packets are led there before, so that
+// none leaves otherwise meanwhile.
+type Ahead bool
+
 // Compare orders by address and node.
 func (s Steered) Compare(o Steered) int {
 	return cmp.Or(s.Egress.Compare(o.Egress), cmp.Compare(s.Node, o.Node))

@@ -38,7 +38,7 @@ type Rows struct {
 	// Steered, Translated, Forwarded and Answered are applied to nothing: they are what the node tells of the rows
 	// beside them, once those are in force. Forwarded are addresses whose packets go to another holder where this node
 	// has no connection of theirs; Answered are those that the node answers for, and how it announces them.
-	Steered    map[Steered]None
+	Steered    map[Steered]Ahead
 	Translated map[Egress]None
 	Forwarded  map[Egress]None
 	Answered   map[Egress]Announcement
@@ -72,7 +72,7 @@ type State struct {
 	Destinations  Table[string, destinations.Set]
 	Datagrams     Table[Datagram, None]
 	HealthChecks  Table[HealthCheck, HealthSpec]
-	Steered       Table[Steered, None]
+	Steered       Table[Steered, Ahead]
 	Translated    Table[Egress, None]
 	Forwarded     Table[Egress, None]
 	Answered      Table[Egress, Announcement]
@@ -94,7 +94,7 @@ func New() *State {
 		Sources: Table[Source, SourcesTo]{}, SourceExempt: Table[netip.Addr, None]{},
 		Destinations: Table[string, destinations.Set]{},
 		Datagrams:    Table[Datagram, None]{}, HealthChecks: Table[HealthCheck, HealthSpec]{},
-		Steered: Table[Steered, None]{}, Translated: Table[Egress, None]{}, Forwarded: Table[Egress, None]{},
+		Steered: Table[Steered, Ahead]{}, Translated: Table[Egress, None]{}, Forwarded: Table[Egress, None]{},
 		Answered: Table[Egress, Announcement]{}, Problems: Table[Problem, None]{},
 	}
 }

@@ -46,8 +46,8 @@ func (s *State) Lines() []string {
 	add(&l, s.HealthChecks, func(k HealthCheck, v HealthSpec) string {
 		return fmt.Sprintf("health check %d of %s/%s: %d endpoints", k.Port, v.Namespace, v.Service, v.Endpoints)
 	})
-	add(&l, s.Steered, func(k Steered, _ None) string {
-		return "steers " + k.Object.Key() + " by " + k.IP.String() + " to " + k.Node
+	add(&l, s.Steered, func(k Steered, ahead Ahead) string {
+		return "steers " + flag(bool(ahead), "ahead ") + k.Object.Key() + " by " + k.IP.String() + " to " + k.Node
 	})
 	add(&l, s.Translated, func(k Egress, _ None) string { return "translates " + k.String() })
 	add(&l, s.Forwarded, func(k Egress, _ None) string { return "forwards " + k.String() })

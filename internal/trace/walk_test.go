@@ -113,7 +113,11 @@ func TestWalk(t *testing.T) {
 			{"selected, on a holder", pod2, "172.18.0.100", false, nil, both,
 				"outside by n2 as 172.18.0.50 | outside by n3 as 172.18.0.51"},
 			{"one holder ready", pod0, "172.18.0.100", false, nil, []string{"n3"}, "outside by n3 as 172.18.0.51"},
-			{"never in force, nobody ready", pod0, "172.18.0.100", false, nil, nil, "outside by n1 as 172.18.0.2"},
+			{"never in force, nobody ready", pod0, "172.18.0.100", false, nil, nil,
+				"outside by n2 as 172.18.0.50 | outside by n3 as 172.18.0.51"},
+			{"never in force, another was leaving", pod0, "172.18.0.100", false, func(e *world.EgressIP) {
+				e.Leaving = []world.Leaving{{Node: "n1", IP: e.IPs[0]}}
+			}, nil, "outside by n1 as 172.18.0.2"},
 			{"in force, nobody ready", pod0, "172.18.0.100", false,
 				func(e *world.EgressIP) { e.InForce[world.V4] = true }, nil, "dropped at n1: policy egressip/e0/v4"},
 			{"given up", pod0, "172.18.0.100", false, func(e *world.EgressIP) { e.Items = nil }, nil,

@@ -10,7 +10,7 @@ import (
 // what it knows of itself, and the host that its Node tells of. It is good for reading, until this world changes.
 func (w *World) As(node string) *World {
 	t := *w.tables
-	t.own, t.yielded, t.tunnels, t.host = nil, nil, nil, nil
+	t.own, t.yielded, t.overdue, t.tunnels, t.host = nil, nil, nil, nil, nil
 	t.kinds = maps.Clone(t.kinds)
 	as := &World{View{Self: node, Config: w.Config, tables: &t}}
 	keepAttachments(as)

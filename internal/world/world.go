@@ -39,7 +39,8 @@ type tables struct {
 	holdings       map[string]*Holding            // by node
 	own            *Holding                       // this node's, by its own knowledge; nil until it has any
 	yielded        map[EgressAddress]*Yield
-	tunnels        map[string]Tunnel // by node
+	overdue        map[EgressAddress]string // nodes
+	tunnels        map[string]Tunnel        // by node
 	attachments    map[string]*Attachment
 	services       map[string]*Service
 	egressServices map[string]*EgressService
@@ -79,6 +80,7 @@ func newTables() *tables {
 		unreachable:  map[string]Unreachability{},
 		notAnswering: map[string]bool{},
 		yielded:      map[EgressAddress]*Yield{},
+		overdue:      map[EgressAddress]string{},
 		tunnels:      map[string]Tunnel{},
 		claims:       map[Frontend][]string{},
 		nodesAt:      map[netip.Addr][]string{},

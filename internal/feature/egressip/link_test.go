@@ -156,6 +156,9 @@ func (m *member) steps(c *cluster) {
 	for claim, y := range r.Yields {
 		m.dirty = len(m.world.SetYielded(claim, y)) > 0 || m.dirty
 	}
+	for claim, node := range r.Overdue {
+		m.dirty = len(m.world.SetOverdue(claim, node)) > 0 || m.dirty
+	}
 	m.asks(c, r.Ask)
 	for _, ip := range r.Announce {
 		m.says(c, ip)

@@ -16,7 +16,7 @@ func NotSteered(w *world.World, name string, ip netip.Addr) string {
 	if e == nil || !slices.Contains(e.Items, world.Assignment{Node: w.Self, IP: ip}) {
 		return ""
 	}
-	if steer(&w.View, e, f).action == "reroute" {
+	if s := steer(&w.View, e, f); s.action == "reroute" && !s.ahead() {
 		return ""
 	}
 	if y := w.Yielded(name, ip); y != nil {

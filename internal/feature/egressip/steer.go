@@ -1,6 +1,7 @@
 package egressip
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -13,7 +14,13 @@ import (
 type steering struct {
 	action   string // "reroute"; "drop"; "": the path that the pod had, with its node's own address
 	nextHops []nextHop
-	to       []world.Assignment // the nodes that the next hops lead to, by address
+	to       []lead // by address
+}
+
+// lead is the node that an address's next hop leads to; ahead if it does not say yet that it holds the address.
+type lead struct {
+	world.Assignment
+	ahead plan.Ahead
 }
 
 // nextHop is the address that leads to a node by an ECMP slot. port and mac say what binds it, where no other owner
@@ -23,8 +30,8 @@ type nextHop struct {
 	port, mac string
 }
 
-// steer reroutes to the nodes that are ready, drops while the EgressIP is in force and nobody is, or which packets are
-// to be rerouted is not known, or does nothing.
+// steer reroutes to the nodes that are ready, or to those that are about to be for the first time; drops while the
+// EgressIP is in force and nobody is, or which packets are to be rerouted is not known; or does nothing.
 func steer(w *world.View, e *world.EgressIP, f world.Family) steering {
 	if !w.EgressIP(e.Name).Active(f) {
 		return steering{}
@@ -44,7 +51,14 @@ func steer(w *world.View, e *world.EgressIP, f world.Family) steering {
 // another address.
 func reroute(w *world.View, e *world.EgressIP, f world.Family) steering {
 	s, ips := steering{action: "reroute"}, e.SlotAddresses(f)
-	own, all := nodesOf(ips, func(ip netip.Addr) string { return holder.Ready(w, e.Name, ip) })
+	ready := func(ip netip.Addr) string { return holder.Ready(w, e.Name, ip) }
+	promised := func(ip netip.Addr) string {
+		if ready(ip) != "" || !firstTime(e, f) {
+			return ""
+		}
+		return holder.Promised(w, e.Name, ip)
+	}
+	own, all := nodesOf(ips, func(ip netip.Addr) string { return cmp.Or(ready(ip), promised(ip)) })
 	if len(all) == 0 {
 		own, all = nodesOf(ips, func(ip netip.Addr) string { return holder.LastResort(w, e.Name, ip) })
 	}
@@ -57,13 +71,19 @@ func reroute(w *world.View, e *world.EgressIP, f world.Family) steering {
 		}
 		hop, ok := nextHopTo(w, e, node, slot, len(ips), f)
 		if ok && own[slot] != "" {
-			s.to = append(s.to, world.Assignment{Node: node, IP: ips[slot]})
+			ahead := plan.Ahead(node == promised(ips[slot]))
+			s.to = append(s.to, lead{world.Assignment{Node: node, IP: ips[slot]}, ahead})
 		}
 		if ok && !slices.ContainsFunc(s.nextHops, func(h nextHop) bool { return h.addr == hop.addr }) {
 			s.nextHops = append(s.nextHops, hop)
 		}
 	}
 	return s
+}
+
+// ahead says whether any of the nodes does not say yet that it holds its address.
+func (s steering) ahead() bool {
+	return slices.ContainsFunc(s.to, func(l lead) bool { return bool(l.ahead) })
 }
 
 // nodesOf are the nodes of addresses, "" where one has none, and each of them once.
@@ -76,6 +96,13 @@ func nodesOf(ips []netip.Addr, nodeOf func(netip.Addr) string) (own, all []strin
 		}
 	}
 	return own, all
+}
+
+// firstTime says whether an EgressIP is in force for the first time as soon as a node holds an address of it: no node
+// has held any that a pod's packets could still be led to.
+func firstTime(e *world.EgressIP, f world.Family) bool {
+	leaves := func(l world.Leaving) bool { return world.FamilyOf(l.IP) == f }
+	return !e.InForce[f] && !slices.ContainsFunc(e.Leaving, leaves)
 }
 
 // nextHopTo is beyond this node's own gateway router or host, or in another zone; false for what this node translates
@@ -111,6 +138,6 @@ func (s steering) claim(e *world.EgressIP, f world.Family, pods string, out *pla
 	id, match := namePrefix+e.Name+"/"+f.String(), f.Match()+".src == "+plan.InSet(pods)+onlyTo(e, f)
 	out.AddPolicy(plan.DefaultNames(), id, plan.PriorityEgressIP, match, s.action, addrs, nil)
 	for _, a := range s.to {
-		plan.Claim(&out.Steered, plan.Steered{Egress: egressOf(e.Name, a.IP), Node: a.Node}, plan.None{})
+		plan.Claim(&out.Steered, plan.Steered{Egress: egressOf(e.Name, a.IP), Node: a.Node}, a.ahead)
 	}
 }

@@ -479,7 +479,7 @@ func (n *agent) round(t *rapid.T, s *simulation) steps {
 	attached := n.world.Attachments() // in this plan; who comes later waits for the next round
 	return steps{want: want, grow: append(growHost, grow...), shrink: append(shrink, shrinkHost...), applied: func() {
 		n.have.NB, n.have.SetElems = want.NB, want.SetElems
-		n.facts.Holds = holder.HoldsOf(want)
+		n.facts.Holds, n.facts.Ahead = holder.HoldsOf(want), holder.AheadOf(want)
 		for _, key := range attached {
 			n.ready[key] = true
 		}
@@ -494,6 +494,9 @@ func (n *agent) decide(s *simulation) {
 	n.facts.Claims, n.facts.Answers = nil, nil
 	for c, y := range r.Yields {
 		n.world.SetYielded(c, y)
+	}
+	for c, node := range r.Overdue {
+		n.world.SetOverdue(c, node)
 	}
 	for i, name := range r.Ask {
 		x := holder.Answer{Name: name, Last: i == len(r.Ask)-1}

@@ -19,7 +19,10 @@ func Waiting(w *world.View, key string) ref.Object {
 			continue
 		}
 		for _, c := range w.Claims(p, ref.DefaultNetwork, f) {
-			if c.By.Kind == ref.EgressIP && steer(w, w.EgressIP(c.By.Name), f).action != "reroute" {
+			if c.By.Kind != ref.EgressIP {
+				continue
+			}
+			if s := steer(w, w.EgressIP(c.By.Name), f); s.action != "reroute" || s.ahead() {
 				return c.By
 			}
 		}

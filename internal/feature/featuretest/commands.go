@@ -13,6 +13,7 @@ import (
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -38,9 +39,10 @@ func (c *cluster) command(name string, args []string) (string, error) {
 		"walk": c.walk}
 	changes := map[string]func([]string) (string, error){
 		"cluster": c.begin, "apply": c.apply, "delete": c.del, "label": c.label, "assign": c.assign, "report": c.report,
+		"overdue": c.overdue,
 	}
 	least := map[string]int{"cluster": 2, "apply": 1, "delete": 2, "label": 3, "plan": 1, "diff": 1, "packet": 2,
-		"walk": 2}
+		"walk": 2, "overdue": 1}
 	if len(args) < least[name] {
 		return "", fmt.Errorf("%s wants %d arguments", name, least[name])
 	}
@@ -191,6 +193,22 @@ func (c *cluster) report(names []string) (string, error) {
 	return lines(said), nil
 }
 
+// overdue has a node wait no longer for those that it leads its pods to before they say that they hold an address.
+func (c *cluster) overdue(args []string) (string, error) {
+	v := c.views[args[0]]
+	if v == nil {
+		return "", fmt.Errorf("no node %s", args[0])
+	}
+	p, err := v.plan()
+	if err != nil {
+		return "", err
+	}
+	for address, node := range holder.AheadOf(p) {
+		v.memo.Update(v.world, v.world.SetOverdue(address, node))
+	}
+	return "", nil
+}
+
 // translates are the egress IPs that a plan has a translation to.
 func translates(p *plan.State) map[string][]netip.Addr {
 	out := map[string][]netip.Addr{}
@@ -200,10 +218,13 @@ func translates(p *plan.State) map[string][]netip.Addr {
 	return out
 }
 
-// steers are the nodes that a plan leads the node's own pods to.
+// steers are the nodes that a plan leads the node's own pods to, and that hold an address.
 func steers(p *plan.State) map[string][]world.Assignment {
 	out := map[string][]world.Assignment{}
-	for s := range p.Steered.Rows() {
+	for s, ahead := range p.Steered.Rows() {
+		if ahead {
+			continue
+		}
 		out[s.Object.Key()] = append(out[s.Object.Key()], world.Assignment{Node: s.Node, IP: s.IP})
 	}
 	return out

@@ -1,0 +1,62 @@
+package holder
+
+import (
+	"time"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// promiseFor is how long this node leads its pods' packets to another that is assigned an address and does not say yet
+// that it holds it. A healthy one does within some tens of milliseconds; of one that does not, or whose report does not
+// come, the packets are lost meanwhile.
+const promiseFor = time.Second
+
+// promise is that of a node to hold an address which it is assigned for the first time.
+type promise struct {
+	node, uid string // of the EgressIP
+	until     time.Time
+	overdue   bool // time is over: the node is to say that it holds the address before anything is led there
+}
+
+// waitForHolders begins and ends to wait for nodes.
+func (m *Machine) waitForHolders() {
+	for c, node := range m.facts.Ahead {
+		p, is := m.promises[c]
+		switch uid := m.uid(c.EgressIP); {
+		case !is || p.node != node || p.uid != uid:
+			m.promised(c, promise{node: node, uid: uid, until: m.now.Add(promiseFor)})
+		case !p.overdue && !m.now.Before(p.until):
+			p.overdue = true
+			m.promised(c, p)
+			m.out.Overdue[c] = node
+		}
+	}
+	for c, p := range m.promises {
+		if p.overdue && m.stands(c, p) || !p.overdue && m.facts.Ahead[c] == p.node {
+			continue
+		}
+		if delete(m.promises, c); p.overdue {
+			m.out.Overdue[c] = ""
+		}
+	}
+}
+
+func (m *Machine) promised(c world.EgressAddress, p promise) {
+	if m.promises == nil {
+		m.promises = map[world.EgressAddress]promise{}
+	}
+	m.promises[c] = p
+}
+
+// stands says whether a node that is overdue is still to hold the address, and does not say that it does.
+func (m *Machine) stands(c world.EgressAddress, p promise) bool {
+	e := m.facts.View.EgressIP(c.EgressIP)
+	return e != nil && e.UID == p.uid && e.Assignee(c.IP) == p.node && !m.facts.View.Holds(p.node, c.EgressIP, c.IP)
+}
+
+func (m *Machine) uid(egressIP string) string {
+	if e := m.facts.View.EgressIP(egressIP); e != nil {
+		return e.UID
+	}
+	return ""
+}

@@ -1,0 +1,20 @@
+package world
+
+// Overdue is the node that this one has waited for in vain to say that it holds an address: its pods are not led there
+// before it does. "" is none.
+func (w *View) Overdue(c EgressAddress) string {
+	w.saw(KindHolders, c.EgressIP)
+	return w.overdue[c]
+}
+
+// SetOverdue notes that this node waits no longer for another to say that it holds an address, or with "" that none is
+// overdue.
+func (w *World) SetOverdue(c EgressAddress, node string) []Touch {
+	if w.overdue[c] == node {
+		return nil
+	}
+	if w.overdue[c] = node; node == "" {
+		delete(w.overdue, c)
+	}
+	return []Touch{{KindHolders, c.EgressIP}}
+}
