@@ -139,8 +139,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	balanced := conntrack.NewBalanced(ctx, conntrack.Switch{RunDir: o.OVSRunDir}, log)
 	datagrams := conntrack.NewDatagrams(conntrack.Kernel{}, log)
 	t.all = []plane.Plane{
-		// The first is shrunk last, after the rules: when those have gone, no packet makes an entry by them. Who ends
-		// connections grows nothing, so that others need not wait for it.
+		// The first is shrunk last, after the rules: when those have gone, no packet makes an entry by them.
 		plane.For(plan.InDatagrams, datagrams, plane.After(), plane.Unawaited),
 		// An accept that is missing leads no packet anywhere: who comes later need not wait for it. The bridge's flows
 		// name ports, and need the host's rules, which drop what the kernel sees of the uplink, too; the logical
@@ -153,7 +152,8 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 		plane.For(plan.InFlows, t.vswitchd.On(t.flow.ForPackets()), plane.After("ovs", routes.Name(), rules.Name())),
 		plane.For(plan.InSB, south.On(t.sb), plane.After()),
 		plane.For(plan.InNB|plan.InSetElems, north.On(t.nb), plane.After(routes.Name(), rules.Name(), "flow", "sb")),
-		plane.For(plan.InFlows, t.vswitchd.On(t.flow.ForReplies()), plane.After(t.flow.Name())),
+		plane.For(conntrack.Tables, t.vswitchd.On(inSwitch.Early()), plane.After(t.nb.Name())),
+		plane.For(plan.InFlows, t.vswitchd.On(t.flow.ForReplies()), plane.After(t.flow.Name(), t.nb.Name())),
 		plane.For(plan.InAnnouncements, t.link, plane.After(t.nb.Name()), plane.Telling, plane.Unawaited),
 		plane.For(conntrack.Tables, t.vswitchd.On(inSwitch), plane.After(), plane.Unawaited),
 		plane.For(conntrack.Tables, inKernel, plane.After(), plane.Unawaited),

@@ -1,6 +1,8 @@
 package conntrack
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -176,6 +178,34 @@ func TestOnlyWrongOnesEndAndOnlyOnChange(t *testing.T) {
 	shrink(t, p, sources("10.244.1.6", "172.18.0.50"))
 	if got := seen(f); got != "10.244.1.6>8.8.8.8 as 172.18.0.51" {
 		t.Fatalf("a pod that lost its egress IP keeps its connection:\n%s", got)
+	}
+}
+
+// silentSwitch does not say what it tracks.
+type silentSwitch struct{ *Fake }
+
+func (silentSwitch) Dump(context.Context, int) ([]Entry, error) { return nil, errors.New("no answer") }
+
+// TestEarly: connections end when the early plane is grown. What keeps it from that is said by the other one, which
+// does the rest.
+func TestEarly(t *testing.T) {
+	f := NewFake(map[string]int{"GR_n1_snat": 5}, conn("10.244.1.5", "8.8.8.8", "172.18.0.2"))
+	p, want := newPlane(f), sources("10.244.1.5", "172.18.0.50")
+	p.target = silentSwitch{f}
+	if err := p.Early().Grow(t.Context(), want); err != nil {
+		t.Errorf("others have to wait: %v", err)
+	}
+	if err := p.Shrink(t.Context(), want); err == nil {
+		t.Error("nobody is told that connections could not be ended")
+	}
+	p.target = f
+	if err := p.Early().Grow(t.Context(), want); err != nil || seen(f) != "" {
+		t.Errorf("grown: %v, left are %q", err, seen(f))
+	}
+	f.Add(conn("10.244.1.6", "8.8.8.8", "172.18.0.2"))
+	shrink(t, p, sources("10.244.1.6", "172.18.0.50"))
+	if seen(f) != "" {
+		t.Errorf("shrunk, left are %q", seen(f))
 	}
 }
 

@@ -13,5 +13,6 @@
 // one, on ovs-vswitchd, for those that OVN's load balancers make.
 //
 // The target holds connections, not rows of ours, so Grow has nothing to do. Shrink runs once the rules are new: an
-// entry flushed earlier could come back with the old address.
+// entry flushed earlier could come back with the old address. Where one other plane has all of these rules, Early need
+// not wait for the rest.
 package conntrack
