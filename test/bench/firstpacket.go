@@ -17,24 +17,26 @@ import (
 	"github.com/egret-net/egret/test/traffic"
 )
 
-// firstPackets times from just before the EgressIP is created to its first packet at the external host, where the pod's
-// node hosts the address and where another does; then beside pods of the same namespace that it does not select.
-func firstPackets(ctx context.Context, l *lab) error {
-	for _, v := range []struct {
-		name         string
-		node, beside int
-	}{{"other-node", 2, 0}, {"same-node", 1, 0}, {"beside-2000-pods", 2, 2_000}, {"beside-10000-pods", 2, 10_000}} {
-		s, err := l.scene(ctx, v.node)
-		if err != nil {
-			return err
-		}
-		err = s.beside(ctx, v.beside, func() error { return s.firstPackets(ctx, l, v.name) })
-		s.close()
-		if err != nil {
-			return fmt.Errorf("%s: %w", v.name, err)
-		}
+// setting is where the pod is, by the number of its node, the second being the host; and how many pods of the namespace
+// the EgressIP does not select.
+type setting struct {
+	name         string
+	node, beside int
+}
+
+func settings() []setting {
+	return []setting{{"other-node", 2, 0}, {"same-node", 1, 0}, {"beside-2000-pods", 2, 2_000},
+		{"beside-10000-pods", 2, 10_000}}
+}
+
+// measure times from just before the EgressIP is created to its first packet at the external host.
+func (v setting) measure(ctx context.Context, l *lab) error {
+	s, err := l.scene(ctx, v.node)
+	if err != nil {
+		return err
 	}
-	return nil
+	defer s.close()
+	return s.beside(ctx, v.beside, func() error { return s.firstPackets(ctx, l, v.name) })
 }
 
 // scene is a pod that sends to an external host without pause, and everything that watches it.

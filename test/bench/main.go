@@ -19,8 +19,11 @@ type figure struct {
 }
 
 func figures() []figure {
-	list := []figure{
-		{"first-packet", firstPackets},
+	var list []figure
+	for _, s := range settings() {
+		list = append(list, figure{"first-packet/" + s.name, s.measure})
+	}
+	list = append(list, []figure{
 		{"join", joins},
 		{"add", adds},
 		{"memory", memory},
@@ -39,7 +42,7 @@ func figures() []figure {
 		{"egress-service/join", serviceJoins},
 		{"traffic/change", trafficChange},
 		{"traffic/networks", trafficNetworks},
-	}
+	}...)
 	for _, u := range upsets() {
 		list = append(list, figure{"leaks/" + u.name, u.measure})
 	}
