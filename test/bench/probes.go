@@ -68,7 +68,7 @@ func probing(ctx context.Context, port int) (float64, error) {
 	for i := range probedNodes {
 		targets = append(targets, probe.Target{Node: strconv.Itoa(i), Addrs: []netip.Addr{probedAddress(i)}})
 	}
-	p.Follow(targets)
+	p.Follow(targets, probe.Witnesses{})
 	failed := make(chan error, 1)
 	go func() { failed <- p.Run(ctx) }()
 	time.Sleep(3 * time.Second) // all sessions are up

@@ -124,8 +124,9 @@ func listKind(path string) (kind, version string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	kinds := map[string]string{
 		"nodes": "NodeList", "namespaces": "NamespaceList", "pods": "PodList", "services": "ServiceList",
-		"endpointslices": "EndpointSliceList", "egressips": "EgressIPList", "egressiptraffics": "EgressIPTrafficList", "egressservices": "EgressServiceList",
-		"egressnodes": "EgressNodeList",
+		"endpointslices": "EndpointSliceList", "egressips": "EgressIPList", "egressiptraffics": "EgressIPTrafficList",
+		"egressservices": "EgressServiceList",
+		"egressnodes":    "EgressNodeList",
 	}
 	return kinds[parts[len(parts)-1]], strings.Join(parts[1:len(parts)-1], "/")
 }

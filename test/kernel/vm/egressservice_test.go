@@ -31,9 +31,9 @@ const (
 	insidePort  = 7071 // of a server on each node
 )
 
-// egressService: pods of both nodes leave by the VRF with the Service's addresses, and answer there what comes in by it;
-// what stays in the cluster is as without. Then by the VRF of each pod's own node, with the address of its link: a node
-// without the VRF sends nothing.
+// egressService: pods of both nodes leave by the VRF with the Service's addresses, and answer there what comes in
+// by it; what stays in the cluster is as without. Then by the VRF of each pod's own node, with the address of its
+// link: a node without the VRF sends nothing.
 func (l *kernelLab) egressService() {
 	node, host := l.nodes[1], l.ExternalHosts()[0]
 	defer l.look(node)
