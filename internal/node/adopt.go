@@ -1,0 +1,61 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/plane/ovn"
+	"github.com/egret-net/egret/internal/plane/route"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// adopt takes in what a former process left: this host's facts, and the pods that are attached. After a boot their
+// ports are in the database and their interfaces are not; those are swept.
+func (a *Agent) adopt(ctx context.Context, filter formerFilter) error {
+	if err := a.cni.Sweep(ctx); err != nil {
+		a.log.Warn("could not sweep ports of pods that are gone", "error", err)
+	}
+	a.readHost(ctx, a.loop.Do)
+	ports, err := cniserver.FromOVS(a.ovs).PodPorts(ctx)
+	if err != nil {
+		return fmt.Errorf("read the pods' ports: %w", err)
+	}
+	for _, p := range ports {
+		at := filter.adopted(p)
+		a.loop.Do(func(w *world.World) []world.Touch { return w.SetAttachment(at) })
+	}
+	return nil
+}
+
+// adoptHeld has the holder look after what a former process announced on the primary network, which OVN goes on
+// answering for. What the host itself answers for on secondary links waits for the cluster.
+func (a *Agent) adoptHeld(ctx context.Context, nb *ovn.Plane) {
+	rows, err := nb.Ours(ctx, "NAT")
+	if err != nil {
+		a.log.Warn("could not read which egress IPs OVN answers for", "error", err)
+		return
+	}
+	a.loop.Do(func(w *world.World) []world.Touch {
+		if h := w.Host(); h != nil {
+			a.holding.adopt(rows, a.config.Bridge, h.UplinkMAC)
+		}
+		return nil
+	})
+}
+
+func (a *Agent) readHost(ctx context.Context, do func(Change)) {
+	h, err := route.ReadHost(ctx)
+	if err != nil {
+		a.log.Warn("could not read this host's addresses", "error", err)
+		return
+	}
+	if facts := hostFacts(h, a.config, route.TableNames(a.hostRoot)); facts != nil {
+		do(func(w *world.World) []world.Touch { return w.SetHost(facts) })
+	}
+	if !slices.Equal(h.Ours, a.ours) { // by us, or by somebody who took of it
+		a.ours = h.Ours
+		a.loop.Wake()
+	}
+}

@@ -1,0 +1,82 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/ovs"
+	"github.com/egret-net/egret/internal/plane/route"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// bringUp makes the gateway bridge of the uplink, with the flows that follow from this host's own facts: nothing in it
+// needs the API server, which may be behind that very bridge. Closed, nothing passes that comes from OVN.
+func bringUp(ctx context.Context, o Options, t *targets, closed bool) error {
+	datapath := "system"
+	if o.Config.UserspaceOVS {
+		datapath = "netdev"
+	}
+	integration := ovs.Bridge{Name: plan.IntegrationBridge, DatapathType: datapath, FailMode: "secure"}
+	if err := t.ovs.EnsureBridge(ctx, integration); err != nil {
+		return err
+	}
+	if o.Config.ReachabilityTimeout > 0 {
+		liveness := ovs.Bridge{Name: plan.LivenessBridge, DatapathType: datapath, FailMode: "secure"}
+		if err := t.ovs.EnsureBridge(ctx, liveness); err != nil {
+			return err
+		}
+	}
+	uplink := ovs.Uplink{Bridge: o.Config.Bridge, Device: o.Config.UplinkInterface, DatapathType: datapath}
+	return t.ovs.MoveUplink(ctx, uplink, func(ctx context.Context) error { return baseFlows(ctx, o, t, closed) })
+}
+
+func baseFlows(ctx context.Context, o Options, t *targets, closed bool) error {
+	h, err := route.ReadHost(ctx)
+	if err != nil {
+		return err
+	}
+	facts := hostFacts(h, &o.Config, nil)
+	if facts == nil {
+		return fmt.Errorf("neither %s nor %s has an address: configure the uplink", o.Config.UplinkInterface,
+			o.Config.Bridge)
+	}
+	w := world.New(o.Node, &o.Config)
+	w.SetHost(facts)
+	base := compile.Full(w, all.Features())
+	if closed {
+		shut(base)
+		t.flow.Forget() // ovs-vswitchd may have started anew meanwhile
+	}
+	for _, p := range []plane.Plane{t.nft, t.flow} {
+		if err := p.Grow(ctx, base); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// connectAPI asks the API server nothing yet.
+func connectAPI(o Options) (*kube.Contact, *kube.Clients, error) {
+	config, err := kube.Config(o.Kubeconfig, 200, "egret-node/"+o.Version)
+	if err != nil {
+		return nil, nil, err
+	}
+	contact := kube.NewContact(config)
+	clients, err := kube.NewClients(config)
+	return contact, clients, err
+}
+
+// tellOfBoot posts an Event before there is an agent: the host's network waits neither for the API server nor for a
+// kubeconfig.
+func tellOfBoot(ctx context.Context, o Options, text string) error {
+	_, clients, err := connectAPI(o)
+	if err != nil {
+		return err
+	}
+	return postEvent(ctx, clients, o.Node, ofThisNode(o.Node, "PodsHaveNoNetwork", "Boot", text))
+}

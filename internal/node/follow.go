@@ -1,0 +1,98 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane/ovs"
+	"github.com/egret-net/egret/internal/plane/route"
+)
+
+// follow feeds the loop.
+func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan struct{}) {
+	go a.source.Run(ctx)
+	go a.changes(ctx)
+	go a.reports.run(ctx)
+	go a.annotations.run(ctx)
+	go a.holding.run(ctx, t.listener.Claims())
+	go a.followTunnels(ctx, t.ovs)
+	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
+	inTurn := func(c Change) { _ = a.loop.Turn(ctx, c) } // its only error is that the agent ends
+	go a.followHost(ctx, host, inTurn)
+	go each(ctx, restarts, a.loop.Reread)
+	go each(ctx, t.nft.Watch(ctx), func() {
+		a.log.Warn("somebody else changed our nftables tables; they are read anew")
+		a.loop.Wake()
+	})
+	for _, changed := range []<-chan struct{}{t.ovs.Changed(), t.nb.Changed(), t.sb.Changed()} {
+		go each(ctx, changed, a.loop.Wake)
+	}
+	for _, p := range t.pulses {
+		go each(ctx, p.Changed(), a.loop.Wake)
+	}
+	go each(ctx, t.nb.LateConfirm(), a.loop.Confirmed)
+	for _, again := range t.connections {
+		go each(ctx, again, func() { a.loop.Look(plan.InSources) })
+	}
+}
+
+// followHost reads the host anew when the kernel, or a file with names of routing tables, tells of a change. Without
+// such telling, names are read with the next change of the kernel.
+func (a *Agent) followHost(ctx context.Context, host <-chan struct{}, do func(Change)) {
+	names, err := route.WatchNames(ctx, a.hostRoot)
+	if err != nil {
+		a.log.Warn("changed names of routing tables may not be seen at once", "error", err)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, open := <-host:
+			if !open {
+				return
+			}
+		case _, open := <-names:
+			if !open {
+				return
+			}
+		}
+		a.readHost(ctx, do)
+	}
+}
+
+func each(ctx context.Context, signal <-chan struct{}, f func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, open := <-signal:
+			if !open {
+				return
+			}
+			f()
+		}
+	}
+}
+
+// changes brings the cluster into the loop, and tells it when it is whole.
+func (a *Agent) changes(ctx context.Context) {
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for synced := look.C; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case c := <-a.source.Changes():
+			if a.loop.Offer(ctx, Change(c)) != nil {
+				return
+			}
+		case <-synced:
+			if a.source.Synced() {
+				a.loop.Do(filterOrphans)
+				a.loop.Synced()
+				synced = nil
+			}
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package node
+
+import (
+	"context"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// mostPending is how many changes may wait for a round before those who bring more have to wait, too: a round takes
+// seconds while a target is slow.
+const mostPending = 4096
+
+// Do has change made in the loop, soon. It never waits: for the loop itself, and for those who have one change at a
+// time to bring.
+func (l *Loop) Do(change Change) {
+	l.mu.Lock()
+	l.pending = append(l.pending, change)
+	l.mu.Unlock()
+	l.poke()
+}
+
+// Offer has change made in the loop, soon, and waits for room among those that are to be made. Its error is ctx's; the
+// change is not made then.
+func (l *Loop) Offer(ctx context.Context, change Change) error {
+	_, err := l.offer(ctx, change)
+	return err
+}
+
+// offer returns the round that takes the change in.
+func (l *Loop) offer(ctx context.Context, change Change) (round uint64, err error) {
+	for {
+		l.mu.Lock()
+		room := l.room
+		if len(l.pending) < mostPending {
+			l.pending = append(l.pending, change)
+			round, room = l.round+1, nil // the next round to begin takes it in
+		}
+		l.mu.Unlock()
+		if room == nil {
+			l.poke()
+			return round, nil
+		}
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+// DoAndWait has change made and returns when the planes hold the plan with it.
+func (l *Loop) DoAndWait(ctx context.Context, change Change) error {
+	round, err := l.offer(ctx, change)
+	if err != nil {
+		return err
+	}
+	return l.wait(ctx, round)
+}
+
+func (l *Loop) wait(ctx context.Context, round uint64) error {
+	for {
+		l.mu.Lock()
+		done, passed := l.done, l.passed
+		l.mu.Unlock()
+		if done >= round {
+			return nil
+		}
+		select {
+		case <-passed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Ask runs question in the loop and waits for it.
+func (l *Loop) Ask(ctx context.Context, question func(*world.World)) error {
+	return l.Turn(ctx, func(w *world.World) []world.Touch {
+		question(w)
+		return nil
+	})
+}
+
+// Turn has change made in the loop and waits until that is so. Who brings one change after the other by it never has
+// more than one among those that wait.
+func (l *Loop) Turn(ctx context.Context, change Change) error {
+	made := make(chan struct{})
+	err := l.Offer(ctx, func(w *world.World) []world.Touch {
+		defer close(made)
+		return change(w)
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-made:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Synced tells that the whole cluster is known: from here on targets are shrunk as well as grown.
+func (l *Loop) Synced() {
+	l.mu.Lock()
+	l.synced = true
+	l.mu.Unlock()
+	l.Wake()
+}
+
+// Reread makes the next round read the targets anew.
+func (l *Loop) Reread() {
+	l.mu.Lock()
+	l.reread = true
+	l.mu.Unlock()
+	l.Wake()
+}
+
+// Wake asks for a round that looks at the targets.
+func (l *Loop) Wake() {
+	l.lookAtAll()
+	l.poke()
+}
+
+// lookAtAll makes the next round look at the targets.
+func (l *Loop) lookAtAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.apply = true
+}
+
+// Look asks for a round that looks at the targets of these tables.
+func (l *Loop) Look(tables plan.Tables) {
+	l.mu.Lock()
+	l.look |= tables
+	l.mu.Unlock()
+	l.poke()
+}
+
+// Again asks for a round, in which whoever waits for what rounds tell looks again.
+func (l *Loop) Again() { l.poke() }
+
+// Confirmed tells that what planes hold has taken effect: what waited for it is done.
+func (l *Loop) Confirmed() { l.poke() }
+
+func (l *Loop) poke() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// round is what one round has to do.
+type round struct {
+	number        uint64
+	changes       []Change
+	look          plan.Tables
+	apply, synced bool
+}
+
+// take begins a round: whatever is pending now is in it.
+func (l *Loop) take() round {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.round++
+	r := round{number: l.round, changes: l.pending, look: l.look, apply: l.apply, synced: l.synced}
+	if len(l.pending) >= mostPending {
+		close(l.room)
+		l.room = make(chan struct{})
+	}
+	l.pending, l.look, l.apply = nil, 0, false
+	if l.reread {
+		l.reread = false
+		for _, p := range l.Planes {
+			p.Forget()
+		}
+	}
+	return r
+}
+
+func (l *Loop) finish(round uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done = round
+	close(l.passed)
+	l.passed = make(chan struct{})
+}

@@ -1,0 +1,139 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/announce"
+	"github.com/egret-net/egret/internal/plane/conntrack"
+	"github.com/egret-net/egret/internal/plane/flow"
+	"github.com/egret-net/egret/internal/plane/forward"
+	"github.com/egret-net/egret/internal/plane/health"
+	"github.com/egret-net/egret/internal/plane/listen"
+	"github.com/egret-net/egret/internal/plane/nft"
+	"github.com/egret-net/egret/internal/plane/ovn"
+	"github.com/egret-net/egret/internal/plane/ovs"
+	"github.com/egret-net/egret/internal/plane/pulse"
+	"github.com/egret-net/egret/internal/plane/route"
+)
+
+// targets are the planes of a node, and what else is asked of them.
+type targets struct {
+	ovs      *ovs.DB
+	flow     *flow.Plane
+	nft      *nft.Plane
+	nb       *ovn.Plane
+	sb       *ovn.Plane
+	link     *announce.Plane
+	listener *listen.Link
+	all      []plane.Plane
+	// early are those that are grown before the cluster is known: ports, the host's rules, and the bridge's flows.
+	early []plane.Plane
+	// comparers say what targets lack.
+	comparers []plane.Comparer
+	// connections are signalled when connections are to be looked at again.
+	connections []<-chan struct{}
+
+	vswitchd *pulse.Pulse
+	pulses   []*pulse.Pulse // vswitchd's among them
+}
+
+// open connects to every target. Their order is that in which a packet that leaves meets them, from the last to the
+// first: ports and routes of the host, its rules, the bridge's flows, the other zones, the logical network.
+func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
+	db, err := ovs.Connect(ctx, "unix:"+o.OVSRunDir+"/db.sock", log)
+	if err != nil {
+		return nil, err
+	}
+	routes, err := route.New(route.Options{})
+	if err != nil {
+		return nil, err
+	}
+	rules, err := nft.Open()
+	if err != nil {
+		return nil, err
+	}
+	t := &targets{
+		ovs: db, nft: rules, flow: flow.New("ovs-ofctl", o.OVSRunDir, bridgePorts{db, o.Node}, log),
+		nb: ovn.NewNB(o.Northbound, ovn.Options{Log: log}), sb: ovn.NewSB(o.Southbound, ovn.Options{Log: log}),
+		link: announce.New(ctx, announce.Links{}, log), listener: listen.New(ctx,
+			map[string]string{o.Config.Bridge: o.Config.UplinkInterface}, log),
+	}
+	openvswitch, north, south := t.watch(ctx, o)
+	own := func() map[string]conntrack.Own { return ownSources(ctx, o) }
+	inSwitch := conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)
+	inKernel := conntrack.New(conntrack.Kernel{}, conntrack.Kernel{},
+		func() map[string]conntrack.Own { return hostSources(o) }, log)
+	t.connections = []<-chan struct{}{inSwitch.Again(), inKernel.Again()}
+	t.comparers = []plane.Comparer{t.nft, t.vswitchd.Comparer(t.flow), north.Comparer(t.nb), south.Comparer(t.sb)}
+	ports := plane.For(plan.InOVSIDs|plan.InPorts, openvswitch.On(ovs.NewPlane(db)), plane.After())
+	t.early = []plane.Plane{ports, t.nft, t.flow}
+	balanced := conntrack.NewBalanced(ctx, conntrack.Switch{RunDir: o.OVSRunDir}, log)
+	datagrams := conntrack.NewDatagrams(conntrack.Kernel{}, log)
+	t.all = []plane.Plane{
+		// The first is shrunk last, after the rules: when those have gone, no packet makes an entry by them.
+		plane.For(plan.InDatagrams, datagrams, plane.After(), plane.Unawaited),
+		// An accept that is missing leads no packet anywhere: who comes later need not wait for it. The bridge's flows
+		// name ports, and need the host's rules, which drop what the kernel sees of the uplink, too; the logical
+		// network, which steers, needs all that packets meet behind it.
+		ports,
+		plane.For(plan.InAddrs|plan.InRoutes|plan.InRules|plan.InSysctls, routes, plane.After()),
+		plane.For(plan.InNFTChains|plan.InNFTRules|plan.InNFTSets|plan.InNFTElems, rules,
+			plane.After(datagrams.Name())),
+		plane.For(plan.InAccepts, forward.New(forward.Commands{}), plane.After(), plane.Unawaited),
+		plane.For(plan.InFlows, t.vswitchd.On(t.flow.ForPackets()), plane.After("ovs", routes.Name(), rules.Name())),
+		plane.For(plan.InSB, south.On(t.sb), plane.After()),
+		plane.For(plan.InNB|plan.InSetElems, north.On(t.nb), plane.After(routes.Name(), rules.Name(), "flow", "sb")),
+		plane.For(conntrack.Tables, t.vswitchd.On(inSwitch.Early()), plane.After(t.nb.Name())),
+		plane.For(plan.InFlows, t.vswitchd.On(t.flow.ForReplies()), plane.After(t.flow.Name(), t.nb.Name())),
+		plane.For(plan.InAnnouncements, t.link, plane.After(t.nb.Name()), plane.Telling, plane.Unawaited),
+		plane.For(conntrack.Tables, t.vswitchd.On(inSwitch), plane.After(), plane.Unawaited),
+		plane.For(conntrack.Tables, inKernel, plane.After(), plane.Unawaited),
+		plane.For(plan.InDatagrams, balanced, plane.After(), plane.Unawaited),
+		plane.For(plan.InHealthChecks, health.New(ctx, health.Sockets{}),
+			plane.After(), plane.Telling, plane.Unawaited),
+	}
+	return t, nil
+}
+
+// watch begins to ask the daemons whether they live, and gives those of the databases.
+func (t *targets) watch(ctx context.Context, o Options) (openvswitch, north, south *pulse.Pulse) {
+	openvswitch = pulse.Start(ctx, "ovsdb-server (Open_vSwitch)", pulse.Database("unix:"+o.OVSRunDir+"/db.sock"))
+	north = pulse.Start(ctx, "ovsdb-server (OVN_Northbound)", pulse.Database(o.Northbound))
+	south = pulse.Start(ctx, "ovsdb-server (OVN_Southbound)", pulse.Database(o.Southbound))
+	t.vswitchd = pulse.Start(ctx, "ovs-vswitchd", pulse.Daemon(o.OVSRunDir, "ovs-vswitchd"))
+	t.pulses = []*pulse.Pulse{openvswitch, north, south, t.vswitchd}
+	for _, name := range []string{"ovn-northd", "ovn-controller"} {
+		runDir := filepath.Dir(strings.TrimPrefix(o.Northbound, "unix:")) // all of OVN has one run directory
+		t.pulses = append(t.pulses, pulse.Start(ctx, name, pulse.Daemon(runDir, name)))
+	}
+	return openvswitch, north, south
+}
+
+// ownSources are the addresses that pods without an egress IP leave with.
+func ownSources(ctx context.Context, o Options) map[string]conntrack.Own {
+	own := conntrack.Own{}
+	if h, err := route.ReadHost(ctx); err == nil {
+		if facts := hostFacts(h, &o.Config, nil); facts != nil {
+			own.Addrs = append(own.Addrs, facts.Addrs...)
+		}
+	}
+	for _, s := range o.Config.ClusterSubnets {
+		own.Pods = append(own.Pods, s.CIDR)
+	}
+	return map[string]conntrack.Own{plan.DefaultNames().GatewayRouter(o.Node): own}
+}
+
+// hostSources say how to tell connections through the host's kernel that were given an egress IP: by their mark. Others
+// are not ours to judge.
+func hostSources(o Options) map[string]conntrack.Own {
+	own := conntrack.Own{Mark: plan.MarkEgress, Mask: plan.MarkEgressMask}
+	for _, s := range o.Config.ClusterSubnets {
+		own.Pods = append(own.Pods, s.CIDR)
+	}
+	return map[string]conntrack.Own{plan.HostKernel: own}
+}
