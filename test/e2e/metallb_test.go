@@ -22,9 +22,9 @@ import (
 // announceTimeout bounds how long MetalLB takes to follow a label or a Service, on a busy machine.
 const announceTimeout = 60 * time.Second
 
-// The seed's address. Its network is on the nodes' link; here it is another network of the same link, to which hosts
-// outside have a route.
-var seedAddress = []netip.Addr{netip.MustParseAddr("172.19.0.100")}
+// The seed's address, and one of IPv6. Its network is on the nodes' link; here they are of other networks of the same
+// link, to which hosts outside have a route.
+var seedAddresses = []netip.Addr{netip.MustParseAddr("172.19.0.100"), netip.MustParseAddr("fc00:f853:cce::100")}
 
 // announced is a Service whose addresses MetalLB announces from the node with a label, set up as seed egress-service.md
 // has it (Usage Example), with a pod on each node. The label is Egret's to set, when there is an EgressService.
@@ -35,6 +35,7 @@ type announced struct {
 	s        egressService
 	balancer endpoint
 	answers  *answers
+	bgp      bool
 }
 
 // announcedPods are they, in the nodes' order.
@@ -107,7 +108,7 @@ func announce(t *testing.T, ips []netip.Addr, bgp bool) announced {
 	c := theBalanced(t)
 	n := c.namespace(t, nil)
 	a := announced{T: t, c: c, n: n, s: egressService{t, c, n.name, "example-service"},
-		balancer: endpoint{"example-service", ips, podPort}}
+		balancer: endpoint{"example-service", ips, podPort}, bgp: bgp}
 	label := "egress-service.k8s.ovn.org/" + n.name + "-example-service"
 	for i, p := range announcedPods {
 		n.runs(pod{name: p, node: c.nodes[i], labels: map[string]string{"app": "example"}, sends: true})
@@ -201,9 +202,12 @@ func (a announced) answeredBy(holder *sandbox.Member) {
 	})
 }
 
-// routedTo waits until the router has one route to the address, by BGP and through this node; nil is none.
+// routedTo waits until the router has one route to the IPv4 address, by BGP and through this node; nil is none.
 func (a announced) routedTo(holder *sandbox.Member) {
 	a.Helper()
+	if !a.bgp {
+		return
+	}
 	var want []string
 	if holder != nil {
 		want = []string{holder.IPs[0].String()}
@@ -244,13 +248,11 @@ func (a announced) gateways() (out []string, err error) {
 
 // announcedBy waits until the host is this node, and hosts outside have the way to it: by ARP and ND, and by BGP where
 // there is a router.
-func (a announced) announcedBy(host *sandbox.Member, bgp bool) {
+func (a announced) announcedBy(host *sandbox.Member) {
 	a.Helper()
 	a.s.hostIs(host.Name, soon)
 	a.answeredBy(host)
-	if bgp {
-		a.routedTo(host)
-	}
+	a.routedTo(host)
 }
 
 // served says that hosts outside reach these pods, all by the Service.
@@ -356,11 +358,11 @@ func TestMetalLBOnLink(t *testing.T) {
 	a.paints(c.nodes[1])
 	a.egresses()
 	asker := c.hosts[1:]
-	a.announcedBy(&c.nodes[1], false)
+	a.announcedBy(&c.nodes[1])
 	seen := c.capture(t)
 	for _, i := range []int{1, 2, 0} {
 		a.paints(c.nodes[i])
-		a.announcedBy(&c.nodes[i], false)
+		a.announcedBy(&c.nodes[i])
 		a.served(asker, announcedPods...)
 		a.leave(asker, a.balancer.ips, announcedPods...)
 	}
@@ -371,15 +373,23 @@ func TestMetalLBOnLink(t *testing.T) {
 	a.undone()
 }
 
-// example is the seed's Service, with the seed's address, to which one host has a route on its link.
+// example is the seed's Service, with the seed's address, or that of IPv6 in a cluster without IPv4. One host has a
+// route on its link, and the other learns it by BGP: MetalLB's own BGP refuses pools with addresses of IPv6, so that
+// there both hosts have one.
 func example(t *testing.T) announced {
 	t.Helper()
+	ips := ofFamily(seedAddresses, theBalanced(t).nodes[0].IPs[0])
+	return exampleAt(t, ips, ips[0].Is4())
+}
+
+func exampleAt(t *testing.T, ips []netip.Addr, bgp bool) announced {
+	t.Helper()
 	c := theBalanced(t)
-	if !c.nodes[0].IPs[0].Is4() {
-		t.Skip("the seed's address is of IPv4: EGRET_E2E_FAMILY=dual or ipv4")
+	c.onLink(t, c.hosts[1], ips)
+	if !bgp {
+		c.onLink(t, c.hosts[0], ips)
 	}
-	c.onLink(t, c.hosts[1], seedAddress)
-	a := announce(t, seedAddress, true)
+	a := announce(t, ips, bgp)
 	a.hasAddresses()
 	return a
 }
@@ -393,13 +403,13 @@ func TestMetalLBExample(t *testing.T) {
 	a.routedTo(nil)
 	a.paints(c.nodes[2])
 	a.egresses()
-	a.announcedBy(&c.nodes[2], true)
+	a.announcedBy(&c.nodes[2])
 	seen := c.capture(t)
 	for _, i := range []int{2, 1} {
 		a.paints(c.nodes[i])
-		a.announcedBy(&c.nodes[i], true)
+		a.announcedBy(&c.nodes[i])
 		a.served(c.hosts, announcedPods...)
-		a.leave(c.hosts, seedAddress, announcedPods...)
+		a.leave(c.hosts, a.balancer.ips, announcedPods...)
 	}
 	a.onlyOwn(seen)
 	a.withoutService()
@@ -416,8 +426,8 @@ func TestMetalLBDeletion(t *testing.T) {
 	c := a.c
 	a.paints(c.nodes[1])
 	a.egresses()
-	a.announcedBy(&c.nodes[1], true)
-	a.leave(c.hosts, seedAddress, announcedPods...)
+	a.announcedBy(&c.nodes[1])
+	a.leave(c.hosts, a.balancer.ips, announcedPods...)
 	a.s.deletes()
 	a.routedTo(nil)
 	a.undone()
@@ -425,13 +435,24 @@ func TestMetalLBDeletion(t *testing.T) {
 
 // TestMetalLBPowerOff: the host loses its power. The label, both directions and the status move together to the other
 // node that matches, and stay there when the first is back. Of the time, MetalLB's own part is in the log.
-func TestMetalLBPowerOff(t *testing.T) {
-	a := example(t)
-	c := a.c
+func TestMetalLBPowerOff(t *testing.T) { example(t).losesHost() }
+
+// TestMetalLBPowerOffOnLink: the same with an address in each family of the cluster, by ARP and ND alone.
+func TestMetalLBPowerOffOnLink(t *testing.T) {
+	var ips []netip.Addr
+	for _, node := range theBalanced(t).nodes[0].IPs {
+		ips = append(ips, ofFamily(seedAddresses, node)...)
+	}
+	exampleAt(t, ips, false).losesHost()
+}
+
+func (a announced) losesHost() {
+	a.Helper()
+	t, c := a.T, a.c
 	from, to := &c.nodes[1], &c.nodes[2]
 	a.paints(*from, *to)
 	a.egresses()
-	a.announcedBy(from, true)
+	a.announcedBy(from)
 	a.served(c.hosts, announcedPods...)
 	seen := c.capture(t)
 	seen.flowing(c, a.n, announcedPods, time.Now(), soon)
@@ -446,13 +467,13 @@ func TestMetalLBPowerOff(t *testing.T) {
 		"route after %s (hold time 6 s)", traffic.Lost(a.own(seen, begin.Add(-time.Second), "one", "three")),
 		moved, link, time.Since(begin))
 	a.served(c.hosts, "one", "three")
-	a.leave(c.hosts, seedAddress, "one", "three")
+	a.leave(c.hosts, a.balancer.ips, "one", "three")
 	c.powerOn(t, from.Name)
 	a.n.awaits(pod{name: "two", node: *from})
 	seen.flowing(c, a.n, announcedPods, time.Now(), soon)
-	a.announcedBy(to, true)
+	a.announcedBy(to)
 	a.served(c.hosts, announcedPods...)
-	a.leave(c.hosts, seedAddress, announcedPods...)
+	a.leave(c.hosts, a.balancer.ips, announcedPods...)
 	a.onlyOwn(seen)
 }
 

@@ -29,7 +29,7 @@ func TestMetalLBSNMP(t *testing.T) {
 		if a.paints(host); i == 0 {
 			a.egresses()
 		}
-		a.announcedBy(&host, false)
+		a.announcedBy(&host)
 		a.polled(manager)
 		a.trapped(manager)
 	}
