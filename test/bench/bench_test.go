@@ -97,7 +97,8 @@ func TestResumed(t *testing.T) {
 	}
 	all := []traffic.Sighting{at("a", 5*time.Millisecond), at("b", 400*time.Millisecond), at("a", 900*time.Millisecond),
 		at("a", time.Second), at("b", 5*time.Second), at("a", 1100*time.Millisecond)}
-	if have, want := resumed(all, "a", cut), cut.Add(900*time.Millisecond); have != want {
+	have := resumed(all, cut, func(s traffic.Sighting) bool { return s.Pod == "a" })
+	if want := cut.Add(900 * time.Millisecond); len(have) != 1 || have[traffic.Flow{Pod: "a"}] != want {
 		t.Errorf("at %v, want %v", have, want)
 	}
 }

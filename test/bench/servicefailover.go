@@ -50,7 +50,7 @@ func (l *lab) reportServiceToll(name string, floor float64, out *toll, t *servic
 		{name: name + "/both-directions", unit: "ms", runs: t.both, base: floor, max: 1500},
 		{name: name + "/status-names-other", unit: "ms", runs: t.status, base: floor},
 		{name: name + "/label-moves", unit: "ms", runs: t.label, base: floor},
-		{name: name + "/first-datagram-out", unit: "ms", runs: t.datagram, base: floor},
+		{name: name + "/datagrams-of-all-pods-out", unit: "ms", runs: t.datagram, base: floor},
 		{name: name + "/first-connection-out", unit: "ms", runs: out.again, base: floor},
 		{name: name + "/first-connection-in", unit: "ms", runs: t.in, base: floor},
 		{name: name + "/failed-connections-out", runs: out.lost},
@@ -125,7 +125,13 @@ func (e *serviceEpisode) note(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	datagram := resumed(e.seen.Since(cut), behindName+"-"+e.pod.Spec.NodeName, cut)
+	datagrams := resumed(e.seen.Since(cut), cut, func(s traffic.Sighting) bool {
+		return s.Pod != behindName+"-"+e.out.victim
+	})
+	var datagram time.Time
+	for _, at := range datagrams {
+		datagram = later(datagram, at)
+	}
 	for _, x := range []struct {
 		to *sample
 		at time.Time
@@ -135,24 +141,29 @@ func (e *serviceEpisode) note(ctx context.Context) error {
 	e.toll.lost.add(float64(traffic.Failed(all)))
 	out := e.out.toll.again
 	e.toll.both.add(max(out[len(out)-1], e.toll.in[len(e.toll.in)-1]))
-	e.out.story += fmt.Sprintf("; from outside after %s, %d failed; status after %s, label after %s, datagrams after %s",
-		again.Sub(cut), traffic.Failed(all), status.Sub(cut), label.Sub(cut), datagram.Sub(cut))
+	e.out.story += fmt.Sprintf("; from outside after %s, %d failed; status after %s, label after %s", again.Sub(cut),
+		traffic.Failed(all), status.Sub(cut), label.Sub(cut))
+	for f, at := range datagrams {
+		e.out.story += fmt.Sprintf("; %s %s after %s", f.Kind, f.Pod, at.Sub(cut))
+	}
 	return nil
 }
 
-// resumed is when a pod's datagrams came again after their longest pause since a time.
-func resumed(all []traffic.Sighting, pod string, since time.Time) (at time.Time) {
-	last, longest := since, time.Duration(0)
+// resumed is when each flow of some pods came again after its longest pause since a time.
+func resumed(all []traffic.Sighting, since time.Time, of func(traffic.Sighting) bool) map[traffic.Flow]time.Time {
+	out, last := map[traffic.Flow]time.Time{}, map[traffic.Flow]time.Time{}
+	longest := map[traffic.Flow]time.Duration{}
 	for _, s := range all {
-		if s.Pod != pod {
+		if !of(s) {
 			continue
 		}
-		if pause := s.At.Sub(last); pause > longest {
-			longest, at = pause, s.At
+		f := s.Flow()
+		if pause := s.At.Sub(later(last[f], since)); pause > longest[f] {
+			longest[f], out[f] = pause, s.At
 		}
-		last = s.At
+		last[f] = s.At
 	}
-	return at
+	return out
 }
 
 // sources counts the datagrams of this run that had another source than the Service's address.
