@@ -7,9 +7,10 @@ import (
 
 // lookAgain is when after a change connections are looked at once more. ovs-vswitchd replaces the flows that its
 // datapath has cached one after the other (OVS 3.5): a packet that came by a former one makes a connection by the
-// former rules, after the first look.
+// former rules, after the first look. On a busy machine that can be so after the second one, too, and three seconds
+// after an address is taken from a node nothing leaves with it any more.
 func lookAgain() []time.Duration {
-	return []time.Duration{time.Second, 5 * time.Second, 20 * time.Second}
+	return []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 20 * time.Second}
 }
 
 // recheck calls due some times after a change; a later change begins anew.
