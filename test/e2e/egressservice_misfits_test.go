@@ -71,7 +71,7 @@ func misfits() []misfit {
 			s.n.ingress("one", concat(s.c.beyond(misfitNumber+2), ips(s)))
 		}, "", "further ingress IPs are no source: 192.0.2.66", asService,
 			func(s *behindService) { s.n.ingress("one", ips(s)) }},
-		{"ingress IPs of a host", func(s *behindService) { s.n.ingress("one", s.c.nodes[2].Secondary[0]) },
+		{"ingress IPs of a node", func(s *behindService) { s.n.ingress("one", s.c.nodes[2].IPs) },
 			"IngressIPConflict", "is an address of node ", asNodes,
 			func(s *behindService) { s.n.ingress("one", ips(s)) }},
 		{"no endpoints", func(s *behindService) { s.b.goesTo() }, "NoEndpoints", "has no endpoints", asNodes,

@@ -54,16 +54,24 @@ func (x *sources) owner(w *world.World, s *world.EgressService, ip netip.Addr) s
 }
 
 // conflict says why an ingress IP is no source of an EgressService, whatever others ask for; "": it can be. A node's
-// word takes none from one that has it.
+// word takes none from one that has it. What a host has beside its node's own addresses is no conflict: there are load
+// balancers that put the ingress IP on a link of the host that they announce it from (kube-vip, keepalived).
 func conflict(w *world.View, s *world.EgressService, ip netip.Addr) string {
 	if by := w.PlacedBy(ip); len(by) > 0 {
 		return ip.String() + " is an address of EgressIP " + by[0] + ": take it out of that, or have the load " +
 			"balancer give the Service another one"
 	}
-	if text := onHost(w, ip); text != "" && !slices.Contains(s.Sources(), ip) {
-		return text + ": take it from that host, or have the load balancer give the Service another one"
+	if own := func(name string) bool { return isOwn(w, name, ip) }; slices.ContainsFunc(w.HostsAt(ip), own) &&
+		!slices.Contains(s.Sources(), ip) {
+		return onHost(w, ip) + ": take it from that host, or have the load balancer give the Service another one"
 	}
 	return ""
+}
+
+// isOwn says whether an address is a node's own: of its primary network, or its kubelet's.
+func isOwn(w *world.View, node string, ip netip.Addr) bool {
+	n := w.Node(node)
+	return slices.Contains(w.NodesAt(ip), node) || n != nil && slices.Contains(n.InternalIPs, ip)
 }
 
 // onHost says that a node has an address, if one does, and whether nothing but its own word says so.
@@ -99,7 +107,7 @@ func (f *facts) choose(w *world.View, s *world.EgressService, service *world.Ser
 		}
 		f.sources = append(f.sources, free[0])
 		if text := onHost(w, free[0]); text != "" {
-			f.doubts = append(f.doubts, text+", too: take it from that host")
+			f.doubts = append(f.doubts, text+", too: unless the load balancer has put it there, take it from that host")
 		}
 	}
 	f.spare = f.beside(w.Config, service)

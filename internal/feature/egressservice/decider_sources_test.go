@@ -2,6 +2,7 @@ package egressservice_test
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,9 @@ func TestSourceOfOthers(t *testing.T) {
 			})
 		}
 	}
-	lists := func(n *world.Node) { n.HostAddrs = append(n.HostAddrs, source...) }
+	primary := func(n *world.Node) {
+		n.Primary = append(slices.Clone(n.Primary), netip.PrefixFrom(source[0], 24), netip.PrefixFrom(source[1], 64))
+	}
 	kubelet := func(n *world.Node) { n.InternalIPs = source }
 	placed := compiletest.EgressIP(0, "", source...)
 	placed.Items = []world.Assignment{{Node: "n3", IP: source[0]}, {Node: "n3", IP: source[1]}}
@@ -40,7 +43,7 @@ func TestSourceOfOthers(t *testing.T) {
 		begins, ends func(*cluster)
 		whose        string
 	}{
-		"a host's":    {owned(true, lists), owned(false, nil), "is an address of node n2 by its own word alone: take"},
+		"a node's":    {owned(true, primary), owned(false, nil), "is an address of node n2 by its own word alone: take"},
 		"a kubelet's": {owned(true, kubelet), owned(false, nil), "is an address of node n2"},
 		"an EgressIP's": {func(c *cluster) {
 			c.set(func(w *world.World) []world.Touch { return w.SetEgressIP(placed) })
@@ -64,6 +67,19 @@ func TestSourceOfOthers(t *testing.T) {
 			c.decides()
 			c.is(`"n1" leaving [] label [n1] Ready=True Held`)
 		})
+	}
+}
+
+// TestSourceOnALink: an ingress IP that a load balancer has put on a link of a host is a source.
+func TestSourceOnALink(t *testing.T) {
+	c := newCluster(t)
+	c.node(2, func(n *world.Node) { n.HostAddrs = append(n.HostAddrs, compiletest.EgressAddr(20)...) })
+	c.decides()
+	c.report("n1", "n2", "n3")
+	c.decides()
+	c.is(`"n1" leaving [] label [n1] Ready=True Held`)
+	if said := c.says("ns0/s0", egressservice.ConditionAssigned); !strings.Contains(said, "unless the load balancer") {
+		t.Errorf("said %s", said)
 	}
 }
 
