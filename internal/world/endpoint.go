@@ -29,6 +29,7 @@ func (w *View) EgressServicesOf(p *Pod, f Family) []*EgressService {
 	if p.HostNetwork || p.Completed {
 		return nil
 	}
+	w.saw(KindPod, p.Key()) // what selects it is told as a change of it
 	w.saw(KindEgressServicesIn, p.Namespace)
 	in := w.endpoints[p.Namespace]
 	if in == nil {
@@ -43,7 +44,7 @@ func (w *View) EgressServicesOf(p *Pod, f Family) []*EgressService {
 			}
 		}
 	}
-	for key := range in.of { // what they select is told as a change of the pods
+	for key := range in.of {
 		if s := w.egressServices[key]; w.services[key].selects(p, f) && !slices.Contains(out, s) {
 			out = append(out, s)
 		}

@@ -42,6 +42,7 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 			k.mark()
 			k.route()
 			k.replies()
+			k.hide()
 			continue
 		}
 		for _, d := range holder.Duties(w, key, f) {
@@ -78,4 +79,14 @@ func (k kernel) translate(ip netip.Addr) {
 	guard := k.chain(LeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "102"})
 	k.rule(guard, k.name(), "oifname != %q ct direction original meta mark %#x ct original %s saddr @%s %s saddr != %s "+
 		"counter drop", dev, k.by.mark, k.ip(), hostPods(k.s, k.family), k.ip(), ip)
+}
+
+// hide drops what would leave through the network with a pod's own address: packets of other nodes' pods, which are led
+// here as long as their nodes know of a host. The sets have those of them until rows of before are removed.
+func (k kernel) hide() {
+	guard := k.chain(LeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "102"})
+	for _, p := range k.w.Config.Cluster(k.family) {
+		k.rule(guard, k.name()+" untranslated "+p.String(), "oifname != %q ct direction original meta mark %#x "+
+			"%s saddr %s counter drop", plan.DefaultNames().ManagementPort(), k.by.mark, k.ip(), p)
+	}
 }

@@ -50,6 +50,24 @@ func TestServedInTheEnd(t *testing.T) {
 	})
 }
 
+// TestFromHostToNetwork: where a host by a routing table becomes one of all, after each of its rows no pod that other
+// nodes lead there still leaves with its own address.
+func TestFromHostToNetwork(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSimulation(t)
+		s.hosted("n2", true)
+		s.settle(t)
+		s.byNetwork()
+		n := s.nodes["n2"]
+		n.learn(s, len(s.history))
+		n.begin(t)
+		for len(n.todo) > 0 {
+			n.apply(1)
+			s.check(t)
+		}
+	})
+}
+
 const key = "ns0/s0"
 
 var (
