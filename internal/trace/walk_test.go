@@ -112,7 +112,10 @@ func TestWalk(t *testing.T) {
 				"outside by n2 as 172.18.0.50 | outside by n3 as 172.18.0.51"},
 			{"selected, on a holder", pod2, "172.18.0.100", false, nil, both,
 				"outside by n2 as 172.18.0.50 | outside by n3 as 172.18.0.51"},
-			{"one holder ready", pod0, "172.18.0.100", false, nil, []string{"n3"}, "outside by n3 as 172.18.0.51"},
+			{"one holder ready, for the first time", pod0, "172.18.0.100", false, nil, []string{"n3"},
+				"outside by n2 as 172.18.0.50 | outside by n3 as 172.18.0.51"},
+			{"in force, one holder ready", pod0, "172.18.0.100", false,
+				func(e *world.EgressIP) { e.InForce[world.V4] = true }, []string{"n3"}, "outside by n3 as 172.18.0.51"},
 			{"never in force, nobody ready", pod0, "172.18.0.100", false, nil, nil,
 				"outside by n2 as 172.18.0.50 | outside by n3 as 172.18.0.51"},
 			{"never in force, another was leaving", pod0, "172.18.0.100", false, func(e *world.EgressIP) {
