@@ -32,7 +32,7 @@ func TestHeard(t *testing.T) {
 
 // TestWitnessesAreAsked: where there is one other node, or none of several answers.
 func TestWitnessesAreAsked(t *testing.T) {
-	for name, others := range map[string][]int{"two nodes": {91}, "three nodes": {91, 92}} {
+	for name, others := range map[string][]int{"two nodes": {95}, "three nodes": {96, 97}} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			defer l.listen(9).Close()
