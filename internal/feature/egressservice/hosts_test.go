@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/egret-net/egret/internal/compile"
@@ -54,6 +55,33 @@ func TestHostsAreNoPods(t *testing.T) {
 				if !slices.Equal(none, with) {
 					t.Errorf("%s, %v, table %q: have\n%v\nwithout endpoints\n%v", self, mode, table, with, none)
 				}
+			}
+		}
+	}
+}
+
+// TestMarkFollowsTheStatus: whatever the spec says already, or still, what is translated to the Service's address has
+// another mark than what leaves with a link's: connections of the one are told from those of the other.
+func TestMarkFollowsTheStatus(t *testing.T) {
+	const translated, hidden = "0xf000064", "0xf800064"
+	for _, by := range []world.SourceIPBy{world.SourceLoadBalancerIP, world.SourceNetwork} {
+		for host, marks := range map[string][2]string{"n1": {translated, hidden}, world.HostAll: {hidden, translated}} {
+			w := compiletest.Small("n1", world.SharedGateway)
+			h := *compiletest.Host("n1")
+			h.Tables = []world.HostTable{{ID: 100, Default: [2]bool{true, true}}}
+			w.SetHost(&h)
+			p := compiletest.Pod(0, "n1")
+			w.SetPod(p)
+			s := compiletest.EgressService(0)
+			s.SourceIPBy, s.Host, s.Table = by, host, world.RoutingTable{Number: 100}
+			for _, ip := range compiletest.EgressAddr(20) {
+				s.Items = append(s.Items, world.Assignment{Node: "n1", IP: ip})
+			}
+			w.SetEgressService(s)
+			w.SetService(compiletest.LoadBalancer(0, p))
+			text := strings.Join(compile.Full(w, []compile.Feature{egressservice.Hosts{}}).Lines(), "\n")
+			if !strings.Contains(text, marks[0]) || strings.Contains(text, marks[1]) {
+				t.Errorf("by %d, host %s: want mark %s, and not %s:\n%s", by, host, marks[0], marks[1], text)
 			}
 		}
 	}

@@ -23,7 +23,8 @@ func networkOf(w *world.View, s *world.EgressService) (n network, ok bool) {
 			return n, false
 		}
 	}
-	n.mark = plan.EgressServiceMark(int(n.table.ID), s.SourceIPBy == world.SourceNetwork)
+	// The status decides, which says whose the source is: a spec is known before what follows from it.
+	n.mark = plan.EgressServiceMark(int(n.table.ID), s.Host == world.HostAll)
 	return n, true
 }
 
