@@ -43,7 +43,8 @@ func TestSourceOfOthers(t *testing.T) {
 		begins, ends func(*cluster)
 		whose        string
 	}{
-		"a node's":    {owned(true, primary), owned(false, nil), "is an address of node n2 by its own word alone: take"},
+		"a node's": {owned(true, primary), owned(false, nil),
+			"is an address of node n2 by its own word alone: take"},
 		"a kubelet's": {owned(true, kubelet), owned(false, nil), "is an address of node n2"},
 		"an EgressIP's": {func(c *cluster) {
 			c.set(func(w *world.World) []world.Touch { return w.SetEgressIP(placed) })

@@ -86,3 +86,27 @@ func TestMarkFollowsTheStatus(t *testing.T) {
 		}
 	}
 }
+
+// TestTableOfOneFamily: a table that leads outside over one family alone is a problem of the other.
+func TestTableOfOneFamily(t *testing.T) {
+	for name, leads := range map[string][2]bool{"IPv4": {false, true}, "IPv6": {true, false}, "": {true, true}} {
+		w := compiletest.Small("n1", world.SharedGateway)
+		h := *compiletest.Host("n1")
+		h.Tables = []world.HostTable{{ID: 100, Default: leads}}
+		w.SetHost(&h)
+		p, s := compiletest.Pod(0, "n1"), compiletest.EgressService(0)
+		s.SourceIPBy, s.Host, s.Table = world.SourceNetwork, world.HostAll, world.RoutingTable{Number: 100}
+		w.SetPod(p)
+		w.SetAttachment(compiletest.Attachment(p))
+		w.SetEgressService(s)
+		w.SetService(compiletest.LoadBalancer(0, p))
+		var told []string
+		for problem := range compile.Full(w, []compile.Feature{egressservice.Hosts{}, egressservice.Pods{}}).Problems {
+			told = append(told, problem.Reason+" "+problem.Message)
+		}
+		all := strings.Join(told, "\n")
+		if (name == "") != (len(told) == 0) || !strings.Contains(all, name) || len(told) > 1 {
+			t.Errorf("a table that leads outside over %v: told %q, want one for %q", leads, told, name)
+		}
+	}
+}

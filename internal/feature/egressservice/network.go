@@ -46,8 +46,12 @@ func tellOfNetwork(w *world.View, s *world.EgressService, out *plan.Rows) {
 	case table.ID > plan.MostTable:
 		problem(world.ReasonUnknownNetwork, "routing table %d has a number above %d, which packets cannot be marked "+
 			"for: give it another", table.ID, plan.MostTable)
-	case !table.Default[world.V4] && !table.Default[world.V6]:
-		problem(world.ReasonNoDefaultRoute, "routing table %s has no default route here: what pods send where it "+
-			"has no route to is dropped", s.Table)
+	default:
+		for _, f := range w.Config.Families() {
+			if !table.Default[f] && w.EgressServiceActive(s.Key(), f) {
+				problem(world.ReasonNoDefaultRoute, "routing table %s has no default route here for IP%s: what pods send "+
+					"where it has no route to is dropped", s.Table, f)
+			}
+		}
 	}
 }
