@@ -35,20 +35,20 @@ func TestEgressServiceUnanswered(t *testing.T) {
 
 	s.patch(`{"spec":{"sourceIPBy":"Network"}}`)
 	s.readyOn("ALL")
-	begun = time.Now()
+	begun = time.Now().Add(outOfUse) // flows that began before go on until they are ended
 	s.flows(seen, begun)
 	s.only(seen, begun, nil)
 
 	s.patch(`{"spec":{"sourceIPBy":"LoadBalancerIP"}}`)
 	s.moveTo(c.nodes[2])
 	s.readyOn(c.nodes[2].Name)
-	begun = time.Now()
+	begun = time.Now().Add(outOfUse)
 	s.flows(seen, begun)
 	s.only(seen, begun, ips)
 
 	s.deletes()
 	within(t, soon, s.nothingLeft)
-	begun = time.Now()
+	begun = time.Now().Add(outOfUse)
 	s.flows(seen, begun)
 	s.only(seen, begun, nil)
 }

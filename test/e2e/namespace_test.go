@@ -89,8 +89,12 @@ func (n *namespace) creates(pods ...pod) {
 func (n *namespace) awaits(pods ...pod) {
 	n.t.Helper()
 	for _, p := range pods {
-		within(n.t, podsTimeout, func() error { return n.learn(p.name) })
-		within(n.t, podsTimeout, func() error { return n.answers(p) })
+		within(n.t, podsTimeout, func() error { // its status may have the address of before its node's loss
+			if err := n.learn(p.name); err != nil {
+				return err
+			}
+			return n.answers(p)
+		})
 	}
 }
 

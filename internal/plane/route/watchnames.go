@@ -30,7 +30,10 @@ func WatchNames(ctx context.Context, root string) (<-chan struct{}, error) {
 					continue // of the folders above
 				}
 				addFolders(w, root) // it may be one of them
-			case <-w.Errors: // events were lost
+			case _, open := <-w.Errors: // events were lost
+				if !open {
+					return
+				}
 				addFolders(w, root)
 			}
 			select {
