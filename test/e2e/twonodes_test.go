@@ -40,7 +40,12 @@ func (n *namespace) backOn(node sandbox.Member) {
 	for name, at := range n.at {
 		if at == node.Name {
 			within(n.t, podsTimeout, func() error { _, err := n.exec(n.t.Context(), name, "true"); return err })
-			within(n.t, podsTimeout, func() error { return n.answers(pod{name: name, node: node}) })
+			within(n.t, podsTimeout, func() error { // at its new address
+				if err := n.learn(name); err != nil {
+					return err
+				}
+				return n.answers(pod{name: name, node: node})
+			})
 		}
 	}
 	within(n.t, podsTimeout, func() error { return n.c.isReady(node.Name) })
