@@ -25,7 +25,8 @@ type Memo struct {
 	features []Feature
 	results  map[unit]result
 	readers  map[world.Touch]map[unit]struct{}
-	nothing  *plan.Rows // what most pods' units compile to
+	nothing  *plan.Rows    // what most pods' units compile to
+	reads    []world.Touch // of the unit that is being compiled
 	started  bool
 }
 
@@ -90,19 +91,19 @@ func (m *Memo) redo(u unit, w *world.World) {
 
 // compile leaves out of a unit's reads its own object, with which it is redone anyway.
 func (m *Memo) compile(u unit, w *world.World) result {
-	rows, reads := &plan.Rows{}, []world.Touch{}
-	f := m.features[u.feature]
+	rows, f := &plan.Rows{}, m.features[u.feature]
+	m.reads = m.reads[:0]
 	seen := map[world.Touch]struct{}{{Kind: f.Per(), Key: u.key}: {}}
 	v := w.Recording(func(t world.Touch) {
 		if _, ok := seen[t]; !ok {
 			seen[t] = struct{}{}
-			reads = append(reads, t)
+			m.reads = append(m.reads, t)
 		}
 	})
 	if f.Compile(v, u.key, rows); rows.IsEmpty() {
 		rows = m.nothing
 	}
-	return result{rows, slices.Clone(reads)}
+	return result{rows, slices.Clone(m.reads)}
 }
 
 func (m *Memo) forget(u unit, reads []world.Touch) {
