@@ -82,8 +82,9 @@ func TestEgressServiceRow(t *testing.T) {
 			NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"color": "green"}}},
 		Status: v1.EgressServiceStatus{Host: "n1", SourceIPs: []string{"172.18.0.100", "fd00::1"},
 			AssignedSourceIPs: "172.18.0.100,fd00::1",
-			InForce: []v1.IPFamily{v1.IPv4}, Leaving: []v1.EgressServiceLeaving{{Node: "n2", SourceIP: "172.18.0.100"}},
-			Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Held"}}},
+			InForce:           []v1.IPFamily{v1.IPv4},
+			Leaving:           []v1.EgressServiceLeaving{{Node: "n2", SourceIP: "172.18.0.100"}},
+			Conditions:        []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Held"}}},
 	})
 	if unknown := crd.Unknown(object); len(unknown) > 0 {
 		t.Errorf("the CRD lacks %v: run go generate ./api/...", unknown)
