@@ -3,9 +3,12 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
@@ -19,22 +22,77 @@ func netnsPath(name string) string { return filepath.Join(netnsDir, name) }
 // InNetns runs do on a thread of its own inside the named network namespace. Sockets opened and processes started by
 // do stay in it. The thread is thrown away: a thread that could not change back would poison the pool.
 func InNetns(name string, do func() error) error {
+	return onThread(func() error {
+		if err := enterNetns(netnsPath(name)); err != nil {
+			return err
+		}
+		return do()
+	})
+}
+
+// InPod does the same inside the network namespace of the pod that has this address on a node, as its container
+// runtime keeps them.
+func (c *Cluster) InPod(node string, ip netip.Addr, do func() error) error {
+	for _, n := range c.nodes() {
+		if n.name != node {
+			continue
+		}
+		p, err := n.init()
+		if err != nil {
+			return err
+		}
+		return onThread(func() error {
+			if err := enterNetnsWith(ip, filepath.Join("/proc", strconv.Itoa(p.pid), "root", netnsDir)); err != nil {
+				return fmt.Errorf("%s: %w", node, err)
+			}
+			return do()
+		})
+	}
+	return fmt.Errorf("no node %q: there are %s", node, c.names())
+}
+
+func onThread(do func() error) error {
 	result := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
-		ns, err := netns.GetFromPath(netnsPath(name))
-		if err != nil {
-			result <- fmt.Errorf("network namespace %s: %w", name, err)
-			return
-		}
-		defer ns.Close()
-		if err := netns.Set(ns); err != nil {
-			result <- fmt.Errorf("enter network namespace %s: %w", name, err)
-			return
-		}
 		result <- do()
 	}()
 	return <-result
+}
+
+func enterNetns(path string) error {
+	ns, err := netns.GetFromPath(path)
+	if err != nil {
+		return fmt.Errorf("network namespace %s: %w", path, err)
+	}
+	defer ns.Close()
+	if err := netns.Set(ns); err != nil {
+		return fmt.Errorf("enter network namespace %s: %w", path, err)
+	}
+	return nil
+}
+
+// enterNetnsWith enters the first network namespace in a folder that has the address.
+func enterNetnsWith(ip netip.Addr, dir string) error {
+	paths, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if err := enterNetns(path); err != nil {
+			continue // its pod may be just starting or ending
+		}
+		addresses, err := net.InterfaceAddrs()
+		if err != nil {
+			return err
+		}
+		for _, a := range addresses {
+			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr() == ip {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("no network namespace in %s has %s", dir, ip)
 }
 
 // ensureNetns makes the named network namespace if it is not there.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,8 +16,10 @@ import (
 
 const (
 	lookTimeout = 5 * time.Second
-	soon        = 15 * time.Second // bounds the second look after a change, on a busy machine
-	nodePort    = 7070             // of clientIP on the nodes
+	// connectTimeout bounds one connection of a pod's, with its answer: two lost packets are too many.
+	connectTimeout = 3 * time.Second
+	soon           = 15 * time.Second // bounds the second look after a change, on a busy machine
+	nodePort       = 7070             // of clientIP on the nodes
 )
 
 // place is where connections come from.
@@ -48,24 +49,29 @@ type fromTo struct {
 }
 
 func (n *namespace) from(pod string) from {
-	get := func(ctx context.Context, urls []string) ([]string, error) { return n.curl(ctx, pod, urls) }
+	get := getter(func() *http.Client { return n.client(pod) })
 	explain := func(to endpoint) string { return n.explain(pod, to) }
 	return from{n.t, place{"pod " + n.name + "/" + pod + " on " + n.at[pod], get, explain}}
 }
 
 func (c *cluster) from(t *testing.T, m sandbox.Member) from {
-	client := clientIn(m.Name)
-	get := func(ctx context.Context, urls []string) (answers []string, err error) {
+	get := getter(func() *http.Client { return clientIn(m.Name) })
+	return from{t, place{m.Name, get, func(endpoint) string { return "" }}}
+}
+
+// getter opens a connection for each URL, one after the other, and returns the answers.
+func getter(client func() *http.Client) func(ctx context.Context, urls []string) ([]string, error) {
+	return func(ctx context.Context, urls []string) (answers []string, err error) {
+		c := client()
 		for _, u := range urls {
-			answer, err := fetch(ctx, client, u)
+			answer, err := fetch(ctx, c, u)
 			if err != nil {
-				return nil, err
+				return answers, err
 			}
 			answers = append(answers, answer)
 		}
 		return answers, nil
 	}
-	return from{t, place{m.Name, get, func(endpoint) string { return "" }}}
 }
 
 func fetch(ctx context.Context, client *http.Client, url string) (string, error) {
@@ -80,19 +86,6 @@ func fetch(ctx context.Context, client *http.Client, url string) (string, error)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	return string(body), err
-}
-
-// curl opens a connection for each URL and returns the answers.
-func (n *namespace) curl(ctx context.Context, pod string, urls []string) ([]string, error) {
-	out, err := n.exec(ctx, pod, `curl -sS --fail-early --max-time 3 -H 'Connection: close' -w '\n' '`+strings.Join(urls, "' '")+"'")
-	if err != nil {
-		return nil, err
-	}
-	answers := strings.Fields(out)
-	if len(answers) != len(urls) {
-		return nil, fmt.Errorf("%d answers to %d requests: %q", len(answers), len(urls), out)
-	}
-	return answers, nil
 }
 
 func (n *namespace) pod(name string) endpoint {

@@ -324,8 +324,7 @@ func (n *namespace) repliesTo(pod string, ports []int, as ...netip.Addr) {
 	for i, a := range as {
 		ip, port := numberedOf(n.c.hosts[0].IPs, a.Is4())[0], ports[i]
 		want := netip.AddrPortFrom(a, uint16(port)).String()
-		out, err := n.exec(n.t.Context(), pod, fmt.Sprintf("curl -sS --max-time 3 --local-port %d %s", port,
-			url(ip, n.c.outside(0).port, "/clientip")))
+		out, err := fetch(n.t.Context(), n.clientAt(pod, port), url(ip, n.c.outside(0).port, "/clientip"))
 		if err != nil || out != want {
 			n.t.Errorf("pod %s from port %d to a host outside: seen as %q, %v; want %s", pod, port, out, err, want)
 		}
