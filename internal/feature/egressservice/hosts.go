@@ -33,26 +33,27 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 		tellOfNetwork(w, s, out)
 	}
 	by, known := networkOf(w, s)
-	if !known {
-		return
-	}
 	for _, f := range w.Config.Families() {
 		k := kernel{w: w, s: s, family: f, by: by, out: out}
-		if s.Host == world.HostAll && w.EgressServiceActive(key, f) {
+		all, duties := s.Host == world.HostAll && w.EgressServiceActive(key, f), holder.Duties(w, key, f)
+		switch {
+		case !known && (all || len(duties) > 0):
+			k.silence()
+		case all:
 			k.mark()
 			k.route()
 			k.replies()
 			k.hide()
-			continue
-		}
-		for _, d := range holder.Duties(w, key, f) {
-			toHost(n, s, f, out)
-			k.mark()
-			k.route()
-			k.replies()
-			k.translate(d.IP)
-			egress.Forward(w, egressOf(s, d.IP), h.UplinkMAC, out)
-			plan.Claim(&out.Translated, egressOf(s, d.IP), plan.None{})
+		case known:
+			for _, d := range duties {
+				toHost(n, s, f, out)
+				k.mark()
+				k.route()
+				k.replies()
+				k.translate(d.IP)
+				egress.Forward(w, egressOf(s, d.IP), h.UplinkMAC, out)
+				plan.Claim(&out.Translated, egressOf(s, d.IP), plan.None{})
+			}
 		}
 	}
 }

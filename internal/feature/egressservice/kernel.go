@@ -86,9 +86,26 @@ func (k kernel) replies() {
 		return
 	}
 	c := k.chain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-149"})
-	dev, ip := plan.DefaultNames().ManagementPort(), k.ip()
+	dev := plan.DefaultNames().ManagementPort()
 	k.rule(c, fmt.Sprintf("reply %#x", k.by.mark), "iifname != %q ct direction reply ct mark %#x meta mark set ct mark",
 		dev, k.by.mark)
+	asked, answer := k.atFrontends()
+	k.rule(c, k.name()+" asked", "iifname != %q ct direction original %s meta mark set %#x", dev, asked, k.by.mark)
+	k.rule(c, k.name()+" answer", "iifname %q ct direction reply %s meta mark set %#x", dev, answer, k.by.mark)
+}
+
+// silence drops what answers connections from outside to the Service where this host lacks the table: it would leave by
+// another one. What the host itself asked for is not forwarded, and has its answers.
+func (k kernel) silence() {
+	c := k.chain(plan.ForwardChain, plan.NFTChainSpec{Type: "filter", Hook: "forward", Priority: "filter"})
+	dev := plan.DefaultNames().ManagementPort()
+	_, answer := k.atFrontends()
+	k.rule(c, k.name()+" no network", "iifname %q oifname != %q ct direction reply %s counter drop", dev, dev, answer)
+}
+
+// atFrontends match packets of connections to the Service's frontends: those that ask, as they come in, and those that
+// answer.
+func (k kernel) atFrontends() (asked, answer string) {
 	set := "egressservice/" + egress.Short(k.s.Key()) + "/frontends." + k.family.String()
 	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{
 		Key: egress.AddrType(k.family) + " . inet_proto . inet_service"})
@@ -96,10 +113,8 @@ func (k kernel) replies() {
 		key := fmt.Sprintf("%s . %s . %d", f.IP, f.Protocol, f.Port)
 		plan.Claim(&k.out.NFTElems, plan.NFTElem{Set: set, Key: key}, "")
 	}
-	k.rule(c, k.name()+" asked", "iifname != %q ct direction original %s daddr . meta l4proto . th dport @%s "+
-		"meta mark set %#x", dev, ip, set, k.by.mark)
-	k.rule(c, k.name()+" answer", "iifname %q ct direction reply ct original %s daddr . meta l4proto . "+
-		"ct original proto-dst @%s meta mark set %#x", dev, ip, set, k.by.mark)
+	return fmt.Sprintf("%s daddr . meta l4proto . th dport @%s", k.ip(), set),
+		fmt.Sprintf("ct original %s daddr . meta l4proto . ct original proto-dst @%s", k.ip(), set)
 }
 
 // frontends are the addresses and ports of the Service at which it is reached from outside.
