@@ -24,6 +24,7 @@ type Notice struct {
 	Finding
 	Event   string // the reason of the Event
 	Message string
+	Why     string // what is said after the message, and once of all that have it in common; "": nothing
 }
 
 // News are those that are found now and were not before.
@@ -47,12 +48,28 @@ func Tell(before, now []Notice) []Event {
 }
 
 // Messages are what notices say, one sentence.
-func Messages(notices []Notice) string {
-	var out []string
+func Messages(notices []Notice) string { return strings.Join(Texts(notices), "; ") }
+
+// Texts are what notices say. Those with the same Why are one text, where the first of them is.
+func Texts(notices []Notice) []string {
+	var whys []string
+	var said [][]string
+	at := map[string]int{}
 	for _, n := range notices {
-		out = append(out, n.Message)
+		i, known := at[n.Why]
+		if !known || n.Why == "" {
+			i = len(whys)
+			at[n.Why], whys, said = i, append(whys, n.Why), append(said, nil)
+		}
+		said[i] = append(said[i], n.Message)
 	}
-	return strings.Join(out, "; ")
+	out := make([]string, len(whys))
+	for i, why := range whys {
+		if out[i] = Some(said[i]); why != "" {
+			out[i] += ": " + why
+		}
+	}
+	return out
 }
 
 // Told is what people were told of in one term, by object.

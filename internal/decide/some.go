@@ -9,9 +9,14 @@ import (
 const MostNamed = 5
 
 // Some is a list for people.
-func Some(list []string) string {
+func Some(list []string) string { return some(list, ", ") }
+
+// SomeTexts is a list of texts that have commas themselves.
+func SomeTexts(list []string) string { return some(list, "; ") }
+
+func some(list []string, separator string) string {
 	if n := len(list); n > MostNamed {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:MostNamed], ", "), n-MostNamed)
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:MostNamed], separator), n-MostNamed)
 	}
-	return strings.Join(list, ", ")
+	return strings.Join(list, separator)
 }

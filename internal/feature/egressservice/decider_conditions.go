@@ -2,6 +2,7 @@ package egressservice
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -132,15 +133,14 @@ func (o *object) ready(assigned world.Condition) (world.Condition, []decide.Noti
 		c.Status, c.Reason = "True", ReasonHeld
 		return c, nil
 	}
-	var said []string
-	var notices []decide.Notice
+	var all, notices []decide.Notice
 	for _, h := range waiting {
-		said = append(said, h.Message)
+		all = append(all, h.Notice)
 		if h.Detail != "" {
 			notices = append(notices, h.Notice)
 		}
 	}
-	c.Reason, c.Message = waiting[0].reason, decide.Some(said)
+	c.Reason, c.Message = waiting[0].reason, decide.SomeTexts(decide.Texts(all))
 	return c, notices
 }
 
@@ -173,14 +173,18 @@ func (o *object) unheld() []hindrance {
 	return out
 }
 
-// unsteered are the nodes with pods that have not confirmed that they lead them there.
+// unsteered are the nodes with pods that have not confirmed that they lead them there, by name.
 func (o *object) unsteered() []hindrance {
-	var out []hindrance
+	over := map[string][]string{}
 	for _, f := range o.round.World.Config.Families() {
 		for _, node := range o.unconfirmed(f) {
-			text := node + " does not lead its pods there over IP" + f.String() + " yet"
-			out = append(out, o.hindered(node, text, netip.Addr{}))
+			over[node] = append(over[node], "IP"+f.String())
 		}
+	}
+	var out []hindrance
+	for _, node := range slices.Sorted(maps.Keys(over)) {
+		text := node + " does not lead its pods there over " + strings.Join(over[node], " and ") + " yet"
+		out = append(out, o.hindered(node, text, netip.Addr{}))
 	}
 	return out
 }
@@ -211,10 +215,7 @@ func (o *object) hindered(node, text string, ip netip.Addr) hindrance {
 	problem, reason := o.round.W.ProblemReason(node, o.s.Key())
 	h := hindrance{reason: ReasonWaitingForNode}
 	h.Finding = decide.Finding{Kind: EventNodeProblem, Reason: reason, Node: node, IP: ip, Detail: problem}
-	h.Event, h.Message = EventNodeProblem, text
-	if problem != "" {
-		h.Message += ": " + problem
-	}
+	h.Event, h.Message, h.Why = EventNodeProblem, text, problem
 	if reason == world.ReasonUnknownNetwork || reason == world.ReasonNoDefaultRoute {
 		h.reason, h.Event = reason, reason
 	}

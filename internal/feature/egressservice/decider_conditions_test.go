@@ -1,0 +1,71 @@
+package egressservice_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/feature/egressservice"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// lacksTable has a node say that it has no table blue, and does nothing for ns0/s0.
+func (c *cluster) lacksTable(node string) {
+	h := &world.Holding{Node: node, BootID: "boot-" + node, Problems: map[string]string{"ns0/s0": noTable},
+		Reasons: map[string]string{"ns0/s0": world.ReasonUnknownNetwork}}
+	c.set(func(w *world.World) []world.Touch { return w.SetHolding(h) })
+}
+
+const noTable = "there is no table blue"
+
+// TestProblemIsToldOnce: what several nodes say, or one says about several addresses and families, is in the condition
+// and in the Event once, with the nodes, and is told again only of a node that begins to say it.
+func TestProblemIsToldOnce(t *testing.T) {
+	all := func(s *world.EgressService) { s.SourceIPBy = world.SourceNetwork }
+	host := func(*world.EgressService) {}
+	ips := compiletest.EgressAddr(20)
+	const unled = " does not lead its pods there over IPv4 and IPv6 yet"
+	for name, x := range map[string]struct {
+		edit         func(*world.EgressService)
+		first, again string
+	}{
+		"all": {all, "n1" + unled + ": " + noTable, "n1" + unled + ", n2" + unled + ": " + noTable},
+		"host": {host, fmt.Sprintf("n1 does not hold %s yet, n1 does not hold %s yet, n1%s: %s", ips[0], ips[1], unled,
+			noTable), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := settled(t)
+			c.object(func(s *world.EgressService) { s.Table.Name = "blue"; x.edit(s) })
+			c.decides()
+			c.report("n1", "n2", "n3")
+			c.decides()
+			c.lacksTable("n1")
+			c.tellsOnce("n1 begins", x.first)
+			if x.again != "" {
+				c.lacksTable("n2")
+				c.tellsOnce("n2 begins", x.again)
+			}
+			c.report("n1", "n2", "n3")
+			c.decides()
+			if have := c.says("ns0/s0", egressservice.ConditionReady); !strings.HasPrefix(have, "True") {
+				t.Errorf("all have it: %s", have)
+			}
+		})
+	}
+}
+
+// tellsOnce compares what condition Ready says after a decision that tells of something.
+func (c *cluster) tellsOnce(when, want string) {
+	c.t.Helper()
+	told, _ := c.round(c.now)
+	if events := told["ns0/s0"]; len(events) != 1 || strings.Count(events[0].Message, noTable) != 1 {
+		c.t.Errorf("%s: told of %+v", when, events)
+	}
+	c.set(func(w *world.World) []world.Touch { return show(w, "") })
+	if ready := decide.Condition(c.w.EgressService("ns0/s0").Conditions, egressservice.ConditionReady); ready.Message !=
+		want {
+		c.t.Errorf("%s: condition Ready says\n%s\nwant\n%s", when, ready.Message, want)
+	}
+}
