@@ -67,8 +67,7 @@ var numeric = regexp.MustCompile(`^([0-9]+|0[xX].*)$`)
 func hostSelector(s *metav1.LabelSelector) world.NodeSelector {
 	nodes, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
-		return world.NodeSelector{Problem: plain(fmt.Sprintf("spec.nodeSelector: %v", err)) +
-			": mend it; until then the host stays the one that it is, and none is chosen"}
+		return world.NodeSelector{Problem: plain(fmt.Sprintf("spec.nodeSelector: %v", err))}
 	}
 	return world.NodeSelector{Labels: nodes}
 }

@@ -73,8 +73,8 @@ func (o *object) beside() string {
 	if o.facts.others > 0 {
 		out.WriteString("; " + o.facts.strangers())
 	}
-	if o.s.Nodes.Problem != "" {
-		out.WriteString("; " + o.s.Nodes.Problem)
+	if text := o.unreadable(); text != "" {
+		out.WriteString("; " + text)
 	}
 	return out.String()
 }
@@ -89,8 +89,8 @@ func join(ips []netip.Addr) string {
 
 // nowhere says why no node can be the host, by the reasons of all that match otherwise.
 func (o *object) nowhere() (reason, message string) {
-	if o.s.Nodes.Problem != "" {
-		return ReasonInvalidSelector, o.s.Nodes.Problem
+	if text := o.unreadable(); text != "" {
+		return ReasonInvalidSelector, text
 	}
 	var why []string
 	for _, node := range o.round.W.Nodes() {

@@ -78,7 +78,7 @@ func (o *object) inForce(f world.Family, p world.Placement) bool {
 		return world.FamilyOf(i.IP) == f && o.round.Holds(o.s.Key(), i) && o.round.W.Alive(i.Node)
 	}
 	leaves := func(l world.Leaving) bool { return held(world.Assignment{Node: l.Node, IP: l.IP}) }
-	return p.HasItems(f) &&
+	return o.isKept(f) || p.HasItems(f) &&
 		(o.s.InForce[f] || o.s.Host == world.HostAll ||
 			slices.ContainsFunc(p.Items, held) || slices.ContainsFunc(p.Leaving, leaves))
 }

@@ -186,6 +186,7 @@ func drawn(t *rapid.T, i int) func(*world.World) []world.Touch {
 	s := compiletest.EgressService(i)
 	s.Generation = int64(rapid.IntRange(1, 2).Draw(t, "generation"))
 	s.UID += rapid.SampledFrom([]string{"", "", "again"}).Draw(t, "object")
+	s.Nodes = rapid.SampledFrom([]world.NodeSelector{{}, {}, green(), {Problem: unreadable}}).Draw(t, "nodes")
 	service := compiletest.LoadBalancer(i, compiletest.Pod(i, "n1"), compiletest.Pod(i+3, "n2"))
 	service.ExternalLocal = rapid.Bool().Draw(t, "local")
 	if rapid.IntRange(0, 2).Draw(t, "somebody else's ingress IPs") == 0 {

@@ -16,11 +16,11 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestNoWrongSource: an EgressIP in force selects all pods, and over it an EgressService comes and goes, moves, changes
-// its addresses, its routing table and what its source is by, and its Service comes, goes, and changes its endpoints.
-// Nodes learn of everything late; each applies its plan row by row, and says what it holds only once it does. After
-// every single row, on any node, every pod's packet leaves with an address of the two, or by the routing table, or is
-// dropped.
+// TestNoWrongSource: an EgressIP in force selects all pods, and over it an EgressService comes and goes, moves, loses
+// its host, changes its addresses, its routing table and what its source is by, and its Service comes, goes, and
+// changes its endpoints. Nodes learn of everything late; each applies its plan row by row, and says what it holds only
+// once it does. After every single row, on any node, every pod's packet leaves with an address of the two, or by the
+// routing table, or is dropped.
 func TestNoWrongSource(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSimulation(t)
@@ -145,7 +145,7 @@ func (s *simulation) settle(t *rapid.T) {
 func (s *simulation) step(t *rapid.T) {
 	name := rapid.SampledFrom(names).Draw(t, "node")
 	n := s.nodes[name]
-	switch rapid.IntRange(0, 11).Draw(t, "what") {
+	switch rapid.IntRange(0, 12).Draw(t, "what") {
 	case 0:
 		s.hosted(name, rapid.Bool().Draw(t, "by the table"))
 	case 1:
@@ -168,6 +168,8 @@ func (s *simulation) step(t *rapid.T) {
 		n.apply(rapid.IntRange(1, 6).Draw(t, "rows"))
 	case 11:
 		n.tell(s, name)
+	case 12:
+		s.loses()
 	}
 }
 
@@ -190,6 +192,12 @@ func (s *simulation) hosted(host string, table bool) {
 		}
 	}
 	s.s.InForce = [2]bool{true, true}
+	s.wrote()
+}
+
+// loses is a controller that chooses no host after the one that it had, and does not give the EgressService up.
+func (s *simulation) loses() {
+	s.s.Host, s.s.Items, s.s.Leaving = "", nil, nil
 	s.wrote()
 }
 
