@@ -58,6 +58,15 @@ func nowhere(s *behindService) {
 	}
 }
 
+// unanswered: neither do the Service's answers go another way.
+func unanswered(s *behindService) {
+	s.Helper()
+	nowhere(s)
+	for _, h := range s.c.hosts {
+		s.c.from(s.T, h).to(s.b.balancer).soonReachesNothing()
+	}
+}
+
 // misfitNumber is that of the Service's addresses.
 const misfitNumber = 64
 
@@ -89,13 +98,15 @@ func misfits() []misfit {
 			"HostNetworkEndpoints", "endpoints have no address of the pod network", asNodes,
 			func(s *behindService) { s.b.goesTo(behindPods...) }},
 		{"unknown network", func(s *behindService) { s.patch(`{"spec":{"network":"nosuch"}}`) }, "UnknownNetwork",
-			"no routing table named nosuch", nowhere, func(s *behindService) { s.patch(`{"spec":{"network":null}}`) }},
+			"no routing table named nosuch", unanswered, func(s *behindService) { s.patch(`{"spec":{"network":null}}`) }},
 		{"table without default route", (*behindService).withoutDefault, "NoDefaultRoute", "has no default route here",
 			nowhere, func(s *behindService) { s.patch(`{"spec":{"network":null}}`) }},
 		{"selector matching no node", func(s *behindService) {
 			s.patch(`{"spec":{"nodeSelector":{"matchLabels":{"kubernetes.io/hostname":"nosuch"}}}}`)
 		}, "NoMatchingNode", "no node matches spec.nodeSelector", asNodes,
 			func(s *behindService) { s.moveTo(s.c.nodes[0]) }},
+		{"selector that cannot be read", (*behindService).withoutSelector, "InvalidSelector", "is dropped", nowhere,
+			func(s *behindService) { s.patch(`{"spec":{"nodeSelector":{"matchLabels":{"color":null}}}}`) }},
 	}
 }
 
@@ -131,6 +142,19 @@ func (s *behindService) withoutDefault() {
 		}
 	}
 	s.patch(`{"spec":{"network":"` + noDefault + `"}}`)
+}
+
+// withoutSelector has it lose its host while its selector cannot be read; the node can be the host again then.
+func (s *behindService) withoutSelector() {
+	s.Helper()
+	host := s.c.nodes[0].Name
+	s.patch(`{"spec":{"nodeSelector":{"matchLabels":{"color":"-"}}}}`)
+	s.untilSays("Assigned", metav1.ConditionTrue, "Assigned", "until then "+host+" stays the host")
+	asService(s)
+	s.c.cordon(s.T, host, `""`)
+	s.Cleanup(func() { s.c.cordon(s.T, host, "null") })
+	s.until("Assigned", metav1.ConditionFalse, "InvalidSelector")
+	s.c.cordon(s.T, host, "null")
 }
 
 // TestEgressServiceMisfits: what cannot be served is a condition that names it and an Event, pods leave as documented,
