@@ -18,7 +18,12 @@ func (a *Agent) adopt(ctx context.Context, filter formerFilter) error {
 		a.log.Warn("could not sweep ports of pods that are gone", "error", err)
 	}
 	a.readHost(ctx, a.loop.Do)
-	ports, err := cniserver.FromOVS(a.ovs).PodPorts(ctx)
+	var ports []cniserver.PodPort
+	failed := func(err error) { a.log.Warn("could not read the pods' ports; trying again", "error", err) }
+	err := persist(ctx, failed, func(ctx context.Context) (err error) {
+		ports, err = cniserver.FromOVS(a.ovs).PodPorts(ctx)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("read the pods' ports: %w", err)
 	}

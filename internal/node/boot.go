@@ -26,8 +26,15 @@ type boot struct {
 	pause   time.Duration // between two tries
 	bringUp func(ctx context.Context, closed bool) error
 	empty   func(context.Context) error
-	tell    func(ctx context.Context, text string) error // tells people of what keeps the node from having pods
+	// tell tells people of what keeps the node from having pods, with the reason of an Event.
+	tell func(ctx context.Context, reason, text string) error
 }
+
+// Reasons of Events of a boot.
+const (
+	reasonNoBridge  = "NoGatewayBridge"
+	reasonNoNetwork = "PodsHaveNoNetwork"
+)
 
 // brokenNorthbound says what to do while pods have no network.
 const brokenNorthbound = "could not forget what was held before the boot: the host has its network, and pods have " +
@@ -35,10 +42,15 @@ const brokenNorthbound = "could not forget what was held before the boot: the ho
 	"See whether the ovsdb-server of OVN_Northbound runs, what its log says, and whether its disk has room; " +
 	"a damaged file may be removed, for all that is in it is written anew"
 
+// brokenBridge says what to do while the bridge of the uplink cannot be made, or looked at. What stands of it stays.
+const brokenBridge = "could not bring up the gateway bridge: nothing is changed that a former start of the agent has " +
+	"set up, and no pod is attached; trying again. See whether ovs-vswitchd and ovsdb-server answer, and whether " +
+	"the machine has time for them"
+
 func (b boot) run(ctx context.Context) error {
 	_, err := os.Stat(b.marker)
 	first := err != nil
-	if err := b.bringUp(ctx, first); err != nil {
+	if err := b.bringUpAtLast(ctx, first); err != nil {
 		return fmt.Errorf("bring up the gateway bridge: %w", err)
 	}
 	if !first {
@@ -47,7 +59,7 @@ func (b boot) run(ctx context.Context) error {
 	told := false
 	for err := b.begin(ctx); err != nil; err = b.begin(ctx) {
 		b.log.Warn(brokenNorthbound, "error", err)
-		told = told || b.complain(ctx, err)
+		told = told || b.complain(ctx, reasonNoNetwork, brokenNorthbound, err)
 		select {
 		case <-time.After(b.pause):
 		case <-ctx.Done():
@@ -60,14 +72,25 @@ func (b boot) run(ctx context.Context) error {
 	return nil
 }
 
+// bringUpAtLast has the host's network brought up, however often that fails: to end and be started again takes the host
+// longer. Its error is ctx's end.
+func (b boot) bringUpAtLast(ctx context.Context, first bool) error {
+	told := false
+	failed := func(err error) {
+		b.log.Warn(brokenBridge, "error", err)
+		told = told || b.complain(ctx, reasonNoBridge, brokenBridge, err)
+	}
+	return persist(ctx, failed, func(ctx context.Context) error { return b.bringUp(ctx, first) })
+}
+
 // tellTimeout bounds how long telling people may keep the host's network from being tried again.
 const tellTimeout = 2 * time.Second
 
 // complain tells people, and says whether they were told: the API server may be out of reach just then.
-func (b boot) complain(ctx context.Context, err error) (told bool) {
+func (b boot) complain(ctx context.Context, reason, what string, err error) (told bool) {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
-	if failed := b.tell(ctx, brokenNorthbound+": "+err.Error()); failed != nil {
+	if failed := b.tell(ctx, reason, what+": "+err.Error()); failed != nil {
 		b.log.Warn("could not write an Event", "error", failed)
 		return false
 	}

@@ -3,7 +3,9 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane/ovn"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -39,7 +42,7 @@ func TestBootWithoutDatabase(t *testing.T) {
 			}
 			return nil
 		},
-		tell: func(_ context.Context, text string) error {
+		tell: func(_ context.Context, _, text string) error {
 			if tried = append(tried, text); len(tried) == 1 {
 				return errors.New("the API server does not answer")
 			}
@@ -82,7 +85,7 @@ func TestBootBesideSilentAPI(t *testing.T) {
 				}
 				return nil
 			},
-			tell: func(ctx context.Context, _ string) error {
+			tell: func(ctx context.Context, _, _ string) error {
 				<-ctx.Done()
 				return ctx.Err()
 			},
@@ -95,6 +98,87 @@ func TestBootBesideSilentAPI(t *testing.T) {
 			t.Errorf("the boot waited %v for the API server", took)
 		}
 	})
+}
+
+// TestBootOnABusyMachine: while the bridge, or what it needs, does not answer in time, the agent tries again, in
+// growing distances up to some seconds, and says so once to people and each time in the log. It goes on as it would
+// have.
+func TestBootOnABusyMachine(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var said strings.Builder
+			var told []string
+			b := boot{
+				marker: filepath.Join(t.TempDir(), "booted"), log: slog.New(slog.NewTextHandler(&said, nil)),
+				tell: func(_ context.Context, reason, text string) error {
+					told = append(told, reason+": "+text)
+					return nil
+				},
+				empty: func(context.Context) error { return nil },
+			}
+			if !first {
+				if err := os.WriteFile(b.marker, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var tries []time.Time
+			b.bringUp = func(_ context.Context, closed bool) error {
+				if closed != first {
+					t.Errorf("first start %v, and brought up closed: %v", first, closed)
+				}
+				if tries = append(tries, time.Now()); len(tries) <= 12 {
+					return fmt.Errorf("list the bridge's flows: %w", context.DeadlineExceeded)
+				}
+				return nil
+			}
+			if err := b.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for i := range tries[1:] {
+				last := i == len(tries)-2
+				if d := tries[i+1].Sub(tries[i]); d < firstRetry || d > lastRetry || last && d < lastRetry {
+					t.Errorf("try %d is %v after the one before", i+1, d)
+				}
+			}
+			if len(told) != 1 || !strings.HasPrefix(told[0], reasonNoBridge) ||
+				!strings.Contains(told[0], "list the bridge's flows") {
+				t.Errorf("told people %q", told)
+			}
+			if n := strings.Count(said.String(), "list the bridge's flows"); len(tries) != 13 || n != 12 {
+				t.Errorf("%d tries, and %d lines in the log", len(tries), n)
+			}
+		})
+	}
+}
+
+// TestBootIsStopped: who stops the agent does not wait for the machine.
+func TestBootIsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		b := boot{marker: filepath.Join(t.TempDir(), "booted"), log: slog.New(slog.DiscardHandler),
+			tell:    func(context.Context, string, string) error { return nil },
+			bringUp: func(context.Context, bool) error { return errors.New("the uplink has no address") }}
+		begin := time.Now()
+		if err := b.run(ctx); err == nil || !strings.Contains(err.Error(), "the uplink has no address") {
+			t.Errorf("stopped with %v", err)
+		}
+		if took := time.Since(begin); took != time.Minute {
+			t.Errorf("stopped after %v", took)
+		}
+	})
+}
+
+// TestBaseWithoutRules: the host's rules are late, and its bridge has its flows all the same; the boot is not done.
+func TestBaseWithoutRules(t *testing.T) {
+	rules, flows := &counting{Plane: ovn.NewFake()}, &counting{Plane: ovn.NewFake()}
+	rules.fail.Store(1)
+	for i, ok := range []bool{false, true} {
+		late, err := growBase(t.Context(), plan.New(), rules, flows)
+		if have := flows.grown.Load(); (late == nil) != ok || err != nil || int(have) != i+1 {
+			t.Errorf("rules: %v, flows: %v, written %d times", late, err, have)
+		}
+	}
 }
 
 // TestShut: nothing from OVN's patch port passes a bridge that is shut, by any table, and the host's own traffic does.

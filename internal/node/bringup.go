@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/egret-net/egret/internal/compile"
@@ -32,17 +33,37 @@ func bringUp(ctx context.Context, o Options, t *targets, closed bool) error {
 		}
 	}
 	uplink := ovs.Uplink{Bridge: o.Config.Bridge, Device: o.Config.UplinkInterface, DatapathType: datapath}
-	return t.ovs.MoveUplink(ctx, uplink, func(ctx context.Context) error { return baseFlows(ctx, o, t, closed) })
+	var late error
+	err := t.ovs.MoveUplink(ctx, uplink, func(ctx context.Context) error {
+		base, err := basePlan(ctx, o, closed)
+		if err != nil {
+			return err
+		}
+		if closed {
+			t.flow.Forget() // ovs-vswitchd may have started anew meanwhile
+		}
+		late, err = growBase(ctx, base, t.nft, t.flow)
+		return err
+	})
+	return errors.Join(err, late)
 }
 
-func baseFlows(ctx context.Context, o Options, t *targets, closed bool) error {
+// growBase writes the host's rules and the bridge's flows. Rules that are late do not keep the host from its network,
+// which needs the flows: from OVN nothing passes yet, or all is as a former start has left it.
+func growBase(ctx context.Context, base *plan.State, rules, flows plane.Plane) (late, err error) {
+	late = rules.Grow(ctx, base)
+	return late, flows.Grow(ctx, base)
+}
+
+// basePlan is what the host needs, whatever the cluster is.
+func basePlan(ctx context.Context, o Options, closed bool) (*plan.State, error) {
 	h, err := route.ReadHost(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	facts := hostFacts(h, &o.Config, nil)
 	if facts == nil {
-		return fmt.Errorf("neither %s nor %s has an address: configure the uplink", o.Config.UplinkInterface,
+		return nil, fmt.Errorf("neither %s nor %s has an address: configure the uplink", o.Config.UplinkInterface,
 			o.Config.Bridge)
 	}
 	w := world.New(o.Node, &o.Config)
@@ -50,14 +71,8 @@ func baseFlows(ctx context.Context, o Options, t *targets, closed bool) error {
 	base := compile.Full(w, all.Features())
 	if closed {
 		shut(base)
-		t.flow.Forget() // ovs-vswitchd may have started anew meanwhile
 	}
-	for _, p := range []plane.Plane{t.nft, t.flow} {
-		if err := p.Grow(ctx, base); err != nil {
-			return err
-		}
-	}
-	return nil
+	return base, nil
 }
 
 // connectAPI asks the API server nothing yet.
@@ -73,10 +88,10 @@ func connectAPI(o Options) (*kube.Contact, *kube.Clients, error) {
 
 // tellOfBoot posts an Event before there is an agent: the host's network waits neither for the API server nor for a
 // kubeconfig.
-func tellOfBoot(ctx context.Context, o Options, text string) error {
+func tellOfBoot(ctx context.Context, o Options, reason, text string) error {
 	_, clients, err := connectAPI(o)
 	if err != nil {
 		return err
 	}
-	return postEvent(ctx, clients, o.Node, ofThisNode(o.Node, "PodsHaveNoNetwork", "Boot", text))
+	return postEvent(ctx, clients, o.Node, ofThisNode(o.Node, reason, "Boot", text))
 }

@@ -39,7 +39,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 		marker: o.BootMarker, log: log, pause: time.Second,
 		bringUp: func(ctx context.Context, closed bool) error { return bringUp(ctx, o, t, closed) },
 		empty:   func(ctx context.Context) error { return empty(ctx, o, t, log) },
-		tell:    func(ctx context.Context, text string) error { return tellOfBoot(ctx, o, text) },
+		tell:    func(ctx context.Context, reason, text string) error { return tellOfBoot(ctx, o, reason, text) },
 	}
 	if err := b.run(ctx); err != nil {
 		return err
