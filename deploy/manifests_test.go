@@ -193,7 +193,7 @@ func TestOnlyTheAgentHasAToken(t *testing.T) {
 }
 
 // TestHostsFilesAreRead: the agent alone sees the host's /etc and /usr, where its option looks for them, and can change
-// nothing there.
+// nothing there, nor in what is mounted below.
 func TestHostsFilesAreRead(t *testing.T) {
 	for name, p := range pods(t) {
 		files := map[string]string{}
@@ -207,6 +207,9 @@ func TestHostsFilesAreRead(t *testing.T) {
 			for _, m := range c.VolumeMounts {
 				if path := files[m.Name]; path != "" {
 					seen++
+					if below := m.RecursiveReadOnly; below == nil || *below != corev1.RecursiveReadOnlyIfPossible {
+						t.Errorf("%s of %s can change what is mounted below %s", c.Name, name, path)
+					}
 					if !m.ReadOnly || !slices.Contains(c.Args, "--host-root="+strings.TrimSuffix(m.MountPath, path)) {
 						t.Errorf("%s of %s has %s at %s, read only: %t", c.Name, name, path, m.MountPath, m.ReadOnly)
 					}
