@@ -73,7 +73,7 @@ func (k kernel) route() {
 			rule(plan.Rule{Priority: ruleVRF, Table: mainTable, Dst: p})
 		}
 	}
-	if k.family == world.V4 {
+	if k.family == world.V4 { // it stays when the rules go: docs/egress-service.md says why, and whom it concerns
 		plan.Claim(&k.out.Sysctls, plan.Sysctl{Key: "net.ipv4.conf.all.src_valid_mark"}, "1")
 	}
 }
