@@ -29,6 +29,8 @@ type joining struct {
 	ip     netip.Addr
 	set    string // of the hosting node: other nodes' pods that leave there
 	label  string // whose value yes has a pod join
+	// follow waits until what else says who joins says so of so many pods; nil: nothing else does.
+	follow func(ctx context.Context, n int) error
 }
 
 // joinTimes are how long one more pod takes, by how many are selected already.
@@ -92,7 +94,7 @@ func (s *scene) joins(ctx context.Context, l *lab, nodes []*harness.FakeNode) er
 		return err
 	}
 	all, err := s.inSteps(ctx, l, joinSteps[:], func(n int) (joining, error) {
-		return joining{fmt.Sprintf("join/%d-pods", n), ip, podsOf(joinName), joinLabel},
+		return joining{figure: fmt.Sprintf("join/%d-pods", n), ip: ip, set: podsOf(joinName), label: joinLabel},
 			s.selectPods(ctx, joinName, joiners(n))
 	})
 	if err == nil {
@@ -172,7 +174,7 @@ func (s *scene) joinAt(ctx context.Context, l *lab, n int, to joining) (*joinTim
 		return nil, err
 	}
 	for range l.runs {
-		if err := s.joinOnce(ctx, t, to); err != nil {
+		if err := s.joinOnce(ctx, t, n, to); err != nil {
 			return nil, err
 		}
 	}
@@ -202,8 +204,8 @@ func (c *cluster) selected(ctx context.Context, node, set string, n int) error {
 	return nil
 }
 
-// joinOnce labels the pod, waits for everybody, and takes the label away again.
-func (s *scene) joinOnce(ctx context.Context, t *joinTimes, to joining) error {
+// joinOnce labels the pod as one more than n, waits for everybody, and takes the label away again.
+func (s *scene) joinOnce(ctx context.Context, t *joinTimes, n int, to joining) error {
 	start := time.Now()
 	if err := s.LabelPod(ctx, namespace, s.pod, to.label, "yes"); err != nil {
 		return err
@@ -225,11 +227,28 @@ func (s *scene) joinOnce(ctx context.Context, t *joinTimes, to joining) error {
 	t.hostWritten.addTime(hostWritten.Sub(start))
 	t.host.addTime(hostReady.Sub(start))
 	t.packet.addTime(first.Sub(start))
+	err = s.leave(ctx, n, to)
+	time.Sleep(300*time.Millisecond + rand.N(200*time.Millisecond))
+	return err
+}
+
+// leave takes the label away again, and waits until n have joined. What follows late, as EndpointSlices do on a busy
+// machine, would have the pod join again after that: the next label would change nothing.
+func (s *scene) leave(ctx context.Context, n int, to joining) error {
+	follow := to.follow
+	if follow == nil {
+		follow = func(context.Context, int) error { return nil }
+	}
+	if err := follow(ctx, n+1); err != nil {
+		return err
+	}
 	if err := s.LabelPod(ctx, namespace, s.pod, to.label, ""); err != nil {
 		return err
 	}
-	_, err = s.traffic.From(ctx, s.podNodeIP)
-	time.Sleep(300*time.Millisecond + rand.N(200*time.Millisecond))
+	if err := follow(ctx, n); err != nil {
+		return err
+	}
+	_, err := s.traffic.From(ctx, s.podNodeIP)
 	return err
 }
 

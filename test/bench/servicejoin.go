@@ -86,8 +86,11 @@ func (s *scene) serviceJoins(ctx context.Context, l *lab) error {
 		if err := to.create(ctx); err != nil {
 			return joining{}, err
 		}
-		return joining{fmt.Sprintf("egress-service/join/%d-endpoints", n), to.ip, set, serveLabel(n)},
-			harness.Until(ctx, time.Minute, time.Second, func() error { return to.has(ctx, n) })
+		follow := func(ctx context.Context, n int) error {
+			return harness.Until(ctx, time.Minute, 100*time.Millisecond, func() error { return to.has(ctx, n) })
+		}
+		return joining{fmt.Sprintf("egress-service/join/%d-endpoints", n), to.ip, set, serveLabel(n), follow},
+			follow(ctx, n)
 	})
 	if err == nil {
 		reportJoins(l, "egress-service/join/1000-to-10", all[0], all[1])
