@@ -49,9 +49,9 @@ func (h *holding) arrive(pods ...string) {
 	}
 }
 
-// connecting opens connections from a pod, four of them ten times a second, until end; none may fail. One that is under
-// way in the very millisecond in which its packets go over to another holder can end there, as any older one does: hence
-// the pauses.
+// connecting opens connections from a pod, four of them ten times a second, until end; none may fail. One that is
+// under way in the very millisecond in which its packets go over to another holder can end there, as any older one
+// does: hence the pauses.
 func (h *holding) connecting(pod string) (end func()) {
 	ctx, cancel := context.WithCancel(h.t.Context())
 	done := make(chan struct{})
