@@ -31,8 +31,10 @@ const (
 	PriorityEgressService = 101
 	// PriorityRefuse is of the ACLs of node switches.
 	PriorityRefuse = 1000
-	// PriorityReplies is of the QoS rule that marks replies of inbound connections.
-	PriorityReplies = 103
+	// PriorityReplies is of the QoS rules that mark replies of inbound connections, and PriorityInsideReplies of the
+	// one that takes those out that stay inside the cluster.
+	PriorityReplies       = 103
+	PriorityInsideReplies = 104
 )
 
 const (
