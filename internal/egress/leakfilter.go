@@ -8,9 +8,10 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// FilteredPods is the set of this node's pods under the leak filter, in OVN and in nftables: their packets leave with
-// the source that an object gives them, or not at all. They are those that a policy steers or drops, and those with
-// paused egress.
+// FilteredPods is the set of this node's pods under the leak filter, in OVN and in nftables: all that they send outside
+// leaves with the source that an object gives it, or not at all. They are those that a policy steers or drops whatever
+// the destination, and those with paused egress. All rows about such a pod but the one that steers it match this set,
+// so that a pod that comes or goes is a change of two sets.
 func FilteredPods(f world.Family) string { return "egressip-guarded-pods." + f.String() }
 
 // ThroughHost says whether packets of pods under the leak filter can meet the host's kernel on their way outside, which

@@ -10,8 +10,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// ServedPods is the address set of this node's pods to whose packets objects have claims.
-func ServedPods(f world.Family) string { return "egressip-served-pods." + f.String() }
+// PartlyServedPods is the address set of this node's pods that are under the leak filter as to some destinations alone.
+func PartlyServedPods(f world.Family) string { return "egressip-partly-served-pods." + f.String() }
 
 // PausedPods is the address set of this node's pods with paused egress.
 func PausedPods(f world.Family) string { return "egressip-held-pods." + f.String() }

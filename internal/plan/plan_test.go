@@ -79,7 +79,7 @@ func TestSetNames(t *testing.T) {
 	seen := map[string]string{}
 	for _, id := range []string{"egressservice/a/b--c/local.v4", "egressservice/a--b/c/local.v4",
 		"egressip/a---b/pods.v4", "egressip/a-b/pods.v4", "egressip/a.b/pods.v4", "egressip/a/b",
-		"egressip-served-pods.v4"} {
+		"egressip-guarded-pods.v4"} {
 		name := plan.SetName(id)
 		for _, r := range name {
 			if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '.' {

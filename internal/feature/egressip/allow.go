@@ -26,8 +26,12 @@ func (Allow) Compile(w *world.View, _ string, out *plan.Rows) {
 	out.AddPolicy(names, "egressip-no-reroute/reply-traffic", plan.PriorityAllow, reply, "allow", nil, nil)
 	for _, f := range w.Config.Families() {
 		insideCluster(network, f, out)
-		toNodes(f, out)
-		markReplies(w, f, out)
+		leaveInsideReplies(w, f, out)
+		for which, pods := range map[string]string{"": egress.FilteredPods(f), "partly.": egress.PartlyServedPods(f)} {
+			out.AddSet(pods)
+			toNodes(pods, which, f, out)
+			markReplies(w, pods, which, f, out)
+		}
 		dropPaused(names, f, out)
 		markLeaks(w, h, f, out)
 		dropOnHost(w, f, out)
@@ -44,31 +48,38 @@ func insideCluster(n *world.Network, f world.Family, out *plan.Rows) {
 	}
 }
 
-// toNodes also asks for the node's own address, so that it is the same wherever the pod runs.
-func toNodes(f world.Family, out *plan.Rows) {
+// toNodes also asks for the node's own address, so that it is the same wherever the pods of a set run.
+func toNodes(pods, which string, f world.Family, out *plan.Rows) {
 	ip := f.Match()
-	out.AddSet(egress.ServedPods(f))
 	out.AddSet(egress.NodeIPs(f))
-	out.AddPolicy(plan.DefaultNames(), "egressip-no-reroute/nodes."+f.String(), plan.PriorityAllow,
-		ip+".src == "+plan.InSet(egress.ServedPods(f))+" && "+ip+".dst == "+plan.InSet(egress.NodeIPs(f)), "allow", nil,
+	out.AddPolicy(plan.DefaultNames(), "egressip-no-reroute/nodes."+which+f.String(), plan.PriorityAllow,
+		ip+".src == "+plan.InSet(pods)+" && "+ip+".dst == "+plan.InSet(egress.NodeIPs(f)), "allow", nil,
 		map[string]string{"pkt_mark": plan.Itoa(plan.MarkNodeIP)})
 }
 
-// markReplies marks replies of connections that came from outside, which must not be steered anywhere. That is two
-// rows, for of "ip4.dst != {10.244.0.0/16, 100.64.0.0/16}" ovn-controller 25.03 makes a flow for each way in which an
-// address can differ from both: 268 of both families, which come with a node's first served pod and take it and
-// ovs-vswitchd 1 ms of CPU time over IPv4, and 4 over IPv6.
-func markReplies(w *world.View, f world.Family, out *plan.Rows) {
-	const reply = "ct.trk && ct.rpl"
-	to := strings.Join(inside(w.Network(ref.DefaultNetwork), f), ", ")
-	row := func(id, match string, priority, mark int) {
-		sw := plan.Switch(plan.DefaultNames().NodeSwitch(w.Self))
-		out.AddNB(plan.RowID{Table: "QoS", Name: id + "." + f.String()}, sw, plan.Cols{
-			"priority": priority, "direction": "from-lport", "match": match, "action": map[string]string{"mark": plan.Itoa(mark)}})
-	}
-	row("egressip-leave-inside-replies", reply+" && "+f.Match()+".dst == {"+to+"}", plan.PriorityInsideReplies, 0)
-	row("egressip-mark-reply-traffic", f.Match()+".src == "+plan.InSet(egress.ServedPods(f))+" && "+reply,
-		plan.PriorityReplies, plan.MarkReply)
+const isReply = "ct.trk && ct.rpl"
+
+// markReplies marks replies of connections that came from outside, which must not be steered anywhere.
+func markReplies(w *world.View, pods, which string, f world.Family, out *plan.Rows) {
+	match := f.Match() + ".src == " + plan.InSet(pods) + " && " + isReply
+	mark(w, "egressip-mark-reply-traffic."+which+f.String(), plan.PriorityReplies, match, plan.MarkReply, out)
+}
+
+// leaveInsideReplies keeps those without a mark that stay inside the cluster. It is a row of its own: of
+// "ip4.dst != {10.244.0.0/16, 100.64.0.0/16}" ovn-controller 25.03 makes a flow for each way in which an address can
+// differ from both, 268 of both families. They came with a node's first served pod and took it and ovs-vswitchd 1 ms of
+// CPU time over IPv4, and 4 over IPv6.
+func leaveInsideReplies(w *world.View, f world.Family, out *plan.Rows) {
+	match := isReply + " && " + f.Match() + ".dst == {" +
+		strings.Join(inside(w.Network(ref.DefaultNetwork), f), ", ") + "}"
+	mark(w, "egressip-leave-inside-replies."+f.String(), plan.PriorityInsideReplies, match, 0, out)
+}
+
+// mark gives a mark to what comes from this node's pods.
+func mark(w *world.View, id string, priority int, match string, mark int, out *plan.Rows) {
+	sw := plan.Switch(plan.DefaultNames().NodeSwitch(w.Self))
+	out.AddNB(plan.RowID{Table: "QoS", Name: id}, sw, plan.Cols{"priority": priority, "direction": "from-lport",
+		"match": match, "action": map[string]string{"mark": plan.Itoa(mark)}})
 }
 
 // inside are the subnets that replies need no mark for. They must not have it: OVS 3.5's userspace datapath looks the

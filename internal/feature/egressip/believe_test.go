@@ -139,7 +139,7 @@ func TestPodsAddressesAreTheirNodes(t *testing.T) {
 		t.Error("a pod in the host's network is selected")
 	}
 	for _, l := range m.State.Lines() {
-		if slices.Contains([]string{"set egressip-served-pods.v4 has " + own.String()}, l) {
+		if slices.Contains([]string{"set egressip-guarded-pods.v4 has " + own.String()}, l) {
 			t.Errorf("a pod in the host's network: %s", l)
 		}
 	}

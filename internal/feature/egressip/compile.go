@@ -61,7 +61,6 @@ func ownerOfPods(egressIP string) plan.Owner {
 // steerPod puts a pod of this node under its EgressIP's policy. Every such pod claims the policy and its set: the first
 // brings them and the last takes them away, so that a node holds nothing for EgressIPs that none of its pods use.
 func steerPod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
-	out.AddElem(egress.ServedPods(f), ip.String())
 	s := steer(w, e, f)
 	if s.action == "" {
 		if a := w.Attachment(p.Key()); a != nil && a.EgressPaused {

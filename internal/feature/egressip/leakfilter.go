@@ -16,7 +16,6 @@ import (
 // and translated by the new rows, when a pod goes or comes under another EgressIP. A pod that changes so stays in the
 // set.
 func markLeaks(w *world.View, h *world.Host, f world.Family, out *plan.Rows) {
-	out.AddSet(egress.FilteredPods(f))
 	markLeaksOf(w, f, egress.FilteredPods(f), "", out)
 	if node, ok := f.Of(h.Primary); ok {
 		dropOnBridge(w.Config, f, node.Addr(), out)
@@ -50,6 +49,7 @@ func filterClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr
 		egress.Filter(w, f, ip, out)
 		return
 	}
+	out.AddElem(egress.PartlyServedPods(f), ip.String())
 	set := filteredPodsOf.set(e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())

@@ -38,7 +38,7 @@ func TestNamesAreReadBack(t *testing.T) {
 		t.Error("the leak filter is none")
 	}
 	for _, set := range []string{
-		egress.ServedPods(world.V4), egress.PausedPods(world.V6), egress.NodeIPs(world.V4), "guarded", "",
+		egress.PartlyServedPods(world.V4), egress.PausedPods(world.V6), egress.NodeIPs(world.V4), "guarded", "",
 		"egressip/", "egressip/guarded.v4", linkIPs(&world.Link{Index: 3}, world.V4)} {
 		if IsLeakFilter(set) {
 			t.Errorf("%q is a leak filter", set)

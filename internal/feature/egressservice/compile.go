@@ -82,7 +82,6 @@ func egressOf(s *world.EgressService, ip netip.Addr) plan.Egress {
 // steerPod puts a pod of this node under its EgressService's policy. Every such pod claims the policy and its set: the
 // first brings them and the last takes them away.
 func steerPod(w *world.View, s *world.EgressService, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
-	out.AddElem(egress.ServedPods(f), ip.String())
 	to := steer(w, s, f, out)
 	if to.action == "" {
 		if a := w.Attachment(p.Key()); a != nil && a.EgressPaused {
