@@ -58,7 +58,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 		return nil, err
 	}
 	t := &targets{
-		ovs: db, nft: rules, flow: flow.New("ovs-ofctl", o.OVSRunDir, bridgePorts{db, o.Node}, log),
+		ovs: db, nft: rules, flow: flow.New(ctx, "ovs-ofctl", o.OVSRunDir, bridgePorts{db, o.Node}, log),
 		nb: ovn.NewNB(o.Northbound, ovn.Options{Log: log}), sb: ovn.NewSB(o.Southbound, ovn.Options{Log: log}),
 		link: announce.New(ctx, announce.Links{}, log), listener: listen.New(ctx,
 			map[string]string{o.Config.Bridge: o.Config.UplinkInterface}, log),

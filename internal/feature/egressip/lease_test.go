@@ -49,7 +49,8 @@ func bridgeWithoutLease(t *testing.T, f world.Family) *bridge {
 		"--", "set", "interface", "eth0", "ofport_request=1",
 		"--", "add-port", "breth0", "ovn", "--", "set", "interface", "ovn", "ofport_request=2")
 	s.Appctl("time/stop")
-	p := flow.New(s.CommandPath("ovs-ofctl"), s.RunDir, portNumbers{"eth0": 1, "ovn": 2}, slog.New(slog.DiscardHandler))
+	p := flow.New(t.Context(), s.CommandPath("ovs-ofctl"), s.RunDir, portNumbers{"eth0": 1, "ovn": 2},
+		slog.New(slog.DiscardHandler))
 	h := newHandover(t, "n1", "n1", "n1")
 	b := &bridge{t: t, s: s, plane: p, ip: h.ip, own: h.Host().UplinkMAC}
 	h.SetService(nodePortService())

@@ -77,4 +77,3 @@ func TestNoNamesAreAsked(t *testing.T) {
 		}
 	}
 }
-

@@ -11,4 +11,7 @@
 // be compared with the switch's own spelling of a flow, no foreign flow is read, written or raced with
 // (`replace-flows` would need all of them), and a process that starts anew adopts what a former one left. Two flows
 // of a plan must not be one to the switch by two spellings of a match.
+//
+// An ovs-ofctl that is started ahead waits for the next change of each bridge (spares.go): starting it takes longer
+// than all that the switch does then.
 package flow

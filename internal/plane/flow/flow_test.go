@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -86,15 +88,15 @@ func dumped(s *plan.State) string {
 
 func sorted(l []string) string { slices.Sort(l); return strings.Join(l, "\n") }
 
-func start(t *testing.T) (*ovstest.Switch, *Plane) {
+func start(t testing.TB) (*ovstest.Switch, *Plane) {
 	s := ovstest.Start(t, ovstest.Dummy)
 	s.Vsctl("add-br", "br0", "--", "set", "bridge", "br0", "fail_mode=secure", "--", "add-port", "br0", "eth0", "--",
 		"set", "interface", "eth0", "ofport_request=1")
-	return s, planeOn(s)
+	return s, planeOn(t, s)
 }
 
-func planeOn(s *ovstest.Switch) *Plane {
-	return New(s.CommandPath("ovs-ofctl"), s.RunDir, testPorts, slog.New(slog.DiscardHandler))
+func planeOn(t testing.TB, s *ovstest.Switch) *Plane {
+	return New(t.Context(), s.CommandPath("ovs-ofctl"), s.RunDir, testPorts, slog.New(slog.DiscardHandler))
 }
 
 // dump prints the flows of br0 that are ours, or that are not.
@@ -116,7 +118,7 @@ func TestConformance(t *testing.T) {
 	planetest.Run(t, func(t *testing.T) *planetest.Rig {
 		s, _ := start(t)
 		return &planetest.Rig{
-			New: func(t *testing.T) plane.Plane { return planeOn(s) },
+			New: func(t *testing.T) plane.Plane { return planeOn(t, s) },
 			A:   stateA(), B: stateB(), Bad: bad(), BadOwner: planetest.Owner("bad"), Hostile: hostile(),
 			Dump: func(*testing.T) string { return normal(dump(s, true)) },
 			Text: func(st *plan.State) string { return normal(dumped(st)) },
@@ -131,19 +133,23 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// failOnce makes ovs-ofctl exit without having reached the switch, once.
+// failOnce has the switch hang up on the next connection.
 func failOnce(t *testing.T, s *ovstest.Switch) {
-	path := s.CommandPath("ovs-ofctl")
-	good, err := os.ReadFile(path)
+	path := filepath.Join(s.RunDir, "br0.mgmt")
+	if err := os.Rename(path, path+".good"); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	os.WriteFile(path+".good", good, 0o755)
-	script := "#!/bin/sh\nmv " + path + ".good " + path +
-		"\necho 'ovs-ofctl: failed to connect to socket' >&2\nexit 1\n"
-	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			c.Close()
+		}
+		l.Close() // which removes the socket
+		os.Rename(path+".good", path)
+	}()
 }
 
 // normal undoes the switch's own spelling of what the states above use.
@@ -193,7 +199,7 @@ func TestFakeConformance(t *testing.T) {
 func TestFlowOfAbsentPortWaitsAlone(t *testing.T) {
 	s, _ := start(t)
 	ports := fixedPorts{"eth0": 1}
-	p := New(s.CommandPath("ovs-ofctl"), s.RunDir, ports, slog.New(slog.DiscardHandler))
+	p := New(t.Context(), s.CommandPath("ovs-ofctl"), s.RunDir, ports, slog.New(slog.DiscardHandler))
 	if err := p.Grow(t.Context(), stateA()); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +242,7 @@ func TestRewriteKeepsCounters(t *testing.T) {
 		"in_port(1),eth(src=50:54:00:00:00:09,dst=50:54:00:00:00:0a),eth_type(0x0800),"+
 			"ipv4(src=10.0.0.1,dst=10.0.0.2,proto=1,tos=0,ttl=64,frag=no),icmp(type=8,code=0)")
 	awaitPackets(t, p, drop, 1)
-	apply(t, planeOn(s), stateA())
+	apply(t, planeOn(t, s), stateA())
 	if n, err := p.Packets(t.Context(), drop); err != nil || n != 1 {
 		t.Fatalf("after a rewrite by a new process %d packets, %v; want 1", n, err)
 	}
@@ -308,7 +314,7 @@ func TestOnlyOursAreDeleted(t *testing.T) {
 func BenchmarkOneOf10000(b *testing.B) {
 	s := ovstest.Start(b, ovstest.Dummy)
 	s.Vsctl("add-br", "br0", "--", "set", "bridge", "br0", "fail_mode=secure")
-	p, st, many := planeOn(s), plan.New(), plan.Rows{}
+	p, st, many := planeOn(b, s), plan.New(), plan.Rows{}
 	for i := range 10000 {
 		f := plan.Flow{Bridge: "br0", Table: 1, Priority: 50, Match: fmt.Sprintf("tcp,tp_dst=%d", i)}
 		plan.Claim(&many.Flows, f, "drop")

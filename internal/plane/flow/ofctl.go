@@ -3,13 +3,10 @@ package flow
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // switches are bridges, by name.
@@ -26,14 +23,14 @@ type switches interface {
 }
 
 // ofctl runs ovs-ofctl against bridges whose sockets are in runDir.
-type ofctl struct{ path, runDir string }
+type ofctl struct {
+	path, runDir string
+	spares       *spares
+}
 
 // byNumber spares ovs-ofctl the names of ports and tables, which it asks the switch for before each command otherwise:
 // 1.3 MB about 254 tables (OVS 3.5), while ovs-vswitchd's main thread does nothing else. Our flows have numbers.
 const byNumber = "--no-names"
-
-// commandTimeout bounds one command; 20,000 flows take 0.2 s.
-const commandTimeout = 10 * time.Second
 
 // commandError is what ovs-ofctl printed when it failed.
 type commandError struct{ text string }
@@ -42,7 +39,8 @@ func (e *commandError) Error() string { return e.text }
 
 // unreachable says that the bridge's socket did not answer, which is no opinion of the switch on a flow.
 func (e *commandError) unreachable() bool {
-	return strings.Contains(e.text, "failed to connect") || strings.Contains(e.text, "is not a bridge or a socket") ||
+	return strings.Contains(e.text, "failed to connect") || strings.Contains(e.text, "connecting to ") ||
+		strings.Contains(e.text, "is not a bridge or a socket") ||
 		strings.Contains(e.text, "Connection refused") || strings.Contains(e.text, "connection reset") ||
 		strings.Contains(e.text, "transaction aborted") || strings.Contains(e.text, "End of file")
 }
@@ -59,9 +57,26 @@ func (e *commandError) line() (int, bool) {
 	return n, err == nil
 }
 
+// bundle gives the lines to the bridge's spare, and has another one started later. Where somebody ends the spare, they
+// are given to a new command; carried out twice, they are as once.
 func (o ofctl) bundle(ctx context.Context, bridge string, lines []string) error {
-	_, err := o.run(ctx, strings.Join(lines, "\n")+"\n", "--bundle", "add-flows", o.socket(bridge), "-")
+	input := strings.Join(lines, "\n") + "\n"
+	defer o.spares.prepare(bridge, func(ctx context.Context) (*command, error) { return o.startBundle(ctx, bridge) })
+	if c := o.spares.take(bridge); c != nil {
+		if _, err := c.finish(ctx, input); !errors.Is(err, errEnded) {
+			return err
+		}
+	}
+	c, err := o.startBundle(ctx, bridge)
+	if err == nil {
+		_, err = c.finish(ctx, input)
+	}
 	return err
+}
+
+// startBundle begins a command that reads its input to the end before it connects to the bridge.
+func (o ofctl) startBundle(ctx context.Context, bridge string) (*command, error) {
+	return o.start(ctx, "--bundle", "add-flows", o.socket(bridge), "-")
 }
 
 func (o ofctl) dump(ctx context.Context, bridge, cookie string) ([]string, error) {
@@ -92,21 +107,9 @@ func (o ofctl) socket(bridge string) string {
 }
 
 func (o ofctl) run(ctx context.Context, stdin string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, o.path, append([]string{byNumber}, args...)...)
-	cmd.WaitDelay = time.Second
-	var out, errs strings.Builder
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
-	err := cmd.Run()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
-		return out.String(), &commandError{strings.TrimSpace(strings.TrimPrefix(errs.String(), "ovs-ofctl: "))}
-	}
-	if ctx.Err() != nil {
-		return "", fmt.Errorf("run %s, does ovs-vswitchd answer? %w", o.path, context.Cause(ctx))
-	}
+	c, err := o.start(ctx, args...)
 	if err != nil {
-		return "", fmt.Errorf("run %s, is openvswitch-switch installed? %w", o.path, err)
+		return "", err
 	}
-	return out.String(), nil
+	return c.finish(ctx, stdin)
 }

@@ -42,9 +42,10 @@ type bridge struct {
 	numbers     numbers  // with which they were written
 }
 
-// New is a plane on the bridges whose sockets are in runDir (/run/openvswitch). command is ovs-ofctl, or a path to it.
-func New(command, runDir string, ports Ports, log *slog.Logger) *Plane {
-	return newPlane(ofctl{command, runDir}, ports, log)
+// New is a plane on the bridges whose sockets are in runDir (/run/openvswitch). command is ovs-ofctl, or a path to it;
+// those that are started ahead end with ctx.
+func New(ctx context.Context, command, runDir string, ports Ports, log *slog.Logger) *Plane {
+	return newPlane(ofctl{command, runDir, newSpares(ctx)}, ports, log)
 }
 
 func newPlane(s switches, ports Ports, log *slog.Logger) *Plane {

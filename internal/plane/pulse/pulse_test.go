@@ -57,7 +57,7 @@ func TestVSwitchdStops(t *testing.T) {
 	}
 	want := plan.New()
 	want.Flows.Put(planetest.Owner("test"), plan.Flow{Bridge: "br", Priority: 1, Match: "in_port=LOCAL"}, "drop")
-	flows := flow.New(s.CommandPath("ovs-ofctl"), s.RunDir, nil, log)
+	flows := flow.New(t.Context(), s.CommandPath("ovs-ofctl"), s.RunDir, nil, log)
 	text, err := os.ReadFile(s.RunDir + "/ovs-vswitchd.pid")
 	if err != nil {
 		t.Fatal(err)
