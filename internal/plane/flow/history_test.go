@@ -148,7 +148,7 @@ func (h *history) step(t *rapid.T) {
 		h.trouble(t)
 		_ = h.apply(t)
 	case 5:
-		_ = rapid.SampledFrom([]plane.Plane{h.plane, h.plane.ForPackets()}).Draw(t, "part").Grow(t.Context(), h.state)
+		_ = h.plane.Grow(t.Context(), h.state)
 	case 6:
 		h.number(t)
 	case 7:
@@ -175,9 +175,6 @@ func (h *history) change(t *rapid.T) {
 			Table:  rapid.IntRange(0, 1).Draw(t, "table"),
 			Match:  rapid.SampledFrom(matches).Draw(t, "match"),
 		}
-		if rapid.Bool().Draw(t, "of the reply lease") {
-			f.Table, f.Priority = plan.ClaimReceived.Table(), plan.ClaimReceived.Priority()
-		}
 		plan.Claim(&now.Flows, f, rapid.SampledFrom([]string{"drop", "output:{eth0}", "LOCAL"}).Draw(t, "actions"))
 	}
 	h.state.Replace(planetest.Owner(owner), old, now)
@@ -203,7 +200,7 @@ func (h *history) number(t *rapid.T) {
 }
 
 func (h *history) apply(t *rapid.T) error {
-	return plane.Apply(t.Context(), []plane.Plane{h.plane.ForPackets(), h.plane.ForReplies()}, h.state)
+	return plane.Apply(t.Context(), []plane.Plane{h.plane}, h.state)
 }
 
 func (h *history) check(t *rapid.T) {
@@ -257,21 +254,18 @@ func TestOnlyWhatChangedIsSent(t *testing.T) {
 	}
 }
 
-// TestPartsAreOne: what packets meet is written first, and the reply lease then; nothing is written twice.
-func TestPartsAreOne(t *testing.T) {
+// TestOneBundle: what packets of an EgressIP's first address meet, and its reply lease, are one command.
+func TestOneBundle(t *testing.T) {
 	h := newHistory()
+	apply(t, h.plane, h.state)
 	var rows plan.Rows
-	plan.Claim(&rows.Flows, plan.Flow{Bridge: "br0", Match: "udp"}, "drop")
-	at := plan.ClaimReceived
-	plan.Claim(&rows.Flows, plan.Flow{Bridge: "br0", Table: at.Table(), Priority: at.Priority(), Match: "arp"}, "drop")
+	for _, at := range []plan.Stage{plan.ReplySize, plan.ReplyTooBig, plan.LeaseGate, plan.AnswerOpen} {
+		rows.AddFlow("br0", at, "", "drop")
+	}
 	h.state.Replace(planetest.Owner("one"), &plan.Rows{}, &rows)
-	parts := []plane.Plane{h.plane.ForPackets(), h.plane.ForReplies()}
-	for i, p := range append(parts, parts...) {
-		if err := p.Grow(t.Context(), h.state); err != nil {
-			t.Fatal(err)
-		}
-		if want := min(i+1, 2); h.switches.lines != want {
-			t.Errorf("%d lines after step %d, want %d", h.switches.lines, i, want)
-		}
+	before := h.switches.bundles
+	apply(t, h.plane, h.state)
+	if n := h.switches.bundles - before; n != 1 {
+		t.Errorf("%d bundles, want one", n)
 	}
 }

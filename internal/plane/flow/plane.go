@@ -62,24 +62,15 @@ func (p *Plane) Name() string { return planeName }
 // flow that its switch refuses is a Refused; neither keeps the flows of another bridge out. While there is any of
 // these, all flows are compared the next time.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
-	return p.grow(ctx, want, func(plan.Flow) bool { return true })
-}
-
-// grow is Grow of those flows that are of a part.
-func (p *Plane) grow(ctx context.Context, want *plan.State, ofPart func(plan.Flow) bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	numbers := asked{}
 	p.rewriteRenumbered(numbers)
 	missing := plan.DiffOf(p.grown.Take(want), p.held, want.Flows, plan.Same).Put
-	maps.DeleteFunc(p.pending, func(f plan.Flow, _ bool) bool { return ofPart(f) })
+	clear(p.pending)
 	var errs []error
-	lines, left := map[string][]line{}, false
+	lines := map[string][]line{}
 	for f := range missing {
-		if !ofPart(f) {
-			left = true
-			continue
-		}
 		l, ok, err := p.render(want, f, numbers)
 		switch {
 		case err != nil:
@@ -94,7 +85,7 @@ func (p *Plane) grow(ctx context.Context, want *plan.State, ofPart func(plan.Flo
 		errs = append(errs, p.write(ctx, name, lines[name], numbers.of(name)))
 	}
 	err := errors.Join(errs...)
-	if err == nil && len(p.pending) == 0 && !left {
+	if err == nil && len(p.pending) == 0 {
 		p.grown.Done(want)
 	}
 	return err
