@@ -86,6 +86,7 @@ func (p *Plane) addrs() (map[plan.Addr]heldAddr, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list addresses: %w", err)
 	}
+	have = maps.Clone(have)
 	for k := range p.unproven {
 		h, there := have[k]
 		if !there || h.ours {

@@ -10,6 +10,7 @@
 // wanted no more; a route of somebody else that stands in a wanted one's way is a refusal. Of other addresses a kernel
 // without IFA_PROTO tells nothing: only those that this process added are then removed.
 //
-// Every call reads the kernel: nothing is remembered but that last point, and whatever others delete comes back with
-// the next call. Sysctls are written and never undone.
+// What was read is remembered until the kernel's messages tell of a change by somebody else, so that one route more
+// costs no listing, and whatever others delete comes back with the next call. Our own changes of routes are remembered,
+// and after one of addresses and rules everything is read again. Sysctls are read at each call, and never undone.
 package route

@@ -51,6 +51,8 @@ func (h *FakeHost) Process() *Fake { return &Fake{newPlane(fakeStack{h}), h} }
 
 type fakeStack struct{ *FakeHost }
 
+func (f fakeStack) forget() {}
+
 func (f fakeStack) links() (links, error) {
 	return func(dev string) (bool, bool) { return f.Up[dev], !slices.Contains(f.missing, dev) }, nil
 }
@@ -81,10 +83,10 @@ func (f fakeStack) delAddr(k plan.Addr) error {
 	return nil
 }
 
-func (f fakeStack) routes() ([]heldRoute, error) {
-	var have []heldRoute
+func (f fakeStack) routes() (map[plan.RouteKey][]heldRoute, error) {
+	have := map[plan.RouteKey][]heldRoute{}
 	for k, r := range f.Routes {
-		have = append(have, heldRoute{key: k, route: r.Route, metric: ourMetric(k), ours: r.Ours, plain: true})
+		have[k] = []heldRoute{{key: k, route: r.Route, metric: ourMetric(k), ours: r.Ours, plain: true}}
 	}
 	return have, nil
 }

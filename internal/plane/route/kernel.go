@@ -42,6 +42,9 @@ func (k *kernel) link(dev string) netlink.Link {
 	return &netlink.Device{LinkAttrs: netlink.LinkAttrs{Name: dev, Index: k.index[dev]}}
 }
 
+// forget is part of stack: nothing is remembered.
+func (k *kernel) forget() {}
+
 func (k *kernel) setUp(dev string) error { return k.netlink.LinkSetUp(k.link(dev)) }
 
 func (k *kernel) sysctl(key string) (string, error) {

@@ -7,11 +7,11 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 )
 
-func (k *kernel) routes() ([]heldRoute, error) {
+func (k *kernel) routes() (map[plan.RouteKey][]heldRoute, error) {
 	if _, err := k.links(); err != nil {
 		return nil, err
 	}
-	var have []heldRoute
+	have := map[plan.RouteKey][]heldRoute{}
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		list, err := k.netlink.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_UNSPEC},
 			netlink.RT_FILTER_TABLE)
@@ -19,7 +19,8 @@ func (k *kernel) routes() ([]heldRoute, error) {
 			return nil, err
 		}
 		for _, r := range list {
-			have = append(have, k.heldRoute(family, r))
+			h := k.heldRoute(family, r)
+			have[h.key] = append(have[h.key], h)
 		}
 	}
 	return have, nil

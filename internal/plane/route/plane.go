@@ -53,10 +53,16 @@ func New(o Options) (*Plane, error) {
 		h.Close()
 		return nil, err
 	}
+	changes, err := openHeard()
+	if err != nil {
+		h.Close()
+		a.close()
+		return nil, err
+	}
 	if o.SysctlRoot == "" {
 		o.SysctlRoot = "/proc/sys"
 	}
-	return newPlane(&kernel{netlink: h, addresses: a, sysctls: o.SysctlRoot}), nil
+	return newPlane(&remembering{stack: &kernel{netlink: h, addresses: a, sysctls: o.SysctlRoot}, heard: changes}), nil
 }
 
 // answerTime is how long the kernel's answer to one request may take. Linux carries out a netlink request within
@@ -90,7 +96,7 @@ type stack interface {
 	// putAddr adds an address, or changes it when it is there.
 	putAddr(k plan.Addr, spec plan.AddrSpec, there bool) error
 	delAddr(k plan.Addr) error
-	routes() ([]heldRoute, error)
+	routes() (map[plan.RouteKey][]heldRoute, error)
 	// putRoute adds a route of ours, or changes it when it is there.
 	putRoute(k plan.RouteKey, r plan.Route, there bool) error
 	delRoute(r heldRoute) error
@@ -100,6 +106,8 @@ type stack interface {
 	delRule(plan.Rule) error
 	sysctl(key string) (string, error)
 	setSysctl(key, value string) error
+	// forget makes everything be read the next time.
+	forget()
 }
 
 // links says of a link by name whether it is up, and whether there is one.
@@ -125,8 +133,8 @@ var errInvalid = errors.New("invalid")
 // Name is part of plane.Plane.
 func (p *Plane) Name() string { return planeName }
 
-// Forget is part of plane.Plane. There is nothing to forget.
-func (p *Plane) Forget() {}
+// Forget is part of plane.Plane.
+func (p *Plane) Forget() { p.stack.forget() }
 
 // Grow is part of plane.Plane. What others depend on comes first: settings, addresses, routes, rules.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {

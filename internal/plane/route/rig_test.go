@@ -2,6 +2,7 @@ package route
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -164,7 +165,7 @@ func dump(t *testing.T, s stack, ours bool) string {
 	}
 	routes, err := s.routes()
 	fatal(t, err)
-	for _, r := range routes {
+	for _, r := range slices.Concat(slices.Collect(maps.Values(routes))...) {
 		if r.ours == ours {
 			plan.Claim(&rows.Routes, r.key, r.route)
 		}

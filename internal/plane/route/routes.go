@@ -40,13 +40,9 @@ func (p *Plane) growRoutes(want *plan.State, r *refusals) error {
 	if err != nil {
 		return fmt.Errorf("list links: %w", err)
 	}
-	list, err := p.stack.routes()
+	have, err := p.stack.routes()
 	if err != nil {
 		return fmt.Errorf("list routes: %w", err)
-	}
-	have := map[plan.RouteKey][]heldRoute{}
-	for _, h := range list {
-		have[h.key] = append(have[h.key], h)
 	}
 	for _, k := range routeOrder(want) {
 		route, _ := want.Routes.Get(k)
@@ -90,16 +86,18 @@ func (p *Plane) shrinkRoutes(want *plan.State, _ *refusals) error {
 	for k := range want.Routes {
 		wanted[seenKey(k)] = true
 	}
-	list, err := p.stack.routes()
+	have, err := p.stack.routes()
 	if err != nil {
 		return fmt.Errorf("list routes: %w", err)
 	}
-	for _, h := range list {
-		if !h.ours || wanted[h.key] && h.metric == ourMetric(h.key) {
-			continue
-		}
-		if err := p.stack.delRoute(h); err != nil {
-			return fmt.Errorf("delete %s: %w", routeRow(h.key, h.route), err)
+	for _, routes := range have {
+		for _, h := range routes {
+			if !h.ours || wanted[h.key] && h.metric == ourMetric(h.key) {
+				continue
+			}
+			if err := p.stack.delRoute(h); err != nil {
+				return fmt.Errorf("delete %s: %w", routeRow(h.key, h.route), err)
+			}
 		}
 	}
 	return nil

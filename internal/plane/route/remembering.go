@@ -1,0 +1,112 @@
+package route
+
+import (
+	"slices"
+
+	"github.com/egret-net/egret/internal/plan"
+)
+
+// remembering is a stack that is read once, and again when somebody else has changed it: reading takes longer than
+// everything that one egress IP more needs. Of its own changes it remembers those of routes; after others it reads.
+type remembering struct {
+	stack
+	heard *heard
+
+	knownLinks  links // each nil while it is not known
+	knownAddrs  map[plan.Addr]heldAddr
+	knownRoutes map[plan.RouteKey][]heldRoute
+	knownRules  map[plan.Rule]bool
+}
+
+func (r *remembering) forget() {
+	r.knownLinks, r.knownAddrs, r.knownRoutes, r.knownRules = nil, nil, nil, nil
+}
+
+// known is what is remembered, if nobody has changed anything since, or what read gives.
+func known[T any](r *remembering, at *T, isKnown func(T) bool, read func() (T, error)) (T, error) {
+	if r.heard.others() {
+		r.forget()
+	}
+	if isKnown(*at) {
+		return *at, nil
+	}
+	now, err := read()
+	if err == nil {
+		*at = now
+	}
+	return now, err
+}
+
+func (r *remembering) links() (links, error) {
+	return known(r, &r.knownLinks, func(l links) bool { return l != nil }, r.stack.links)
+}
+
+func (r *remembering) addrs() (map[plan.Addr]heldAddr, error) {
+	return known(r, &r.knownAddrs, func(m map[plan.Addr]heldAddr) bool { return m != nil }, r.stack.addrs)
+}
+
+func (r *remembering) routes() (map[plan.RouteKey][]heldRoute, error) {
+	isKnown := func(m map[plan.RouteKey][]heldRoute) bool { return m != nil }
+	return known(r, &r.knownRoutes, isKnown, r.stack.routes)
+}
+
+func (r *remembering) rules() (map[plan.Rule]bool, error) {
+	return known(r, &r.knownRules, func(m map[plan.Rule]bool) bool { return m != nil }, r.stack.rules)
+}
+
+func (r *remembering) setUp(dev string) error {
+	defer r.forget()
+	return r.stack.setUp(dev)
+}
+
+// putAddr makes the kernel add routes, too.
+func (r *remembering) putAddr(k plan.Addr, spec plan.AddrSpec, there bool) error {
+	defer r.forget()
+	return r.stack.putAddr(k, spec, there)
+}
+
+func (r *remembering) delAddr(k plan.Addr) error {
+	defer r.forget()
+	return r.stack.delAddr(k)
+}
+
+func (r *remembering) putRoute(k plan.RouteKey, route plan.Route, there bool) error {
+	if err := r.stack.putRoute(k, route, there); err != nil {
+		r.forget()
+		return err
+	}
+	if r.knownRoutes != nil {
+		r.knownRoutes[k] = append(r.withoutOurs(k), heldRoute{key: k, route: route, metric: ourMetric(k), ours: true,
+			plain: true})
+	}
+	return nil
+}
+
+func (r *remembering) delRoute(h heldRoute) error {
+	others, err := r.heard.delete(h.key, func() error { return r.stack.delRoute(h) })
+	if err != nil || others || h.metric != ourMetric(h.key) || r.knownRoutes == nil {
+		r.forget()
+		return err
+	}
+	if r.knownRoutes[h.key] = r.withoutOurs(h.key); len(r.knownRoutes[h.key]) == 0 {
+		delete(r.knownRoutes, h.key)
+	}
+	return nil
+}
+
+// withoutOurs are the routes for a key but the one that the plane makes. Who has got the former list may go on with it.
+func (r *remembering) withoutOurs(k plan.RouteKey) []heldRoute {
+	return slices.DeleteFunc(slices.Clone(r.knownRoutes[k]), func(h heldRoute) bool {
+		return h.ours && h.metric == ourMetric(k)
+	})
+}
+
+func (r *remembering) addRule(k plan.Rule) error {
+	defer r.forget()
+	return r.stack.addRule(k)
+}
+
+func (r *remembering) delRule(k plan.Rule) error {
+	defer r.forget()
+	return r.stack.delRule(k)
+}
