@@ -17,7 +17,7 @@ func (a *Agent) adopt(ctx context.Context, filter formerFilter) error {
 	if err := a.cni.Sweep(ctx); err != nil {
 		a.log.Warn("could not sweep ports of pods that are gone", "error", err)
 	}
-	a.readHost(ctx, a.loop.Do)
+	a.readHost(ctx, route.Change{}, a.loop.Do)
 	var ports []cniserver.PodPort
 	failed := func(err error) { a.log.Warn("could not read the pods' ports; trying again", "error", err) }
 	err := persist(ctx, failed, func(ctx context.Context) (err error) {
@@ -50,7 +50,9 @@ func (a *Agent) adoptHeld(ctx context.Context, nb *ovn.Plane) {
 	})
 }
 
-func (a *Agent) readHost(ctx context.Context, do func(Change)) {
+// readHost brings what this host is by now into the world. The targets are looked at where what is ours is other than
+// before, which somebody may have done.
+func (a *Agent) readHost(ctx context.Context, changed route.Change, do func(Change)) {
 	h, err := route.ReadHost(ctx)
 	if err != nil {
 		a.log.Warn("could not read this host's addresses", "error", err)
@@ -59,7 +61,7 @@ func (a *Agent) readHost(ctx context.Context, do func(Change)) {
 	if facts := hostFacts(h, a.config, route.TableNames(a.hostRoot)); facts != nil {
 		do(func(w *world.World) []world.Touch { return w.SetHost(facts) })
 	}
-	if !slices.Equal(h.Ours, a.ours) { // by us, or by somebody who took of it
+	if changed.Taken || !slices.Equal(h.Ours, a.ours) {
 		a.ours = h.Ours
 		a.loop.Wake()
 	}

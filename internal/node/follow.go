@@ -10,7 +10,7 @@ import (
 )
 
 // follow feeds the loop.
-func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan struct{}) {
+func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan route.Change) {
 	go a.source.Run(ctx)
 	go a.changes(ctx)
 	go a.reports.run(ctx)
@@ -39,25 +39,27 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan s
 
 // followHost reads the host anew when the kernel, or a file with names of routing tables, tells of a change. Without
 // such telling, names are read with the next change of the kernel.
-func (a *Agent) followHost(ctx context.Context, host <-chan struct{}, do func(Change)) {
+func (a *Agent) followHost(ctx context.Context, host <-chan route.Change, do func(Change)) {
 	names, err := route.WatchNames(ctx, a.hostRoot)
 	if err != nil {
 		a.log.Warn("changed names of routing tables may not be seen at once", "error", err)
 	}
 	for {
+		var changed route.Change
 		select {
 		case <-ctx.Done():
 			return
-		case _, open := <-host:
+		case c, open := <-host:
 			if !open {
 				return
 			}
+			changed = c
 		case _, open := <-names:
 			if !open {
 				return
 			}
 		}
-		a.readHost(ctx, do)
+		a.readHost(ctx, changed, do)
 	}
 }
 

@@ -255,7 +255,46 @@ func TestWatchSignalsOnceForManyChanges(t *testing.T) {
 }
 
 // settle takes signals until none comes for a while.
-func settle(changed <-chan struct{}) (n int) {
+// What we add ourselves is not told; what is taken of it is, by whomever, also where more comes after it.
+func TestWatchTellsWhatOthersDo(t *testing.T) {
+	p, want, _ := openListed(t)
+	changed, err := Watch(t.Context())
+	fatal(t, err)
+	former := &plan.Rows{}
+	rule := plan.Rule{Priority: 6001, Table: 1008, Src: netip.MustParsePrefix("10.7.0.0/16")}
+	for _, via := range []string{"10.1.0.254", "10.1.0.253"} {
+		now := oneRoute("172.18.0.50/32", via)
+		now.Rules = map[plan.Rule]plan.None{rule: {}}
+		want.Replace(planetest.Owner("one"), former, now)
+		fatal(t, apply(t, p, want))
+		former = now
+	}
+	if n := settle(changed); n > 0 {
+		t.Errorf("%d signals for what we added ourselves", n)
+	}
+	for _, c := range []struct {
+		meddle []string
+		taken  bool
+	}{
+		{[]string{"route add 10.66.0.0/16 dev br0"}, false},
+		{[]string{"route del 172.18.0.50/32", "route add 10.67.0.0/16 dev br0"}, true},
+		{[]string{"rule del pref 6001", "route add 10.68.0.0/16 dev br0"}, true},
+	} {
+		for _, m := range c.meddle {
+			ip(t, m)
+		}
+		time.Sleep(100 * time.Millisecond)
+		if told := <-changed; told.Taken != c.taken {
+			t.Errorf("after %q: %+v", c.meddle, told)
+		}
+	}
+	fatal(t, apply(t, p, state(nil)))
+	if told := <-changed; !told.Taken {
+		t.Error("what we deleted ourselves is not told as taken")
+	}
+}
+
+func settle(changed <-chan Change) (n int) {
 	for {
 		select {
 		case <-changed:

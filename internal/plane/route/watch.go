@@ -4,36 +4,58 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"syscall"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
-// Watch signals whenever links, addresses, routes, rules or links' settings (forwarding, rp_filter) of the calling
-// thread's network namespace change, by whomever; our own changes too. Signals that nobody has taken yet are one. The
-// channel is closed when ctx ends, or when the kernel's messages can no longer be read.
-func Watch(ctx context.Context) (<-chan struct{}, error) {
+// Change is what the kernel told of, one or several changes.
+type Change struct {
+	// Taken: something may be gone that was ours, by whomever.
+	Taken bool
+}
+
+// Watch tells whenever links, addresses, routes, rules or links' settings (forwarding, rp_filter) of the calling
+// thread's network namespace change; not of routes and rules that we add or change. Changes that nobody has taken yet
+// are one. The channel is closed when ctx ends, or when the kernel's messages can no longer be read.
+func Watch(ctx context.Context) (<-chan Change, error) {
 	s, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK,
 		unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV4_RULE, unix.RTNLGRP_IPV4_NETCONF,
 		unix.RTNLGRP_IPV6_IFADDR, unix.RTNLGRP_IPV6_ROUTE, unix.RTNLGRP_IPV6_RULE, unix.RTNLGRP_IPV6_NETCONF)
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to the kernel's network changes: %w", err)
 	}
-	changed := make(chan struct{}, 1)
+	changed := make(chan Change, 1)
 	stop := context.AfterFunc(ctx, func() { s.Close() })
 	go func() {
 		defer close(changed)
 		defer stop()
 		for {
-			// ENOBUFS: messages were lost, so that something changed.
-			if _, _, err := s.Receive(); err != nil && !errors.Is(err, unix.ENOBUFS) {
+			messages, _, err := s.Receive()
+			lost := errors.Is(err, unix.ENOBUFS)
+			if err != nil && !lost {
 				return
 			}
-			select {
-			case changed <- struct{}{}:
-			default:
+			if lost || !all(messages, addsOurs) {
+				tell(changed, Change{Taken: lost || slices.ContainsFunc(messages, takesOurs)})
 			}
 		}
 	}()
 	return changed, nil
+}
+
+func all(messages []syscall.NetlinkMessage, such func(syscall.NetlinkMessage) bool) bool {
+	return !slices.ContainsFunc(messages, func(m syscall.NetlinkMessage) bool { return !such(m) })
+}
+
+// tell adds to what nobody has taken yet. It alone sends.
+func tell(to chan Change, c Change) {
+	select {
+	case before := <-to:
+		c.Taken = c.Taken || before.Taken
+	default:
+	}
+	to <- c
 }
