@@ -59,6 +59,7 @@ func (a *Agent) readHost(ctx context.Context, changed route.Change, do func(Chan
 		return
 	}
 	if facts := hostFacts(h, a.config, route.TableNames(a.hostRoot)); facts != nil {
+		a.addrs(facts.Addrs)
 		do(func(w *world.World) []world.Touch { return w.SetHost(facts) })
 	}
 	if changed.Taken || !slices.Equal(h.Ours, a.ours) {

@@ -45,6 +45,8 @@ type Agent struct {
 	// comparers are the planes that can say what their targets lack.
 	comparers []plane.Comparer
 	reading   chan struct{} // full while one of their targets is read
+	// addrs is told of the host's own addresses before the world is.
+	addrs func([]netip.Addr)
 	// confirmed says whether the zone's hypervisor has what the Northbound says.
 	confirmed func() bool
 

@@ -87,6 +87,7 @@ func (a *Agent) connect(o Options, t *targets) error {
 	a.ovs, a.confirmed, a.pulses = t.ovs, t.nb.Confirmed, t.pulses
 	a.loop.Planes, a.loop.Early = plane.Timed(t.all, a.metrics.applied), t.early
 	a.comparers = t.comparers
+	a.addrs = t.tellAddrs
 	a.cni = cniserver.New(cniserver.FromOVS(t.ovs), a, a.log)
 	a.cni.Answered = a.metrics.answered
 	return nil

@@ -3,8 +3,10 @@ package node
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
@@ -38,6 +40,9 @@ type targets struct {
 	// connections are signalled when connections are to be looked at again.
 	connections []<-chan struct{}
 
+	// addrs are the host's own addresses, as it was last read; nil until they are known.
+	addrs atomic.Pointer[[]netip.Addr]
+
 	vswitchd *pulse.Pulse
 	pulses   []*pulse.Pulse // vswitchd's among them
 }
@@ -64,7 +69,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 			map[string]string{o.Config.Bridge: o.Config.UplinkInterface}, log),
 	}
 	openvswitch, north, south := t.watch(ctx, o)
-	own := func() map[string]conntrack.Own { return ownSources(ctx, o) }
+	own := func() map[string]conntrack.Own { return t.ownSources(o) }
 	inSwitch := conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)
 	inKernel := conntrack.New(conntrack.Kernel{}, conntrack.Kernel{},
 		func() map[string]conntrack.Own { return hostSources(o) }, log)
@@ -113,13 +118,14 @@ func (t *targets) watch(ctx context.Context, o Options) (openvswitch, north, sou
 	return openvswitch, north, south
 }
 
+// tellAddrs is told of the host's own addresses before the world is.
+func (t *targets) tellAddrs(now []netip.Addr) { t.addrs.Store(&now) }
+
 // ownSources are the addresses that pods without an egress IP leave with.
-func ownSources(ctx context.Context, o Options) map[string]conntrack.Own {
+func (t *targets) ownSources(o Options) map[string]conntrack.Own {
 	own := conntrack.Own{}
-	if h, err := route.ReadHost(ctx); err == nil {
-		if facts := hostFacts(h, &o.Config, nil); facts != nil {
-			own.Addrs = append(own.Addrs, facts.Addrs...)
-		}
+	if addrs := t.addrs.Load(); addrs != nil {
+		own.Addrs = *addrs
 	}
 	for _, s := range o.Config.ClusterSubnets {
 		own.Pods = append(own.Pods, s.CIDR)
