@@ -82,24 +82,25 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	t.all = []plane.Plane{
 		// The first is shrunk last, after the rules: when those have gone, no packet makes an entry by them.
 		plane.For(plan.InDatagrams, datagrams, plane.After(), plane.Unawaited),
-		// An accept that is missing leads no packet anywhere: who comes later need not wait for it. The bridge's flows
-		// name ports, and need the host's rules, which drop what the kernel sees of the uplink, too; the logical
-		// network, which steers, needs all that packets meet behind it.
+		// The bridge's flows need the host's rules, which drop what the kernel sees of the uplink, too; why the others
+		// wait for each other is in docs/architecture.md.
 		ports,
-		plane.For(plan.InAddrs|plan.InRoutes|plan.InRules|plan.InSysctls, routes, plane.After()),
+		plane.For(plan.InAddrs|plan.InRoutes|plan.InRules|plan.InSysctls, routes, plane.After(),
+			plane.Following(ports.Name())),
 		plane.For(plan.InNFTChains|plan.InNFTRules|plan.InNFTSets|plan.InNFTElems, rules,
-			plane.After(datagrams.Name())),
+			plane.After(datagrams.Name()), plane.Following(routes.Name())),
 		plane.For(plan.InAccepts, forward.New(forward.Commands{}), plane.After(), plane.Unawaited),
-		plane.For(plan.InFlows, t.vswitchd.On(t.flow), plane.After("ovs", routes.Name(), rules.Name())),
+		plane.For(plan.InFlows, t.vswitchd.On(t.flow), plane.After(ports.Name(), routes.Name(), rules.Name())),
 		plane.For(plan.InSB, south.On(t.sb), plane.After()),
-		plane.For(plan.InNB|plan.InSetElems, north.On(t.nb), plane.After(routes.Name(), rules.Name(), "flow", "sb")),
+		plane.For(plan.InNB|plan.InSetElems, north.On(t.nb), plane.After(routes.Name(), rules.Name(),
+			t.flow.Name(), t.sb.Name())),
 		plane.For(conntrack.Tables, t.vswitchd.On(inSwitch.Early()), plane.After(t.nb.Name())),
 		plane.For(plan.InAnnouncements, t.link, plane.After(t.nb.Name()), plane.Telling, plane.Unawaited),
 		plane.For(conntrack.Tables, t.vswitchd.On(inSwitch), plane.After(), plane.Unawaited),
 		plane.For(conntrack.Tables, inKernel, plane.After(), plane.Unawaited),
 		plane.For(plan.InDatagrams, balanced, plane.After(), plane.Unawaited),
 		plane.For(plan.InHealthChecks, health.New(ctx, health.Sockets{}),
-			plane.After(), plane.Telling, plane.Unawaited),
+			plane.After(), plane.Following(t.nb.Name()), plane.Telling, plane.Unawaited),
 	}
 	return t, nil
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/egret-net/egret/internal/plan"
 )
@@ -27,13 +28,19 @@ type Plane interface {
 	Forget()
 }
 
-// Trait is something that the order of planes needs to know of one.
+// Trait is something that the order of planes needs to know of one. What Grow is called with is read by several planes
+// at once.
 type Trait func(*member)
 
 // After makes a plane grow when those of these names have, and those shrink when it has, whatever becomes of the
 // others. A plane without this trait waits for all before it, and they for it.
 func After(names ...string) Trait {
 	return func(m *member) { m.chooses, m.after = true, names }
+}
+
+// Following makes a plane grow when those of these names before it are done, whatever became of them.
+func Following(names ...string) Trait {
+	return func(m *member) { m.following = names }
 }
 
 // Telling is a plane that leads no packet anywhere and only tells others what there is: what it tells no more, it may
@@ -58,6 +65,7 @@ type member struct {
 	tables    plan.Tables
 	chooses   bool // it waits for after alone
 	after     []string
+	following []string // when it grows
 	telling   bool
 	unawaited bool
 }
@@ -97,29 +105,61 @@ func Apply(ctx context.Context, planes []Plane, want *plan.State) error {
 
 // Grow grows planes, which are in the order in which a packet meets them last to first, so that nothing is steered to a
 // place that is not ready. Where a plane does not grow, those that wait for it stay as they were, and the others go on.
+// Those that do not wait for each other grow at the same time.
 func Grow(ctx context.Context, planes []Plane, want *plan.State) error {
-	var errs []error
-	behind := map[string]bool{} // planes that do not hold want, by name
-	for _, p := range planes {
-		if mustWait(p, behind) {
-			behind[p.Name()] = true
+	all := make([]*growth, len(planes))
+	var running sync.WaitGroup
+	for i, p := range planes {
+		all[i] = &growth{Plane: p, done: make(chan struct{})}
+		if len(planes) == 1 { // in the caller's own thread, and its network namespace
+			all[i].run(ctx, want, nil)
 			continue
 		}
-		err := p.Grow(ctx, want)
-		if !OnlyRefusals(err) {
-			behind[p.Name()] = true
-			err = fmt.Errorf("grow %s: %w", p.Name(), err)
-		}
-		errs = append(errs, err)
+		running.Go(func() { all[i].run(ctx, want, all[:i]) })
+	}
+	running.Wait()
+	var errs []error
+	for _, g := range all {
+		errs = append(errs, g.err)
 	}
 	return errors.Join(errs...)
 }
 
-func mustWait(p Plane, behind map[string]bool) bool {
-	if m, says := p.(member); says && m.chooses {
-		return slices.ContainsFunc(m.after, func(name string) bool { return behind[name] })
+// growth is one plane's part of a Grow.
+type growth struct {
+	Plane
+	done   chan struct{}
+	behind bool // it does not hold what is wanted
+	err    error
+}
+
+// run grows the plane when those before it that it waits for are done.
+func (g *growth) run(ctx context.Context, want *plan.State, before []*growth) {
+	defer close(g.done)
+	for _, b := range before {
+		needs := needs(g.Plane, b.Name())
+		if needs || follows(g.Plane, b.Name()) {
+			<-b.done
+			g.behind = g.behind || needs && b.behind
+		}
 	}
-	return len(behind) > 0
+	if g.behind {
+		return
+	}
+	g.err = g.Grow(ctx, want)
+	if !OnlyRefusals(g.err) {
+		g.behind, g.err = true, fmt.Errorf("grow %s: %w", g.Name(), g.err)
+	}
+}
+
+func needs(p Plane, name string) bool {
+	m, says := p.(member)
+	return !says || !m.chooses || slices.Contains(m.after, name)
+}
+
+func follows(p Plane, name string) bool {
+	m, says := p.(member)
+	return says && slices.Contains(m.following, name)
 }
 
 // Shrink shrinks planes in the opposite order, so that nothing is led to where nothing is any more. It follows a Grow
@@ -144,10 +184,7 @@ func Shrink(ctx context.Context, planes []Plane, want *plan.State) error {
 }
 
 func neededBy(planes []Plane, name string) bool {
-	return slices.ContainsFunc(planes, func(p Plane) bool {
-		m, says := p.(member)
-		return !says || !m.chooses || slices.Contains(m.after, name)
-	})
+	return slices.ContainsFunc(planes, func(p Plane) bool { return needs(p, name) })
 }
 
 func failedShrink(p Plane, err error) error {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,6 +157,48 @@ func (s *first) way() string {
 		way += ", waiting"
 	}
 	return way
+}
+
+// TestFirstNeedsNoCommand: on no node does a new EgressIP on the primary network bring a row that is written by another
+// command than that of the gateway bridge's flows, or that takes longer than others: no rule or set of nftables, whose
+// elements are written by netlink, no port, setting, rule or address.
+func TestFirstNeedsNoCommand(t *testing.T) {
+	for _, mode := range []world.GatewayMode{world.SharedGateway, world.LocalGateway} {
+		for _, self := range []string{"n1", "n2", "n3"} {
+			for _, podNode := range []string{"n1", "n2"} { // n2 is the holder
+				for _, row := range newRows(mode, self, podNode) {
+					if !slices.ContainsFunc([]string{
+						"nb ", "set ", "nft elem ", "route ", "flow breth0 ", "announce ", "source ", "steers ",
+						"translates ", "answers ",
+					}, func(kind string) bool { return strings.HasPrefix(row, kind) }) {
+						t.Errorf("%s, pod on %s, node %s: %s", mode, podNode, self, row)
+					}
+				}
+			}
+		}
+	}
+}
+
+// newRows are those that a node gets with EgressIPs of both families, which n2 is given, for one pod.
+func newRows(mode world.GatewayMode, self, podNode string) []string {
+	w, p := compiletest.Small(self, mode), compiletest.Pod(0, podNode)
+	w.SetNamespace(&world.Namespace{Name: p.Namespace})
+	w.SetPod(p)
+	if podNode == self {
+		w.SetAttachment(compiletest.Attachment(p))
+	}
+	before := compile.Full(w, all.Features())
+	for f := range 2 {
+		ip := compiletest.EgressAddr(f)[f]
+		e := compiletest.EgressIP(f, "", ip)
+		e.InForce, e.Items = [2]bool{}, []world.Assignment{{Node: "n2", IP: ip}}
+		w.SetEgressIP(e)
+	}
+	var out []string
+	for line := range strings.Lines(plan.DiffText(compile.Full(w, all.Features()), before)) {
+		out = append(out, strings.TrimSpace(line[2:]))
+	}
+	return out
 }
 
 // TestSteersAhead: a node that is given an address for the first time is steered to before it says that it holds it,
