@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -22,8 +25,10 @@ type Uplink struct {
 // bridge's own port. baseFlows is called when both ports are there and before anything moves: the bridge is secure and
 // forwards nothing without flows. Every step adds before the next one removes and looks at what is there, so MoveUplink
 // may be interrupted anywhere and called again, also after a reboot, when the bridge is in the database and the
-// addresses are on the device. IPv6 link-local addresses stay where they are; routes with several nexthops are not
-// moved.
+// addresses are on the device. IPv6 link-local addresses stay where they are.
+//
+// Who gave the device an address for a time, by DHCP or by router advertisements (RA), does not renew it on the bridge:
+// it is there for good. An IPv6 default route that the kernel has from RA is kept by RA.
 func (d *DB) MoveUplink(ctx context.Context, u Uplink, baseFlows func(context.Context) error) error {
 	device, err := netlink.LinkByName(u.Device)
 	if err != nil {
@@ -123,35 +128,83 @@ func addAddr(link netlink.Link, a netlink.Addr) error {
 	if a.IP.To4() == nil {
 		a.Flags |= unix.IFA_F_NODAD
 	}
+	if temporary := a.IP.To4() == nil && a.Flags&unix.IFA_F_TEMPORARY != 0; !temporary {
+		lastFor(&a)
+	}
 	if err := netlink.AddrReplace(link, &a); err != nil {
 		return fmt.Errorf("add %s to %s: %w", a.IPNet, link.Attrs().Name, err)
 	}
 	return nil
 }
 
+// lastFor gives an address no end. A deprecated one stays so (RFC 4862 5.5.4).
+func lastFor(a *netlink.Addr) {
+	const forever = math.MaxUint32 // INFINITY_LIFE_TIME, Linux
+	if deprecated := a.ValidLft > 0 && a.PreferedLft == 0; !deprecated {
+		a.PreferedLft = forever
+	}
+	a.ValidLft = forever
+}
+
 // moveRoutes leaves out the kernel's own routes, which come and go with the addresses.
 func moveRoutes(from, to netlink.Link) error {
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		routes, err := netlink.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_MAIN,
-			LinkIndex: from.Attrs().Index},
-			netlink.RT_FILTER_TABLE|netlink.RT_FILTER_OIF)
+		routes, err := netlink.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_MAIN},
+			netlink.RT_FILTER_TABLE)
 		if err != nil {
 			return fmt.Errorf("list routes of %s: %w", from.Attrs().Name, err)
 		}
 		// On-link routes first: gateways are reached through them.
 		slices.SortStableFunc(routes, func(a, b netlink.Route) int { return viaOrder(a) - viaOrder(b) })
 		for _, r := range routes {
-			if r.Protocol == unix.RTPROT_KERNEL || len(r.MultiPath) > 0 {
+			if r.Protocol == unix.RTPROT_KERNEL || !redirect(&r, from, to) {
 				continue
 			}
-			r.LinkIndex = to.Attrs().Index
-			r.Flags &^= unix.RTNH_F_LINKDOWN | unix.RTNH_F_DEAD
+			if err := keepExpiry(&r, from, to); err != nil {
+				return err
+			}
 			if err := netlink.RouteReplace(&r); err != nil {
 				return fmt.Errorf("move route %s to %s: %w", r, to.Attrs().Name, err)
 			}
 		}
 	}
 	return nil
+}
+
+// redirect has those next hops of a route lead by the new device that led by the old one, and says whether one did.
+func redirect(r *netlink.Route, from, to netlink.Link) (moved bool) {
+	const dead = unix.RTNH_F_LINKDOWN | unix.RTNH_F_DEAD
+	for _, hop := range r.MultiPath {
+		if hop.Flags &^= dead; hop.LinkIndex == from.Attrs().Index {
+			hop.LinkIndex, moved = to.Attrs().Index, true
+		}
+	}
+	if r.Flags &^= dead; len(r.MultiPath) == 0 && r.LinkIndex == from.Attrs().Index {
+		r.LinkIndex, moved = to.Attrs().Index, true
+	}
+	return moved
+}
+
+// keepExpiry: a route that the kernel has from RA on the old device ends as it would have, unless RA on the new one
+// renews it. A kernel that forwards takes RA only with accept_ra=2 (ip-sysctl, Linux). Any other route has no end on
+// the new device, where nobody renews it.
+func keepExpiry(r *netlink.Route, from, to netlink.Link) error {
+	accepted, err := os.ReadFile(acceptRA(from))
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
+		return fmt.Errorf("does %s take router advertisements: %w", from.Attrs().Name, err)
+	}
+	if r.Protocol != unix.RTPROT_RA || strings.TrimSpace(string(accepted)) == "0" {
+		r.Expires = 0
+		return nil
+	}
+	if err := os.WriteFile(acceptRA(to), []byte("2"), 0o644); err != nil {
+		return fmt.Errorf("have %s take router advertisements: %w", to.Attrs().Name, err)
+	}
+	return nil
+}
+
+func acceptRA(link netlink.Link) string {
+	return "/proc/sys/net/ipv6/conf/" + link.Attrs().Name + "/accept_ra"
 }
 
 func viaOrder(r netlink.Route) int {

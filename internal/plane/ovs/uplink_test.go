@@ -279,3 +279,66 @@ func TestMoveUplinkAfterReboot(t *testing.T) {
 		t.Errorf("ports %v", ports)
 	}
 }
+
+// want asserts that a command prints each of these texts, with one space between words.
+func (n *node) want(command string, texts ...string) {
+	n.t.Helper()
+	have := strings.Join(strings.Fields(n.run(command)), " ")
+	for _, text := range texts {
+		if !strings.Contains(have, text) {
+			n.t.Errorf("%s\n%q, want in it\n%q", command, have, text)
+		}
+	}
+}
+
+// TestMoveUplinkOfSeveralGateways: a route with several next hops goes to the bridge with all of them that were by the
+// device.
+func TestMoveUplinkOfSeveralGateways(t *testing.T) {
+	n := newNode(t)
+	n.run("ip link add eth1 type veth peer name far1 && ip link set eth1 up && ip link set far1 up")
+	n.run("ip addr add 172.19.0.2/24 dev eth1")
+	n.run("ip route replace default metric 100 nexthop via 172.18.0.1 dev eth0 weight 1 nexthop via 172.18.0.254 dev " +
+		"eth0 weight 3 nexthop via 172.19.0.1 dev eth1")
+	n.run("ip -6 route replace default metric 300 nexthop via fc00:18::1 dev eth0 nexthop via fc00:18::fe dev eth0")
+	for range 2 { // the second time there is nothing to move
+		must(t, n.db.MoveUplink(t.Context(), testUplink, n.flows))
+		n.want("ip route show default", "metric 100", "nexthop via 172.18.0.1 dev breth0 weight 1",
+			"nexthop via 172.18.0.254 dev breth0 weight 3", "nexthop via 172.19.0.1 dev eth1 weight 1")
+		n.want("ip -6 route show default", "nexthop via fc00:18::1 dev breth0", "nexthop via fc00:18::fe dev breth0")
+		if out := n.run("ip route; ip -6 route show default"); strings.Contains(out, "dev eth0") {
+			t.Errorf("routes by eth0 are left:\n%s", out)
+		}
+	}
+}
+
+// TestMoveUplinkOfTheMoment: what was given for a time, which nobody renews on the bridge, is there for good, and what
+// the kernel takes from router advertisements is renewed by these.
+func TestMoveUplinkOfTheMoment(t *testing.T) {
+	n := newNode(t)
+	n.run("ip addr add 172.18.0.3/24 dev eth0 valid_lft 300 preferred_lft 200")
+	n.run("ip addr add fc00:18::3/64 dev eth0 nodad valid_lft 300 preferred_lft 200")
+	n.run("ip addr add fc00:18::4/64 dev eth0 nodad valid_lft 300 preferred_lft 0")
+	n.run("sysctl -qw net.ipv6.conf.eth0.accept_ra=1")
+	n.run("ip -6 route add default via fe80::1 dev eth0 proto ra metric 1024 expires 900")
+	must(t, n.db.MoveUplink(t.Context(), testUplink, n.flows))
+	n.want("ip addr show dev breth0 to 172.18.0.3", "valid_lft forever preferred_lft forever")
+	n.want("ip addr show dev breth0 to fc00:18::3", "valid_lft forever preferred_lft forever")
+	n.want("ip addr show dev breth0 to fc00:18::4", "deprecated", "valid_lft forever preferred_lft 0sec")
+	n.want("ip -6 route show default proto ra", "via fe80::1 dev breth0 metric 1024 expires")
+	n.want("cat /proc/sys/net/ipv6/conf/breth0/accept_ra", "2")
+}
+
+// TestMoveUplinkOfAnotherManager: where the kernel takes no router advertisements, somebody else does, on the device:
+// the bridge's route has no end, for nobody renews it there.
+func TestMoveUplinkOfAnotherManager(t *testing.T) {
+	n := newNode(t)
+	n.run("sysctl -qw net.ipv6.conf.eth0.accept_ra=0")
+	n.run("ip -6 route add default via fe80::1 dev eth0 proto ra metric 1024 expires 900")
+	before := n.run("cat /proc/sys/net/ipv6/conf/default/accept_ra")
+	must(t, n.db.MoveUplink(t.Context(), testUplink, n.flows))
+	n.want("ip -6 route show default proto ra", "via fe80::1 dev breth0 metric 1024")
+	if out := n.run("ip -6 route show default proto ra"); strings.Contains(out, "expires") {
+		t.Errorf("the route ends: %s", out)
+	}
+	n.want("cat /proc/sys/net/ipv6/conf/breth0/accept_ra", strings.TrimSpace(before))
+}
