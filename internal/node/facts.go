@@ -36,8 +36,10 @@ func hostFacts(h route.Host, c *world.Config, names map[string]int) *world.Host 
 	}
 	slices.SortFunc(out.Addrs, netip.Addr.Compare)
 	for _, v6 := range []bool{false, true} {
-		if r, ok := h.Default(v6); ok && gateway(r.Dev) && r.Via.IsValid() && r.Via.Is6() == v6 {
-			out.Gateways = append(out.Gateways, r.Via)
+		for _, r := range h.Defaults(v6, gateway) {
+			if r.Via.IsValid() && r.Via.Is6() == v6 && !slices.Contains(out.Gateways, r.Via) {
+				out.Gateways = append(out.Gateways, r.Via)
+			}
 		}
 	}
 	return out

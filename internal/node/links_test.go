@@ -124,6 +124,23 @@ func TestGatewaysAreOfTheirFamily(t *testing.T) {
 	}
 }
 
+// TestSeveralGateways: all that the kernel sends by on the uplink, whatever metric other links' defaults have.
+func TestSeveralGateways(t *testing.T) {
+	several := func(h *route.Host) {
+		second := h.Routes[2]
+		second.Via = netip.MustParseAddr("172.18.0.254")
+		other := second
+		other.Dev, other.Metric = "eth1", 0
+		worse := h.Routes[2]
+		worse.Via, worse.Metric = netip.MustParseAddr("172.18.0.253"), 300
+		h.Routes = slices.Insert(h.Routes, 2, other, second)
+		h.Routes = slices.Insert(h.Routes, 5, worse)
+	}
+	if have, want := fmt.Sprint(facts(t, several).Gateways), "[172.18.0.254 172.18.0.1]"; have != want {
+		t.Errorf("gateways %s, want %s", have, want)
+	}
+}
+
 func TestHome(t *testing.T) {
 	for name, change := range map[string]func(*route.Host){
 		"":                      nil,

@@ -20,7 +20,7 @@ func preferred(h route.Host, gateway func(dev string) bool) []netip.Prefix {
 			return a.Prefix.Addr().Is6() != v6 || !gateway(a.Dev) || !countsAsHost(a) || a.Deprecated || temporary
 		})
 		if len(candidates) > 0 {
-			out = append(out, slices.MinFunc(candidates, preference(h, v6)).Prefix)
+			out = append(out, slices.MinFunc(candidates, preference(h.Defaults(v6, gateway))).Prefix)
 		}
 	}
 	return out
@@ -28,8 +28,11 @@ func preferred(h route.Host, gateway func(dev string) bool) []netip.Prefix {
 
 // preference orders addresses of one family as the kernel does when it picks a source for the default route: that which
 // the route names, then those of the gateway's subnet, then by age (fib_info_update_nhc_saddr, Linux).
-func preference(h route.Host, v6 bool) func(a, b route.Address) int {
-	byDefault, _ := h.Default(v6)
+func preference(defaults []route.Route) func(a, b route.Address) int {
+	var byDefault route.Route
+	if len(defaults) > 0 {
+		byDefault = defaults[0]
+	}
 	last := func(is bool) int {
 		if is {
 			return 1

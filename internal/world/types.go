@@ -202,7 +202,7 @@ type Host struct {
 	Uplink []netip.Prefix
 	// Addrs are all global addresses of the host, but the management port's and egress IPs.
 	Addrs []netip.Addr
-	// Gateways are the next hops of the default routes, one a family.
+	// Gateways are the next hops of the default routes by the gateway bridge; several of a family share what goes out.
 	Gateways []netip.Addr
 	MTU      int
 	// Links are those beside the primary network that have global addresses, by name.

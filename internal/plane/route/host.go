@@ -70,16 +70,24 @@ type Route struct {
 	MTU    int  // 0: the link's
 	Ours   bool // carries Protocol
 	OnLink bool // Via is reached by Dev, though no route says so
+	Dead   bool // the kernel sends nothing by it: Dev is down or has no carrier
 }
 
-// Default is the main table's default route of that family with the least metric.
-func (h Host) Default(v6 bool) (Route, bool) {
-	for _, r := range h.Routes {
-		if r.Table == unix.RT_TABLE_MAIN && r.Dst.Bits() == 0 && r.Dst.Addr().Is6() == v6 {
-			return r, true
+// Defaults are the next hops of that family's default route by devices that by is true of: those of the main table with
+// the least metric, of which the kernel gives each its share; dead ones only where all are.
+func (h Host) Defaults(v6 bool, by func(dev string) bool) []Route {
+	var all []Route
+	for _, r := range h.Routes { // by metric
+		isDefault := r.Table == unix.RT_TABLE_MAIN && r.Dst.Bits() == 0 && r.Dst.Addr().Is6() == v6 && by(r.Dev)
+		if isDefault && (len(all) == 0 || r.Metric == all[0].Metric) {
+			all = append(all, r)
 		}
 	}
-	return Route{}, false
+	dead := func(r Route) bool { return r.Dead }
+	if live := slices.DeleteFunc(slices.Clone(all), dead); len(live) > 0 {
+		return live
+	}
+	return all
 }
 
 // Link is the link of that name.
@@ -233,6 +241,7 @@ func hostRoutes(routes []netlink.Route, name map[int]string) []Route {
 			Ours: int(r.Protocol) == Protocol}
 		for _, hop := range nextHops(r) {
 			m.Via, m.Dev, m.OnLink = nextHop(hop.Gw, hop.Via), name[hop.LinkIndex], onLink(hop.Flags)
+			m.Dead = hop.Flags&(unix.RTNH_F_DEAD|unix.RTNH_F_LINKDOWN) != 0
 			if hop.Encap == nil {
 				all = append(all, m)
 			}

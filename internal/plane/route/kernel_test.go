@@ -338,11 +338,12 @@ func TestReadHost(t *testing.T) {
 			t.Errorf("link is %+v, want %+v", have, want)
 		}
 	}
-	if d, ok := h.Default(false); !ok || d.Via != netip.MustParseAddr("10.1.0.253") || d.Dev != "br0" ||
-		d.Metric != 50 || d.Ours {
+	any := func(string) bool { return true }
+	if d := h.Defaults(false, any); len(d) != 1 || d[0].Via != netip.MustParseAddr("10.1.0.253") || d[0].Dev != "br0" ||
+		d[0].Metric != 50 || d[0].Ours {
 		t.Errorf("default is %+v", d)
 	}
-	if d, ok := h.Default(true); ok {
+	if d := h.Defaults(true, any); len(d) > 0 {
 		t.Errorf("IPv6 default is %+v, of another table", d)
 	}
 	wantAddr := []Address{
@@ -391,6 +392,45 @@ func TestRoutesAreCopiedWhole(t *testing.T) {
 	if out := ip(t, "-6 route show table 1003"); strings.Contains(out, "2001:db8:2::/48") {
 		t.Errorf("a route into a tunnel is copied:\n%s", out)
 	}
+}
+
+// TestDefaultOfSeveralNextHops: each that is by the device, of the least metric; one that is dead only where all are.
+func TestDefaultOfSeveralNextHops(t *testing.T) {
+	newHost(t)
+	ip(t, "link add eth0 type veth peer name far0")
+	for _, dev := range []string{"br0", "eth0", "far0"} {
+		ip(t, "link set "+dev+" up")
+	}
+	ip(t, "addr add 10.1.0.2/24 dev br0")
+	ip(t, "addr add 10.2.0.2/24 dev eth0")
+	ip(t, "-6 addr add fd01::2/64 dev br0 nodad")
+	ip(t, "route add default metric 50 nexthop via 10.1.0.253 dev br0 nexthop via 10.1.0.254 dev br0 nexthop via "+
+		"10.2.0.254 dev eth0")
+	ip(t, "route add default metric 60 via 10.1.0.1 dev br0")
+	ip(t, "-6 route add default nexthop via fd01::fd dev br0 nexthop via fd01::fe dev br0")
+	vias := func(v6 bool, devs ...string) string {
+		t.Helper()
+		h, err := ReadHost(t.Context())
+		fatal(t, err)
+		var out []string
+		for _, r := range h.Defaults(v6, func(dev string) bool { return slices.Contains(devs, dev) }) {
+			out = append(out, r.Via.String())
+		}
+		return strings.Join(out, " ")
+	}
+	want := func(what, have, want string) {
+		t.Helper()
+		if have != want {
+			t.Errorf("%s: next hops %q, want %q", what, have, want)
+		}
+	}
+	want("by br0", vias(false, "br0"), "10.1.0.253 10.1.0.254")
+	want("by br0, IPv6", vias(true, "br0"), "fd01::fd fd01::fe")
+	want("by both", vias(false, "br0", "eth0"), "10.1.0.253 10.1.0.254 10.2.0.254")
+	ip(t, "link set far0 down")
+	want("by both, eth0 without carrier", vias(false, "br0", "eth0"), "10.1.0.253 10.1.0.254")
+	want("by eth0 without carrier", vias(false, "eth0"), "10.2.0.254")
+	want("by a device without one", vias(false, "lo"), "")
 }
 
 // Rules are read in the kernel's order, ours among them, with what they ask for.
