@@ -17,7 +17,9 @@ func (a *Agent) adopt(ctx context.Context, filter formerFilter) error {
 	if err := a.cni.Sweep(ctx); err != nil {
 		a.log.Warn("could not sweep ports of pods that are gone", "error", err)
 	}
-	a.readHost(ctx, route.Change{}, a.loop.Do)
+	if err := a.readHost(ctx, route.Change{}, a.loop.Do); err != nil {
+		a.log.Warn("could not take in this host's addresses", "error", err)
+	}
 	var ports []cniserver.PodPort
 	failed := func(err error) { a.log.Warn("could not read the pods' ports; trying again", "error", err) }
 	err := persist(ctx, failed, func(ctx context.Context) (err error) {
@@ -50,13 +52,12 @@ func (a *Agent) adoptHeld(ctx context.Context, nb *ovn.Plane) {
 	})
 }
 
-// readHost brings what this host is by now into the world. The targets are looked at where what is ours is other than
+// readHost takes in what the host is now. The targets are looked at where what is ours is other than
 // before, which somebody may have done.
-func (a *Agent) readHost(ctx context.Context, changed route.Change, do func(Change)) {
+func (a *Agent) readHost(ctx context.Context, changed route.Change, do func(Change)) error {
 	h, err := route.ReadHost(ctx)
 	if err != nil {
-		a.log.Warn("could not read this host's addresses", "error", err)
-		return
+		return fmt.Errorf("read the host's links and addresses: %w", err)
 	}
 	if facts := hostFacts(h, a.config, route.TableNames(a.hostRoot)); facts != nil {
 		a.addrs(facts.Addrs)
@@ -66,4 +67,5 @@ func (a *Agent) readHost(ctx context.Context, changed route.Change, do func(Chan
 		a.ours = h.Ours
 		a.loop.Wake()
 	}
+	return a.followHardware(ctx, h)
 }

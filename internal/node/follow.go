@@ -37,6 +37,9 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan r
 	}
 }
 
+// hostRetry is when the host is looked at again after something about it could not be done.
+const hostRetry = time.Second
+
 // followHost reads the host anew when the kernel, or a file with names of routing tables, tells of a change. Without
 // such telling, names are read with the next change of the kernel.
 func (a *Agent) followHost(ctx context.Context, host <-chan route.Change, do func(Change)) {
@@ -44,8 +47,9 @@ func (a *Agent) followHost(ctx context.Context, host <-chan route.Change, do fun
 	if err != nil {
 		a.log.Warn("changed names of routing tables may not be seen at once", "error", err)
 	}
+	var retry <-chan time.Time
+	var changed route.Change // since the host was last taken in
 	for {
-		var changed route.Change
 		select {
 		case <-ctx.Done():
 			return
@@ -53,13 +57,20 @@ func (a *Agent) followHost(ctx context.Context, host <-chan route.Change, do fun
 			if !open {
 				return
 			}
-			changed = c
+			changed.Taken = changed.Taken || c.Taken
 		case _, open := <-names:
 			if !open {
 				return
 			}
+		case <-retry:
 		}
-		a.readHost(ctx, changed, do)
+		retry = nil
+		if err := a.readHost(ctx, changed, do); err != nil {
+			a.log.Warn("could not take in this host's addresses; trying again", "error", err)
+			retry = time.After(hostRetry)
+			continue
+		}
+		changed = route.Change{}
 	}
 }
 

@@ -342,3 +342,26 @@ func TestMoveUplinkOfAnotherManager(t *testing.T) {
 	}
 	n.want("cat /proc/sys/net/ipv6/conf/breth0/accept_ra", strings.TrimSpace(before))
 }
+
+// TestUplinkTakesAnotherHardwareAddress: the bridge's own port has the address that it is given while it runs, and its
+// addresses and routes stay.
+func TestUplinkTakesAnotherHardwareAddress(t *testing.T) {
+	const other = "0a:58:ac:12:00:99"
+	n := newNode(t)
+	must(t, n.db.MoveUplink(t.Context(), testUplink, n.flows))
+	n.run("ip link set eth0 address " + other)
+	must(t, n.db.FollowUplink(t.Context(), testUplink))
+	if set := strings.TrimSpace(n.ovs.Vsctl("get", "bridge", "breth0", "other_config:hwaddr")); set != `"`+other+`"` {
+		t.Errorf("hwaddr is %s", set)
+	}
+	if mac := n.mac(); mac != other {
+		t.Errorf("breth0 has MAC %s, want %s", mac, other)
+	}
+	n.wantMoved()
+	if mode := strings.TrimSpace(n.ovs.Vsctl("get-fail-mode", "breth0")); mode != "secure" {
+		t.Errorf("fail mode %s", mode)
+	}
+	if gap := n.gap(func() {}); gap > time.Second {
+		t.Errorf("no answer for %v", gap)
+	}
+}
