@@ -53,6 +53,7 @@ type Agent struct {
 	reports     *mailbox[Report]
 	annotations *mailbox[map[string]string]
 	rewrites    rewrites // of the loop alone
+	firewall    *firewall
 	last        Report   // of the loop alone
 	known       []Held   // of the loop alone: what the world has been told that this node holds; nil at first
 	ours        []string // what was last seen of ours on this host
@@ -133,6 +134,7 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonNoAnswer, a.silent())...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonOverlap, a.config.OverlappedBy(h))...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonMTU, a.config.TooSmall(h))...)
+	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonFirewall, a.firewall.problems())...)
 	a.last.Conflicts = a.holding.conflicts()
 	if w.Holding(a.self) == nil {
 		a.reports.forget()
@@ -263,7 +265,7 @@ func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
 	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics(), reading: make(chan struct{}, 1)}
 	a.subnets.Store(&[]netip.Prefix{})
 	a.loop = NewLoop(world.New(self, c), all.Features(), log)
-	a.holding, a.tidying = newHolding(self, a.loop, log), newTidying(a.loop.Again)
+	a.holding, a.tidying, a.firewall = newHolding(self, a.loop, log), newTidying(a.loop.Again), newFirewall(log)
 	a.loop.Decide, a.loop.Grown, a.loop.After, a.loop.Ran = a.holding.decide, a.grown, a.after, a.metrics.ran
 	return a
 }

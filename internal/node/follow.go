@@ -25,6 +25,7 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan r
 		a.log.Warn("somebody else changed our nftables tables; they are read anew")
 		a.loop.Wake()
 	})
+	go a.firewall.follow(ctx, t.nft.Others(), t.forward.Outdated, a.loop.Wake)
 	for _, changed := range []<-chan struct{}{t.ovs.Changed(), t.nb.Changed(), t.sb.Changed()} {
 		go each(ctx, changed, a.loop.Wake)
 	}

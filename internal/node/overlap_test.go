@@ -40,6 +40,20 @@ func TestHostNetworkInAClusterRange(t *testing.T) {
 	}
 }
 
+// toldProblems are the problems of a report of an ordinary host's node.
+func toldProblems(t *testing.T, a *Agent) (told []string) {
+	t.Helper()
+	err := a.loop.DoAndWait(t.Context(), func(w *world.World) []world.Touch {
+		a.tell(w, w.Node("n1"), facts(t, nil), hosting())
+		told = texts(a.last.Problems)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told
+}
+
 // TestUplinkSmallerThanPods: what the uplink does not carry of --mtu is a problem of the node.
 func TestUplinkSmallerThanPods(t *testing.T) {
 	a, _ := startLateAgent(t, &lateServer{version: 5})

@@ -32,6 +32,7 @@ type targets struct {
 	sb       *ovn.Plane
 	link     *announce.Plane
 	listener *listen.Link
+	forward  *forward.Plane
 	all      []plane.Plane
 	// early are those that are grown before the cluster is known: ports, the host's rules, and the bridge's flows.
 	early []plane.Plane
@@ -65,8 +66,8 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	t := &targets{
 		ovs: db, nft: rules, flow: flow.New(ctx, "ovs-ofctl", o.OVSRunDir, bridgePorts{db, o.Node}, log),
 		nb: ovn.NewNB(o.Northbound, ovn.Options{Log: log}), sb: ovn.NewSB(o.Southbound, ovn.Options{Log: log}),
-		link: announce.New(ctx, announce.Links{}, log), listener: listen.New(ctx,
-			map[string]string{o.Config.Bridge: o.Config.UplinkInterface}, log),
+		link: announce.New(ctx, announce.Links{}, log), forward: forward.New(forward.Commands{}),
+		listener: listen.New(ctx, map[string]string{o.Config.Bridge: o.Config.UplinkInterface}, log),
 	}
 	openvswitch, north, south := t.watch(ctx, o)
 	own := func() map[string]conntrack.Own { return t.ownSources(o) }
@@ -89,7 +90,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 			plane.Following(ports.Name())),
 		plane.For(plan.InNFTChains|plan.InNFTRules|plan.InNFTSets|plan.InNFTElems, rules,
 			plane.After(datagrams.Name()), plane.Following(routes.Name())),
-		plane.For(plan.InAccepts, forward.New(forward.Commands{}), plane.After(), plane.Unawaited),
+		plane.For(plan.InAccepts, t.forward, plane.After(), plane.Unawaited),
 		plane.For(plan.InFlows, t.vswitchd.On(t.flow), plane.After(ports.Name(), routes.Name(), rules.Name())),
 		plane.For(plan.InSB, south.On(t.sb), plane.After()),
 		plane.For(plan.InNB|plan.InSetElems, north.On(t.nb), plane.After(routes.Name(), rules.Name(),

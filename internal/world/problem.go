@@ -23,6 +23,7 @@ const (
 	ReasonNoAnswer       = "NoAnswer"       // a process that the node depends on does not answer
 	ReasonOverlap        = "Overlap"        // a network of the host overlaps a range of the cluster
 	ReasonMTU            = "MTU"            // the uplink does not carry what pods may send
+	ReasonFirewall       = "Firewall"       // a chain of others drops what the host forwards for pods
 	ReasonHoldingCut     = "HoldingCut"     // the node holds more than it can report
 	ReasonSteersCut      = "SteersCut"      // the node steers to more than it can report
 	ReasonUnknownNetwork = "UnknownNetwork" // the host has no such routing table

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -47,10 +48,11 @@ func (Commands) Run(ctx context.Context, v6 bool, args ...string) (string, error
 	return string(out), err
 }
 
-// Plane is the plane. It is not safe for concurrent use.
+// Plane is the plane. It is not safe for concurrent use, but for Outdated.
 type Plane struct {
-	tables Tables
-	held   map[plan.Accept]plan.None // nil: not read yet
+	tables   Tables
+	held     map[plan.Accept]plan.None // nil: not read yet
+	outdated atomic.Bool
 }
 
 var _ plane.Plane = (*Plane)(nil)
@@ -62,6 +64,9 @@ func (p *Plane) Name() string { return "forward" }
 
 // Forget makes the next call read the chain.
 func (p *Plane) Forget() { p.held = nil }
+
+// Outdated says that somebody else has changed the host's rules: the next call reads the chain.
+func (p *Plane) Outdated() { p.outdated.Store(true) }
 
 // Grow inserts what is missing.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
@@ -121,6 +126,9 @@ func spec(a plan.Accept) []string {
 
 // read lists the chain of both families, once.
 func (p *Plane) read(ctx context.Context) error {
+	if p.outdated.Swap(false) {
+		p.held = nil
+	}
 	if p.held != nil {
 		return nil
 	}

@@ -21,10 +21,12 @@ type changes struct {
 	socket *os.File
 	raw    syscall.RawConn
 	told   chan struct{}
+	others chan struct{} // signals changes of tables that are not ours
 
 	mu      sync.Mutex
 	buffer  [1 << 16]byte
 	touched bool // the transaction whose messages are arriving changes one of our tables
+	beside  bool // it changes one of others
 	ours    bool // the next one that does is ours
 	foreign bool // somebody else's did, or messages were lost
 }
@@ -38,7 +40,8 @@ func openChanges() (*changes, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a socket for nftables' changes: %w", err)
 	}
-	c := &changes{socket: os.NewFile(uintptr(fd), "nftables' changes"), told: make(chan struct{}, 1)}
+	c := &changes{socket: os.NewFile(uintptr(fd), "nftables' changes"), told: make(chan struct{}, 1),
+		others: make(chan struct{}, 1)}
 	group := &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 1 << (unix.NFNLGRP_NFTABLES - 1)}
 	full := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, changesQueue)
 	if err := errors.Join(full, unix.Bind(fd, group)); err != nil {
@@ -116,7 +119,10 @@ func (c *changes) receive(datagram []byte) {
 			c.committed()
 			continue
 		}
-		c.touched = c.touched || len(m.Data) >= nl.SizeofNfgenmsg && tableOf(m.Data[nl.SizeofNfgenmsg:]) == TableName
+		if len(m.Data) >= nl.SizeofNfgenmsg {
+			ours := tableOf(m.Data[nl.SizeofNfgenmsg:]) == TableName
+			c.touched, c.beside = c.touched || ours, c.beside || !ours
+		}
 	}
 }
 
@@ -137,13 +143,21 @@ func (c *changes) committed() {
 	default:
 		c.tell()
 	}
-	c.touched = false
+	if c.beside {
+		signal(c.others)
+	}
+	c.touched, c.beside = false, false
 }
 
 func (c *changes) tell() {
 	c.foreign = true
+	signal(c.told)
+	signal(c.others)
+}
+
+func signal(to chan struct{}) {
 	select {
-	case c.told <- struct{}{}:
+	case to <- struct{}{}:
 	default:
 	}
 }

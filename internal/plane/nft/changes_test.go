@@ -42,6 +42,25 @@ func TestChangesOfOthers(t *testing.T) {
 	}
 }
 
+// TestChangesBeside: whoever changes tables of others is told of, and what we do to ours is not.
+func TestChangesBeside(t *testing.T) {
+	p := openPlane(t)
+	p.Watch(t.Context())
+	fatal(t, apply(t, p, stateA()))
+	if toldSoon(p.Others(), false) {
+		t.Error("told of our own tables")
+	}
+	for _, what := range []string{"add table inet other", "add chain inet other f { type filter hook forward priority 0; policy drop; }",
+		"flush ruleset"} {
+		if out, err := exec.Command("nft", what).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", what, err, out)
+		}
+		if !toldSoon(p.Others(), true) {
+			t.Errorf("not told of: %s", what)
+		}
+	}
+}
+
 // toldSoon gives a signal that must come a second, and one that must not a moment.
 func toldSoon(told <-chan struct{}, expected bool) bool {
 	patience := 50 * time.Millisecond
