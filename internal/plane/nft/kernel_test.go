@@ -207,12 +207,19 @@ func TestForeignThingsInOurTableGo(t *testing.T) {
 	}
 }
 
+// TestChainWaitsForItsLink: also for one whose name has 15 characters, the most there are, and a dot, as a VLAN's.
 func TestChainWaitsForItsLink(t *testing.T) {
+	for _, name := range []string{"late0", "enp129s0f0.1000"} {
+		t.Run(name, func(t *testing.T) { chainWaitsFor(t, name) })
+	}
+}
+
+func chainWaitsFor(t *testing.T, name string) {
 	p := openPlane(t)
 	k := plan.NFTChain{Family: "netdev", Name: "in"}
 	s := state(map[string]*plan.Rows{"late": {
 		NFTChains: map[plan.NFTChain]plan.NFTChainSpec{k: {Type: "filter", Hook: "ingress", Priority: "0",
-			Device: "late0"}},
+			Device: name}},
 		NFTRules: map[plan.NFTRule]string{{Chain: k, Name: "r"}: "drop"},
 	}, "other": rowsA()})
 	waits := func() {
@@ -229,13 +236,13 @@ func TestChainWaitsForItsLink(t *testing.T) {
 			t.Errorf("the kernel holds\n%s\nwant\n%s", have, want)
 		}
 	}
-	br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "late0"}}
+	br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name}}
 	waits()
 	fatal(t, netlink.LinkAdd(br))
 	holds()
 	fatal(t, netlink.LinkDel(br))
 	waits()
-	fatal(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "late0"}}))
+	fatal(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name}}))
 	holds()
 }
 

@@ -365,3 +365,27 @@ func TestUplinkTakesAnotherHardwareAddress(t *testing.T) {
 		t.Errorf("no answer for %v", gap)
 	}
 }
+
+// TestMoveUplinkOfALongName: device and bridge have names of 15 characters, the most there are, one with a dot as VLANs
+// have it.
+func TestMoveUplinkOfALongName(t *testing.T) {
+	const device, bridge = "enp129s0f0.1000", "brenp129s0f0np0"
+	n := newNode(t)
+	n.run("ip link set eth0 down && ip link set eth0 name " + device + " && ip link set " + device + " up")
+	n.run("ip route add default via 172.18.0.1 dev " + device)
+	must(t, n.db.MoveUplink(t.Context(), Uplink{Bridge: bridge, Device: device, DatapathType: "netdev"},
+		func(context.Context) error {
+			n.ovs.Ofctl("add-flow", n.ovs.Mgmt(bridge), "actions=NORMAL")
+			n.run("nft 'add table netdev d; add chain netdev d i { type filter hook ingress device \"" + device +
+				"\" priority 0; policy drop; }'")
+			return nil
+		}))
+	n.want("ip addr show dev "+bridge, "inet 172.18.0.2/24")
+	n.want("ip route show default", "via 172.18.0.1 dev "+bridge)
+	if _, is := n.db.OFPort(device); !is {
+		t.Errorf("%s is no port of %s", device, bridge)
+	}
+	if gap := n.gap(func() {}); gap > time.Second {
+		t.Errorf("no answer for %v", gap)
+	}
+}
