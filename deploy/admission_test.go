@@ -301,6 +301,7 @@ func TestAdmitted(t *testing.T) {
 		"others' are there": {n1, "nodes", "", node("n1", annotated("example.org/x", "x")),
 			node("n1", annotated("example.org/x", "x"))},
 		"cordon for a shutdown": onNode(n1, cordoned("shutdown/0d5c2f0e-8f3b-4c1a-9a53-6f1f4d8e7b11")),
+		"cordon for a drain":    onNode(n1, cordoned("shutdown/0d5c2f0e-8f3b-4c1a-9a53-6f1f4d8e7b11.drain")),
 		"its own cordon lifted": {n1, "nodes", "", node("n1", cordoned("shutdown/a")), node("n1")},
 		"pod on the node":       onPod(n1, annotated(v1.AnnotationPodNetworks, podNetworksOf)),
 		"pod's taken away":      {n1, "pods", "", pod(annotated(v1.AnnotationPodNetworks, podNetworksOf)), pod()},

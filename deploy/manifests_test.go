@@ -222,6 +222,34 @@ func TestHostsFilesAreRead(t *testing.T) {
 	}
 }
 
+// TestTheAgentEndsFirst: what the agent needs to hand egress IPs over, where its node goes, ends after it. The kubelet
+// runs preStop hooks of all containers at once, and only then has some wait for others.
+func TestTheAgentEndsFirst(t *testing.T) {
+	p := pods(t)["egret-node"]
+	if len(p.Containers) != 1 || p.Containers[0].Name != "agent" {
+		t.Fatalf("containers beside the agent end with it: %d", len(p.Containers))
+	}
+	stop := p.Containers[0].Lifecycle.PreStop.Exec.Command
+	if want := []string{"egret-node", "release", "--if-leaving", "--timeout=20s"}; !slices.Equal(stop, want) {
+		t.Errorf("the agent ends with %q, want %q", stop, want)
+	}
+	if grace := *p.TerminationGracePeriodSeconds; grace < 30 {
+		t.Errorf("all has to end within %d s, and the agent alone may take 20", grace)
+	}
+	var after []string
+	for _, c := range p.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			after = append(after, c.Name)
+			if c.Lifecycle != nil {
+				t.Errorf("%s has a hook, which the kubelet does not keep back until the agent has ended", c.Name)
+			}
+		}
+	}
+	if want := []string{"nb-db", "sb-db", "ovn-northd", "ovn-controller"}; !slices.Equal(after, want) {
+		t.Errorf("after the agent end %q, want %q", after, want)
+	}
+}
+
 // TestControllersAreUnprivileged: what pod security calls restricted, but for the host's network, on which alone
 // management addresses can be reached.
 func TestControllersAreUnprivileged(t *testing.T) {

@@ -67,6 +67,9 @@ const (
 const (
 	AnnotationEgressCordon = EgretPrefix + "egress-cordon"
 	EgressCordonShutdown   = "shutdown/"
+	// EgressCordonDrained ends the value where the node was drained (kubectl drain), and may go on without a boot: the
+	// agent removes it when the node is schedulable again.
+	EgressCordonDrained = ".drain"
 )
 
 // AnnotationSecondaryNetworks of a Node, which people set, confirms secondary networks of it, as a list of prefixes

@@ -17,6 +17,8 @@ func release() error {
 	name := f.String("node-name", os.Getenv("NODE_NAME"), "this node's name in Kubernetes")
 	kubeconfig := f.String("kubeconfig", "", "way to the API server; empty: the pod's own")
 	timeout := f.Duration("timeout", 10*time.Second, "how long to wait for other nodes to take over")
+	leaving := f.Bool("if-leaving", false, "do nothing unless this node is drained, deleted or shut down: for the end "+
+		"of an agent's pod")
 	if err := f.Parse(os.Args[2:]); err != nil {
 		return err
 	}
@@ -37,5 +39,8 @@ func release() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), *timeout)
 	defer cancel()
+	if *leaving {
+		return node.ReleaseIfLeaving(ctx, clients, *name, boot)
+	}
 	return node.Release(ctx, clients, *name, boot)
 }

@@ -22,6 +22,7 @@ func Node(o *corev1.Node) *world.Node {
 	n := &world.Node{
 		Name: o.Name, UID: string(o.UID), Labels: o.Labels, Ready: ready(o),
 		BootID: o.Status.NodeInfo.BootID, Deleting: o.DeletionTimestamp != nil, Version: o.ResourceVersion,
+		Unschedulable:     o.Spec.Unschedulable,
 		AllocationProblem: o.Annotations[v1.AnnotationAllocationProblem],
 	}
 	var tooMany error

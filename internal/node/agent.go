@@ -110,7 +110,7 @@ func (a *Agent) after(ctx context.Context, w *world.World, o Outcome) {
 	if o.Err == nil && !o.Unconfirmed && n != nil && n.ID != 0 && h != nil {
 		a.started.Store(true)
 	}
-	if n != nil && n.CordonBoot != "" && n.CordonBoot != a.api.BootID {
+	if n != nil && cordonIsOver(n, a.api.BootID) {
 		a.uncordon(ctx, n.Version)
 	}
 	a.tidy(ctx, w)

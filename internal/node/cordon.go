@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	apiv1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/world"
 )
 
 // releasePoll is how often Release looks whether the node still holds anything, and how soon it asks again what the API
@@ -22,9 +24,51 @@ const releasePoll = 100 * time.Millisecond
 // is cordoned, and returns when the node's agent says that it holds nothing any more. When ctx ends before, the error
 // names what is still held.
 func Release(ctx context.Context, c *kube.Clients, node, bootID string) error {
+	return releaseFor(ctx, c, node, bootID, func(*corev1.Node) (string, bool) { return bootID, true })
+}
+
+// ReleaseIfLeaving is Release for the end of an agent's pod. It does nothing unless the whole node goes: it has been
+// drained, is being deleted, or its kubelet says that it shuts down. An agent that is replaced moves nothing.
+func ReleaseIfLeaving(ctx context.Context, c *kube.Clients, node, bootID string) error {
+	return releaseFor(ctx, c, node, bootID, func(n *corev1.Node) (string, bool) {
+		switch {
+		case shutsDown(n), n.DeletionTimestamp != nil:
+			return bootID, true
+		case n.Spec.Unschedulable:
+			return bootID + apiv1.EgressCordonDrained, true
+		}
+		return "", false
+	})
+}
+
+// shutsDown says whether the kubelet has begun to end the node's pods for a shutdown (GracefulNodeShutdown).
+func shutsDown(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue &&
+			strings.Contains(c.Message, "node is shutting down")
+	})
+}
+
+// releaseFor cordons for the boot that leaving says, if the node is.
+func releaseFor(ctx context.Context, c *kube.Clients, node, bootID string,
+	leaving func(*corev1.Node) (boot string, is bool)) error {
 	api := &API{Node: node, BootID: bootID, Clients: c, Observe: func(any) error { return nil }}
-	if err := poll(ctx, func() error { return cordon(ctx, api) }); err != nil {
+	stays := false
+	if err := poll(ctx, func() error {
+		n := &corev1.Node{}
+		if err := c.Core.Get().Resource("nodes").Name(node).Do(ctx).Into(n); err != nil {
+			return err
+		}
+		boot, is := leaving(n)
+		if stays = !is; stays {
+			return nil
+		}
+		return cordon(ctx, api, n, boot)
+	}); err != nil {
 		return fmt.Errorf("node %s could not be cordoned: %w", node, err)
+	}
+	if stays {
+		return nil
 	}
 	return poll(ctx, func() error { return released(ctx, api) })
 }
@@ -49,18 +93,20 @@ func poll(ctx context.Context, try func() error) (last error) {
 	}
 }
 
-// cordon annotates the Node with EgressCordonShutdown and the boot id, which an agent of the next boot removes. Where
+// cordon annotates the Node with EgressCordonShutdown and a boot, which an agent of the next boot removes. Where
 // somebody else has cordoned the node it leaves that alone: it has the same effect, and is to outlive the boot.
-func cordon(ctx context.Context, api *API) error {
-	n := &corev1.Node{}
-	if err := api.Clients.Core.Get().Resource("nodes").Name(api.Node).Do(ctx).Into(n); err != nil {
-		return err
-	}
+func cordon(ctx context.Context, api *API, n *corev1.Node, boot string) error {
 	value, cordoned := n.Annotations[apiv1.AnnotationEgressCordon]
 	if cordoned && !strings.HasPrefix(value, apiv1.EgressCordonShutdown) {
 		return nil
 	}
-	return api.Cordon(ctx, n.ResourceVersion, apiv1.EgressCordonShutdown+api.BootID)
+	return api.Cordon(ctx, n.ResourceVersion, apiv1.EgressCordonShutdown+boot)
+}
+
+// cordonIsOver says whether what Release wrote is of a former boot, or of a drain that is over.
+func cordonIsOver(n *world.Node, boot string) bool {
+	former, drained := strings.CutSuffix(n.CordonBoot, apiv1.EgressCordonDrained)
+	return n.CordonBoot != "" && (former != boot || drained && !n.Unschedulable)
 }
 
 // released is nil when the node holds nothing any more.

@@ -15,12 +15,14 @@ import (
 
 	apiv1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/world"
 )
 
 // nodeServer is an API server with one Node, n1, which holds nothing. It refuses the first patches.
 type nodeServer struct {
 	cordon          *string // the annotation
 	refuse, patches int
+	rest            string // what the Node has beside its metadata, with a comma before it
 }
 
 func (s *nodeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -50,11 +52,17 @@ func (s *nodeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.cordon == nil {
 		annotations = []byte("{}")
 	}
-	fmt.Fprintf(w, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1","resourceVersion":"7","annotations":%s}}`,
-		annotations)
+	fmt.Fprintf(w, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1","resourceVersion":"7","annotations":%s}%s}`,
+		annotations, s.rest)
 }
 
 func (s *nodeServer) release(t *testing.T) error {
+	t.Helper()
+	return s.releaseBy(t, Release)
+}
+
+func (s *nodeServer) releaseBy(t *testing.T,
+	release func(ctx context.Context, c *kube.Clients, node, bootID string) error) error {
 	t.Helper()
 	server := httptest.NewServer(s)
 	defer server.Close()
@@ -64,7 +72,59 @@ func (s *nodeServer) release(t *testing.T) error {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	return Release(ctx, clients, "n1", "b2")
+	return release(ctx, clients, "n1", "b2")
+}
+
+// TestReleaseIfLeaving: the end of an agent's pod moves something where the whole node goes, and only there.
+func TestReleaseIfLeaving(t *testing.T) {
+	former := apiv1.EgressCordonShutdown + "b1"
+	for _, c := range []struct {
+		name, rest string
+		before     *string
+		after      string
+	}{
+		{"replaced", "", nil, ""},
+		{"replaced, after a former boot", "", &former, former},
+		{"drained", `,"spec":{"unschedulable":true}`, nil, "shutdown/b2.drain"},
+		{"drained, after a former boot", `,"spec":{"unschedulable":true}`, &former, "shutdown/b2.drain"},
+		{"shut down", `,"status":{"conditions":[{"type":"Ready","status":"False","message":"node is shutting down"}]}`,
+			nil, "shutdown/b2"},
+		{"drained and shut down", `,"spec":{"unschedulable":true},"status":{"conditions":[{"type":"Ready","status":"False",` +
+			`"message":"node is shutting down"}]}`, nil, "shutdown/b2"},
+		{"not ready", `,"status":{"conditions":[{"type":"Ready","status":"False","message":"PLEG is not healthy"}]}`,
+			nil, ""},
+	} {
+		s := &nodeServer{cordon: c.before, rest: c.rest}
+		if err := s.releaseBy(t, ReleaseIfLeaving); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		have := ""
+		if s.cordon != nil {
+			have = *s.cordon
+		}
+		if have != c.after {
+			t.Errorf("%s: the annotation is %q, want %q", c.name, have, c.after)
+		}
+	}
+}
+
+// TestCordonIsOver: an agent removes what a former boot ended with, and what a drain did, when the node is schedulable
+// again; never what people have set, nor its own boot's.
+func TestCordonIsOver(t *testing.T) {
+	for _, c := range []struct {
+		boot          string
+		unschedulable bool
+		over          bool
+	}{
+		{"", false, false}, {"", true, false},
+		{"b1", false, true}, {"b1", true, true}, {"b2", false, false}, {"b2", true, false},
+		{"b2.drain", true, false}, {"b2.drain", false, true}, {"b1.drain", true, true}, {"b1.drain", false, true},
+	} {
+		n := &world.Node{CordonBoot: c.boot, Unschedulable: c.unschedulable}
+		if over := cordonIsOver(n, "b2"); over != c.over {
+			t.Errorf("%q, unschedulable %t: over %t, want %t", c.boot, c.unschedulable, over, c.over)
+		}
+	}
 }
 
 // TestReleaseCordons: a node that nobody has cordoned gets the annotation that its next boot removes, and somebody's

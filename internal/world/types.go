@@ -42,6 +42,8 @@ type Node struct {
 	// boot that ended with that, if the node set it itself when it was shut down.
 	Cordoned   bool
 	CordonBoot string
+	// Unschedulable: people keep new pods away (kubectl cordon, kubectl drain). That moves no egress IP.
+	Unschedulable bool
 	// UplinkMAC is the hardware address that the host and its gateway router share (k8s.ovn.org/l3-gateway-config).
 	UplinkMAC HardwareAddr
 	// Join and Transit are the addresses that the annotations name. Only the controller reads them, to correct them:

@@ -183,7 +183,8 @@ func (w *World) nodeGone(name string) []Touch {
 func (n *Node) same(o *Node) bool {
 	return n.UID == o.UID && n.ID == o.ID && n.Ready == o.Ready && n.BootID == o.BootID && n.Deleting == o.Deleting &&
 		n.Cordoned == o.Cordoned &&
-		n.CordonBoot == o.CordonBoot && n.UplinkMAC == o.UplinkMAC && n.ChassisID == o.ChassisID &&
+		n.CordonBoot == o.CordonBoot && n.Unschedulable == o.Unschedulable &&
+		n.UplinkMAC == o.UplinkMAC && n.ChassisID == o.ChassisID &&
 		maps.Equal(n.Labels, o.Labels) && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Primary, o.Primary) &&
 		slices.Equal(n.InternalIPs, o.InternalIPs) &&
 		slices.Equal(n.HostAddrs, o.HostAddrs) && slices.Equal(n.CIDRs, o.CIDRs) &&

@@ -44,13 +44,47 @@ func TestManifests(t *testing.T) {
 	l.unprivileged()
 	l.agentsAnswer()
 
-	end := l.asking()
+	end := l.asking(0, 1)
 	l.kubectl("-n", "egret-system", "rollout", "restart", "daemonset/egret-node", "deployment/egret-controller")
 	l.rolledOut()
 	end()
 	l.network("after")
 	l.leaves()
 	l.noneRestarted()
+	l.drained()
+}
+
+// drained: kubectl drain, and then the end of the agent's pod, on the node that hosts. The address moves before the
+// pod has ended, no connection of a pod on the other node is lost, and the node may host again when it is schedulable.
+func (l *lab) drained() {
+	l.t.Helper()
+	from, to := l.nodes[1].Name, l.nodes[0].Name
+	host := func() string { return l.kubectl("get", "egressip", "web", "-o", "jsonpath={.status.items[*].node}") }
+	cordon := func() string {
+		return l.kubectl("get", "node", from, "-o", `jsonpath={.metadata.annotations.egret\.k8s\.ovn\.org/egress-cordon}`)
+	}
+	l.kubectl("label", "node", to, "k8s.ovn.org/egress-assignable=")
+	if have := host(); have != from {
+		l.t.Fatalf("%s hosts, want %s", have, from)
+	}
+	end := l.asking(0)
+	l.kubectl("drain", from, "--ignore-daemonsets", "--force", "--pod-selector=app=web")
+	l.kubectl("-n", "egret-system", "delete", "pod", "-l", "app=egret-node", "--field-selector", "spec.nodeName="+from)
+	if have := host(); have != to {
+		l.t.Errorf("when the agent's pod of the drained node is gone, %s hosts, want %s", have, to)
+	}
+	l.rolledOut()
+	end()
+	if have := cordon(); !strings.HasSuffix(have, ".drain") {
+		l.t.Errorf("while it is drained the node has the cordon %q", have)
+	}
+	l.kubectl("uncordon", from)
+	l.eventually("the node may host again", func() error {
+		if have := cordon(); have != "" {
+			return fmt.Errorf("cordon %q", have)
+		}
+		return nil
+	})
 }
 
 const (
@@ -258,12 +292,13 @@ func (l *lab) outside() string {
 
 func isEgressIP(client string) bool { return strings.HasPrefix(client, egressIP.String()+":") }
 
-// asking has the pods connect to a host outside all the time until end. None may be seen with another source, nor fail:
-// what Egret has set up stays in place while its pods are replaced.
-func (l *lab) asking() (end func()) {
+// asking has these pods connect to a host outside all the time until end. None may be seen with another source, nor
+// fail: what Egret has set up stays in place while its pods are replaced.
+func (l *lab) asking(pods ...int) (end func()) {
 	const loop = "while [ ! -e /tmp/end ]; do curl -sS --max-time 5 %s && echo || echo failed; sleep 0.1; done 2>&1"
 	var all sync.WaitGroup
-	for i := range l.nodes {
+	for _, i := range pods {
+		l.kubectl("exec", fmt.Sprint("web-", i), "--", "rm", "-f", "/tmp/end")
 		all.Go(func() {
 			out, err := l.try("exec", fmt.Sprint("web-", i), "--", "sh", "-c", fmt.Sprintf(loop, l.outside()))
 			seen := strings.Fields(out)
@@ -275,7 +310,7 @@ func (l *lab) asking() (end func()) {
 		})
 	}
 	return func() {
-		for i := range l.nodes {
+		for _, i := range pods {
 			l.kubectl("exec", fmt.Sprint("web-", i), "--", "touch", "/tmp/end")
 		}
 		all.Wait()
