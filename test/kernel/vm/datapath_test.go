@@ -166,8 +166,8 @@ func (l *kernelLab) replies() {
 	})
 }
 
-// serveInPod runs the hosts' own server in a pod, as a container would: with the loopback interface up, as runtimes have
-// it. Go takes a namespace that cannot bind ::1 for one without IPv6.
+// serveInPod runs the hosts' own server in a pod, as a container would: with the loopback interface up, as runtimes
+// have it. Go takes a namespace that cannot bind ::1 for one without IPv6.
 func serveInPod(p pod) {
 	p.c.in(p.node.Name, "sh", "-c", "ip -n "+p.name+" link set lo up && ip netns exec "+p.name+
 		" /opt/egret/bin/egret-sandbox serve-clientip >/dev/null 2>&1 &")
