@@ -10,7 +10,8 @@ import (
 
 // pure packages compute, and do nothing else.
 var pure = []string{
-	"internal/ref", "internal/destinations", "internal/world", "internal/decide/handover", "internal/decide",
+	"internal/ref", "internal/destinations", "internal/world", "internal/decide/patience",
+	"internal/decide/handover", "internal/decide",
 	"internal/plan", "internal/compile", "internal/trace", "internal/feature", "internal/egress", "internal/holder",
 	"internal/tunnel",
 }
@@ -40,13 +41,14 @@ func TestPurePackages(t *testing.T) {
 		"internal/compile":      {"internal/world", "internal/plan", "internal/ref"},
 		"internal/trace":        {"internal/plan", "internal/ref"},
 		"internal/feature": {
-			"internal/world", "internal/plan", "internal/decide", "internal/decide/handover", "internal/ref",
-			"internal/egress", "internal/holder", "internal/destinations",
+			"internal/world", "internal/plan", "internal/decide", "internal/decide/handover",
+			"internal/decide/patience", "internal/ref", "internal/egress", "internal/holder", "internal/destinations",
 		},
 		"internal/egress":          {"internal/world", "internal/plan", "internal/ref", "internal/holder"},
 		"internal/holder":          {"internal/world", "internal/plan", "internal/ref"},
 		"internal/decide":          {"internal/world"},
 		"internal/decide/handover": {"internal/world", "internal/ref", "internal/decide"},
+		"internal/decide/patience": {"internal/world", "internal/ref", "internal/decide", "internal/decide/handover"},
 		"internal/tunnel":          {"internal/world"},
 	}
 	for _, f := range files(t) {

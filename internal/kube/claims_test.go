@@ -65,7 +65,7 @@ func asks(w *world.World, from, n int) (names []string) {
 func decided(w *world.World) map[string]egressip.Decision {
 	served := egressip.NewServed()
 	served.Update(w)
-	all := egressip.Assign(w, egressip.Beside{Served: served, Patience: egressip.NewPatience(), Written: w.EgressIP,
+	all := egressip.Assign(w, egressip.Beside{Served: served, Patience: egressip.NewPatience(), Shown: w.PlacementOf,
 		Now: time.Unix(2000, 0)})
 	for name, d := range all {
 		e := *w.EgressIP(name)

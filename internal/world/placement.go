@@ -64,6 +64,20 @@ func (w *View) PlacementOf(key string) *Placement {
 	return nil
 }
 
+// ShownPlacementOf is the same as the API last showed it, whatever was decided.
+func (w *World) ShownPlacementOf(key string) *Placement {
+	if strings.Contains(key, "/") {
+		if s := Shown[EgressService](w, KindEgressService, key); s != nil {
+			return &s.Placement
+		}
+		return nil
+	}
+	if e := w.ShownEgressIP(key); e != nil {
+		return &e.Placement
+	}
+	return nil
+}
+
 // over is a placement that was decided, in the place of one that the API shows.
 func (p Placement) over(shown *Placement) Placement {
 	p.Leaving = datedAs(p.Leaving, shown.Leaving)

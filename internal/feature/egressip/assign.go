@@ -8,6 +8,7 @@ import (
 
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/decide/handover"
+	"github.com/egret-net/egret/internal/decide/patience"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -26,14 +27,11 @@ type Decision struct {
 	WaitsFor   []string          // EgressIPs whose status still gives an address to a node, and is to be written first
 }
 
-// Written is an EgressIP, by name, as the API last showed it. There is one for each of the world's.
-type Written func(name string) *world.EgressIP
-
 // Beside is what a decision is composed of beside the world.
 type Beside struct {
 	Served   *handover.Served    // the nodes of the pods that are served
-	Patience *Patience           // how late nodes are
-	Written  Written             // the EgressIPs as the API shows them: what nodes can know by now
+	Patience *patience.Patience  // how late nodes are
+	Shown    patience.Shown      // the EgressIPs' statuses
 	Last     map[string]Decision // the decisions before this one, of the same term
 	Now      time.Time
 }
@@ -72,7 +70,7 @@ type assigner struct {
 	givenUp map[netip.Addr]givenUp
 	// addresses that are somebody else's; and those that somebody else says are theirs, refused where no node has them
 	refused, doubted map[netip.Addr]refusal
-	failed           map[world.EgressAddress]map[string]string // nodes that were too late, and what they said of it
+	failed           patience.Failed
 }
 
 // givenUp is whose status still gives an address to which node.
@@ -157,7 +155,7 @@ func (a *assigner) place(survey bool) (moved []*object) {
 // (4.1).
 func (a *assigner) open(o *object) {
 	o.places, o.before, o.waitsFor = o.before[:0], o.places, nil
-	o.shown = a.Written(o.e.Name).Items
+	o.shown = a.Shown(o.e.Name).Items
 	for _, ip := range o.e.IPs {
 		o.places = append(o.places, place{ip: ip, host: nowhere, doubt: a.named.inDoubt(ip)})
 		if a.owner[ip] == nil {
@@ -168,12 +166,7 @@ func (a *assigner) open(o *object) {
 
 // unload takes everything from the hosts.
 func (a *assigner) unload() {
-	late := map[string]bool{}
-	for _, nodes := range a.failed {
-		for node := range nodes {
-			late[node] = true
-		}
-	}
+	late := a.failed.Nodes()
 	for i := range a.hosts {
 		h := &a.hosts[i]
 		h.load, h.late = 0, late[h.node.Name] && !h.away
@@ -202,7 +195,7 @@ func (a *assigner) keep(o *object) {
 
 // tooLate says whether a host has not held an address of an object for so long that another is to try.
 func (a *assigner) tooLate(e *world.EgressIP, ip netip.Addr, h int) bool {
-	return a.Patience.overdue(a.hosts[h].node.Name, e.Name, ip) == tooLate
+	return a.Patience.Of(e.Name, world.Assignment{Node: a.hosts[h].node.Name, IP: ip}) == patience.TooLate
 }
 
 // onTime says whether any host can take an address that was not too late with another.

@@ -1,11 +1,11 @@
 package egressip
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/patience"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -42,8 +42,8 @@ func (a *assigner) decide(o *object) Decision {
 		d.InForce[f] = a.inForce(o.e, d, world.Family(f))
 	}
 	assigned, lacks := o.assigned(d.Items), fallback(a.w.Config, o.e, d)
-	unsteered := a.unsteered(o.e, d.Items)
-	d.Awaited = unsteered.awaited
+	unsteered := a.Patience.Unsteered(a.round(), ofName(o.e.Name), d.Items)
+	d.Awaited = unsteered.Awaited
 	ready, hindrances := a.ready(o.e, assigned, d.Items, unsteered)
 	noted := assigned
 	noted.Message += o.doubts()
@@ -126,7 +126,7 @@ func first(a, b string) string {
 // ready says whether every address is held by the node that it is assigned to, and every node leads the selected pods
 // that run there to those; and what the condition names as keeping it from that.
 func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []world.Assignment,
-	unsteered unsteered) (c world.Condition, named []hindrance) {
+	unsteered patience.Unsteered) (c world.Condition, named []hindrance) {
 	c = world.Condition{Type: ConditionReady, Status: "False", Reason: assigned.Reason, Message: assigned.Message}
 	waiting := append(a.waiting(e.Name, items), a.troubles(e.Name, items)...)
 	switch {
@@ -138,12 +138,13 @@ func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []wo
 	case len(waiting) > 0:
 		named = waiting
 		c.Reason, c.Message = ReasonWaitingForNode, strings.Join(texts(named), ", ")
-	case len(unsteered.waiting) > 0:
-		named = unsteered.waiting[:min(len(unsteered.waiting), decide.MostNamed)]
-		c.Reason, c.Message = ReasonWaitingForNode, decide.Some(texts(unsteered.waiting))
+	case len(unsteered.Waiting) > 0:
+		all := a.notSteering(e.Name, unsteered)
+		named = all[:min(len(all), decide.MostNamed)]
+		c.Reason, c.Message = ReasonWaitingForNode, decide.Some(texts(all))
 	default:
 		c.Status, c.Reason, c.Message = "True", ReasonHeld,
-			"selected pods leave with "+assigned.Message+unsteered.given()
+			"selected pods leave with "+assigned.Message+unsteered.Given()
 	}
 	return c, named
 }
@@ -157,11 +158,12 @@ func (a *assigner) waiting(name string, items []world.Assignment) []hindrance {
 		}
 		f := decide.Finding{Kind: EventNodeProblem, Reason: ReasonNotHeld, IP: i.IP, Node: i.Node,
 			Detail: a.w.Problem(i.Node, name)}
-		late := a.isLate(name, i)
+		late := a.Patience.Of(name, i) != patience.OnTime
 		if late {
 			f.Reason = notHeldInTime
 		}
-		out = append(out, hindrance{f, a.waitingFor(name, i), late || a.refuses(i.Node, name)})
+		text := a.Patience.Unheld(a.w, name, i, a.failed)
+		out = append(out, hindrance{f, text, late || a.refuses(i.Node, name)})
 	}
 	return out
 }
@@ -169,48 +171,9 @@ func (a *assigner) waiting(name string, items []world.Assignment) []hindrance {
 // holds says whether a node says that it holds an address, named for it or not.
 func (a *assigner) holds(name string, i world.Assignment) bool { return a.round().Holds(name, i) }
 
-// waitingFor says what is missing, what the node says of it, and which others have tried before.
-func (a *assigner) waitingFor(name string, i world.Assignment) string {
-	return a.notHeld(name, i) + a.othersFailed(name, i)
-}
-
-// othersFailed says which other nodes did not hold an address in time, and why.
-func (a *assigner) othersFailed(name string, i world.Assignment) string {
-	failed := a.failed[world.EgressAddress{EgressIP: name, IP: i.IP}]
-	var said []string
-	for _, node := range slices.Sorted(maps.Keys(failed)) {
-		if node != i.Node {
-			said = append(said, node+" ("+first(failed[node], "it does not say why")+")")
-		}
-	}
-	if len(said) == 0 {
-		return ""
-	}
-	return "; neither did " + decide.Some(said)
-}
-
-// notHeld says that a node does not hold an address, and why by its own word.
-func (a *assigner) notHeld(name string, i world.Assignment) string {
-	text := i.Node + " does not hold " + i.IP.String() + " yet"
-	if a.isLate(name, i) {
-		text += ", for more than " + lateAfter.String()
-	}
-	if p := a.w.Problem(i.Node, name); p != "" {
-		return text + ": " + p
-	}
-	if a.isLate(name, i) {
-		return text + ": see whether egret-node, ovn-northd and ovn-controller run there"
-	}
-	return text
-}
-
-func (a *assigner) isLate(name string, i world.Assignment) bool {
-	return a.Patience.overdue(i.Node, name, i.IP) != onTime
-}
-
 // forced is InForce for people: True where every family that the spec has addresses of is in force, and every node with
 // selected pods has confirmed it once, or was waited for; which families are, status.inForce says.
-func forced(e *world.EgressIP, assigned world.Condition, d Decision, unsteered unsteered) world.Condition {
+func forced(e *world.EgressIP, assigned world.Condition, d Decision, unsteered patience.Unsteered) world.Condition {
 	in := families(func(f world.Family) bool { return e.Asks(f) && d.InForce[f] })
 	awaited := families(func(f world.Family) bool { return e.Asks(f) && !d.InForce[f] && hasFamily(d.Items, f) })
 	lacking := families(func(f world.Family) bool { return e.Asks(f) && !d.InForce[f] && !hasFamily(d.Items, f) })
@@ -219,10 +182,10 @@ func forced(e *world.EgressIP, assigned world.Condition, d Decision, unsteered u
 	switch {
 	case awaited != "":
 		c.Reason = ReasonNotHeld
-	case in != "" && len(unsteered.waiting) > 0 && condition(e, ConditionInForce).Status != "True":
-		c.Reason, c.Message = ReasonWaitingForNode, decide.Some(texts(unsteered.waiting))
+	case in != "" && len(unsteered.Waiting) > 0 && condition(e, ConditionInForce).Status != "True":
+		c.Reason, c.Message = ReasonWaitingForNode, unsteered.Text()
 	case in != "" && lacking == "":
-		c.Status, c.Reason, c.Message = "True", ReasonHeld, c.Message+unsteered.given()
+		c.Status, c.Reason, c.Message = "True", ReasonHeld, c.Message+unsteered.Given()
 	}
 	return c
 }

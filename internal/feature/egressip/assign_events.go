@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/patience"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -63,7 +64,7 @@ func (a *assigner) cause(e *world.EgressIP, old world.Assignment) string {
 		return a.unfit(n)
 	case unselected(e, n):
 		return CauseUnselected
-	case a.Patience.overdue(n.Name, e.Name, old.IP) == tooLate:
+	case a.Patience.Of(e.Name, old) == patience.TooLate:
 		return CauseNotHeld
 	case a.faultFor(n, old.IP) != "":
 		return CauseLink

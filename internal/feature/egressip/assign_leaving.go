@@ -10,14 +10,11 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// leavingFor is how long a node is waited for to confirm that it steers.
-const leavingFor = handover.LeavingFor
-
 // leaving are the former holders of an object's addresses that are to go on translating.
 func (a *assigner) leaving(o *object, items []world.Assignment) (out []world.Leaving, again time.Time) {
 	has := func(ip netip.Addr) bool { return slices.Contains(o.e.IPs, ip) && !a.conflicts(o.e.Name, ip) }
 	return a.round().Leaving(handover.Object{Object: ofName(o.e.Name), Is: &o.e.Placement,
-		Shown: &a.Written(o.e.Name).Placement, Has: has}, items)
+		Shown: a.Shown(o.e.Name), Has: has}, items)
 }
 
 // round is this decision round for what EgressIPs share with other objects.

@@ -68,7 +68,7 @@ func decideAt(w *world.World, now time.Time) map[string]egressip.Decision {
 
 // decideWith is a decision beside which stands what the test says.
 func decideWith(w *world.World, b egressip.Beside) map[string]egressip.Decision {
-	if b.Served, b.Written = egressip.NewServed(), w.EgressIP; b.Patience == nil {
+	if b.Served, b.Shown = egressip.NewServed(), w.PlacementOf; b.Patience == nil {
 		b.Patience = egressip.NewPatience()
 	}
 	b.Served.Update(w)

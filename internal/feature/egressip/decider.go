@@ -7,6 +7,7 @@ import (
 
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/decide/handover"
+	"github.com/egret-net/egret/internal/decide/patience"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -18,7 +19,7 @@ const action = "Assign"
 // remembers nothing.
 type Assigner struct {
 	served   *handover.Served
-	patience *Patience
+	patience *patience.Patience
 	run      *assigner // nil: nothing was decided yet
 	last     map[string]Decision
 	anew     []string // decided about the last time, or found gone
@@ -59,15 +60,17 @@ func (d *Assigner) Decide(v decide.View) (desired []decide.Desired, again time.T
 	}
 	d.served.Update(v.World)
 	d.Take(d.served.News)
-	d.patience.Look(v.World, maps.Keys(d.Objects), ItemsOf, v.ShownEgressIP, v.Now)
-	d.placing = d.placing || len(d.patience.news) > 0
-	d.Take(d.patience.news)
-	d.run.Beside = Beside{Served: d.served, Patience: d.patience, Written: v.ShownEgressIP, Last: d.last, Now: v.Now}
+	is := func(name string) []world.Assignment { return v.PlacementOf(name).Items }
+	d.patience.Look(v.World, maps.Keys(d.Objects), is, v.ShownPlacementOf, v.Now)
+	d.placing = d.placing || len(d.patience.News) > 0
+	d.Take(d.patience.News)
+	d.run.Beside = Beside{Served: d.served, Patience: d.patience, Shown: v.ShownPlacementOf, Last: d.last, Now: v.Now}
 	d.renew()
 	redone := d.redo()
-	decided := func(e *world.EgressIP) []world.Assignment { return d.last[e.Name].Items }
-	again = d.patience.Look(v.World, slices.Values(d.anew), decided, v.ShownEgressIP, v.Now) // of what was taken away
-	changed, next := d.patience.Await(d.last, slices.Values(d.anew), v.Now)
+	decided := func(name string) []world.Assignment { return d.last[name].Items }
+	again = d.patience.Look(v.World, slices.Values(d.anew), decided, v.ShownPlacementOf, v.Now) // of what is taken away
+	awaited := func(name string) []string { return d.last[name].Awaited }
+	changed, next := d.patience.Await(awaited, slices.Values(d.anew), v.Now)
 	if again = decide.Earlier(again, next); changed {
 		again = v.Now
 	}
@@ -162,7 +165,7 @@ func (d *Assigner) Seen(v decide.View, object world.Touch) time.Time {
 		return time.Time{}
 	}
 	d.seen(e, d.run)
-	again := d.patience.Seen(v.World, e, v.Now)
+	again := d.patience.Seen(v.World, e.Name, &e.Placement, v.Now)
 	for name := range d.waiting {
 		if slices.Contains(d.last[name].WaitsFor, e.Name) {
 			return v.Now

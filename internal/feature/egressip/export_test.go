@@ -4,7 +4,7 @@ package egressip
 // nodes are.
 func (d *Assigner) Forget() {
 	d.run, d.served, d.staleness = nil, NewServed(), newStaleness()
-	d.patience.awaited = map[string][]assignedTo{}
+	d.patience.Forget()
 	for name := range d.last {
 		d.Objects[name] = struct{}{}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/egret-net/egret/internal/decide/patience"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -16,7 +17,7 @@ import (
 // patient is a controller's clock and world.
 type patient struct {
 	w   *world.World
-	p   *egressip.Patience
+	p   *patience.Patience
 	now time.Time
 	// last is what was decided last.
 	last map[string]egressip.Decision
@@ -35,12 +36,13 @@ func newPatient(nodes ...string) *patient {
 func (x *patient) after(d time.Duration) egressip.Decision {
 	end := x.now.Add(d)
 	for {
-		x.p.Look(x.w, slices.Values(x.w.EgressIPs()), egressip.ItemsOf, x.w.EgressIP, x.now)
+		x.p.Look(x.w, slices.Values(x.w.EgressIPs()), x.items, x.w.PlacementOf, x.now)
 		decided := decideWith(x.w, egressip.Beside{Patience: x.p, Last: x.last, Now: x.now})
 		x.last = decided
 		write(x.w, decided)
-		again := x.p.Look(x.w, slices.Values(x.w.EgressIPs()), egressip.ItemsOf, x.w.EgressIP, x.now)
-		changed, next := x.p.Await(decided, maps.Keys(decided), x.now)
+		again := x.p.Look(x.w, slices.Values(x.w.EgressIPs()), x.items, x.w.PlacementOf, x.now)
+		awaited := func(name string) []string { return decided[name].Awaited }
+		changed, next := x.p.Await(awaited, maps.Keys(decided), x.now)
 		if again = sooner(sooner(again, next), decided["e"].Again); changed {
 			continue
 		}
@@ -52,6 +54,8 @@ func (x *patient) after(d time.Duration) egressip.Decision {
 	}
 }
 
+func (x *patient) items(name string) []world.Assignment { return x.w.PlacementOf(name).Items }
+
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -59,7 +63,7 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-func tooLate(p *egressip.Patience, node string) bool {
+func tooLate(p *patience.Patience, node string) bool {
 	for _, nodes := range p.TooLate() {
 		if _, is := nodes[node]; is {
 			return true

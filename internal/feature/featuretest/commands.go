@@ -124,7 +124,7 @@ func (c *cluster) assign(args []string) (string, error) {
 	}
 	served.Update(w)
 	decided := egressip.Assign(w, egressip.Beside{
-		Served: served, Patience: egressip.NewPatience(), Written: w.EgressIP, Now: c.now})
+		Served: served, Patience: egressip.NewPatience(), Shown: w.PlacementOf, Now: c.now})
 	for name, d := range decided {
 		e := *w.EgressIP(name)
 		e.Items, e.Leaving, e.InForce = d.Items, d.Leaving, d.InForce

@@ -1,0 +1,143 @@
+package patience
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// steersWithin is how long a node is waited for to confirm that it steers.
+const steersWithin = handover.LeavingFor
+
+// podsOf are those of an object on a node.
+type podsOf struct {
+	node, object string
+}
+
+// unconfirmed is a node's that does not confirm that it steers, and does not say what keeps it.
+type unconfirmed struct {
+	since time.Time
+	over  bool // it is no longer waited for
+}
+
+// unconfirmed says whether a node is no longer waited for to confirm that it steers pods of an object.
+func (p *Patience) unconfirmed(node, object string) bool {
+	s := p.steering[podsOf{node, object}]
+	return s != nil && s.over
+}
+
+// Awaited are the nodes that an object was decided to wait for, and that do not say what keeps them.
+type Awaited func(object string) []string
+
+// Await compares what was decided, and of that what was decided anew, with how long nodes have been waited for. It says
+// whether that calls for another decision, and when to look again though nothing changes; zero: not. A node that
+// confirms, or says what keeps it, begins anew.
+func (p *Patience) Await(awaited Awaited, anew iter.Seq[string], now time.Time) (changed bool, again time.Time) {
+	for object := range anew {
+		for _, node := range awaited(object) {
+			if s := (podsOf{node, object}); p.steering[s] == nil {
+				p.steering[s] = &unconfirmed{since: now}
+			}
+		}
+	}
+	for s, t := range p.steering {
+		was := t.over
+		switch until := t.since.Add(steersWithin); {
+		case !slices.Contains(awaited(s.object), s.node):
+			t.over = false
+			delete(p.steering, s)
+		case now.Before(until):
+			again = decide.Earlier(again, until)
+		default:
+			t.over = true
+		}
+		if was != t.over {
+			changed, p.News[s.object] = true, struct{}{}
+		}
+	}
+	return changed, again
+}
+
+// Unsteered are the nodes with pods of an object that have not confirmed that they lead these to all that hold an
+// address.
+type Unsteered struct {
+	Waiting []Waiting // that are waited for
+	Silent  []string  // that were, for as long as that may take, in words
+	Awaited []string  // the names of those that may end up there, each once: they do not say what keeps them
+}
+
+// Waiting is a node that is waited for, and the family.
+type Waiting struct {
+	Node   string
+	Family world.Family
+	Says   string // what keeps it, by its own word; "": nothing
+	Text   string // the whole of it, for people
+}
+
+// Unsteered looks at one object. Only those that can hold an address are probed: another node whose agent is gone is
+// waited for no longer than a former holder is kept for it. The time for it begins when all that it is to confirm is
+// held.
+func (p *Patience) Unsteered(r *handover.Round, o ref.Object, items []world.Assignment) (u Unsteered) {
+	unheld := func(i world.Assignment) bool { return !r.Holds(o.Key(), i) }
+	held := !slices.ContainsFunc(items, unheld)
+	for _, f := range r.W.Config.Families() {
+		to := handover.OfFamily(items, f)
+		if len(to) == 0 {
+			continue
+		}
+		for _, node := range r.Unconfirmed(o, f, to) {
+			p.note(&u, r, o.Key(), Waiting{Node: node, Family: f, Says: r.W.Problem(node, o.Key())}, held)
+		}
+	}
+	return u
+}
+
+// note says of a node that has not confirmed whether it is waited for. A report that is full may leave out this object:
+// that counts as silence.
+func (p *Patience) note(u *Unsteered, r *handover.Round, object string, n Waiting, held bool) {
+	over := p.unconfirmed(n.Node, object)
+	silent := (n.Says == "" || r.W.SteersUntold(n.Node, object)) && (over || held)
+	if silent && !slices.Contains(u.Awaited, n.Node) {
+		u.Awaited = append(u.Awaited, n.Node)
+	}
+	if silent && over {
+		u.Silent = append(u.Silent, n.silent())
+		return
+	}
+	if n.Text = n.Node + " does not lead its pods there over IP" + n.Family.String() + " yet"; n.Says != "" {
+		n.Text += ": " + n.Says
+	}
+	u.Waiting = append(u.Waiting, n)
+}
+
+// silent says what is not known of a node.
+func (n Waiting) silent() string {
+	text := n.Node + " has not confirmed for " + steersWithin.String() + " that it leads its pods there over IP" +
+		n.Family.String() + ": "
+	if n.Says != "" {
+		return text + n.Says
+	}
+	return text + "see whether egret-node runs there"
+}
+
+// Given is what is added to a condition that does not wait for nodes any more.
+func (u *Unsteered) Given() string {
+	if len(u.Silent) == 0 {
+		return ""
+	}
+	return "; " + decide.Some(u.Silent)
+}
+
+// Text names those that are waited for.
+func (u *Unsteered) Text() string {
+	var said []string
+	for _, n := range u.Waiting {
+		said = append(said, n.Text)
+	}
+	return decide.Some(said)
+}
