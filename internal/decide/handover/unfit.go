@@ -4,14 +4,16 @@ import "github.com/egret-net/egret/internal/world"
 
 // Why a node hosts no address, or does so no longer, whatever the object.
 const (
-	CauseDeleting    = "NodeDeleting"
-	CauseDeleted     = "NodeDeleted"
-	CauseUnselected  = "NodeNotSelected"
-	CauseNotReady    = "NodeNotReady"
-	CauseNotSetUp    = "NodeNotSetUp"
-	CauseUnreachable = string(world.NodeUnreachable)
-	CauseAgentAway   = string(world.AgentAway)
-	CauseCordoned    = "NodeCordoned"
+	CauseDeleting     = "NodeDeleting"
+	CauseDeleted      = "NodeDeleted"
+	CauseUnselected   = "NodeNotSelected"
+	CauseNotReady     = "NodeNotReady"
+	CauseNotSetUp     = "NodeNotSetUp"
+	CauseUnreachable  = string(world.NodeUnreachable)
+	CauseAgentAway    = string(world.AgentAway)
+	CauseCordoned     = "NodeCordoned"
+	CauseNotAnswering = "NodeNotAnswering"
+	CauseNotHeld      = "NotHeld"
 )
 
 // Unfit says why a node can host no address now, or "".
@@ -27,4 +29,28 @@ func Unfit(w *world.View, n *world.Node) string {
 		return CauseNotSetUp
 	}
 	return string(w.Unreachable(n.Name))
+}
+
+// KeepsOut says why a node is given no address that it has not, or "".
+func KeepsOut(w *world.View, n *world.Node) string {
+	if why := Unfit(w, n); why != "" {
+		return why
+	}
+	if w.NotAnswering(n.Name) {
+		return CauseNotAnswering
+	}
+	return ""
+}
+
+// GoesOn says whether a node that is unfit goes on with what it has, as long as no other node takes that: its agent is
+// away, or Kubernetes calls it NotReady, as it does all nodes after it was away itself, and nobody has found that it is
+// dead. Where nodes are not probed, they are assumed to be reachable.
+func GoesOn(w *world.View, n *world.Node) bool {
+	switch Unfit(w, n) {
+	case CauseAgentAway:
+		return true
+	case CauseNotReady:
+		return w.Unreachable(n.Name) != world.NodeUnreachable
+	}
+	return false
 }

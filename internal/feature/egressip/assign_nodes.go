@@ -1,6 +1,7 @@
 package egressip
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -9,8 +10,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// host is a node that can take egress IPs now, and how many it has; or one whose agent is away. That one takes none,
-// but goes on translating as it did: what no other can take stays there.
+// host is a node that can take egress IPs now, and how many it has; or one that is unfit and goes on (handover.GoesOn).
+// That one takes none, but goes on translating as it did: what no other can take stays there.
 type host struct {
 	node *world.Node
 	load int
@@ -31,15 +32,8 @@ type part struct {
 	node  *world.Node
 	unfit string // why it takes no egress IP now; "": it does
 	subnets
-	notAnswering bool // it takes none that it has not
-}
-
-// keepsOut says why a node is given no egress IP that it has not, or "".
-func (p *part) keepsOut() string {
-	if p.unfit == "" && p.notAnswering {
-		return CauseNotAnswering
-	}
-	return p.unfit
+	keepsOut    string // why it is given none that it has not; "": it is
+	unreachable world.Unreachability
 }
 
 // renewNode looks at a node again, and says whether it adds something else than before. A Node that is replaced by an
@@ -50,10 +44,11 @@ func (a *assigner) renewNode(name string) bool {
 		delete(a.parts, name)
 		return old != nil
 	}
-	now := &part{n, a.unfit(n), subnetsOf(n, a.w.Faults(name)), a.w.NotAnswering(name)}
+	now := &part{n, a.unfit(n), subnetsOf(n, a.w.Faults(name)), cmp.Or(unlabelled(n), handover.KeepsOut(a.w, n)),
+		a.w.Unreachable(name)}
 	a.parts[name] = now
-	return old == nil || old.node != n || old.unfit != now.unfit || old.notAnswering != now.notAnswering ||
-		!maps.Equal(old.faults, now.faults)
+	return old == nil || old.node != n || old.unfit != now.unfit || old.keepsOut != now.keepsOut ||
+		old.unreachable != now.unreachable || !maps.Equal(old.faults, now.faults)
 }
 
 // survey sums up what the nodes add.
@@ -63,10 +58,10 @@ func (a *assigner) survey() {
 	for _, name := range a.names {
 		p := a.parts[name]
 		a.named.add(p.node, p.subnets)
-		switch p.unfit {
-		case "":
+		switch {
+		case p.unfit == "":
 			a.addHost(p)
-		case CauseAgentAway:
+		case unlabelled(p.node) == "" && handover.GoesOn(a.w, p.node):
 			a.hosts = append(a.hosts, host{node: p.node, away: true})
 		}
 	}
@@ -74,7 +69,7 @@ func (a *assigner) survey() {
 }
 
 func (a *assigner) addHost(p *part) {
-	a.hosts = append(a.hosts, host{node: p.node, notAnswering: p.notAnswering})
+	a.hosts = append(a.hosts, host{node: p.node, notAnswering: p.keepsOut != ""})
 	for _, cidr := range p.all {
 		nets := &a.nets[world.FamilyOf(cidr.Addr())]
 		at := slices.IndexFunc(*nets, func(o network) bool { return o.cidr == cidr })
@@ -102,14 +97,17 @@ const (
 	CauseLink         = "LinkFault"
 	CauseSpec         = "SpecChanged"
 	CauseCordoned     = handover.CauseCordoned
-	CauseNotAnswering = "NodeNotAnswering"
-	CauseNotHeld      = "NotHeld"
+	CauseNotAnswering = handover.CauseNotAnswering
+	CauseNotHeld      = handover.CauseNotHeld
 )
 
 // unfit says why a node takes no egress IP now, or "".
-func (a *assigner) unfit(n *world.Node) string {
+func (a *assigner) unfit(n *world.Node) string { return cmp.Or(unlabelled(n), handover.Unfit(a.w, n)) }
+
+// unlabelled says so of a node that is no egress node; else "".
+func unlabelled(n *world.Node) string {
 	if _, labelled := n.Labels[AssignableLabel]; !labelled {
 		return CauseUnlabelled
 	}
-	return handover.Unfit(a.w, n)
+	return ""
 }

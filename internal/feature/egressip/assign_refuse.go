@@ -272,7 +272,7 @@ func (a *assigner) unfitFor(e *world.EgressIP, ip netip.Addr) (labelled int, not
 			continue
 		}
 		labelled++
-		if why := a.parts[name].keepsOut(); why != "" && (a.inNetwork(n, ip) || len(n.Primary) == 0) {
+		if why := a.parts[name].keepsOut; why != "" && (a.inNetwork(n, ip) || len(n.Primary) == 0) {
 			not = append(not, name+" "+why)
 		} else if fault := a.faultFor(n, ip); fault != "" {
 			not = append(not, name+": "+fault)
