@@ -210,7 +210,7 @@ func (w *World) touchHolder(node string) []Touch {
 // reportTouched follows a change of all that a node says.
 func (w *World) reportTouched(node string, old, new *Holding) []Touch {
 	return slices.Concat(w.holdersTouched(node, old, new), problemsTouched(old, new), steeringTouched(old, new),
-		w.hostsTouched(node, old, new), faultsTouched(node, old, new))
+		w.hostsTouched(node, old, new), faultsTouched(node, old, new), w.heldMoved(node, old, new))
 }
 
 // steeringTouched are the EgressIPs whose pods a node leads elsewhere than before. Agents do not read it: it must not

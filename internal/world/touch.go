@@ -37,6 +37,7 @@ const (
 	// the nodes that lead their pods to holders of one EgressIP; "": who has no room left to say so
 	KindSteering
 	KindHolders // the nodes that hold addresses of one EgressIP
+	KindHeldAt  // the nodes that say that they hold one address, for whatever object
 	// what nodes say keeps them from holding addresses of one EgressIP, and who else has these; "": of all
 	KindProblems
 	KindYielded // what this node yields

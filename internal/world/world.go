@@ -37,6 +37,7 @@ type tables struct {
 	destinations   map[string][2]destinations.Set // by EgressIP with a selector of traffic that somebody asked about
 	overlaps       map[pair][2]bool               // by family, of EgressIPs that somebody asked about
 	holdings       map[string]*Holding            // by node
+	heldAt         map[netip.Addr][]HeldFor       // what nodes say that they hold, in the controller alone
 	own            *Holding                       // this node's, by its own knowledge; nil until it has any
 	yielded        map[EgressAddress]*Yield
 	overdue        map[EgressAddress]string // nodes
@@ -77,6 +78,7 @@ func newTables() *tables {
 		destinations: map[string][2]destinations.Set{},
 		overlaps:     map[pair][2]bool{},
 		holdings:     map[string]*Holding{},
+		heldAt:       map[netip.Addr][]HeldFor{},
 		unreachable:  map[string]Unreachability{},
 		notAnswering: map[string]bool{},
 		yielded:      map[EgressAddress]*Yield{},

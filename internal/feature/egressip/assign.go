@@ -71,6 +71,7 @@ type assigner struct {
 	// addresses that are somebody else's; and those that somebody else says are theirs, refused where no node has them
 	refused, doubted map[netip.Addr]refusal
 	failed           patience.Failed
+	unplaced         map[string]struct{} // addresses without a node
 }
 
 // givenUp is whose status still gives an address to which node.
@@ -120,7 +121,7 @@ const nowhere = -1
 func newAssigner(w *world.World) *assigner {
 	a := &assigner{world: w, w: &w.View, byName: map[string]*object{}, parts: map[string]*part{},
 		named: newNamed(), owner: map[netip.Addr]*object{}, givenUp: map[netip.Addr]givenUp{},
-		refused: map[netip.Addr]refusal{}, doubted: map[netip.Addr]refusal{}}
+		refused: map[netip.Addr]refusal{}, doubted: map[netip.Addr]refusal{}, unplaced: map[string]struct{}{}}
 	a.pods = newPodAddresses(func(ip netip.Addr) bool { return a.owner[ip] != nil })
 	return a
 }
@@ -142,8 +143,14 @@ func (a *assigner) place(survey bool) (moved []*object) {
 	for _, o := range a.objects {
 		a.keep(o)
 	}
+	clear(a.unplaced)
 	for _, o := range a.objects {
 		a.complete(o)
+		for _, p := range o.places {
+			if p.host == nowhere {
+				a.unplaced[p.ip.String()] = struct{}{}
+			}
+		}
 		if !slices.EqualFunc(o.places, o.before, place.same) {
 			moved = append(moved, o)
 		}
@@ -255,6 +262,10 @@ func (a *assigner) complete(o *object) {
 		}
 		if by, is := a.givenUp[p.ip]; is {
 			p.why, o.waitsFor = stillGivenBy(p.ip, by), append(o.waitsFor, by.egressIP)
+			continue
+		}
+		if h, is := handover.Standing(a.world, a.w, o.e.Name, p.ip); is && o.e.Assignee(p.ip) == "" {
+			p.why = standingAt(p.ip, h)
 			continue
 		}
 		a.put(p, h)

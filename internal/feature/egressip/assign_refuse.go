@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -59,6 +60,11 @@ func stillGivenBy(ip netip.Addr, by givenUp) refusal {
 		", which does not name it any more: if that lasts, see the log of egret-controller for why the status cannot " +
 		"be written"
 	return refusal{EventUnassigned, ReasonWaitingForNode, text}
+}
+
+// standingAt refuses an address that a node has not let go of, of an EgressIP that has no node with it.
+func standingAt(ip netip.Addr, h world.HeldFor) refusal {
+	return refusal{EventUnassigned, ReasonWaitingForNode, handover.StandingText(ip, h)}
 }
 
 // forbid finds the requested addresses that are somebody else's. Of several reasons the last one stands.

@@ -45,6 +45,9 @@ func (d *Assigner) Touched(touched []world.Touch) {
 		d.touch(t)
 		if d.run != nil {
 			d.run.pods.Touched(t)
+			if _, waits := d.run.unplaced[t.Key]; waits && t.Kind == world.KindHeldAt {
+				d.placing = true
+			}
 		}
 	}
 }

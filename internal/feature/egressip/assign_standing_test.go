@@ -1,0 +1,54 @@
+package egressip_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// TestStandingHolder: an address that a node still holds for another EgressIP, or an EgressService, goes to nobody
+// until that node has let go of it, or is out. Who has it already keeps it.
+func TestStandingHolder(t *testing.T) {
+	for name, out := range map[string]func(*world.World){
+		"let go":      func(w *world.World) { hold(w, "n3", nil) },
+		"deleted":     func(w *world.World) { w.DelNode("n3") },
+		"unreachable": func(w *world.World) { w.SetUnreachable("n3", world.NodeUnreachable) },
+		"rebooted": func(w *world.World) {
+			n := node("n3", 4, "172.18.0.4/24")
+			n.BootID, n.Labels = "next", nil
+			w.SetNode(n)
+		},
+	} {
+		for _, former := range []string{"former", "shop/web"} {
+			w := newWorld()
+			three(w)
+			n := node("n3", 4, "172.18.0.4/24")
+			n.Labels = nil
+			w.SetNode(n)
+			w.SetUnreachable("n3", world.AgentAway)
+			stands := map[string][]netip.Addr{former: {addr("172.18.0.33")}}
+			hold(w, "n3", stands)
+			w.SetEgressIP(object("e", 0, "172.18.0.33", "172.18.0.44"))
+			d := settle(w)["e"]
+			if c := conditionOf(d, "Assigned"); items(d) != "n1=172.18.0.44" || !strings.Contains(c.Message,
+				"172.18.0.33 is still held by node n3 for Egress") || !strings.Contains(c.Message, former) {
+				t.Errorf("%s: %s, %+v", name, items(d), c)
+			}
+			out(w)
+			if d = settle(w)["e"]; items(d) != "n2=172.18.0.33 n1=172.18.0.44" {
+				t.Errorf("%s: %s, %s", name, items(d), conditionOf(d, egressip.ConditionAssigned).Message)
+			}
+			if w.Node("n3") != nil {
+				w.SetNode(n)
+				w.SetUnreachable("n3", "")
+			}
+			hold(w, "n3", stands)
+			if d = settle(w)["e"]; items(d) != "n2=172.18.0.33 n1=172.18.0.44" {
+				t.Errorf("%s, and it comes back: %s", name, items(d))
+			}
+		}
+	}
+}

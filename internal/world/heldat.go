@@ -1,0 +1,73 @@
+package world
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+)
+
+// HeldFor is an object, by its key, that a node says it holds an address for.
+type HeldFor struct{ Node, Object string }
+
+// HeldAt are the nodes that say since their last boot that they hold an address, with the objects, sorted,
+// whether or not any status names them for it. Only the controller knows of any.
+func (w *View) HeldAt(ip netip.Addr) []HeldFor {
+	w.saw(KindHeldAt, ip.String())
+	var out []HeldFor
+	for _, h := range w.heldAt[ip] {
+		if n := w.Node(h.Node); n != nil && w.holdings[h.Node].boot() == n.BootID {
+			out = append(out, h)
+		}
+	}
+	slices.SortFunc(out, func(a, b HeldFor) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Object, b.Object))
+	})
+	return out
+}
+
+// Unnamed counts the addresses that a node says it holds, and that no status names it for. It does not record.
+func (w *World) Unnamed(node string) (n int) {
+	silent := w.View
+	silent.read = nil
+	for object, ips := range w.holdings[node].holds() {
+		p := silent.PlacementOf(object)
+		for _, ip := range ips {
+			if p == nil || !p.Names(node, ip) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// heldMoved follows what a node says that it holds, address by address. Agents do not read it.
+func (w *World) heldMoved(node string, old, new *Holding) (touched []Touch) {
+	if w.Self != "" {
+		return nil
+	}
+	for object := range union(old.holds(), new.holds()) {
+		before, now := old.holds()[object], new.holds()[object]
+		for _, ip := range slices.Concat(before, now) {
+			is := slices.Contains(now, ip)
+			if is != slices.Contains(before, ip) {
+				w.noteHeld(ip, HeldFor{node, object}, is)
+			} else if old.boot() == new.boot() {
+				continue
+			}
+			touched = append(touched, heldTouch(ip))
+		}
+	}
+	return touched
+}
+
+func (w *World) noteHeld(ip netip.Addr, h HeldFor, is bool) {
+	all := slices.DeleteFunc(w.heldAt[ip], func(o HeldFor) bool { return o == h })
+	if is {
+		all = append(all, h)
+	}
+	if w.heldAt[ip] = all; len(all) == 0 {
+		delete(w.heldAt, ip)
+	}
+}
+
+func heldTouch(ip netip.Addr) Touch { return Touch{KindHeldAt, ip.String()} }
