@@ -14,7 +14,7 @@ const (
 	ConditionAssigned   = "Assigned"
 	ConditionReady      = "Ready"
 	ConditionInForce    = "InForce"
-	ConditionFallback   = "Fallback"
+	ConditionFallback   = decide.ConditionFallback
 	ConditionOverlapped = "Overlapped"
 )
 
@@ -55,7 +55,7 @@ func (a *assigner) decide(o *object) Decision {
 	d.Conditions = decide.Dated(o.e.Conditions, o.e.Generation, a.Now, d.Conditions...)
 	d.Notices = slices.Concat(o.refusals(len(d.Items) > 0), told(hindrances), conflicts)
 	news := decide.Tell(a.before(o.e, d.Notices), d.Notices)
-	d.Events = slices.Concat(o.moves(a, d.Items), news, fallsBack(o.e, lacks))
+	d.Events = slices.Concat(o.moves(a, d.Items), news, decide.FallsBack(o.e.Conditions, lacks))
 	return d
 }
 
@@ -174,9 +174,10 @@ func (a *assigner) holds(name string, i world.Assignment) bool { return a.round(
 // forced is InForce for people: True where every family that the spec has addresses of is in force, and every node with
 // selected pods has confirmed it once, or was waited for; which families are, status.inForce says.
 func forced(e *world.EgressIP, assigned world.Condition, d Decision, unsteered patience.Unsteered) world.Condition {
-	in := families(func(f world.Family) bool { return e.Asks(f) && d.InForce[f] })
-	awaited := families(func(f world.Family) bool { return e.Asks(f) && !d.InForce[f] && hasFamily(d.Items, f) })
-	lacking := families(func(f world.Family) bool { return e.Asks(f) && !d.InForce[f] && !hasFamily(d.Items, f) })
+	waits := func(f world.Family) bool { return e.Asks(f) && !d.InForce[f] }
+	in := decide.Families(func(f world.Family) bool { return e.Asks(f) && d.InForce[f] })
+	awaited := decide.Families(func(f world.Family) bool { return waits(f) && hasFamily(d.Items, f) })
+	lacking := decide.Families(func(f world.Family) bool { return waits(f) && !hasFamily(d.Items, f) })
 	c := world.Condition{Type: ConditionInForce, Status: "False", Reason: assigned.Reason, Message: inForceText(e, in,
 		awaited, lacking)}
 	switch {

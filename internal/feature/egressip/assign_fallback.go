@@ -12,8 +12,8 @@ import (
 // annotation egret.k8s.ovn.org/when-unassigned. Its message speaks of the families that the spec leaves out, too.
 func fallback(config *world.Config, e *world.EgressIP, d Decision) world.Condition {
 	lacks := func(f world.Family) bool { return e.Asks(f) && !hasFamily(d.Items, f) }
-	which := families(func(f world.Family) bool { return lacks(f) && !d.InForce[f] })
-	kept := families(func(f world.Family) bool { return lacks(f) && d.InForce[f] })
+	which := decide.Families(func(f world.Family) bool { return lacks(f) && !d.InForce[f] })
+	kept := decide.Families(func(f world.Family) bool { return lacks(f) && d.InForce[f] })
 	c := world.Condition{Type: ConditionFallback, Status: "True", Reason: ReasonNodeIP}
 	switch {
 	case len(e.IPs) == 0:
@@ -23,13 +23,9 @@ func fallback(config *world.Config, e *world.EgressIP, d Decision) world.Conditi
 	case which == "":
 		c.Status, c.Reason, c.Message = "False", ReasonHosted,
 			"in every family that it has addresses of, one has a node"
-	case e.DropWhenUnassigned:
-		c.Reason = ReasonDrop
-		c.Message = "no " + which + " address of it has a node: " + otherwise(e, which) + ", as annotation " +
-			whenUnassigned + "=drop asks"
 	default:
-		c.Message = "no " + which + " address of it has a node: " + otherwise(e, which) + "; annotate it " +
-			whenUnassigned + "=drop to have that dropped"
+		c.Reason, c.Message = decide.Fallback("no "+which+" address of it has a node", otherwise(e, which),
+			e.DropWhenUnassigned)
 	}
 	if kept != "" {
 		c.Message = strings.TrimPrefix(c.Message+"; "+keptText(e, kept), "; ")
@@ -51,16 +47,13 @@ func keptText(e *world.EgressIP, families string) string {
 // unasked says what selected pods leave with over a family of the cluster that the spec has no address of; the
 // annotation does not concern it.
 func unasked(config *world.Config, e *world.EgressIP) string {
-	which := families(func(f world.Family) bool { return !e.Asks(f) && len(config.Cluster(f)) > 0 })
+	which := decide.Families(func(f world.Family) bool { return !e.Asks(f) && len(config.Cluster(f)) > 0 })
 	if which == "" || len(e.IPs) == 0 {
 		return ""
 	}
 	return "; it has no " + which + " address: over " + which +
 		" selected pods leave with their node's address, unless another EgressIP serves them"
 }
-
-// whenUnassigned is api/v1's AnnotationWhenUnassigned.
-const whenUnassigned = "egret.k8s.ovn.org/when-unassigned"
 
 // noAddress is what happens where there is no family to speak of.
 const noAddress = "it has no address that can be hosted: selected pods leave with their node's address"
@@ -86,27 +79,6 @@ func where(e *world.EgressIP) string {
 	return "outside"
 }
 
-// families names those of which something is so, for people: "IPv4 and IPv6", or "".
-func families(is func(world.Family) bool) string {
-	var names []string
-	for _, f := range []world.Family{world.V4, world.V6} {
-		if is(f) {
-			names = append(names, "IP"+f.String())
-		}
-	}
-	return strings.Join(names, " and ")
-}
-
 func hasFamily(items []world.Assignment, f world.Family) bool {
 	return slices.ContainsFunc(items, func(i world.Assignment) bool { return world.FamilyOf(i.IP) == f })
-}
-
-// fallsBack is the Event when pods lose their egress IP, or the choice becomes the other one. Of a new object the
-// refusals tell.
-func fallsBack(e *world.EgressIP, now world.Condition) []decide.Event {
-	old := condition(e, ConditionFallback)
-	if now.Status != "True" || old.Status == "" || old.Status == "True" && old.Reason == now.Reason {
-		return nil
-	}
-	return []decide.Event{{Warning: true, Reason: EventFallback, Message: now.Message}}
 }

@@ -22,9 +22,9 @@ const (
 	ReasonWaitingForNode    = "WaitingForNode"
 	ReasonHeld              = "Held"
 	ReasonNotHeld           = "NotHeld"
-	ReasonHosted            = "Hosted"
-	ReasonNodeIP            = "NodeIP"
-	ReasonDrop              = "Drop"
+	ReasonHosted            = decide.ReasonHosted
+	ReasonNodeIP            = decide.ReasonNodeIP
+	ReasonDrop              = decide.ReasonDrop
 	ReasonServedByOther     = "ServedByOther"
 	ReasonNoOverlap         = "NoOverlap"
 
@@ -37,7 +37,7 @@ const (
 	EventNoNode      = "NoMatchingNodeFound"
 	EventUnassigned  = "UnassignedRequest"
 	EventOverlap     = "UndefinedRequest"
-	EventFallback    = "FellBack"
+	EventFallback    = decide.EventFallback
 	EventNodeProblem = "NodeProblem"
 )
 

@@ -178,11 +178,11 @@ func (s selection) condition() world.Condition {
 	switch {
 	case s.unread != "":
 		c.Status, c.Reason, c.Message = "False", ReasonInvalidSelector, s.unread
-	case families(has) == "":
+	case decide.Families(has) == "":
 		c.Status, c.Reason = "False", ReasonNoNetworks
 		c.Message = fmt.Sprintf("spec.trafficSelector selects %s, without networks: it serves no pod",
 			count(s.objects, "EgressIPTraffic"))
-	case families(func(f world.Family) bool { return has(f) && s.asks[f] }) == "":
+	case decide.Families(func(f world.Family) bool { return has(f) && s.asks[f] }) == "":
 		c.Status, c.Reason = "False", ReasonNoNetworks
 	case len(s.leftOut) > 0:
 		c.Status, c.Reason = "False", ReasonTooManyNetworks
@@ -208,7 +208,7 @@ func (s selection) selected() string {
 // effect is what selected pods leave with to the networks of each family.
 func (s selection) effect() string {
 	which := func(is func(f world.Family) bool) string {
-		return families(func(f world.Family) bool { return len(s.by[f]) > 0 && is(f) })
+		return decide.Families(func(f world.Family) bool { return len(s.by[f]) > 0 && is(f) })
 	}
 	text := ""
 	if binds := which(func(f world.Family) bool { return s.asks[f] && s.binds[f] }); binds != "" {
