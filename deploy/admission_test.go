@@ -575,17 +575,28 @@ func TestWhenUnassignedIsReadable(t *testing.T) {
 	j, admin := newJudge(t), &user.DefaultInfo{Name: "admin"}
 	set := func(value string) change { return annotated(v1.AnnotationWhenUnassigned, value) }
 	const says = `when-unassigned is "drop", or the annotation is left out`
+	asks := func(value string) *unstructured.Unstructured {
+		s := egressService("")
+		set(value)(s)
+		return s
+	}
 	j.refusesAll(t, map[string]refused{
 		"a typo": {update{admin, "egressips", "", nil, egressIP(set("dorp"))}, says},
 		"empty":  {update{admin, "egressips", "", egressIP(), egressIP(set(""))}, says},
-		"nodeIP": {update{admin, "egressips", "", egressIP(set("drop")), egressIP(set("NodeIP"))}, says},
+		"nodeIP": {update{admin, "egressips", "", egressIP(set("drop")), egressIP(set("NodeIP"))},
+			says},
+		"an EgressService's typo":   {update{admin, "egressservices", "", nil, asks("dorp")}, says},
+		"an EgressService's NodeIP": {update{admin, "egressservices", "", asks("drop"), asks("NodeIP")}, says},
 	})
 	for name, u := range map[string]update{
-		"made":       {admin, "egressips", "", nil, egressIP(set("drop"))},
-		"capitals":   {admin, "egressips", "", egressIP(), egressIP(set("Drop"))},
-		"blanks":     {admin, "egressips", "", egressIP(), egressIP(set(" DROP"))},
-		"taken away": {admin, "egressips", "", egressIP(set("dorp")), egressIP()},
-		"as it was":  {admin, "egressips", "", egressIP(set("dorp")), egressIP(set("dorp"), labelled)},
+		"made":           {admin, "egressips", "", nil, egressIP(set("drop"))},
+		"capitals":       {admin, "egressips", "", egressIP(), egressIP(set("Drop"))},
+		"blanks":         {admin, "egressips", "", egressIP(), egressIP(set(" DROP"))},
+		"taken away":     {admin, "egressips", "", egressIP(set("dorp")), egressIP()},
+		"as it was":      {admin, "egressips", "", egressIP(set("dorp")), egressIP(set("dorp"), labelled)},
+		"EgressService":  {admin, "egressservices", "", nil, asks(" Drop")},
+		"its typo stays": {admin, "egressservices", "", asks("dorp"), asks("dorp")},
+		"its typo goes":  {admin, "egressservices", "", asks("dorp"), egressService("")},
 	} {
 		if have := j.refusal(u); have != "" {
 			t.Errorf("%s: refused: %s", name, have)

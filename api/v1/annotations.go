@@ -82,10 +82,10 @@ const AnnotationSecondaryNetworks = EgretPrefix + "secondary-networks"
 // "role":"primary"}}.
 const AnnotationPodNetworks = Prefix + "pod-networks"
 
-// AnnotationWhenUnassigned of an EgressIP, written by its user, says what a selected pod's traffic does while the
-// EgressIP is not in force and no node can host it: with WhenUnassignedDrop, in whatever case, it is dropped; without
-// the annotation it leaves with the node's address. Another value is refused, and counts as WhenUnassignedDrop where it
-// was not.
+// AnnotationWhenUnassigned of an EgressIP or an EgressService, written by its user, says what the traffic of its pods
+// does while the object is not in force and no node can host it, or it has no host for whatever reason: with
+// WhenUnassignedDrop, in whatever case, it is dropped; without the annotation it leaves with the node's address.
+// Another value is refused, and counts as WhenUnassignedDrop where it was not.
 const (
 	AnnotationWhenUnassigned = EgretPrefix + "when-unassigned"
 	WhenUnassignedDrop       = "drop"

@@ -143,10 +143,10 @@ const (
 )
 
 // Reasons of conditions Assigned and Ready of an EgressService, which are reasons of Events of type Warning, too. They
-// share ReasonAssigned, ReasonHeld, ReasonWaitingForNode and ReasonInvalidSelector with EgressIPs, and condition
-// Overlapped with its reasons: of EgressServices that a pod is behind, the oldest that is in force serves it; where
-// others serve all of its pods, Ready is False with ReasonServedByOther, too. While Assigned is False, pods leave as if
-// there were no EgressService.
+// share ReasonAssigned, ReasonHeld, ReasonWaitingForNode and ReasonInvalidSelector with EgressIPs, and conditions
+// Fallback, of the families that the Service has ingress IPs of, and Overlapped with their reasons: of EgressServices
+// that a pod is behind, the oldest that is in force serves it; where others serve all of its pods, Ready is False with
+// ReasonServedByOther, too. While Assigned is False, pods leave as condition Fallback says.
 const (
 	// ReasonInvalidSpec: a field that the CRD let pass, or an older one, cannot be read.
 	ReasonInvalidSpec = "InvalidSpec"
@@ -157,10 +157,11 @@ const (
 	// ReasonNoIngressIP: the load balancer has given the Service no address that packets come with.
 	ReasonNoIngressIP = "NoIngressIP"
 	// ReasonIngressIPConflict: an ingress IP of the Service is an address of a node, of an EgressIP that has a node, or
-	// the source of another EgressService; so in a family it has none that can be a source. The message says whose it
-	// is. Where the other family has one, Ready alone is False.
+	// the source of another EgressService, or a node still holds it for what it was of before; so in a family it has
+	// none that can be a source. The message says whose it is. Where the other family has one, Ready alone is False.
 	ReasonIngressIPConflict = "IngressIPConflict"
-	// ReasonNoEndpoints: no pod is behind the Service (Ready False). There is a host all the same, for the first one.
+	// ReasonNoEndpoints: no pod of its namespace is behind the Service (Ready False). There is a host all the same, for
+	// the first one.
 	ReasonNoEndpoints = "NoEndpoints"
 	// ReasonHostNetworkEndpoints: all endpoints of the Service have an address of a host (Ready False).
 	ReasonHostNetworkEndpoints = "HostNetworkEndpoints"
@@ -168,7 +169,8 @@ const (
 	ReasonNoMatchingNode = "NoMatchingNode"
 	// ReasonLabelTooLong: namespace and name make a label's name of more than 63 characters.
 	ReasonLabelTooLong = "LabelTooLong"
-	// ReasonLabelAmbiguous: an older EgressService's namespace and name make the same label.
+	// ReasonLabelAmbiguous: the namespace and name of another EgressService, which has a host or is older, make the
+	// same label.
 	ReasonLabelAmbiguous = "LabelAmbiguous"
 	// ReasonUnknownNetwork: a node has no such routing table (Ready False). It is a node's word.
 	ReasonUnknownNetwork = "UnknownNetwork"

@@ -15,6 +15,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Leaving",type=string,JSONPath=`.status.leaving[*].node`,priority=1
 // +kubebuilder:printcolumn:name="Overlapped",type=string,JSONPath=`.status.conditions[?(@.type=="Overlapped")].status`,priority=1
+// +kubebuilder:printcolumn:name="Fallback",type=string,JSONPath=`.status.conditions[?(@.type=="Fallback")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type EgressService struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -119,7 +120,7 @@ type EgressServiceStatus struct {
 	// +kubebuilder:validation:MaxItems=2
 	InForce []IPFamily `json:"inForce,omitempty"`
 
-	// Conditions are Assigned, Ready and Overlapped.
+	// Conditions are Assigned, Ready, Overlapped and Fallback.
 	//
 	// +optional
 	// +listType=map

@@ -397,6 +397,13 @@ func TestWhenUnassigned(t *testing.T) {
 			strings.Contains(e.UnassignedProblem, "\n") {
 			t.Errorf("%q: drop %t, problem %q", value, e.DropWhenUnassigned, e.UnassignedProblem)
 		}
+		s := EgressService(&v1.EgressService{ObjectMeta: o.ObjectMeta})
+		if !s.DropWhenUnassigned || s.UnassignedProblem != e.UnassignedProblem {
+			t.Errorf("%q of an EgressService: drop %t, problem %q", value, s.DropWhenUnassigned, s.UnassignedProblem)
+		}
+	}
+	if s := EgressService(&v1.EgressService{}); s.DropWhenUnassigned || s.UnassignedProblem != "" {
+		t.Errorf("an EgressService without: drop %t, problem %q", s.DropWhenUnassigned, s.UnassignedProblem)
 	}
 	if e := EgressIP(&v1.EgressIP{}); e.DropWhenUnassigned || e.UnassignedProblem != "" {
 		t.Errorf("without: drop %t, problem %q", e.DropWhenUnassigned, e.UnassignedProblem)

@@ -26,6 +26,7 @@ func EgressService(o *v1.EgressService) *world.EgressService {
 		s.Problems = append(s.Problems, err.Error())
 	}
 	s.Nodes = hostSelector(&o.Spec.NodeSelector)
+	s.DropWhenUnassigned, s.UnassignedProblem = whenUnassigned(o.Annotations)
 	readHosting(s, &o.Status)
 	return s
 }

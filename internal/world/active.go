@@ -10,10 +10,14 @@ const (
 )
 
 // EgressServiceActive says whether an EgressService decides about its pods' packets of a family: it has a host, or was
-// in force and has not been given up, and its Service is one for a load balancer.
+// in force and has not been given up, and its Service is one for a load balancer; or it has what it has no host for
+// dropped.
 func (w *View) EgressServiceActive(key string, f Family) bool {
 	return w.activityOf(key)[f] != inactive
 }
+
+// EgressServiceBinds says whether packets of an EgressService's pods in a family leave as it says or not at all.
+func (w *View) EgressServiceBinds(key string, f Family) bool { return w.activityOf(key)[f] == binding }
 
 // EgressServiceOf is the one that decides about a pod's packets of a family, or nil: of those that are active, the
 // first that binds, else the first. One that nobody is ready for yet takes no packet from one in force. Who reads more
@@ -49,14 +53,14 @@ func (w *World) activate(key string) []Touch {
 }
 
 func activities(e *EgressService, s *Service) (by [2]activity) {
-	if e == nil || s == nil || !s.LoadBalancer {
+	if e == nil || s == nil {
 		return by
 	}
 	for _, f := range [...]Family{V4, V6} {
 		switch {
-		case e.Binds(f):
+		case e.DropWhenUnassigned && e.Asks(s, f), s.LoadBalancer && (e.Host == HostAll || e.InForce[f]):
 			by[f] = binding
-		case e.HasItems(f):
+		case s.LoadBalancer && e.HasItems(f):
 			by[f] = waiting
 		}
 	}

@@ -20,7 +20,7 @@ func (w *View) Claims(p *Pod, network string, f Family) []Claim {
 		return nil
 	}
 	service := w.EgressServiceOf(p, f)
-	if service != nil && service.Binds(f) {
+	if service != nil && w.EgressServiceBinds(service.Key(), f) {
 		return []Claim{service.claim()}
 	}
 	claimants := w.claimants(w.Selecting(p), f)

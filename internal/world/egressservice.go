@@ -25,6 +25,10 @@ type EgressService struct {
 	Placement
 	// Conditions are those of the status, as they stand.
 	Conditions []Condition
+	// DropWhenUnassigned: what its pods send is dropped while it has no host (egret.k8s.ovn.org/when-unassigned).
+	DropWhenUnassigned bool
+	// UnassignedProblem says that the annotation about that cannot be read; then DropWhenUnassigned is true.
+	UnassignedProblem string
 	// Version is the object's resourceVersion, for those who write it.
 	Version string
 	// Problems say which field could not be read: then nothing is configured.
@@ -61,8 +65,17 @@ func (t RoutingTable) String() string {
 // Key is "namespace/name", which is its Service's, too.
 func (s *EgressService) Key() string { return s.Namespace + "/" + s.Name }
 
-// Binds says whether packets of its pods in a family leave as it says or not at all.
-func (s *EgressService) Binds(f Family) bool { return s.Host == HostAll || s.InForce[f] }
+// Asks says whether it is to give packets of a family a source, or with SourceNetwork a way: in those of its Service's
+// ingress IPs, and before there is any, in the Service's own. In another family pods leave with their node's address.
+func (s *EgressService) Asks(service *Service, f Family) bool {
+	switch {
+	case service == nil:
+		return false
+	case s.SourceIPBy == SourceLoadBalancerIP && len(service.LoadBalancerIPs) > 0:
+		return len(f.OfAddrs(service.LoadBalancerIPs)) > 0
+	}
+	return len(f.OfAddrs(service.ClusterIPs)) > 0
+}
 
 // Sources are the source addresses that the status names, one a family at the most.
 func (s *EgressService) Sources() []netip.Addr {
@@ -107,7 +120,8 @@ func (w *World) DelEgressService(key string) []Touch {
 func (s *EgressService) same(o *EgressService) bool {
 	return s.UID == o.UID && s.Created.Equal(o.Created) && s.Generation == o.Generation &&
 		s.SourceIPBy == o.SourceIPBy && s.Nodes.same(o.Nodes) && s.Table == o.Table && s.Host == o.Host &&
-		s.Placement.Same(&o.Placement) && slices.Equal(s.Problems, o.Problems)
+		s.Placement.Same(&o.Placement) && slices.Equal(s.Problems, o.Problems) &&
+		s.DropWhenUnassigned == o.DropWhenUnassigned && s.UnassignedProblem == o.UnassignedProblem
 }
 
 // Hosting is what is decided about an EgressService, beside conditions.

@@ -72,6 +72,7 @@ func randomLoadBalancer(t *rapid.T, i int) *world.Service {
 func randomEgressService(t *rapid.T, i int) *world.EgressService {
 	s := EgressService(i)
 	s.Table = rapid.SampledFrom([]world.RoutingTable{{}, {Number: 100}, {Name: "blue"}}).Draw(t, "table")
+	s.DropWhenUnassigned = rapid.IntRange(0, 3).Draw(t, "drops without a host") == 0
 	if rapid.IntRange(0, 3).Draw(t, "by network") == 0 {
 		s.SourceIPBy, s.Host = world.SourceNetwork, world.HostAll
 		return s

@@ -233,7 +233,7 @@ func TestHostWithoutEndpoints(t *testing.T) {
 				c.report("n1", "n2", "n3")
 				c.decides()
 				c.is(want)
-				if !c.w.EgressService("ns0/s0").Binds(world.V4) {
+				if !c.w.EgressServiceBinds("ns0/s0", world.V4) {
 					t.Error("the first pod's packets are not bound")
 				}
 				c.service(func(*world.Service) {})
@@ -367,7 +367,7 @@ func TestBindsFromNetworkToHost(t *testing.T) {
 	})
 	c.decides()
 	s := c.w.EgressService("ns0/s0")
-	if s.Host == world.HostAll || !s.Binds(world.V4) || s.Binds(world.V6) != s.HasItems(world.V6) {
+	if s.Host == world.HostAll || !s.InForce[world.V4] || s.InForce[world.V6] != s.HasItems(world.V6) {
 		t.Errorf("host %q, in force %v", s.Host, s.InForce)
 	}
 }

@@ -21,7 +21,7 @@ type steering struct {
 // this very node, if it has the routing table; what it lacks is a problem of the EgressService, where it has pods.
 func steer(w *world.View, s *world.EgressService, f world.Family, out *plan.Rows) steering {
 	dropped := steering{}
-	if s.Binds(f) {
+	if w.EgressServiceBinds(s.Key(), f) {
 		dropped.action = "drop"
 	}
 	if s.Host == world.HostAll {
