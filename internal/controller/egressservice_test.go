@@ -43,7 +43,7 @@ func TestEgressServiceHost(t *testing.T) {
 		a.putEgressService(&v1.EgressService{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web",
 			UID: "uid-es"}})
 		start(t, a)
-		eventually(t, "host", "n1 WaitingForNode", func() string { return a.host("shop/web") })
+		eventually(t, "host", "n1 NoEndpoints", func() string { return a.host("shop/web") })
 		eventually(t, "its label", "n1", func() string { return a.labelled(label, "n1", "n2") })
 		eventually(t, "label left over", "", func() string {
 			return a.labelled(v1.LabelEgressService+"left-over", "n1", "n2")
@@ -52,7 +52,7 @@ func TestEgressServiceHost(t *testing.T) {
 		n.Labels = map[string]string{"color": "red", label: ""}
 		n.Status.Conditions[0].Status = corev1.ConditionFalse
 		a.putNode(n)
-		eventually(t, "host", "n2 WaitingForNode", func() string { return a.host("shop/web") })
+		eventually(t, "host", "n2 NoEndpoints", func() string { return a.host("shop/web") })
 		eventually(t, "its label", "n2", func() string { return a.labelled(label, "n1", "n2") })
 		eventually(t, "labels of others", "n1n2", func() string { return a.labelled("color", "n1", "n2") })
 		a.deleteEgressService("shop/web")

@@ -40,7 +40,7 @@ type Patience struct {
 	News     map[string]struct{}
 	asks     Asks
 	attempts map[assignedTo]*attempt
-	steering map[podsOf]*unconfirmed
+	steering map[podsOf]*silence
 	awaited  map[string][]assignedTo // by object: what is assigned, as the API shows it, and not held
 }
 
@@ -75,7 +75,7 @@ const (
 // New has seen nothing yet.
 func New(asks Asks) *Patience {
 	return &Patience{News: map[string]struct{}{}, asks: asks, attempts: map[assignedTo]*attempt{},
-		steering: map[podsOf]*unconfirmed{}, awaited: map[string][]assignedTo{}}
+		steering: map[podsOf]*silence{}, awaited: map[string][]assignedTo{}}
 }
 
 // Of is how late a node is with an address of an object.
@@ -153,6 +153,11 @@ func (p *Patience) Seen(w *world.World, object string, shown *world.Placement, n
 		return now.Add(lateAfter)
 	}
 	return time.Time{}
+}
+
+// Idle says whether it waits for nothing, and remembers nothing.
+func (p *Patience) Idle() bool {
+	return len(p.attempts) == 0 && len(p.awaited) == 0 && len(p.steering) == 0 && len(p.News) == 0
 }
 
 // Forget no longer knows what nodes are waited for: all objects are to be looked at.

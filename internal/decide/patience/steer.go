@@ -19,14 +19,14 @@ type podsOf struct {
 	node, object string
 }
 
-// unconfirmed is a node's that does not confirm that it steers, and does not say what keeps it.
-type unconfirmed struct {
+// silence is a node's that does not confirm that it steers, and does not say what keeps it.
+type silence struct {
 	since time.Time
 	over  bool // it is no longer waited for
 }
 
-// unconfirmed says whether a node is no longer waited for to confirm that it steers pods of an object.
-func (p *Patience) unconfirmed(node, object string) bool {
+// isSilent says whether a node is no longer waited for to confirm that it steers pods of an object.
+func (p *Patience) isSilent(node, object string) bool {
 	s := p.steering[podsOf{node, object}]
 	return s != nil && s.over
 }
@@ -41,7 +41,7 @@ func (p *Patience) Await(awaited Awaited, anew iter.Seq[string], now time.Time) 
 	for object := range anew {
 		for _, node := range awaited(object) {
 			if s := (podsOf{node, object}); p.steering[s] == nil {
-				p.steering[s] = &unconfirmed{since: now}
+				p.steering[s] = &silence{since: now}
 			}
 		}
 	}
@@ -82,15 +82,22 @@ type Waiting struct {
 // Unsteered looks at one object. Only those that can hold an address are probed: another node whose agent is gone is
 // waited for no longer than a former holder is kept for it. The time for it begins when all that it is to confirm is
 // held.
-func (p *Patience) Unsteered(r *handover.Round, o ref.Object, items []world.Assignment) (u Unsteered) {
+func (p *Patience) Unsteered(r *handover.Round, o ref.Object, items []world.Assignment) Unsteered {
 	unheld := func(i world.Assignment) bool { return !r.Holds(o.Key(), i) }
-	held := !slices.ContainsFunc(items, unheld)
-	for _, f := range r.W.Config.Families() {
-		to := handover.OfFamily(items, f)
-		if len(to) == 0 {
-			continue
+	return p.Unconfirmed(r, o, !slices.ContainsFunc(items, unheld), func(f world.Family) []string {
+		if to := handover.OfFamily(items, f); len(to) > 0 {
+			return r.Unconfirmed(o, f, to)
 		}
-		for _, node := range r.Unconfirmed(o, f, to) {
+		return nil
+	})
+}
+
+// Unconfirmed is the same of an object whose nodes confirm something else: nodes are those of a family that have not.
+// Held says whether all that they are to confirm is held.
+func (p *Patience) Unconfirmed(r *handover.Round, o ref.Object, held bool,
+	nodes func(world.Family) []string) (u Unsteered) {
+	for _, f := range r.W.Config.Families() {
+		for _, node := range nodes(f) {
 			p.note(&u, r, o.Key(), Waiting{Node: node, Family: f, Says: r.W.Problem(node, o.Key())}, held)
 		}
 	}
@@ -100,7 +107,7 @@ func (p *Patience) Unsteered(r *handover.Round, o ref.Object, items []world.Assi
 // note says of a node that has not confirmed whether it is waited for. A report that is full may leave out this object:
 // that counts as silence.
 func (p *Patience) note(u *Unsteered, r *handover.Round, object string, n Waiting, held bool) {
-	over := p.unconfirmed(n.Node, object)
+	over := p.isSilent(n.Node, object)
 	silent := (n.Says == "" || r.W.SteersUntold(n.Node, object)) && (over || held)
 	if silent && !slices.Contains(u.Awaited, n.Node) {
 		u.Awaited = append(u.Awaited, n.Node)

@@ -9,24 +9,28 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Unheld says for people that a node does not hold an address of an object, what it says of it, and which others have
-// tried before.
-func (p *Patience) Unheld(w *world.View, object string, i world.Assignment, failed Failed) string {
-	return p.unheld(w, object, i) + failed.others(object, i)
-}
-
-func (p *Patience) unheld(w *world.View, object string, i world.Assignment) string {
+// Unheld says for people that a node does not hold an address of an object and which others have tried before; and why,
+// by the node's own words, unless the text has it.
+func (p *Patience) Unheld(w *world.View, object string, i world.Assignment, failed Failed) (text, why string) {
 	text, late := i.Node+" does not hold "+i.IP.String()+" yet", p.Of(object, i) != OnTime
 	if late {
 		text += ", for more than " + lateAfter.String()
 	}
-	if says := w.Problem(i.Node, object); says != "" {
-		return text + ": " + says
+	if why = w.Problem(i.Node, object); why == "" && late {
+		why = "see whether egret-node, ovn-northd and ovn-controller run there"
 	}
-	if late {
-		return text + ": see whether egret-node, ovn-northd and ovn-controller run there"
+	if others := failed.others(object, i); others != "" {
+		return Because(text, why) + others, ""
 	}
-	return text
+	return text, why
+}
+
+// Because is a text and why that is so, if anything is known of that.
+func Because(text, why string) string {
+	if why == "" {
+		return text
+	}
+	return text + ": " + why
 }
 
 // others says which other nodes did not hold an address in time, and why.

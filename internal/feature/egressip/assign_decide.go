@@ -162,7 +162,7 @@ func (a *assigner) waiting(name string, items []world.Assignment) []hindrance {
 		if late {
 			f.Reason = notHeldInTime
 		}
-		text := a.Patience.Unheld(a.w, name, i, a.failed)
+		text := patience.Because(a.Patience.Unheld(a.w, name, i, a.failed))
 		out = append(out, hindrance{f, text, late || a.refuses(i.Node, name)})
 	}
 	return out

@@ -12,6 +12,7 @@ import (
 
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/decide/handover"
+	"github.com/egret-net/egret/internal/decide/patience"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -30,8 +31,11 @@ type Decider struct {
 	begun    bool // false: nothing was decided yet
 	served   *handover.Served
 	overlaps *handover.Overlaps
+	backing  *backing
+	patience *patience.Patience
+	failed   patience.Failed
 	labels   labels
-	sources  sources
+	sharing  *sharing
 	loads    map[string]int // hosts of how many EgressServices, by node
 	last     map[string]decision
 	told     decide.Told
@@ -40,14 +44,16 @@ type Decider struct {
 // decision is what was decided about one EgressService.
 type decision struct {
 	world.Hosting
-	labelled string // the node that has its label; "": none
+	labelled string   // the node that has its label; "": none
+	awaited  []string // nodes that Ready waits for, and that do not say what keeps them
 	events   []decide.Event
 }
 
 // NewDecider has decided nothing yet.
 func NewDecider() *Decider {
 	return &Decider{Stale: decide.NewStale(), served: handover.NewServed(servers),
-		overlaps: handover.NewOverlaps(standbys), labels: newLabels(), sources: sources{newSharing[netip.Addr]()},
+		overlaps: handover.NewOverlaps(standbys), backing: newBacking(), patience: patience.New(hasIngress),
+		labels: newLabels(), sharing: newSharing(),
 		loads: map[string]int{}, last: map[string]decision{}, told: decide.Told{}}
 }
 
@@ -55,6 +61,7 @@ func NewDecider() *Decider {
 func (d *Decider) Touched(touched []world.Touch) {
 	d.served.Touch(touched)
 	d.overlaps.Touch(touched)
+	d.backing.Touch(touched)
 	for _, t := range touched {
 		d.Touch(t)
 		switch t.Kind {
@@ -77,30 +84,68 @@ func (d *Decider) Seen(v decide.View, object world.Touch) time.Time {
 		return time.Time{}
 	}
 	d.Objects[object.Key] = struct{}{}
+	again := d.patience.Seen(v.World, object.Key, &s.Placement, v.Now)
 	if len(s.Leaving) > 0 {
 		return v.Now.Add(uncounted)
 	}
-	return time.Time{}
+	return again
 }
 
 // Decide says which node is the host of each EgressService, and how it stands with that.
 func (d *Decider) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
 	d.served.Update(v.World)
 	d.overlaps.Update(v.World)
+	d.backing.Update(v.World)
 	if d.Pass(v.Now) || !d.begun {
 		d.begun = true
 		d.everything(v.World)
 	}
 	d.Take(d.served.News)
 	d.Take(d.overlaps.News)
+	d.Take(d.backing.News)
+	d.wait(v)
+	var anew []string
 	for _, o := range d.examine(v) {
 		one := d.compose(o)
 		d.keep(o.s.Key(), one)
 		desired = append(desired, d.desired(o.s, one, o.conditions))
 		d.Note(o.s.Key(), o.again)
+		anew = append(anew, o.s.Key())
 	}
 	desired = append(desired, d.relabel(v)...)
-	return desired, d.Soonest()
+	return desired, decide.Earlier(d.waited(v, anew), d.Soonest())
+}
+
+// wait looks at how late nodes are. Where that is news, those whose hosts are too late are decided about anew: another
+// node may be on time now.
+func (d *Decider) wait(v decide.View) {
+	if d.failed = nil; len(d.Objects) == 0 && d.patience.Idle() {
+		return
+	}
+	is := func(key string) []world.Assignment { return v.PlacementOf(key).Items }
+	d.patience.Look(v.World, maps.Keys(d.Objects), is, v.ShownPlacementOf, v.Now)
+	d.failed = d.patience.TooLate()
+	if len(d.patience.News) > 0 {
+		for claim := range d.failed {
+			d.Objects[claim.EgressIP] = struct{}{}
+		}
+	}
+	d.Take(d.patience.News)
+}
+
+// waited begins to wait for what was decided, and returns when to decide though nothing changes.
+func (d *Decider) waited(v decide.View, anew []string) (again time.Time) {
+	if len(anew) == 0 && d.patience.Idle() {
+		return time.Time{}
+	}
+	decided := func(key string) []world.Assignment { return d.last[key].Items }
+	again = d.patience.Look(v.World, slices.Values(anew), decided, v.ShownPlacementOf, v.Now)
+	awaited := func(key string) []string { return d.last[key].awaited }
+	changed, next := d.patience.Await(awaited, slices.Values(anew), v.Now)
+	if changed {
+		return v.Now
+	}
+	return decide.Earlier(again, next)
 }
 
 func (d *Decider) everything(w *world.World) {
@@ -116,6 +161,9 @@ func (d *Decider) everything(w *world.World) {
 type object struct {
 	s          *world.EgressService
 	round      *handover.Round
+	patience   *patience.Patience
+	failed     patience.Failed
+	pods       int // behind the Service
 	shown      *world.EgressService
 	facts      facts
 	standby    string // who decides about all of its pods, in words; "": not all are others'
@@ -123,6 +171,7 @@ type object struct {
 	cause      string // why the former host is it no longer
 	items      []world.Assignment
 	conditions []world.Condition
+	awaited    []string
 	again      time.Time
 }
 
@@ -134,12 +183,12 @@ func (d *Decider) examine(v decide.View) []*object {
 	}
 	var out []*object
 	names := v.Nodes()
-	for _, s := range d.stale(v.World) {
-		w := d.Readers.Reading(v.World, s.Key())
+	for _, r := range d.stale(v.World) {
+		s := r.s
 		o := &object{s: s, shown: world.Shown[world.EgressService](v.World, world.KindEgressService, s.Key()),
-			round: &handover.Round{World: v.World, W: w, Served: d.served, Names: names, Now: v.Now}}
-		source := func(ip netip.Addr) string { return d.sources.owner(v.World, s, ip) }
-		o.facts = factsOf(w, s, owners{label: d.labels.owner(v.World, s), of: source})
+			patience: d.patience, failed: d.failed, pods: d.backing.pods[s.Key()],
+			round: &handover.Round{World: v.World, W: r.w, Served: d.served, Names: names, Now: v.Now}}
+		o.facts = factsOf(r.w, s, d.owners(v.World, r))
 		o.stay()
 		out = append(out, o)
 	}
@@ -155,16 +204,39 @@ func (d *Decider) examine(v decide.View) []*object {
 	return out
 }
 
-// stale are those to be decided about, in order of precedence. Those that are gone are forgotten.
-func (d *Decider) stale(w *world.World) []*world.EgressService {
-	for _, key := range slices.Collect(maps.Keys(d.Objects)) {
-		maps.Copy(d.Objects, d.labels.follow(key, labelsNeeded(w, key)))
-		maps.Copy(d.Objects, d.sources.follow(key, asks(w, key)))
-	}
-	var out []*world.EgressService
-	for key := range d.Objects {
-		if s := w.EgressService(key); s != nil {
-			out = append(out, s)
+// owners are those of what an EgressService asks for.
+func (d *Decider) owners(w *world.World, r reading) owners {
+	return owners{label: d.sharing.owner(w, r.s, thing{label: labelOf(r.s)}),
+		of: func(ip netip.Addr) string { return d.sharing.owner(w, r.s, thing{ip: ip}) },
+		standing: func(ip netip.Addr) string {
+			if h, is := handover.Standing(w, r.w, r.s.Key(), ip); is {
+				return handover.StandingText(ip, h)
+			}
+			return ""
+		}}
+}
+
+// reading is an EgressService that is decided about, and what its decision reads the world through.
+type reading struct {
+	s *world.EgressService
+	w *world.View
+}
+
+// stale are those to be decided about, in order of precedence, with all that may have or lack something because of
+// them. Those that are gone are forgotten.
+func (d *Decider) stale(w *world.World) []reading {
+	var out []reading
+	queue, seen := slices.Collect(maps.Keys(d.Objects)), map[string]bool{}
+	for len(queue) > 0 {
+		key := queue[0]
+		if queue = queue[1:]; seen[key] {
+			continue
+		}
+		seen[key] = true
+		r := reading{w.EgressService(key), d.Readers.Reading(w, key)}
+		queue = append(queue, d.sharing.follow(key, asks(r.w, key))...)
+		if r.s != nil {
+			out = append(out, r)
 			continue
 		}
 		d.Stale.Forget(key)
@@ -173,7 +245,7 @@ func (d *Decider) stale(w *world.World) []*world.EgressService {
 		delete(d.told, key)
 	}
 	clear(d.Objects)
-	slices.SortFunc(out, (*world.EgressService).ByAge)
+	slices.SortFunc(out, func(a, b reading) int { return a.s.ByAge(b.s) })
 	return out
 }
 
@@ -209,11 +281,14 @@ func (d *Decider) compose(o *object) decision {
 	assigned := o.assigned()
 	ready, problems := o.ready(assigned)
 	overlapped, news := d.overlapped(o.s)
-	o.conditions = decide.Dated(o.s.Conditions, o.s.Generation, o.round.Now, assigned, ready, overlapped)
+	lacks := o.fallback(one.Placement)
+	o.conditions = decide.Dated(o.s.Conditions, o.s.Generation, o.round.Now, assigned, ready, overlapped, lacks)
+	one.awaited = o.awaited
 	was := decide.Condition(o.s.Conditions, ConditionReady)
 	shown := was.Status == "False" && was.Generation == o.s.Generation
+	problems = append(problems, o.unread()...)
 	one.events = append(o.moves(), d.told.Tell(o.s.Key(), o.s.UID, shown, problems)...)
-	one.events = append(one.events, news...)
+	one.events = slices.Concat(one.events, news, decide.FallsBack(o.s.Conditions, lacks))
 	return one
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/decide/handover"
+	"github.com/egret-net/egret/internal/decide/patience"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -94,7 +95,7 @@ func (o *object) nowhere() (reason, message string) {
 	}
 	var why []string
 	for _, node := range o.round.W.Nodes() {
-		if cause := o.unfit(node); cause != handover.CauseUnselected {
+		if cause := o.keepsOut(node); cause != handover.CauseUnselected {
 			why = append(why, node+" ("+cause+")")
 		}
 	}
@@ -110,6 +111,7 @@ func (o *object) nowhere() (reason, message string) {
 type hindrance struct {
 	decide.Notice
 	reason string // of the condition
+	tell   bool   // in an Event, too
 }
 
 // ready says whether the host holds all source addresses, and every node with pods leads them there; or with
@@ -120,23 +122,25 @@ func (o *object) ready(assigned world.Condition) (world.Condition, []decide.Noti
 		f := decide.Finding{Kind: assigned.Reason, Reason: assigned.Reason}
 		return c, []decide.Notice{{Finding: f, Event: assigned.Reason, Message: assigned.Message}}
 	}
-	if reason, message := o.facts.noPods(); reason != "" {
+	if reason, message := o.facts.noPods(o.s.Namespace); o.pods == 0 {
 		c.Reason, c.Message = reason, message
 		return c, []decide.Notice{{Finding: decide.Finding{Kind: reason}, Event: reason, Message: message}}
 	}
-	waiting := slices.Concat(o.lacking(), o.unheld(), o.unsteered())
+	unsteered := o.unsteered()
+	waiting := slices.Concat(o.lacking(), o.unheld(), o.notSteering(unsteered))
 	switch {
 	case len(waiting) == 0 && o.standby != "": // condition Overlapped tells of it
 		c.Reason, c.Message = ReasonServedByOther, "no pod leaves as this EgressService says: it "+o.standby
 		return c, nil
 	case len(waiting) == 0:
 		c.Status, c.Reason = "True", ReasonHeld
+		c.Message += unsteered.Given()
 		return c, nil
 	}
 	var all, notices []decide.Notice
 	for _, h := range waiting {
 		all = append(all, h.Notice)
-		if h.Detail != "" {
+		if h.tell {
 			notices = append(notices, h.Notice)
 		}
 	}
@@ -149,7 +153,7 @@ func (o *object) lacking() []hindrance {
 	var out []hindrance
 	for _, f := range families {
 		if o.facts.lacking[f] {
-			h := hindrance{reason: ReasonIngressIPConflict}
+			h := hindrance{reason: ReasonIngressIPConflict, tell: true}
 			h.Finding = decide.Finding{Kind: h.reason, Reason: h.reason, Family: f, Detail: h.reason}
 			h.Event = h.reason
 			h.Message = "pods have no source over IP" + f.String() + ": " + strings.Join(o.facts.taken, "; ")
@@ -165,7 +169,13 @@ func (o *object) unheld() []hindrance {
 	for _, i := range o.items {
 		switch key := o.s.Key(); {
 		case !o.round.Holds(key, i):
-			out = append(out, o.hindered(i.Node, i.Node+" does not hold "+i.IP.String()+" yet", i.IP))
+			text, why := o.patience.Unheld(o.round.W, key, i, o.failed)
+			h := o.hindered(i.Node, text, i.IP)
+			h.Why = why
+			if o.patience.Of(key, i) != patience.OnTime {
+				h.Finding.Reason, h.tell = notHeldInTime, true
+			}
+			out = append(out, h)
 		case o.round.Refuses(i.Node, key):
 			out = append(out, o.hindered(i.Node, i.Node+" holds "+i.IP.String()+" and does not serve all pods", i.IP))
 		}
@@ -173,13 +183,27 @@ func (o *object) unheld() []hindrance {
 	return out
 }
 
-// unsteered are the nodes with pods that have not confirmed that they lead them there, by name.
-func (o *object) unsteered() []hindrance {
+// notHeldInTime is why a finding is one again, though the node says the same of it.
+const notHeldInTime = "NotHeldInTime"
+
+// unsteered are the nodes with pods that have not confirmed that they lead them there.
+func (o *object) unsteered() patience.Unsteered {
+	object := ref.Of(ref.EgressService, o.s.Key())
+	u := patience.Unsteered{}
+	if o.host == world.HostAll {
+		u = o.patience.Unconfirmed(o.round, object, true, o.unconfirmed)
+	} else {
+		u = o.patience.Unsteered(o.round, object, o.items)
+	}
+	o.awaited = u.Awaited
+	return u
+}
+
+// notSteering are those of them that are waited for, each once.
+func (o *object) notSteering(u patience.Unsteered) []hindrance {
 	over := map[string][]string{}
-	for _, f := range o.round.World.Config.Families() {
-		for _, node := range o.unconfirmed(f) {
-			over[node] = append(over[node], "IP"+f.String())
-		}
+	for _, n := range u.Waiting {
+		over[n.Node] = append(over[n.Node], "IP"+n.Family.String())
 	}
 	var out []hindrance
 	for _, node := range slices.Sorted(maps.Keys(over)) {
@@ -189,31 +213,20 @@ func (o *object) unsteered() []hindrance {
 	return out
 }
 
-// unconfirmed are they in a family, by name.
+// unconfirmed are the nodes with pods that do not lead them to their own network in a family, by name.
 func (o *object) unconfirmed(f world.Family) []string {
 	object := ref.Of(ref.EgressService, o.s.Key())
-	to := handover.OfFamily(o.items, f)
-	switch {
-	case o.host != world.HostAll && len(to) == 0:
-		return nil
-	case o.host != world.HostAll:
-		return o.round.Unconfirmed(object, f, to)
-	}
-	var out []string
-	for _, node := range o.round.Served.Nodes(object, f) {
+	return slices.DeleteFunc(o.round.Served.Nodes(object, f), func(node string) bool {
 		own := []world.Assignment{{Node: node, IP: f.Unspecified()}}
-		if o.round.Answers(node) && (!o.round.W.Steers(node, object.Key(), f, own) ||
-			o.round.Refuses(node, object.Key())) {
-			out = append(out, node)
-		}
-	}
-	return out
+		return !o.round.Answers(node) ||
+			o.round.W.Steers(node, object.Key(), f, own) && !o.round.Refuses(node, object.Key())
+	})
 }
 
 // hindered is what a node does not do, with what it says of that.
 func (o *object) hindered(node, text string, ip netip.Addr) hindrance {
 	problem, reason := o.round.W.ProblemReason(node, o.s.Key())
-	h := hindrance{reason: ReasonWaitingForNode}
+	h := hindrance{reason: ReasonWaitingForNode, tell: problem != ""}
 	h.Finding = decide.Finding{Kind: EventNodeProblem, Reason: reason, Node: node, IP: ip, Detail: problem}
 	h.Event, h.Message, h.Why = EventNodeProblem, text, problem
 	if reason == world.ReasonUnknownNetwork || reason == world.ReasonNoDefaultRoute {

@@ -18,7 +18,7 @@ type facts struct {
 	taken           []string        // whose else other ingress IPs are, in words
 	lacking         [2]bool         // families without a source, because ingress IPs are somebody else's
 	doubts          []string        // what is the matter with sources that it keeps all the same
-	pods            int             // endpoints with an address of the pod network
+	strays          int             // endpoints with an address of the pod network, whoever has it
 	others          int             // endpoints without
 	local           map[string]bool // the nodes that can be the host for their ready endpoints; nil: all
 }
@@ -27,6 +27,8 @@ type facts struct {
 type owners struct {
 	label string // by its name
 	of    func(source netip.Addr) string
+	// standing says which node still holds an address for what it was of before; "": none.
+	standing func(source netip.Addr) string
 }
 
 // factsOf looks at an EgressService and its Service.
@@ -39,10 +41,8 @@ func factsOf(w *world.View, s *world.EgressService, by owners) (f facts) {
 	if s.SourceIPBy == world.SourceNetwork {
 		return f
 	}
-	f.choose(w, s, service, by.of)
-	if service.ExternalLocal {
-		f.local = localTo(w.Config, service)
-	}
+	f.choose(w, s, service, by)
+	f.local = localOf(w.Config, service)
 	switch label := labelOf(s); {
 	case len(f.sources) == 0 && len(f.taken) > 0:
 		f.reason, f.message = ReasonIngressIPConflict, strings.Join(f.taken, "; ")
@@ -55,18 +55,19 @@ func factsOf(w *world.View, s *world.EgressService, by owners) (f facts) {
 			"the most: give the Service a shorter name", LabelPrefix, label, len(label), maxLabelName)
 	case by.label != s.Key():
 		f.reason = ReasonLabelAmbiguous
-		f.message = fmt.Sprintf("the label %s%s is that of EgressService %s, which is older: give one of the Services "+
-			"another name", LabelPrefix, label, by.label)
+		f.message = fmt.Sprintf("the label %s%s is that of EgressService %s, which has it or is older: give one of the "+
+			"Services another name", LabelPrefix, label, by.label)
 	}
 	return f
 }
 
 // noPods says that no pod is behind the Service. It has a host all the same: the first pod, which no EndpointSlice
 // names yet, would leave with another source until one is chosen and ready.
-func (f *facts) noPods() (reason, message string) {
+func (f *facts) noPods(namespace string) (reason, message string) {
 	switch {
-	case f.pods > 0:
-		return "", ""
+	case f.strays > 0:
+		return ReasonNoEndpoints, fmt.Sprintf("no pod of namespace %s has an address of the Service's endpoints: pods of "+
+			"another namespace are not behind it", namespace)
 	case f.others > 0:
 		return ReasonHostNetworkEndpoints, f.strangers() + ": run the Service's pods without hostNetwork"
 	}
@@ -94,7 +95,7 @@ func (f *facts) count(c *world.Config, service *world.Service) {
 			switch {
 			case seen[e.Addr()]:
 			case isPod(c, e.Addr()):
-				f.pods++
+				f.strays++
 			default:
 				f.others++
 			}
@@ -119,6 +120,14 @@ func isInside(c *world.Config, a netip.Addr) bool {
 func (f *facts) strangers() string {
 	return fmt.Sprintf("%d endpoints have no address of the pod network, as host-networked pods have none: they leave "+
 		"as before", f.others)
+}
+
+// localOf are the nodes that can be the host for a Service's endpoints; nil: all.
+func localOf(c *world.Config, service *world.Service) map[string]bool {
+	if !service.ExternalLocal {
+		return nil
+	}
+	return localTo(c, service)
 }
 
 // localTo are the nodes with a ready endpoint of a Service that is a pod of the pod network; nil if no node has one:

@@ -1,9 +1,11 @@
 package egressservice
 
 import (
+	"net/netip"
 	"slices"
 
 	"github.com/egret-net/egret/internal/decide/handover"
+	"github.com/egret-net/egret/internal/decide/patience"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -18,7 +20,10 @@ func (o *object) stay() {
 	case o.s.SourceIPBy == world.SourceNetwork:
 		o.host = world.HostAll
 	case o.s.Host != "" && o.s.Host != world.HostAll:
-		if o.cause = o.unfit(o.s.Host); o.cause == "" {
+		if o.cause = o.unfit(o.s.Host); o.cause == "" && o.isTooLate(o.s.Host) && o.anyOnTime() {
+			o.cause = handover.CauseNotHeld
+		}
+		if o.cause == "" {
 			o.host = o.s.Host
 		}
 	}
@@ -26,37 +31,79 @@ func (o *object) stay() {
 }
 
 // unfit says why a node cannot be the host, or "". A selector that cannot be read takes none away.
-func (o *object) unfit(node string) string {
+func (o *object) unfit(node string) string { return o.misfit(node, handover.Unfit) }
+
+// keepsOut says why a node cannot become the host, or "".
+func (o *object) keepsOut(node string) string { return o.misfit(node, handover.KeepsOut) }
+
+func (o *object) misfit(node string, unfit func(*world.View, *world.Node) string) string {
 	n := o.round.W.Node(node)
 	if n == nil {
 		return handover.CauseDeleted
 	}
-	if why := handover.Unfit(o.round.W, n); why != "" {
+	if why := unfit(o.round.W, n); why != "" {
 		return why
 	}
+	return mismatch(o.s, o.facts.local, n)
+}
+
+// mismatch says why a node cannot be the host however well it is, or "".
+func mismatch(s *world.EgressService, local map[string]bool, n *world.Node) string {
 	switch {
-	case o.s.Nodes.Problem == "" && !o.s.Nodes.Matches(n):
+	case s.Nodes.Problem == "" && !s.Nodes.Matches(n):
 		return handover.CauseUnselected
-	case o.facts.local != nil && !o.facts.local[node]:
+	case local != nil && !local[n.Name]:
 		return causeNotLocal
 	}
 	return ""
 }
 
-// elect chooses a host: of the nodes that can be it, the one that is it for the fewest EgressServices, then the first
-// by name. A host whose agent is away stays, if there is no other: it goes on translating.
+// isTooLate says whether a node has not held a source for so long that another is to try.
+func (o *object) isTooLate(node string) bool {
+	return slices.ContainsFunc(o.facts.sources, func(ip netip.Addr) bool {
+		return o.patience.Of(o.s.Key(), world.Assignment{Node: node, IP: ip}) == patience.TooLate
+	})
+}
+
+// anyOnTime says whether any node that can become the host was not too late with anything.
+func (o *object) anyOnTime() bool {
+	late := o.failed.Nodes()
+	return slices.ContainsFunc(o.candidates(), func(node string) bool { return !late[node] })
+}
+
+// candidates are the nodes that can become the host, by name. As long as a selector cannot be read, none can.
+func (o *object) candidates() []string {
+	if o.s.Nodes.Problem != "" {
+		return nil
+	}
+	return slices.DeleteFunc(o.round.W.Nodes(), func(node string) bool { return o.keepsOut(node) != "" })
+}
+
+// elect chooses a host: of the nodes that can become it, one that was not too late with anything, then the one that is
+// it for the fewest EgressServices, then the first by name. Where there is none, the former one stays as long as it
+// goes on.
 func (o *object) elect(loads map[string]int) {
-	if o.s.Nodes.Problem == "" {
-		for _, node := range o.round.W.Nodes() {
-			if o.unfit(node) == "" && (o.host == "" || loads[node] < loads[o.host]) {
-				o.host = node
-			}
+	late := o.failed.Nodes()
+	better := func(a, b string) bool { return late[b] && !late[a] || late[a] == late[b] && loads[a] < loads[b] }
+	for _, node := range o.candidates() {
+		if o.host == "" || better(node, o.host) {
+			o.host = node
 		}
 	}
-	if o.host == "" && o.cause == handover.CauseAgentAway {
+	if o.host == "" && o.goesOn() {
 		o.host, o.cause = o.s.Host, ""
 	}
 	o.assign()
+}
+
+// goesOn says whether the former host is one that goes on translating though it is unfit.
+func (o *object) goesOn() bool {
+	w := o.round.W
+	n := w.Node(o.s.Host)
+	if n == nil || mismatch(o.s, o.facts.local, n) != "" {
+		return false
+	}
+	return handover.GoesOn(w, n)
 }
 
 // assign gives the host the source addresses.

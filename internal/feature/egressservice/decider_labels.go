@@ -18,31 +18,14 @@ const maxLabelName = 63
 // labelOf is the name of the label of an EgressService's host, without the prefix.
 func labelOf(s *world.EgressService) string { return s.Namespace + "-" + s.Name }
 
-// labels are which node has which label, and whose each is: of two EgressServices whose namespaces and names make the
-// same, the first by age has it.
+// labels are which node has which label.
 type labels struct {
-	sharing[string]
 	nodes map[string]map[string]struct{} // EgressServices by node that has their labels
 	stale map[string]struct{}            // nodes whose labels are to be looked at
 }
 
 func newLabels() labels {
-	return labels{sharing: newSharing[string](),
-		nodes: map[string]map[string]struct{}{}, stale: map[string]struct{}{}}
-}
-
-// labelsNeeded is the label of an EgressService, if its host has one.
-func labelsNeeded(w *world.World, key string) []string {
-	if s, _ := balanced(w, key); s != nil {
-		return []string{labelOf(s)}
-	}
-	return nil
-}
-
-// owner is the EgressService that has the label which another needs.
-func (l *labels) owner(w *world.World, s *world.EgressService) string {
-	older := func(a, b *world.EgressService) bool { return a.ByAge(b) < 0 }
-	return l.first(w, labelOf(s), s, older).Key()
+	return labels{nodes: map[string]map[string]struct{}{}, stale: map[string]struct{}{}}
 }
 
 // move notes that a label goes from one node to another; "" is none.

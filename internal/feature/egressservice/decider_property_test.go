@@ -76,7 +76,8 @@ func TestDecidesAsFromNothing(t *testing.T) {
 					t.Fatalf("what is shown calls for a decision at %v, not at %v", b, a)
 				}
 			}
-			now = now.Add(time.Duration(rapid.SampledFrom([]int{0, 0, 1, 1000, 2000, 31_000, -5000}).Draw(t, "ms")) *
+			now = now.Add(time.Duration(rapid.SampledFrom([]int{0, 0, 1, 1000, 2000, 6000, 11_000, 31_000,
+				400_000, -5000}).Draw(t, "ms")) *
 				time.Millisecond)
 			a, when := all.round(now)
 			b, then := some.round(now)
@@ -153,7 +154,7 @@ func oneSourceEach(t *rapid.T, w *world.World) {
 // drawChange is what the API shows, what is probed, or what an agent reports that does as it is told.
 func drawChange(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	i, node := rapid.IntRange(0, 5).Draw(t, "which"), fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "of"))
-	switch rapid.IntRange(0, 11).Draw(t, "kind of change") {
+	switch rapid.IntRange(0, 12).Draw(t, "kind of change") {
 	case 0:
 		return compiletest.Draw(t, w)
 	case 1, 2, 3:
@@ -161,6 +162,9 @@ func drawChange(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	case 4:
 		why := rapid.SampledFrom([]world.Unreachability{"", world.NodeUnreachable, world.AgentAway}).Draw(t, "why")
 		return func(w *world.World) []world.Touch { return w.SetUnreachable(node, why) }
+	case 12:
+		not := rapid.Bool().Draw(t, "not answering")
+		return func(w *world.World) []world.Touch { return w.SetNotAnswering(node, not) }
 	case 5:
 		p := compiletest.Pod(i, node)
 		p.Running = true

@@ -13,7 +13,8 @@ import (
 // address.
 func (o *object) isKept(f world.Family) bool {
 	of := func(ip netip.Addr) bool { return world.FamilyOf(ip) == f }
-	return o.s.Nodes.Problem != "" && o.host == "" && o.facts.reason == "" && o.s.Binds(f) &&
+	bound := o.s.Host == world.HostAll || o.s.InForce[f]
+	return bound && o.s.Nodes.Problem != "" && o.host == "" && o.facts.reason == "" &&
 		slices.ContainsFunc(o.facts.sources, of)
 }
 

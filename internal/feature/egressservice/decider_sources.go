@@ -7,25 +7,6 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// sources are which EgressServices ask for which source address. One address is the source of one of them: with two
-// hosts that translate to it, answers come to the one that a load balancer announces it on. Nor do two share it that
-// have the same host now: each is elected by itself, by its own selector and its Service's endpoints, and whether one
-// is served would follow from where the other goes.
-type sources struct{ sharing[netip.Addr] }
-
-// asks are the addresses that an EgressService can have for a source.
-func asks(w *world.World, key string) (out []netip.Addr) {
-	s, service := balanced(w, key)
-	if s == nil {
-		return nil
-	}
-	for _, f := range families {
-		ips, _ := candidates(&w.View, s, service, f)
-		out = append(out, ips...)
-	}
-	return out
-}
-
 // candidates are the ingress IPs of a family that can be an EgressService's source, whatever others ask for: the one
 // that it has, if it can keep that, else all. So it keeps nobody from those beside. It also says why others are none.
 func candidates(w *world.View, s *world.EgressService, service *world.Service, f world.Family) (
@@ -42,15 +23,6 @@ func candidates(w *world.View, s *world.EgressService, service *world.Service, f
 		}
 	}
 	return out, taken
-}
-
-// owner is the EgressService that has an address which another asks for: the one that has it by its status, else the
-// first by age.
-func (x *sources) owner(w *world.World, s *world.EgressService, ip netip.Addr) string {
-	has := func(s *world.EgressService) bool { return slices.Contains(s.Sources(), ip) }
-	return x.first(w, ip, s, func(a, b *world.EgressService) bool {
-		return has(a) && !has(b) || has(a) == has(b) && a.ByAge(b) < 0
-	}).Key()
 }
 
 // conflict says why an ingress IP is no source of an EgressService, whatever others ask for; "": it can be. A node's
@@ -88,17 +60,19 @@ func onHost(w *world.View, ip netip.Addr) string {
 }
 
 // choose chooses the source addresses: in each family the one that it has, if the Service still has it, else the first,
-// of those that are nobody else's.
-func (f *facts) choose(w *world.View, s *world.EgressService, service *world.Service, owner func(netip.Addr) string) {
+// of those that are nobody else's, and that no node translates to for anybody else any more. One address is the source
+// of one EgressService: with two hosts that translate to it, answers come to the one that a load balancer announces it
+// on. Nor do two share it that have the same host now: each is elected by itself, by its own selector and its Service's
+// endpoints, and whether one is served would follow from where the other goes.
+func (f *facts) choose(w *world.View, s *world.EgressService, service *world.Service, by owners) {
 	for _, family := range w.Config.Families() {
 		ips, taken := candidates(w, s, service, family)
 		free := slices.DeleteFunc(ips, func(ip netip.Addr) bool {
-			by := owner(ip)
-			if by != s.Key() {
-				taken = append(taken, ip.String()+" is the source of EgressService "+by+", whose Service has it, too: "+
-					"have the load balancer give one of the Services another address")
+			why := elsewhere(s, ip, by)
+			if why != "" {
+				taken = append(taken, why)
 			}
-			return by != s.Key()
+			return why != ""
 		})
 		f.taken = append(f.taken, taken...)
 		if len(free) == 0 {
@@ -111,6 +85,18 @@ func (f *facts) choose(w *world.View, s *world.EgressService, service *world.Ser
 		}
 	}
 	f.spare = f.beside(w.Config, service)
+}
+
+// elsewhere says why an address is not free for an EgressService; "": it is.
+func elsewhere(s *world.EgressService, ip netip.Addr, by owners) string {
+	if owner := by.of(ip); owner != s.Key() {
+		return ip.String() + " is the source of EgressService " + owner + ", whose Service has it, too: have the " +
+			"load balancer give one of the Services another address"
+	}
+	if slices.Contains(s.Sources(), ip) {
+		return ""
+	}
+	return by.standing(ip)
 }
 
 // beside are the ingress IPs that are not used, if any is.

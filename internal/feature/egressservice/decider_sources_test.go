@@ -98,7 +98,7 @@ func TestSourceThatItHas(t *testing.T) {
 	e := compiletest.EgressIP(0, "", source...)
 	e.Items = []world.Assignment{{Node: "n3", IP: source[0]}}
 	c.set(func(w *world.World) []world.Touch { return w.SetEgressIP(e) })
-	if told := c.decides(); told != egressservice.ReasonIngressIPConflict {
+	if told := c.decides(); told != egressservice.ReasonIngressIPConflict+" FellBack" {
 		t.Errorf("told of %q", told)
 	}
 	c.is(`"n1" leaving [] label [n1] Ready=False IngressIPConflict`) // over IPv4 alone

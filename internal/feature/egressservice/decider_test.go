@@ -181,7 +181,7 @@ func TestRefusals(t *testing.T) {
 			x.breaks(c)
 			events := c.decides()
 			c.is(`"" leaving [] label [] Ready=False ` + x.reason)
-			if want := "Released " + x.reason; events != want {
+			if want := "Released " + x.reason + " FellBack"; events != want {
 				t.Errorf("told of %q, want %q", events, want)
 			}
 			if again := c.decides(); again != "" {
@@ -244,54 +244,53 @@ func TestHostWithoutEndpoints(t *testing.T) {
 	}
 }
 
-// TestLabels: of two that need the same label the older has it; a name that is too long for a label has none.
+// add is one EgressService more, with its Service, which has an address of its own; the greater its age, the older.
+func (c *cluster) add(namespace, name string, age int) *world.EgressService {
+	s := compiletest.EgressService(0)
+	s.Namespace, s.Name, s.UID, s.Created = namespace, name, namespace+name, time.Unix(int64(5000-age), 0)
+	service := compiletest.LoadBalancer(0, pods()...)
+	service.Namespace, service.Name, service.LoadBalancerIPs = namespace, name, compiletest.EgressAddr(30+age)
+	c.set(func(w *world.World) []world.Touch {
+		return append(w.SetEgressService(s), w.SetService(service)...)
+	})
+	return s
+}
+
+// assigned is the host of an EgressService, and the reason of condition Assigned.
+func (c *cluster) assigned(key string) string {
+	s := c.w.EgressService(key)
+	return s.Host + " " + decide.Condition(s.Conditions, egressservice.ConditionAssigned).Reason
+}
+
+// TestLabels: of two that need the same label the one that has it keeps it, else the older one has it; a name that is
+// too long for a label has none.
 func TestLabels(t *testing.T) {
 	c := newCluster(t)
-	add := func(namespace, name string, age int) *world.EgressService {
-		s := compiletest.EgressService(0)
-		s.Namespace, s.Name, s.UID, s.Created = namespace, name, namespace+name, time.Unix(int64(5000-age), 0)
-		service := compiletest.LoadBalancer(0, pods()...)
-		service.Namespace, service.Name, service.LoadBalancerIPs = namespace, name, compiletest.EgressAddr(30+age)
-		c.set(func(w *world.World) []world.Touch {
-			return append(w.SetEgressService(s), w.SetService(service)...)
-		})
-		return s
-	}
-	reason := func(key string) string {
-		s := c.w.EgressService(key)
-		return s.Host + " " + decide.Condition(s.Conditions, egressservice.ConditionAssigned).Reason
-	}
-	add("a", "b-c", 1)
-	c.decides()
-	if have := reason("a/b-c"); have != "n2 Assigned" {
-		t.Errorf("alone: %s", have)
-	}
-	add("a-b", "c", 2)
-	add("long", strings.Repeat("x", 60), 3)
-	c.decides()
-	if a, b := reason("a-b/c"), reason("a/b-c"); a != "n2 Assigned" && a != "n3 Assigned" ||
-		b != " LabelAmbiguous" {
-		t.Errorf("the older one: %s; the younger one: %s", a, b)
-	}
-	if have := reason("long/" + strings.Repeat("x", 60)); have != " LabelTooLong" {
-		t.Errorf("too long: %s", have)
-	}
-	mine := func(why string) {
+	is := func(key, want, when string) {
 		t.Helper()
-		c.decides()
-		if have := reason("a/b-c"); !strings.HasSuffix(have, " Assigned") || have == " Assigned" {
-			t.Errorf("%s: %s", why, have)
+		if have := c.assigned(key); !strings.HasSuffix(have, want) || (want == " Assigned") != (have[0] == 'n') {
+			t.Errorf("%s: %s: %s", when, key, have)
 		}
 	}
-	c.set(func(w *world.World) []world.Touch { return w.DelService("a-b/c") })
-	mine("the older one has no Service")
-	add("a-b", "c", 2)
+	c.add("a", "b-c", 1)
 	c.decides()
-	if have := reason("a/b-c"); have != " LabelAmbiguous" {
-		t.Errorf("the older one has its Service back: %s", have)
-	}
+	is("a/b-c", " Assigned", "alone")
+	c.add("a-b", "c", 2)
+	c.add("long", strings.Repeat("x", 60), 3)
+	c.decides()
+	is("a/b-c", " Assigned", "an older one comes")
+	is("a-b/c", " LabelAmbiguous", "it is older, and came later")
+	is("long/"+strings.Repeat("x", 60), " LabelTooLong", "too long")
+	c.set(func(w *world.World) []world.Touch { return w.DelService("a/b-c") })
+	c.decides()
+	c.decides()
+	is("a-b/c", " Assigned", "the other has no Service")
+	c.add("a", "b-c", 1)
+	c.decides()
+	is("a/b-c", " LabelAmbiguous", "it has its Service back")
 	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("a-b/c") })
-	mine("the older one is gone")
+	c.decides()
+	is("a/b-c", " Assigned", "the other is gone")
 }
 
 // TestMoves: what takes the host away has it move at once where it cannot go on, and make before break where it can.

@@ -1,8 +1,6 @@
 package egressservice
 
 import (
-	"net/netip"
-
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/decide/handover"
 )
@@ -12,7 +10,8 @@ func (d *Decider) Forget() {
 	gone := d.last
 	d.Stale, d.served, d.overlaps = decide.NewStale(), handover.NewServed(servers), handover.NewOverlaps(standbys)
 	d.labels, d.loads, d.last, d.begun = newLabels(), map[string]int{}, map[string]decision{}, false
-	d.sources = sources{newSharing[netip.Addr]()}
+	d.sharing, d.backing = newSharing(), newBacking()
+	d.patience.Forget()
 	for key := range gone {
 		d.Objects[key] = struct{}{}
 	}

@@ -1,62 +1,127 @@
 package egressservice
 
 import (
-	"maps"
+	"net/netip"
+	"slices"
 
 	"github.com/egret-net/egret/internal/world"
 )
 
-// sharing is which EgressServices ask for what only one of them can have: a label, or a source address.
-type sharing[K comparable] struct {
-	of map[K]map[string]struct{} // EgressServices that ask for a thing
-	by map[string][]K            // things that an EgressService asks for
+// thing is what one EgressService alone can have: the label of hosts, or a source address.
+type thing struct {
+	label string
+	ip    netip.Addr
 }
 
-func newSharing[K comparable]() sharing[K] {
-	return sharing[K]{of: map[K]map[string]struct{}{}, by: map[string][]K{}}
+// has says whether an EgressService has a thing by its status.
+func has(s *world.EgressService, t thing) bool {
+	if t.label != "" {
+		return isHosted(s)
+	}
+	return slices.Contains(s.Sources(), t.ip)
 }
 
-// follow notes what an EgressService asks for now, and returns all that ask for any of that, or of what it asked for
+func isHosted(s *world.EgressService) bool { return len(s.Items) > 0 }
+
+// asks are the things that an EgressService needs: its label, and one of the addresses of each family. One that cannot
+// be served as it is written, whatever others leave to it, asks for nothing and keeps nothing from them: it cannot be
+// read, its Service is not one for a load balancer or has no address that could be a source, its label is too long, or
+// nodeSelector and the Service's policy leave it no node. That a node is not well is no reason: another one would take
+// its things for a moment's sake.
+func asks(w *world.View, key string) (out []thing) {
+	s := w.EgressService(key)
+	if s == nil || s.SourceIPBy != world.SourceLoadBalancerIP {
+		return nil
+	}
+	service := w.ServiceSpec(key)
+	if service == nil || !service.LoadBalancer || len(s.Problems) > 0 || len(labelOf(s)) > maxLabelName {
+		return nil
+	}
+	for _, f := range families {
+		ips, _ := candidates(w, s, service, f)
+		for _, ip := range ips {
+			out = append(out, thing{ip: ip})
+		}
+	}
+	if len(out) == 0 || !isHosted(s) && !hasNode(w, s, w.Service(key)) {
+		return nil
+	}
+	return append(out, thing{label: labelOf(s)})
+}
+
+// hasNode says whether there is a node that can be the host when it is well.
+func hasNode(w *world.View, s *world.EgressService, service *world.Service) bool {
+	local := localOf(w.Config, service)
+	return s.Nodes.Problem == "" && slices.ContainsFunc(w.Nodes(), func(name string) bool {
+		n := w.Node(name)
+		return n != nil && mismatch(s, local, n) == ""
+	})
+}
+
+// sharing is which EgressServices ask for which things.
+type sharing struct {
+	of map[thing]map[string]struct{} // EgressServices that ask for a thing
+	by map[string][]thing            // things that an EgressService asks for
+}
+
+func newSharing() *sharing {
+	return &sharing{of: map[thing]map[string]struct{}{}, by: map[string][]thing{}}
+}
+
+// follow notes what an EgressService asks for now, and returns those that ask for any of that, or of what it asked for
 // before.
-func (x *sharing[K]) follow(key string, asks []K) map[string]struct{} {
-	others := map[string]struct{}{}
-	for _, k := range x.by[key] {
-		maps.Copy(others, x.of[k])
-		if delete(x.of[k], key); len(x.of[k]) == 0 {
-			delete(x.of, k)
+func (x *sharing) follow(key string, asks []thing) (others []string) {
+	for _, t := range x.by[key] {
+		if delete(x.of[t], key); len(x.of[t]) == 0 {
+			delete(x.of, t)
+		}
+	}
+	for _, t := range slices.Concat(x.by[key], asks) {
+		for other := range x.of[t] {
+			others = append(others, other)
 		}
 	}
 	if x.by[key] = asks; len(asks) == 0 {
 		delete(x.by, key)
 	}
-	for _, k := range asks {
-		if x.of[k] == nil {
-			x.of[k] = map[string]struct{}{}
+	for _, t := range asks {
+		if x.of[t] == nil {
+			x.of[t] = map[string]struct{}{}
 		}
-		x.of[k][key] = struct{}{}
-		maps.Copy(others, x.of[k])
+		x.of[t][key] = struct{}{}
 	}
 	return others
 }
 
-// first is the one that has a thing, of an EgressService and all that ask for it.
-func (x *sharing[K]) first(w *world.World, k K, s *world.EgressService,
-	precedes func(a, b *world.EgressService) bool) *world.EgressService {
-	for key := range x.of[k] {
-		if o := w.EgressService(key); o != nil && precedes(o, s) {
-			s = o
+// owner is the EgressService that has a thing, of one and all that ask for it: the one that has it by its status, else
+// the first by age that gets all it needs. So nothing changes hands because an older one comes, or is well again. One
+// that asks for nothing has its own reason not to be served.
+func (x *sharing) owner(w *world.World, s *world.EgressService, t thing) string {
+	owner := s
+	for key := range x.of[t] {
+		o := w.EgressService(key)
+		if o == nil || len(x.by[s.Key()]) == 0 {
+			continue
+		}
+		if x.precedes(w, o, owner, t) {
+			owner = o
 		}
 	}
-	return s
+	return owner.Key()
 }
 
-// balanced is the EgressService with a key and its Service, if it leaves with an address of that: the Service is one
-// for a load balancer. Another one keeps neither its label nor an address from anybody, or whoever may write in one
-// namespace could take these from another's.
-func balanced(w *world.World, key string) (*world.EgressService, *world.Service) {
-	s, service := w.EgressService(key), w.ServiceSpec(key)
-	if s == nil || s.SourceIPBy != world.SourceLoadBalancerIP || service == nil || !service.LoadBalancer {
-		return nil, nil
+// precedes says whether a thing is one's before it is another's. An older one is asked first what it gets itself, which
+// depends on still older ones alone.
+func (x *sharing) precedes(w *world.World, o, before *world.EgressService, t thing) bool {
+	if has(o, t) != has(before, t) {
+		return has(o, t)
 	}
-	return s, service
+	return o.ByAge(before) < 0 && (isHosted(o) || x.served(w, o))
+}
+
+// served says whether one without a host gets its label and an address.
+func (x *sharing) served(w *world.World, o *world.EgressService) bool {
+	gets := func(t thing) bool { return x.owner(w, o, t) == o.Key() }
+	return gets(thing{label: labelOf(o)}) &&
+		slices.ContainsFunc(x.by[o.Key()], func(t thing) bool { return t.label == "" && gets(t) })
 }

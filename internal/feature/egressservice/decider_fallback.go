@@ -1,0 +1,56 @@
+package egressservice
+
+import (
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// fallback says what becomes of the packets that its pods send outside in the families in which it has no host: the
+// choice of annotation egret.k8s.ovn.org/when-unassigned. Its message speaks of the families that the Service has no
+// ingress IP of, too.
+func (o *object) fallback(p world.Placement) world.Condition {
+	service := o.round.W.ServiceSpec(o.s.Key())
+	hosted := func(f world.Family) bool { return o.host == world.HostAll || p.HasItems(f) }
+	which := decide.Families(func(f world.Family) bool { return o.s.Asks(service, f) && !hosted(f) })
+	c := world.Condition{Type: decide.ConditionFallback, Status: "True"}
+	switch {
+	case which == "" && o.host == "":
+		c.Reason, c.Message = decide.ReasonNodeIP, "it has no Service with an address: pods leave with their node's "+
+			"address"
+	case which == "":
+		c.Status, c.Reason = "False", decide.ReasonHosted
+		c.Message = "in every family that its Service has ingress IPs of, it has a host"
+	case o.s.DropWhenUnassigned || decide.Families(o.isKept) == which:
+		c.Reason, c.Message = decide.Fallback("it has no host for "+which, "what pods send outside over "+which+
+			" is dropped", true)
+	default:
+		c.Reason, c.Message = decide.Fallback("it has no host for "+which, "pods leave over "+which+" with their "+
+			"node's address", false)
+	}
+	if which := o.unasked(service); which != "" {
+		c.Message += "; its Service has no " + which + " ingress IP: over " + which + " pods leave with their node's " +
+			"address"
+	}
+	if o.s.UnassignedProblem != "" {
+		c.Message += "; " + o.s.UnassignedProblem
+	}
+	return c
+}
+
+// unasked are families of the cluster in which it asks for nothing, though its Service has ingress IPs.
+func (o *object) unasked(service *world.Service) string {
+	return decide.Families(func(f world.Family) bool {
+		return service != nil && len(o.round.W.Config.Cluster(f)) > 0 && o.host != world.HostAll &&
+			len(service.LoadBalancerIPs) > 0 && !o.s.Asks(service, f)
+	})
+}
+
+// unread is what is told of an annotation that cannot be read.
+func (o *object) unread() []decide.Notice {
+	problem := o.s.UnassignedProblem
+	if problem == "" {
+		return nil
+	}
+	f := decide.Finding{Kind: "UnreadAnnotation", Detail: problem}
+	return []decide.Notice{{Finding: f, Event: ReasonInvalidSpec, Message: problem}}
+}

@@ -1,0 +1,225 @@
+package egressservice_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/egressservice"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// TestUnservableKeepsNothing: one that cannot be served as it is written takes neither its label nor an address from a
+// younger one that can; it has its own reason. When it can be served again, nothing is taken from who has it.
+func TestUnservableKeepsNothing(t *testing.T) {
+	for name, x := range map[string]struct {
+		breaks func(*cluster, *world.EgressService, *world.Service)
+		reason string
+	}{
+		"a bad field": {func(_ *cluster, s *world.EgressService, _ *world.Service) {
+			s.Problems = []string{"spec.network: no"}
+		}, egressservice.ReasonInvalidSpec},
+		"no node matches": {func(_ *cluster, s *world.EgressService, _ *world.Service) { s.Nodes = green() },
+			egressservice.ReasonNoMatchingNode},
+		"unreadable selector": {func(_ *cluster, s *world.EgressService, _ *world.Service) {
+			s.Nodes = world.NodeSelector{Problem: "spec.nodeSelector: no"}
+		}, egressservice.ReasonInvalidSelector},
+		"no node with an endpoint matches": {func(c *cluster, s *world.EgressService, service *world.Service) {
+			c.node(3, func(n *world.Node) { n.Labels = map[string]string{"color": "green"} })
+			s.Nodes, service.ExternalLocal = green(), true
+		}, egressservice.ReasonNoMatchingNode},
+		"another type": {func(_ *cluster, _ *world.EgressService, service *world.Service) {
+			service.LoadBalancer = false
+		}, egressservice.ReasonNotLoadBalancer},
+		"a name that is too long": {func(_ *cluster, s *world.EgressService, service *world.Service) {
+			s.Name = strings.Repeat("x", 63)
+			service.Name = s.Name
+		}, egressservice.ReasonLabelTooLong},
+		"no address": {func(_ *cluster, _ *world.EgressService, service *world.Service) {
+			service.LoadBalancerIPs = nil
+		}, egressservice.ReasonNoIngressIP},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+			older, service := c.add("a-b", "c", 9), compiletest.LoadBalancer(0, pods()...)
+			broken := *older
+			service.Namespace, service.Name, service.LoadBalancerIPs = "a-b", "c", compiletest.EgressAddr(31)
+			x.breaks(c, &broken, service)
+			c.set(func(w *world.World) []world.Touch {
+				touched := w.DelEgressService("a-b/c")
+				return append(append(touched, w.SetEgressService(&broken)...), w.SetService(service)...)
+			})
+			c.add("a", "b-c", 1)
+			c.decides()
+			if have := c.assigned("a/b-c"); have != "n1 Assigned" {
+				t.Errorf("the younger one: %s: %s", have, c.says("a/b-c", egressservice.ConditionAssigned))
+			}
+			if have := c.assigned(broken.Key()); have != " "+x.reason {
+				t.Errorf("the older one: %s", have)
+			}
+			c.add("a-b", "c", 1)
+			c.set(func(w *world.World) []world.Touch { return w.SetEgressService(older) })
+			c.decides()
+			c.decides()
+			if a, b := c.assigned("a/b-c"), c.assigned("a-b/c"); a != "n1 Assigned" || b[0] != ' ' {
+				t.Errorf("it can be served again: %s; the younger one: %s", b, a)
+			}
+			c.set(func(w *world.World) []world.Touch { return w.DelEgressService("a/b-c") })
+			c.decides()
+			if have := c.assigned("a-b/c"); !strings.HasSuffix(have, "n1 Assigned") {
+				t.Errorf("the younger one is gone: %s", have)
+			}
+		})
+	}
+}
+
+// TestUnwellKeepsItsThings: a node that is not well for a moment hands nothing to a younger one.
+func TestUnwellKeepsItsThings(t *testing.T) {
+	c := settled(t)
+	c.node(1, func(n *world.Node) { n.Labels = map[string]string{"color": "green"} })
+	c.object(func(s *world.EgressService) { s.Nodes = green() })
+	younger := c.add("ns1", "young", 0)
+	c.set(func(w *world.World) []world.Touch {
+		service := *w.Service(younger.Key())
+		service.LoadBalancerIPs = compiletest.EgressAddr(20)
+		return w.SetService(&service)
+	})
+	c.decides()
+	c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n1", world.NodeUnreachable) })
+	c.decides()
+	c.decides()
+	if a, b := c.assigned("ns0/s0"), c.assigned("ns1/young"); a != " NoMatchingNode" || b != " IngressIPConflict" {
+		t.Errorf("its only node is unreachable: %s; the younger one: %s", a, b)
+	}
+	c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n1", "") })
+	c.decides()
+	if have := c.assigned("ns0/s0"); have != "n1 Assigned" {
+		t.Errorf("its node is back: %s", have)
+	}
+}
+
+// TestRefusedByOneKeepsNothingFromAnother: the oldest has the address that the second needs; the third has the label
+// that the second needs, too.
+func TestRefusedByOneKeepsNothingFromAnother(t *testing.T) {
+	c := settled(t)
+	second := c.add("a-b", "c", 2)
+	c.set(func(w *world.World) []world.Touch {
+		service := *w.Service(second.Key())
+		service.LoadBalancerIPs = compiletest.EgressAddr(20)
+		return w.SetService(&service)
+	})
+	c.decides()
+	c.add("a", "b-c", 1)
+	c.decides()
+	if a, b := c.assigned("a-b/c"), c.assigned("a/b-c"); a != " IngressIPConflict" || b != "n2 Assigned" {
+		t.Errorf("the second: %s; the third: %s", a, b)
+	}
+	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+	c.report("n1", "n2", "n3")
+	c.decides()
+	if a, b := c.assigned("a-b/c"), c.assigned("a/b-c"); a != " LabelAmbiguous" || b != "n2 Assigned" {
+		t.Errorf("the oldest is gone: the second: %s; the third: %s", a, b)
+	}
+}
+
+// TestStandingHolder: an address that a node still holds for a former EgressService, or an EgressIP, is nobody's source
+// until the node has let go of it, or is out; who has it already keeps it, and a node that says so of too much is not
+// believed.
+func TestStandingHolder(t *testing.T) {
+	ip := compiletest.EgressAddr(20)[0]
+	stands := func(c *cluster, object string) {
+		c.set(func(w *world.World) []world.Touch {
+			return w.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3",
+				Holds: map[string][]netip.Addr{object: {ip}}})
+		})
+	}
+	for name, out := range map[string]func(*world.World) []world.Touch{
+		"let go":      func(w *world.World) []world.Touch { return w.SetHolding(&world.Holding{Node: "n3"}) },
+		"no report":   func(w *world.World) []world.Touch { return w.DelHolding("n3") },
+		"deleted":     func(w *world.World) []world.Touch { return w.DelNode("n3") },
+		"unreachable": func(w *world.World) []world.Touch { return w.SetUnreachable("n3", world.NodeUnreachable) },
+		"rebooted": func(w *world.World) []world.Touch {
+			n := named(compiletest.Node(3))
+			n.BootID = "next"
+			return w.SetNode(n)
+		},
+	} {
+		for _, object := range []string{"shop/former", "former"} {
+			t.Run(name+" "+object, func(t *testing.T) {
+				c := newCluster(t)
+				c.service(func(s *world.Service) { s.LoadBalancerIPs = []netip.Addr{ip} })
+				stands(c, object)
+				c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n3", world.AgentAway) })
+				c.decides()
+				c.is(`"" leaving [] label [] Ready=False IngressIPConflict`)
+				if said := c.says("ns0/s0", egressservice.ConditionAssigned); !strings.Contains(said,
+					ip.String()+" is still held by node n3 for Egress") || !strings.Contains(said, object+", by that") {
+					t.Errorf("said %s", said)
+				}
+				c.set(out)
+				c.decides()
+				if have := c.assigned("ns0/s0"); have != "n1 Assigned" {
+					t.Errorf("%s: %s", name, have)
+				}
+				stands(c, object)
+				c.decides()
+				if have := c.assigned("ns0/s0"); have != "n1 Assigned" {
+					t.Errorf("it has it: %s", have)
+				}
+			})
+		}
+	}
+	c, all := newCluster(t), []netip.Addr{ip}
+	for i := range 64 {
+		all = append(all, compiletest.V4(192, 0, 2, i))
+	}
+	c.set(func(w *world.World) []world.Touch {
+		return w.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3", Holds: map[string][]netip.Addr{"x/y": all}})
+	})
+	c.decides()
+	if have := c.assigned("ns0/s0"); have != "n1 Assigned" {
+		t.Errorf("too much: %s", have)
+	}
+}
+
+// TestNobodysEndpoints: where all endpoints are addresses that no pod of the namespace has, no pod is behind the
+// Service.
+func TestNobodysEndpoints(t *testing.T) {
+	for name, edit := range map[string]func(*world.Service){
+		"nobody's": func(s *world.Service) {
+			s.Ports[0].Endpoints = []world.Endpoint{{AddrPort: netip.AddrPortFrom(compiletest.V4(10, 244, 9, 9), 80)}}
+		},
+		"another namespace's": func(s *world.Service) {
+			s.Ports[0].Endpoints = compiletest.LoadBalancer(0, compiletest.Pod(1, "n1")).Ports[0].Endpoints
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := settled(t)
+			p := compiletest.Pod(1, "n1")
+			p.Running = true
+			c.set(func(w *world.World) []world.Touch { return w.SetPod(p) })
+			c.service(edit)
+			if told := c.decides(); told != egressservice.ReasonNoEndpoints {
+				t.Errorf("told of %q", told)
+			}
+			c.is(`"n1" leaving [] label [n1] Ready=False NoEndpoints`)
+			said := c.says("ns0/s0", egressservice.ConditionReady)
+			if !strings.Contains(said, "no pod of namespace ns0") {
+				t.Errorf("said %s", said)
+			}
+			c.service(func(*world.Service) {})
+			c.decides()
+			c.is(`"n1" leaving [] label [n1] Ready=True Held`)
+			for _, p := range pods() {
+				c.set(func(w *world.World) []world.Touch { return w.DelPod(p.Key()) })
+			}
+			c.decides()
+			c.is(`"n1" leaving [] label [n1] Ready=False NoEndpoints`)
+			c.set(func(w *world.World) []world.Touch { return w.SetPod(pods()[0]) })
+			c.decides()
+			c.is(`"n1" leaving [] label [n1] Ready=True Held`)
+		})
+	}
+}
