@@ -42,15 +42,7 @@ func KeepsOut(w *world.View, n *world.Node) string {
 	return ""
 }
 
-// GoesOn says whether a node that is unfit goes on with what it has, as long as no other node takes that: its agent is
-// away, or Kubernetes calls it NotReady, as it does all nodes after it was away itself, and nobody has found that it is
-// dead. Where nodes are not probed, they are assumed to be reachable.
-func GoesOn(w *world.View, n *world.Node) bool {
-	switch Unfit(w, n) {
-	case CauseAgentAway:
-		return true
-	case CauseNotReady:
-		return w.Unreachable(n.Name) != world.NodeUnreachable
-	}
-	return false
-}
+// GoesOn says whether a node that is unfit goes on with what it has, as long as no other node takes that: only its
+// agent is away. One that is not ready gives up what it has, though nobody takes it: an administrator who stops a
+// kubelet expects that.
+func GoesOn(w *world.View, n *world.Node) bool { return Unfit(w, n) == CauseAgentAway }

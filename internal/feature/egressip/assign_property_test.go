@@ -115,8 +115,7 @@ func checkRules(t *rapid.T, w *world.World, all map[string]egressip.Decision) {
 				used[key] = true
 			}
 			n := w.Node(i.Node)
-			was := slices.Contains(w.EgressIP(name).Items, i)
-			if n == nil || !n.Ready && !was || n.Deleting || !isEgressNode(n) || !mayBeOn(w.EgressIP(name), n, i) ||
+			if n == nil || !n.Ready || n.Deleting || !isEgressNode(n) || !mayBeOn(w.EgressIP(name), n, i) ||
 				!slices.ContainsFunc(n.CIDRs, func(p netip.Prefix) bool { return p.Masked().Contains(i.IP) }) {
 				t.Fatalf("%s is on %s, which cannot host it", i.IP, i.Node)
 			}

@@ -164,10 +164,6 @@ func TestInForceEndsWhenNoNodeCanHost(t *testing.T) {
 	gone := node("n1", 2, "172.18.0.2/24")
 	gone.Ready = false
 	w.SetNode(gone)
-	if d := settle(w)["e"]; items(d) != "n1=172.18.0.33" || !d.InForce[world.V4] || len(d.Events) > 0 {
-		t.Errorf("Kubernetes calls it NotReady, and it is not found dead: %+v", d)
-	}
-	w.SetUnreachable("n1", world.NodeUnreachable)
 	d := settle(w)["e"]
 	if len(d.Items) != 0 || d.InForce[world.V4] {
 		t.Fatalf("have %+v", d)
@@ -497,10 +493,7 @@ func TestProblemsOfTheObject(t *testing.T) {
 func TestNamesTheNodeThatCannot(t *testing.T) {
 	for want, change := range map[string]func(*world.World, *world.Node){
 		"and others cannot (n2 NodeCordoned): mend": func(_ *world.World, n *world.Node) { n.Cordoned = true },
-		"and others cannot (n2 NodeNotReady): mend": func(w *world.World, n *world.Node) {
-			n.Ready = false
-			w.SetUnreachable(n.Name, world.NodeUnreachable)
-		},
+		"and others cannot (n2 NodeNotReady): mend": func(_ *world.World, n *world.Node) { n.Ready = false },
 		"and others cannot (n2 NodeUnreachable): mend": func(w *world.World, n *world.Node) {
 			w.SetUnreachable(n.Name, world.NodeUnreachable)
 		},

@@ -96,14 +96,17 @@ func (o *object) elect(loads map[string]int) {
 	o.assign()
 }
 
-// goesOn says whether the former host is one that goes on translating though it is unfit.
+// goesOn says whether the former host is one that goes on translating though it is unfit, as long as no other node
+// takes over: its agent is away, or Kubernetes calls it NotReady, as it does all nodes after it was away itself, and
+// nobody has found that it is dead. Where nodes are not probed, they are assumed to be reachable.
 func (o *object) goesOn() bool {
 	w := o.round.W
 	n := w.Node(o.s.Host)
 	if n == nil || mismatch(o.s, o.facts.local, n) != "" {
 		return false
 	}
-	return handover.GoesOn(w, n)
+	return handover.GoesOn(w, n) ||
+		handover.Unfit(w, n) == handover.CauseNotReady && w.Unreachable(n.Name) != world.NodeUnreachable
 }
 
 // assign gives the host the source addresses.
