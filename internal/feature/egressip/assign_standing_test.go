@@ -4,7 +4,9 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -50,5 +52,30 @@ func TestStandingHolder(t *testing.T) {
 				t.Errorf("%s, and it comes back: %s", name, items(d))
 			}
 		}
+	}
+}
+
+// TestWaitsForFormerHolder: that a node has let go of an address is news for who waits for it, and for nobody else.
+func TestWaitsForFormerHolder(t *testing.T) {
+	x, now := newTerm(false), time.Unix(100_000, 0)
+	ip := compiletest.EgressAddr(0)[0]
+	says := func(holds ...netip.Addr) {
+		x.change(func(w *world.World) []world.Touch {
+			return w.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3",
+				Holds: map[string][]netip.Addr{"shop/former": holds}})
+		}, now)
+	}
+	says(ip)
+	x.change(func(w *world.World) []world.Touch { return w.SetEgressIP(compiletest.EgressIP(0, "", ip)) }, now)
+	x.round(now)
+	if have := x.w.EgressIP("e0").Items; len(have) > 0 {
+		t.Fatalf("it is still held: %v", have)
+	}
+	x.change(func(w *world.World) []world.Touch { return show(w, "") }, now)
+	x.round(now)
+	says()
+	x.round(now)
+	if have := x.w.EgressIP("e0").Items; len(have) != 1 {
+		t.Errorf("it is free: %v", have)
 	}
 }

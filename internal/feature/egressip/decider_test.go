@@ -196,6 +196,7 @@ func obedience(t *rapid.T, node string) func(*world.World) []world.Touch {
 	case 1:
 		h.Faults[netip.PrefixFrom(compiletest.SecondaryAddr(0)[0], 24).Masked()] = "down"
 	}
+	stray := rapid.IntRange(0, 4).Draw(t, "holds for a former object") == 0
 	return func(w *world.World) []world.Touch {
 		h := h
 		h.Holds, h.Steers = map[string][]netip.Addr{}, map[string][]world.Assignment{}
@@ -207,6 +208,9 @@ func obedience(t *rapid.T, node string) func(*world.World) []world.Touch {
 					h.Holds[name] = append(h.Holds[name], ip)
 				}
 			}
+		}
+		if stray {
+			h.Holds["shop/former"] = compiletest.EgressAddr(0)
 		}
 		return w.SetHolding(&h)
 	}

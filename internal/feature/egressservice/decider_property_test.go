@@ -234,6 +234,7 @@ func obedience(t *rapid.T, node string) func(*world.World) []world.Touch {
 		h.Problems[about] = "no table blue"
 		h.Reasons[about] = rapid.SampledFrom([]string{"", world.ReasonUnknownNetwork}).Draw(t, "reason")
 	}
+	stray := rapid.IntRange(0, 4).Draw(t, "holds for a former object") == 0
 	return func(w *world.World) []world.Touch {
 		h := h
 		h.Holds, h.Steers = map[string][]netip.Addr{}, map[string][]world.Assignment{}
@@ -254,6 +255,9 @@ func obedience(t *rapid.T, node string) func(*world.World) []world.Touch {
 				h.Steers[key] = []world.Assignment{{Node: node, IP: world.V4.Unspecified()},
 					{Node: node, IP: world.V6.Unspecified()}}
 			}
+		}
+		if stray {
+			h.Holds["former"] = slices.Concat(compiletest.EgressAddr(20), compiletest.EgressAddr(23))
 		}
 		return w.SetHolding(&h)
 	}

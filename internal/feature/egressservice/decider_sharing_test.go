@@ -172,6 +172,7 @@ func TestStandingHolder(t *testing.T) {
 		}
 	}
 	c, all := newCluster(t), []netip.Addr{ip}
+	c.service(func(s *world.Service) { s.LoadBalancerIPs = all })
 	for i := range 64 {
 		all = append(all, compiletest.V4(192, 0, 2, i))
 	}
