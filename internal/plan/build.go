@@ -58,19 +58,6 @@ func (r *Rows) AddACL(id string, sw RowID, priority int, match string) {
 		"action": "drop"})
 }
 
-// AddLabel claims an ACL of a switch that gives a label to connections that a packet to one of its ports begins: it
-// stays with them in the port's zone of conntrack.
-func (r *Rows) AddLabel(id string, sw RowID, priority int, match string, label int) {
-	r.AddNB(RowID{"ACL", id}, sw, Cols{"direction": "to-lport", "priority": priority, "match": match,
-		"action": "allow-related", "label": label})
-}
-
-// AddMark claims a QoS row of a switch that marks what comes in.
-func (r *Rows) AddMark(id string, sw RowID, priority int, match string, mark int) {
-	r.AddNB(RowID{"QoS", id}, sw, Cols{"direction": "from-lport", "priority": priority, "match": match,
-		"action": map[string]string{"mark": Itoa(mark)}})
-}
-
 // AddRoute claims a static route. policy is "dst-ip" or "src-ip"; port may be "".
 func (r *Rows) AddRoute(router, policy, prefix, nexthop, port string) {
 	cols := Cols{"ip_prefix": prefix, "nexthop": nexthop, "policy": policy}

@@ -24,10 +24,9 @@ func Group(name string) RowID  { return RowID{"Load_Balancer_Group", name} }
 
 // Priorities of logical router policies, as in OVN-Kubernetes.
 const (
-	PriorityAnswerHost = 1005 // answers to what the host sent in with a client's address: back to the host
-	PriorityOwnNode    = 1004 // to an address of the pod's own node: to the host, by the management port
-	PriorityAllow      = 102  // what no egress feature may touch
-	PriorityEgressIP   = 100
+	PriorityOwnNode  = 1004 // to an address of the pod's own node: to the host, by the management port
+	PriorityAllow    = 102  // what no egress feature may touch
+	PriorityEgressIP = 100
 	// PriorityEgressService comes before EgressIPs.
 	PriorityEgressService = 101
 	// PriorityRefuse is of the ACLs of node switches.
@@ -36,8 +35,6 @@ const (
 	// one that takes those out that stay inside the cluster.
 	PriorityReplies       = 103
 	PriorityInsideReplies = 104
-	// PriorityByHost is of the QoS rules and the ACL about connections that the host sends in with clients' addresses.
-	PriorityByHost = 104
 )
 
 const (
@@ -46,9 +43,6 @@ const (
 	// MarkFiltered is on what pods with an egress IP send through their own node's gateway router: with the node's
 	// address it is dropped. Not all of its bits 4 to 9 are set, which MarkNodeIP is told by.
 	MarkFiltered = 43
-	// MarkByHost is on what the host sends in with the client's address, and on the answers; connections in pods' zones
-	// of conntrack have it as their label in between.
-	MarkByHost = 44
 	// MarkNodeIP (0x3f0) asks breth0 for the node's own address as source (seed egress-ip.md, "Pod to node IP
 	// traffic").
 	MarkNodeIP = 1008

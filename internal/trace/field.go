@@ -33,10 +33,6 @@ func fieldOf(name string) (field, bool) {
 		return field{has: always, number: func(e env) int { return e.mark }}, true
 	case "pkt.mark[4..9]":
 		return field{has: always, number: func(e env) int { return e.mark >> 4 & 63 }}, true
-	case "ip4", "ip6":
-		return field{truth: func(e env) bool { return e.p.Src.Is4() == (name == "ip4") }}, true
-	case "ct_label.obs_point_id":
-		return field{has: func(e env) bool { return e.tracked }, number: func(e env) int { return e.p.Label }}, true
 	case "ct.trk":
 		return field{truth: func(e env) bool { return e.tracked }}, true
 	case "ct.rpl":

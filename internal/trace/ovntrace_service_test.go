@@ -190,7 +190,14 @@ func (a *agreement) compareFirst(t *testing.T, p trace.Packet, ends []trace.End,
 			options = append(options, "--lb-dst="+to)
 			want = firstPort(end) + source(p, end, in)
 		}
-		text := a.traced(t, in, p, "", options...)
+		ip := world.FamilyOf(p.Src).Match()
+		microflow := fmt.Sprintf("inport==%q && eth.src==%s && eth.dst==%s && %s.src==%s && %s.dst==%s && ip.ttl==64 "+
+			"&& %s && %s.dst==%d",
+			in.port, in.from, in.to, ip, p.Src, ip, p.Dst, p.Proto, p.Proto, p.DstPort)
+		text, err := a.zones["n1"].TraceOnce(t.Context(), in.datapath, microflow, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if have := leaves(text); have != want {
 			t.Errorf("%s from %s to %s: OVN says %s, the walk %s\n%s", p.Proto, p.Src, netip.AddrPortFrom(p.Dst,
 				p.DstPort), have, want, text)
@@ -246,51 +253,4 @@ func leaves(text string) string {
 		said += ", " + m[1]
 	}
 	return said
-}
-
-// TestAnswersOfLocalOnlyAgreeWithOVN: in shared gateway mode what the host sends in by its management port gives the
-// pod's connection a label, and what answers one with that label goes back there; without it, to the gateway router.
-func TestAnswersOfLocalOnlyAgreeWithOVN(t *testing.T) {
-	a := servicesIn(t, world.SharedGateway)
-	pod := compiletest.Pod(0, "n1")
-	in, node := podEntrance(pod), read(t, a.plans)
-	for f := range 2 {
-		client, own := compiletest.EgressAddr(60)[f], pod.IPs[f]
-		to := trace.Packet{Src: client, Dst: localOnly[f], Proto: "tcp", DstPort: 30090}
-		first := trace.Packet{Src: client, Dst: compiletest.Node(1).HostAddrs[f+2], Proto: "tcp", DstPort: 30090}
-		a.compareFirst(t, to, node.WalkIntoHost("n1", "eth1", first), hostEntrance())
-		text := a.traced(t, hostEntrance(), to, "", "--ct=new", "--ct=new") // --lb-dst acts before QoS rows in 25.03
-		if !strings.Contains(text, fmt.Sprintf("ct_label.obs_point_id = %d", plan.MarkByHost)) &&
-			!strings.Contains(text, fmt.Sprintf("reg9 = %d", plan.MarkByHost)) {
-			t.Errorf("OVN gives the connection of %s no label:\n%s", client, text)
-		}
-		answer := trace.Packet{Src: own, Dst: client, Proto: "tcp", SrcPort: 8080, DstPort: 40000, Reply: true}
-		for label, want := range map[int]string{plan.MarkByHost: "k8s-n1", 0: "rtoj-ovn_cluster_router"} {
-			answer.Label = label
-			state := "--ct=trk,est,rpl"
-			text := a.traced(t, in, answer, fmt.Sprintf(" && ct_label.obs_point_id == %d", label), state, state, state,
-				state)
-			if !strings.Contains(text, fmt.Sprintf("/* output to %q", want)) {
-				t.Errorf("the answer to %s with label %d does not leave by %s\n%s", client, label, want, text)
-			}
-			ends := node.Walk(answer)
-			if back := len(ends) == 1 && ends[0].Kind == trace.ToHost; back != (label != 0) {
-				t.Errorf("the walk of the answer to %s with label %d: %s", client, label, trace.Sentences(ends))
-			}
-		}
-	}
-	a.quiet(t)
-}
-
-// traced is OVN's walk of a packet that comes in there; beside is what else it has.
-func (a *agreement) traced(t *testing.T, in entrance, p trace.Packet, beside string, options ...string) string {
-	t.Helper()
-	ip := world.FamilyOf(p.Src).Match()
-	microflow := fmt.Sprintf("inport==%q && eth.src==%s && eth.dst==%s && %s.src==%s && %s.dst==%s && ip.ttl==64 "+
-		"&& %s && %s.dst==%d%s", in.port, in.from, in.to, ip, p.Src, ip, p.Dst, p.Proto, p.Proto, p.DstPort, beside)
-	text, err := a.zones["n1"].TraceOnce(t.Context(), in.datapath, microflow, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
 }

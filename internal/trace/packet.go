@@ -15,8 +15,6 @@ type Packet struct {
 	Proto            string // "tcp", "udp", "sctp", "icmp"
 	SrcPort, DstPort uint16
 	Reply            bool // of a connection that came from outside
-	// Label is what an ACL has given the connection in the zone of conntrack of the pod's port.
-	Label int
 	// Network is the one that the packet is in, whose addresses Src and Dst are; zero: the default network.
 	Network plan.Names
 }
@@ -45,8 +43,6 @@ type End struct {
 	Node string
 	// Src is the source it had there, Dst the destination.
 	Src, Dst netip.Addr
-	// Label is that of its connection, see Packet.
-	Label int
 	// Why names the row that decided.
 	Why   string
 	Steps []string
@@ -102,8 +98,7 @@ func (w walker) step(format string, args ...any) walker {
 }
 
 func (w walker) end(k Kind, why string, args ...any) []End {
-	return []End{{Kind: k, Node: w.node, Src: w.p.Src, Dst: w.p.Dst, Label: w.p.Label,
-		Why: fmt.Sprintf(why, args...), Steps: w.steps}}
+	return []End{{Kind: k, Node: w.node, Src: w.p.Src, Dst: w.p.Dst, Why: fmt.Sprintf(why, args...), Steps: w.steps}}
 }
 
 // Sentences are the ends, sorted, joined by " | ".

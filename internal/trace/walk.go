@@ -105,27 +105,9 @@ func (w walker) fromRouter(port switchPort) []End {
 func (w walker) deliver(port switchPort) []End {
 	if port.name == w.names.HostPort(w.node) {
 		w.iif = w.names.ManagementPort()
-		if w = w.step("to the management port"); w.p.Reply && w.p.Label != 0 {
-			return w.end(ToHost, "") // the host's connection: it translates back, and has routes that no plan tells
-		}
-		return w.host()
+		return w.step("to the management port").host()
 	}
-	return w.labelled(port).end(ToPod, "%s", port.name)
-}
-
-// labelled is what ACLs make of the connection in the zone of conntrack of a pod's port.
-func (w walker) labelled(port switchPort) walker {
-	sw := w.zone().switches[port.sw]
-	if sw == nil || w.p.Reply {
-		return w
-	}
-	for _, a := range sw.labels {
-		if w.matches(a.match, w.inport, true) {
-			w.p.Label = a.label
-			return w.step("ACL %s labels the connection %d", a.id, a.label)
-		}
-	}
-	return w
+	return w.end(ToPod, "%s", port.name)
 }
 
 // route is a logical router: first a route must match, then the policies may send the packet elsewhere.

@@ -35,8 +35,7 @@ type zone struct {
 // lswitch is a logical switch, as far as it does more than carry frames.
 type lswitch struct {
 	groups []string // of load balancers
-	acls   []acl    // that drop
-	labels []acl
+	acls   []acl
 	qos    []qos // highest priority first
 }
 
@@ -67,11 +66,10 @@ type route struct {
 	port    string     // of a connected route
 }
 
-// acl drops what comes in by a port of the switch, or gives a label to the connections of what goes out by one.
+// acl drops what comes in by a port of the switch.
 type acl struct {
 	id    string
 	match match
-	label int
 }
 
 // qos marks what comes in by a port of the switch.
@@ -210,7 +208,8 @@ func (r *Reader) index(z *zone, id plan.RowID, row plan.Row) error {
 	case "Static_MAC_Binding":
 		z.bound[c.addr(c.text("ip"))] = c.text("mac")
 	case "ACL":
-		z.lswitch(row.Parent).addACL(id, c, m)
+		sw := z.lswitch(row.Parent)
+		sw.acls = append(sw.acls, acl{id.Name, m})
 	case "QoS":
 		sw := z.lswitch(row.Parent)
 		sw.qos = append(sw.qos, qos{id.Name, c.priority(), c.mark("action", "mark"), m})
@@ -251,20 +250,6 @@ func (z *zone) lswitch(id plan.RowID) *lswitch {
 		z.switches[id.Name] = &lswitch{}
 	}
 	return z.switches[id.Name]
-}
-
-// addACL takes the two kinds that Egret writes.
-func (sw *lswitch) addACL(id plan.RowID, c *cells, m match) {
-	label, _ := c.cols["label"].(int)
-	a := acl{id.Name, m, label}
-	switch kind := c.text("direction") + " " + c.text("action"); {
-	case kind == "from-lport drop" && label == 0:
-		sw.acls = append(sw.acls, a)
-	case kind == "to-lport allow-related" && label != 0:
-		sw.labels = append(sw.labels, a)
-	default:
-		c.note(errors.New("unknown"), "direction=%s action=%s label=%d", c.text("direction"), c.text("action"), label)
-	}
 }
 
 func (r *router) connect(c *cells) {

@@ -34,7 +34,6 @@ func TestServices(t *testing.T) {
 		part{"HealthCheck", healthCheck}, part{"Datagrams", datagrams}, part{"Egress", servedAndEgress},
 		part{"SamePort", samePort}, part{"RefusedAddress", refusedAddress},
 		part{"SomeClients", someClients}, part{"BegunEarly", begunEarly}, part{"FirstOfAffinity", firstOfAffinity},
-		part{"SecondLink", secondLink},
 	)
 }
 

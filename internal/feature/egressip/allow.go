@@ -78,7 +78,8 @@ func leaveInsideReplies(w *world.View, f world.Family, out *plan.Rows) {
 // mark gives a mark to what comes from this node's pods.
 func mark(w *world.View, id string, priority int, match string, mark int, out *plan.Rows) {
 	sw := plan.Switch(plan.DefaultNames().NodeSwitch(w.Self))
-	out.AddMark(id, sw, priority, match, mark)
+	out.AddNB(plan.RowID{Table: "QoS", Name: id}, sw, plan.Cols{"priority": priority, "direction": "from-lport",
+		"match": match, "action": map[string]string{"mark": plan.Itoa(mark)}})
 }
 
 // inside are the subnets that replies need no mark for. They must not have it: OVS 3.5's userspace datapath looks the

@@ -17,7 +17,5 @@
 //	diff NODE [WORD]...                   what the last change did to it
 //	packet POD ADDR[:PORT/PROTO] [reply]  where a packet of a pod ends
 //	packet outside@NODE ADDR:PORT/PROTO   one of a client outside (172.18.0.100, ...::100) to a node
-//	packet outside@NODE%LINK ADDR:...     the same by another link than the gateway bridge's
-//	answer outside@NODE%LINK ADDR:...     where pods' answers to that end
 //	walk POD ADDR[:PORT/PROTO] [reply]    and every step on its way
 package featuretest

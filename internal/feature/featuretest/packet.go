@@ -57,7 +57,7 @@ func (c *cluster) send(args []string) ([]trace.End, error) {
 	return net.Walk(p), nil
 }
 
-// arrive sends a packet of a client outside to a node, or by a link of its own into its host.
+// arrive sends a packet of a client outside to a node.
 func (c *cluster) arrive(node string, p trace.Packet) ([]trace.End, error) {
 	p.Src = [...]netip.Addr{netip.MustParseAddr("172.18.0.100"),
 		netip.MustParseAddr("fc00:f853:ccd:e793::100")}[world.FamilyOf(p.Dst)]
@@ -65,31 +65,7 @@ func (c *cluster) arrive(node string, p trace.Packet) ([]trace.End, error) {
 	if err != nil {
 		return nil, err
 	}
-	if node, link, ok := strings.Cut(node, "%"); ok {
-		return net.WalkIntoHost(node, link, p), nil
-	}
 	return net.Arrive(node, p), nil
-}
-
-// answer is where the pods' answers end to a packet of a client outside, each with the label of its connection.
-func (c *cluster) answer(args []string) (string, error) {
-	ends, err := c.send(args)
-	if err != nil {
-		return "", err
-	}
-	net, err := c.network()
-	if err != nil {
-		return "", err
-	}
-	var back []trace.End
-	for _, e := range ends {
-		if e.Kind != trace.ToPod {
-			return "", fmt.Errorf("no pod answers: %s", e)
-		}
-		back = append(back, net.Walk(trace.Packet{Src: e.Dst, Dst: e.Src, Proto: "tcp", SrcPort: 80, DstPort: 40000,
-			Reply: true, Label: e.Label})...)
-	}
-	return trace.Sentences(back) + "\n", nil
 }
 
 // parsePacket reads ADDR, or ADDR:PORT/PROTO.

@@ -62,7 +62,7 @@ func onSwitch(w *world.View, s *world.Service, p world.ServicePort, f world.Fami
 	for _, ip := range f.OfAddrs(h.Addrs) {
 		rows.add(scopeSwitch, p.Protocol, ip, p.NodePort, b.Cluster)
 	}
-	if s.ExternalLocal {
+	if s.ExternalLocal && w.Config.GatewayMode == world.LocalGateway {
 		rows.add(scopeSwitch, p.Protocol, w.Config.LocalOnly(f), p.NodePort, b.LocalPods)
 	}
 }

@@ -32,8 +32,10 @@ func (Host) Compile(w *world.View, _ string, out *plan.Rows) {
 		k.translate(ownHost, own, "")
 		k.translate(all, own, "")
 		k.source()
-		if s, ok := f.Of(n.Subnets); ok {
-			keepClients(w, f, s, out)
+		if s, ok := f.Of(n.Subnets); ok && w.Config.GatewayMode == world.LocalGateway {
+			router := world.Nth(s, 1)
+			key := plan.RouteKey{Table: mainTable, Dst: world.Single(w.Config.LocalOnly(f))}
+			plan.Claim(&out.Routes, key, plan.Route{Dev: plan.DefaultNames().ManagementPort(), Via: router})
 		}
 	}
 }

@@ -91,22 +91,22 @@ func directly(endpoints []world.Endpoint) []share {
 	return out
 }
 
-// fromOutside is where connections from outside go; nowhere where the policy Local leaves no endpoint. Where the
-// gateway bridge gives its connections to OVN, it has sent the pods' share there, and what comes to the host beside has
-// come by another link.
+// fromOutside is where connections from outside go; nowhere where the policy Local leaves no endpoint.
 func (h hostPort) fromOutside() []share {
-	all := byHost(h.w, h.s)
+	local := h.w.Config.GatewayMode == world.LocalGateway
 	switch {
 	case !h.s.ExternalLocal:
 		return h.anyOf(h.b.Cluster, h.s.Affinity > 0)
-	case !all && len(h.b.LocalHost) > 0:
-		return directly(h.b.LocalHost)
-	case !all && len(h.b.LocalPods) == 0:
-		return nil
-	case h.p.NodePort != 0:
+	case local && h.p.NodePort != 0:
 		return h.byManagementPort()
+	case local:
+		return directly(slices.Concat(h.b.LocalHost, h.b.LocalPods))
+	case len(h.b.LocalHost) > 0:
+		return directly(h.b.LocalHost) // the gateway bridge has sent the pods' share to OVN
 	}
-	return directly(slices.Concat(h.b.LocalHost, h.b.LocalPods))
+	// In shared gateway mode this comes by another link than the gateway bridge's. Pods would answer by the bridge: the
+	// client's address is lost.
+	return directly(h.b.LocalPods)
 }
 
 // ofOwnHost is where processes of the host go, for which the policy Local leaves none out.
@@ -153,9 +153,6 @@ func (h hostPort) byManagementPort() []share {
 	}
 	return out
 }
-
-// byLocalOnly says whether a connection comes to a pod that knows the way back, whoever the client is.
-func (h hostPort) byLocalOnly(s share) bool { return s.to.Addr() == h.w.Config.LocalOnly(h.family) }
 
 // anyOf leaves the choice to OVN if it can make it. It sees all clients that the host sends with the host's address: it
 // cannot keep each with its endpoint.
@@ -223,7 +220,7 @@ func (h hostPort) sources(at netip.AddrPort, to []share) {
 		h.element(setRefused, h.key(at))
 	case !h.s.ExternalLocal && !byOVN:
 		h.element(setHidden, h.key(at))
-	case h.s.ExternalLocal && (h.w.Config.GatewayMode == world.LocalGateway || slices.ContainsFunc(to, h.byLocalOnly)):
+	case h.s.ExternalLocal && h.w.Config.GatewayMode == world.LocalGateway:
 		h.element(setKept, h.key(at))
 	}
 	if !forSome(h.s, at.Addr()) {
