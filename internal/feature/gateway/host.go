@@ -55,6 +55,16 @@ func managementFamily(names plan.Names, w *world.View, subnet netip.Prefix, mtu 
 	if f == world.V4 {
 		// Loose: a reply of a pod may come by another way than the kernel would send to it.
 		plan.Claim(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(dev, "rp_filter")}, "2")
+		noRedirects(w.Config.Bridge, out)
+	}
+}
+
+// noRedirects: what comes late for an address that this node has given up goes to its default gateway, and the kernel
+// would tell the sender to go there itself from then on. Linux believes that for five minutes, though the address may
+// be back on this node the next second. The kernel asks whether either setting is on.
+func noRedirects(bridge string, out *plan.Rows) {
+	for _, link := range []string{"all", bridge} {
+		plan.Claim(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(link, "send_redirects")}, "0")
 	}
 }
 
