@@ -252,23 +252,47 @@ func (a *assigner) complete(o *object) {
 		slices.SortStableFunc(todo, func(x, y *place) int { return a.possible(o.e, x.ip) - a.possible(o.e, y.ip) })
 	}
 	for _, p := range todo {
-		h := a.best(o, p.ip)
-		if h == nowhere {
-			h = a.staysAt(o, p.ip)
+		if h := a.hostFor(o, p.ip); h != nowhere && a.waits(o, p.ip).event == "" {
+			a.put(p, h)
 		}
-		if h == nowhere {
-			p.why = a.nowhere(o.e, p.ip)
-			continue
+	}
+	// Why one is nowhere is said when all others have their places, as it will be when they only keep them.
+	for _, p := range todo {
+		if p.host == nowhere {
+			a.explain(o, p)
 		}
-		if by, is := a.givenUp[p.ip]; is {
-			p.why, o.waitsFor = stillGivenBy(p.ip, by), append(o.waitsFor, by.egressIP)
-			continue
-		}
-		if h, is := handover.Standing(a.world, a.w, o.e.Name, p.ip); is && o.e.Assignee(p.ip) == "" {
-			p.why = standingAt(p.ip, h)
-			continue
-		}
-		a.put(p, h)
+	}
+}
+
+// hostFor is the host that an address without a place can go to, or nowhere.
+func (a *assigner) hostFor(o *object, ip netip.Addr) int {
+	if h := a.best(o, ip); h != nowhere {
+		return h
+	}
+	return a.staysAt(o, ip)
+}
+
+// waits says why an address that could have a host has none yet: another object's status, or a node, has to let go of
+// it first.
+func (a *assigner) waits(o *object, ip netip.Addr) refusal {
+	if by, is := a.givenUp[ip]; is {
+		return stillGivenBy(ip, by)
+	}
+	if h, is := handover.Standing(a.world, a.w, o.e.Name, ip); is && o.e.Assignee(ip) == "" {
+		return standingAt(ip, h)
+	}
+	return refusal{}
+}
+
+// explain says why an address has no host.
+func (a *assigner) explain(o *object, p *place) {
+	if a.hostFor(o, p.ip) == nowhere {
+		p.why = a.nowhere(o.e, p.ip)
+		return
+	}
+	p.why = a.waits(o, p.ip)
+	if by, is := a.givenUp[p.ip]; is {
+		o.waitsFor = append(o.waitsFor, by.egressIP)
 	}
 }
 
