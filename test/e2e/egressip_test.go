@@ -83,6 +83,7 @@ func insideUntouched(t *testing.T, n *namespace) {
 		}
 	}
 	n.from("db-3").to(service).soonArrivesAs(n.ips["db-3"]...)
+	n.c.dnsAnswers(t)
 	for _, p := range []string{"web-1", "web-3"} {
 		if out := n.in(p, "curl -sS --max-time 3 -k -o /dev/null -w '%{http_code}' "+
 			"https://kubernetes.default.svc/version"); out != "200" {

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -108,6 +110,7 @@ func largeTransfer(t *testing.T, n *namespace) {
 }
 
 func clusterDNS(t *testing.T, n *namespace) {
+	n.c.dnsAnswers(t)
 	for _, p := range []string{"client", "other", "third"} {
 		for _, kind := range []string{"A", "AAAA"} {
 			out := n.in(p, "dig +short +search +time=2 +tries=1 kubernetes.default "+kind)
@@ -117,6 +120,26 @@ func clusterDNS(t *testing.T, n *namespace) {
 			}
 		}
 	}
+}
+
+// dnsAnswers waits until the cluster's DNS answers a node: its only server restarts when a test before this one has cut
+// the power of its node.
+func (c *cluster) dnsAnswers(t *testing.T) {
+	t.Helper()
+	server := net.JoinHostPort(c.service(t, "kube-system", "kube-dns").Spec.ClusterIP, "53")
+	r := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (conn net.Conn, err error) {
+		err = sandbox.InNetns(c.nodes[0].Name, func() (err error) {
+			conn, err = new(net.Dialer).DialContext(ctx, network, server)
+			return err
+		})
+		return conn, err
+	}}
+	within(t, podsTimeout, func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), lookTimeout)
+		defer cancel()
+		_, err := r.LookupNetIP(ctx, "ip", "kubernetes.default.svc.cluster.local.")
+		return err
+	})
 }
 
 func (c *cluster) service(t *testing.T, namespace, name string) *corev1.Service {
