@@ -47,6 +47,8 @@ type Plane struct {
 	mu   sync.Mutex
 	done map[string]rest    // by router whose connections follow the Sources that were last seen
 	left map[string][]Entry // by router that is half done: what was found wrong, to be ended if it still is
+	// ended counts the connections that were ended.
+	ended uint64
 
 	sources      plan.Follower[plan.Source]
 	destinations plan.Follower[string]
@@ -73,7 +75,7 @@ func New(target Target, zones Zones, own func() map[string]Own, log *slog.Logger
 		sources:      plan.Follow[plan.Source](plan.InSources),
 		destinations: plan.Follow[string](plan.InDestinations),
 	}
-	p.recheck = recheck{after: lookAgain(), due: p.due}
+	p.recheck.due = p.due
 	return p
 }
 
@@ -99,31 +101,46 @@ func (p *Plane) Grow(context.Context, *plan.State) error { return nil }
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.forgetChanged(want) {
-		p.recheck.begin()
+	changed, ended := p.forgetChanged(want), p.ended
+	routersChanged, err := p.look(ctx, want)
+	if changed || routersChanged {
+		p.recheck.begin(after(p.ended > ended))
 	}
+	return err
+}
+
+// after is when it is looked again.
+func after(ended bool) []time.Duration {
+	if ended {
+		return slices.Concat(lookSoon(), lookAgain())
+	}
+	return lookAgain()
+}
+
+// look ends what is wrong on the routers that are not done, and says whether any of them was before, and follows
+// something else now.
+func (p *Plane) look(ctx context.Context, want *plan.State) (changed bool, err error) {
 	exempt := exempted(want)
 	own := p.own()
 	for _, router := range slices.Sorted(maps.Keys(own)) {
 		now := rest{own[router], exempt}
-		if done, ok := p.done[router]; ok && done.equal(now) {
+		done, is := p.done[router]
+		if is && done.equal(now) {
 			continue
 		}
 		zone, ok := p.zones.CTZone(ctx, plan.SNATZone(router))
 		if !ok {
 			continue
 		}
-		if _, changed := p.done[router]; changed {
-			p.recheck.begin()
-		}
+		changed = changed || is
 		delete(p.done, router)
 		before, _ := p.zones.CTZone(ctx, router+"_dnat")
 		if err := p.enforce(ctx, zone, policy{router, want, now, before}); err != nil {
-			return err
+			return changed, err
 		}
 		p.done[router] = now
 	}
-	return nil
+	return changed, nil
 }
 
 // forgetChanged takes the routers whose Sources have changed from those that are done, and says whether there are any.
@@ -217,6 +234,7 @@ func (p *Plane) flush(ctx context.Context, right policy, stale []Entry, end time
 		if err := p.target.Flush(ctx, append(right.elsewhere(stale[:n]), stale[:n]...)...); err != nil {
 			return fmt.Errorf("end connections of %s: %w", right.router, err)
 		}
+		p.ended += uint64(n)
 		if stale = stale[n:]; len(stale) > 0 && !time.Now().Before(end) {
 			p.left[right.router] = stale
 			return plane.ErrUnfinished

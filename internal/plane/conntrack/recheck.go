@@ -13,35 +13,40 @@ func lookAgain() []time.Duration {
 	return []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 20 * time.Second}
 }
 
+// lookSoon is when it is looked besides, where the first look has ended any connection: a pod was sending just then, and
+// its next packet, some milliseconds later, may have met a flow that was cached. It would leave with the former source
+// until a second has passed.
+func lookSoon() []time.Duration {
+	return []time.Duration{20 * time.Millisecond, 60 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond}
+}
+
 // recheck calls due some times after a change; a later change begins anew.
 type recheck struct {
-	after []time.Duration // ascending
-	due   func()
+	due func()
 
 	mu    sync.Mutex
 	timer *time.Timer
 }
 
-// begin is called at a change.
-func (r *recheck) begin() {
+// begin is called at a change, with the times at which it is looked after it, ascending.
+func (r *recheck) begin(after []time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.timer != nil {
 		r.timer.Stop()
 	}
-	r.schedule(0, 0)
+	r.schedule(after, 0)
 }
 
-// schedule prepares the look of that number, so long after the change; the former one was at past.
-func (r *recheck) schedule(number int, past time.Duration) {
-	if number == len(r.after) {
+// schedule prepares the first of these looks; the former one was at past.
+func (r *recheck) schedule(after []time.Duration, past time.Duration) {
+	if len(after) == 0 {
 		return
 	}
-	at := r.after[number]
-	r.timer = time.AfterFunc(at-past, func() {
+	r.timer = time.AfterFunc(after[0]-past, func() {
 		r.due()
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.schedule(number+1, at)
+		r.schedule(after[1:], after[0])
 	})
 }

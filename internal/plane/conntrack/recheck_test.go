@@ -33,3 +33,31 @@ func TestConnectionsAreLookedAtAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestConnectionsUnderWayAreLookedAtSoon: where a connection was ended, a pod sends just then; what its next packet
+// makes by a cached flow is not left for a second.
+func TestConnectionsUnderWayAreLookedAtSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := NewFake(map[string]int{"GR_n1_snat": 5})
+		p, want := newPlane(f), sources("10.244.1.5", "172.18.0.50")
+		f.Add(conn("10.244.1.5", "8.8.8.8", "172.18.0.2"))
+		shrink(t, p, want)
+		begin, looks := time.Now(), []time.Duration{}
+		for range 8 {
+			f.Add(conn("10.244.1.5", "8.8.8.8", "172.18.0.2"))
+			<-p.Again()
+			looks = append(looks, time.Since(begin))
+			if shrink(t, p, want); len(f.Entries()) != 0 {
+				t.Fatalf("after %s: %v is left", looks[len(looks)-1], f.Entries())
+			}
+		}
+		if want := slices.Concat(lookSoon(), lookAgain()); !slices.Equal(looks, want) {
+			t.Errorf("looked after %v, want %v", looks, want)
+		}
+		select {
+		case <-p.Again():
+			t.Error("looks on though nothing has changed")
+		case <-time.After(time.Hour):
+		}
+	})
+}
