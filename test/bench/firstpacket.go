@@ -155,6 +155,10 @@ func (s *scene) firstPackets(ctx context.Context, l *lab, name string) error {
 	if err != nil {
 		return err
 	}
+	api, err := s.apiFloor(ctx, 30)
+	if err != nil {
+		return err
+	}
 	var steps firstSteps
 	for i := range l.runs {
 		if err := s.firstPacket(ctx, f, &steps, i); err != nil {
@@ -162,6 +166,7 @@ func (s *scene) firstPackets(ctx context.Context, l *lab, name string) error {
 		}
 	}
 	l.report(result{name: "first-packet/" + name, unit: "ms", runs: steps.packet, base: floor, ratio: 2.5})
+	l.report(result{name: "first-packet/" + name + "/api-and-ovn", unit: "ms", runs: steps.packet, base: api + floor})
 	for _, step := range []struct {
 		name string
 		runs sample
