@@ -13,9 +13,9 @@ func lookAgain() []time.Duration {
 	return []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 20 * time.Second}
 }
 
-// lookSoon is when it is looked besides, where the first look has ended any connection: a pod was sending just then, and
-// its next packet, some milliseconds later, may have met a flow that was cached. It would leave with the former source
-// until a second has passed.
+// lookSoon is when it is looked besides, where the first look has ended any connection: a pod was sending just then,
+// and its next packet, some milliseconds later, may have met a flow that was cached. It would leave with the former
+// source until a second has passed.
 func lookSoon() []time.Duration {
 	return []time.Duration{20 * time.Millisecond, 60 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond}
 }
