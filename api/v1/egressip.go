@@ -143,6 +143,11 @@ type EgressIPStatusItem struct {
 	//
 	// +required
 	EgressIP string `json:"egressIP"`
+	// Since is when the controller gave the address to the node. No two givings of one have the same. Nodes repeat it
+	// in what they report, which says whether a report is of this giving or of a former one. Absent: any report counts.
+	//
+	// +optional
+	Since metav1.MicroTime `json:"since,omitzero"`
 }
 
 // EgressIPLeaving is one address that is moving away from a node, or is given up there.
@@ -159,6 +164,11 @@ type EgressIPLeaving struct {
 	//
 	// +required
 	Since metav1.MicroTime `json:"since"`
+	// Given is what since was in items while the node was to hold the address. It is that again if the node gets it
+	// back.
+	//
+	// +optional
+	Given metav1.MicroTime `json:"given,omitzero"`
 }
 
 // IPFamily is IPv4 or IPv6.

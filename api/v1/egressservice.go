@@ -105,6 +105,14 @@ type EgressServiceStatus struct {
 	// +optional
 	AssignedSourceIPs string `json:"assignedSourceIPs,omitempty"`
 
+	// Items say since when the host has each of sourceIPs; with host ALL, each unspecified address. An entry of another
+	// node or address counts for nothing.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2
+	Items []EgressServiceStatusItem `json:"items,omitempty"`
+
 	// Leaving lists former hosts that are to go on translating, as that of an EgressIP does.
 	//
 	// +optional
@@ -128,6 +136,22 @@ type EgressServiceStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
+// EgressServiceStatusItem is one source address, and the host that has it.
+type EgressServiceStatusItem struct {
+	// Node is the name of the node, or ALL.
+	//
+	// +required
+	Node string `json:"node"`
+	// SourceIP is the address.
+	//
+	// +required
+	SourceIP string `json:"sourceIP"`
+	// Since is when the controller gave the address to the node, as in the items of an EgressIP.
+	//
+	// +required
+	Since metav1.MicroTime `json:"since"`
+}
+
 // EgressServiceLeaving is one source address that is moving away from a node.
 type EgressServiceLeaving struct {
 	// Node is the name of the node.
@@ -142,4 +166,9 @@ type EgressServiceLeaving struct {
 	//
 	// +required
 	Since metav1.MicroTime `json:"since"`
+	// Given is what since was in items while the node was the host. It is that again if the node becomes the host
+	// again.
+	//
+	// +optional
+	Given metav1.MicroTime `json:"given,omitzero"`
 }

@@ -185,6 +185,13 @@ type Held struct {
 	// +kubebuilder:validation:MaxLength=45
 	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="is not an IP address"
 	IP string `json:"ip"`
+	// Since repeats what the object's status says of since when the node is to hold the address. Absent: it
+	// says nothing of that, or this object has no room for it.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=27
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z$`
+	Since string `json:"since,omitempty"`
 }
 
 // HeldAddress is an address that the node translates to and answers for, on behalf of an object.
@@ -222,6 +229,13 @@ type HeldAddress struct {
 	// +kubebuilder:validation:MaxLength=45
 	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="is not an IP address"
 	IP string `json:"ip"`
+	// Since repeats what the object's status says of since when the node is to hold the address. Absent: it
+	// says nothing of that, or this object has no room for it.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=27
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z$`
+	Since string `json:"since,omitempty"`
 }
 
 // Problem is what keeps the node from doing something for an object.
@@ -281,6 +295,13 @@ type Steered struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Node string `json:"node"`
+	// Since repeats what the object's status says of since when that node is to hold the address. Absent: it
+	// says nothing of that, or this object has no room for it.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=27
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z$`
+	Since string `json:"since,omitempty"`
 }
 
 // ObjectSteered is one egress address of an object, and the node that this node leads its own pods' packets to for it.
@@ -318,4 +339,11 @@ type ObjectSteered struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Node string `json:"node"`
+	// Since repeats what the object's status says of since when that node is to hold the address. Absent: it
+	// says nothing of that, or this object has no room for it.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=27
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z$`
+	Since string `json:"since,omitempty"`
 }
