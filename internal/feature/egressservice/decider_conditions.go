@@ -127,7 +127,7 @@ func (o *object) ready(assigned world.Condition) (world.Condition, []decide.Noti
 		return c, []decide.Notice{{Finding: decide.Finding{Kind: reason}, Event: reason, Message: message}}
 	}
 	unsteered := o.unsteered()
-	waiting := slices.Concat(o.lacking(), o.unheld(), o.notSteering(unsteered))
+	waiting := slices.Concat(o.lacking(), o.untold(), o.unheld(), o.notSteering(unsteered))
 	switch {
 	case len(waiting) == 0 && o.standby != "": // condition Overlapped tells of it
 		c.Reason, c.Message = ReasonServedByOther, "no pod leaves as this EgressService says: it "+o.standby
@@ -161,6 +161,16 @@ func (o *object) lacking() []hindrance {
 		}
 	}
 	return out
+}
+
+// untold is that no node knows yet that each is the host. It is not known before which of them have pods to lead.
+func (o *object) untold() []hindrance {
+	if o.host != world.HostAll || o.s.Host == world.HostAll {
+		return nil
+	}
+	h := hindrance{reason: ReasonWaitingForNode}
+	h.Message = "nodes are about to lead their pods to their own networks"
+	return []hindrance{h}
 }
 
 // unheld are source addresses that the host does not hold, or does not serve all pods with.

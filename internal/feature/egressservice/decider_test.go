@@ -469,6 +469,20 @@ func TestNetwork(t *testing.T) {
 	c.is(`"n1" leaving [] label [n1] Ready=True Held`)
 }
 
+// TestNetworkWaitsForNodes: which nodes lead pods to their own networks is known when it is decided that they are to.
+// The decision itself does not say that it is so.
+func TestNetworkWaitsForNodes(t *testing.T) {
+	c := newCluster(t)
+	c.object(func(s *world.EgressService) { s.SourceIPBy = world.SourceNetwork })
+	for range 2 {
+		c.decides()
+		c.is(`"ALL" leaving [] label [] Ready=False WaitingForNode`)
+	}
+	c.report("n1", "n2")
+	c.decides()
+	c.is(`"ALL" leaving [] label [] Ready=True Held`)
+}
+
 // TestSources: of several ingress IPs of a family the first is the source, and stays it while the Service has it.
 func TestSources(t *testing.T) {
 	c := newCluster(t)
