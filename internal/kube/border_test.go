@@ -131,6 +131,17 @@ func TestEgressNodeIsParsed(t *testing.T) {
 		"MAC": func(s *egretv1.EgressNodeStatus) {
 			s.Conflicts = append(s.Conflicts, egretv1.Conflict{EgressIP: "e", IP: "172.18.0.33", MAC: hostile})
 		},
+		"since": func(s *egretv1.EgressNodeStatus) {
+			s.Holding = append(s.Holding, egretv1.Held{EgressIP: "e", IP: "172.18.0.34", Since: "yesterday\n"})
+		},
+		"since without an end": func(s *egretv1.EgressNodeStatus) {
+			s.Steers = append(s.Steers, egretv1.Steered{EgressIP: "e", IP: "172.18.0.34", Node: "n",
+				Since: "2026-01-02T03:04:05.000006Z" + strings.Repeat("0", 100)})
+		},
+		"since of another zone": func(s *egretv1.EgressNodeStatus) {
+			s.ObjectSteers = append(s.ObjectSteers, egretv1.ObjectSteered{Kind: "EgressService", Namespace: "a",
+				Name: "b", IP: "172.18.0.34", Node: "n", Since: "2026-01-02T03:04:05.000006+01:00"})
+		},
 		"name of conflict": func(s *egretv1.EgressNodeStatus) {
 			s.Conflicts = append(s.Conflicts, egretv1.Conflict{EgressIP: "", IP: "172.18.0.33",
 				MAC: "02:00:00:00:00:0a"})
@@ -140,7 +151,7 @@ func TestEgressNodeIsParsed(t *testing.T) {
 		change(&s)
 		h := Holding(&egretv1.EgressNode{Status: s})
 		if !reflect.DeepEqual(h.Holds, want.Holds) || !reflect.DeepEqual(h.Conflicts, want.Conflicts) ||
-			h.Problems[""] == "" || strings.Contains(h.Problems[""], "\n") {
+			h.Steers != nil || h.Problems[""] == "" || strings.Contains(h.Problems[""], "\n") {
 			t.Errorf("%s: have %+v", name, h)
 		}
 	}

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -100,14 +102,25 @@ func readStatus(e *world.EgressIP, s *v1.EgressIPStatus) {
 	for _, i := range s.Items {
 		if a, err := parseAddr(i.EgressIP); err == nil && isName(i.Node) {
 			e.Items = append(e.Items, world.Assignment{Node: i.Node, IP: a})
+			e.Given = given(e.Given, i.Node, a, i.Since)
 		}
 	}
 	for _, l := range s.Leaving {
 		if a, err := parseAddr(l.EgressIP); err == nil && l.Node != "" {
-			e.Leaving = append(e.Leaving, world.Leaving{Node: l.Node, IP: a, Since: l.Since.Time})
+			e.Leaving = append(e.Leaving, world.Leaving{Node: l.Node, IP: a, Since: l.Since.Time,
+				Given: ref.SinceTime(l.Given.Time)})
 		}
 	}
 	e.InForce, e.Conditions = inForce(s.InForce), conditions(s.Conditions)
+}
+
+// given adds since when a node should hold an address, if the status says so.
+func given(all []world.Given, node string, ip netip.Addr, since metav1.MicroTime) []world.Given {
+	if since.IsZero() {
+		return all
+	}
+	a := world.Assignment{Node: node, IP: ip}
+	return append(all, world.Given{Assignment: a, Since: ref.SinceTime(since.Time)})
 }
 
 // EgressIPStatus is the status that says what a world's EgressIP says.
@@ -115,12 +128,13 @@ func EgressIPStatus(e *world.EgressIP) v1.EgressIPStatus {
 	var s v1.EgressIPStatus
 	var nodes, ips []string
 	for _, i := range e.Items {
-		s.Items = append(s.Items, v1.EgressIPStatusItem{Node: i.Node, EgressIP: i.IP.String()})
+		s.Items = append(s.Items, v1.EgressIPStatusItem{Node: i.Node, EgressIP: i.IP.String(),
+			Since: metav1.NewMicroTime(e.Since(i).Time())})
 		nodes, ips = append(nodes, i.Node), append(ips, i.IP.String())
 	}
 	for _, l := range e.Leaving {
 		s.Leaving = append(s.Leaving, v1.EgressIPLeaving{Node: l.Node, EgressIP: l.IP.String(),
-			Since: metav1.NewMicroTime(l.Since)})
+			Since: metav1.NewMicroTime(l.Since), Given: metav1.NewMicroTime(l.Given.Time())})
 	}
 	s.AssignedNodes, s.AssignedEgressIPs = strings.Join(nodes, ","), strings.Join(ips, ",")
 	s.InForce, s.Conditions = familiesOf(e.InForce), statusConditions(e.Conditions)

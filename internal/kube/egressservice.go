@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -83,9 +84,15 @@ func readHosting(s *world.EgressService, o *v1.EgressServiceStatus) {
 			s.Items = append(s.Items, world.Assignment{Node: s.Host, IP: a})
 		}
 	}
+	for _, i := range o.Items {
+		if a, err := parseAddr(i.SourceIP); err == nil && s.Gives(world.Assignment{Node: i.Node, IP: a}) {
+			s.Given = given(s.Given, i.Node, a, i.Since)
+		}
+	}
 	for _, l := range o.Leaving {
 		if a, err := parseAddr(l.SourceIP); err == nil && isName(l.Node) {
-			s.Leaving = append(s.Leaving, world.Leaving{Node: l.Node, IP: a, Since: l.Since.Time})
+			s.Leaving = append(s.Leaving, world.Leaving{Node: l.Node, IP: a, Since: l.Since.Time,
+				Given: ref.SinceTime(l.Given.Time)})
 		}
 	}
 	s.InForce, s.Conditions = inForce(o.InForce), conditions(o.Conditions)
@@ -99,9 +106,13 @@ func EgressServiceStatus(s *world.EgressService) v1.EgressServiceStatus {
 		o.SourceIPs = append(o.SourceIPs, ip.String())
 	}
 	o.AssignedSourceIPs = strings.Join(o.SourceIPs, ",")
+	for _, g := range s.Given {
+		o.Items = append(o.Items, v1.EgressServiceStatusItem{Node: g.Node, SourceIP: g.IP.String(),
+			Since: metav1.NewMicroTime(g.Since.Time())})
+	}
 	for _, l := range s.Leaving {
 		o.Leaving = append(o.Leaving, v1.EgressServiceLeaving{Node: l.Node, SourceIP: l.IP.String(),
-			Since: metav1.NewMicroTime(l.Since)})
+			Since: metav1.NewMicroTime(l.Since), Given: metav1.NewMicroTime(l.Given.Time())})
 	}
 	return o
 }

@@ -1,6 +1,9 @@
 package kube
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
 	"net/netip"
 	"strings"
 	"testing"
@@ -96,6 +99,74 @@ func TestReportOfEgressServices(t *testing.T) {
 	if back.Problems["shop/db"] != "no table blue" || back.Reasons["shop/db"] != world.ReasonUnknownNetwork {
 		t.Errorf("problems read: %v, %v", back.Problems, back.Reasons)
 	}
+}
+
+// TestGivingsAreRepeated: since when an address is given, and was to one that leaves, is read as it was written, to the
+// microsecond; so is what a node repeats of it. A status of a controller of before, and a report of an agent of before,
+// say nothing of it.
+func TestGivingsAreRepeated(t *testing.T) {
+	ip, since := netip.MustParseAddr("172.18.0.100"), ref.SinceTime(time.Date(2026, 1, 2, 3, 4, 5, 6789, time.UTC))
+	is, was := world.Assignment{Node: "n1", IP: ip}, world.Assignment{Node: "n2", IP: ip}
+	p := world.Placement{Items: []world.Assignment{is}, Given: []world.Given{{Assignment: is, Since: since}},
+		Leaving: []world.Leaving{{Node: "n2", IP: ip, Since: since.Time(), Given: since - 1}}}
+	legacy := p
+	legacy.Given, legacy.Leaving = nil, []world.Leaving{{Node: "n2", IP: ip, Since: since.Time()}}
+	for _, p := range []world.Placement{p, legacy} {
+		e := EgressIP(&v1.EgressIP{Status: throughJSON(t, EgressIPStatus(&world.EgressIP{Placement: p}))})
+		s := EgressService(&v1.EgressService{Status: throughJSON(t,
+			EgressServiceStatus(&world.EgressService{Host: "n1", Placement: p}))})
+		if !e.Placement.Same(&p) || !s.Placement.Same(&p) {
+			t.Errorf("have %+v and %+v, want %+v", e.Placement, s.Placement, p)
+		}
+	}
+	if p.Since(is) != since || p.Since(was) != since-1 || legacy.Since(is) != 0 {
+		t.Errorf("given %s, and the one that leaves %s", p.Since(is), p.Since(was))
+	}
+	h := &world.Holding{Node: "n1", BootID: "b", Holds: map[string][]netip.Addr{"e": {ip}, "shop/web": {ip}},
+		Steers: map[string][]world.Assignment{"e": {was}, "shop/web": {was}}}
+	for _, since := range []ref.Since{0, since} {
+		for object := range h.Holds {
+			h.SayHeld(object, ip, since)
+			h.SaySteers(object, was, since)
+		}
+		o := EgressNode(h, "uid", "v1", nil)
+		o.Status = throughJSON(t, o.Status)
+		back := Holding(o)
+		if !maps.Equal(back.HeldSince, h.HeldSince) || !maps.Equal(back.SteersSince, h.SteersSince) {
+			t.Errorf("have %v and %v, want %v and %v", back.HeldSince, back.SteersSince, h.HeldSince, h.SteersSince)
+		}
+	}
+}
+
+// TestHostsGiven: what the items of an EgressService say of another node or address than the status has counts for
+// nothing; a controller of before leaves them as they were.
+func TestHostsGiven(t *testing.T) {
+	now := metav1.NewMicroTime(time.Unix(1000, 0))
+	items := []v1.EgressServiceStatusItem{{Node: "n1", SourceIP: "172.18.0.1", Since: now},
+		{Node: "ALL", SourceIP: "0.0.0.0", Since: now}}
+	for host, want := range map[string]string{
+		"n1": "[{{n1 172.18.0.1} 1970-01-01T00:16:40.000000Z}]", "n2": "[]",
+		"ALL": "[{{ALL 0.0.0.0} 1970-01-01T00:16:40.000000Z}]", "": "[]",
+	} {
+		s := EgressService(&v1.EgressService{Status: v1.EgressServiceStatus{Host: host,
+			SourceIPs: []string{"172.18.0.1"}, Items: items}})
+		if have := fmt.Sprint(s.Given); have != want {
+			t.Errorf("host %q: given %s, want %s", host, have, want)
+		}
+	}
+}
+
+// throughJSON is a value as the API server gives it back.
+func throughJSON[T any](t *testing.T, v T) (back T) {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(text, &back)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return back
 }
 
 // TestHostileReportOfEgressServices: what no agent would write is a problem of its node, and nothing is held by it.

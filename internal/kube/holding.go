@@ -41,12 +41,14 @@ func readHeld(h *world.Holding, list []egretv1.HeldAddress) {
 			continue // of a newer agent
 		}
 		a, err := parseAddr(held.IP)
-		if err == nil && !isKey(key) {
+		since, unreadable := ref.ParseSince(held.Since)
+		if err = errors.Join(err, unreadable); err == nil && !isKey(key) {
 			err = fmt.Errorf("%q is no name of an %s", key, held.Kind)
 		}
 		unread(h, fmt.Sprintf("holding[%d]", i), err)
 		if err == nil && !slices.Contains(h.Holds[key], a) {
 			h.Holds[key] = append(h.Holds[key], a)
+			h.SayHeld(key, a, since)
 		}
 	}
 	for _, ips := range h.Holds {
@@ -81,11 +83,12 @@ func readSteers(h *world.Holding, list []egretv1.Steered, cut bool) {
 	unread(h, "steers", err)
 	for i, s := range list {
 		a, err := parseAddr(s.IP)
-		if err == nil && !(isName(s.EgressIP) && isName(s.Node)) {
+		since, unreadable := ref.ParseSince(s.Since)
+		if err = errors.Join(err, unreadable); err == nil && !(isName(s.EgressIP) && isName(s.Node)) {
 			err = fmt.Errorf("%q and %q: one is no name", s.EgressIP, s.Node)
 		}
 		if unread(h, fmt.Sprintf("steers[%d]", i), err); err == nil {
-			noteSteers(h, s.EgressIP, world.Assignment{Node: s.Node, IP: a})
+			noteSteers(h, s.EgressIP, world.Assignment{Node: s.Node, IP: a}, since)
 		}
 	}
 	if n := len(list); cut || n >= egretv1.MaxSteers { // there may be more, also of the last one
@@ -107,11 +110,12 @@ func readObjectSteers(h *world.Holding, list []egretv1.ObjectSteered, cut bool) 
 			continue // of a newer agent
 		}
 		a, err := parseAddr(s.IP)
-		if err == nil && !(isKey(key) && isName(s.Node)) {
+		since, unreadable := ref.ParseSince(s.Since)
+		if err = errors.Join(err, unreadable); err == nil && !(isKey(key) && isName(s.Node)) {
 			err = fmt.Errorf("%q and %q: one is no name", key, s.Node)
 		}
 		if unread(h, fmt.Sprintf("objectSteers[%d]", i), err); err == nil {
-			noteSteers(h, key, world.Assignment{Node: s.Node, IP: a})
+			noteSteers(h, key, world.Assignment{Node: s.Node, IP: a}, since)
 			last = key
 		}
 	}
@@ -120,11 +124,12 @@ func readObjectSteers(h *world.Holding, list []egretv1.ObjectSteered, cut bool) 
 	}
 }
 
-func noteSteers(h *world.Holding, key string, to world.Assignment) {
+func noteSteers(h *world.Holding, key string, to world.Assignment, since ref.Since) {
 	if h.Steers == nil {
 		h.Steers = map[string][]world.Assignment{}
 	}
 	h.Steers[key] = append(h.Steers[key], to)
+	h.SaySteers(key, to, since)
 }
 
 func noteConflict(h *world.Holding, egressIP string, c world.Conflict) {
@@ -159,12 +164,13 @@ func writeHeld(h *world.Holding, s *egretv1.EgressNodeStatus) {
 	for _, key := range slices.Sorted(maps.Keys(h.Holds)) {
 		o := ref.OfKey(key)
 		for _, ip := range sorted(h.Holds[key], netip.Addr.Compare) {
+			since := h.Held(key, ip).String()
 			if o.Kind == ref.EgressIP {
-				s.Holding = append(s.Holding, egretv1.Held{EgressIP: key, IP: ip.String()})
+				s.Holding = append(s.Holding, egretv1.Held{EgressIP: key, IP: ip.String(), Since: since})
 				continue
 			}
 			s.HeldAddresses = append(s.HeldAddresses, egretv1.HeldAddress{Kind: o.Kind, Namespace: o.Namespace,
-				Name: o.Name, Network: ref.DefaultNetwork, IP: ip.String()})
+				Name: o.Name, Network: ref.DefaultNetwork, IP: ip.String(), Since: since})
 		}
 	}
 }
@@ -173,12 +179,14 @@ func writeSteers(h *world.Holding, s *egretv1.EgressNodeStatus) {
 	for _, key := range slices.Sorted(maps.Keys(h.Steers)) {
 		o := ref.OfKey(key)
 		for _, to := range h.Steers[key] {
+			since := h.SteersSince[world.Of{Object: key, Assignment: to}].String()
 			if o.Kind == ref.EgressIP {
-				s.Steers = append(s.Steers, egretv1.Steered{EgressIP: key, IP: to.IP.String(), Node: to.Node})
+				s.Steers = append(s.Steers, egretv1.Steered{EgressIP: key, IP: to.IP.String(), Node: to.Node,
+					Since: since})
 				continue
 			}
 			s.ObjectSteers = append(s.ObjectSteers, egretv1.ObjectSteered{Kind: o.Kind, Namespace: o.Namespace,
-				Name: o.Name, IP: to.IP.String(), Node: to.Node})
+				Name: o.Name, IP: to.IP.String(), Node: to.Node, Since: since})
 		}
 	}
 }

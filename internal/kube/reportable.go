@@ -72,14 +72,17 @@ func writeProblems(problems []world.Problem, s *egretv1.EgressNodeStatus) {
 	}
 }
 
-// fit leaves out what has no room: first the typed entries of what holding says, then the ends of holding and steers.
-// Each of these has half of the room, and what the other leaves.
+// fit leaves out what has no room: first the typed entries of what holding says, then since when all is, as if an agent
+// of before had written it, then the ends of holding and steers. Each of these has half of the room, and what the other
+// leaves.
 func fit(s *egretv1.EgressNodeStatus) {
 	others := *s
 	others.Holding, others.Steers = nil, nil
 	room := egretv1.MaxStatusBytes - roomForNotes - jsonSize(others)
 	holding, steers := total(s.Holding, heldSize), total(s.Steers, steeredSize)
 	if holding+steers > room {
+		undate(s)
+		holding, steers = total(s.Holding, heldSize), total(s.Steers, steeredSize)
 		s.Holding = s.Holding[:prefixWithin(s.Holding, max(room/2, room-steers), heldSize)]
 		s.Steers = s.Steers[:prefixWithin(s.Steers, max(room/2, room-holding), steeredSize)]
 		return
@@ -87,6 +90,16 @@ func fit(s *egretv1.EgressNodeStatus) {
 	typed := typedHolding(s.Holding)
 	if len(typed)+len(s.HeldAddresses) <= egretv1.MaxHolding && holding+steers+total(typed, jsonSize) <= room {
 		s.HeldAddresses = append(typed, s.HeldAddresses...)
+	}
+}
+
+// undate leaves out since when egress IPs are held and steered to.
+func undate(s *egretv1.EgressNodeStatus) {
+	for i := range s.Holding {
+		s.Holding[i].Since = ""
+	}
+	for i := range s.Steers {
+		s.Steers[i].Since = ""
 	}
 }
 

@@ -119,6 +119,27 @@ func TestShortNamesHaveRoom(t *testing.T) {
 	}
 }
 
+// TestDatesYield: since when all is held has no room in a report that is as full as that; what is held has.
+func TestDatesYield(t *testing.T) {
+	for _, x := range []struct{ addresses, dated, typed int }{{2000, 2000, 2000}, {5000, 5000, 0}, {8000, 0, 0}} {
+		h := emptyReport()
+		for i := range x.addresses {
+			name, ip := fmt.Sprintf("egress-%04d", i), netip.AddrFrom4([4]byte{172, 18, byte(i >> 8), byte(i)})
+			to := world.Assignment{Node: "node-1", IP: ip}
+			h.Holds[name], h.Steers[name] = []netip.Addr{ip}, []world.Assignment{to}
+			h.SayHeld(name, ip, 1_767_225_600_000_000)
+			h.SaySteers(name, to, 1_767_225_600_000_000)
+		}
+		o := kube.EgressNode(h, "uid", "v1", nil)
+		have := kube.Holding(o)
+		if len(have.Holds) != x.addresses || len(have.Steers) != x.addresses || len(have.HeldSince) != x.dated ||
+			len(have.SteersSince) != x.dated || len(o.Status.HeldAddresses) != x.typed {
+			t.Errorf("%d addresses: %d held, %d steered; %d and %d dated; %d typed", x.addresses, len(have.Holds),
+				len(have.Steers), len(have.HeldSince), len(have.SteersSince), len(o.Status.HeldAddresses))
+		}
+	}
+}
+
 // Of what a full report has no room for nobody says that it is led nowhere.
 func TestFullReportOfSteers(t *testing.T) {
 	o := &egretv1.EgressNode{Status: egretv1.EgressNodeStatus{BootID: "boot"}}

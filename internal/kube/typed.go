@@ -28,7 +28,8 @@ func heldAddresses(s *egretv1.EgressNodeStatus) []egretv1.HeldAddress {
 func typedHolding(holding []egretv1.Held) []egretv1.HeldAddress {
 	out := make([]egretv1.HeldAddress, len(holding))
 	for i, h := range holding {
-		out[i] = egretv1.HeldAddress{Kind: ref.EgressIP, Name: h.EgressIP, Network: ref.DefaultNetwork, IP: h.IP}
+		out[i] = egretv1.HeldAddress{Kind: ref.EgressIP, Name: h.EgressIP, Network: ref.DefaultNetwork, IP: h.IP,
+			Since: h.Since}
 	}
 	return out
 }

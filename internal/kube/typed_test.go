@@ -32,7 +32,7 @@ func reported() *egretv1.EgressNode {
 func TestReportHasBothForms(t *testing.T) {
 	s := reported().Status
 	have := fmt.Sprint(s.Holding, s.HeldAddresses)
-	if want := "[{e 172.18.0.33}] [{EgressIP  e default 172.18.0.33}]"; have != want {
+	if want := "[{e 172.18.0.33 }] [{EgressIP  e default 172.18.0.33 }]"; have != want {
 		t.Errorf("have %s, want %s", have, want)
 	}
 	want := "[egressip/e: nb refused a row network/172.19.1.0/24: eth1 is down process/northd: does not answer]"

@@ -13,12 +13,13 @@ import (
 type hostingPatch struct {
 	Metadata metadata `json:"metadata"`
 	Status   struct {
-		Host              string                    `json:"host"`
-		SourceIPs         []string                  `json:"sourceIPs"`
-		AssignedSourceIPs string                    `json:"assignedSourceIPs"`
-		Leaving           []v1.EgressServiceLeaving `json:"leaving"`
-		InForce           []v1.IPFamily             `json:"inForce"`
-		Conditions        any                       `json:"conditions"`
+		Host              string                       `json:"host"`
+		SourceIPs         []string                     `json:"sourceIPs"`
+		AssignedSourceIPs string                       `json:"assignedSourceIPs"`
+		Items             []v1.EgressServiceStatusItem `json:"items"`
+		Leaving           []v1.EgressServiceLeaving    `json:"leaving"`
+		InForce           []v1.IPFamily                `json:"inForce"`
+		Conditions        any                          `json:"conditions"`
 	} `json:"status"`
 }
 
@@ -31,6 +32,7 @@ func writeEgressService(shown, should *world.EgressService) *Write {
 		s := EgressServiceStatus(&written)
 		patch := hostingPatch{Metadata: metadata{ResourceVersion: should.Version}}
 		patch.Status.Host, patch.Status.SourceIPs, patch.Status.Leaving = s.Host, s.SourceIPs, s.Leaving
+		patch.Status.Items = s.Items
 		patch.Status.AssignedSourceIPs = s.AssignedSourceIPs
 		patch.Status.InForce, patch.Status.Conditions = s.InForce, s.Conditions
 		return Patch{Plural: "egressservices", Namespace: shown.Namespace, Name: shown.Name, Subresource: "status",

@@ -188,7 +188,7 @@ func (h *holding) alone(is bool) { h.facts.Alone = is }
 func (h *holding) conflicts() []Conflict {
 	var out []Conflict
 	for _, c := range h.machine.Conflicts() {
-		out = append(out, Conflict{Held(c.EgressAddress), c.MAC})
+		out = append(out, Conflict{Held{EgressIP: c.EgressIP, IP: c.IP}, c.MAC})
 	}
 	return out
 }

@@ -18,6 +18,7 @@ import (
 type Held struct {
 	EgressIP string
 	IP       netip.Addr
+	Since    ref.Since // it was given the address, as far as the object's status says
 }
 
 // Report is what this node says of itself to the others.
@@ -49,7 +50,9 @@ func (r Report) of(node, bootID string) *world.Holding {
 		Steers: map[string][]world.Assignment{},
 	}
 	for _, s := range r.Steers {
-		h.Steers[s.Object.Key()] = append(h.Steers[s.Object.Key()], world.Assignment{Node: s.Node, IP: s.IP})
+		to, object := world.Assignment{Node: s.Node, IP: s.IP}, s.Object.Key()
+		h.Steers[object] = append(h.Steers[object], to)
+		h.SaySteers(object, to, s.Since)
 	}
 	for _, c := range r.Conflicts {
 		// no machine has a group's address
@@ -59,6 +62,7 @@ func (r Report) of(node, bootID string) *world.Holding {
 	}
 	for _, held := range r.Holding {
 		h.Holds[held.EgressIP] = append(h.Holds[held.EgressIP], held.IP)
+		h.SayHeld(held.EgressIP, held.IP, held.Since)
 	}
 	return h
 }
@@ -68,13 +72,14 @@ func adopted(h *world.Holding) Report {
 	var r Report
 	for name, ips := range h.Holds {
 		for _, ip := range ips {
-			r.Holding = append(r.Holding, Held{name, ip})
+			r.Holding = append(r.Holding, Held{name, ip, h.Held(name, ip)})
 		}
 	}
 	for name, to := range h.Steers {
 		for _, s := range to {
 			e := plan.Egress{Object: ref.OfKey(name), Network: ref.DefaultNetwork, IP: s.IP}
-			r.Steers = append(r.Steers, plan.Steered{Egress: e, Node: s.Node})
+			since := h.SteersSince[world.Of{Object: name, Assignment: s}]
+			r.Steers = append(r.Steers, plan.Steered{Egress: e, Node: s.Node, Since: since})
 		}
 	}
 	slices.SortFunc(r.Holding, Held.compare)
@@ -85,8 +90,8 @@ func adopted(h *world.Holding) Report {
 // translates lists the egress IPs that a plan translates to.
 func translates(s *plan.State) []Held {
 	var found []Held
-	for t := range s.Translated.Rows() {
-		found = append(found, Held{t.Object.Key(), t.IP})
+	for t, since := range s.Translated.Rows() {
+		found = append(found, Held{t.Object.Key(), t.IP, since})
 	}
 	slices.SortFunc(found, Held.compare)
 	return found
@@ -117,8 +122,8 @@ func (h Held) compare(o Held) int {
 }
 
 // report says what is held, and where this node's own pods are led to, after a round. An egress IP is held once the
-// flows that translate to it are in OVS (confirmed); until then only what was held before and is still planned counts.
-// What a target refused is not held.
+// flows that translate to it are in OVS (confirmed); until then only what was held before and is still planned counts,
+// as it was given then. What a target refused is not held.
 func report(node, owner string, before Report, o Outcome, confirmed bool) Report {
 	r := Report{Owner: owner}
 	refused, concerned := map[plan.Owner]bool{}, map[ref.Object]bool{}
@@ -138,8 +143,14 @@ func report(node, owner string, before Report, o Outcome, confirmed bool) Report
 		r.Problems = append(r.Problems, world.Problem(p))
 	}
 	for _, h := range translates(o.State) {
-		inForce := confirmed && o.Err == nil || slices.Contains(before.Holding, h)
-		if inForce && !refused[hostOwner(h.EgressIP)] {
+		if !confirmed || o.Err != nil {
+			at, was := slices.BinarySearchFunc(before.Holding, h, Held.compare)
+			if !was {
+				continue
+			}
+			h = before.Holding[at]
+		}
+		if !refused[hostOwner(h.EgressIP)] {
 			r.Holding = append(r.Holding, h)
 		}
 	}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func hosting() Outcome {
 
 func TestReport(t *testing.T) {
 	ips := compiletest.EgressAddr(0)
-	both := []Held{{"e0", ips[0]}, {"e0", ips[1]}}
+	both := []Held{{EgressIP: "e0", IP: ips[0]}, {EgressIP: "e0", IP: ips[1]}}
 	refused := hosting()
 	refused.Refused = []*plane.Refused{{
 		Plane: "nb", Owner: egressip.HostOwner("e0"), Row: "NAT/x", Err: errors.New("no")}}
@@ -47,7 +48,7 @@ func TestReport(t *testing.T) {
 		{"in OVS", nil, hosting(), true, both},
 		{"not in OVS yet", nil, hosting(), false, nil},
 		{"not in OVS yet, one of them is", both[:1], hosting(), false, both[:1]},
-		{"no longer planned", []Held{{"gone", netip.MustParseAddr("172.18.0.9")}}, hosting(), true, both},
+		{"no longer planned", []Held{{EgressIP: "gone", IP: netip.MustParseAddr("172.18.0.9")}}, hosting(), true, both},
 		{"refused", both, refused, true, nil},
 		{"a target is away", both[:1], failed, true, both[:1]},
 	} {
@@ -60,6 +61,58 @@ func TestReport(t *testing.T) {
 				t.Errorf("problems: %q", got.Problems)
 			}
 		})
+	}
+}
+
+// TestReportRepeatsTheGiving: since when an address was given to a holder is repeated of what the node does by it: at
+// once where all is in OVS, whether or not the node saw that it was taken away meanwhile; until then as it was before.
+func TestReportRepeatsTheGiving(t *testing.T) {
+	given := func(held, steered ref.Since) Outcome {
+		w := compiletest.Small("n1", world.SharedGateway)
+		e, p := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)[:1]...), compiletest.Pod(0, "n1")
+		i := world.Assignment{Node: "n1", IP: e.IPs[0]}
+		e.Items, e.Given = []world.Assignment{i}, []world.Given{{Assignment: i, Since: held}}
+		e.InForce[world.V4] = true
+		w.SetNamespace(&world.Namespace{Name: p.Namespace})
+		w.SetPod(p)
+		w.SetEgressIP(e)
+		own := &world.Holding{Node: "n1", BootID: "boot-n1", Holds: map[string][]netip.Addr{"e0": e.IPs}}
+		own.SayHeld("e0", e.IPs[0], steered)
+		w.SetHolding(own)
+		return Outcome{State: compile.Full(w, all.Features())}
+	}
+	said := func(r Report) string {
+		back := adopted(r.of("n1", "boot-n1")) // as the next process of this boot reads it
+		if !slices.Equal(back.Holding, r.Holding) || !slices.Equal(back.Steers, r.Steers) {
+			t.Errorf("%+v is read as %+v", r, back)
+		}
+		var out []string
+		for _, h := range r.Holding {
+			out = append(out, fmt.Sprint("holds ", int(h.Since)))
+		}
+		for _, s := range r.Steers {
+			out = append(out, fmt.Sprint("steers ", int(s.Since)))
+		}
+		return strings.Join(out, ", ")
+	}
+	r := Report{}
+	for _, x := range []struct {
+		name      string
+		outcome   Outcome
+		confirmed bool
+		want      string
+	}{
+		{"not in OVS", given(5, 0), false, ""},
+		{"in OVS", given(5, 5), true, "holds 5, steers 5"},
+		{"given anew, not in OVS", given(7, 5), false, "holds 5, steers 5"},
+		{"given anew, its own word is of the former", given(7, 5), true, "holds 7"},
+		{"given anew", given(7, 7), true, "holds 7, steers 7"},
+		{"taken away", Outcome{State: plan.New()}, true, ""},
+		{"given back, not in OVS", given(9, 0), false, ""},
+	} {
+		if r = report("n1", "uid", r, x.outcome, x.confirmed); said(r) != x.want {
+			t.Errorf("%s: %q, want %q", x.name, said(r), x.want)
+		}
 	}
 }
 
@@ -90,7 +143,7 @@ func TestRefusedOfPods(t *testing.T) {
 	if !slices.Equal(texts(got.Problems), want) {
 		t.Errorf("problems %q, want %q", got.Problems, want)
 	}
-	if want := []Held{{"e0", e.IPs[0]}}; !slices.Equal(got.Holding, want) || len(got.Steers) > 0 {
+	if want := []Held{{EgressIP: "e0", IP: e.IPs[0]}}; !slices.Equal(got.Holding, want) || len(got.Steers) > 0 {
 		t.Errorf("holds %v, want %v; leads its pods to %v", got.Holding, want, got.Steers)
 	}
 	former := Report{Steers: []plan.Steered{

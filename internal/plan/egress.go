@@ -30,16 +30,17 @@ func (e Egress) String() string {
 // Steered says that this node leads its own pods' packets to a node that holds an egress address.
 type Steered struct {
 	Egress
-	Node string
+	Node  string
+	Since ref.Since // that node was given the address, as far as the object's status says
 }
 
 // Ahead is true of a node that has not said yet that it holds the address: pods' packets are led there before, so that
 // none leaves otherwise meanwhile.
 type Ahead bool
 
-// Compare orders by address and node.
+// Compare orders by address, node and time.
 func (s Steered) Compare(o Steered) int {
-	return cmp.Or(s.Egress.Compare(o.Egress), cmp.Compare(s.Node, o.Node))
+	return cmp.Or(s.Egress.Compare(o.Egress), cmp.Compare(s.Node, o.Node), cmp.Compare(s.Since, o.Since))
 }
 
 // Problem is what keeps this node from doing something for an object, as far as the world tells: what is in no plan can

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/ref"
 )
 
 // Rows is what one owner wants: plain maps, written by a feature.
@@ -39,7 +40,7 @@ type Rows struct {
 	// beside them, once those are in force. Forwarded are addresses whose packets go to another holder where this node
 	// has no connection of theirs; Answered are those that the node answers for, and how it announces them.
 	Steered    map[Steered]Ahead
-	Translated map[Egress]None
+	Translated map[Egress]ref.Since // since the node was given the address, as far as the status says
 	Forwarded  map[Egress]None
 	Answered   map[Egress]Announcement
 	// Problems are applied to nothing, too.
@@ -73,7 +74,7 @@ type State struct {
 	Datagrams     Table[Datagram, None]
 	HealthChecks  Table[HealthCheck, HealthSpec]
 	Steered       Table[Steered, Ahead]
-	Translated    Table[Egress, None]
+	Translated    Table[Egress, ref.Since]
 	Forwarded     Table[Egress, None]
 	Answered      Table[Egress, Announcement]
 	Problems      Table[Problem, None]
@@ -94,7 +95,7 @@ func New() *State {
 		Sources: Table[Source, SourcesTo]{}, SourceExempt: Table[netip.Addr, None]{},
 		Destinations: Table[string, destinations.Set]{},
 		Datagrams:    Table[Datagram, None]{}, HealthChecks: Table[HealthCheck, HealthSpec]{},
-		Steered: Table[Steered, Ahead]{}, Translated: Table[Egress, None]{}, Forwarded: Table[Egress, None]{},
+		Steered: Table[Steered, Ahead]{}, Translated: Table[Egress, ref.Since]{}, Forwarded: Table[Egress, None]{},
 		Answered: Table[Egress, Announcement]{}, Problems: Table[Problem, None]{},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/ref"
 )
 
 // Lines is the state's text form: one line a row, sorted. Tests, logs and the CLI print the same text.
@@ -47,9 +48,10 @@ func (s *State) Lines() []string {
 		return fmt.Sprintf("health check %d of %s/%s: %d endpoints", k.Port, v.Namespace, v.Service, v.Endpoints)
 	})
 	add(&l, s.Steered, func(k Steered, ahead Ahead) string {
-		return "steers " + flag(bool(ahead), "ahead ") + k.Object.Key() + " by " + k.IP.String() + " to " + k.Node
+		return "steers " + flag(bool(ahead), "ahead ") + k.Object.Key() + " by " + k.IP.String() + " to " + k.Node +
+			since(k.Since)
 	})
-	add(&l, s.Translated, func(k Egress, _ None) string { return "translates " + k.String() })
+	add(&l, s.Translated, func(k Egress, v ref.Since) string { return "translates " + k.String() + since(v) })
 	add(&l, s.Forwarded, func(k Egress, _ None) string { return "forwards " + k.String() })
 	add(&l, s.Answered, func(k Egress, a Announcement) string {
 		return "answers " + k.String() + " at " + a.MAC + " dev " + a.Dev
@@ -89,6 +91,13 @@ func add[K comparable, V any](l *[]string, t Table[K, V], line func(K, V) string
 	for k, v := range t.Rows() {
 		*l = append(*l, line(k, v))
 	}
+}
+
+func since(v ref.Since) string {
+	if v == 0 {
+		return ""
+	}
+	return " since " + v.String()
 }
 
 func arrow(v string) string {

@@ -77,6 +77,15 @@ func (s *EgressService) Asks(service *Service, f Family) bool {
 	return len(f.OfAddrs(service.ClusterIPs)) > 0
 }
 
+// Gives says whether an assignment is one of those that the status says since when they are: the host with a source
+// address, or HostAll with an unspecified one.
+func (s *EgressService) Gives(a Assignment) bool {
+	if s.Host == HostAll {
+		return a.Node == HostAll && a.IP.IsUnspecified()
+	}
+	return slices.Contains(s.Items, a)
+}
+
 // Sources are the source addresses that the status names, one a family at the most.
 func (s *EgressService) Sources() []netip.Addr {
 	out := make([]netip.Addr, len(s.Items))

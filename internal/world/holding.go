@@ -5,29 +5,38 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+
+	"github.com/egret-net/egret/internal/ref"
 )
 
 // Holds says whether a node holds an egress address of an EgressIP or an EgressService: the object's status names it,
-// it says so itself, and it has not been rebooted since. Of itself a node knows without asking. What a node says of an
-// address that the controller did not give it counts for nothing. Here as in all that follows an object is named by its
-// key, as in a Holding.
+// it says so itself, of this giving and no former one, and it has not been rebooted since. Of itself a node knows
+// without asking. What a node says of an address that the controller did not give it counts for nothing. Here as in all
+// that follows an object is named by its key, as in a Holding.
 func (w *View) Holds(node, object string, ip netip.Addr) bool {
 	w.saw(KindHolders, object)
-	if p := w.PlacementOf(object); p == nil || !p.Names(node, ip) {
+	p := w.PlacementOf(object)
+	if p == nil || !p.Names(node, ip) {
 		return false
 	}
 	h, n := w.holdings[node], w.nodes[node]
 	if node == w.Self && w.own != nil {
 		h = w.own
 	}
-	return h != nil && n != nil && h.BootID == n.BootID && slices.Contains(h.Holds[object], ip)
+	return h != nil && n != nil && h.BootID == n.BootID && slices.Contains(h.Holds[object], ip) &&
+		isOf(h.Held(object, ip), p.Since(Assignment{node, ip}))
 }
 
-// SaysItHolds says whether a node says since its last boot that it holds an address, whoever named it for that. It does
-// not record.
+// isOf says whether a claim that repeats since when the address was given is of the giving of which the status says the
+// same. An agent of before repeats nothing, and the status of a controller of before says nothing.
+func isOf(repeated, said ref.Since) bool { return repeated == 0 || said == 0 || repeated == said }
+
+// SaysItHolds says whether a node says since its last boot that it holds an address that no status names it for, and
+// nothing of when it was given that: one that says when speaks of a giving that is over. It does not record.
 func (w *World) SaysItHolds(node, object string, ip netip.Addr) bool {
 	h, n := w.holdings[node], w.nodes[node]
-	return h != nil && n != nil && h.BootID == n.BootID && slices.Contains(h.Holds[object], ip)
+	return h != nil && n != nil && h.BootID == n.BootID && slices.Contains(h.Holds[object], ip) &&
+		h.Held(object, ip) == 0
 }
 
 // Holders are the nodes that hold an address of an object, each once, sorted by name.
@@ -53,11 +62,26 @@ func (w *View) Holders(object string, ip netip.Addr) []string {
 }
 
 // Steers says whether a node has confirmed that it leads its own pods' packets of a family to exactly these nodes, in
-// this boot.
+// this boot, and as these were given what they are to hold, not formerly.
 func (w *View) Steers(node, object string, f Family, to []Assignment) bool {
 	said := w.steering(node, object, f)
-	return len(said) == len(to) && !slices.ContainsFunc(to,
-		func(a Assignment) bool { return !slices.Contains(said, a) })
+	return len(said) == len(to) && !slices.ContainsFunc(to, func(a Assignment) bool {
+		return !slices.Contains(said, a) || !w.repeats(object, a, w.holdings[node].SteersSince[Of{object, a}])
+	})
+}
+
+// repeats says whether a claim of an assignment is of the giving of which the object's status says the same. Where each
+// node is the host, each is given the unspecified addresses.
+func (w *View) repeats(object string, a Assignment, repeated ref.Since) bool {
+	if repeated == 0 {
+		return true
+	}
+	p := w.PlacementOf(object)
+	if p != nil && a.IP.IsUnspecified() {
+		s := w.EgressService(object)
+		return s != nil && s.Host == HostAll && isOf(repeated, p.Since(Assignment{HostAll, a.IP}))
+	}
+	return p != nil && p.Names(a.Node, a.IP) && isOf(repeated, p.Since(a))
 }
 
 // SteersTo says whether a node leads its own pods' packets to another for an address, as far as it has told.
@@ -218,7 +242,9 @@ func (w *World) reportTouched(node string, old, new *Holding) []Touch {
 func steeringTouched(old, new *Holding) []Touch {
 	var t []Touch
 	for name := range union(old.steers(), new.steers()) {
-		if old.boot() != new.boot() || !slices.Equal(old.steers()[name], new.steers()[name]) {
+		before, now := old.steers()[name], new.steers()[name]
+		anew := func(a Assignment) bool { return old.steersSince(name, a) != new.steersSince(name, a) }
+		if old.boot() != new.boot() || !slices.Equal(before, now) || slices.ContainsFunc(now, anew) {
 			t = append(t, Touch{KindSteering, name})
 		}
 	}
@@ -226,6 +252,41 @@ func steeringTouched(old, new *Holding) []Touch {
 		t = append(t, Touch{KindSteering, ""})
 	}
 	return t
+}
+
+// SayHeld notes since when an address that a node holds was given to it; 0: it does not say.
+func (h *Holding) SayHeld(object string, ip netip.Addr, since ref.Since) {
+	say(&h.HeldSince, Of{object, Assignment{h.Node, ip}}, since)
+}
+
+// SaySteers notes since when an address that a node steers to was given to the one that holds it; 0: it does not say.
+func (h *Holding) SaySteers(object string, to Assignment, since ref.Since) {
+	say(&h.SteersSince, Of{object, to}, since)
+}
+
+func say(all *map[Of]ref.Since, of Of, since ref.Since) {
+	if since == 0 {
+		return
+	}
+	if *all == nil {
+		*all = map[Of]ref.Since{}
+	}
+	(*all)[of] = since
+}
+
+// Held is since when an address that a node holds was given to it; 0 if it does not say.
+func (h *Holding) Held(object string, ip netip.Addr) ref.Since {
+	if h == nil {
+		return 0
+	}
+	return h.HeldSince[Of{object, Assignment{h.Node, ip}}]
+}
+
+func (h *Holding) steersSince(object string, a Assignment) ref.Since {
+	if h == nil {
+		return 0
+	}
+	return h.SteersSince[Of{object, a}]
 }
 
 func (h *Holding) steersMore() bool { return h != nil && h.SteersMore }
@@ -261,7 +322,8 @@ func (w *World) holdersTouched(node string, old, new *Holding) []Touch {
 			continue
 		}
 		before, now := p.naming(node, old.holds()[name]), p.naming(node, new.holds()[name])
-		if !slices.Equal(before, now) || len(now) > 0 && old.boot() != new.boot() {
+		anew := func(ip netip.Addr) bool { return old.Held(name, ip) != new.Held(name, ip) }
+		if !slices.Equal(before, now) || len(now) > 0 && old.boot() != new.boot() || slices.ContainsFunc(now, anew) {
 			t = append(t, Touch{KindHolders, name})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -106,6 +107,47 @@ func TestOnlyWhomStatusNamesHolds(t *testing.T) {
 	w.DelEgressIP("prod")
 	if have := w.Holders("prod", ip); len(have) != 0 {
 		t.Errorf("holders %v of what is no EgressIP", have)
+	}
+}
+
+// TestFormerReportsCountForNothing: what a node says of a former giving of an address is not that it holds it, or
+// steers to it, as it was given last; nor what it says of one that leaves. Where one of both says nothing of when, it
+// counts. What comes to count, or to count no more, is touched.
+func TestFormerReportsCountForNothing(t *testing.T) {
+	ip := netip.MustParseAddr("172.18.0.33")
+	to := world.Assignment{Node: "n2", IP: ip}
+	for _, x := range []struct {
+		given, says ref.Since
+		want        bool
+	}{{0, 0, true}, {0, 5, true}, {5, 0, true}, {5, 5, true}, {6, 5, false}, {5, 6, false}} {
+		for _, leaves := range []bool{false, true} {
+			w := world.New("", &world.Config{})
+			w.SetNode(&world.Node{Name: "n2", BootID: "one"})
+			e := assigned("prod", "n2", ip)
+			if x.given != 0 {
+				e.Given = []world.Given{{Assignment: to, Since: x.given}}
+			}
+			if leaves {
+				e.Placement = world.Placement{Leaving: []world.Leaving{{Node: "n2", IP: ip, Given: x.given}}}
+			}
+			w.SetEgressIP(e)
+			h := &world.Holding{Node: "n2", BootID: "one", Holds: map[string][]netip.Addr{"prod": {ip}},
+				Steers: map[string][]world.Assignment{"prod": {to}}}
+			w.SetHolding(h)
+			again := *h
+			again.SayHeld("prod", ip, x.says)
+			again.SaySteers("prod", to, x.says)
+			touched := w.SetHolding(&again)
+			steers := w.Steers("n2", "prod", world.V4, []world.Assignment{to})
+			if w.Holds("n2", "prod", ip) != x.want || steers != x.want {
+				t.Errorf("given %d, says %d, leaves %t: holds %t", x.given, x.says, leaves, w.Holds("n2", "prod", ip))
+			}
+			for _, k := range []world.Kind{world.KindHolders, world.KindSteering} {
+				if slices.Contains(touched, world.Touch{Kind: k, Key: "prod"}) != (x.says != 0) {
+					t.Errorf("says %d: touched %v", x.says, touched)
+				}
+			}
+		}
 	}
 }
 

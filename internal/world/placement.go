@@ -5,11 +5,16 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/egret-net/egret/internal/ref"
 )
 
 // Placement is which nodes hold the addresses of an EgressIP or an EgressService, and which did.
 type Placement struct {
-	Items   []Assignment
+	Items []Assignment
+	// Given are since when, of those of which the status says it. With HostAll they are of it and each unspecified
+	// address.
+	Given   []Given
 	Leaving []Leaving
 	InForce [2]bool // by Family: once held, its pods send nothing with another source
 }
@@ -17,6 +22,22 @@ type Placement struct {
 // Names says whether the status names a node for an address: as the one to hold it, or as one that is leaving.
 func (p *Placement) Names(node string, ip netip.Addr) bool {
 	return slices.Contains(p.Items, Assignment{node, ip}) || p.Leaves(node, ip)
+}
+
+// Since is when a node was given an address that the status names it for, as the one to hold it or as one that is
+// leaving; 0 if the status does not say.
+func (p *Placement) Since(a Assignment) ref.Since {
+	for _, g := range p.Given {
+		if g.Assignment == a {
+			return g.Since
+		}
+	}
+	for _, l := range p.Leaving {
+		if l.Node == a.Node && l.IP == a.IP {
+			return l.Given
+		}
+	}
+	return 0
 }
 
 // Leaves says whether a node is a former holder of an address that is to go on translating to it.
@@ -41,8 +62,8 @@ func (p *Placement) HasItems(f Family) bool {
 
 // Same compares two placements.
 func (p *Placement) Same(o *Placement) bool {
-	return slices.Equal(p.Items, o.Items) && slices.EqualFunc(p.Leaving, o.Leaving, Leaving.Same) &&
-		p.InForce == o.InForce
+	return slices.Equal(p.Items, o.Items) && slices.Equal(p.Given, o.Given) &&
+		slices.EqualFunc(p.Leaving, o.Leaving, Leaving.Same) && p.InForce == o.InForce
 }
 
 // naming are those addresses for which the status names a node.

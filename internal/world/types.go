@@ -110,11 +110,18 @@ type Leaving struct {
 	Node  string
 	IP    netip.Addr
 	Since time.Time // in whole microseconds, as the API keeps it
+	Given ref.Since // of its assignment, while it was the holder
 }
 
 // Same compares two items; the API may give a time back in another zone.
 func (l Leaving) Same(o Leaving) bool {
-	return l.Node == o.Node && l.IP == o.IP && l.Since.Equal(o.Since)
+	return l.Node == o.Node && l.IP == o.IP && l.Since.Equal(o.Since) && l.Given == o.Given
+}
+
+// Given says since when a node should hold an egress address.
+type Given struct {
+	Assignment
+	Since ref.Since // never 0
 }
 
 // EgressIP is an EgressIP object; what could not be read of it is in Problems.
@@ -218,6 +225,9 @@ type Host struct {
 type Holding struct {
 	Node, BootID string
 	Holds        map[string][]netip.Addr
+	// HeldSince and SteersSince are since when what Holds and Steers say was given to the node that holds it, as the
+	// object's status said when this node did it. What says nothing of that is not in them: see SayHeld, SaySteers.
+	HeldSince, SteersSince map[Of]ref.Since
 	// Steers are the nodes that it leads its own pods' packets to, by address. Only the controller reads it.
 	Steers map[string][]Assignment
 	// SteersMore says that Steers is not all: a report has room for so many.
@@ -230,6 +240,12 @@ type Holding struct {
 	Faults map[netip.Prefix]string
 	// Conflicts are addresses that it holds and another machine says it has, in order of address.
 	Conflicts map[string][]Conflict
+}
+
+// Of is an assignment of an object, by its key.
+type Of struct {
+	Object string
+	Assignment
 }
 
 // Conflict is a held address, and the hardware address that another machine names for it.

@@ -123,7 +123,8 @@ func (u *use) gone() error {
 		if slices.Contains(strings.Fields(rows), ip.String()) {
 			return fmt.Errorf("%s translates to %s:\n%s", u.from.Name, ip, rows)
 		}
-		if slices.Contains(o.Status.Holding, egretv1.Held{EgressIP: u.e.name, IP: ip.String()}) {
+		is := func(h egretv1.Held) bool { return h.EgressIP == u.e.name && h.IP == ip.String() }
+		if slices.ContainsFunc(o.Status.Holding, is) {
 			return fmt.Errorf("EgressNode %s has %s", u.from.Name, ip)
 		}
 	}

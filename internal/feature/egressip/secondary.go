@@ -92,7 +92,7 @@ func hostOnLink(
 	k.route()
 	k.mark(e)
 	k.translate(e, ip)
-	plan.Claim(&out.Translated, egressOf(e.Name, ip), plan.None{})
+	plan.Claim(&out.Translated, egressOf(e.Name, ip), e.Since(world.Assignment{Node: w.Self, IP: ip}))
 	k.filterLeaks(ip)
 }
 

@@ -82,7 +82,11 @@ func (t steering) claim(s *world.EgressService, f world.Family, pods string, out
 	id, match := "egressservice/"+s.Key()+"/"+f.String(), f.Match()+".src == "+plan.InSet(pods)
 	out.AddPolicy(plan.DefaultNames(), id, plan.PriorityEgressService, match, t.action, hops, nil)
 	if t.to.Node != "" {
-		plan.Claim(&out.Steered, plan.Steered{Egress: egressOf(s, t.to.IP), Node: t.to.Node}, plan.Ahead(false))
+		to := plan.Steered{Egress: egressOf(s, t.to.IP), Node: t.to.Node, Since: s.Since(t.to)}
+		if s.Host == world.HostAll {
+			to.Since = s.Since(world.Assignment{Node: world.HostAll, IP: t.to.IP})
+		}
+		plan.Claim(&out.Steered, to, plan.Ahead(false))
 	}
 }
 

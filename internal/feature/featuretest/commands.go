@@ -127,7 +127,7 @@ func (c *cluster) assign(args []string) (string, error) {
 		Served: served, Patience: egressip.NewPatience(), Shown: w.PlacementOf, Now: c.now})
 	for name, d := range decided {
 		e := *w.EgressIP(name)
-		e.Items, e.Leaving, e.InForce = d.Items, d.Leaving, d.InForce
+		e.Placement = d.Placement
 		w.SetEgressIP(&e)
 	}
 	overlaps := egressip.NewOverlaps()
@@ -178,8 +178,7 @@ func (c *cluster) report(names []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		h := &world.Holding{Node: name, BootID: v.world.Node(name).BootID, Holds: translates(p), Steers: steers(p)}
-		o := kube.EgressNode(h, "", "", nil)
+		o := kube.EgressNode(reported(name, v.world.Node(name).BootID, p), "", "", nil)
 		c.put(o)
 		for _, held := range o.Status.Holding {
 			said = append(said, name+" holds "+held.IP+" of "+held.EgressIP)
@@ -209,25 +208,23 @@ func (c *cluster) overdue(args []string) (string, error) {
 	return "", nil
 }
 
-// translates are the egress IPs that a plan has a translation to.
-func translates(p *plan.State) map[string][]netip.Addr {
-	out := map[string][]netip.Addr{}
-	for t := range p.Translated.Rows() {
-		out[t.Object.Key()] = append(out[t.Object.Key()], t.IP)
+// reported is what a node says whose targets have a plan: what it translates to, and the nodes that it leads its own
+// pods to and that hold an address.
+func reported(node, boot string, p *plan.State) *world.Holding {
+	h := &world.Holding{Node: node, BootID: boot, Holds: map[string][]netip.Addr{},
+		Steers: map[string][]world.Assignment{}}
+	for t, since := range p.Translated.Rows() {
+		object := t.Object.Key()
+		h.Holds[object] = append(h.Holds[object], t.IP)
+		h.SayHeld(object, t.IP, since)
 	}
-	return out
-}
-
-// steers are the nodes that a plan leads the node's own pods to, and that hold an address.
-func steers(p *plan.State) map[string][]world.Assignment {
-	out := map[string][]world.Assignment{}
 	for s, ahead := range p.Steered.Rows() {
-		if ahead {
-			continue
+		if object, to := s.Object.Key(), (world.Assignment{Node: s.Node, IP: s.IP}); !ahead {
+			h.Steers[object] = append(h.Steers[object], to)
+			h.SaySteers(object, to, s.Since)
 		}
-		out[s.Object.Key()] = append(out[s.Object.Key()], world.Assignment{Node: s.Node, IP: s.IP})
 	}
-	return out
+	return h
 }
 
 func (c *cluster) plan(args []string) (string, error) {
