@@ -42,15 +42,6 @@ func asService(s *behindService) {
 	}
 }
 
-// backToService is as asService where the node that was released is the host again: its report that it holds the
-// addresses, and those of pods' nodes, may be those of before, so that Ready is True some milliseconds early.
-func backToService(s *behindService) {
-	s.Helper()
-	for i, p := range behindPods {
-		s.n.from(p).to(s.c.outside(0)).formerly(s.c.nodes[i].IPs...).soonArrivesAs(s.b.balancer.ips...)
-	}
-}
-
 func nowhere(s *behindService) {
 	s.Helper()
 	for _, p := range behindPods {
@@ -180,7 +171,7 @@ func TestEgressServiceMisfits(t *testing.T) {
 			m.ends(&s)
 			s.isReadyOn(c.nodes[0].Name)
 			within(t, soon, func() error { return s.labelled(c.nodes[0].Name) })
-			backToService(&s)
+			asService(&s)
 			c.from(t, c.hosts[0]).to(s.b.balancer).answeredBy(behindPods...)
 		})
 		if !ok {

@@ -80,7 +80,7 @@ func (r *Round) formerHolders(o Object, items []world.Assignment) []world.Leavin
 	}
 	for _, old := range o.Is.Items {
 		if !slices.Contains(items, old) && !o.Is.Leaves(old.Node, old.IP) {
-			out = append(out, world.Leaving{Node: old.Node, IP: old.IP, Since: r.Now})
+			out = append(out, world.Leaving{Node: old.Node, IP: old.IP, Since: r.Now, Given: o.Is.Since(old)})
 		}
 	}
 	return out
@@ -114,7 +114,8 @@ func (r *Round) done(o Object, items []world.Assignment, l world.Leaving) bool {
 		!(r.Now.Before(l.Since.Add(saysNothingFor)) && r.saysNothing(o, world.FamilyOf(l.IP)))
 }
 
-// Holds says whether a node says that it holds an address, named for it or not. That an address is held which the
+// Holds says whether a node says that it holds an address, as it is named for it or, by an agent that does not say
+// since when, before it is. That an address is held which the
 // status does not name the node for yet is not recorded: the decision names it first, and is made again for that.
 func (r *Round) Holds(object string, i world.Assignment) bool {
 	return r.W.Holds(i.Node, object, i.IP) || r.World.SaysItHolds(i.Node, object, i.IP)

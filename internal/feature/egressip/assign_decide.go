@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/decide/patience"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -36,6 +37,7 @@ func (a *assigner) decide(o *object) Decision {
 			d.Items = append(d.Items, world.Assignment{Node: p.node, IP: p.ip})
 		}
 	}
+	d.Given = handover.Given(&o.e.Placement, o.e.Items, d.Items, a.Now)
 	d.Leaving, d.Again = a.leaving(o, d.Items)
 	d.WaitsFor = o.waitsFor
 	for f := range d.InForce {

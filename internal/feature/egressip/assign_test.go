@@ -54,7 +54,7 @@ func object(name string, age int, ips ...string) *world.EgressIP {
 func write(w *world.World, decisions map[string]egressip.Decision) {
 	for name, d := range decisions {
 		e := *w.EgressIP(name)
-		e.Items, e.Leaving, e.InForce, e.Conditions = d.Items, d.Leaving, d.InForce, d.Conditions
+		e.Placement, e.Conditions = d.Placement, d.Conditions
 		w.SetEgressIP(&e)
 	}
 }

@@ -196,18 +196,27 @@ func obedience(t *rapid.T, node string) func(*world.World) []world.Touch {
 	case 1:
 		h.Faults[netip.PrefixFrom(compiletest.SecondaryAddr(0)[0], 24).Masked()] = "down"
 	}
+	older := rapid.IntRange(0, 3).Draw(t, "an agent of before") == 0
 	stray := rapid.IntRange(0, 4).Draw(t, "holds for a former object") == 0
 	return func(w *world.World) []world.Touch {
 		h := h
+		h.HeldSince, h.SteersSince = nil, nil
 		h.Holds, h.Steers = map[string][]netip.Addr{}, map[string][]world.Assignment{}
 		for _, name := range w.EgressIPs() {
 			e := w.EgressIP(name)
 			h.Steers[name] = e.Items
+			for _, i := range e.Items {
+				h.SaySteers(name, i, e.Since(i))
+			}
 			for _, ip := range e.IPs {
 				if e.Names(node, ip) {
 					h.Holds[name] = append(h.Holds[name], ip)
+					h.SayHeld(name, ip, e.Since(world.Assignment{Node: node, IP: ip}))
 				}
 			}
+		}
+		if older {
+			h.HeldSince, h.SteersSince = nil, nil
 		}
 		if stray {
 			h.Holds["shop/former"] = compiletest.EgressAddr(0)

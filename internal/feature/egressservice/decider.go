@@ -272,6 +272,7 @@ func (d *Decider) keep(key string, one decision) {
 func (d *Decider) compose(o *object) decision {
 	var one decision
 	one.Host, one.Items = o.host, o.items
+	one.Given = handover.Given(&o.s.Placement, given(o.s.Host, o.s.Items), given(o.host, o.items), o.round.Now)
 	one.Leaving, o.again = o.leaving()
 	for _, f := range families {
 		one.InForce[f] = o.inForce(f, one.Placement)

@@ -120,6 +120,18 @@ func (o *object) assign() {
 	}
 }
 
+// given are what the host has since some time: with all hosts, each family's way, by its unspecified address.
+func given(host string, items []world.Assignment) []world.Assignment {
+	if host != world.HostAll {
+		return items
+	}
+	var out []world.Assignment
+	for _, f := range families {
+		out = append(out, world.Assignment{Node: world.HostAll, IP: f.Unspecified()})
+	}
+	return out
+}
+
 // inForce says whether pods send nothing with another source. It begins when a live node first holds an address that
 // the decision names it for, or with the choice of a host where all were it, for these bound pods' packets already; and
 // ends only here, when there is no host.

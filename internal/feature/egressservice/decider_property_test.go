@@ -234,16 +234,19 @@ func obedience(t *rapid.T, node string) func(*world.World) []world.Touch {
 		h.Problems[about] = "no table blue"
 		h.Reasons[about] = rapid.SampledFrom([]string{"", world.ReasonUnknownNetwork}).Draw(t, "reason")
 	}
+	older := rapid.IntRange(0, 3).Draw(t, "an agent of before") == 0
 	stray := rapid.IntRange(0, 4).Draw(t, "holds for a former object") == 0
 	return func(w *world.World) []world.Touch {
 		h := h
+		h.HeldSince, h.SteersSince = nil, nil
 		h.Holds, h.Steers = map[string][]netip.Addr{}, map[string][]world.Assignment{}
 		for _, key := range w.EgressServices() {
 			s := w.EgressService(key)
-			h.Steers[key] = s.Items
+			steer(&h, s)
 			for _, i := range s.Items {
 				if i.Node == node {
 					h.Holds[key] = append(h.Holds[key], i.IP)
+					h.SayHeld(key, i.IP, s.Since(i))
 				}
 			}
 			for _, l := range s.Leaving {
@@ -251,10 +254,9 @@ func obedience(t *rapid.T, node string) func(*world.World) []world.Touch {
 					h.Holds[key] = append(h.Holds[key], l.IP)
 				}
 			}
-			if s.Host == world.HostAll {
-				h.Steers[key] = []world.Assignment{{Node: node, IP: world.V4.Unspecified()},
-					{Node: node, IP: world.V6.Unspecified()}}
-			}
+		}
+		if older {
+			h.HeldSince, h.SteersSince = nil, nil
 		}
 		if stray {
 			h.Holds["former"] = slices.Concat(compiletest.EgressAddr(20), compiletest.EgressAddr(23))

@@ -94,18 +94,31 @@ func (c *cluster) report(nodes ...string) {
 			Steers: map[string][]world.Assignment{}}
 		for _, key := range c.w.EgressServices() {
 			s := c.w.EgressService(key)
-			h.Steers[key] = s.Items
-			if s.Host == world.HostAll {
-				h.Steers[key] = []world.Assignment{{Node: node, IP: world.V4.Unspecified()},
-					{Node: node, IP: world.V6.Unspecified()}}
-			}
+			steer(h, s)
 			for _, ip := range slices.Concat(compiletest.EgressAddr(20), compiletest.EgressAddr(23)) {
 				if s.Names(node, ip) {
 					h.Holds[key] = append(h.Holds[key], ip)
+					h.SayHeld(key, ip, s.Since(world.Assignment{Node: node, IP: ip}))
 				}
 			}
 		}
 		c.set(func(w *world.World) []world.Touch { return w.SetHolding(h) })
+	}
+}
+
+// steer has a report say that its node leads pods to where an EgressService says.
+func steer(h *world.Holding, s *world.EgressService) {
+	to, given := s.Items, s.Items
+	if s.Host == world.HostAll {
+		to, given = nil, nil
+		for _, ip := range []netip.Addr{world.V4.Unspecified(), world.V6.Unspecified()} {
+			to = append(to, world.Assignment{Node: h.Node, IP: ip})
+			given = append(given, world.Assignment{Node: world.HostAll, IP: ip})
+		}
+	}
+	h.Steers[s.Key()] = to
+	for i := range to {
+		h.SaySteers(s.Key(), to[i], s.Since(given[i]))
 	}
 }
 
