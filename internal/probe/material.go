@@ -5,12 +5,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
-	"sync"
-	"time"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/egret-net/egret/internal/certs"
 )
 
 // Files are the TLS material of the health service, as paths. With all of them each side shows its certificate and
@@ -24,28 +23,27 @@ type Files struct {
 // complete is the rule by which both sides know whether they speak TLS.
 func (f Files) complete() bool { return f.Cert != "" && f.Key != "" && f.CA != "" }
 
-// material is what the files held when they were last read; they are read again when they have changed.
-type material struct {
-	files Files
-	mu    sync.Mutex
-	read  bool
-	stamp [3]stamp
-	cert  *tls.Certificate
-	ca    *x509.CertPool
+// source are the files, as the programs' flags name them.
+func (f Files) source() certs.Source {
+	return certs.Source{Cert: f.Cert, Key: f.Key, CA: f.CA, Of: "the health service", CertFlag: "--nb-client-cert",
+		KeyFlag: "--nb-client-privkey", CAFlag: "--nb-client-cacert"}
 }
 
-type stamp struct {
-	at   time.Time
-	size int64
+// material is what the files hold, or nothing if they are not complete.
+type material struct {
+	files Files
+	*certs.Material
 }
+
+func newMaterial(f Files) *material { return &material{f, certs.New(f.source())} }
 
 // serverCredentials fail when the files cannot be loaded now; later, what was loaded before is good.
 func serverCredentials(f Files) (credentials.TransportCredentials, error) {
 	if !f.complete() {
 		return insecure.NewCredentials(), nil
 	}
-	m := &material{files: f}
-	if _, _, err := m.load(); err != nil {
+	m := newMaterial(f)
+	if _, err := m.Load(); err != nil {
 		return nil, err
 	}
 	return credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12,
@@ -53,12 +51,12 @@ func serverCredentials(f Files) (credentials.TransportCredentials, error) {
 }
 
 func (m *material) server() (*tls.Config, error) {
-	cert, ca, err := m.load()
+	have, err := m.Load()
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*cert}, NextProtos: []string{"h2"},
-		ClientCAs: ca, ClientAuth: tls.RequireAndVerifyClientCert}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*have.Cert},
+		NextProtos: []string{"h2"}, ClientCAs: have.CA, ClientAuth: tls.RequireAndVerifyClientCert}, nil
 }
 
 // client are the credentials of one session.
@@ -66,16 +64,18 @@ func (m *material) client() (credentials.TransportCredentials, error) {
 	if !m.files.complete() {
 		return insecure.NewCredentials(), nil
 	}
-	cert, ca, err := m.load()
+	have, err := m.Load()
 	if err != nil {
 		return nil, err
 	}
 	return credentials.NewTLS(&tls.Config{
-		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*cert},
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*have.Cert},
 		// Management addresses are in no certificate, and OVN's own certificates have a common name only: verify does
 		// instead what is left out here.
 		InsecureSkipVerify: true,
-		VerifyConnection:   func(s tls.ConnectionState) error { return verify(s.PeerCertificates, ca, m.files.Name) },
+		VerifyConnection: func(s tls.ConnectionState) error {
+			return verify(s.PeerCertificates, have.CA, m.files.Name)
+		},
 	}), nil
 }
 
@@ -95,50 +95,4 @@ func verify(chain []*x509.Certificate, ca *x509.CertPool, name string) error {
 			chain[0].Subject.CommonName, name)
 	}
 	return nil
-}
-
-// load reads the files if they have changed. Files that are just being replaced may not fit one another: then what was
-// read before is good.
-func (m *material) load() (*tls.Certificate, *x509.CertPool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.look()
-	if m.read && now == m.stamp {
-		return m.cert, m.ca, nil
-	}
-	cert, ca, err := m.files.read()
-	switch {
-	case err == nil:
-		m.read, m.stamp, m.cert, m.ca = true, now, cert, ca
-	case !m.read:
-		return nil, nil, err
-	}
-	return m.cert, m.ca, nil
-}
-
-func (m *material) look() (s [3]stamp) {
-	for i, path := range []string{m.files.Cert, m.files.Key, m.files.CA} {
-		if info, err := os.Stat(path); err == nil {
-			s[i] = stamp{info.ModTime(), info.Size()}
-		}
-	}
-	return s
-}
-
-func (f Files) read() (*tls.Certificate, *x509.CertPool, error) {
-	cert, err := tls.LoadX509KeyPair(f.Cert, f.Key)
-	if err != nil {
-		return nil, nil, fmt.Errorf("load the certificate of the health service: %w: see that %s (--nb-client-cert) "+
-			"and %s (--nb-client-privkey) are PEM files that belong together", err, f.Cert, f.Key)
-	}
-	text, err := os.ReadFile(f.CA)
-	if err != nil {
-		return nil, nil, fmt.Errorf("load the authority of the health service: %w: give --nb-client-cacert a PEM "+
-			"file that can be read", err)
-	}
-	ca := x509.NewCertPool()
-	if !ca.AppendCertsFromPEM(text) {
-		return nil, nil, fmt.Errorf("%s has no certificate: give --nb-client-cacert a PEM file", f.CA)
-	}
-	return &cert, ca, nil
 }

@@ -1,4 +1,4 @@
-// Package probetest makes TLS material for tests of the health service.
+// Package probetest makes TLS material for tests of the health service and of metrics.
 //
 // In: a test and a folder. Out: files with a certificate, its key and its authority, as the programs' flags name them.
 package probetest
@@ -11,6 +11,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -58,12 +59,24 @@ func NewAuthority(t *testing.T, name string) *Authority {
 // OVN it has no other name than its common one.
 func (a *Authority) Write(dir, name string) probe.Files {
 	a.t.Helper()
+	return a.write(dir, &x509.Certificate{Subject: pkix.Name{CommonName: name}})
+}
+
+// WriteServer does so with a certificate of a host, as those that find it by its name or address want it.
+func (a *Authority) WriteServer(dir string, names []string, ips ...net.IP) probe.Files {
+	a.t.Helper()
+	return a.write(dir, &x509.Certificate{DNSNames: names, IPAddresses: ips,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+}
+
+func (a *Authority) write(dir string, leaf *x509.Certificate) probe.Files {
+	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
-		NotBefore: a.cert.NotBefore, NotAfter: a.cert.NotAfter}
+	leaf.SerialNumber = big.NewInt(time.Now().UnixNano())
+	leaf.NotBefore, leaf.NotAfter = a.cert.NotBefore, a.cert.NotAfter
 	raw, err := x509.CreateCertificate(rand.Reader, leaf, a.cert, key.Public(), a.key)
 	if err != nil {
 		a.t.Fatal(err)
@@ -73,7 +86,7 @@ func (a *Authority) Write(dir, name string) probe.Files {
 		a.t.Fatal(err)
 	}
 	f := probe.Files{Cert: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key"),
-		CA: filepath.Join(dir, "ca.crt"), Name: name}
+		CA: filepath.Join(dir, "ca.crt"), Name: leaf.Subject.CommonName}
 	for path, block := range map[string]pem.Block{f.Cert: {Type: "CERTIFICATE", Bytes: raw},
 		f.Key: {Type: "PRIVATE KEY", Bytes: secret}, f.CA: {Type: "CERTIFICATE", Bytes: a.cert.Raw}} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(&block), 0o600); err != nil {

@@ -1,0 +1,66 @@
+package certs_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/egret-net/egret/internal/certs"
+	"github.com/egret-net/egret/internal/probe/probetest"
+)
+
+// TestHalfReplaced: while the files do not fit one another, what was read before is good and the error names what to
+// look at; with the last of them in place, the new ones count. A folder that is exchanged as the kubelet does it, by a
+// link, is seen.
+func TestHalfReplaced(t *testing.T) {
+	dir, a := t.TempDir(), probetest.NewAuthority(t, "a")
+	current, next, link := filepath.Join(dir, "1"), filepath.Join(dir, "2"), filepath.Join(dir, "data")
+	for _, d := range []string{current, next} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		a.Write(d, filepath.Base(d))
+	}
+	pointTo(t, link, current)
+	m := certs.New(certs.Source{Cert: link + "/tls.crt", Key: link + "/tls.key", CA: link + "/ca.crt",
+		Of: "the test", CertFlag: "--cert", KeyFlag: "--key", CAFlag: "--ca"})
+	expect(t, m, "1", "")
+	pointTo(t, link, next)
+	expect(t, m, "2", "")
+
+	if err := os.Rename(current+"/tls.key", next+"/tls.key"); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, m, "2", "/tls.crt (--cert) and "+link+"/tls.key (--key) are PEM files that belong together")
+	if err := os.RemoveAll(next); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, m, "2", "no such file")
+	a.Write(current, "3")
+	pointTo(t, link, current)
+	expect(t, m, "3", "")
+}
+
+// expect wants the certificate of a name, and what is said of the files as they are now.
+func expect(t *testing.T, m *certs.Material, name, stale string) {
+	t.Helper()
+	have, err := m.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have.Cert.Leaf.Subject.CommonName != name || (have.Stale == nil) != (stale == "") ||
+		stale != "" && !strings.Contains(have.Stale.Error(), stale) {
+		t.Errorf("certificate of %s, %v; want %s, %q", have.Cert.Leaf.Subject.CommonName, have.Stale, name, stale)
+	}
+}
+
+func pointTo(t *testing.T, link, dir string) {
+	t.Helper()
+	if err := os.Symlink(dir, link+".new"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(link+".new", link); err != nil {
+		t.Fatal(err)
+	}
+}
