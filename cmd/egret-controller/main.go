@@ -26,10 +26,11 @@ import (
 const requestsPerSecond = 500
 
 type options struct {
-	kubeconfig, nodeName, metricsAddress string
-	verbosity                            int
-	config                               world.Config
-	reach                                *settings.Reachability
+	kubeconfig, nodeName string
+	verbosity            int
+	config               world.Config
+	reach                *settings.Reachability
+	metrics              *settings.Metrics
 }
 
 func main() {
@@ -51,14 +52,15 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.nodeName, "node-name", os.Getenv("NODE_NAME"),
 		"`name` of the node that this runs on: the identity in the election")
 	subnets := settings.SubnetFlags(f)
-	f.StringVar(&o.metricsAddress, "metrics-address", "",
-		"`host:port` for /metrics and /healthz; without it, neither is served")
 	f.IntVar(&o.verbosity, "v", 0, "`level` of detail in the log: 0, or 1 and more for debugging")
-	o.reach = settings.Flags(f)
+	o.reach, o.metrics = settings.Flags(f), settings.MetricsFlags(f)
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
 	if err := o.reach.Read(); err != nil {
+		return nil, err
+	}
+	if err := o.metrics.Check(); err != nil {
 		return nil, err
 	}
 	o.config.ReachabilityTimeout = o.reach.Timeout
@@ -96,7 +98,8 @@ func run(o *options) error {
 	group.Go(func() error { return prober.Run(ctx) })
 	group.Go(func() error { return controller.Elect(ctx, config, o.nodeName, prober, c) })
 	health := func() metrics.Health { return metrics.Health{Alive: c.Alive()} }
-	group.Go(func() error { return metrics.Serve(ctx, o.metricsAddress, own.Registry, health) })
+	group.Go(func() error { return metrics.Serve(ctx, o.metrics.Options, own.Registry, health, log) })
+	group.Go(func() error { return metrics.ServeHealth(ctx, o.metrics.Healthz, health) })
 	return group.Wait()
 }
 

@@ -58,12 +58,12 @@ func readFlags(args []string) (o node.Options, reach *settings.Reachability, ver
 	f.BoolVar(&verbose, "v", false, "log more")
 	places(f, &o)
 	subnets, tunnel := settings.SubnetFlags(f), settings.TunnelFlags(f)
-	reach = settings.Flags(f)
+	reach, said := settings.Flags(f), settings.MetricsFlags(f)
 	if err = f.Parse(args); err != nil {
 		return o, reach, verbose, err
 	}
 	for _, read := range []func() error{
-		reach.Read,
+		reach.Read, said.Check,
 		func() error { return subnets.Into(&o.Config) },
 		func() error { return tunnel.Into(&o.Config) },
 		func() (err error) { o.Config.GatewayMode, err = gatewayMode(*mode); return err },
@@ -77,6 +77,7 @@ func readFlags(args []string) (o node.Options, reach *settings.Reachability, ver
 		return o, reach, verbose, fmt.Errorf("this node's name is not known: give --node-name")
 	}
 	o.Config.ReachabilityTimeout, o.Health = reach.Timeout, node.Health{Port: reach.Port, TLS: reach.TLS}
+	o.Metrics, o.Healthz = said.Options, said.Healthz
 	o.Config.UplinkInterface, o.Config.Bridge, o.Config.UserspaceOVS = *uplink, "br"+*uplink, *datapath == "netdev"
 	return o, reach, verbose, nil
 }
@@ -93,8 +94,6 @@ func places(f *flag.FlagSet, o *node.Options) {
 	f.StringVar(&o.BootMarker, "boot-marker", "/run/egret/booted", "a file that is gone after a boot")
 	f.StringVar(&o.HostRoot, "host-root", "/", "`folder` with the host's /etc and /usr: files there name routing tables")
 	f.StringVar(&o.CNIConfDir, "cni-conf-dir", "/etc/cni/net.d", "where the container runtime looks for networks")
-	f.StringVar(&o.MetricsAddress, "metrics-address", "",
-		"`host:port` for /metrics and /healthz; empty: neither is served")
 }
 
 func bootID() (string, error) {

@@ -1,13 +1,15 @@
 // Package metrics serves what a program says of itself: /metrics for Prometheus, and /healthz.
 //
-// In: a registry, and a question whether the program lives. Out: HTTP, until a context ends. Anybody who reaches the
-// address may ask: what is answered is at most two seconds old and made once for all, and connections are bounded.
+// In: a registry, a question whether the program lives, and files with a certificate, if there are any. Out: HTTP, or
+// HTTPS, until a context ends. Anybody who reaches the address may ask, unless readers need certificates: what is
+// answered is at most two seconds old and made once for all, and connections are bounded.
 package metrics
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -37,34 +39,78 @@ type Health struct {
 	Problems []string
 }
 
-// Serve answers /healthz and /metrics on an address until ctx is done. With an empty address it only waits.
-func Serve(ctx context.Context, address string, registry *prometheus.Registry, health func() Health) error {
+// Options are where and how /metrics is served.
+type Options struct {
+	Address string // host:port; "": nowhere
+	TLS     Files
+}
+
+// Serve answers /healthz and /metrics on an address until ctx is done. With an empty address it only waits. It goes on
+// where the files cannot be read: see Files.
+func Serve(ctx context.Context, o Options, registry *prometheus.Registry, health func() Health,
+	log *slog.Logger) error {
+	if o.Address == "" {
+		<-ctx.Done()
+		return nil
+	}
+	l, err := net.Listen("tcp", o.Address)
+	if err != nil {
+		return fmt.Errorf("metrics on %s: %w; give another --metrics-bind-address", o.Address, err)
+	}
+	return serve(ctx, o.TLS, limit.Listen(l, bounds), registry, health, log)
+}
+
+// ServeHealth answers /healthz alone, without TLS, on an address until ctx is done. With an empty address it only
+// waits.
+func ServeHealth(ctx context.Context, address string, health func() Health) error {
 	if address == "" {
 		<-ctx.Done()
 		return nil
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return fmt.Errorf("metrics on %s: %w; give another --metrics-address", address, err)
+		return fmt.Errorf("/healthz on %s: %w; give another --healthz-bind-address", address, err)
 	}
-	return serve(ctx, limit.Listen(l, bounds), registry, health)
+	mux := http.NewServeMux()
+	handleHealth(ctx, mux, health)
+	return run(ctx, limit.Listen(l, bounds), &http.Server{Handler: mux})
 }
 
-func serve(ctx context.Context, l net.Listener, registry prometheus.Gatherer, ask func() Health) error {
-	page, health := newCache(func() page { return gather(registry) }), newCache(ask)
+func serve(ctx context.Context, f Files, l net.Listener, registry prometheus.Gatherer, health func() Health,
+	log *slog.Logger) error {
+	page := newCache(func() page { return gather(registry) })
 	go page.run(ctx)
-	go health.run(ctx)
 	mux := http.NewServeMux()
-	mux.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) { answerPage(w, r, page) })
+	handleHealth(ctx, mux, health)
+	answer := func(w http.ResponseWriter, r *http.Request) { answerPage(w, r, page) }
+	if f.ClientCA != "" {
+		answer = authenticated(answer)
+	}
+	mux.HandleFunc("/metrics", answer)
+	server := &http.Server{Handler: mux}
+	if f.given() {
+		l = newCredential(f, log).over(l)
+		// strangers' handshakes that fail are no news
+		server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug)
+	}
+	return run(ctx, l, server)
+}
+
+func handleHealth(ctx context.Context, mux *http.ServeMux, ask func() Health) {
+	health := newCache(ask)
+	go health.run(ctx)
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) { answerHealth(w, r, health) })
-	server := &http.Server{Handler: mux, MaxHeaderBytes: 8 << 10, ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:  5 * time.Second,
-		WriteTimeout: slowest + 10*time.Second}
+}
+
+// run answers until ctx is done.
+func run(ctx context.Context, l net.Listener, server *http.Server) error {
+	server.MaxHeaderBytes, server.ReadHeaderTimeout, server.ReadTimeout = 8<<10, 5*time.Second, 5*time.Second
+	server.WriteTimeout = slowest + 10*time.Second
 	server.SetKeepAlivesEnabled(false)
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("metrics on %s: %w", l.Addr(), err)
+		return fmt.Errorf("metrics and health on %s: %w", l.Addr(), err)
 	}
 	return nil
 }

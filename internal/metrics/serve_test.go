@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -40,13 +41,18 @@ func newCounted() *counted {
 // start serves on an address of this host.
 func start(t *testing.T, r prometheus.Gatherer, health func() Health) (address string) {
 	t.Helper()
+	return startWith(t, Files{}, r, health, slog.DiscardHandler)
+}
+
+func startWith(t *testing.T, f Files, r prometheus.Gatherer, health func() Health, log slog.Handler) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- serve(ctx, limit.Listen(l, bounds), r, health) }()
+	go func() { ended <- serve(ctx, f, limit.Listen(l, bounds), r, health, slog.New(log)) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/metrics"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/route"
@@ -25,7 +26,8 @@ type Options struct {
 	BootMarker                        string // /run/egret/booted: a file that a boot removes
 	HostRoot                          string // /: where the host's /etc and /usr are
 	Health                            Health
-	MetricsAddress                    string // host:port of /metrics and /healthz; empty: neither is served
+	Metrics                           metrics.Options
+	Healthz                           string // host:port of /healthz alone; empty: nowhere
 }
 
 // Run is the agent, until ctx ends. What it has set up stays: an agent's restart is nobody's business but its own.

@@ -10,7 +10,7 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// serveMetrics goes without when the address is taken: pods and egress IPs do not depend on it.
+// serveMetrics goes without when an address is taken: pods and egress IPs do not depend on it.
 func (a *Agent) serveMetrics(ctx context.Context, o Options, t *targets) {
 	a.metrics.countBlocked(&o.Config, t.flow.Packets, a.log)
 	health := func() metrics.Health {
@@ -19,7 +19,12 @@ func (a *Agent) serveMetrics(ctx context.Context, o Options, t *targets) {
 		alive := a.loop.Ask(short, func(*world.World) {}) == nil
 		return metrics.Health{Alive: alive, Problems: a.silent()}
 	}
-	if err := metrics.Serve(ctx, o.MetricsAddress, a.metrics.Registry, health); err != nil {
+	go func() {
+		if err := metrics.ServeHealth(ctx, o.Healthz, health); err != nil {
+			a.log.Error("nobody can ask whether this agent lives", "error", err)
+		}
+	}()
+	if err := metrics.Serve(ctx, o.Metrics, a.metrics.Registry, health, a.log); err != nil {
 		a.log.Error("no metrics are served", "error", err)
 	}
 }

@@ -1,0 +1,86 @@
+package metrics
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/egret-net/egret/internal/certs"
+)
+
+// Files are what /metrics is served with over TLS, as paths of PEM files. Without any of them there is no TLS.
+type Files struct {
+	Cert, Key string
+	// ClientCA signs the certificates of those who may read; "": anybody may.
+	ClientCA string
+}
+
+// given says whether TLS is asked for. With a part of the files nothing is served: what was to be secret is not told
+// to everybody for want of a file.
+func (f Files) given() bool { return f != Files{} }
+
+// credential is the server's side of TLS. Certificates are read again when they have changed. While there is none that
+// can be used, handshakes fail, and the log says why.
+type credential struct {
+	material *certs.Material
+	log      *slog.Logger
+
+	mu   sync.Mutex
+	said string // what the log says is wrong; "": nothing
+}
+
+func newCredential(f Files, log *slog.Logger) *credential {
+	return &credential{log: log, material: certs.New(certs.Source{Cert: f.Cert, Key: f.Key, CA: f.ClientCA,
+		Of: "the metrics", CertFlag: "--node-server-cert", KeyFlag: "--node-server-privkey",
+		CAFlag: "--metrics-client-cacert"})}
+}
+
+// over is a listener whose connections speak TLS. HTTP/2 is not offered: a connection carries one request.
+func (c *credential) over(l net.Listener) net.Listener {
+	_, _ = c.config(nil) // the log tells at the start what is wrong
+	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: c.config})
+}
+
+func (c *credential) config(*tls.ClientHelloInfo) (*tls.Config, error) {
+	have, err := c.material.Load()
+	if err != nil {
+		c.tell("metrics are not served until there is a certificate", err)
+		return nil, err
+	}
+	c.tell("metrics are served with the certificate of before", have.Stale)
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		Certificates: []tls.Certificate{*have.Cert}}
+	if have.CA != nil {
+		// The kubelet, which asks for /healthz, has none: who reads /metrics must, see authenticated.
+		config.ClientCAs, config.ClientAuth = have.CA, tls.VerifyClientCertIfGiven
+	}
+	return config, nil
+}
+
+// tell logs what is wrong, once, and that it is over.
+func (c *credential) tell(what string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err == nil && c.said != "":
+		c.said = ""
+		c.log.Info("metrics are served with the certificate as it is now")
+	case err != nil && c.said != err.Error():
+		c.said = err.Error()
+		c.log.Error(what, "error", err)
+	}
+}
+
+// authenticated answers those who have shown a certificate of the authority.
+func authenticated(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+			http.Error(w, "metrics are for those who show a certificate of the authority of --metrics-client-cacert",
+				http.StatusUnauthorized)
+			return
+		}
+		next(w, r)
+	}
+}

@@ -1,0 +1,52 @@
+package settings
+
+import (
+	"flag"
+	"fmt"
+
+	"github.com/egret-net/egret/internal/metrics"
+)
+
+// Metrics is where a program says something of itself.
+type Metrics struct {
+	metrics.Options
+	// Healthz is the host:port of /healthz alone, without TLS; "": nowhere.
+	Healthz string
+
+	former string // --metrics-address
+}
+
+// MetricsFlags registers the flags. Check is to be called when they, and the file of --config-file, have been read.
+func MetricsFlags(f *flag.FlagSet) *Metrics {
+	m := &Metrics{}
+	f.StringVar(&m.Address, "metrics-bind-address", "",
+		"`host:port` for /metrics and /healthz; without it, neither is served there")
+	f.StringVar(&m.former, "metrics-address", "", "former name of --metrics-bind-address")
+	f.StringVar(&m.Healthz, "healthz-bind-address", "",
+		"`host:port` for /healthz alone, without TLS: where the kubelet asks")
+	f.StringVar(&m.TLS.Cert, "node-server-cert", "",
+		"certificate `file` for /metrics; certificate and key are given together, or there is no TLS")
+	f.StringVar(&m.TLS.Key, "node-server-privkey", "", "private key `file` for /metrics")
+	f.StringVar(&m.TLS.ClientCA, "metrics-client-cacert", "",
+		"`file` of the authority that certificates of /metrics' readers must be of; without it, anybody may read")
+	return m
+}
+
+// Check refuses a part of the files.
+func (m *Metrics) Check() error {
+	if m.former != "" {
+		m.Address = m.former
+	}
+	if m.TLS == (metrics.Files{}) {
+		return nil
+	}
+	for _, needed := range []struct{ flag, given string }{
+		{"node-server-cert", m.TLS.Cert}, {"node-server-privkey", m.TLS.Key},
+	} {
+		if needed.given == "" {
+			return fmt.Errorf("TLS of the metrics lacks %s: give certificate and key, or none of the files",
+				called(needed.flag))
+		}
+	}
+	return nil
+}
