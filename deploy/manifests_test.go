@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,9 +16,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -270,6 +275,93 @@ func TestControllersAreUnprivileged(t *testing.T) {
 	if a := p.Affinity.NodeAffinity; a == nil || len(a.PreferredDuringSchedulingIgnoredDuringExecution) != 1 ||
 		a.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		t.Error("controllers are to prefer control-plane nodes, and to need none")
+	}
+}
+
+// TestOneControllerStays: nodes are drained one controller after the other, and one that does not work keeps none from
+// being drained.
+func TestOneControllerStays(t *testing.T) {
+	var controllers *appsv1.Deployment
+	var budget *policyv1.PodDisruptionBudget
+	for _, object := range decodeAll(t, os.DirFS("cluster"), "egret-controller.yaml") {
+		switch o := object.(type) {
+		case *appsv1.Deployment:
+			controllers = o
+		case *policyv1.PodDisruptionBudget:
+			budget = o
+		}
+	}
+	if budget == nil || budget.Namespace != controllers.Namespace {
+		t.Fatalf("no PodDisruptionBudget beside the controllers: %+v", budget)
+	}
+	selected, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+	must(t, err)
+	if !selected.Matches(labels.Set(controllers.Spec.Template.Labels)) {
+		t.Errorf("%s selects no controllers", selected)
+	}
+	if most := budget.Spec.MaxUnavailable; most == nil || most.IntValue() != 1 || budget.Spec.MinAvailable != nil ||
+		*controllers.Spec.Replicas != 2 {
+		t.Errorf("of %d controllers %v may be gone", *controllers.Spec.Replicas, most)
+	}
+	if p := budget.Spec.UnhealthyPodEvictionPolicy; p == nil || *p != policyv1.AlwaysAllow {
+		t.Error("controllers that do not work keep their nodes from being drained")
+	}
+}
+
+// TestLifeIsAskedWithoutTLS: the kubelet asks where no certificate counts: one that is missing ends no agent. Nobody
+// else is answered there, and no two programs of a node have one port.
+func TestLifeIsAskedWithoutTLS(t *testing.T) {
+	ports := map[string]string{}
+	for _, name := range []string{"egret-controller", "egret-node"} {
+		c := pods(t)[name].Containers[0]
+		get := c.LivenessProbe.HTTPGet
+		if at := "127.0.0.1:" + get.Port.String(); get.Host != "127.0.0.1" || get.Scheme != "" ||
+			!slices.Contains(c.Args, "--healthz-bind-address="+at) {
+			t.Errorf("%s is asked at %s, of %q", name, at, c.Args)
+		}
+		for _, a := range c.Args {
+			if flag, address, _ := strings.Cut(a, "="); strings.HasSuffix(flag, "-bind-address") {
+				_, port, err := net.SplitHostPort(address)
+				must(t, err)
+				if other := ports[port]; other != "" {
+					t.Errorf("%s of %s has the port of %s", flag, name, other)
+				}
+				ports[port] = name
+			}
+		}
+	}
+}
+
+// TestSecretsAreOptional: a cluster without these Secrets has no TLS, and works; with one, the files are where the
+// comments of config.yaml say.
+func TestSecretsAreOptional(t *testing.T) {
+	config, err := os.ReadFile("cluster/config.yaml")
+	must(t, err)
+	for name, flags := range map[string][]string{
+		"health": {"nb-client-privkey=$(HEALTHCHECK_TLS_KEY)", "nb-client-cert=$(HEALTHCHECK_TLS_CERT)",
+			"nb-client-cacert=$(HEALTHCHECK_TLS_CA)"},
+		"metrics": {"node-server-privkey=$(METRICS_TLS_KEY)", "node-server-cert=$(METRICS_TLS_CERT)",
+			"metrics-client-cacert=$(METRICS_TLS_CLIENT_CA)"},
+	} {
+		for _, program := range []string{"egret-controller", "egret-node"} {
+			p := pods(t)[program]
+			c := p.Containers[0]
+			i := slices.IndexFunc(p.Volumes, func(v corev1.Volume) bool { return v.Name == name })
+			if s := p.Volumes[i].Secret; s.SecretName != "egret-"+name || s.Optional == nil || !*s.Optional {
+				t.Errorf("%s needs Secret %s", program, s.SecretName)
+			}
+			want := corev1.VolumeMount{Name: name, MountPath: "/etc/egret/" + name, ReadOnly: true}
+			if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return cmp.Equal(m, want) }) {
+				t.Errorf("%s does not have %s at %s", program, name, want.MountPath)
+			}
+			for i, file := range []string{"tls.key", "tls.crt", "ca.crt"} {
+				_, variable, _ := strings.Cut(strings.Trim(flags[i], ")"), "$(")
+				line := regexp.MustCompile(variable + `: "" +# ` + want.MountPath + "/" + file + "\n")
+				if !slices.Contains(c.Args, "--"+flags[i]) || !line.Match(config) {
+					t.Errorf("%s is not told --%s, or config.yaml does not say %s", program, flags[i], line)
+				}
+			}
+		}
 	}
 }
 
