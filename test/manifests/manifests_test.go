@@ -32,6 +32,7 @@ func TestManifests(t *testing.T) {
 	l := start(t)
 	l.kubectl("apply", "-f", "../../deploy")
 	l.certify()
+	as := l.certifyMetrics()
 	l.kubectl("apply", "-f", l.adapted())
 	l.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout", patience.String())
 	l.rolledOut()
@@ -42,7 +43,8 @@ func TestManifests(t *testing.T) {
 	l.kubectl("label", "node", l.nodes[1].Name, "k8s.ovn.org/egress-assignable=")
 	l.leaves()
 	l.unprivileged()
-	l.agentsAnswer()
+	l.measured(as)
+	l.agentsAnswer(as)
 
 	end := l.asking(0, 1)
 	l.kubectl("-n", "egret-system", "rollout", "restart", "daemonset/egret-node", "deployment/egret-controller")
@@ -101,22 +103,21 @@ func (l *lab) certify() {
 }
 
 // agentsAnswer: a controller reaches every agent over TLS, and nobody does without a certificate.
-func (l *lab) agentsAnswer() {
+func (l *lab) agentsAnswer(as readers) {
 	l.t.Helper()
-	ip := l.nodes[0].IPs[0].String()
+	controller := netip.AddrPortFrom(l.nodes[0].IPs[0], controllerMetrics)
 	l.eventually("controllers reach all egress nodes", func() error {
-		out, err := l.ExecIn(l.t.Context(), l.nodes[0].Name, "curl", "-sS", "--max-time", "5", "http://"+ip+
-			":9409/metrics")
+		out, err := scrape(l.nodes[0].Name, controller, as.prometheus)
 		if err != nil {
 			return err
 		}
 		const answers, missing = "egret_controller_probe_rtt_seconds_count ", "egret_controller_node_unreachable{"
-		for line := range strings.Lines(string(out)) {
+		for line := range strings.Lines(out) {
 			if line == answers+"0\n" || strings.HasPrefix(line, missing) && !strings.HasSuffix(line, " 0\n") {
 				return errors.New(line)
 			}
 		}
-		if !strings.Contains(string(out), answers) {
+		if !strings.Contains(out, answers) {
 			return fmt.Errorf("no %s", answers)
 		}
 		return nil
@@ -204,7 +205,7 @@ func options(t *testing.T) sandbox.Options {
 }
 
 // adapted is a copy of deploy/cluster with the values that differ here: Open vSwitch's datapath, and the agents' health
-// service with TLS.
+// service and everybody's metrics with TLS.
 func (l *lab) adapted() string {
 	l.t.Helper()
 	dir := l.t.TempDir()
@@ -224,6 +225,10 @@ func (l *lab) adapted() string {
 		`HEALTHCHECK_TLS_CERT: ""`: "HEALTHCHECK_TLS_CERT: /etc/egret/health/tls.crt",
 		`HEALTHCHECK_TLS_CA: ""`:   "HEALTHCHECK_TLS_CA: /etc/egret/health/ca.crt",
 		`HEALTHCHECK_TLS_NAME: ""`: "HEALTHCHECK_TLS_NAME: " + healthName,
+
+		`METRICS_TLS_KEY: ""`:       "METRICS_TLS_KEY: /etc/egret/metrics/tls.key",
+		`METRICS_TLS_CERT: ""`:      "METRICS_TLS_CERT: /etc/egret/metrics/tls.crt",
+		`METRICS_TLS_CLIENT_CA: ""`: "METRICS_TLS_CLIENT_CA: /etc/egret/metrics/ca.crt",
 	} {
 		if strings.Count(text, is) != 1 {
 			l.t.Fatalf("%s does not say %q", file, is)
