@@ -265,7 +265,8 @@ func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
 	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics(), reading: make(chan struct{}, 1)}
 	a.subnets.Store(&[]netip.Prefix{})
 	a.loop = NewLoop(world.New(self, c), all.Features(), log)
-	a.holding, a.tidying, a.firewall = newHolding(self, a.loop, log), newTidying(a.loop.Again), newFirewall(log)
+	a.holding, a.tidying = newHolding(self, a.loop, log), newTidying(a.loop.Again)
+	a.firewall = newFirewall(c.Families(), log)
 	a.loop.Decide, a.loop.Grown, a.loop.After, a.loop.Ran = a.holding.decide, a.grown, a.after, a.metrics.ran
 	return a
 }

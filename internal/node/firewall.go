@@ -9,18 +9,26 @@ import (
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/forward"
+	"github.com/egret-net/egret/internal/world"
 )
 
 // firewall is what others' nftables rules do to packets that the host forwards for pods.
 type firewall struct {
-	log   *slog.Logger
-	pause time.Duration // between two looks
+	log      *slog.Logger
+	families []string      // of the cluster, as nftables calls them
+	pause    time.Duration // between two looks
 
 	mu    sync.Mutex
 	drops []string
 }
 
-func newFirewall(log *slog.Logger) *firewall { return &firewall{log: log, pause: time.Second} }
+func newFirewall(families []world.Family, log *slog.Logger) *firewall {
+	f := &firewall{log: log, pause: time.Second}
+	for _, family := range families {
+		f.families = append(f.families, map[world.Family]string{world.V4: "ip", world.V6: "ip6"}[family])
+	}
+	return f
+}
 
 // problems are the chains that drop them, a sentence each.
 func (f *firewall) problems() []string {
@@ -30,11 +38,18 @@ func (f *firewall) problems() []string {
 }
 
 // follow looks at once, and whenever others have changed their rules, then also at iptables' FORWARD: outdated has our
-// rules there looked for, and wake begins a round.
+// rules there looked for, and wake begins a round. A look that failed, as when a table goes meanwhile, is tried again:
+// nobody may tell of another change.
 func (f *firewall) follow(ctx context.Context, others <-chan struct{}, outdated, wake func()) {
 	for {
-		if f.look(ctx) {
+		news, err := f.look(ctx)
+		if news {
 			wake()
+		}
+		var again <-chan time.Time
+		if err != nil {
+			f.log.Warn("could not read which rules of others drop what this host forwards; trying again", "error", err)
+			again = time.After(retryPauses * f.pause)
 		}
 		select { // who changes rules all the time is followed at a pace
 		case <-ctx.Done():
@@ -44,6 +59,7 @@ func (f *firewall) follow(ctx context.Context, others <-chan struct{}, outdated,
 		select {
 		case <-ctx.Done():
 			return
+		case <-again:
 		case <-others:
 			outdated()
 			wake()
@@ -51,18 +67,18 @@ func (f *firewall) follow(ctx context.Context, others <-chan struct{}, outdated,
 	}
 }
 
+// retryPauses are those before a look that failed is tried again.
+const retryPauses = 10
+
 // look says whether there is something new.
-func (f *firewall) look(ctx context.Context) bool {
-	drops, err := forward.Dropping(ctx, plan.DefaultNames().ManagementPort())
+func (f *firewall) look(ctx context.Context) (news bool, err error) {
+	drops, err := forward.Dropping(ctx, plan.DefaultNames().ManagementPort(), f.families...)
 	if err != nil {
-		f.log.Warn("could not read which rules of others drop what this host forwards", "error", err)
-		return false
+		return false, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if slices.Equal(f.drops, drops) {
-		return false
-	}
+	news = !slices.Equal(f.drops, drops)
 	f.drops = drops
-	return true
+	return news, nil
 }

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Dropping says which chains of the host's forwarding, in nftables' tables of others, drop what they do not accept, and
-// have no rule about a device: one sentence each, with what to do. An accept of ours, in another chain, overrules none
-// of them. FORWARD of iptables is left out: there are our rules.
-func Dropping(ctx context.Context, dev string) ([]string, error) {
+// Dropping says which chains of the host's forwarding, in nftables' tables of others, drop what they do not accept of
+// these families (ip, ip6), and have no rule about a device: one sentence each, with what to do. An accept of ours, in
+// another chain, overrules none of them. FORWARD of iptables is left out: there are our rules.
+func Dropping(ctx context.Context, dev string, families ...string) ([]string, error) {
 	list, err := nft(ctx, "--json", "list", "chains")
 	if errors.Is(err, exec.ErrNotFound) {
 		return nil, nil
@@ -22,7 +22,7 @@ func Dropping(ctx context.Context, dev string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	chains, err := forwarding(list)
+	chains, err := forwarding(list, families)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +59,8 @@ type baseChain struct{ Family, Table, Name, Type, Hook, Policy string }
 // ownTable is the name of our tables.
 const ownTable = "egret"
 
-// forwarding reads which chains of others filter what the host forwards.
-func forwarding(list string) ([]baseChain, error) {
+// forwarding reads which chains of others filter what the host forwards of these families.
+func forwarding(list string, families []string) ([]baseChain, error) {
 	var all struct{ Nftables []struct{ Chain *baseChain } }
 	if err := json.Unmarshal([]byte(list), &all); err != nil {
 		return nil, fmt.Errorf("read the chains of nftables: %w", err)
@@ -71,7 +71,7 @@ func forwarding(list string) ([]baseChain, error) {
 		if c == nil || c.Hook != "forward" || c.Type != "filter" || c.Table == ownTable || c.ofIPTables() {
 			continue
 		}
-		if slices.Contains([]string{"ip", "ip6", "inet"}, c.Family) {
+		if c.Family == "inet" || slices.Contains(families, c.Family) {
 			out = append(out, *c)
 		}
 	}
@@ -83,7 +83,7 @@ func (c baseChain) ofIPTables() bool {
 }
 
 // lastRule is a rule that ends a chain for whatever comes to it.
-var lastRule = regexp.MustCompile(`^(counter )?(log( \S+ (".*?"|\S+))* )?(drop|reject.*)$`)
+var lastRule = regexp.MustCompile(`^(counter )?(log( \S+ (".*?"|\S+))* )?(drop|reject.*?)( comment ".*")?$`)
 
 // drops says whether a packet that no rule accepts is dropped: by the policy, or by the last rule.
 func (c baseChain) drops(table string) bool {

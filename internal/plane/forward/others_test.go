@@ -12,10 +12,7 @@ import (
 // are not of forwarding, are not; nor is FORWARD of iptables, nor our own.
 func TestDropping(t *testing.T) {
 	planetest.OwnNetns(t)
-	for _, x := range []struct {
-		what, rules string
-		named       []string // "family table chain" with a colon before the chain
-	}{
+	for _, x := range []droppingCase{
 		{"nothing", "", nil},
 		{"accepting", "table inet a { chain f { type filter hook forward priority 0; policy accept; ct state invalid drop; }; }", nil},
 		{"policy", "table inet a { chain f { type filter hook forward priority 0; policy drop; ct state established accept; }; }",
@@ -32,9 +29,13 @@ func TestDropping(t *testing.T) {
 		{"iptables", "table ip filter { chain FORWARD { type filter hook forward priority 0; policy drop; }; }", nil},
 		{"two", "table inet a { chain f { type filter hook forward priority 0; policy drop; }; }; table ip6 b { chain g { type filter hook forward priority 5; drop; }; }",
 			[]string{"inet a: f", "ip6 b: g"}},
+		{"of no family of the cluster, ip", "table ip6 a { chain f { type filter hook forward priority 0; policy drop; }; }", nil},
+		{"last rule with a comment", `table inet a { chain f { type filter hook forward priority 0; counter drop comment "the rest"; }; }`,
+			[]string{"inet a: f"}},
+		{"last rule about some", `table inet a { chain f { type filter hook forward priority 0; ip daddr 192.0.2.1 drop comment "drop"; }; }`, nil},
 	} {
 		load(t, x.rules)
-		have, err := Dropping(t.Context(), "ovn-k8s-mp0")
+		have, err := Dropping(t.Context(), "ovn-k8s-mp0", x.families()...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,6 +51,18 @@ func TestDropping(t *testing.T) {
 			}
 		}
 	}
+}
+
+type droppingCase struct {
+	what, rules string   // what ends in ", ip" where the cluster has IPv4 alone
+	named       []string // "family table chain" with a colon before the chain
+}
+
+func (c droppingCase) families() []string {
+	if strings.HasSuffix(c.what, ", ip") {
+		return []string{"ip"}
+	}
+	return []string{"ip", "ip6"}
 }
 
 // load puts these rules in the place of all there are.
