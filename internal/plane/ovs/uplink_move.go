@@ -90,6 +90,10 @@ func moveRoutes(from, to netlink.Link) error {
 // mainRoutes are those of the main table with a next hop by a link, those on link first: gateways are reached through
 // them. The kernel's own are left out, which come and go with the addresses.
 func mainRoutes(link netlink.Link) ([]netlink.Route, error) {
+	addrs, err := globalAddrs(link)
+	if err != nil {
+		return nil, err
+	}
 	var all []netlink.Route
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		routes, err := netlink.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_MAIN},
@@ -100,10 +104,19 @@ func mainRoutes(link netlink.Link) ([]netlink.Route, error) {
 		all = append(all, routes...)
 	}
 	all = slices.DeleteFunc(all, func(r netlink.Route) bool {
-		return r.Protocol == unix.RTPROT_KERNEL || !leadsBy(r, link)
+		return r.Protocol == unix.RTPROT_KERNEL && !made(r, addrs) || !leadsBy(r, link)
 	})
 	slices.SortStableFunc(all, func(a, b netlink.Route) int { return viaOrder(a) - viaOrder(b) })
 	return all, nil
+}
+
+// made says that a route to the prefix of an address, though it is of protocol kernel, is not the kernel's: whoever
+// manages the link has the kernel make none (noprefixroute), and makes it with a metric of its own.
+func made(r netlink.Route, addrs []netlink.Addr) bool {
+	return slices.ContainsFunc(addrs, func(a netlink.Addr) bool {
+		prefix := net.IPNet{IP: a.IP.Mask(a.Mask), Mask: a.Mask}
+		return a.Flags&unix.IFA_F_NOPREFIXROUTE != 0 && r.Dst != nil && r.Dst.String() == prefix.String()
+	})
 }
 
 func leadsBy(r netlink.Route, link netlink.Link) bool {

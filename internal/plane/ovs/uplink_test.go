@@ -343,6 +343,44 @@ func TestMoveUplinkOfAnotherManager(t *testing.T) {
 	n.want("cat /proc/sys/net/ipv6/conf/breth0/accept_ra", strings.TrimSpace(before))
 }
 
+// TestMoveUplinkOfNetworkManager: a manager that has the kernel make no routes of its addresses makes them itself, of
+// protocol kernel, with a metric (NetworkManager; systemd-networkd with RouteMetric=). They go to the bridge, or its
+// gateways could not be reached. A prefix that is not on link stays so.
+func TestMoveUplinkOfNetworkManager(t *testing.T) {
+	n := newNode(t)
+	n.run("ip addr flush dev eth0 scope global")
+	n.run("ip addr add 172.18.0.2/24 dev eth0 noprefixroute")
+	n.run("ip route add 172.18.0.0/24 dev eth0 proto kernel scope link src 172.18.0.2 metric 100")
+	n.run("ip route add default via 172.18.0.1 dev eth0 proto dhcp src 172.18.0.2 metric 100")
+	n.run("ip addr add fc00:18::2/64 dev eth0 nodad noprefixroute")
+	n.run("ip -6 route add fc00:18::/64 dev eth0 proto kernel metric 100")
+	n.run("ip addr add fc00:19::2/64 dev eth0 nodad noprefixroute")
+	n.run("ip -6 route add default via fc00:18::1 dev eth0 proto ra metric 100")
+	n.run("ip -6 route add fe80::/64 dev eth0 proto kernel metric 1024")
+	move := func() error { return n.db.MoveUplink(t.Context(), testUplink, n.flows) }
+	follow := func() error {
+		n.run("ip link set eth0 address 0a:58:ac:12:00:99")
+		return n.db.FollowUplink(t.Context(), testUplink)
+	}
+	for _, do := range []func() error{move, move, follow} { // the second time there is nothing to move
+		must(t, do())
+		n.want("ip route show 172.18.0.0/24", "172.18.0.0/24 dev breth0 proto kernel scope link src 172.18.0.2 metric 100")
+		n.want("ip route show default", "default via 172.18.0.1 dev breth0 proto dhcp src 172.18.0.2 metric 100")
+		n.want("ip -6 route show fc00:18::/64", "fc00:18::/64 dev breth0 proto kernel metric 100")
+		n.want("ip -6 route show default", "via fc00:18::1 dev breth0 proto ra metric 100")
+		n.want("ip -6 route show fe80::/64 dev eth0 metric 1024", "fe80::/64")
+		if out := n.run("ip -6 route show fc00:19::/64"); out != "" {
+			t.Errorf("what is not on link is: %s", out)
+		}
+		if out := n.run("ip route; ip -6 route | grep -v fe80::/64"); strings.Contains(out, "dev eth0") {
+			t.Errorf("routes by eth0 are left:\n%s", out)
+		}
+	}
+	if gap := n.gap(func() {}); gap > time.Second {
+		t.Errorf("no answer for %v", gap)
+	}
+}
+
 // TestUplinkTakesAnotherHardwareAddress: the bridge's own port has the address that it is given while it runs, and its
 // addresses and routes stay.
 func TestUplinkTakesAnotherHardwareAddress(t *testing.T) {
