@@ -100,6 +100,32 @@ func TestServedByDestinationInTheEnd(t *testing.T) {
 	})
 }
 
+// TestSuccessorOfAnOrphan: a pod with the address of one that was deleted by force, and ran on until it was detached,
+// loses no packet to where no EgressIP serves it.
+func TestSuccessorOfAnOrphan(t *testing.T) {
+	const pod = "ns0/p0"
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSimulation(t, true)
+		n, addresses := s.nodes["n1"], s.running[pod].IPs
+		delete(s.running, pod)
+		s.happens(func(w *world.World) { w.DelPod(pod) })
+		s.round(t, "n1")
+		s.detachEnded("n1")
+		s.startPod("n1")
+		if !slices.Equal(s.running["ns0/p3"].IPs, addresses) {
+			t.Fatalf("the successor has %v, want %v", s.running["ns0/p3"].IPs, addresses)
+		}
+		n.begin(t, s)
+		for len(n.todo) > 0 {
+			n.apply(1)
+			s.checkByDestination(t)
+		}
+		if !n.ready["ns0/p3"] {
+			t.Fatal("the successor does not run")
+		}
+	})
+}
+
 func (s *simulation) checkByDestination(t *rapid.T) {
 	plans := s.plans(t)
 	for name, n := range s.nodes {

@@ -391,7 +391,8 @@ func (s *simulation) assign(t *rapid.T) {
 }
 
 // startPod is CNI ADD: the pod's own node knows of it at once, and the pod runs when that node has applied a plan with
-// it. Its addresses are the first that no attached pod of the node has.
+// it, and no more than that: an orphan may have had its address, and the host's rules drop all that one sends. Its
+// addresses are the first that no attached pod of the node has.
 func (s *simulation) startPod(name string) {
 	own := s.nodes[name].world
 	if len(own.Attachments()) >= 3 {
@@ -477,13 +478,17 @@ func (n *agent) round(t *rapid.T, s *simulation) steps {
 	growHost, shrinkHost := compiletest.HostSteps(n.have, want)
 	grow, shrink = rapid.Permutation(grow).Draw(t, "grow"), rapid.Permutation(shrink).Draw(t, "shrink")
 	attached := n.world.Attachments() // in this plan; who comes later waits for the next round
-	return steps{want: want, grow: append(growHost, grow...), shrink: append(shrink, shrinkHost...), applied: func() {
-		n.have.NB, n.have.SetElems = want.NB, want.SetElems
-		n.facts.Holds, n.facts.Ahead = holder.HoldsOf(want), holder.AheadOf(want)
+	added := func() {
 		for _, key := range attached {
 			n.ready[key] = true
 		}
-	}}
+	}
+	applied := func() {
+		n.have.NB, n.have.SetElems = want.NB, want.SetElems
+		n.facts.Holds, n.facts.Ahead = holder.HoldsOf(want), holder.AheadOf(want)
+	}
+	return steps{want: want, grow: append(growHost, grow...), applied: applied,
+		shrink: append(append(shrink, shrinkHost...), added)}
 }
 
 // decide is the holder's step, which the agent takes at the beginning of each round. The API server answers at once,
