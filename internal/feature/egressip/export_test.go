@@ -14,4 +14,4 @@ func (d *Assigner) Forget() {
 func (d *Overlapper) Forget() { *d = *NewOverlapper() }
 
 // Forget makes it decide about everything.
-func (d *Selector) Forget() { d.all = true }
+func (d *Selector) Forget() { d.all, d.nodes = true, newNodesKnown() }

@@ -30,6 +30,8 @@ type Selector struct {
 	last map[string]selection
 	news map[string]struct{} // EgressIPs for which something has changed
 	all  bool                // something has changed that may concern any
+	// nodes tell of networks that are not outside the cluster.
+	nodes *nodesKnown
 }
 
 // selection is what an EgressIP's selector of traffic selects, and what becomes of it.
@@ -47,7 +49,7 @@ type selection struct {
 
 // NewSelector has decided nothing yet.
 func NewSelector() *Selector {
-	return &Selector{last: map[string]selection{}, news: map[string]struct{}{}, all: true}
+	return &Selector{last: map[string]selection{}, news: map[string]struct{}{}, all: true, nodes: newNodesKnown()}
 }
 
 // Touched tells of all that changes.
@@ -56,9 +58,8 @@ func (d *Selector) Touched(touched []world.Touch) {
 		switch t.Kind {
 		case world.KindDestinations, world.KindEgressIP:
 			d.news[t.Key] = struct{}{}
-		case world.KindNode:
-			d.all = true
 		}
+		d.all = d.nodes.touch(t) || d.all
 	}
 }
 
@@ -96,7 +97,7 @@ func (d *Selector) Decide(v decide.View) (desired []decide.Desired, again time.T
 // desired is an EgressIP with the condition, or without it where it has no selector of traffic; not, where there is
 // nothing to say. As long as it does not say so, it is decided about again.
 func (d *Selector) desired(v decide.View, e *world.EgressIP) (out decide.Desired, is bool) {
-	now := selectionOf(v.World, e)
+	now := selectionOf(v.World, d.nodes, e)
 	events := now.news(e, d.last[e.Name])
 	if !e.TrafficUnknown {
 		d.last[e.Name] = now
@@ -117,10 +118,10 @@ func (d *Selector) desired(v decide.View, e *world.EgressIP) (out decide.Desired
 
 // TrafficCondition is TrafficSelected of an EgressIP that has a selector of traffic.
 func TrafficCondition(w *world.World, e *world.EgressIP) world.Condition {
-	return selectionOf(w, e).condition()
+	return selectionOf(w, newNodesKnown(), e).condition()
 }
 
-func selectionOf(w *world.World, e *world.EgressIP) selection {
+func selectionOf(w *world.World, nodes *nodesKnown, e *world.EgressIP) selection {
 	s := selection{uid: e.UID, unread: e.TrafficProblem, everything: e.Traffic == nil}
 	if s.everything {
 		return s
@@ -142,32 +143,25 @@ func selectionOf(w *world.World, e *world.EgressIP) selection {
 			"does not count; select fewer, or make larger networks", t.Name, count(len(t.Networks), "network"),
 			world.MaxNetworks))
 	}
-	s.problems = append(s.problems, insideProblems(w, s.by)...)
+	s.problems = append(s.problems, insideProblems(w, nodes, s.by)...)
 	return s
 }
 
 // insideProblems are about networks that are not outside the cluster.
-func insideProblems(w *world.World, by [2]destinations.Set) []string {
+func insideProblems(w *world.World, known *nodesKnown, by [2]destinations.Set) []string {
 	var out []string
 	for _, s := range by {
 		if ranges := w.Config.Overlapped(s); len(ranges) > 0 {
 			out = append(out, "the networks have addresses of the "+strings.Join(ranges, " and of the ")+
 				": what pods send there does not leave the cluster, and is left as it is")
 		}
-		if nodes := nodesIn(w, s); len(nodes) > 0 {
+		if nodes := known.in(w, s); len(nodes) > 0 {
 			out = append(out, "the networks have addresses of nodes ("+decide.Some(nodes)+"), which pods reach with "+
 				"the "+
 				"address of their own node")
 		}
 	}
 	return out
-}
-
-// nodesIn are the nodes that are known by an address of a set.
-func nodesIn(w *world.World, s destinations.Set) []string {
-	return slices.DeleteFunc(w.Nodes(), func(name string) bool {
-		return !slices.ContainsFunc(w.NodeAddrs(w.Node(name)), s.Contains)
-	})
 }
 
 // condition counts networks after those that overlap were put together, and says what becomes of them by family.

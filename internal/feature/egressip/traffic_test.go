@@ -154,6 +154,29 @@ func TestNetworksOfNoUse(t *testing.T) {
 	}
 }
 
+// TestNodeGetsItsAddressBack: of networks with a node's address people are told when that address is the node's again,
+// which an EgressIP's status gave to another node.
+func TestNodeGetsItsAddressBack(t *testing.T) {
+	w := compiletest.Small("", world.SharedGateway)
+	selective, other := compiletest.EgressIP(0, ""), compiletest.EgressIP(1, "", compiletest.Primary(3))
+	selective.Traffic = compiletest.TrafficSelector("a")
+	placed := *other
+	placed.Items = []world.Assignment{{Node: "n2", IP: compiletest.Primary(3)}}
+	w.SetEgressIP(selective)
+	w.SetTraffic(compiletest.Traffic(0, "a", "172.18.0.0/28"))
+	d := egressip.NewSelector()
+	for _, x := range []struct {
+		e     *world.EgressIP
+		nodes string
+	}{{&placed, "(n1, n2)"}, {other, "(n1, n2, n3)"}, {&placed, "(n1, n2)"}} {
+		d.Touched(w.SetEgressIP(x.e))
+		condition, events := said(d, w)
+		if !strings.Contains(condition, x.nodes) || !strings.Contains(events, x.nodes) {
+			t.Errorf("condition %q and Events %q, want %q in both", condition, events, x.nodes)
+		}
+	}
+}
+
 // TestNextLeaderTellsNothingAnew: what the condition says, a former leader has told.
 func TestNextLeaderTellsNothingAnew(t *testing.T) {
 	w := compiletest.Small("", world.SharedGateway)

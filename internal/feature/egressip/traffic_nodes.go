@@ -1,0 +1,53 @@
+package egressip
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// nodesKnown keeps the addresses that nodes are known by. They are found when they are first asked for, and again when
+// something that they follow from was touched: a node, or an EgressIP's status that gives one of them to another node.
+type nodesKnown struct {
+	readers *world.Readers[struct{}]
+	known   []knownNode // by name; nil: not found yet
+}
+
+type knownNode struct {
+	name  string
+	addrs []netip.Addr
+}
+
+func newNodesKnown() *nodesKnown {
+	return &nodesKnown{readers: world.NewReaders[struct{}]()}
+}
+
+// touch says whether what was found follows from what was touched. It is not known any more then.
+func (n *nodesKnown) touch(t world.Touch) bool {
+	if len(n.readers.Of(t)) == 0 {
+		return false
+	}
+	n.known = nil
+	return true
+}
+
+// in are the nodes that are known by an address of a set, by name.
+func (n *nodesKnown) in(w *world.World, s destinations.Set) (names []string) {
+	if n.known == nil {
+		n.find(n.readers.Reading(w, struct{}{}))
+	}
+	for _, node := range n.known {
+		if slices.ContainsFunc(node.addrs, s.Contains) {
+			names = append(names, node.name)
+		}
+	}
+	return names
+}
+
+func (n *nodesKnown) find(w *world.View) {
+	for _, name := range w.Nodes() {
+		n.known = append(n.known, knownNode{name, w.NodeAddrs(w.Node(name))})
+	}
+}
