@@ -222,6 +222,48 @@ func withoutRefused(r *plan.Rows) *plan.Rows {
 	return &now
 }
 
+// TestLostAnswer: a rule of a transaction that was carried out, and whose answer was lost, is there once, and goes,
+// also where it was refused before.
+func TestLostAnswer(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		h := newHistory()
+		pass := func(text string) error {
+			r := &plan.Rows{}
+			if text != "" {
+				r.NFTRules = map[plan.NFTRule]string{{Chain: inetChain("pre"), Name: "00-rule"}: text}
+			}
+			h.replace("o", r)
+			return plane.Apply(t.Context(), []plane.Plane{h.plane}, h.state)
+		}
+		if err := pass(map[bool]string{true: "refused"}[refused]); len(plane.Refusals(err)) > 0 != refused {
+			t.Fatalf("refused: %t; have %v", refused, err)
+		}
+		h.inet.after = errAway
+		_ = pass("accept")
+		if err := pass("accept"); err != nil || h.count(t, "00-rule") != 1 {
+			t.Errorf("refused before: %t; it is there %d times: %v", refused, h.count(t, "00-rule"), err)
+		}
+		if err := pass(""); err != nil || h.count(t, "00-rule") != 0 {
+			t.Errorf("refused before: %t; it is there %d times in the end: %v", refused, h.count(t, "00-rule"), err)
+		}
+	}
+}
+
+// count counts the rules of a name in chain pre.
+func (h *history) count(t *testing.T, name string) (n int) {
+	t.Helper()
+	have, err := h.inet.ListRules(t.Context(), "pre")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range have {
+		if is, _, _ := parseRuleComment(*r.Comment); is == name {
+			n++
+		}
+	}
+	return n
+}
+
 // sink takes everything, and has nothing.
 type sink struct{ *knftables.Fake }
 

@@ -9,12 +9,20 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-// without is what is done after failure, if there was one: it finds the owners that make b fail, with dry runs, and
-// carries out the rest.
-func (t *table) without(ctx context.Context, b batch, failure error) ([]*plane.Refused, error) {
-	if failure == nil {
+// tryRun carries out b, or what can be carried out of it, by what dry runs say: one that fails has done nothing. It
+// writes once: what fails then may have been carried out, and a rule that is added again is there twice.
+func (t *table) tryRun(ctx context.Context, b batch) ([]*plane.Refused, error) {
+	if b.empty() {
 		return nil, nil
 	}
+	if failure := t.check(ctx, b); failure != nil {
+		return t.without(ctx, b, failure)
+	}
+	return nil, t.run(ctx, b)
+}
+
+// without finds the owners that make a dry run of b fail, and carries out the rest.
+func (t *table) without(ctx context.Context, b batch, failure error) ([]*plane.Refused, error) {
 	if t.check(ctx, batch{rebuild: b.rebuild}) != nil {
 		return nil, failure // not the rows' fault
 	}

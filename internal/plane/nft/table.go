@@ -107,22 +107,23 @@ func ownersOf(refused []*plane.Refused) []plan.Owner {
 }
 
 // growSound is one transaction. When it fails, what we remember may be wrong, or it was carried out and its answer
-// lost: the table is read anew and the transaction computed again. When that fails too, the owners that make it fail
-// are left out.
+// lost: the table is read anew and the transaction computed again. When that cannot be carried out either, the owners
+// that make it fail are left out.
 func (t *table) growSound(ctx context.Context, w *wanted) ([]*plane.Refused, error) {
-	var failure error
-	for first := true; ; first = false {
-		b, err := t.growth(ctx, w)
-		if err != nil {
-			return nil, errors.Join(failure, err)
-		}
-		b = b.only(func(owner plan.Owner) bool { return !slices.Contains(t.suspects, owner) })
-		failure = t.run(ctx, b)
-		if failure == nil || !first {
-			return t.without(ctx, b, failure)
-		}
-		t.held = nil
+	sound := func(owner plan.Owner) bool { return !slices.Contains(t.suspects, owner) }
+	b, err := t.growth(ctx, w)
+	if err != nil {
+		return nil, err
 	}
+	failure := t.run(ctx, b.only(sound))
+	if failure == nil {
+		return nil, nil
+	}
+	t.held = nil
+	if b, err = t.growth(ctx, w); err != nil {
+		return nil, errors.Join(failure, err)
+	}
+	return t.tryRun(ctx, b.only(sound))
 }
 
 // growOnly tries again what was refused of some owners; the reason may be gone.
@@ -134,8 +135,7 @@ func (t *table) growOnly(ctx context.Context, w *wanted, owners []plan.Owner) ([
 	if err != nil {
 		return nil, err
 	}
-	b = b.only(func(owner plan.Owner) bool { return slices.Contains(owners, owner) })
-	return t.without(ctx, b, t.run(ctx, b))
+	return t.tryRun(ctx, b.only(func(owner plan.Owner) bool { return slices.Contains(owners, owner) }))
 }
 
 func (t *table) growth(ctx context.Context, w *wanted) (batch, error) {
