@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,50 +51,54 @@ func client(t *testing.T, to, from string) grpc_health_v1.HealthClient {
 	return grpc_health_v1.NewHealthClient(c)
 }
 
-// watching says whether a Watch is answered soon.
-func watching(t *testing.T, c grpc_health_v1.HealthClient) bool {
+// served counts the Watches that are answered, one of each client. Those that should be may take long; who is kept
+// waiting is given a moment.
+func served(t *testing.T, want int, clients ...grpc_health_v1.HealthClient) (n int) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	answered := make(chan bool, 1)
-	go func() { // to begin a stream waits, too
-		stream, err := c.Watch(ctx, &grpc_health_v1.HealthCheckRequest{Service: probe.Service})
-		if err == nil {
-			_, err = stream.Recv()
+	answered := make(chan struct{}, len(clients))
+	for _, c := range clients {
+		go watch(t.Context(), c, answered)
+	}
+	for patience := 20 * time.Second; ; n++ {
+		if n >= want {
+			patience = 500 * time.Millisecond
 		}
-		answered <- err == nil
-	}()
-	select {
-	case ok := <-answered:
-		return ok
-	case <-time.After(500 * time.Millisecond):
-		return false
+		select {
+		case <-answered:
+		case <-time.After(patience):
+			return n
+		}
+	}
+}
+
+// watch signals that a stream is answered. To begin one waits, too.
+func watch(ctx context.Context, c grpc_health_v1.HealthClient, answered chan<- struct{}) {
+	stream, err := c.Watch(ctx, &grpc_health_v1.HealthCheckRequest{Service: probe.Service})
+	if err != nil {
+		return
+	}
+	if _, err := stream.Recv(); err == nil {
+		answered <- struct{}{}
 	}
 }
 
 func TestStreamsOfAConnectionAreBounded(t *testing.T) {
-	c, answered := client(t, serves(t), "127.0.0.2"), 0
-	for range 10 {
-		if watching(t, c) {
-			answered++
-		}
-	}
-	if answered != 4 {
-		t.Errorf("%d of 10 streams are served over one connection, want 4", answered)
+	clients := slices.Repeat([]grpc_health_v1.HealthClient{client(t, serves(t), "127.0.0.2")}, 10)
+	if n := served(t, 4, clients...); n != 4 {
+		t.Errorf("%d of 10 streams are served over one connection, want 4", n)
 	}
 }
 
 func TestConnectionsOfAPeerAreBounded(t *testing.T) {
-	at, answered := serves(t), 0
+	at := serves(t)
+	var clients []grpc_health_v1.HealthClient
 	for range 8 {
-		if watching(t, client(t, at, "127.0.0.2")) {
-			answered++
-		}
+		clients = append(clients, client(t, at, "127.0.0.2"))
 	}
-	if answered != 4 {
-		t.Errorf("%d of 8 connections of one peer are served, want 4", answered)
+	if n := served(t, 4, clients...); n != 4 {
+		t.Errorf("%d of 8 connections of one peer are served, want 4", n)
 	}
-	if !watching(t, client(t, at, "127.0.0.3")) {
+	if served(t, 1, client(t, at, "127.0.0.3")) != 1 {
 		t.Error("a controller is not served while a stranger asks")
 	}
 }
