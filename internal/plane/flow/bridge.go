@@ -117,6 +117,7 @@ func (p *Plane) trim(ctx context.Context, name string, stale []plan.Flow, want *
 	}
 	slices.Sort(lines)
 	if err := p.switches.bundle(ctx, name, lines); err != nil {
+		p.forget(name) // some may be gone, which the next plan wants again
 		return fmt.Errorf("delete former flows of bridge %s: %w", name, err)
 	}
 	b.generations = b.generations[len(former):]

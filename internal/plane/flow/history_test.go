@@ -228,6 +228,26 @@ func (h *history) check(t *rapid.T) {
 	}
 }
 
+// TestLostAnswerToADeletion: a flow whose deletion was carried out, and its answer lost, is there when it is wanted
+// again.
+func TestLostAnswerToADeletion(t *testing.T) {
+	h := newHistory()
+	none, one := &plan.Rows{}, &plan.Rows{}
+	plan.Claim(&one.Flows, plan.Flow{Bridge: "br0", Match: "udp"}, "drop")
+	h.state.Replace(planetest.Owner("a"), none, one)
+	apply(t, h.plane, h.state)
+	h.switches.trouble = func() (before, after error) { return nil, errAway }
+	h.state.Replace(planetest.Owner("a"), one, none)
+	if err := plane.Apply(t.Context(), []plane.Plane{h.plane}, h.state); err == nil || h.switches.text(true) != "" {
+		t.Fatalf("want it gone, and an error: %v\n%s", err, h.switches.text(true))
+	}
+	h.state.Replace(planetest.Owner("a"), none, one)
+	apply(t, h.plane, h.state)
+	if have := h.switches.text(true); have != "br0 table=0,priority=0,udp actions=drop" {
+		t.Errorf("the switches have %q", have)
+	}
+}
+
 // TestOnlyWhatChangedIsSent: one flow of many is one line to add, and one to delete.
 func TestOnlyWhatChangedIsSent(t *testing.T) {
 	h := newHistory()
