@@ -1,7 +1,11 @@
 package compiletest
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
 )
@@ -21,16 +25,16 @@ func HostSteps(have, want *plan.State) (grow, shrink []func()) {
 		dropAll(have.NFTSets, sets.Del) // which rules of before name
 		dropAll(have.NFTChains, chains.Del)
 	})
-	for k, v := range routes.Put {
-		grow = append(grow, func() { have.Routes.Put(plan.Owner{}, k, v) })
+	for _, k := range inOrder(routes.Put) {
+		grow = append(grow, func() { have.Routes.Put(plan.Owner{}, k, routes.Put[k]) })
 	}
-	for k := range rules.Put {
+	for _, k := range inOrder(rules.Put) {
 		grow = append(grow, func() { have.Rules.Put(plan.Owner{}, k, plan.None{}) })
 	}
-	for k := range rules.Del {
+	for _, k := range inOrder(rules.Del) {
 		shrink = append(shrink, func() { have.Rules.Drop(plan.Owner{}, k) })
 	}
-	for k := range routes.Del {
+	for _, k := range inOrder(routes.Del) {
 		shrink = append(shrink, func() { have.Routes.Drop(plan.Owner{}, k) })
 	}
 	return append(grow, func() {
@@ -40,6 +44,16 @@ func HostSteps(have, want *plan.State) (grow, shrink []func()) {
 		makeRoom(have, elems)
 		PutAll(have.NFTElems, elems.Put)
 	}), shrink
+}
+
+// inOrder are a map's keys, always in the same order: a test that draws what becomes of them finds a failure again by
+// its seed.
+func inOrder[K comparable, V any](m map[K]V) []K {
+	text := make(map[K]string, len(m))
+	for k := range m {
+		text[k] = fmt.Sprint(k)
+	}
+	return slices.SortedFunc(maps.Keys(m), func(a, b K) int { return cmp.Compare(text[a], text[b]) })
 }
 
 // PutAll adds rows to a table.
@@ -63,23 +77,23 @@ func NorthboundSteps(have, want *plan.State) []func() {
 	PutAll(have.SetElems, Rows(former.SetElems))
 	var steps []func()
 	d := plan.Diff(Rows(have.NB), want.NB, plan.EqualRows)
-	for k, v := range d.Put {
+	for _, k := range inOrder(d.Put) {
 		if k.Table == "Address_Set" { // no flow is made of a rule before the set that it names is there
-			have.NB.Put(plan.Owner{}, k, v)
+			have.NB.Put(plan.Owner{}, k, d.Put[k])
 			continue
 		}
-		steps = append(steps, func() { have.NB.Put(plan.Owner{}, k, v) })
+		steps = append(steps, func() { have.NB.Put(plan.Owner{}, k, d.Put[k]) })
 	}
-	for k := range d.Del {
+	for _, k := range inOrder(d.Del) {
 		if k.Table != "Address_Set" { // goes when no rule names it
 			steps = append(steps, func() { have.NB.Drop(plan.Owner{}, k) })
 		}
 	}
 	e := plan.Diff(Rows(have.SetElems), want.SetElems, plan.Same)
-	for k := range e.Put {
+	for _, k := range inOrder(e.Put) {
 		steps = append(steps, func() { have.SetElems.Put(plan.Owner{}, k, plan.None{}) })
 	}
-	for k := range e.Del {
+	for _, k := range inOrder(e.Del) {
 		steps = append(steps, func() { have.SetElems.Drop(plan.Owner{}, k) })
 	}
 	return steps
