@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -83,17 +84,17 @@ func TestReportOfEgressServices(t *testing.T) {
 	h := &world.Holding{Node: "n1", BootID: "b",
 		Holds: map[string][]netip.Addr{"e": {ip}, "shop/web": {ip}},
 		Steers: map[string][]world.Assignment{"e": {{Node: "n2", IP: ip}}, "shop/web": {{Node: "n1", IP: ip}},
-			"shop/db": {{Node: "n1", IP: netip.IPv4Unspecified()}}}}
+			"shop/db": {{Node: "n1", IP: netip.IPv4Unspecified()}}, "f": {{IP: netip.IPv6Unspecified()}},
+			"shop/none": {{IP: netip.IPv4Unspecified()}}}}
 	object := ref.Of(ref.EgressService, "shop/db")
 	problem := world.Problem{Object: object, Reason: world.ReasonUnknownNetwork, Message: "no table blue"}
 	o := EgressNode(h, "uid", "v1", []world.Problem{problem})
 	if len(o.Status.Holding) != 1 || len(o.Status.HeldAddresses) != 2 || len(o.Status.Steers) != 1 ||
-		len(o.Status.ObjectSteers) != 2 || o.Status.Problems[0] != "egressservice/shop/db: no table blue" {
+		len(o.Status.ObjectSteers) != 4 || o.Status.Problems[0] != "egressservice/shop/db: no table blue" {
 		t.Errorf("written: %+v", o.Status)
 	}
 	back := Holding(o)
-	if len(back.Holds) != 2 || back.Holds["shop/web"][0] != ip || len(back.Steers) != 3 ||
-		back.Steers["shop/db"][0].IP != netip.IPv4Unspecified() {
+	if len(back.Holds) != 2 || back.Holds["shop/web"][0] != ip || !reflect.DeepEqual(back.Steers, h.Steers) {
 		t.Errorf("read: %+v", back)
 	}
 	if back.Problems["shop/db"] != "no table blue" || back.Reasons["shop/db"] != world.ReasonUnknownNetwork {
@@ -178,7 +179,9 @@ func TestHostileReportOfEgressServices(t *testing.T) {
 			{Kind: ref.EgressIP, Namespace: "a", Name: "e", Network: "default", IP: "172.18.0.1"},
 			{Kind: ref.EgressService, Namespace: "a", Name: "b", Network: "blue", IP: "172.18.0.1"}},
 		ObjectSteers: []egretv1.ObjectSteered{
-			{Kind: ref.EgressService, Namespace: "a", Name: "b", IP: "172.18.0.1", Node: "x y"}},
+			{Kind: ref.EgressService, Namespace: "a", Name: "b", IP: "172.18.0.1", Node: "x y"},
+			{Kind: ref.EgressService, Namespace: "a", Name: "b", IP: "172.18.0.1"},
+			{Kind: ref.EgressIP, Name: "a/b", IP: "0.0.0.0"}},
 	}})
 	if len(h.Holds) > 0 || len(h.Steers) > 0 || h.Problems[""] == "" {
 		t.Errorf("have %+v", h)

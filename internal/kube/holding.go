@@ -99,7 +99,8 @@ func readSteers(h *world.Holding, list []egretv1.Steered, cut bool) {
 	}
 }
 
-// readObjectSteers reads what readSteers reads, of other kinds. What may be left out is the end of it.
+// readObjectSteers reads what readSteers reads, of other kinds, and what is dropped, of all. What may be left out is the
+// end of it.
 func readObjectSteers(h *world.Holding, list []egretv1.ObjectSteered, cut bool) {
 	list, err := atMost(list, egretv1.MaxSteers)
 	unread(h, "objectSteers", err)
@@ -111,7 +112,8 @@ func readObjectSteers(h *world.Holding, list []egretv1.ObjectSteered, cut bool) 
 		}
 		a, err := parseAddr(s.IP)
 		since, unreadable := ref.ParseSince(s.Since)
-		if err = errors.Join(err, unreadable); err == nil && !(isKey(key) && isName(s.Node)) {
+		drops := s.Node == "" && a.IsUnspecified()
+		if err = errors.Join(err, unreadable); err == nil && !(isKey(key) && (drops || isName(s.Node))) {
 			err = fmt.Errorf("%q and %q: one is no name", key, s.Node)
 		}
 		if unread(h, fmt.Sprintf("objectSteers[%d]", i), err); err == nil {
@@ -180,7 +182,7 @@ func writeSteers(h *world.Holding, s *egretv1.EgressNodeStatus) {
 		o := ref.OfKey(key)
 		for _, to := range h.Steers[key] {
 			since := h.SteersSince[world.Of{Object: key, Assignment: to}].String()
-			if o.Kind == ref.EgressIP {
+			if o.Kind == ref.EgressIP && to.Node != "" {
 				s.Steers = append(s.Steers, egretv1.Steered{EgressIP: key, IP: to.IP.String(), Node: to.Node,
 					Since: since})
 				continue

@@ -40,10 +40,9 @@ func keyOfHeld(a egretv1.HeldAddress) (key string, known bool) {
 	return key, known && a.Network == ref.DefaultNetwork
 }
 
-// objectKey is by what a world.Holding knows an object, where it is of a kind that it knows.
+// objectKey is by what a world.Holding knows an object, where it is of a kind that it knows, and no other has that key.
 func objectKey(o ref.Object) (key string, known bool) {
-	namespaced := o.Namespace != ""
-	return o.Key(), o.Kind == ref.EgressIP && !namespaced || o.Kind == ref.EgressService && namespaced
+	return o.Key(), ref.OfKey(o.Key()) == o
 }
 
 // saidByHolding divides typed entries into those that holding can say and others.

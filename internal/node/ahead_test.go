@@ -2,15 +2,19 @@ package node
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/listen"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
@@ -71,5 +75,32 @@ func TestReportsNoStepAhead(t *testing.T) {
 	s.Steered.Put(plan.Owner{}, by(1), true)
 	if r := report("n1", "", Report{}, Outcome{State: s}, true); len(r.Steers) != 1 || r.Steers[0] != by(0) {
 		t.Errorf("says that it steers to %v", r.Steers)
+	}
+}
+
+// TestReportsADropOnceOVNDrops: a node says that it drops what an object's pods send when the flows are in OVS and
+// nothing of the object was refused; until then it says what stands.
+func TestReportsADropOnceOVNDrops(t *testing.T) {
+	w := compiletest.Small("n1", world.SharedGateway)
+	e, p := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)...), compiletest.Pod(0, "n1")
+	e.DropWhenUnassigned = true
+	w.SetNamespace(&world.Namespace{Name: p.Namespace})
+	w.SetPod(p)
+	w.SetEgressIP(e)
+	s := compile.Full(w, all.Features())
+	led := []plan.Steered{{Egress: plan.Egress{Object: ref.Object{Kind: ref.EgressIP, Name: "e0"},
+		Network: ref.DefaultNetwork, IP: e.IPs[0]}, Node: "n2"}}
+	if r := report("n1", "", Report{Steers: led}, Outcome{State: s}, false); !slices.Equal(r.Steers, led) {
+		t.Errorf("not in OVS yet: says %v", r.Steers)
+	}
+	refused := []*plane.Refused{{Owner: plan.Owner{Object: led[0].Object}, Err: errors.New("no")}}
+	if r := report("n1", "", Report{Steers: led}, Outcome{State: s, Refused: refused}, true); !slices.Equal(r.Steers,
+		led) {
+		t.Errorf("refused: says %v", r.Steers)
+	}
+	said := report("n1", "", Report{Steers: led}, Outcome{State: s}, true).of("n1", "boot").Steers
+	want := []world.Assignment{{IP: netip.IPv4Unspecified()}, {IP: netip.IPv6Unspecified()}}
+	if !slices.Equal(said["e0"], want) {
+		t.Errorf("in OVS: says %v", said)
 	}
 }

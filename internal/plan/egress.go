@@ -27,12 +27,16 @@ func (e Egress) String() string {
 	return e.Object.String() + " " + e.Network + " " + e.IP.String()
 }
 
-// Steered says that this node leads its own pods' packets to a node that holds an egress address.
+// Steered says that this node leads its own pods' packets to a node that holds an egress address. Without a node, and
+// with the unspecified address of a family, it says that they are dropped (Dropped).
 type Steered struct {
 	Egress
 	Node  string
 	Since ref.Since // that node was given the address, as far as the object's status says
 }
+
+// Dropped says that this node drops what its own pods send in a family for an object, whose address is unspecified.
+func Dropped(of Egress) Steered { return Steered{Egress: of} }
 
 // Ahead is true of a node that has not said yet that it holds the address: pods' packets are led there before, so that
 // none leaves otherwise meanwhile.

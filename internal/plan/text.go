@@ -48,6 +48,9 @@ func (s *State) Lines() []string {
 		return fmt.Sprintf("health check %d of %s/%s: %d endpoints", k.Port, v.Namespace, v.Service, v.Endpoints)
 	})
 	add(&l, s.Steered, func(k Steered, ahead Ahead) string {
+		if k.Node == "" {
+			return "drops " + k.Object.Key() + " by " + k.IP.String()
+		}
 		return "steers " + flag(bool(ahead), "ahead ") + k.Object.Key() + " by " + k.IP.String() + " to " + k.Node +
 			since(k.Since)
 	})

@@ -106,7 +106,8 @@ type EgressNodeStatus struct {
 	HeldAddresses []HeldAddress `json:"heldAddresses,omitempty"`
 
 	// Steers says, for each egress IP of which pods run here, to which node those pods' packets are led, once OVS does
-	// so. An EgressIP whose pods here are dropped, or keep their node's address, is not in it.
+	// so. An EgressIP whose pods here are dropped is in objectSteers; one whose pods keep their node's address is in
+	// neither.
 	//
 	// +optional
 	// +listType=atomic
@@ -114,7 +115,8 @@ type EgressNodeStatus struct {
 	Steers []Steered `json:"steers,omitempty"`
 
 	// ObjectSteers is the same as steers, for objects of other kinds than EgressIP. An EgressService whose pods leave
-	// by the network of their own node is in it with the unspecified address and this node.
+	// by the network of their own node is in it with the unspecified address and this node. An object of either kind
+	// that has what its pods here send dropped in a family is in it with that family's unspecified address and no node.
 	//
 	// +optional
 	// +listType=atomic
@@ -332,13 +334,12 @@ type ObjectSteered struct {
 	// +kubebuilder:validation:MaxLength=45
 	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="is not an IP address"
 	IP string `json:"ip"`
-	// Node is the name of the node that holds it.
+	// Node is the name of the node that holds it; absent: what pods send is dropped.
 	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
+	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	Node string `json:"node"`
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$`
+	Node string `json:"node,omitempty"`
 	// Since repeats what the object's status says of since when that node is to hold the address. Absent: it
 	// says nothing of that, or this object has no room for it.
 	//

@@ -39,6 +39,10 @@ func filled() *egretv1.EgressNode {
 				{Kind: "EgressService", Namespace: "default", Name: "web", Network: "blue_net", IP: "fd00:18::33"},
 			},
 			Steers:   []egretv1.Steered{{EgressIP: "e", IP: "172.18.0.33", Node: "n1"}},
+			ObjectSteers: []egretv1.ObjectSteered{
+				{Kind: "EgressService", Namespace: "default", Name: "web", IP: "fd00:18::33", Node: "n2"},
+				{Kind: "EgressIP", Name: "f", IP: "::"},
+			},
 			Problems: []string{"the gateway interface has no link"},
 			ObjectProblems: []egretv1.Problem{
 				{Kind: "Network", Name: "fd00:19::/64", Reason: "NetworkFault", Message: "eth1 is down"},
@@ -134,6 +138,7 @@ func TestRefusedTypedEntries(t *testing.T) {
 	problems := filled().Status.ObjectProblems
 	type status = egretv1.EgressNodeStatus
 	for want, change := range map[string]func(*status){
+		"status.objectSteers[0].node":       func(s *status) { s.ObjectSteers[0].Node = "a b" },
 		"status.heldAddresses[0].kind":      func(s *status) { s.HeldAddresses[0].Kind = "Egress IP" },
 		"status.heldAddresses[0].name":      func(s *status) { s.HeldAddresses[0].Name = long },
 		"status.heldAddresses[1].name":      func(s *status) { s.HeldAddresses[1].Name = "a b" },

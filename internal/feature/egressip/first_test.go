@@ -148,6 +148,9 @@ func (s *first) way() string {
 		way = fmt.Sprint(row.Cols["action"])
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(p.Steered), plan.Steered.Compare) {
+		if k.Node == "" {
+			continue
+		}
 		way += fmt.Sprintf(" to %s", k.Node)
 		if ahead, _ := p.Steered.Get(k); bool(ahead) {
 			way += " ahead"
