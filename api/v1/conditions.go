@@ -16,8 +16,9 @@ const (
 	ConditionInForce = "InForce"
 
 	// ConditionFallback is True while, in a family that the object has addresses of, none of them has a node. Its
-	// reason is the choice of annotation egret.k8s.ovn.org/when-unassigned, NodeIP or Drop, and its message says what
-	// happens to the traffic of selected pods in that family.
+	// reason is what becomes of the traffic of selected pods in that family, by annotation
+	// egret.k8s.ovn.org/when-unassigned, by what nodes have confirmed, and by who else decides about these pods:
+	// NodeIP, WaitingForNode, Drop, ServedByOther or DroppedByOther. The message has the same in words.
 	ConditionFallback = "Fallback"
 
 	// ConditionOverlapped is True while another EgressIP serves pods that this one selects: of those that have a node,
@@ -64,7 +65,8 @@ const (
 	// ReasonEgressIPConflict: an address equals one of a node, pod, Service or gateway, or an older EgressIP has it.
 	ReasonEgressIPConflict = "EgressIPConflict"
 
-	// ReasonWaitingForNode: a node is assigned but does not yet say that it holds the address (Ready False).
+	// ReasonWaitingForNode: a node is assigned but does not yet say that it holds the address (Ready False), or a node
+	// with selected pods does not yet say that it drops what they send (Fallback True).
 	ReasonWaitingForNode = "WaitingForNode"
 
 	// ReasonHeld: the assigned nodes hold the addresses (Ready True), or a node holds or held one of each family
@@ -81,11 +83,16 @@ const (
 	// ReasonNodeIP: selected pods leave with their node's address (Fallback True), which is the default.
 	ReasonNodeIP = "NodeIP"
 
-	// ReasonDrop: what selected pods send outside the cluster is dropped (Fallback True), as the annotation asks.
+	// ReasonDrop: what selected pods send outside the cluster is dropped (Fallback True), as the annotation asks. Every
+	// node that can be asked and where any of them runs has confirmed it; until then it is ReasonWaitingForNode.
 	ReasonDrop = "Drop"
 
-	// ReasonServedByOther: another EgressIP serves pods that this one selects (Overlapped True).
+	// ReasonServedByOther: another object serves pods that this one selects (Overlapped True), or all of them that run
+	// (Fallback True).
 	ReasonServedByOther = "ServedByOther"
+
+	// ReasonDroppedByOther: the same, of others that have no node, and have what these pods send dropped.
+	ReasonDroppedByOther = "DroppedByOther"
 
 	// ReasonNoOverlap: no other EgressIP serves a pod that this one selects (Overlapped False).
 	ReasonNoOverlap = "NoOverlap"

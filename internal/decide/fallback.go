@@ -10,33 +10,38 @@ import (
 const (
 	ConditionFallback = "Fallback"
 
-	ReasonHosted = "Hosted"
-	ReasonNodeIP = "NodeIP"
-	ReasonDrop   = "Drop"
+	ReasonHosted         = "Hosted"
+	ReasonNodeIP         = "NodeIP"
+	ReasonDrop           = "Drop"
+	ReasonWaitingForNode = "WaitingForNode"
+	ReasonServedByOther  = "ServedByOther"
+	ReasonDroppedByOther = "DroppedByOther"
 
 	EventFallback = "FellBack"
 )
 
-// whenUnassigned is api/v1's AnnotationWhenUnassigned.
-const whenUnassigned = "egret.k8s.ovn.org/when-unassigned"
-
-// Fallback is the reason of condition Fallback where it is True, and its message: what an object lacks, what becomes of
-// its pods' packets, and that the annotation decides about that.
-func Fallback(lacks, becomes string, drop bool) (reason, message string) {
-	if drop {
-		return ReasonDrop, lacks + ": " + becomes + ", as annotation " + whenUnassigned + "=drop asks"
-	}
-	return ReasonNodeIP, lacks + ": " + becomes + "; annotate it " + whenUnassigned + "=drop to have that dropped"
-}
-
-// FallsBack is the Event when pods lose their address, or the choice becomes the other one. Of a new object others tell
-// what is wrong with it.
+// FallsBack is the Event when pods lose their address, or what becomes of their packets gets another reason. Of a new
+// object others tell what is wrong with it. That the last node has confirmed what was told of already is none, nor that
+// another object takes over.
 func FallsBack(before []world.Condition, now world.Condition) []Event {
 	old := Condition(before, ConditionFallback)
-	if now.Status != "True" || old.Status == "" || old.Status == "True" && old.Reason == now.Reason {
+	fallen := old.Status == "True" && (asks(old) == asks(now) || ofOthers(now))
+	if now.Status != "True" || old.Status == "" || fallen {
 		return nil
 	}
 	return []Event{{Warning: true, Reason: EventFallback, Message: now.Message}}
+}
+
+// asks is the reason of condition Fallback once all nodes have done what it asks for.
+func asks(c world.Condition) string {
+	if c.Reason == ReasonWaitingForNode {
+		return ReasonDrop
+	}
+	return c.Reason
+}
+
+func ofOthers(c world.Condition) bool {
+	return c.Reason == ReasonServedByOther || c.Reason == ReasonDroppedByOther
 }
 
 // Families names those of which something is so, for people: "IPv4 and IPv6", or "".

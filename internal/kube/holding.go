@@ -99,8 +99,8 @@ func readSteers(h *world.Holding, list []egretv1.Steered, cut bool) {
 	}
 }
 
-// readObjectSteers reads what readSteers reads, of other kinds, and what is dropped, of all. What may be left out is the
-// end of it.
+// readObjectSteers reads what readSteers reads, of other kinds, and what is dropped, of all. What may be left out is
+// the end of it.
 func readObjectSteers(h *world.Holding, list []egretv1.ObjectSteered, cut bool) {
 	list, err := atMost(list, egretv1.MaxSteers)
 	unread(h, "objectSteers", err)

@@ -95,12 +95,30 @@ func (w *View) Standbys(p *Pod, f Family) []Standby {
 			out = append(out, Standby{s.claim().By, claims})
 		}
 	}
-	for _, e := range selecting {
-		if !e.Asks(f) || slices.Contains(claims, e.claim()) {
-			continue
-		}
-		if s := w.standby(e, claims, f); len(s.For) > 0 {
+	for _, s := range w.unserved(selecting, claims, f) {
+		if len(s.For) > 0 {
 			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Wanted are the claims to a pod's packets of a family in its primary network, and the EgressIPs that select it, ask
+// for addresses of the family and have none of these, each with those that keep it from one; nothing keeps one that has
+// no node. In another network there are neither.
+func (w *View) Wanted(p *Pod, network string, f Family) (claims []Claim, unserved []Standby) {
+	if w.PrimaryNetwork(p.Namespace) != network {
+		return nil, nil
+	}
+	claims = w.Claims(p, network, f)
+	return claims, w.unserved(w.Selecting(p), claims, f)
+}
+
+func (w *View) unserved(selecting []*EgressIP, claims []Claim, f Family) []Standby {
+	var out []Standby
+	for _, e := range selecting {
+		if e.Asks(f) && !slices.Contains(claims, e.claim()) {
+			out = append(out, w.standby(e, claims, f))
 		}
 	}
 	return out

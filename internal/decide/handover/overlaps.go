@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -18,13 +19,16 @@ type Overlaps struct {
 	standing map[string]*standby // by object that stands by
 }
 
-// Overlap is one pod's part: one object stands by for it while another, as people know it, serves it.
-type Overlap struct{ By, Server string }
+// Overlap is one pod's part: one object, by its key, stands by for it while another decides about it.
+type Overlap struct {
+	By     string
+	Server ref.Object
+}
 
 // standby is one object's sum.
 type standby struct {
 	pods    int
-	servers map[string]int // pods by the object that serves them
+	servers map[ref.Object]int // pods by the object that decides about them
 }
 
 // NewOverlaps has counted nothing yet. Of says for which objects of the kind a pod is claimed by others.
@@ -37,7 +41,7 @@ func NewOverlaps(of func(*world.View, *world.Pod) []Overlap) *Overlaps {
 // distinct are overlaps, each once, sorted.
 func distinct(list []Overlap) []Overlap {
 	slices.SortFunc(list, func(a, b Overlap) int {
-		return cmp.Or(cmp.Compare(a.By, b.By), cmp.Compare(a.Server, b.Server))
+		return cmp.Or(cmp.Compare(a.By, b.By), a.Server.Compare(b.Server))
 	})
 	return slices.Compact(list)
 }
@@ -47,7 +51,7 @@ func (o *Overlaps) count(list []Overlap, n int) {
 		o.News[l.By] = struct{}{}
 		s := o.standing[l.By]
 		if s == nil {
-			s = &standby{servers: map[string]int{}}
+			s = &standby{servers: map[ref.Object]int{}}
 			o.standing[l.By] = s
 		}
 		if i == 0 || list[i-1].By != l.By {
@@ -65,22 +69,51 @@ func (o *Overlaps) count(list []Overlap, n int) {
 // Pods is the number of pods for which any object stands by.
 func (o *Overlaps) Pods() int { return len(o.Lists) }
 
-// Standing says for how many pods an object stands by, and names those that serve the most of them first: "stands by
-// for 2 pods HOW, because others serve them: a (2)"; "" if it does so for none. How is what the pods are to the object.
-func (o *Overlaps) Standing(key, how string) string {
-	s := o.standing[key]
-	if s == nil {
-		return ""
+// Standby says for how many pods an object stands by, and who decides about them.
+type Standby struct {
+	Text   string // "stands by for 2 pods that it selects, because others serve them: a (2)"
+	Reason string // of a condition: ServedByOther, or DroppedByOther where no other leads any to a node
+	Others string // what the others do with a pod: "serves", or "decides about" where one has what it sends dropped
+}
+
+// Standing says for whom an object stands by, those that decide about the most pods first; false if for nobody. How is
+// what the pods are to the object, and kind is what people need not be told of the others.
+func (o *Overlaps) Standing(w *world.View, key, how, kind string) (s Standby, is bool) {
+	sum := o.standing[key]
+	if sum == nil {
+		return s, false
 	}
-	names := slices.SortedFunc(maps.Keys(s.servers), func(a, b string) int {
-		return cmp.Or(cmp.Compare(s.servers[b], s.servers[a]), cmp.Compare(a, b))
+	servers := slices.SortedFunc(maps.Keys(sum.servers), func(a, b ref.Object) int {
+		return cmp.Or(cmp.Compare(sum.servers[b], sum.servers[a]), a.Compare(b))
 	})
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%s (%d)", name, s.servers[name])
+	var names []string
+	dropping := 0
+	for _, server := range servers {
+		name, suffix := server.String(), ""
+		if server.Kind == kind {
+			name = server.Key()
+		}
+		if OnlyDrops(w, server, world.V4, world.V6) {
+			dropping, suffix = dropping+1, droppedSuffix
+		}
+		names = append(names, fmt.Sprintf("%s (%d%s)", name, sum.servers[server], suffix))
+	}
+	s = Standby{Reason: decide.ReasonServedByOther, Others: "decides about"}
+	verb := "decide about"
+	switch dropping {
+	case 0:
+		s.Others, verb = "serves", "serve"
+	case len(servers):
+		s.Reason = decide.ReasonDroppedByOther
 	}
 	pods := "pods"
-	if s.pods == 1 {
+	if sum.pods == 1 {
 		pods = "pod"
 	}
-	return fmt.Sprintf("stands by for %d %s %s, because others serve them: %s", s.pods, pods, how, decide.Some(names))
+	s.Text = fmt.Sprintf("stands by for %d %s %s, because others %s them: %s", sum.pods, pods, how, verb,
+		decide.Some(names))
+	return s, true
 }
+
+// droppedSuffix is said of an object that has no node to lead pods' packets to, after their number.
+const droppedSuffix = ", whose packets it has dropped"

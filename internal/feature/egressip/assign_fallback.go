@@ -2,46 +2,34 @@ package egressip
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/world"
 )
 
 // fallback says what becomes of selected pods' packets in the families in which no address has a node: the choice of
 // annotation egret.k8s.ovn.org/when-unassigned. Its message speaks of the families that the spec leaves out, too.
-func fallback(config *world.Config, e *world.EgressIP, d Decision) world.Condition {
+func (a *assigner) fallback(e *world.EgressIP, d Decision) world.Condition {
 	lacks := func(f world.Family) bool { return e.Asks(f) && !hasFamily(d.Items, f) }
-	which := decide.Families(func(f world.Family) bool { return lacks(f) && !d.InForce[f] })
-	kept := decide.Families(func(f world.Family) bool { return lacks(f) && d.InForce[f] })
-	c := world.Condition{Type: ConditionFallback, Status: "True", Reason: ReasonNodeIP}
+	field, _ := unread(e)
+	c := a.round().Fallback(handover.Fallback{Object: ofName(e.Name), Drop: e.DropWhenUnassigned,
+		Lacks: func(f world.Family) bool { return lacks(f) && !d.InForce[f] },
+		Kept:  func(f world.Family) bool { return lacks(f) && d.InForce[f] },
+		Words: handover.FallbackWords{Lacks: "no %s address of it has a node", Leave: otherwise(e, "%s"),
+			Sent: "what selected pods send " + where(e) + " over %s", Until: field + " can be read"}})
 	switch {
 	case len(e.IPs) == 0:
-		c.Message = noAddress
-	case which == "" && kept != "":
-		c.Reason = ReasonDrop
-	case which == "":
+		c.Reason, c.Message = ReasonNodeIP, noAddress
+	case c.Reason == "":
 		c.Status, c.Reason, c.Message = "False", ReasonHosted,
 			"in every family that it has addresses of, one has a node"
-	default:
-		c.Reason, c.Message = decide.Fallback("no "+which+" address of it has a node", otherwise(e, which),
-			e.DropWhenUnassigned)
 	}
-	if kept != "" {
-		c.Message = strings.TrimPrefix(c.Message+"; "+keptText(e, kept), "; ")
-	}
-	c.Message += unasked(config, e)
+	c.Message += unasked(a.w.Config, e)
 	if e.UnassignedProblem != "" {
 		c.Message += "; " + e.UnassignedProblem
 	}
 	return c
-}
-
-// keptText says what becomes of selected pods' packets in families in which isKept is so.
-func keptText(e *world.EgressIP, families string) string {
-	field, _ := unread(e)
-	return "no " + families + " address of it has a node: what selected pods send " + where(e) + " over " + families +
-		" is dropped until " + field + " can be read"
 }
 
 // unasked says what selected pods leave with over a family of the cluster that the spec has no address of; the

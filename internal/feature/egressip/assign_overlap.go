@@ -23,30 +23,22 @@ func overlaps(w *world.View, p *world.Pod) []handover.Overlap {
 				continue
 			}
 			for _, c := range s.For {
-				out = append(out, handover.Overlap{By: s.By.Name, Server: server(c.By)})
+				out = append(out, handover.Overlap{By: s.By.Name, Server: c.By})
 			}
 		}
 	}
 	return out
 }
 
-// server is who serves a pod, as people know it: an EgressIP by its name.
-func server(o ref.Object) string {
-	if o.Kind == ref.EgressIP {
-		return o.Name
-	}
-	return o.String()
-}
-
-// Condition is Overlapped of an EgressIP, and the Event when it begins.
-func (o *Overlaps) Condition(e *world.EgressIP) (world.Condition, []decide.Event) {
-	standing := o.Standing(e.Name, "that it selects")
-	if standing == "" {
+// Condition is Overlapped of an EgressIP, and the Event when it begins. What it reads of the others it reads through w.
+func (o *Overlaps) Condition(w *world.View, e *world.EgressIP) (world.Condition, []decide.Event) {
+	standing, is := o.Standing(w, e.Name, "that it selects", ref.EgressIP)
+	if !is {
 		return world.Condition{Type: ConditionOverlapped, Status: "False", Reason: ReasonNoOverlap,
 			Message: "no other EgressIP serves a pod that this one selects"}, nil
 	}
-	c := world.Condition{Type: ConditionOverlapped, Status: "True", Reason: ReasonServedByOther,
-		Message: standing + "; the oldest EgressIP that is in force serves a pod"}
+	c := world.Condition{Type: ConditionOverlapped, Status: "True", Reason: standing.Reason,
+		Message: standing.Text + "; the oldest EgressIP that is in force " + standing.Others + " a pod"}
 	if condition(e, ConditionOverlapped).Status == "True" {
 		return c, nil
 	}

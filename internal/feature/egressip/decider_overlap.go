@@ -12,16 +12,20 @@ import (
 // Overlapper decides one condition of EgressIPs: whether they stand by for pods, as it is when all are assigned.
 type Overlapper struct {
 	*Overlaps
-	begun bool // false: nothing was decided yet
+	readers *world.Readers[string] // of what was decided, by EgressIP
+	begun   bool                   // false: nothing was decided yet
 }
 
 // NewOverlapper has decided nothing yet.
-func NewOverlapper() *Overlapper { return &Overlapper{Overlaps: NewOverlaps()} }
+func NewOverlapper() *Overlapper {
+	return &Overlapper{Overlaps: NewOverlaps(), readers: world.NewReaders[string]()}
+}
 
 // Touched tells of all that changes.
 func (d *Overlapper) Touched(touched []world.Touch) {
 	d.Touch(touched)
 	for _, t := range touched {
+		maps.Copy(d.News, d.readers.Of(t))
 		if t.Kind == world.KindEgressIP {
 			d.News[t.Key] = struct{}{}
 		}
@@ -50,6 +54,8 @@ func (d *Overlapper) Decide(v decide.View) (desired []decide.Desired, again time
 	for _, name := range names {
 		if e := v.EgressIP(name); e != nil {
 			desired = append(desired, d.desired(v, e))
+		} else {
+			d.readers.Forget(name)
 		}
 	}
 	return desired, time.Time{}
@@ -57,7 +63,7 @@ func (d *Overlapper) Decide(v decide.View) (desired []decide.Desired, again time
 
 // desired is an EgressIP with the condition. As long as it does not say so, it is decided about again.
 func (d *Overlapper) desired(v decide.View, e *world.EgressIP) decide.Desired {
-	c, events := d.Condition(e)
+	c, events := d.Condition(d.readers.Reading(v.World, e.Name), e)
 	out := ofEgressIP(e, decide.Dated(e.Conditions, e.Generation, v.Now, c), events)
 	if !say(e, out.Decision.Conditions) {
 		d.News[e.Name] = struct{}{}

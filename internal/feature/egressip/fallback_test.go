@@ -1,6 +1,7 @@
 package egressip_test
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -41,6 +42,54 @@ func TestFallback(t *testing.T) {
 	if len(d.Events) != 1 || d.Events[0].Reason != egressip.EventFallback {
 		t.Errorf("events: %+v", d.Events)
 	}
+}
+
+// TestFallbackIsConfirmed: no packet is called dropped that a node may still send with its own address.
+func TestFallbackIsConfirmed(t *testing.T) {
+	w := newWorld()
+	w.SetNode(node("n1", 2, "172.18.0.2/24"))
+	w.SetNode(node("n2", 3, "172.18.0.3/24"))
+	e := object("e", 0, "172.18.0.33")
+	e.DropWhenUnassigned = true
+	w.SetEgressIP(e)
+	w.SetNamespace(&world.Namespace{Name: "ns"})
+	settle(w)
+	for _, p := range []*world.Pod{running("p1", "n1"), running("p2", "n2")} {
+		w.SetPod(p)
+	}
+	unlabelled := func(name string, id int, ip string) *world.Node {
+		n := node(name, id, ip)
+		n.Labels = nil
+		return n
+	}
+	w.SetNode(unlabelled("n1", 2, "172.18.0.2/24"))
+	w.SetNode(unlabelled("n2", 3, "172.18.0.3/24"))
+	drops := []world.Assignment{{IP: addr("0.0.0.0")}}
+	for _, x := range []struct {
+		node string
+		says []world.Assignment
+		want string
+	}{
+		{"n2", []world.Assignment{{Node: "n1", IP: addr("172.18.0.33")}}, "WaitingForNode no IPv4 address of it has " +
+			"a node: what selected pods send outside over IPv4 is to be dropped, as annotation egret.k8s.ovn.org/when-" +
+			"unassigned=drop asks; not confirmed by n1, n2, where"},
+		{"n1", drops, "WaitingForNode no IPv4 address of it has a node: what selected pods send outside over IPv4 is to be " +
+			"dropped, as annotation egret.k8s.ovn.org/when-unassigned=drop asks; not confirmed by n2, where"},
+		{"n2", drops, "Drop no IPv4 address of it has a node: what selected pods send outside over IPv4 is dropped, as"},
+	} {
+		w.SetHolding(&world.Holding{Node: x.node, BootID: "boot", Steers: map[string][]world.Assignment{"e": x.says}})
+		d := settle(w)["e"]
+		c := conditionOf(d, egressip.ConditionFallback)
+		if have := c.Reason + " " + c.Message; c.Status != "True" || !strings.HasPrefix(have, x.want) {
+			t.Errorf("%s says %v: said %s, want %s", x.node, x.says, have, x.want)
+		}
+	}
+}
+
+// running is a pod of namespace ns.
+func running(name, node string) *world.Pod {
+	return &world.Pod{Namespace: "ns", Name: name, UID: name, Node: node, Running: true,
+		IPs: []netip.Addr{addr("10.244.1.9")}}
 }
 
 // An annotation that cannot be read is told of once, and in the condition as long as it stands, whether or not a node

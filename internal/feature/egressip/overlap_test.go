@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
+	decider "github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
@@ -34,7 +36,7 @@ func overlapped(w *world.World, o *egressip.Overlaps) map[string]string {
 	o.Update(w)
 	out := map[string]string{}
 	for e := range w.EachEgressIP() {
-		if c, _ := o.Condition(e); c.Status == "True" {
+		if c, _ := o.Condition(&w.View, e); c.Status == "True" {
 			out[e.Name] = c.Message
 		}
 	}
@@ -53,7 +55,7 @@ func TestOverlapped(t *testing.T) {
 	w.SetEgressIP(object("old", 2, "172.18.0.33"))
 	settle(w)
 	o.Update(w)
-	c, events := o.Condition(w.EgressIP("young"))
+	c, events := o.Condition(&w.View, w.EgressIP("young"))
 	if c.Status != "True" || c.Reason != egressip.ReasonServedByOther ||
 		!strings.Contains(c.Message, "stands by for 3 pods") || !strings.Contains(c.Message, "old (3)") {
 		t.Errorf("young: %+v", c)
@@ -63,15 +65,15 @@ func TestOverlapped(t *testing.T) {
 	}
 	said := *w.EgressIP("young")
 	said.Conditions = append(slices.Clone(said.Conditions), c)
-	if _, again := o.Condition(&said); len(again) > 0 {
+	if _, again := o.Condition(&w.View, &said); len(again) > 0 {
 		t.Errorf("told again: %+v", again)
 	}
-	if c, events := o.Condition(w.EgressIP("old")); c.Status != "False" || len(events) > 0 {
+	if c, events := o.Condition(&w.View, w.EgressIP("old")); c.Status != "False" || len(events) > 0 {
 		t.Errorf("old: %+v %+v", c, events)
 	}
 	o.Touch(w.DelEgressIP("old"))
 	o.Update(w)
-	if c, _ := o.Condition(w.EgressIP("young")); c.Status != "False" || o.Pods() != 0 {
+	if c, _ := o.Condition(&w.View, w.EgressIP("young")); c.Status != "False" || o.Pods() != 0 {
 		t.Errorf("young, alone: %+v, %d pods", c, o.Pods())
 	}
 }
@@ -237,5 +239,46 @@ func BenchmarkOverlaps(b *testing.B) {
 				o.Update(w)
 			}
 		})
+	}
+}
+
+// TestOverlappedByOneThatDrops: an older one that has no node, and what its pods send dropped, is not said to serve
+// them, nor that the younger one's packets leave or are dropped by its own choice.
+func TestOverlappedByOneThatDrops(t *testing.T) {
+	w, d := newWorld(), egressip.NewOverlapper()
+	w.SetNamespace(&world.Namespace{Name: "ns"})
+	p := aPod("ns", "a", nil)
+	p.Running, p.Node = true, "n1"
+	w.SetNode(node("n1", 2, "172.18.0.2/24"))
+	w.SetPod(p)
+	old, young := object("old", 2, "172.19.0.33"), object("young", 1, "172.19.0.34") // in no node's network
+	old.DropWhenUnassigned = true
+	w.SetEgressIP(old)
+	w.SetEgressIP(young)
+	overlapped := func() world.Condition {
+		desired, _ := d.Decide(decider.View{World: w, Now: time.Unix(1000, 0)})
+		for _, x := range desired {
+			if x.Key == "young" {
+				return x.Decision.Conditions[0]
+			}
+		}
+		return world.Condition{}
+	}
+	settle(w)
+	if c := conditionOf(settle(w)["young"], egressip.ConditionFallback); c.Reason != "DroppedByOther" ||
+		!strings.Contains(c.Message, "others decide about all of its pods: EgressIP/old (1, whose packets it has dropped)") {
+		t.Errorf("Fallback: %+v", c)
+	}
+	if c := overlapped(); c.Status != "True" || c.Reason != "DroppedByOther" || !strings.Contains(c.Message,
+		"because others decide about them: old (1, whose packets it has dropped); the oldest EgressIP that is in force "+
+			"decides about a pod") {
+		t.Errorf("Overlapped: %+v", c)
+	}
+	placed := *w.EgressIP("old")
+	placed.Items = []world.Assignment{{Node: "n1", IP: old.IPs[0]}}
+	d.Touched(w.SetEgressIP(&placed))
+	if c := overlapped(); c.Reason != egressip.ReasonServedByOther ||
+		!strings.Contains(c.Message, "serve them: old (1);") {
+		t.Errorf("it has a node: %+v", c)
 	}
 }

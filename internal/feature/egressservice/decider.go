@@ -166,9 +166,9 @@ type object struct {
 	pods       int // behind the Service
 	shown      *world.EgressService
 	facts      facts
-	standby    string // who decides about all of its pods, in words; "": not all are others'
-	host       string // the node that is chosen, world.HostAll or ""
-	cause      string // why the former host is it no longer
+	standby    handover.Standby // who decides about all of its pods; zero: not all are others'
+	host       string           // the node that is chosen, world.HostAll or ""
+	cause      string           // why the former host is it no longer
 	items      []world.Assignment
 	conditions []world.Condition
 	awaited    []string
@@ -278,10 +278,10 @@ func (d *Decider) compose(o *object) decision {
 		one.InForce[f] = o.inForce(f, one.Placement)
 	}
 	one.labelled = o.labelled(one.Placement)
-	o.standby = d.standby(o.s)
+	o.standby, _ = d.standby(o.round.W, o.s)
 	assigned := o.assigned()
 	ready, problems := o.ready(assigned)
-	overlapped, news := d.overlapped(o.s)
+	overlapped, news := d.overlapped(o.round.W, o.s)
 	lacks := o.fallback(one.Placement)
 	o.conditions = decide.Dated(o.s.Conditions, o.s.Generation, o.round.Now, assigned, ready, overlapped, lacks)
 	one.awaited = o.awaited

@@ -23,7 +23,7 @@ const (
 
 	ReasonAssigned             = "Assigned"
 	ReasonHeld                 = "Held"
-	ReasonWaitingForNode       = "WaitingForNode"
+	ReasonWaitingForNode       = decide.ReasonWaitingForNode
 	ReasonInvalidSpec          = "InvalidSpec"
 	ReasonInvalidSelector      = "InvalidSelector"
 	ReasonNoService            = "NoService"
@@ -35,7 +35,7 @@ const (
 	ReasonNoMatchingNode       = "NoMatchingNode"
 	ReasonLabelTooLong         = "LabelTooLong"
 	ReasonLabelAmbiguous       = "LabelAmbiguous"
-	ReasonServedByOther        = "ServedByOther"
+	ReasonServedByOther        = decide.ReasonServedByOther
 	ReasonNoOverlap            = "NoOverlap"
 
 	EventAssigned    = "Assigned"
@@ -129,8 +129,8 @@ func (o *object) ready(assigned world.Condition) (world.Condition, []decide.Noti
 	unsteered := o.unsteered()
 	waiting := slices.Concat(o.lacking(), o.untold(), o.unheld(), o.notSteering(unsteered))
 	switch {
-	case len(waiting) == 0 && o.standby != "": // condition Overlapped tells of it
-		c.Reason, c.Message = ReasonServedByOther, "no pod leaves as this EgressService says: it "+o.standby
+	case len(waiting) == 0 && o.standby.Reason != "": // condition Overlapped tells of it
+		c.Reason, c.Message = o.standby.Reason, "no pod leaves as this EgressService says: it "+o.standby.Text
 		return c, nil
 	case len(waiting) == 0:
 		c.Status, c.Reason = "True", ReasonHeld

@@ -1,9 +1,8 @@
 package egressservice
 
 import (
-	"strings"
-
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -13,32 +12,22 @@ import (
 func (o *object) fallback(p world.Placement) world.Condition {
 	service := o.round.W.ServiceSpec(o.s.Key())
 	hosted := func(f world.Family) bool { return o.host == world.HostAll || p.HasItems(f) }
-	which := decide.Families(func(f world.Family) bool { return o.s.Asks(service, f) && !hosted(f) && !p.InForce[f] })
-	kept := decide.Families(func(f world.Family) bool { return !hosted(f) && p.InForce[f] })
-	c := world.Condition{Type: decide.ConditionFallback, Status: "True"}
+	c := o.round.Fallback(handover.Fallback{Object: refTo(o.s), Drop: o.s.DropWhenUnassigned,
+		Lacks: func(f world.Family) bool { return o.s.Asks(service, f) && !hosted(f) && !p.InForce[f] },
+		Kept:  func(f world.Family) bool { return !hosted(f) && p.InForce[f] },
+		Words: handover.FallbackWords{Lacks: "it has no host for %s", Sent: "what pods send outside over %s",
+			Leave: "pods leave over %s with their node's address", Until: "spec.nodeSelector can be read"}})
 	switch {
-	case which == "" && kept != "":
-		c.Reason, c.Message = decide.ReasonDrop, ""
-	case which == "" && o.host == "":
-		c.Reason, c.Message = decide.ReasonNodeIP, "it has no Service with an address: pods leave with their node's "+
-			"address"
-	case which == "":
+	case c.Reason == "" && o.host == "":
+		c.Reason, c.Message = decide.ReasonNodeIP, "it has no Service with an address: pods leave as if there were no "+
+			"EgressService"
+	case c.Reason == "":
 		c.Status, c.Reason = "False", decide.ReasonHosted
 		c.Message = "in every family that its Service has ingress IPs of, it has a host"
-	case o.s.DropWhenUnassigned:
-		c.Reason, c.Message = decide.Fallback("it has no host for "+which, "what pods send outside over "+which+
-			" is dropped", true)
-	default:
-		c.Reason, c.Message = decide.Fallback("it has no host for "+which, "pods leave over "+which+" with their "+
-			"node's address", false)
-	}
-	if kept != "" {
-		c.Message = strings.TrimPrefix(c.Message+"; it has no host for "+kept+": what pods send outside over "+kept+
-			" is dropped until spec.nodeSelector can be read", "; ")
 	}
 	if which := o.unasked(service); which != "" {
 		c.Message += "; its Service has no " + which + " ingress IP: over " + which + " pods leave with their node's " +
-			"address"
+			"address, unless an EgressIP serves them"
 	}
 	if o.s.UnassignedProblem != "" {
 		c.Message += "; " + o.s.UnassignedProblem

@@ -2,9 +2,11 @@ package egressservice
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/decide/handover"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -12,12 +14,25 @@ import (
 var families = [...]world.Family{world.V4, world.V6}
 
 // servers are the EgressServices with a claim to a pod's packets, by family. One that only has a host has none to those
-// that an EgressIP in force claims: no node steers them, or has to, before the EgressService is in force.
+// that an EgressIP in force claims: no node steers them, or has to, before the EgressService is in force. Those that
+// the pod is behind and that have no claim are among them as such.
 func servers(w *world.View, p *world.Pod) []handover.ServedBy {
 	var out []handover.ServedBy
+	if w.PrimaryNetwork(p.Namespace) != ref.DefaultNetwork {
+		return nil
+	}
 	for _, f := range families {
-		if s := serving(w, p, f); s != nil {
-			out = append(out, handover.ServedBy{By: refTo(s), Family: f, Node: p.Node})
+		behind := w.EgressServicesOf(p, f)
+		if len(behind) == 0 || len(f.OfAddrs(w.PodIPs(p, ref.DefaultNetwork))) == 0 {
+			continue
+		}
+		claims := w.Claims(p, ref.DefaultNetwork, f)
+		for _, s := range behind {
+			if slices.Contains(claims, world.Claim{By: refTo(s)}) {
+				out = append(out, handover.ServedBy{By: refTo(s), Family: f, Node: p.Node})
+			} else {
+				out = append(out, handover.NotServedBy(refTo(s), f, p.Node, claims)...)
+			}
 		}
 	}
 	return out
@@ -34,37 +49,37 @@ func standbys(w *world.View, p *world.Pod) []handover.Overlap {
 		}
 		for _, s := range w.EgressServicesOf(p, f) {
 			if s != first && w.EgressServiceActive(s.Key(), f) {
-				out = append(out, handover.Overlap{By: s.Key(), Server: first.Key()})
+				out = append(out, handover.Overlap{By: s.Key(), Server: refTo(first)})
 			}
 		}
 	}
 	return out
 }
 
-// standby says which EgressServices decide about all running pods of one; "" if one of these is its own, or it has
+// standby says which EgressServices decide about all running pods of one; false if one of these is its own, or it has
 // none.
-func (d *Decider) standby(s *world.EgressService) string {
+func (d *Decider) standby(w *world.View, s *world.EgressService) (handover.Standby, bool) {
 	for _, f := range families {
 		if len(d.served.Nodes(refTo(s), f)) > 0 {
-			return ""
+			return handover.Standby{}, false
 		}
 	}
-	return d.overlaps.Standing(s.Key(), behind)
+	return d.overlaps.Standing(w, s.Key(), behind, ref.EgressService)
 }
 
 // behind is what pods are to an EgressService.
 const behind = "behind its Service"
 
 // overlapped says whether other EgressServices decide about pods of one, and the Event when that begins.
-func (d *Decider) overlapped(s *world.EgressService) (world.Condition, []decide.Event) {
+func (d *Decider) overlapped(w *world.View, s *world.EgressService) (world.Condition, []decide.Event) {
 	c := world.Condition{Type: ConditionOverlapped, Status: "False", Reason: ReasonNoOverlap,
 		Message: "no other EgressService decides about a pod behind this one's Service"}
-	standing := d.overlaps.Standing(s.Key(), behind)
-	if standing == "" {
+	standing, is := d.overlaps.Standing(w, s.Key(), behind, ref.EgressService)
+	if !is {
 		return c, nil
 	}
-	c.Status, c.Reason = "True", ReasonServedByOther
-	c.Message = fmt.Sprintf("%s; the oldest EgressService that is in force serves a pod", standing)
+	c.Status, c.Reason = "True", standing.Reason
+	c.Message = fmt.Sprintf("%s; the oldest EgressService that is in force %s a pod", standing.Text, standing.Others)
 	if decide.Condition(s.Conditions, ConditionOverlapped).Status == "True" {
 		return c, nil
 	}

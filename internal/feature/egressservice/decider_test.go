@@ -87,7 +87,7 @@ func (c *cluster) decides() string {
 	return strings.Join(out, " ")
 }
 
-// report has nodes do what the status says: hold, and lead their pods to the host.
+// report has nodes do what the status says: hold, and lead their pods to the host, or drop what these send.
 func (c *cluster) report(nodes ...string) {
 	for _, node := range nodes {
 		h := &world.Holding{Node: node, BootID: "boot-" + node, Holds: map[string][]netip.Addr{},
@@ -95,6 +95,11 @@ func (c *cluster) report(nodes ...string) {
 		for _, key := range c.w.EgressServices() {
 			s := c.w.EgressService(key)
 			steer(h, s)
+			for _, f := range [...]world.Family{world.V4, world.V6} {
+				if c.w.EgressServiceBinds(key, f) && !s.HasItems(f) && s.Host != world.HostAll {
+					h.Steers[key] = append(h.Steers[key], world.Assignment{IP: f.Unspecified()})
+				}
+			}
 			for _, ip := range slices.Concat(compiletest.EgressAddr(20), compiletest.EgressAddr(23)) {
 				if s.Names(node, ip) {
 					h.Holds[key] = append(h.Holds[key], ip)

@@ -135,7 +135,7 @@ func (c *cluster) assign(args []string) (string, error) {
 	var said []string
 	for _, name := range slices.Sorted(maps.Keys(decided)) {
 		e := *w.EgressIP(name)
-		overlapped, _ := overlaps.Condition(&e)
+		overlapped, _ := overlaps.Condition(&w.View, &e)
 		beside := []world.Condition{overlapped}
 		if e.Traffic != nil || e.TrafficProblem != "" {
 			beside = append(beside, egressip.TrafficCondition(w, &e))
