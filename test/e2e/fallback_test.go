@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/egret-net/egret/api/v1"
@@ -57,6 +59,52 @@ func TestFallback(t *testing.T) {
 	for _, p := range pods {
 		n.from(p).to(c.outside(0)).soonArrivesAs(c.number(52)...)
 	}
+}
+
+// TestFallbackOfANodeThatStandsStill: where ovn-northd stands still, pods go on leaving with their node's address though
+// the annotation asks for a drop. Condition Fallback does not say Drop as long as that is so, and names the node; the
+// other node's pods send nothing. When ovn-northd goes on, all is dropped, and the condition says so.
+func TestFallbackOfANodeThatStandsStill(t *testing.T) {
+	c := theCluster(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes[1])
+	n.runs(pod{name: "a", node: c.nodes[0]}, pod{name: "b", node: c.nodes[1]})
+	e := c.egressIP(t, "fallback", c.number(52), n.itself(), metav1.LabelSelector{})
+	e.ready()
+	c.unlabelEgress(t, c.nodes[1])
+	e.until(v1.ConditionFallback, metav1.ConditionTrue, v1.ReasonNodeIP)
+	n.from("a").to(c.outside(0)).formerly(c.number(52)...).soonArrivesAs(c.nodes[0].IPs...)
+
+	still := c.nodes[0].Name
+	signal := func(s syscall.Signal) {
+		if err := c.SignalProcess(context.WithoutCancel(t.Context()), still, "ovn-northd", s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { signal(syscall.SIGCONT) })
+	signal(syscall.SIGSTOP)
+	e.annotate(fmt.Sprintf(`{"metadata":{"annotations":{%q:"drop"}}}`, v1.AnnotationWhenUnassigned))
+	n.from("b").to(c.outside(0)).soonReachesNothing()
+	waits := func() error {
+		o, err := e.get()
+		if err != nil {
+			return err
+		}
+		f := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionFallback)
+		if f == nil || f.Reason != v1.ReasonWaitingForNode || !strings.Contains(f.Message, "not confirmed by "+still) ||
+			strings.Contains(f.Message, c.nodes[1].Name) {
+			return fmt.Errorf("%s is %+v, want that it waits for %s alone", v1.ConditionFallback, f, still)
+		}
+		return nil
+	}
+	within(t, soon, waits)
+	n.from("a").to(c.outside(0)).arrivesAs(c.nodes[0].IPs...)
+	if err := waits(); err != nil {
+		t.Errorf("a packet had the node's address: %v", err)
+	}
+	signal(syscall.SIGCONT)
+	e.until(v1.ConditionFallback, metav1.ConditionTrue, v1.ReasonDrop)
+	n.from("a").to(c.outside(0)).soonReachesNothing()
 }
 
 func (e egressIP) annotate(patch string) {
