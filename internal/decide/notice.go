@@ -17,6 +17,7 @@ type Finding struct {
 	Part   string // the part of the object that it is about, as people write it: "192.0.2.7:80/tcp"
 	Node   string // the node that it is about, or that reports it
 	Detail string // what the node, or the border to the API, says of it
+	Late   bool   // it has been so for longer than it should, which makes it news once more; that it is over is none
 }
 
 // Notice is a finding with the Event that tells people of it.
@@ -31,7 +32,11 @@ type Notice struct {
 func News(before, now []Notice) []Notice {
 	var out []Notice
 	for _, n := range now {
-		if !slices.ContainsFunc(before, func(b Notice) bool { return b.Finding == n.Finding }) {
+		known := func(b Notice) bool {
+			b.Late = b.Late && n.Late
+			return b.Finding == n.Finding
+		}
+		if !slices.ContainsFunc(before, known) {
 			out = append(out, n)
 		}
 	}

@@ -42,6 +42,7 @@ type Patience struct {
 	attempts map[assignedTo]*attempt
 	steering map[podsOf]*silence
 	awaited  map[string][]assignedTo // by object: what is assigned, as the API shows it, and not held
+	specs    map[string]int64        // by object: the generation that nodes are waited for to carry out
 }
 
 // Asks says whether there is an object, and an address is one that it asks nodes to hold.
@@ -61,6 +62,8 @@ type attempt struct {
 	left     time.Time // when the address was taken from it after that
 	how      Lateness
 	why      string // it was too late, by its own word; "": it says nothing
+	refuses  bool   // it says what keeps it
+	excused  bool   // the clock began anew when it had refused
 }
 
 // Lateness is how long a node has not held an address that it is assigned.
@@ -75,7 +78,7 @@ const (
 // New has seen nothing yet.
 func New(asks Asks) *Patience {
 	return &Patience{News: map[string]struct{}{}, asks: asks, attempts: map[assignedTo]*attempt{},
-		steering: map[podsOf]*silence{}, awaited: map[string][]assignedTo{}}
+		steering: map[podsOf]*silence{}, awaited: map[string][]assignedTo{}, specs: map[string]int64{}}
 }
 
 // Of is how late a node is with an address of an object.
@@ -132,6 +135,8 @@ func (p *Patience) Look(w *world.World, objects iter.Seq[string], decided Items,
 		delete(p.awaited, object)
 		if w.PlacementOf(object) != nil {
 			p.compare(w, object, decided(object), shown(object))
+		} else {
+			delete(p.specs, object)
 		}
 	}
 	is := p.begin(maps.Values(p.awaited), now)
@@ -164,8 +169,9 @@ func (p *Patience) Idle() bool {
 func (p *Patience) Forget() { clear(p.awaited) }
 
 // compare notes what an object's status assigns as decided and as written, and the node does not hold. It forgets what
-// the node holds.
+// the node holds, and how late nodes were with another spec.
 func (p *Patience) compare(w *world.World, object string, items []world.Assignment, shown *world.Placement) {
+	p.respecify(object, generationOf(w, object))
 	var awaited []assignedTo
 	for _, i := range items {
 		a := assignedTo{world.EgressAddress{EgressIP: object, IP: i.IP}, i.Node}
@@ -174,11 +180,49 @@ func (p *Patience) compare(w *world.World, object string, items []world.Assignme
 			p.forget(a)
 		case slices.Contains(shown.Items, i):
 			awaited = append(awaited, a)
+			p.excuse(a, w.Problem(i.Node, object) != "")
 		}
 	}
 	if p.awaited[object] = awaited; len(awaited) == 0 {
 		delete(p.awaited, object)
 	}
+}
+
+// respecify begins anew with an object whose spec is another one than before.
+func (p *Patience) respecify(object string, generation int64) {
+	if was, known := p.specs[object]; known && was != generation {
+		for a := range p.attempts {
+			if a.claim.EgressIP == object {
+				p.forget(a)
+			}
+		}
+	}
+	p.specs[object] = generation
+}
+
+func generationOf(w *world.World, object string) int64 {
+	if s := w.EgressService(object); s != nil {
+		return s.Generation
+	}
+	if e := w.EgressIP(object); e != nil {
+		return e.Generation
+	}
+	return 0
+}
+
+// excuse begins anew with a node that does not say any more what kept it: it has had no time yet to do what it could
+// not do before. It does so once: a node that says so now and then is to hold the address at last, or another node is.
+func (p *Patience) excuse(a assignedTo, refuses bool) {
+	t := p.attempts[a]
+	if t == nil {
+		t = &attempt{}
+		p.attempts[a] = t
+	}
+	if t.refuses && !refuses && !t.excused {
+		p.say(a, t, OnTime, "")
+		t.since, t.excused = time.Time{}, true
+	}
+	t.refuses = refuses
 }
 
 // begin notes what nodes are waited for from now on, and returns all that they are waited for.

@@ -159,13 +159,9 @@ func (a *assigner) waiting(name string, items []world.Assignment) []hindrance {
 			continue
 		}
 		f := decide.Finding{Kind: EventNodeProblem, Reason: ReasonNotHeld, IP: i.IP, Node: i.Node,
-			Detail: a.w.Problem(i.Node, name)}
-		late := a.Patience.Of(name, i) != patience.OnTime
-		if late {
-			f.Reason = notHeldInTime
-		}
+			Detail: a.w.Problem(i.Node, name), Late: a.Patience.Of(name, i) != patience.OnTime}
 		text := patience.Because(a.Patience.Unheld(a.w, name, i, a.failed))
-		out = append(out, hindrance{f, text, late || a.refuses(i.Node, name)})
+		out = append(out, hindrance{f, text, f.Late || a.refuses(i.Node, name)})
 	}
 	return out
 }

@@ -52,9 +52,8 @@ type hindrance struct {
 
 // Reasons of hindrances, beside NotHeld.
 const (
-	notHeldInTime = "NotHeldInTime"
-	notServed     = "NotServed"
-	notSteered    = "NotSteered"
+	notServed  = "NotServed"
+	notSteered = "NotSteered"
 )
 
 func texts(list []hindrance) []string {

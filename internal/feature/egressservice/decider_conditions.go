@@ -183,7 +183,7 @@ func (o *object) unheld() []hindrance {
 			h := o.hindered(i.Node, text, i.IP)
 			h.Why = why
 			if o.patience.Of(key, i) != patience.OnTime {
-				h.Finding.Reason, h.tell = notHeldInTime, true
+				h.Late, h.tell = true, true
 			}
 			out = append(out, h)
 		case o.round.Refuses(i.Node, key):
@@ -192,9 +192,6 @@ func (o *object) unheld() []hindrance {
 	}
 	return out
 }
-
-// notHeldInTime is why a finding is one again, though the node says the same of it.
-const notHeldInTime = "NotHeldInTime"
 
 // unsteered are the nodes with pods that have not confirmed that they lead them there.
 func (o *object) unsteered() patience.Unsteered {

@@ -236,3 +236,90 @@ func TestAllNotReady(t *testing.T) {
 		}
 	}
 }
+
+// refusing is a cluster whose only possible host has no such routing table, and has said so for half a minute.
+func refusing(t *testing.T) *cluster {
+	c := settled(t)
+	c.cordoned(2, 3)
+	c.object(func(s *world.EgressService) { s.Table, s.Generation = world.RoutingTable{Name: "blue"}, 7 })
+	c.refuses("no table blue")
+	if told := c.lasts(30); told != "UnknownNetwork UnknownNetwork" { // late, and when it began
+		t.Errorf("told of %q", told)
+	}
+	c.is(`"n1" leaving [] label [n1] Ready=False UnknownNetwork`)
+	return c
+}
+
+// refuses has n1 hold nothing, and say what keeps it from that; "": it says nothing.
+func (c *cluster) refuses(why string) {
+	c.misreports("n1", func(h *world.Holding) {
+		if h.Holds = nil; why != "" {
+			h.Problems = map[string]string{"ns0/s0": why}
+			h.Reasons = map[string]string{"ns0/s0": world.ReasonUnknownNetwork}
+		}
+	})
+}
+
+// TestClockBeginsAnew: a node that could not do what it was asked for is not called late, nor its processes looked at,
+// as soon as it could: when the spec is another one, or it refuses nothing any more. It has the time that it has at
+// first, and is told of when that is over.
+func TestClockBeginsAnew(t *testing.T) {
+	for name, mend := range map[string]func(*cluster){
+		"another spec": func(c *cluster) {
+			c.object(func(s *world.EgressService) { s.Table, s.Generation = world.RoutingTable{Name: "green"}, 8 })
+		},
+		"another spec, which it reads at once": func(c *cluster) {
+			c.object(func(s *world.EgressService) { s.Table, s.Generation = world.RoutingTable{Name: "green"}, 8 })
+			c.refuses("")
+		},
+		"the table comes": func(c *cluster) { c.refuses("") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := refusing(t)
+			mend(c)
+			if told := c.decides(); told != "" {
+				t.Errorf("told of %q at once", told)
+			}
+			c.refuses("")
+			if told := c.lasts(3); told != "" {
+				t.Errorf("told of %q", told)
+			}
+			c.is(`"n1" leaving [] label [n1] Ready=False WaitingForNode`)
+			if said := c.says("ns0/s0", egressservice.ConditionReady); strings.Contains(said, "for more than") {
+				t.Errorf("said %s", said)
+			}
+			if told := c.lasts(4); told != "NodeProblem" {
+				t.Errorf("told of %q after 5 s", told)
+			}
+		})
+	}
+}
+
+// TestRefusesNowAndThen: a node does not stay the host by saying again and again that it is kept, and no more.
+func TestRefusesNowAndThen(t *testing.T) {
+	c := settled(t)
+	c.cordoned(2)
+	c.object(func(s *world.EgressService) { s.Table, s.Generation = world.RoutingTable{Name: "blue"}, 7 })
+	for i := range 12 {
+		c.refuses([]string{"no table blue", ""}[i%2])
+		c.lasts(2)
+	}
+	if host := c.w.EgressService("ns0/s0").Host; host != "n3" {
+		t.Errorf("host %s", host)
+	}
+}
+
+// TestAnotherSpecForASilentNode: what a node says nothing of counts from the spec that it is to carry out, too.
+func TestAnotherSpecForASilentNode(t *testing.T) {
+	c := settled(t)
+	c.cordoned(2, 3)
+	c.refuses("")
+	c.lasts(20)
+	c.object(func(s *world.EgressService) { s.Table, s.Generation = world.RoutingTable{Name: "blue"}, 7 })
+	if told := c.lasts(4); told != "" {
+		t.Errorf("told of %q", told)
+	}
+	if told := c.lasts(3); told != "NodeProblem" {
+		t.Errorf("told of %q after 5 s", told)
+	}
+}
