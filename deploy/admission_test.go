@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
@@ -600,6 +601,57 @@ func TestWhenUnassignedIsReadable(t *testing.T) {
 	} {
 		if have := j.refusal(u); have != "" {
 			t.Errorf("%s: refused: %s", name, have)
+		}
+	}
+}
+
+// TestNodeSelectorValues: a selector of nodes that asks for a value which no label can have is refused, in either form
+// and of either kind; whatever else it has passes, as do all values that labels can have, and one that is there already
+// keeps no change out. That the policy's pattern is Kubernetes' own, a sample of values says.
+func TestNodeSelectorValues(t *testing.T) {
+	j, admin := newJudge(t), &user.DefaultInfo{Name: "admin"}
+	const says = "elector has a value that no label can have: write at most 63 letters"
+	label := func(value string) map[string]any {
+		return map[string]any{"matchLabels": map[string]any{"sound": "x", "color": value}}
+	}
+	among := func(values ...any) map[string]any {
+		return map[string]any{"matchExpressions": []any{map[string]any{"key": "sound", "operator": "Exists"},
+			map[string]any{"key": "color", "operator": "NotIn", "values": values}}}
+	}
+	kinds := map[string]func(selector map[string]any) *unstructured.Unstructured{
+		"egressips": func(selector map[string]any) *unstructured.Unstructured {
+			return egressIP(func(o *unstructured.Unstructured) {
+				o.Object["spec"].(map[string]any)["egressNodeSelector"] = selector
+			})
+		},
+		"egressservices": func(selector map[string]any) *unstructured.Unstructured {
+			s := egressService("")
+			s.Object["spec"] = map[string]any{"nodeSelector": selector}
+			return s
+		},
+	}
+	values := []string{"", "a", "A-b_c.9", "9", "-", "a ", " a", "ä", "a/b", "_a", "a.", "a\n", strings.Repeat("x", 63),
+		strings.Repeat("x", 64)}
+	for resource, of := range kinds {
+		for _, v := range values {
+			want := ""
+			if len(validation.IsValidLabelValue(v)) > 0 {
+				want = says
+			}
+			for _, selector := range []map[string]any{label(v), among("x", v)} {
+				for _, u := range []update{{admin, resource, "", nil, of(selector)},
+					{admin, resource, "", of(label("x")), of(selector)}} {
+					if have := j.refusal(u); (have == "") != (want == "") || !strings.Contains(have, want) {
+						t.Errorf("%s: %v: have %q, want %q", resource, selector, have, want)
+					}
+				}
+			}
+		}
+		if have := j.refusal(update{admin, resource, "", of(label("-")), of(label("-"))}); have != "" {
+			t.Errorf("%s as it was: refused: %s", resource, have)
+		}
+		if have := j.refusal(update{admin, resource, "", of(label("-")), of(label("x"))}); have != "" {
+			t.Errorf("%s is mended: refused: %s", resource, have)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func misfits() []misfit {
 		}, "NoMatchingNode", "no node matches spec.nodeSelector", asNodes,
 			func(s *behindService) { s.moveTo(s.c.nodes[0]) }},
 		{"selector that cannot be read", (*behindService).withoutSelector, "InvalidSelector", "is dropped", nowhere,
-			func(s *behindService) { s.patch(`{"spec":{"nodeSelector":{"matchLabels":{"color":null}}}}`) }},
+			func(s *behindService) { s.patch(`{"spec":{"nodeSelector":{"matchLabels":{"my color":null}}}}`) }},
 	}
 }
 
@@ -139,7 +139,7 @@ func (s *behindService) withoutDefault() {
 func (s *behindService) withoutSelector() {
 	s.Helper()
 	host := s.c.nodes[0].Name
-	s.patch(`{"spec":{"nodeSelector":{"matchLabels":{"color":"-"}}}}`)
+	s.patch(`{"spec":{"nodeSelector":{"matchLabels":{"my color":"x"}}}}`)
 	s.untilSays("Assigned", metav1.ConditionTrue, "Assigned", "until then "+host+" stays the host")
 	asService(s)
 	s.c.cordon(s.T, host, `""`)

@@ -81,6 +81,10 @@ func TestNoSelectedNode(t *testing.T) {
 		!strings.Contains(err.Error(), "use In, NotIn, Exists or DoesNotExist") {
 		t.Errorf("an unknown operator: %v", err)
 	}
+	if err := e.selectNodes(`{"matchLabels":{"zone":"-"}}`); err == nil ||
+		!strings.Contains(err.Error(), "spec.egressNodeSelector has a value that no label can have") {
+		t.Errorf("a value that is none: %v", err)
+	}
 	must(t, e.selectNodes(`{"matchLabels":{"my zone":"c"}}`))
 	o = e.until(v1.ConditionReady, metav1.ConditionFalse, v1.ReasonInvalidSelector)
 	for _, ip := range ips {
