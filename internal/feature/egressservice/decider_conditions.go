@@ -50,7 +50,7 @@ func (o *object) assigned() world.Condition {
 	c := world.Condition{Type: ConditionAssigned, Status: "True", Reason: ReasonAssigned}
 	switch o.host {
 	case world.HostAll:
-		c.Message = "each node is the host of the pods that it runs" + o.beside()
+		c.Message = eachIsHost + o.beside()
 	case "":
 		c.Status, c.Reason, c.Message = "False", o.facts.reason, o.facts.message
 		if c.Reason == "" {
@@ -254,21 +254,31 @@ func (o *object) moves() []decide.Event {
 	}
 	switch {
 	case was == "":
-		return []decide.Event{{Reason: EventAssigned, Message: "the host is " + hostText(now)}}
+		return []decide.Event{{Reason: EventAssigned, Message: isHost(now)}}
 	case now == "":
-		return []decide.Event{{Reason: EventReleased, Cause: o.cause,
-			Message: hostText(was) + " is no longer the host" + why}}
+		return []decide.Event{{Reason: EventReleased, Cause: o.cause, Message: isNoHost(was) + why}}
+	case was == world.HostAll || now == world.HostAll:
+		return []decide.Event{{Reason: EventMoved, Cause: o.cause, Message: isNoHost(was) + why + ": " + isHost(now)}}
 	}
 	return []decide.Event{{Reason: EventMoved, Cause: o.cause,
-		Message: "the host was " + hostText(was) + why + " and is " + hostText(now)}}
+		Message: "the host was " + was + why + " and is " + now}}
 }
 
-func hostText(host string) string {
+func isHost(host string) string {
 	if host == world.HostAll {
-		return "each node, of the pods that it runs"
+		return eachIsHost
 	}
-	return host
+	return "the host is " + host
 }
+
+func isNoHost(host string) string {
+	if host == world.HostAll {
+		return "nodes are no longer the hosts of the pods that they run"
+	}
+	return host + " is no longer the host"
+}
+
+const eachIsHost = "each node is the host of the pods that it runs"
 
 // leaving are the former hosts that go on translating.
 func (o *object) leaving() ([]world.Leaving, time.Time) {

@@ -69,3 +69,38 @@ func (c *cluster) tellsOnce(when, want string) {
 		c.t.Errorf("%s: condition Ready says\n%s\nwant\n%s", when, ready.Message, want)
 	}
 }
+
+// TestMovesInWords: an Event about the host is a sentence, whichever host there was and is.
+func TestMovesInWords(t *testing.T) {
+	c := newCluster(t)
+	says := func(what, want string) {
+		t.Helper()
+		told, _ := c.round(c.now)
+		c.set(func(w *world.World) []world.Touch { return show(w, "") })
+		var said []string
+		for _, e := range told["ns0/s0"] {
+			if !e.Warning {
+				said = append(said, e.Reason+": "+e.Message)
+			}
+		}
+		if have := strings.Join(said, "; "); have != want {
+			t.Errorf("%s: have %s, want %s", what, have, want)
+		}
+	}
+	by := func(source world.SourceIPBy) {
+		c.object(func(s *world.EgressService) { s.SourceIPBy = source })
+	}
+	says("a node", "Assigned: the host is n1")
+	by(world.SourceNetwork)
+	says("a node, then all", "Moved: n1 is no longer the host: each node is the host of the pods that it runs")
+	c.service(func(s *world.Service) { s.LoadBalancer = false })
+	says("none after all", "Released: nodes are no longer the hosts of the pods that they run (NotLoadBalancer)")
+	c.service(func(*world.Service) {})
+	says("all", "Assigned: each node is the host of the pods that it runs")
+	by(world.SourceLoadBalancerIP)
+	says("all, then a node", "Moved: nodes are no longer the hosts of the pods that they run: the host is n1")
+	c.cordoned(1)
+	says("another node", "Moved: the host was n1 (NodeCordoned) and is n2")
+	c.service(func(s *world.Service) { s.LoadBalancer = false })
+	says("none", "Released: n2 is no longer the host (NotLoadBalancer)")
+}
