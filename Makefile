@@ -101,7 +101,7 @@ test: build lint unit e2e ## check: build, lint, unit and e2e: what CI runs (28 
 .PHONY: unit
 unit: ## check: the tests that need no cluster, with the race detector; what passed is remembered
 	@hack/step 'packages of unit' hack/deps gcc libc6-dev
-	CGO_ENABLED=1 go test -race -trimpath -timeout 20m ./...
+	CGO_ENABLED=1 go test -race -trimpath -timeout 30m ./...
 	go test -trimpath -run '^TestBudget' ./internal/compile ./internal/controller
 
 # The corpora run in the unit tests, too.

@@ -91,7 +91,11 @@ func TestReportRepeatsTheGiving(t *testing.T) {
 			out = append(out, fmt.Sprint("holds ", int(h.Since)))
 		}
 		for _, s := range r.Steers {
-			out = append(out, fmt.Sprint("steers ", int(s.Since)))
+			does := fmt.Sprint("steers ", int(s.Since))
+			if s.Node == "" {
+				does = "drops"
+			}
+			out = append(out, does)
 		}
 		return strings.Join(out, ", ")
 	}
@@ -105,7 +109,7 @@ func TestReportRepeatsTheGiving(t *testing.T) {
 		{"not in OVS", given(5, 0), false, ""},
 		{"in OVS", given(5, 5), true, "holds 5, steers 5"},
 		{"given anew, not in OVS", given(7, 5), false, "holds 5, steers 5"},
-		{"given anew, its own word is of the former", given(7, 5), true, "holds 7"},
+		{"given anew, its own word is of the former", given(7, 5), true, "holds 7, drops"},
 		{"given anew", given(7, 7), true, "holds 7, steers 7"},
 		{"taken away", Outcome{State: plan.New()}, true, ""},
 		{"given back, not in OVS", given(9, 0), false, ""},
