@@ -13,7 +13,7 @@ const promiseFor = time.Second
 
 // promise is that of a node to hold an address which it is assigned for the first time.
 type promise struct {
-	node, uid string // of the EgressIP
+	node, uid string // of the object
 	until     time.Time
 	overdue   bool // time is over: the node is to say that it holds the address before anything is led there
 }
@@ -24,6 +24,9 @@ func (m *Machine) waitForHolders() {
 		p, is := m.promises[c]
 		switch uid := m.uid(c.EgressIP); {
 		case !is || p.node != node || p.uid != uid:
+			if p.overdue { // another node's, or of a former object
+				m.out.Overdue[c] = ""
+			}
 			m.promised(c, promise{node: node, uid: uid, until: m.now.Add(promiseFor)})
 		case !p.overdue && !m.now.Before(p.until):
 			p.overdue = true
@@ -50,12 +53,17 @@ func (m *Machine) promised(c world.EgressAddress, p promise) {
 
 // stands says whether a node that is overdue is still to hold the address, and does not say that it does.
 func (m *Machine) stands(c world.EgressAddress, p promise) bool {
-	e := m.facts.View.EgressIP(c.EgressIP)
-	return e != nil && e.UID == p.uid && e.Assignee(c.IP) == p.node && !m.facts.View.Holds(p.node, c.EgressIP, c.IP)
+	is := m.facts.View.PlacementOf(c.EgressIP)
+	return is != nil && m.uid(c.EgressIP) == p.uid && is.Assignee(c.IP) == p.node &&
+		!m.facts.View.Holds(p.node, c.EgressIP, c.IP)
 }
 
-func (m *Machine) uid(egressIP string) string {
-	if e := m.facts.View.EgressIP(egressIP); e != nil {
+// uid is that of an object by its key; "" if there is none.
+func (m *Machine) uid(object string) string {
+	if s := m.facts.View.EgressService(object); s != nil {
+		return s.UID
+	}
+	if e := m.facts.View.EgressIP(object); e != nil {
 		return e.UID
 	}
 	return ""

@@ -123,6 +123,7 @@ func TestEgressServiceIngress(t *testing.T) {
 	s.readyOn(c.nodes[0].Name)
 	changed := time.Now()
 	s.flows(seen, changed)
+	t.Logf("while the addresses changed: %s", seen.lost(begun))
 	s.only(seen, changed, second)
 	s.only(seen, begun, concat(first, second))
 	for _, p := range behindPods {

@@ -1,6 +1,7 @@
 package egressservice
 
 import (
+	"cmp"
 	"net/netip"
 
 	"github.com/egret-net/egret/internal/egress"
@@ -15,9 +16,12 @@ type steering struct {
 	action string // "reroute"; "drop"; "": the path that the pod had, with its node's own address
 	hop    netip.Addr
 	to     world.Assignment // the node that the next hop leads to, with the address; with HostAll that is unspecified
+	ahead  plan.Ahead       // that node does not say yet that it holds the address
 }
 
-// steer reroutes to the host that is ready, and drops while the EgressService binds and none is. With HostAll that is
+// steer reroutes to the host that is ready, and drops while the EgressService binds and none is; or then, for up to a
+// second, reroutes to the one that is about to be: a host that gets another address need not stop, and what comes to
+// any other before it translates is dropped there (holder.Promised). With HostAll that is
 // this very node, if it has the routing table; what it lacks is a problem of the EgressService, where it has pods.
 func steer(w *world.View, s *world.EgressService, f world.Family, out *plan.Rows) steering {
 	dropped := steering{}
@@ -28,7 +32,7 @@ func steer(w *world.View, s *world.EgressService, f world.Family, out *plan.Rows
 		_, ok := networkOf(w, s)
 		tellOfNetwork(w, s, out)
 		if hop, has := egress.Management(w.Node(w.Self), f); ok && has {
-			return steering{"reroute", hop, world.Assignment{Node: w.Self, IP: f.Unspecified()}}
+			return steering{action: "reroute", hop: hop, to: world.Assignment{Node: w.Self, IP: f.Unspecified()}}
 		}
 		return dropped
 	}
@@ -36,12 +40,12 @@ func steer(w *world.View, s *world.EgressService, f world.Family, out *plan.Rows
 	if !ok {
 		return dropped
 	}
-	node := holder.Ready(w, s.Key(), ip)
-	if node == "" {
-		node = holder.LastResort(w, s.Key(), ip)
+	node, ahead := cmp.Or(holder.Ready(w, s.Key(), ip), holder.LastResort(w, s.Key(), ip)), false
+	if node == "" && dropped.action != "" {
+		node, ahead = holder.Promised(w, s.Key(), ip), true
 	}
 	if hop, ok := nextHop(w, node, f); ok {
-		return steering{"reroute", hop, world.Assignment{Node: node, IP: ip}}
+		return steering{"reroute", hop, world.Assignment{Node: node, IP: ip}, plan.Ahead(ahead)}
 	}
 	return dropped
 }
@@ -89,7 +93,7 @@ func (t steering) claim(s *world.EgressService, f world.Family, pods string, out
 		if s.Host == world.HostAll {
 			to.Since = s.Since(world.Assignment{Node: world.HostAll, IP: t.to.IP})
 		}
-		plan.Claim(&out.Steered, to, plan.Ahead(false))
+		plan.Claim(&out.Steered, to, t.ahead)
 	}
 }
 
@@ -102,7 +106,10 @@ func Waiting(w *world.View, key string) ref.Object {
 	}
 	for _, f := range w.Config.Families() {
 		s := serving(w, p, f)
-		if s != nil && steer(w, s, f, &plan.Rows{}).action != "reroute" {
+		if s == nil {
+			continue
+		}
+		if to := steer(w, s, f, &plan.Rows{}); to.action != "reroute" || bool(to.ahead) {
 			return refTo(s)
 		}
 	}

@@ -68,6 +68,36 @@ func TestFromHostToNetwork(t *testing.T) {
 	})
 }
 
+// TestAnotherAddressOnTheSameHost: when the Service gets other addresses and its host stays, pods' packets leave with
+// the former or the new ones all the time, whoever learns of it first and in whatever order rows are written; nothing
+// leads them away from the host meanwhile.
+func TestAnotherAddressOnTheSameHost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSimulation(t)
+		s.ips = second
+		s.balances(true, true, true)
+		s.hosted("n2", false)
+		s.letGo() // the controller lists no node as leaving that has another address
+		for _, name := range rapid.Permutation(names).Draw(t, "who learns of it first") {
+			n := s.nodes[name]
+			n.learn(s, len(s.history))
+			n.begin(t)
+			for len(n.todo) > 0 {
+				n.apply(1)
+				for _, p := range s.pods {
+					for _, end := range walk(s.plans(t), p) {
+						if end.Kind != trace.Outside || !slices.Contains(slices.Concat(first, second), end.Src) {
+							t.Fatalf("pod %s on %s: %s\n%v", p.Key(), p.Node, end, end.Steps)
+						}
+					}
+				}
+			}
+		}
+		s.settle(t)
+		s.leaves(t, second, second, second)
+	})
+}
+
 const key = "ns0/s0"
 
 var (
