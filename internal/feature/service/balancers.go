@@ -18,8 +18,9 @@ const (
 	scopeLocalRouter scope = "node_local_router" // on one gateway router, which keeps it
 )
 
-// balancers are the rows of one Service, under construction: their vips, by scope and protocol.
-type balancers map[balancer]map[string]string
+// balancers are the rows of one Service, under construction: by scope and protocol, the endpoints of each address and
+// port.
+type balancers map[balancer]map[netip.AddrPort][]world.Endpoint
 
 type balancer struct {
 	scope    scope
@@ -30,19 +31,15 @@ type balancer struct {
 func (b balancers) add(at scope, protocol string, ip netip.Addr, port uint16, to []world.Endpoint) {
 	id := balancer{at, protocol}
 	if b[id] == nil {
-		b[id] = map[string]string{}
+		b[id] = map[netip.AddrPort][]world.Endpoint{}
 	}
-	list := make([]string, len(to))
-	for i, e := range to {
-		list[i] = e.String()
-	}
-	b[id][netip.AddrPortFrom(ip, port).String()] = strings.Join(list, ",")
+	b[id][netip.AddrPortFrom(ip, port)] = to
 }
 
 func (b balancers) write(c *world.Config, node string, s *world.Service, out *plan.Rows) {
-	for id, vips := range b {
+	for id, endpoints := range b {
 		if id.protocol == "udp" {
-			datagrams(vips, out)
+			datagrams(endpoints, out)
 		}
 		name := "Service_" + s.Key() + "_" + strings.ToUpper(id.protocol) + "_" + string(id.scope)
 		if id.scope != scopeCluster {
@@ -53,7 +50,7 @@ func (b balancers) write(c *world.Config, node string, s *world.Service, out *pl
 			group = plan.Group(plan.DefaultNames().GatewayLBGroup())
 		}
 		cols := plan.Cols{
-			"name": name, "protocol": id.protocol, "vips": vips, "options": options(c, s, id),
+			"name": name, "protocol": id.protocol, "vips": vips(endpoints), "options": options(c, s, id),
 			"external_ids": map[string]string{"k8s.ovn.org/kind": "Service", "k8s.ovn.org/owner": s.Key()},
 		}
 		if s.Affinity >= lastingAffinity {
@@ -65,15 +62,25 @@ func (b balancers) write(c *world.Config, node string, s *world.Service, out *pl
 
 // datagrams are the translations of UDP. OVN flushes the entries of endpoints that have gone (ct_flush), but before OVS
 // has let go of all it had made of the former flows: a client that goes on sending makes new ones.
-func datagrams(vips map[string]string, out *plan.Rows) {
-	for vip, backends := range vips {
-		from, err := netip.ParseAddrPort(vip)
-		for _, text := range strings.Split(backends, ",") {
-			if to, bad := netip.ParseAddrPort(text); err == nil && bad == nil {
-				plan.Claim(&out.Datagrams, plan.Datagram{From: from, To: to, OVN: true}, plan.None{})
-			}
+func datagrams(endpoints map[netip.AddrPort][]world.Endpoint, out *plan.Rows) {
+	for from, all := range endpoints {
+		for _, to := range all {
+			plan.Claim(&out.Datagrams, plan.Datagram{From: from, To: to.AddrPort, OVN: true}, plan.None{})
 		}
 	}
+}
+
+// vips is the column of that name.
+func vips(endpoints map[netip.AddrPort][]world.Endpoint) map[string]string {
+	out := make(map[string]string, len(endpoints))
+	for at, all := range endpoints {
+		list := make([]string, len(all))
+		for i, e := range all {
+			list[i] = e.String()
+		}
+		out[at.String()] = strings.Join(list, ",")
+	}
+	return out
 }
 
 // lastingAffinity is the session affinity, in seconds, from which on a client stays with its endpoint for as long as
