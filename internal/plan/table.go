@@ -60,17 +60,6 @@ func (t Table[K, V]) Owner(k K) Owner {
 	return Owner{}
 }
 
-// Losers are the owners whose claims to k do not stand, in order.
-func (t Table[K, V]) Losers(k K) []Owner {
-	var lost []Owner
-	for i, c := range t[k] {
-		if i > 0 {
-			lost = append(lost, c.by.owner)
-		}
-	}
-	return lost
-}
-
 // Rows yields each key with the row that stands, in no order.
 func (t Table[K, V]) Rows() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
@@ -89,9 +78,6 @@ type Delta[K comparable, V any] struct {
 	Put map[K]V // added or changed
 	Del map[K]V // held and no longer wanted, with the row that is there
 }
-
-// Empty says that there is nothing to do.
-func (d Delta[K, V]) Empty() bool { return len(d.Put)+len(d.Del) == 0 }
 
 // Diff compares all that a target has with what it must hold.
 func Diff[K comparable, V any](have map[K]V, want Table[K, V], equal func(a, b V) bool) Delta[K, V] {

@@ -30,19 +30,6 @@ func (e *EgressIP) Active(f Family) bool {
 	return e.binds(f) || e.HasItems(f)
 }
 
-// SelectedPods are the pods that an EgressIP selects, served by it or not, sorted by key.
-func (w *World) SelectedPods(e *EgressIP) []*Pod {
-	var out []*Pod
-	for ns, list := range w.selecting {
-		if !slices.Contains(list, e) {
-			continue
-		}
-		out = slices.AppendSeq(out, w.podsIn[ns].selected(e.Pods))
-	}
-	slices.SortFunc(out, func(a, b *Pod) int { return cmp.Compare(a.Key(), b.Key()) })
-	return out
-}
-
 // SetEgressIP adds or replaces an EgressIP.
 func (w *World) SetEgressIP(e *EgressIP) []Touch {
 	return Set(w, KindEgressIP, e.orBefore(w.egressIPs[e.Name]))

@@ -264,7 +264,7 @@ func copyOf(w *world.World) *world.World {
 	for o := range world.Each[world.Traffic](&w.View, world.KindTraffic) {
 		fresh.SetTraffic(o)
 	}
-	for e := range w.EachEgressIP() {
+	for e := range world.Each[world.EgressIP](&w.View, world.KindEgressIP) {
 		fresh.SetEgressIP(e)
 	}
 	return fresh
@@ -281,7 +281,7 @@ func TestDestinationsAreThoseOfANewWorld(t *testing.T) {
 				w.Destinations(fmt.Sprint("e", i), world.V4)
 			}
 		}
-		for e := range w.EachEgressIP() {
+		for e := range world.Each[world.EgressIP](&w.View, world.KindEgressIP) {
 			for o := range world.Each[world.Service](&w.View, world.KindService) {
 				fresh.SetService(o)
 			}

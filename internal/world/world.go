@@ -2,7 +2,6 @@ package world
 
 import (
 	"cmp"
-	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -225,9 +224,4 @@ func ByPrecedence(a, b *EgressIP) int {
 		return c
 	}
 	return cmp.Compare(a.Name, b.Name)
-}
-
-// EachEgressIP yields all EgressIPs in order of precedence. It does not record.
-func (w *World) EachEgressIP() iter.Seq[*EgressIP] {
-	return slices.Values(slices.SortedFunc(maps.Values(w.egressIPs), ByPrecedence))
 }

@@ -19,16 +19,6 @@ const (
 	ConditionOverlapped = "Overlapped"
 )
 
-// Decides says whether a condition is one that the controller decides; others' stay as they are.
-func Decides(kind string) bool {
-	switch kind {
-	case ConditionAssigned, ConditionReady, ConditionInForce, ConditionFallback, ConditionOverlapped,
-		ConditionAddressConflict, ConditionTrafficSelected:
-		return true
-	}
-	return false
-}
-
 // decide puts together what was found out about an object.
 func (a *assigner) decide(o *object) Decision {
 	d := Decision{UID: o.e.UID}

@@ -103,7 +103,7 @@ func TestDecidesAsFromNothing(t *testing.T) {
 }
 
 func sameEgressIPs(t *rapid.T, all, some *term) {
-	for e := range all.w.EachEgressIP() {
+	for e := range world.Each[world.EgressIP](&all.w.View, world.KindEgressIP) {
 		x := some.w.EgressIP(e.Name)
 		if !reflect.DeepEqual(e.Items, x.Items) || !reflect.DeepEqual(e.Leaving, x.Leaving) ||
 			e.InForce != x.InForce || !world.SameConditions(e.Conditions, x.Conditions) {

@@ -35,7 +35,7 @@ func aPod(ns, name string, l labels.Set) *world.Pod {
 func overlapped(w *world.World, o *egressip.Overlaps) map[string]string {
 	o.Update(w)
 	out := map[string]string{}
-	for e := range w.EachEgressIP() {
+	for e := range world.Each[world.EgressIP](&w.View, world.KindEgressIP) {
 		if c, _ := o.Condition(&w.View, e); c.Status == "True" {
 			out[e.Name] = c.Message
 		}
@@ -172,8 +172,8 @@ func TestOverlapsAreWhatClaimsSay(t *testing.T) {
 		if !reflect.DeepEqual(have, anew) {
 			t.Fatalf("memo %v\nanew %v", have, anew)
 		}
-		for e := range w.EachEgressIP() {
-			selected := w.SelectedPods(e)
+		for e := range world.Each[world.EgressIP](&w.View, world.KindEgressIP) {
+			selected := selectedBy(w, e)
 			for p := range w.EachPod() {
 				if is := slices.Contains(w.Selecting(p), e); is != slices.Contains(selected, p) {
 					t.Fatalf("%s is among those that select %s: %v", e.Name, p.Key(), is)
@@ -187,10 +187,22 @@ func TestOverlapsAreWhatClaimsSay(t *testing.T) {
 	})
 }
 
+// selectedBy are the pods that an EgressIP selects, served by it or not, by the definition.
+func selectedBy(w *world.World, e *world.EgressIP) (out []*world.Pod) {
+	for p := range w.EachPod() {
+		ns := w.Namespace(p.Namespace)
+		if ns != nil && !p.HostNetwork && !p.Completed && e.Namespaces.Matches(labels.Set(ns.Labels)) &&
+			e.Pods.Matches(labels.Set(p.Labels)) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // standsBy counts as the definition has it.
 func standsBy(w *world.World, e *world.EgressIP) int {
 	n := 0
-	for _, p := range w.SelectedPods(e) {
+	for _, p := range selectedBy(w, e) {
 		if slices.ContainsFunc(w.Config.Families(), func(f world.Family) bool {
 			claims := w.Claims(p, ref.DefaultNetwork, f)
 			return e.Asks(f) && len(claims) > 0 && claims[0].By.Name != e.Name
