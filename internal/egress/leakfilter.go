@@ -34,8 +34,7 @@ func Filter(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
 // it its own address. beside is what else a packet must have, with a space before it. The set is grown before the
 // logical network steers, and shrunk after it: what comes by a path that is no longer, or not yet, in force is dropped.
 func DropOnHost(w *world.View, f world.Family, pods, beside string, out *plan.Rows) {
-	c := plan.NFTChain{Family: "inet", Name: plan.ForwardChain}
-	plan.Claim(&out.NFTChains, c, plan.NFTChainSpec{Type: "filter", Hook: "forward", Priority: "filter"})
+	c := out.AddChain(plan.ChainForward)
 	plan.Claim(&out.NFTSets, plan.NFTSet{Name: pods}, plan.NFTSetSpec{Key: AddrType(f)})
 	AddHostNodeIPs(f, out)
 	plan.Claim(&out.NFTRules, plan.NFTRule{Chain: c, Name: plan.ForwardUntranslated + pods}, fmt.Sprintf(

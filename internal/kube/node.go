@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -274,8 +275,9 @@ func HostAnnotations(h HostFacts) map[string]string {
 	for _, p := range sorted(publishable(h), netip.Prefix.Compare) {
 		cidrs = append(cidrs, p.String())
 	}
-	g := gatewayConfig{Mode: string(h.Mode), BridgeID: h.Bridge, InterfaceID: h.Bridge + "_" + h.Zone,
-		MACAddress: h.UplinkMAC, NodePortEnable: "true"}
+	g := gatewayConfig{Mode: string(h.Mode), BridgeID: h.Bridge,
+		InterfaceID: plan.DefaultNames().Localnet(h.Bridge, h.Zone),
+		MACAddress:  h.UplinkMAC, NodePortEnable: "true"}
 	for _, p := range h.Primary {
 		g.IPAddresses = append(g.IPAddresses, p.String())
 	}

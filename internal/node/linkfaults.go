@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/world"
@@ -47,7 +46,7 @@ func doesNotForward(l route.Link) string {
 // tableOfOthers looks for somebody else's use of the link's own table: our routes there would lead astray what is not
 // ours.
 func tableOfOthers(h route.Host, l route.Link) string {
-	table := egressip.RoutingTable(l.Index)
+	table := plan.LinkTable(l.Index)
 	for _, v := range h.Links {
 		if v.Kind == "vrf" && v.Table == table {
 			return fmt.Sprintf("VRF %s has routing table %d, which egress IPs on link %s need: give the VRF another",
@@ -64,16 +63,16 @@ func tableOfOthers(h route.Host, l route.Link) string {
 // ruleInTheWay looks for a rule of somebody else that comes before the link's own, be that there or not, and takes
 // packets of pods elsewhere: the leak filter of links would drop them.
 func ruleInTheWay(h route.Host, c *world.Config, l route.Link, f world.Family) string {
-	mark := plan.LinkMark(l.Index)
+	mark, own := plan.LinkMark(l.Index), plan.RuleEgressIP.Priority()
 	for _, r := range h.Rules {
 		switch {
 		case r.V6 != (f == world.V6):
-		case r.Priority > egressip.RuleEgressIP || r.Ours && r.Priority == egressip.RuleEgressIP && r.Mark == mark:
+		case r.Priority > own || r.Ours && r.Priority == own && r.Mark == mark:
 			return ""
 		case !r.Ours && mayMatch(r, mark, c.Cluster(f)) && leadsAway(h, l, r):
 			return fmt.Sprintf("rule %d (ip -%s rule show pref %d) would take elsewhere what pods send by link %s: "+
 				"give it a priority above %d",
-				r.Priority, f.String()[1:], r.Priority, l.Name, egressip.RuleEgressIP)
+				r.Priority, f.String()[1:], r.Priority, l.Name, own)
 		}
 	}
 	return ""
@@ -95,7 +94,7 @@ func mayMatch(r route.Rule, mark uint32, cluster []netip.Prefix) bool {
 func leadsAway(h route.Host, l route.Link, r route.Rule) bool {
 	switch {
 	case r.Goto > 0:
-		return r.Goto > egressip.RuleEgressIP
+		return r.Goto > plan.RuleEgressIP.Priority()
 	case r.Table == 0: // the kernel's own for VRFs' links asks for nothing else; others drop
 		return r.Not || r.Mask != 0 || r.Iif != "" || r.Src.IsValid() || r.Dst.IsValid()
 	}

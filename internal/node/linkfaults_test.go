@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -31,8 +31,8 @@ func TestSettingOfVLAN(t *testing.T) {
 // so is one that comes after it.
 func TestRulesOfOthers(t *testing.T) {
 	const mark = 0x0e000003
-	own := route.Rule{Priority: egressip.RuleEgressIP, Src: prefix("10.244.0.0/16"), Mark: mark, Mask: 0xffffffff,
-		Table: 1003, Ours: true}
+	own := route.Rule{Priority: plan.RuleEgressIP.Priority(), Src: prefix("10.244.0.0/16"), Mark: mark,
+		Mask: 0xffffffff, Table: 1003, Ours: true}
 	for name, x := range map[string]struct {
 		rule   route.Rule
 		faulty bool

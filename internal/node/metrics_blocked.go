@@ -80,7 +80,9 @@ func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, pl
 		}
 		return rules, err
 	}
-	link := func(ctx context.Context) (map[string]uint64, error) { return nft.Packets(ctx, egressip.LinkLeakChain) }
+	link := func(ctx context.Context) (map[string]uint64, error) {
+		return nft.Packets(ctx, plan.ChainEgressIPGuard.ID().Name)
+	}
 	m.Registry.MustRegister(newBlocked([]reading{{"bridge", bridge}, {"router", router}, {"host", host},
 		{"link", link}}, log))
 }

@@ -63,7 +63,7 @@ func (w walker) routed() walker {
 	}
 	slices.SortFunc(rules, func(a, b plan.Rule) int { return a.Priority - b.Priority })
 	w.oif = uplink
-	if dev, ok := w.lookup(mainTable); ok {
+	if dev, ok := w.lookup(plan.MainTable); ok {
 		w.oif = dev
 	}
 	for _, r := range rules {
@@ -93,9 +93,6 @@ func (w walker) hasTable(table int) bool {
 	}
 	return false
 }
-
-// mainTable is looked up for what no rule of ours routes.
-const mainTable = 254
 
 // lookup is the longest route of a table.
 func (w walker) lookup(table int) (dev string, ok bool) {

@@ -14,32 +14,7 @@ import (
 // hands packets to the management port, one nftables rule an EgressIP marks them, one rule and one table a link route
 // them, and one rule an address translates them.
 
-// Names in the host's kernel. The chain of translations has the seed's name.
-const (
-	chainMark      = "egress-ip-mark"
-	chainTranslate = "OVN-KUBE-EGRESS-IP-MULTI-NIC"
-	chainInput     = "egress-ip-input"
-)
-
-// LinkLeakChain is the chain whose rules drop and count what would leave by a link, or past it, with another source
-// than an egress IP of its.
-const LinkLeakChain = "egress-ip-guard"
-
-// RuleEgressIP is the priority of the rule that leads packets of pods to a link's own table: the seed's.
-const RuleEgressIP = 6000
-
-// Priorities of other policy routing rules: the seed's, and one before the kernel's own rule for VRFs (1000).
-const (
-	ruleNodeIP = 5999
-	ruleVRF    = 999
-	mainTable  = 254
-	everyBit   = 0xffffffff
-)
-
-func routingTable(l *world.Link) int { return RoutingTable(l.Index) }
-
-// RoutingTable is the table of the routes of the link of that index.
-func RoutingTable(index int) int { return 1000 + index }
+const everyBit = 0xffffffff
 
 func linkMark(l *world.Link) uint32 { return plan.LinkMark(l.Index) }
 

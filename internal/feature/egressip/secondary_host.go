@@ -22,18 +22,19 @@ type kernel struct {
 // subnets: replies carry the mark too, and must find the pods by the main table. The rule for node addresses is the
 // seed's.
 func (k kernel) route() {
-	v6, table := k.family == world.V6, routingTable(k.link)
+	v6, table := k.family == world.V6, plan.LinkTable(k.link.Index)
 	rule := func(r plan.Rule) {
 		r.V6, r.Mask = v6, everyBit
 		plan.Claim(&k.out.Rules, r, plan.None{})
 	}
 	for _, c := range k.config.Cluster(k.family) {
-		rule(plan.Rule{Priority: RuleEgressIP, Table: table, Mark: linkMark(k.link), Src: c})
+		rule(plan.Rule{Priority: plan.RuleEgressIP.Priority(), Table: table, Mark: linkMark(k.link), Src: c})
 		if k.link.VRF != "" { // the VRF's own rule would look for the pod in the VRF's table
-			rule(plan.Rule{Priority: ruleVRF, Table: mainTable, Mark: linkMark(k.link), Dst: c})
+			rule(plan.Rule{Priority: plan.RuleBeforeVRF.Priority(), Table: plan.MainTable,
+				Mark: linkMark(k.link), Dst: c})
 		}
 	}
-	rule(plan.Rule{Priority: ruleNodeIP, Table: mainTable, Mark: plan.MarkNodeIP})
+	rule(plan.Rule{Priority: plan.RuleNodeIP.Priority(), Table: plan.MainTable, Mark: plan.MarkNodeIP})
 	everywhere := k.anywhere()
 	plan.Claim(&k.out.Routes, plan.RouteKey{Table: table, Dst: everywhere}, plan.Route{Dev: k.link.Name})
 	for _, r := range k.link.Routes {
@@ -59,7 +60,7 @@ func (k kernel) anywhere() netip.Prefix {
 // mark gives packets that pods send by the management port the link's mark, whatever they had before, and replies that
 // of their connection. To nodes and pods nothing is marked, nor what answers a connection from outside.
 func (k kernel) mark(e *world.EgressIP) {
-	c := k.chain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "mangle"})
+	c := k.out.AddChain(plan.ChainEgressIPMark)
 	egress.AddHostNodeIPs(k.family, k.out)
 	pods := allPods.hostSet(e, k.family)
 	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: pods}, plan.NFTSetSpec{Key: egress.AddrType(k.family)})
@@ -73,7 +74,7 @@ func (k kernel) mark(e *world.EgressIP) {
 
 // translate is one rule an address.
 func (k kernel) translate(e *world.EgressIP, ip netip.Addr) {
-	c := k.chain(chainTranslate, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "99"})
+	c := k.out.AddChain(plan.ChainEgressIPTranslate)
 	k.rule(c, natRow(egress.Short(e.Name), ip), "meta mark %#x oifname %q %s saddr @%s%s snat %s to %s",
 		linkMark(k.link), k.link.Name, k.ip(), allPods.hostSet(e, k.family), hostOnlyTo(e, k.family), k.ip(), ip)
 }
@@ -87,7 +88,7 @@ func (k kernel) filterLeaks(ip netip.Addr) {
 	set := linkIPs(k.link, k.family)
 	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{Key: egress.AddrType(k.family)})
 	plan.Claim(&k.out.NFTElems, plan.NFTElem{Set: set, Key: ip.String()}, "")
-	c := k.chain(LinkLeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "101"})
+	c := k.out.AddChain(plan.ChainEgressIPGuard)
 	name := fmt.Sprintf("%s %s", k.link.Name, k.family)
 	k.rule(c, name+" elsewhere", "ct mark %#x ct direction original %s oifname != %q counter drop", linkMark(k.link),
 		k.isFamily(), k.link.Name)
@@ -96,7 +97,7 @@ func (k kernel) filterLeaks(ip netip.Addr) {
 	for _, p := range k.config.Cluster(k.family) {
 		k.rule(c, name+" untranslated "+p.String(), "oifname %q %s saddr %s counter drop", k.link.Name, k.ip(), p)
 	}
-	in := k.chain(chainInput, plan.NFTChainSpec{Type: "filter", Hook: "input", Priority: "filter"})
+	in := k.out.AddChain(plan.ChainEgressIPInput)
 	k.rule(in, name, "%s daddr @%s meta l4proto != %s counter drop", k.ip(), set, [...]string{"icmp",
 		"ipv6-icmp"}[k.family])
 }
@@ -105,12 +106,6 @@ func (k kernel) filterLeaks(ip netip.Addr) {
 func (k kernel) isFamily() string { return "meta nfproto " + [...]string{"ipv4", "ipv6"}[k.family] }
 
 func (k kernel) ip() string { return [...]string{"ip", "ip6"}[k.family] }
-
-func (k kernel) chain(name string, spec plan.NFTChainSpec) plan.NFTChain {
-	c := plan.NFTChain{Family: "inet", Name: name}
-	plan.Claim(&k.out.NFTChains, c, spec)
-	return c
-}
 
 func (k kernel) rule(c plan.NFTChain, name, format string, args ...any) {
 	plan.Claim(&k.out.NFTRules, plan.NFTRule{Chain: c, Name: name}, fmt.Sprintf(format, args...))

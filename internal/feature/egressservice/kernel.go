@@ -19,14 +19,7 @@ const (
 // LeakChain is the chain whose rules drop and count what would leave with another source than the Service's address.
 const LeakChain = "egress-service-guard"
 
-// Priorities of policy routing rules: the seed's, the next one, and one before the kernel's own rule for VRFs (1000).
-const (
-	RuleNetwork     = 5000
-	ruleUnreachable = 5001
-	ruleVRF         = 999
-	mainTable       = 254
-	everyBit        = 0xffffffff
-)
+const everyBit = 0xffffffff
 
 // kernel writes the rows of one EgressService and family in the host's kernel.
 type kernel struct {
@@ -67,10 +60,10 @@ func (k kernel) route() {
 	}
 	inside := slices.Concat(k.w.Config.Cluster(k.family), k.services())
 	for _, p := range append(inside, world.Single(k.w.Config.LocalOnly(k.family))) {
-		rule(plan.Rule{Priority: RuleNetwork, Table: int(k.by.table.ID), Src: p})
-		rule(plan.Rule{Priority: ruleUnreachable, Unreachable: true, Src: p})
+		rule(plan.Rule{Priority: plan.RuleNetwork.Priority(), Table: int(k.by.table.ID), Src: p})
+		rule(plan.Rule{Priority: plan.RuleNoNetwork.Priority(), Unreachable: true, Src: p})
 		if k.by.table.VRF { // the VRF's own rule would look for the pod in the VRF's table
-			rule(plan.Rule{Priority: ruleVRF, Table: mainTable, Dst: p})
+			rule(plan.Rule{Priority: plan.RuleBeforeVRF.Priority(), Table: plan.MainTable, Dst: p})
 		}
 	}
 	if k.family == world.V4 { // it stays when the rules go: docs/egress-service.md says why, and whom it concerns

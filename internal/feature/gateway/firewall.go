@@ -28,8 +28,7 @@ func (Firewall) Compile(w *world.View, _ string, out *plan.Rows) {
 		return
 	}
 	dev := plan.DefaultNames().ManagementPort()
-	forward := chain(out, plan.ForwardChain, plan.NFTChainSpec{Type: "filter", Hook: "forward", Priority: "filter"})
-	nat := chain(out, plan.PostroutingChain, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "srcnat"})
+	forward, nat := out.AddChain(plan.ChainForward), out.AddChain(plan.ChainPostrouting)
 	for _, s := range n.Subnets {
 		for _, c := range w.Config.Cluster(world.FamilyOf(s.Addr())) {
 			foreignPods(forward, dev, s, c, out)
@@ -43,12 +42,6 @@ func (Firewall) Compile(w *world.View, _ string, out *plan.Rows) {
 			}
 		}
 	}
-}
-
-func chain(out *plan.Rows, name string, spec plan.NFTChainSpec) plan.NFTChain {
-	c := plan.NFTChain{Family: "inet", Name: name}
-	plan.Claim(&out.NFTChains, c, spec)
-	return c
 }
 
 // foreignPods drops and counts what comes from the management port with another node's pod as source: it was steered
@@ -98,6 +91,7 @@ func family(p netip.Prefix) string { return [...]string{"ip", "ip6"}[world.Famil
 // quietUplink keeps the uplink's packets from the kernel where OVS reads them through a packet socket: it would answer
 // for connections that are not its own, with RST. The socket sees them before the ingress hook does.
 func quietUplink(uplink string, out *plan.Rows) {
-	plan.Claim(&out.NFTChains, plan.NFTChain{Family: "netdev", Name: "uplink"},
-		plan.NFTChainSpec{Type: "filter", Hook: "ingress", Priority: "0", Device: uplink, Policy: "drop"})
+	spec := plan.ChainUplink.Spec()
+	spec.Device = uplink
+	plan.Claim(&out.NFTChains, plan.ChainUplink.ID(), spec)
 }

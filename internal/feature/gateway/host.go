@@ -43,8 +43,8 @@ func managementFamily(names plan.Names, w *world.View, subnet netip.Prefix, mtu 
 		}
 	}
 	for _, dst := range to {
-		plan.Claim(&out.Routes, plan.RouteKey{Table: mainTable, Dst: dst}, plan.Route{Dev: dev, Via: router, Src: own,
-			MTU: mtu})
+		plan.Claim(&out.Routes, plan.RouteKey{Table: plan.MainTable, Dst: dst}, plan.Route{Dev: dev, Via: router,
+			Src: own, MTU: mtu})
 	}
 	for _, toPods := range []bool{false, true} {
 		plan.Claim(&out.Accepts, plan.Accept{V6: f == world.V6, Dev: dev, Out: toPods}, plan.None{})
@@ -67,8 +67,6 @@ func noRedirects(bridge string, out *plan.Rows) {
 		plan.Claim(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(link, "send_redirects")}, "0")
 	}
 }
-
-const mainTable = 254
 
 func forwarding(f world.Family, dev string) []string {
 	if f == world.V4 {

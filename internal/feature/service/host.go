@@ -25,22 +25,18 @@ func (Host) Compile(w *world.View, _ string, out *plan.Rows) {
 		k := kernel{f, out}
 		k.sets()
 		k.refuseClients()
-		before := plan.NFTChainSpec{Type: "nat", Hook: "prerouting", Priority: "dstnat"}
-		k.translate(all, k.chain("services-prerouting", before), notFromPods())
-		// nft before 1.0.7 has no dstnat here
-		own := k.chain("services-output", plan.NFTChainSpec{Type: "nat", Hook: "output", Priority: "-100"})
+		k.translate(all, out.AddChain(plan.ChainServices), notFromPods())
+		own := out.AddChain(plan.ChainOwnServices)
 		k.translate(ownHost, own, "")
 		k.translate(all, own, "")
 		k.source()
 		if s, ok := f.Of(n.Subnets); ok && w.Config.GatewayMode == world.LocalGateway {
 			router := world.Nth(s, 1)
-			key := plan.RouteKey{Table: mainTable, Dst: world.Single(w.Config.LocalOnly(f))}
+			key := plan.RouteKey{Table: plan.MainTable, Dst: world.Single(w.Config.LocalOnly(f))}
 			plan.Claim(&out.Routes, key, plan.Route{Dev: plan.DefaultNames().ManagementPort(), Via: router})
 		}
 	}
 }
-
-const mainTable = 254
 
 // Who begins a connection: a process of this host, where that makes a difference, and all others. The names are in the
 // order of look-ups.
@@ -118,8 +114,7 @@ func notFromPods() string { return fmt.Sprintf("iifname != %q ", plan.DefaultNam
 
 // refuseClients answers before anything is translated.
 func (k kernel) refuseClients() {
-	c := k.chain("services-guard", plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-110"})
-	own := k.chain("services-guard-output", plan.NFTChainSpec{Type: "filter", Hook: "output", Priority: "-110"})
+	c, own := k.out.AddChain(plan.ChainServicesGuard), k.out.AddChain(plan.ChainOwnServicesGuard)
 	for chain, from := range map[plan.NFTChain]string{c: notFromPods(), own: ""} {
 		k.rule(chain, "1 clients", from+transport+"%s @%s %s saddr . %s != @%s drop",
 			k.frontend(), frontendSet(setRestricted, k.family), k.ip(), k.frontend(), frontendSet(setClients, k.family))
@@ -147,7 +142,7 @@ func (k kernel) translate(who string, c plan.NFTChain, match string) {
 // What the host asks of an endpoint of its own comes from that endpoint's address: a server that is bound to no address
 // answers by UDP from the one that its client asks from.
 func (k kernel) source() {
-	c := k.chain(plan.PostroutingChain, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "srcnat"})
+	c := k.out.AddChain(plan.ChainPostrouting)
 	asked := fmt.Sprintf("ct original %s daddr . meta l4proto . ct original proto-dst", k.ip())
 	dev := plan.DefaultNames().ManagementPort()
 	const foreign = transport + "fib saddr type != local "
@@ -155,12 +150,6 @@ func (k kernel) source() {
 	k.rule(c, "own endpoint", transport+"oifname \"lo\" ct status dnat snat %[1]s to %[1]s daddr", k.ip())
 	k.rule(c, "client masqueraded", foreign+"oifname != %q %s @%s masquerade", dev, asked,
 		frontendSet(setHidden, k.family))
-}
-
-func (k kernel) chain(name string, spec plan.NFTChainSpec) plan.NFTChain {
-	c := plan.NFTChain{Family: "inet", Name: name}
-	plan.Claim(&k.out.NFTChains, c, spec)
-	return c
 }
 
 func (k kernel) rule(c plan.NFTChain, name, format string, args ...any) {

@@ -12,9 +12,8 @@ import (
 
 	"github.com/egret-net/egret/internal/cni"
 	"github.com/egret-net/egret/internal/node/cniserver/podlink"
+	"github.com/egret-net/egret/internal/plan"
 )
-
-const bridge = "br-int"
 
 // add attaches a pod. The same call again gives the same answer.
 func (s *Server) add(ctx context.Context, r *cni.Request) (*current.Result, error) {
@@ -94,7 +93,8 @@ func (s *Server) attach(ctx context.Context, r *cni.Request, pod PodInfo) (*curr
 		return nil, err
 	}
 	p := PodPort{
-		Bridge: bridge, HostIface: podlink.HostName(r.ContainerID), IfaceID: r.Pod.Namespace + "_" + r.Pod.Name,
+		Bridge: plan.IntegrationBridge, HostIface: podlink.HostName(r.ContainerID),
+		IfaceID:   plan.DefaultNames().PodPort(r.Pod.Namespace, r.Pod.Name),
 		SandboxID: r.ContainerID,
 		Namespace: r.Pod.Namespace, Name: r.Pod.Name, UID: pod.UID, NetNS: r.NetNS,
 		MAC: podlink.HardwareAddr(ips).String(), IPs: ips,

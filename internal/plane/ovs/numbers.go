@@ -3,6 +3,8 @@ package ovs
 import (
 	"context"
 	"strconv"
+
+	"github.com/egret-net/egret/internal/plan"
 )
 
 // OFPort is the OpenFlow port number of an interface, once ovs-vswitchd has opened its device.
@@ -22,7 +24,7 @@ func (d *DB) CTZone(ctx context.Context, name string) (int, bool) {
 		return 0, false
 	}
 	for _, b := range all {
-		if b.Name != "br-int" {
+		if b.Name != plan.IntegrationBridge {
 			continue
 		}
 		zone, err := strconv.Atoi(b.ExternalIDs["ct-zone-"+name])
