@@ -41,8 +41,8 @@ type selection struct {
 	by         [2]destinations.Set // of each family; none without a selector
 	everything bool                // there is no selector
 	objects    int
-	problems   []string
-	leftOut    []string // EgressIPTraffics that do not count
+	problems   []decide.Notice // those with the same message are beside each other
+	leftOut    []string        // EgressIPTraffics that do not count
 
 	asks, binds [2]bool // by family: it has an address of it, and pods leave with that or not at all
 }
@@ -134,34 +134,42 @@ func selectionOf(w *world.World, nodes *nodesKnown, e *world.EgressIP) selection
 	for _, t := range w.SelectedTraffic(e) {
 		s.objects++
 		for _, problem := range t.Problems {
-			s.problems = append(s.problems, "EgressIPTraffic "+t.Name+": "+problem)
+			f := decide.Finding{Part: t.Name, Detail: problem}
+			s.problems = append(s.problems, trafficProblem(f, "EgressIPTraffic "+t.Name+": "+problem))
 		}
 	}
 	for _, t := range w.LeftOutTraffic(e) {
 		s.leftOut = append(s.leftOut, t.Name)
-		s.problems = append(s.problems, fmt.Sprintf("EgressIPTraffic %s: with its %s it would be more than %d in all: it "+
-			"does not count; select fewer, or make larger networks", t.Name, count(len(t.Networks), "network"),
-			world.MaxNetworks))
+		s.problems = append(s.problems, trafficProblem(decide.Finding{Reason: ReasonTooManyNetworks, Part: t.Name},
+			fmt.Sprintf("EgressIPTraffic %s: with its %s it would be more than %d in all: it does not count; select "+
+				"fewer, or make larger networks", t.Name, count(len(t.Networks), "network"), world.MaxNetworks)))
 	}
 	s.problems = append(s.problems, insideProblems(w, nodes, s.by)...)
 	return s
 }
 
-// insideProblems are about networks that are not outside the cluster.
-func insideProblems(w *world.World, known *nodesKnown, by [2]destinations.Set) []string {
-	var out []string
-	for _, s := range by {
-		if ranges := w.Config.Overlapped(s); len(ranges) > 0 {
-			out = append(out, "the networks have addresses of the "+strings.Join(ranges, " and of the ")+
-				": what pods send there does not leave the cluster, and is left as it is")
+// insideProblems are about networks that are not outside the cluster: a finding a range and a node.
+func insideProblems(w *world.World, known *nodesKnown, by [2]destinations.Set) []decide.Notice {
+	var out []decide.Notice
+	for i, s := range by {
+		f := world.Family(i)
+		ranges, nodes := w.Config.Overlapped(s), known.in(w, s)
+		for _, r := range ranges {
+			out = append(out, trafficProblem(decide.Finding{Family: f, Detail: r}, "the networks have addresses of "+
+				"the "+strings.Join(ranges, " and of the ")+": what pods send there does not leave the cluster, and "+
+				"is left as it is"))
 		}
-		if nodes := known.in(w, s); len(nodes) > 0 {
-			out = append(out, "the networks have addresses of nodes ("+decide.Some(nodes)+"), which pods reach with "+
-				"the "+
-				"address of their own node")
+		for _, n := range nodes {
+			out = append(out, trafficProblem(decide.Finding{Family: f, Node: n}, "the networks have addresses of "+
+				"nodes ("+decide.Some(nodes)+"), which pods reach with the address of their own node"))
 		}
 	}
 	return out
+}
+
+func trafficProblem(f decide.Finding, message string) decide.Notice {
+	f.Kind = EventTrafficProblem
+	return decide.Notice{Finding: f, Event: EventTrafficProblem, Message: message}
 }
 
 // condition counts networks after those that overlap were put together, and says what becomes of them by family.
@@ -182,7 +190,7 @@ func (s selection) condition() world.Condition {
 		c.Status, c.Reason = "False", ReasonTooManyNetworks
 	}
 	if len(s.problems) > 0 {
-		c.Message += "; " + decide.Some(s.problems)
+		c.Message += "; " + decide.Some(problemTexts(s.problems))
 	}
 	return c
 }
@@ -224,16 +232,27 @@ func count(n int, what string) string {
 	return fmt.Sprint(n, " ", what, "s")
 }
 
-// news are Events of what is worse than it was at the last decision about the same object, or, in the first decision of
-// a term, than its condition says.
+// problemTexts are what notices say, each once.
+func problemTexts(notices []decide.Notice) (out []string) {
+	for _, n := range notices {
+		out = append(out, n.Message)
+	}
+	return slices.Compact(out)
+}
+
+// news are Events of what is worse than it was at the last decision about the same object. The first decision of a term
+// knows of none before: where the object has the condition, a former leader has told.
 func (s selection) news(e *world.EgressIP, last selection) []decide.Event {
 	var out []decide.Event
-	for _, problem := range s.problems {
-		told := strings.Contains(condition(e, ConditionTrafficSelected).Message, problem)
-		if !told && (last.uid != s.uid || !slices.Contains(last.problems, problem)) {
-			out = append(out, decide.Event{Warning: true, Happened: true, Reason: EventTrafficProblem,
-				Message: problem})
-		}
+	found := s.problems
+	switch {
+	case last.uid == s.uid:
+		found = decide.News(last.problems, found)
+	case condition(e, ConditionTrafficSelected).Type != "":
+		found = nil
+	}
+	for _, message := range problemTexts(found) {
+		out = append(out, decide.Event{Warning: true, Happened: true, Reason: EventTrafficProblem, Message: message})
 	}
 	if gone := s.lost(last); last.uid == s.uid && len(gone) > 0 {
 		out = append(out, decide.Event{Warning: true, Happened: true, Reason: EventNetworksRemoved,

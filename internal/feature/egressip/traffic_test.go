@@ -155,7 +155,7 @@ func TestNetworksOfNoUse(t *testing.T) {
 }
 
 // TestNodeGetsItsAddressBack: of networks with a node's address people are told when that address is the node's again,
-// which an EgressIP's status gave to another node.
+// which an EgressIP's status gave to another node, and not when it is given away again.
 func TestNodeGetsItsAddressBack(t *testing.T) {
 	w := compiletest.Small("", world.SharedGateway)
 	selective, other := compiletest.EgressIP(0, ""), compiletest.EgressIP(1, "", compiletest.Primary(3))
@@ -166,13 +166,46 @@ func TestNodeGetsItsAddressBack(t *testing.T) {
 	w.SetTraffic(compiletest.Traffic(0, "a", "172.18.0.0/28"))
 	d := egressip.NewSelector()
 	for _, x := range []struct {
-		e     *world.EgressIP
-		nodes string
-	}{{&placed, "(n1, n2)"}, {other, "(n1, n2, n3)"}, {&placed, "(n1, n2)"}} {
+		e             *world.EgressIP
+		nodes, events string
+	}{{&placed, "(n1, n2)", "(n1, n2)"}, {other, "(n1, n2, n3)", "(n1, n2, n3)"}, {&placed, "(n1, n2)", ""}} {
 		d.Touched(w.SetEgressIP(x.e))
 		condition, events := said(d, w)
-		if !strings.Contains(condition, x.nodes) || !strings.Contains(events, x.nodes) {
-			t.Errorf("condition %q and Events %q, want %q in both", condition, events, x.nodes)
+		if !strings.Contains(condition, x.nodes) || !strings.Contains(events, x.events) ||
+			x.events == "" && events != "" {
+			t.Errorf("condition %q and Events %q, want %q and %q", condition, events, x.nodes, x.events)
+		}
+	}
+}
+
+// TestWhatGetsBetterIsNoNews: of networks with nodes' addresses people are told when a further node has one of them,
+// and not when one has gone; of a range of the cluster's, when it is a further one. The words of the others change with
+// it.
+func TestWhatGetsBetterIsNoNews(t *testing.T) {
+	w := compiletest.Small("", world.SharedGateway)
+	d := egressip.NewSelector()
+	e := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)...)
+	e.Traffic = compiletest.TrafficSelector("a")
+	w.SetEgressIP(e)
+	networks := func(list ...string) func() []world.Touch {
+		return func() []world.Touch { return w.SetTraffic(compiletest.Traffic(0, "a", list...)) }
+	}
+	for i, x := range []struct {
+		change            func() []world.Touch
+		condition, events string
+	}{
+		{networks("172.18.0.0/28"), "of nodes (n1, n2, n3)", "of nodes (n1, n2, n3)"},
+		{func() []world.Touch { return w.DelNode("n3") }, "of nodes (n1, n2)", ""},
+		{func() []world.Touch { return w.SetNode(compiletest.Node(3)) }, "(n1, n2, n3)", "(n1, n2, n3)"},
+		{networks("10.0.0.0/8"), "the pod subnet 10.244.0.0/16 and of the service subnet", "of the pod subnet"},
+		{networks("10.96.0.0/24"), "addresses of the service subnet", ""},
+	} {
+		d.Touched(x.change())
+		condition, events := said(d, w)
+		if !strings.Contains(condition, x.condition) || !strings.Contains(events, x.events) ||
+			x.events == "" && events != "" && !strings.HasPrefix(events, "NetworksRemoved") ||
+			strings.Count(events, "TrafficProblem") > 1 {
+			t.Errorf("%d: condition %q and Events %q, want %q and %q", i, condition, events, x.condition, x.events)
 		}
 	}
 }
