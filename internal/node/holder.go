@@ -32,12 +32,13 @@ type holding struct {
 	loop     *Loop
 	log      *slog.Logger
 
+	sending   *sending
 	renewals  chan struct{} // one may wait
 	questions chan []string // the machine has one list under way
 }
 
 func newHolding(self string, loop *Loop, log *slog.Logger) *holding {
-	return &holding{machine: holder.Machine{Self: self}, loop: loop, log: log,
+	return &holding{machine: holder.Machine{Self: self}, loop: loop, log: log, sending: newSending(),
 		renewals: make(chan struct{}, 1), questions: make(chan []string, 1)}
 }
 
@@ -51,6 +52,7 @@ func (h *holding) run(ctx context.Context, claims <-chan listen.Claim) {
 		}
 	})
 	go h.askAll(ctx)
+	go each(ctx, h.sending.wake, func() { h.sending.all(h.announce, h.probe) })
 	for {
 		select {
 		case <-ctx.Done():
@@ -88,16 +90,7 @@ func (h *holding) carryOut(r holder.Result) {
 	for _, x := range r.Warnings {
 		h.log.Warn(x.Text, x.Args...)
 	}
-	if len(r.Announce)+len(r.Probe) > 0 {
-		go func() {
-			for _, ip := range r.Announce {
-				h.announce(ip)
-			}
-			for _, a := range r.Probe {
-				h.probe(a)
-			}
-		}()
-	}
+	h.sending.add(r.Announce, r.Probe)
 	if len(r.Ask) > 0 {
 		h.questions <- r.Ask
 	}
