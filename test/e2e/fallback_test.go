@@ -62,8 +62,8 @@ func TestFallback(t *testing.T) {
 }
 
 // TestFallbackOfANodeThatStandsStill: where ovn-northd stands still, pods go on leaving with their node's address,
-// though the annotation asks for a drop. Condition Fallback does not say Drop as long as that is so, and names the node; the
-// other node's pods send nothing. When ovn-northd goes on, all is dropped, and the condition says so.
+// though the annotation asks for a drop. Condition Fallback does not say Drop as long as that is so, and names the
+// node; the other node's pods send nothing. When ovn-northd goes on, all is dropped, and the condition says so.
 func TestFallbackOfANodeThatStandsStill(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
