@@ -38,7 +38,7 @@ func filled() *egretv1.EgressNode {
 				{Kind: "EgressIP", Name: "e", Network: "default", IP: "172.18.0.33"},
 				{Kind: "EgressService", Namespace: "default", Name: "web", Network: "blue_net", IP: "fd00:18::33"},
 			},
-			Steers:   []egretv1.Steered{{EgressIP: "e", IP: "172.18.0.33", Node: "n1"}},
+			Steers: []egretv1.Steered{{EgressIP: "e", IP: "172.18.0.33", Node: "n1"}},
 			ObjectSteers: []egretv1.ObjectSteered{
 				{Kind: "EgressService", Namespace: "default", Name: "web", IP: "fd00:18::33", Node: "n2"},
 				{Kind: "EgressIP", Name: "f", IP: "::"},
