@@ -132,6 +132,59 @@ func TestNewTargetsAreNotAnswering(t *testing.T) {
 	}
 }
 
+// TestDoubtEnds: whatever becomes of a target, and however fast, the prober's word ends the doubt about a node that
+// answers.
+func TestDoubtEnds(t *testing.T) {
+	subnets, err := world.ParseClusterSubnets("127.1.0.0/16/24")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := world.New("", &world.Config{ClusterSubnets: subnets, ReachabilityTimeout: time.Second})
+	at := func(name, subnet, primary string) {
+		n := egressNode(name)
+		n.ChassisID, n.Subnets = "c", []netip.Prefix{netip.MustParsePrefix(subnet)}
+		if primary != "" {
+			n.Primary = []netip.Prefix{netip.MustParsePrefix(primary)}
+		}
+		w.SetNode(n)
+	}
+	c := New(w.Config, nil, nil, NewMetrics(), slog.New(slog.DiscardHandler))
+	c.world, c.source = w, noSource{}
+	follow := func() { c.strayed = true; c.follow() }
+	prober := c.Probe("b", 0, probe.Files{}, nil)
+	at("a", "127.1.1.0/24", "")
+	at("b", "127.1.2.0/24", "")
+	follow()
+	go prober.Run(t.Context())
+	for _, step := range []struct {
+		name   string
+		become func()
+	}{
+		{"new", func() {}},
+		{"another address on the primary network", func() { at("a", "127.1.1.0/24", "192.0.2.1/24"); follow() }},
+		{"another subnet", func() { at("a", "127.1.3.0/24", "192.0.2.1/24"); follow() }},
+		{"another subnet, and the former one", func() {
+			at("a", "127.1.4.0/24", "192.0.2.1/24")
+			follow()
+			at("a", "127.1.3.0/24", "192.0.2.1/24")
+			follow()
+		}},
+	} {
+		step.become()
+		if !w.NotAnswering("a") {
+			t.Errorf("%s: a is believed to answer before it was asked", step.name)
+		}
+		for late := time.After(20 * time.Second); w.NotAnswering("a"); {
+			select {
+			case change := <-c.found:
+				c.reached(change)
+			case <-late:
+				t.Fatalf("%s: a answers, and stays in doubt", step.name)
+			}
+		}
+	}
+}
+
 // noSource has nothing new.
 type noSource struct{}
 

@@ -51,10 +51,10 @@ type Judge struct {
 	Self         string // the node that this runs on
 
 	verdicts   map[string]verdict // of those who are not well
-	known      map[string]bool    // all who are probed; false: they are not answering
-	last       time.Duration      // when it looked
-	stalled    time.Duration      // until when answers may wait to be read
-	graceUntil time.Duration      // until when nobody is declared dead
+	probed     map[string]probing
+	last       time.Duration // when it looked
+	stalled    time.Duration // until when answers may wait to be read
+	graceUntil time.Duration // until when nobody is declared dead
 	cutOff     bool
 	witnesses  testimony
 }
@@ -65,7 +65,13 @@ type verdict struct {
 	since time.Duration
 }
 
-// Change is a new verdict.
+// probing is that of a node: when it began, and whether it answers.
+type probing struct {
+	since time.Duration
+	known bool
+}
+
+// Change is a new verdict, or the first one of a probing.
 type Change struct {
 	Node string
 	Why  world.Unreachability
@@ -76,9 +82,10 @@ type Change struct {
 }
 
 // Look draws the conclusions at a time from the signs of all nodes that are probed, and returns what has become
-// different; a node is not answering to begin with. Beside them it is told when a witness answered last, or 0. It must
-// be called several times in Total. A node that is not among them is forgotten; one that was unreachable or not
-// answering is told of as neither then.
+// different. Of a node whose probing began since the last look it knows nothing, and returns what it finds, whatever
+// that is: who asked for it waits for an answer. Beside them it is told when a witness answered last, or 0. It must be
+// called several times in Total. A node that is not among them is forgotten; one that was unreachable or not answering
+// is told of as neither then.
 func (j *Judge) Look(now time.Duration, signs map[string]Signs, witnessed time.Duration) []Change {
 	var changes []Change
 	if now-j.last > j.Total/4 {
@@ -90,6 +97,7 @@ func (j *Judge) Look(now time.Duration, signs map[string]Signs, witnessed time.D
 	j.last = now
 	j.witnesses.take(witnessed, j.Total)
 	for name, s := range signs {
+		was, first := j.recall(name, s)
 		old := j.verdicts[name]
 		v := j.next(old, s, now)
 		if v.why == world.NodeUnreachable && old.why != v.why && now < j.graceUntil &&
@@ -97,35 +105,45 @@ func (j *Judge) Look(now time.Duration, signs map[string]Signs, witnessed time.D
 			v = old
 		}
 		known := v.why == world.NodeUnreachable || s.answered() && now-s.Host < j.Total
-		if v.why != old.why || known != j.known[name] {
+		if first || v.why != old.why || known != was.known {
 			changes = append(changes, Change{name, v.why, !known, now - s.Host})
 		}
-		j.hold(name, v, known)
+		j.hold(name, v, probing{s.Since, known})
 	}
 	j.cutOff = j.isCutOff(now, signs)
 	return append(changes, j.forget(signs)...)
 }
 
+// recall is what was found of a node whose probing goes on. Of one that begins nothing is left.
+func (j *Judge) recall(node string, s Signs) (was probing, first bool) {
+	was, is := j.probed[node]
+	if is && was.since == s.Since {
+		return was, false
+	}
+	delete(j.verdicts, node)
+	return probing{}, true
+}
+
 // forget is told which nodes are probed still.
 func (j *Judge) forget(signs map[string]Signs) (changes []Change) {
-	for name, known := range j.known {
+	for name, p := range j.probed {
 		if _, probed := signs[name]; probed {
 			continue
 		}
-		if j.verdicts[name].why != "" || !known {
+		if j.verdicts[name].why != "" || !p.known {
 			changes = append(changes, Change{Node: name})
 		}
 		delete(j.verdicts, name)
-		delete(j.known, name)
+		delete(j.probed, name)
 	}
 	return changes
 }
 
-func (j *Judge) hold(node string, v verdict, known bool) {
-	if j.known == nil {
-		j.known = map[string]bool{}
+func (j *Judge) hold(node string, v verdict, p probing) {
+	if j.probed == nil {
+		j.probed = map[string]probing{}
 	}
-	j.known[node] = known
+	j.probed[node] = p
 	switch {
 	case v.why == "":
 		delete(j.verdicts, node)

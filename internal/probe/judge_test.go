@@ -247,6 +247,33 @@ func TestForgotten(t *testing.T) {
 	s.pass(time.Second).expect(t, "5 n1 NodeUnreachable", "10 n1 ")
 }
 
+// TestProbedAnew: of a node whose probing begins anew nothing is known, even where it answers before the next look, and
+// what it does is told. Nobody was told what it did before.
+func TestProbedAnew(t *testing.T) {
+	anew := func(name string, s *story, answers bool, want probe.Change) {
+		t.Helper()
+		s.now += step
+		s.signs["n1"] = probe.Signs{Host: s.now - 2, Agent: s.now - 2, Since: s.now - 2}
+		if answers {
+			s.signs["n1"] = probe.Signs{Host: s.now, Agent: s.now, Since: s.now - 2}
+		}
+		if have := s.judge.Look(s.now, s.signs, 0); len(have) != 1 || have[0] != want {
+			t.Errorf("%s: have %+v, want %+v", name, have, want)
+		}
+		if s.now += step; len(s.judge.Look(s.now, s.signs, 0)) > 0 {
+			t.Errorf("%s: told twice", name)
+		}
+	}
+	well := newStory(true, "n1", "n2").pass(10 * time.Second)
+	anew("it answers at once", well, true, probe.Change{Node: "n1"})
+	anew("it does not", well, false, probe.Change{Node: "n1", NotAnswering: true, Silent: 2})
+	anew("it answered nowhere", well, false, probe.Change{Node: "n1", NotAnswering: true, Silent: 2})
+	dead := newStory(true, "n1", "n2").pass(10 * time.Second)
+	dead.mute["n1"] = "host"
+	dead.pass(10*time.Second).expect(t, "11 n1 NodeUnreachable")
+	anew("it was dead", dead, true, probe.Change{Node: "n1"})
+}
+
 // TestUnreachabilityIsWorlds: what is told are the reasons that the world knows.
 func TestUnreachabilityIsWorlds(t *testing.T) {
 	j := probe.Judge{Total: time.Second, Grace: time.Minute}
@@ -254,8 +281,8 @@ func TestUnreachabilityIsWorlds(t *testing.T) {
 	for now := time.Duration(0); now < 6*time.Second; now += 100 * time.Millisecond {
 		signs["n2"] = probe.Signs{Host: now}
 		for _, c := range j.Look(now, signs, 0) {
-			if c.Node == "n2" && c.Why == "" && !c.NotAnswering {
-				continue // it has answered
+			if c.Why == "" && (now == 0 || c.Node == "n2" && !c.NotAnswering) {
+				continue // nothing has answered yet, or it has
 			}
 			if c.Why != world.NodeUnreachable || c.Node != "n1" || c.Silent < time.Second {
 				t.Errorf("%+v", c)

@@ -57,9 +57,17 @@ type Prober struct {
 	witnessDue time.Duration
 	signs      map[string]Signs // of look alone, used again and again
 	ends       chan end
-	targets    chan []Target
+	named      []Target // of Follow alone: the last
+	targets    chan following
 	view       atomic.Pointer[view]
 	changed    chan struct{}
+}
+
+// following is whom to probe from now on, and which of them anew: their addresses were others, or nobody's, at any time
+// since the one before was taken.
+type following struct {
+	targets []Target
+	anew    map[string]bool
 }
 
 // view is what others may ask for.
@@ -72,7 +80,7 @@ type view struct {
 func New(o Options) *Prober {
 	p := &Prober{
 		o: o, door: Discard, material: newMaterial(o.TLS), start: time.Now(), peers: map[string]*peer{},
-		ends: make(chan end), targets: make(chan []Target, 1), changed: make(chan struct{}, 1),
+		ends: make(chan end), targets: make(chan following, 1), changed: make(chan struct{}, 1),
 		signs: map[string]Signs{}, judge: Judge{Total: o.Total, Grace: o.Grace, Agents: o.Port != 0, Self: o.Self},
 	}
 	p.knocker = knocker{patience: o.Total}
@@ -81,15 +89,24 @@ func New(o Options) *Prober {
 	return p
 }
 
-// Follow says which nodes to probe from now on, and who are witnesses beside them. It never waits; one goroutine calls
-// it.
+// Follow says which nodes to probe from now on, and who are witnesses beside them. A node that was not among them the
+// time before, or with other addresses, is another one, and Tell is told of it, whatever it does. It never waits; one
+// goroutine calls it.
 func (p *Prober) Follow(targets []Target, beside Witnesses) {
 	p.witnesses.Store(&beside)
+	next := following{targets, map[string]bool{}}
+	for _, t := range targets {
+		if !slices.ContainsFunc(p.named, t.same) {
+			next.anew[t.Node] = true
+		}
+	}
+	p.named = targets
 	select {
-	case <-p.targets: // not taken yet, and out of date
+	case missed := <-p.targets: // not taken yet, and out of date
+		maps.Copy(next.anew, missed.anew)
 	default:
 	}
-	p.targets <- targets
+	p.targets <- next
 }
 
 // Silent says whether a node is dead.
@@ -156,15 +173,17 @@ func (p *Prober) interval() time.Duration { return p.o.Total / 3 }
 // fewer; they cost more.
 func (p *Prober) beat() time.Duration { return p.o.Total * 2 / 5 }
 
-// follow starts and ends the probes of nodes. A node with other addresses than before is another one.
-func (p *Prober) follow(ctx context.Context, targets []Target) {
+// follow starts and ends the probes of nodes.
+func (p *Prober) follow(ctx context.Context, f following) {
 	wanted := map[string]bool{}
 	news := 0
-	for _, t := range targets {
+	for _, t := range f.targets {
 		wanted[t.Node] = true
-		if old := p.peers[t.Node]; old != nil && t.same(old.Target) {
+		old := p.peers[t.Node]
+		if old != nil && !f.anew[t.Node] {
 			continue
-		} else if old != nil {
+		}
+		if old != nil {
 			old.stop()
 		}
 		x := newPeer(ctx, p, t)

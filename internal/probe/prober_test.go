@@ -175,6 +175,68 @@ func TestPortNine(t *testing.T) {
 	}
 }
 
+// TestToldAnew: of a node that is named with other addresses, or anew, the Prober tells, whatever it does and whether
+// or not it has taken what was named in between; and it is asked at the addresses that are named last.
+func TestToldAnew(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	restore := l.mute(73)
+	told, held := make(chan probe.Change), false
+	p := probe.New(probe.Options{Self: "n9", Total: time.Second, Grace: time.Minute,
+		Log: slog.New(slog.DiscardHandler), RTT: func(time.Duration) {},
+		Tell: func(ctx context.Context, c probe.Change) {
+			if c.Node != "x" {
+				return
+			}
+			for range 2 { // what is followed between the two is not taken until the second
+				select {
+				case told <- c:
+				case <-ctx.Done():
+				}
+			}
+		}})
+	p.Door(l.port)
+	at := func(n byte) []netip.Addr { return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, n})} }
+	x, rest := probe.Target{Node: "x", Addrs: at(71)}, probe.Target{Node: "n2", Addrs: at(72)}
+	follow := func(all ...probe.Target) { p.Follow(all, probe.Witnesses{}) }
+	until := func(what string, answers bool) {
+		t.Helper()
+		for {
+			if held {
+				<-told
+			}
+			select {
+			case c := <-told:
+				if held = true; c.Why == "" && c.NotAnswering != answers {
+					return
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%s: not told that it answers: %v", what, answers)
+			}
+		}
+	}
+	follow(x, rest)
+	go p.Run(t.Context())
+	until("the first time", true)
+	for i := range byte(10) {
+		x.Direct = at(100 + i)
+		follow(x, rest)
+		until("another direct address", true)
+		follow(rest)
+		follow(x, rest)
+		follow(x, rest)
+		until("away and back", true)
+	}
+	x.Addrs = at(73)
+	follow(x, rest)
+	until("a silent address", false)
+	follow(rest, probe.Target{Node: "x", Addrs: at(71)})
+	follow(x, rest)
+	until("an answering one, which was never taken", false)
+	restore()
+	until("it answers", true)
+}
+
 // TestRestart: an agent's restart is not told of; a long absence is, and its end.
 func TestRestart(t *testing.T) {
 	t.Parallel()
