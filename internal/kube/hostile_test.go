@@ -28,6 +28,7 @@ type hostile struct {
 	podNetworks, podIP                   string // of its pod
 	internalIPs                          string // of its kubelet, separated by blanks
 	ready                                bool
+	recorded                             bool // the controller has recorded its addresses
 }
 
 // honest is what n3 writes otherwise.
@@ -64,17 +65,21 @@ func FuzzHostileNode(f *testing.F) {
 		func(h *hostile) { h.primary = `{"ipv4":"172.18.0.50/24","ipv6":"fc00:f853:ccd:e793::50/64"}` },
 		func(h *hostile) { h.gateway = `{"default":{"mac-address":"02:00:00:00:00:01"}}` },
 		func(h *hostile) { h.ready, h.problem = false, "network/172.18.0.0/24: down\n" },
+		func(h *hostile) { h.primary = `{"ipv4":"8.8.8.8/32","ipv6":"2001:db8::1/128"}` },
+		func(h *hostile) { h.primary = `{"ipv4":"172.18.0.100/1"}` },
 	} {
-		h := honest()
-		change(&h)
-		f.Add(h.hostCIDRs, h.primary, h.gateway, h.chassis, h.boot, h.egressIP, h.held, h.problem, h.podNetworks,
-			h.podIP, h.internalIPs, h.ready)
+		for _, recorded := range []bool{true, false} {
+			h := honest()
+			change(&h)
+			f.Add(h.hostCIDRs, h.primary, h.gateway, h.chassis, h.boot, h.egressIP, h.held, h.problem, h.podNetworks,
+				h.podIP, h.internalIPs, h.ready, recorded)
+		}
 	}
 	own := walked(f, honest())
 	f.Fuzz(func(t *testing.T, hostCIDRs, primary, gateway, chassis, boot, egressIP, held, problem, podNetworks, podIP,
-		internalIPs string, ready bool) {
+		internalIPs string, ready, recorded bool) {
 		h := hostile{hostCIDRs, primary, gateway, chassis, boot, egressIP, held, problem, podNetworks, podIP,
-			internalIPs, ready}
+			internalIPs, ready, recorded}
 		for p, have := range walked(t, h) {
 			if want := own[p]; have != want && !h.mayBe(p.Dst) {
 				t.Errorf("%s to %s: %s\nwithout the hostile node: %s\nit says %+v", p.Src, p.Dst, have, want, h)
@@ -130,9 +135,13 @@ func outcome(ends []trace.End) string {
 var outside = []netip.Addr{netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("2001:db8::1"),
 	netip.MustParseAddr("172.18.0.100")}
 
-// mayBe says whether an address may be n3's: the one that it says it is known by in that family, if nobody else in the
+// mayBe says whether an address may be n3's. What is recorded of it decides; of a node that has joined just now, the
+// one that it says it is known by in that family, if nobody else in the
 // cluster has it. What it lists beside is not.
 func (h hostile) mayBe(ip netip.Addr) bool {
+	if h.recorded {
+		return false
+	}
 	n, f := h.node(), world.FamilyOf(ip)
 	if p, ok := f.Of(n.Primary); ok {
 		return slices.Contains(outside, ip) && p.Addr() == ip
@@ -219,6 +228,9 @@ func (h hostile) object() *corev1.Node {
 		v1.AnnotationNodePrimaryIfaddr: h.primary,
 		v1.AnnotationL3GatewayConfig:   h.gateway, v1.AnnotationNodeChassisID: h.chassis} {
 		o.Annotations[key] = text
+	}
+	if h.recorded {
+		o.Annotations[v1.AnnotationRecordedAddresses] = kube.RecordAnnotation(compiletest.Recorded(3).Record)
 	}
 	o.Status.NodeInfo.BootID = n.BootID
 	o.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}

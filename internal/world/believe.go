@@ -339,9 +339,10 @@ func (w *View) PodIPs(p *Pod, network string) []netip.Addr {
 }
 
 // NodeAddrs are the addresses that selected pods of this node reach with the node's own address. Of this node they are
-// all of its host. Of another they are one a family, its address on the primary network, or its kubelet's where it is
-// believed none: whatever else a node lists could be a host's outside, which selected pods must not reach with any
-// address but an egress IP. What an EgressIP's status has placed is no node's, whoever says so.
+// all of its host. Of another they are one a family: those that it is recorded with. While nothing is recorded of it
+// they are its address on the primary network, or its kubelet's where it is believed none. Whatever else a node says
+// could be a host's outside, which selected pods must not reach with any address but an egress IP. What an EgressIP's
+// status has placed is no node's, whoever says so.
 func (w *View) NodeAddrs(n *Node) []netip.Addr {
 	listed := n.HostAddrs
 	if n.Name != w.Self {
@@ -350,14 +351,18 @@ func (w *View) NodeAddrs(n *Node) []netip.Addr {
 	return slices.DeleteFunc(slices.Clone(listed), w.Placed)
 }
 
-// knownBy are the addresses that a node is known by, one a family.
+// knownBy are the addresses that another node is known by, one a family.
 func (w *View) knownBy(n *Node) []netip.Addr {
+	no := func(a netip.Addr) bool { return w.Config.isReserved(a) || NotAHosts(Single(a)) != "" }
+	if len(n.Record.Addrs) > 0 {
+		return slices.DeleteFunc(slices.Clone(n.Record.Addrs), no)
+	}
 	var out []netip.Addr
-	told := slices.DeleteFunc(slices.Clone(n.InternalIPs), w.Config.isReserved)
+	told := slices.DeleteFunc(slices.Clone(n.InternalIPs), no)
 	for _, f := range [...]Family{V4, V6} {
-		if p, ok := f.Of(n.Primary); ok {
+		if p, ok := f.Of(n.Primary); ok && NotAHosts(p) == "" {
 			out = append(out, p.Addr())
-		} else if ips := f.OfAddrs(told); len(ips) > 0 {
+		} else if ips := f.OfAddrs(told); !ok && len(ips) > 0 {
 			out = append(out, ips[0])
 		}
 	}

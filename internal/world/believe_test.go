@@ -95,6 +95,39 @@ func TestListsTakeNothing(t *testing.T) {
 	}
 }
 
+// TestRecordIsWhatOthersReach: pods of other nodes reach a recorded node at what is recorded, whatever it and its
+// kubelet say, or do not; a node of which nothing is recorded, at no address that no host has.
+func TestRecordIsWhatOthersReach(t *testing.T) {
+	outside := func(n *world.Node) {
+		n.Primary = []netip.Prefix{netip.MustParsePrefix("8.8.8.8/32"), netip.MustParsePrefix("2001:db8::1/128")}
+		n.HostAddrs = n.InternalIPs
+	}
+	kubelets := func(n *world.Node) {
+		n.Primary, n.InternalIPs = nil, []netip.Addr{netip.MustParseAddr("8.8.8.8")}
+	}
+	noHosts := func(n *world.Node) {
+		n.Primary = []netip.Prefix{netip.MustParsePrefix("169.254.169.254/32"), netip.MustParsePrefix("ff02::1/16")}
+		n.InternalIPs = []netip.Addr{netip.MustParseAddr("172.18.0.4")}
+	}
+	for _, say := range []func(*world.Node){outside, kubelets, noHosts} {
+		w := world.New("n1", compiletest.Config(world.SharedGateway))
+		n := compiletest.Recorded(3)
+		say(n)
+		w.SetNode(n)
+		if have := w.NodeAddrs(w.Node("n3")); !slices.Equal(have, n.Record.Addrs) {
+			t.Errorf("n3 says %s and %s, and is known by %s; recorded is %s", n.Primary, n.InternalIPs, have,
+				n.Record.Addrs)
+		}
+	}
+	w := world.New("n1", compiletest.Config(world.SharedGateway))
+	n := compiletest.Node(3)
+	noHosts(n)
+	w.SetNode(n)
+	if have := w.NodeAddrs(w.Node("n3")); len(have) != 0 {
+		t.Errorf("n3 is known by %s", have)
+	}
+}
+
 // TestWithoutAgent: a node that has told of no primary network is known by one address a family that its kubelet tells,
 // and not by one that no node can have.
 func TestWithoutAgent(t *testing.T) {

@@ -1,8 +1,11 @@
 package zone
 
 import (
+	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/egret-net/egret/internal/decide"
@@ -11,6 +14,9 @@ import (
 
 // reasonAllocation is the reason of Events about ids and subnets of nodes.
 const reasonAllocation = "NodeAllocation"
+
+// reasonMoved is the reason of the Event of a node that is recorded with other addresses than before.
+const reasonMoved = "NodeAddressChanged"
 
 // Allocator decides about Nodes: what Allocate says. It asks that again when something has changed that this follows
 // from, and decides about the nodes that have changed themselves, or get something else.
@@ -50,7 +56,7 @@ func (d *Allocator) Decide(v decide.View) (desired []decide.Desired, again time.
 	for _, name := range v.Nodes() {
 		_, touched := d.touched[name]
 		if last, is := d.last[name]; !is || touched || !last.equal(all[name]) {
-			desired = append(desired, d.desired(v.Said(name), all[name]))
+			desired = append(desired, d.desired(v.Said(name), all[name], last))
 		}
 	}
 	maps.DeleteFunc(d.told, func(name string, _ decide.ToldOf) bool { return v.Node(name) == nil })
@@ -59,14 +65,20 @@ func (d *Allocator) Decide(v decide.View) (desired []decide.Desired, again time.
 	return desired, time.Time{}
 }
 
-// desired is a Node with what it gets.
-func (d *Allocator) desired(n *world.Node, a Allocation) decide.Desired {
+// desired is a Node with what it gets, given what it got last.
+func (d *Allocator) desired(n *world.Node, a, last Allocation) decide.Desired {
 	one := decide.Desired{Kind: world.KindNode, Key: n.Name, Decision: world.Decision{UID: n.UID}}
 	one.Decision.Status = world.Allocation{
 		ID: a.ID, Subnets: a.Subnets, Join: a.Join, Transit: a.Transit, Record: a.Record,
 		Problem: decide.Messages(a.Problems),
 	}
 	one.Events = d.told.Tell(n.Name, n.UID, n.AllocationProblem != "", a.Problems)
+	if was, is := n.Record.Addrs, a.Record.Addrs; len(was) > 0 && !slices.Equal(was, is) &&
+		!slices.Equal(last.Record.Addrs, is) {
+		one.Events = append(one.Events, decide.Event{Reason: reasonMoved, Message: fmt.Sprintf(
+			"recorded as the node's addresses are %s now, and were %s: selected pods of other nodes reach it there",
+			texts(is), texts(was))})
+	}
 	for i := range one.Events {
 		one.Events[i].Action = "Allocate"
 	}
@@ -76,4 +88,12 @@ func (d *Allocator) desired(n *world.Node, a Allocation) decide.Desired {
 func (a Allocation) equal(o Allocation) bool {
 	return a.ID == o.ID && slices.Equal(a.Subnets, o.Subnets) && slices.Equal(a.Join, o.Join) &&
 		slices.Equal(a.Transit, o.Transit) && a.Record.Equal(o.Record) && slices.Equal(a.Problems, o.Problems)
+}
+
+func texts(list []netip.Addr) string {
+	var out []string
+	for _, a := range list {
+		out = append(out, a.String())
+	}
+	return strings.Join(out, ", ")
 }

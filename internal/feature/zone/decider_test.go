@@ -63,3 +63,33 @@ func TestProblemOfAFormerTerm(t *testing.T) {
 		t.Errorf("%d Events of %q", events, says)
 	}
 }
+
+// TestMoveIsTold: each change of what a node is recorded with, once, and not its first record; and one that is refused.
+func TestMoveIsTold(t *testing.T) {
+	w, d := newWorld("10.244.0.0/24/24"), zone.NewAllocator()
+	for i, c := range []struct {
+		host *world.Node
+		want string // of the Events
+	}{
+		{host("z", "172.18.0.2"), ""},
+		{host("z", "172.18.0.2", "172.18.0.2"), ""},
+		{host("z", "172.18.0.9", "172.18.0.2"), "NodeAddressChanged recorded as the node's addresses are 172.18.0.9"},
+		{host("z", "172.18.0.9", "172.18.0.2"), ""}, // not written yet
+		{host("z", "172.18.0.9", "172.18.0.9"), ""},
+		{host("z", "8.8.8.8", "172.18.0.9"), "NodeAllocation address 8.8.8.8 is in no network that another node has"},
+		{host("z", "172.18.0.2", "172.18.0.9"), "NodeAddressChanged"},
+	} {
+		w.SetNode(c.host)
+		d.Touched([]world.Touch{{Kind: world.KindNode, Key: "z"}})
+		desired, _ := d.Decide(decide.View{World: w, Now: time.Unix(1e9, 0)})
+		have := ""
+		for _, one := range desired {
+			for _, e := range one.Events {
+				have += e.Reason + " " + e.Message
+			}
+		}
+		if !strings.Contains(have, c.want) || c.want == "" && have != "" {
+			t.Errorf("step %d: %q, want %q", i, have, c.want)
+		}
+	}
+}

@@ -15,11 +15,14 @@ type recorder struct {
 	w     *world.View
 	addrs map[netip.Addr]string // whose record has them, of nodes that claim nothing else
 	macs  map[world.HardwareAddr]string
+	// gateways are the default gateways of nodes that are recorded, and one that says so.
+	gateways map[netip.Addr]string
 }
 
 // record fills in the records.
 func record(w *world.View, names []string, out map[string]Allocation) {
-	r := recorder{w: w, addrs: map[netip.Addr]string{}, macs: map[world.HardwareAddr]string{}}
+	r := recorder{w: w, addrs: map[netip.Addr]string{}, macs: map[world.HardwareAddr]string{},
+		gateways: map[netip.Addr]string{}}
 	for _, name := range names {
 		r.keep(w.Node(name))
 	}
@@ -35,7 +38,7 @@ func record(w *world.View, names []string, out map[string]Allocation) {
 	}
 }
 
-// keep notes what a node is recorded with and does not replace.
+// keep notes what a node is recorded with and does not replace, and its gateways.
 func (r recorder) keep(n *world.Node) {
 	if n.Record.MAC.IsValid() && (n.UplinkMAC == n.Record.MAC || !n.UplinkMAC.IsValid()) {
 		r.macs[n.Record.MAC] = n.Name
@@ -43,6 +46,11 @@ func (r recorder) keep(n *world.Node) {
 	for _, ip := range n.Record.Addrs {
 		if p, claims := world.FamilyOf(ip).Of(n.Primary); !claims || p.Addr() == ip {
 			r.addrs[ip] = n.Name
+		}
+	}
+	if len(n.Record.Addrs) > 0 {
+		for _, g := range n.Gateways {
+			r.gateways[g] = n.Name
 		}
 	}
 }
@@ -61,7 +69,7 @@ func (r recorder) addr(n *world.Node, f world.Family, a *Allocation) (netip.Addr
 	p, claims := f.Of(n.Primary)
 	reason, why := "", ""
 	if claims && !slices.Contains(old, p.Addr()) {
-		reason, why = r.refusal(n, p.Addr())
+		reason, why = r.refusal(n, p)
 	}
 	switch {
 	case why != "":
@@ -77,16 +85,26 @@ func (r recorder) addr(n *world.Node, f world.Family, a *Allocation) (netip.Addr
 
 // Reasons why an address is not recorded.
 const (
+	notAHosts  = "NotAHostsAddress"
+	ofGateway  = "AddressOfGateway"
 	ofNode     = "AddressOfNode"
 	ofEgressIP = "AddressOfEgressIP"
 	ofService  = "AddressOfService"
+	elsewhere  = "OutsideKnownNetworks"
 )
 
 // refusal says why an address that a node names is not recorded, and what to do; "" if it is. The first address that a
-// node is recorded with may be one that a Service asks for: it is an address of the node then, and stays that. A node
-// that is known cannot take a Service's.
-func (r recorder) refusal(n *world.Node, ip netip.Addr) (reason, why string) {
+// node is recorded with may be in any network, and one that a Service asks for: it is an address of the node then, and
+// stays that. A node that is known can take neither an outside host's nor a Service's.
+func (r recorder) refusal(n *world.Node, p netip.Prefix) (reason, why string) {
 	const another = "give the node's primary network an address of its own"
+	ip := p.Addr()
+	if why := world.NotAHosts(p); why != "" {
+		return notAHosts, why + ": " + another
+	}
+	if by := r.gateways[ip]; by != "" {
+		return ofGateway, fmt.Sprintf("is node %s's default gateway: %s", by, another)
+	}
 	switch holder := r.addrs[ip]; {
 	case holder != "":
 		return ofNode, fmt.Sprintf("is recorded as node %s's: delete Node %s if it is gone, or %s", holder, holder,
@@ -101,7 +119,7 @@ func (r recorder) refusal(n *world.Node, ip netip.Addr) (reason, why string) {
 		return ofService, fmt.Sprintf("is an address of Service %s, which keeps it: take it out of the Service, or "+
 			"give the node another", key)
 	}
-	return "", ""
+	return r.strays(n, p)
 }
 
 // serviceAt is the first Service by name that has or asks for an address; "" if none does.
