@@ -533,6 +533,48 @@ func TestControllersAreRefused(t *testing.T) {
 	newJudge(t).refusesAll(t, all)
 }
 
+// TestAddressesAreTheAgents: nobody who may write pods gives one an address, by whatever way annotations come to a pod.
+func TestAddressesAreTheAgents(t *testing.T) {
+	tenant, own := &user.DefaultInfo{Name: "tenant"}, annotated(v1.AnnotationPodNetworks, podNetworksOf)
+	other := annotated(v1.AnnotationPodNetworks, strings.ReplaceAll(podNetworksOf, "10.244.1.5", "10.244.1.6"))
+	const says = `user "tenant" is not allowed to set the following annotations on pod: "web": ` +
+		`[k8s.ovn.org/pod-networks]`
+	replicaSets := &user.DefaultInfo{Name: "system:serviceaccount:kube-system:replicaset-controller"}
+	nameless := pod(own)
+	nameless.SetName("")
+	nameless.SetGenerateName("web-")
+	binding := func(changes ...change) *unstructured.Unstructured {
+		return changed("v1", "Binding", "default", "web", nil, changes)
+	}
+	all := map[string]refused{
+		"made":        {update{tenant, "pods", "", nil, pod(own)}, says},
+		"of a set":    {update{replicaSets, "pods", "", nil, nameless}, `on pod: "web-"`},
+		"bound":       {update{tenant, "pods", "binding", nil, binding(own)}, says},
+		"Binding":     {update{tenant, "bindings", "", nil, binding(own)}, says},
+		"controllers": {onPod(controllerUser, own), "is not allowed to set"},
+	}
+	for _, sub := range []string{"", "status", "ephemeralcontainers", "resize"} {
+		all["set "+sub] = refused{update{tenant, "pods", sub, pod(), pod(own)}, says}
+		all["changed "+sub] = refused{update{tenant, "pods", sub, pod(own), pod(other)}, says}
+		all["removed "+sub] = refused{update{tenant, "pods", sub, pod(own), pod()}, says}
+	}
+	j := newJudge(t)
+	j.refusesAll(t, all)
+	for name, u := range map[string]update{
+		"made without":       {tenant, "pods", "", nil, pod()},
+		"another annotation": {tenant, "pods", "", nil, pod(annotated("k8s.ovn.org/x", "x"))},
+		"a label beside it":  {tenant, "pods", "", pod(own), pod(own, labelled)},
+		"its status":         {tenant, "pods", "status", pod(own), pod(own, conditioned("Ready"))},
+		"deleted":            {tenant, "pods", "", pod(own), nil},
+		"bound without":      {tenant, "pods", "binding", nil, binding()},
+		"who may do all":     onPod(&user.DefaultInfo{Name: "admin", Groups: []string{"system:masters"}}, own),
+	} {
+		if have := j.refusal(u); have != "" {
+			t.Errorf("%s: refused: %s", name, have)
+		}
+	}
+}
+
 // egressIP is one with what the given functions make of it.
 func egressIP(changes ...change) *unstructured.Unstructured {
 	return changed("k8s.ovn.org/v1", "EgressIP", "", "prod", map[string]any{"egressIPs": []any{"172.18.0.33"}}, changes)
