@@ -133,8 +133,13 @@ func stillHeld(ctx context.Context, api *API) ([]string, error) {
 		return nil, err
 	}
 	var held []string
-	for _, h := range o.Status.Holding {
+	for _, h := range o.Status.HeldAddresses { // EgressServices' are in no other list
 		held = append(held, h.IP)
+	}
+	for _, h := range o.Status.Holding { // of an agent of before, or too many to be in both
+		if !slices.Contains(held, h.IP) {
+			held = append(held, h.IP)
+		}
 	}
 	return held, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +19,10 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// nodeServer is an API server with one Node, n1, which holds nothing. It refuses the first patches.
+// nodeServer is an API server with one Node, n1, which holds nothing, or what its EgressNode's statuses say one after
+// the other, as often as they are asked for. It refuses the first patches.
 type nodeServer struct {
+	statuses        []string
 	cordon          *string // the annotation
 	refuse, patches int
 	rest            string // what the Node has beside its metadata, with a comma before it
@@ -27,6 +30,12 @@ type nodeServer struct {
 
 func (s *nodeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
+	if strings.HasSuffix(r.URL.Path, "/egressnodes/n1") && len(s.statuses) > 0 {
+		fmt.Fprintf(w, `{"kind":"EgressNode","apiVersion":"egret.k8s.ovn.org/v1","metadata":{"name":"n1"},`+
+			`"status":{"bootID":"b2"%s}}`, s.statuses[0])
+		s.statuses = s.statuses[1:]
+		return
+	}
 	if !strings.HasSuffix(r.URL.Path, "/nodes/n1") {
 		w.WriteHeader(http.StatusNotFound)
 		io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
@@ -141,6 +150,24 @@ func TestReleaseCordons(t *testing.T) {
 		}
 		if s.cordon == nil || *s.cordon != c.after {
 			t.Errorf("the annotation is %v, want %q", s.cordon, c.after)
+		}
+	}
+}
+
+// TestReleaseWaits: a node is released when it holds no address any more, whatever object's, and an agent of before
+// says so in a list of its own. Who waits in vain is told which are left.
+func TestReleaseWaits(t *testing.T) {
+	const ofService = `,"heldAddresses":[{"kind":"EgressService","namespace":"a",` +
+		`"name":"web","network":"default","ip":"172.18.0.9"}]`
+	const ofBefore = `,"holding":[{"egressIP":"e","ip":"172.18.0.33"}],"holdingCount":1`
+	s := &nodeServer{statuses: []string{ofService + ofBefore, ofService, ofBefore, ""}}
+	if err := s.release(t); err != nil || len(s.statuses) > 0 {
+		t.Errorf("error %v, with %d statuses to come: does not wait", err, len(s.statuses))
+	}
+	for status, ip := range map[string]string{ofService: "172.18.0.9", ofBefore: "172.18.0.33"} {
+		s := &nodeServer{statuses: slices.Repeat([]string{status}, 1000)}
+		if err := s.release(t); err == nil || !strings.Contains(err.Error(), "still holds "+ip+":") {
+			t.Errorf("want an error that names %s, have %v", ip, err)
 		}
 	}
 }
