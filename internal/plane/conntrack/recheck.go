@@ -25,6 +25,7 @@ type recheck struct {
 	due func()
 
 	mu    sync.Mutex
+	turn  int // of the latest change: a look that was under way then prepares no other
 	timer *time.Timer
 }
 
@@ -35,18 +36,19 @@ func (r *recheck) begin(after []time.Duration) {
 	if r.timer != nil {
 		r.timer.Stop()
 	}
-	r.schedule(after, 0)
+	r.turn++
+	r.schedule(r.turn, after, 0)
 }
 
-// schedule prepares the first of these looks; the former one was at past.
-func (r *recheck) schedule(after []time.Duration, past time.Duration) {
-	if len(after) == 0 {
+// schedule prepares the first of these looks of a turn; the former one was at past.
+func (r *recheck) schedule(turn int, after []time.Duration, past time.Duration) {
+	if len(after) == 0 || turn != r.turn {
 		return
 	}
 	r.timer = time.AfterFunc(after[0]-past, func() {
 		r.due()
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.schedule(after[1:], after[0])
+		r.schedule(turn, after[1:], after[0])
 	})
 }

@@ -61,3 +61,22 @@ func TestConnectionsUnderWayAreLookedAtSoon(t *testing.T) {
 		}
 	})
 }
+
+// TestOneChainOfLooks: a change during a look begins anew, and the former change's looks end with that one.
+func TestOneChainOfLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin, looks := time.Now(), []time.Duration{}
+		r := &recheck{}
+		r.due = func() {
+			looks = append(looks, time.Since(begin))
+			if len(looks) == 1 {
+				r.begin([]time.Duration{2 * time.Second, 4 * time.Second})
+			}
+		}
+		r.begin([]time.Duration{time.Second, 2 * time.Second, 6 * time.Second})
+		time.Sleep(time.Minute)
+		if want := []time.Duration{time.Second, 3 * time.Second, 5 * time.Second}; !slices.Equal(looks, want) {
+			t.Errorf("looked after %v, want %v", looks, want)
+		}
+	})
+}
