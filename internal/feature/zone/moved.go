@@ -20,8 +20,8 @@ const secondaryNetworks = "egret.k8s.ovn.org/secondary-networks"
 var near = [...]int{world.V4: 24, world.V6: 64}
 
 // strays says why a node's new address is not believed on its word alone, and what to do; "" if it is near, in a
-// network of another recorded node, or in one that people confirm. A family of which nothing is recorded begins as a new node
-// does.
+// network of another recorded node, or in one that people confirm. A family of which nothing is recorded begins as a
+// new node does.
 func (r recorder) strays(n *world.Node, p netip.Prefix) (reason, why string) {
 	f, ip := world.FamilyOf(p.Addr()), p.Addr()
 	old := f.OfAddrs(n.Record.Addrs)
