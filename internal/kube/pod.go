@@ -2,6 +2,7 @@ package kube
 
 import (
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -18,9 +19,11 @@ func Namespace(o *corev1.Namespace) *world.Namespace {
 // Pod is a pod as the world has it. Its addresses are those that its node's agent wrote before the pod ran, else those
 // of its status.
 func Pod(o *corev1.Pod) *world.Pod {
+	ips, told := podIPs(o)
 	return &world.Pod{
 		Namespace: o.Namespace, Name: o.Name, UID: kubeletUID(o), Node: o.Spec.NodeName, Labels: o.Labels,
-		IPs: podIPs(o), HostNetwork: o.Spec.HostNetwork, Running: o.Status.Phase == corev1.PodRunning,
+		Created: o.CreationTimestamp.Time, Terminating: o.DeletionTimestamp != nil,
+		IPs: ips, Confirmed: told, HostNetwork: o.Spec.HostNetwork, Running: o.Status.Phase == corev1.PodRunning,
 		Completed: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed,
 	}
 }
@@ -42,16 +45,18 @@ type podNetwork struct {
 	Role        string   `json:"role,omitempty"`
 }
 
-func podIPs(o *corev1.Pod) []netip.Addr {
-	if ips := annotatedIPs(o.Annotations[v1.AnnotationPodNetworks]); len(ips) > 0 {
-		return ips
-	}
+// podIPs are a pod's addresses. told: its status says them.
+func podIPs(o *corev1.Pod) (ips []netip.Addr, told bool) {
 	list := []string{o.Status.PodIP}
 	for _, ip := range o.Status.PodIPs {
 		list = append(list, ip.IP)
 	}
-	ips, _ := addrs(list) // what is no address is no source of packets either
-	return ips
+	status, _ := addrs(list) // what is no address is no source of packets either
+	ips = annotatedIPs(o.Annotations[v1.AnnotationPodNetworks])
+	if len(ips) == 0 {
+		return status, true
+	}
+	return ips, !slices.ContainsFunc(ips, func(ip netip.Addr) bool { return !slices.Contains(status, ip) })
 }
 
 func annotatedIPs(text string) []netip.Addr {

@@ -317,8 +317,9 @@ func notASubnet(p netip.Prefix) string {
 // Said is a node as SetNode was told of it, or nil: for who puts right what is not believed. It does not record.
 func (w *World) Said(name string) *Node { return w.said[name] }
 
-// PodIPs are the addresses of a pod in a network that are in its node's subnets there: a pod's status and annotations
-// are its node's words. A pod in the host's network has the host's addresses, which no egress IP is for.
+// PodIPs are the addresses of a pod in a network that are in its node's subnets there, for a pod's status and
+// annotations are its node's words, and that are no other pod's (Taken). A pod in the host's network has the host's
+// addresses, which no egress IP is for.
 func (w *View) PodIPs(p *Pod, network string) []netip.Addr {
 	w.saw(KindSubnets, p.Node)
 	n := w.nodes[p.Node]
@@ -331,7 +332,8 @@ func (w *View) PodIPs(p *Pod, network string) []netip.Addr {
 	}
 	var out []netip.Addr
 	for _, ip := range ips {
-		if slices.ContainsFunc(subnets, func(s netip.Prefix) bool { return s.Contains(ip) }) {
+		inSubnets := slices.ContainsFunc(subnets, func(s netip.Prefix) bool { return s.Contains(ip) })
+		if inSubnets && w.ownerOf(podAddress{p.Node, network, ip}, p) == "" {
 			out = append(out, ip)
 		}
 	}

@@ -200,9 +200,9 @@ func (in *endpoints) podMoved(old, now *Pod) {
 	}
 }
 
-func take(from map[netip.Addr][]string, ip netip.Addr, key string) {
-	if from[ip] = without(from[ip], key); len(from[ip]) == 0 {
-		delete(from, ip)
+func take[K comparable](from map[K][]string, at K, key string) {
+	if from[at] = without(from[at], key); len(from[at]) == 0 {
+		delete(from, at)
 	}
 }
 

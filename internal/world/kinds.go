@@ -26,5 +26,5 @@ func (w *World) keepKinds() {
 
 func keepAttachments(w *World) {
 	w.attachments = Keep(w, Spec[Attachment]{One: KindAttachment, All: KindAttachments, Object: ref.Pod,
-		Key: (*Attachment).Key})
+		Key: (*Attachment).Key, Changed: w.attachmentChanged})
 }

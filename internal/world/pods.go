@@ -28,7 +28,7 @@ func (w *World) SetPod(p *Pod) []Touch { return Set(w, KindPod, p) }
 // DelPod removes a pod.
 func (w *World) DelPod(key string) []Touch { return Del[Pod](w, KindPod, key) }
 
-// podChanged keeps the pods of each namespace.
+// podChanged keeps the pods of each namespace, and whose each address is.
 func (w *World) podChanged(old, now *Pod) []Touch {
 	if in := w.endpoints[cmp.Or(now, old).Namespace]; in != nil {
 		in.podMoved(old, now)
@@ -40,18 +40,19 @@ func (w *World) podChanged(old, now *Pod) []Touch {
 		if len(w.podsIn[old.Namespace].pods) == 0 {
 			delete(w.podsIn, old.Namespace)
 		}
-		return nil
+		return w.readdress(old, nil)
 	}
 	if w.podsIn[now.Namespace] == nil {
 		w.podsIn[now.Namespace] = newPodGroup()
 	}
 	w.podsIn[now.Namespace].add(now)
-	return nil
+	return w.readdress(old, now)
 }
 
 func (p *Pod) same(o *Pod) bool {
 	return p.UID == o.UID && p.Node == o.Node && p.HostNetwork == o.HostNetwork && p.Running == o.Running &&
-		p.Completed == o.Completed &&
+		p.Completed == o.Completed && p.Confirmed == o.Confirmed && p.Terminating == o.Terminating &&
+		p.Created.Equal(o.Created) &&
 		maps.Equal(p.Labels, o.Labels) && slices.Equal(p.IPs, o.IPs) &&
 		slices.EqualFunc(p.Further, o.Further, Interface.same)
 }

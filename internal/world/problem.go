@@ -27,6 +27,7 @@ const (
 	ReasonHoldingCut     = "HoldingCut"     // the node holds more than it can report
 	ReasonSteersCut      = "SteersCut"      // the node steers to more than it can report
 	ReasonUnknownNetwork = "UnknownNetwork" // the host has no such routing table
+	ReasonAddressTaken   = "AddressTaken"   // a pod says that it has an address that is another's
 	ReasonNoDefaultRoute = "NoDefaultRoute" // a routing table leads nowhere outside
 	ReasonMore           = "More"           // the node has more problems than it can report
 	ReasonUnspecified    = "Unspecified"    // an older agent reported it, in words only

@@ -93,6 +93,10 @@ type Pod struct {
 	Running bool
 	// Completed pods have given their addresses up; terminating ones keep theirs, and their egress IP.
 	Completed bool
+	// The rest decides whose an address is that several pods say they have. Confirmed: IPs are in
+	// status.podIPs, so that its kubelet says them, too. Terminating: the object is going away.
+	Confirmed, Terminating bool
+	Created                time.Time
 }
 
 // Key is "namespace/name".

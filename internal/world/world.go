@@ -28,7 +28,10 @@ type tables struct {
 	numbered       map[int][]string  // the networks that ask for a number, in the order in which they did
 	namespaces     map[string]*Namespace
 	pods           map[string]*Pod
-	podsIn         map[string]*podGroup // by namespace
+	podsIn         map[string]*podGroup    // by namespace
+	podsAt         map[podAddress]*Pod     // whose an address is by pods' own word
+	rivals         map[podAddress][]*Pod   // of addresses that several say they have, all these; the first has it
+	attachedAt     map[podAddress][]string // this node's attachments that have an address
 	egressIPs      map[string]*EgressIP
 	selecting      map[string][]*EgressIP // by namespace, in order of precedence
 	demands        map[string]*demands    // by namespace, of those that somebody asked about
@@ -72,6 +75,9 @@ func newTables() *tables {
 		numbered:     map[int][]string{},
 		primary:      map[string]string{},
 		podsIn:       map[string]*podGroup{},
+		podsAt:       map[podAddress]*Pod{},
+		rivals:       map[podAddress][]*Pod{},
+		attachedAt:   map[podAddress][]string{},
 		selecting:    map[string][]*EgressIP{},
 		demands:      map[string]*demands{},
 		destinations: map[string][2]destinations.Set{},

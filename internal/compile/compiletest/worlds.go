@@ -178,11 +178,7 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		h := changedHost(t, w.Self)
 		return func(w *world.World) []world.Touch { return w.SetHost(h) }
 	case 2, 3:
-		p := inNetworks(t, Pod(i, node))
-		if rapid.IntRange(0, 4).Draw(t, "pod lies") == 0 {
-			p.IPs = PodIPs(i, 2)
-		}
-		return func(w *world.World) []world.Touch { return append(w.SetPod(p), attach(w, p)...) }
+		return changedPod(t, i, node)
 	case 4:
 		p := Pod(i, node)
 		return func(w *world.World) []world.Touch {
@@ -229,6 +225,24 @@ func drawReport(t *rapid.T, w *world.World, node string) func(*world.World) []wo
 		return func(w *world.World) []world.Touch { return w.SetOwn(h) }
 	}
 	return func(w *world.World) []world.Touch { return w.SetHolding(h) }
+}
+
+// changedPod has some addresses, or says that it has those of another pod and was never attached.
+func changedPod(t *rapid.T, i int, node string) func(*world.World) []world.Touch {
+	p := inNetworks(t, Pod(i, node))
+	if rapid.IntRange(0, 4).Draw(t, "pod lies") == 0 {
+		p.IPs = PodIPs(i, 2)
+	}
+	p.Confirmed, p.Terminating = rapid.Bool().Draw(t, "confirmed"), rapid.Bool().Draw(t, "terminating")
+	if rapid.IntRange(0, 3).Draw(t, "another's address") > 0 {
+		return func(w *world.World) []world.Touch { return append(w.SetPod(p), attach(w, p)...) }
+	}
+	var j int
+	fmt.Sscanf(node, "n%d", &j)
+	p.IPs = append(PodIPs((i+1)%6, j), p.IPs...)
+	return func(w *world.World) []world.Touch {
+		return append(w.SetPod(p), w.DelAttachment(p.Key(), "veth"+p.Name)...)
+	}
 }
 
 func attach(w *world.World, p *world.Pod) []world.Touch {

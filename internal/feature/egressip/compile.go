@@ -7,6 +7,7 @@
 package egressip
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/egret-net/egret/internal/egress"
@@ -29,6 +30,7 @@ func (Pods) Compile(w *world.View, key string, out *plan.Rows) {
 	if _, _, ok := w.Zone(); !ok || p == nil {
 		return
 	}
+	tellTaken(w, p, out)
 	if network := w.PrimaryNetwork(p.Namespace); network != ref.DefaultNetwork {
 		unserved(w, p, network, out)
 		return
@@ -49,6 +51,21 @@ func (Pods) Compile(w *world.View, key string, out *plan.Rows) {
 				}
 			}
 		}
+	}
+}
+
+// tellTaken says that a pod of this node says that it has another's address, which it has not. One that is going away
+// may have lost it to a successor.
+func tellTaken(w *world.View, p *world.Pod, out *plan.Rows) {
+	if p.Node != w.Self || p.Terminating {
+		return
+	}
+	for _, a := range w.Taken(p) {
+		text := fmt.Sprintf("pod %s says that it has address %s, which is pod %s's: it counts as without it; "+
+			"remove its annotation k8s.ovn.org/pod-networks, or delete the pod", p.Key(), a.IP, a.Owner)
+		object := ref.Object{Kind: ref.Pod, Namespace: p.Namespace, Name: p.Name}
+		problem := plan.Problem{Object: object, Reason: world.ReasonAddressTaken, Message: text}
+		plan.Claim(&out.Problems, problem, plan.None{})
 	}
 }
 

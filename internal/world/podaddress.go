@@ -1,0 +1,212 @@
+package world
+
+import (
+	"cmp"
+	"iter"
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/ref"
+)
+
+// An address is one pod's alone: whoever says that it has another's would draw that one's packets to its own EgressIP,
+// or have them dropped. On a pod's own node it is the attachment's, which nobody but its agent makes. Elsewhere, of the
+// pods of one node that say that they have it, it is the first one's by pod.before; all nodes see the same, whenever
+// their agents started.
+
+// podAddress is an address in a network that pods of a node say they have.
+type podAddress struct {
+	node, network string
+	ip            netip.Addr
+}
+
+// addresses are those that a pod says it has; none of nil. One that has completed has given them up.
+func (p *Pod) addresses() iter.Seq[podAddress] {
+	return func(yield func(podAddress) bool) {
+		if p == nil || p.HostNetwork || p.Completed {
+			return
+		}
+		for _, ip := range p.IPs {
+			if !yield(podAddress{p.Node, ref.DefaultNetwork, ip}) {
+				return
+			}
+		}
+		for _, i := range p.Further {
+			for _, ip := range i.IPs {
+				if !yield(podAddress{p.Node, i.Network, ip}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (p *Pod) says(a podAddress) bool {
+	for own := range p.addresses() {
+		if own == a {
+			return true
+		}
+	}
+	return false
+}
+
+// is says whether two are states of one pod, or pods that follow each other under one name.
+func (p *Pod) is(o *Pod) bool { return p.Namespace == o.Namespace && p.Name == o.Name }
+
+// before orders pods that say that they have one address. An agent gives the address of a pod that is going away to
+// another as soon as the former is detached, and its object may be there for longer. Of the others, it is that of which
+// its kubelet says so, too, and not only an annotation; then the older one's.
+func (p *Pod) before(o *Pod) int {
+	return cmp.Or(last(p.Terminating, o.Terminating), last(o.Confirmed, p.Confirmed), p.Created.Compare(o.Created),
+		cmp.Compare(p.UID, o.UID), cmp.Compare(p.Namespace, o.Namespace), cmp.Compare(p.Name, o.Name))
+}
+
+// last orders what is so behind what is not.
+func last(p, o bool) int {
+	switch {
+	case p == o:
+		return 0
+	case p:
+		return 1
+	}
+	return -1
+}
+
+// readdress follows the addresses that a pod says it has, and touches pods that gain or lose one by it.
+func (w *World) readdress(old, now *Pod) (touched []Touch) {
+	for a := range old.addresses() {
+		if !now.says(a) {
+			touched = append(touched, w.giveUp(a, old)...)
+		}
+	}
+	for a := range now.addresses() {
+		touched = append(touched, w.ask(a, now)...)
+	}
+	return touched
+}
+
+// ask notes that a pod says that it has an address, which most have alone.
+func (w *World) ask(a podAddress, p *Pod) []Touch {
+	was := w.rivals[a]
+	if was == nil {
+		only := w.podsAt[a]
+		if w.podsAt[a] = p; only == nil || only.is(p) {
+			return nil
+		}
+		was = []*Pod{only}
+	}
+	return w.rival(a, was, append(others(was, p), p))
+}
+
+// giveUp notes that a pod does not say any more that it has an address.
+func (w *World) giveUp(a podAddress, p *Pod) []Touch {
+	was := w.rivals[a]
+	if was == nil {
+		if only := w.podsAt[a]; only != nil && only.is(p) {
+			delete(w.podsAt, a)
+		}
+		return nil
+	}
+	return w.rival(a, was, others(was, p))
+}
+
+// rival replaces the pods that say that they have an address, and touches them if it becomes another one's, or one's
+// alone.
+func (w *World) rival(a podAddress, was, now []*Pod) (touched []Touch) {
+	slices.SortFunc(now, (*Pod).before)
+	w.rivals[a], w.podsAt[a] = now, now[0]
+	if len(now) == 1 {
+		delete(w.rivals, a)
+	}
+	if was[0].is(now[0]) && len(now) > 1 && len(was) > 1 {
+		return nil
+	}
+	for _, p := range now {
+		touched = append(touched, Touch{KindPod, p.Key()})
+	}
+	return touched
+}
+
+// others are some pods without one.
+func others(pods []*Pod, p *Pod) []*Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(o *Pod) bool { return o.is(p) })
+}
+
+// attachmentChanged follows the addresses of this node's attachments, and touches the pods that gain or lose them.
+func (w *World) attachmentChanged(old, now *Attachment) (touched []Touch) {
+	key := cmp.Or(now, old).Key()
+	for a := range old.addresses(w.Self) {
+		take(w.attachedAt, a, key)
+		touched = append(touched, w.touchAt(a, old)...)
+	}
+	for a := range now.addresses(w.Self) {
+		w.attachedAt[a] = append(without(w.attachedAt[a], key), key)
+		touched = append(touched, w.touchAt(a, now)...)
+	}
+	return touched
+}
+
+// addresses are those of an attachment on a node; none of nil.
+func (a *Attachment) addresses(node string) iter.Seq[podAddress] {
+	return func(yield func(podAddress) bool) {
+		if a == nil {
+			return
+		}
+		for _, i := range a.Interfaces() {
+			for _, ip := range i.IPs {
+				if !yield(podAddress{node, i.Network, ip}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// of says whether it is a pod's, and not that of a former one with its name.
+func (a *Attachment) of(p *Pod) bool {
+	return a.UID == p.UID && a.Namespace == p.Namespace && a.Name == p.Name
+}
+
+// touchAt touches the pods that say that they have an address that an attachment gets or gives up. A pod that has it
+// alone, as its attachment does, is none: an address that is not disputed costs nothing.
+func (w *World) touchAt(a podAddress, at *Attachment) (touched []Touch) {
+	pods, disputed := w.rivals[a], len(without(w.attachedAt[a], at.Key())) > 0
+	if only := w.podsAt[a]; pods == nil && only != nil && (disputed || !at.of(only)) {
+		pods = []*Pod{only}
+	}
+	for _, p := range pods {
+		touched = append(touched, Touch{KindPod, p.Key()})
+	}
+	return touched
+}
+
+// ownerOf is whose an address is that a pod says it has, "namespace/name"; "" if it is the pod's own.
+func (w *View) ownerOf(a podAddress, p *Pod) string {
+	if at := w.attachedAt[a]; len(at) > 0 && p.Node == w.Self {
+		if slices.ContainsFunc(at, func(key string) bool { return w.attachments[key].of(p) }) {
+			return ""
+		}
+		return at[0]
+	}
+	if list := w.rivals[a]; list != nil && !list[0].is(p) {
+		return list[0].Key()
+	}
+	return ""
+}
+
+// TakenAddress is one that a pod says it has, and that is another's, "namespace/name".
+type TakenAddress struct {
+	IP    netip.Addr
+	Owner string
+}
+
+// Taken are the addresses that a pod says it has and that are others'. What changes that touches the pod.
+func (w *View) Taken(p *Pod) (out []TakenAddress) {
+	w.saw(KindPod, p.Key())
+	for a := range p.addresses() {
+		if owner := w.ownerOf(a, p); owner != "" {
+			out = append(out, TakenAddress{a.ip, owner})
+		}
+	}
+	return out
+}
