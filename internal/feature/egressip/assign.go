@@ -31,6 +31,7 @@ type Decision struct {
 type Beside struct {
 	Served   *handover.Served    // the nodes of the pods that are served
 	Patience *patience.Patience  // how late nodes are
+	Turns    *handover.Turns     // which nodes turned Ready or NotReady lately
 	Shown    patience.Shown      // the EgressIPs' statuses
 	Last     map[string]Decision // the decisions before this one, of the same term
 	Now      time.Time

@@ -55,13 +55,14 @@ func (a *assigner) renewNode(name string) bool {
 func (a *assigner) survey() {
 	a.names = slices.Sorted(maps.Keys(a.parts))
 	a.hosts, a.nets, a.named = a.hosts[:0], [2][]network{}, newNamed()
+	inDoubt := handover.NotReadyInDoubt(a.w, a.Turns)
 	for _, name := range a.names {
 		p := a.parts[name]
 		a.named.add(p.node, p.subnets)
 		switch {
 		case p.unfit == "":
 			a.addHost(p)
-		case unlabelled(p.node) == "" && handover.GoesOn(a.w, p.node):
+		case unlabelled(p.node) == "" && handover.GoesOn(a.w, p.node, inDoubt || a.Turns.Lately(name)):
 			a.hosts = append(a.hosts, host{node: p.node, away: true})
 		}
 	}

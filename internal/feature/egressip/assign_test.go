@@ -157,6 +157,9 @@ func TestReadyAndInForceFollowTheHolders(t *testing.T) {
 func TestInForceEndsWhenNoNodeCanHost(t *testing.T) {
 	w := newWorld()
 	w.SetNode(node("n1", 2, "172.18.0.2/24"))
+	other := node("n2", 3, "172.18.0.3/24")
+	other.Labels = nil
+	w.SetNode(other)
 	w.SetEgressIP(object("e", 0, "172.18.0.33"))
 	settle(w)
 	hold(w, "n1", map[string][]netip.Addr{"e": {addr("172.18.0.33")}})

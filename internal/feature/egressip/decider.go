@@ -20,6 +20,7 @@ const action = "Assign"
 type Assigner struct {
 	served   *handover.Served
 	patience *patience.Patience
+	turns    *handover.Turns
 	run      *assigner // nil: nothing was decided yet
 	last     map[string]Decision
 	anew     []string // decided about the last time, or found gone
@@ -28,8 +29,8 @@ type Assigner struct {
 
 // NewAssigner has decided nothing yet.
 func NewAssigner() *Assigner {
-	return &Assigner{served: NewServed(), patience: NewPatience(), last: map[string]Decision{},
-		staleness: newStaleness()}
+	return &Assigner{served: NewServed(), patience: NewPatience(), turns: handover.NewTurns(),
+		last: map[string]Decision{}, staleness: newStaleness()}
 }
 
 // Last is the last decision about each EgressIP.
@@ -67,7 +68,8 @@ func (d *Assigner) Decide(v decide.View) (desired []decide.Desired, again time.T
 	d.patience.Look(v.World, maps.Keys(d.Objects), is, v.ShownPlacementOf, v.Now)
 	d.placing = d.placing || len(d.patience.News) > 0
 	d.Take(d.patience.News)
-	d.run.Beside = Beside{Served: d.served, Patience: d.patience, Shown: v.ShownPlacementOf, Last: d.last, Now: v.Now}
+	d.run.Beside = Beside{Served: d.served, Patience: d.patience, Turns: d.turns,
+		Shown: v.ShownPlacementOf, Last: d.last, Now: v.Now}
 	d.renew()
 	redone := d.redo()
 	decided := func(name string) []world.Assignment { return d.last[name].Items }
@@ -80,12 +82,15 @@ func (d *Assigner) Decide(v decide.View) (desired []decide.Desired, again time.T
 	for _, o := range redone {
 		desired = append(desired, d.desired(o.e))
 	}
-	return desired, decide.Earlier(again, d.Soonest())
+	return desired, decide.Earlier(decide.Earlier(again, d.turns.Next()), d.Soonest())
 }
 
 // renew looks again at what has changed, and finds places anew if these follow from it.
 func (d *Assigner) renew() {
-	survey := false
+	for name := range d.nodes {
+		d.turns.See(d.run.w, name, d.run.Now)
+	}
+	survey := d.turns.Pass(d.run.Now)
 	for name := range d.nodes {
 		survey = d.run.renewNode(name) || survey
 	}

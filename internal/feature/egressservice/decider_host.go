@@ -97,16 +97,11 @@ func (o *object) elect(loads map[string]int) {
 }
 
 // goesOn says whether the former host is one that goes on translating though it is unfit, as long as no other node
-// takes over: its agent is away, or Kubernetes calls it NotReady, as it does all nodes after it was away itself, and
-// nobody has found that it is dead. Where nodes are not probed, they are assumed to be reachable.
+// takes over. That Kubernetes calls it NotReady is always in doubt here, be it the only one: a load balancer may go on
+// bringing the Service's packets to it.
 func (o *object) goesOn() bool {
-	w := o.round.W
-	n := w.Node(o.s.Host)
-	if n == nil || mismatch(o.s, o.facts.local, n) != "" {
-		return false
-	}
-	return handover.GoesOn(w, n) ||
-		handover.Unfit(w, n) == handover.CauseNotReady && w.Unreachable(n.Name) != world.NodeUnreachable
+	n := o.round.W.Node(o.s.Host)
+	return n != nil && mismatch(o.s, o.facts.local, n) == "" && handover.GoesOn(o.round.W, n, true)
 }
 
 // assign gives the host the source addresses.
