@@ -75,6 +75,7 @@ func TestOneChainOfLooks(t *testing.T) {
 		}
 		r.begin([]time.Duration{time.Second, 2 * time.Second, 6 * time.Second})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if want := []time.Duration{time.Second, 3 * time.Second, 5 * time.Second}; !slices.Equal(looks, want) {
 			t.Errorf("looked after %v, want %v", looks, want)
 		}
