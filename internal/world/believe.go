@@ -322,6 +322,7 @@ func (w *World) Said(name string) *Node { return w.said[name] }
 // addresses, which no egress IP is for.
 func (w *View) PodIPs(p *Pod, network string) []netip.Addr {
 	w.saw(KindSubnets, p.Node)
+	w.saw(KindPod, p.Key()) // touched when an address becomes, or ceases to be, another's
 	n := w.nodes[p.Node]
 	if n == nil || p.HostNetwork {
 		return nil
