@@ -139,7 +139,7 @@ func bigChanges() []bigChange {
 			e.IPs = []netip.Addr{compiletest.V4(172, 18, 200, lap%2)}
 			return w.SetEgressIP(&e)
 		}},
-		{"one pod", 85, func(w *world.World, lap int) []world.Touch {
+		{"one pod", 100, func(w *world.World, lap int) []world.Touch {
 			p := bigPod(5000)
 			p.Name, p.Node, p.IPs = "new", "n1", []netip.Addr{compiletest.V4(10, 0, 1, 100+lap%100)}
 			return w.SetPod(p)
