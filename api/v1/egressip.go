@@ -105,6 +105,13 @@ type EgressIPStatus struct {
 	// +kubebuilder:validation:MaxItems=1024
 	Leaving []EgressIPLeaving `json:"leaving,omitempty"`
 
+	// Granted lists addresses of the spec that have, or once had, a node. The EgressIP keeps them, with a node or
+	// without one: neither what a node says of itself nor a Service takes one. It ends with the address in the spec.
+	//
+	// +optional
+	// +listType=atomic
+	Granted []string `json:"granted,omitempty"`
+
 	// AssignedNodes are the nodes of items, separated by commas, for printing.
 	//
 	// +optional

@@ -130,6 +130,11 @@ func (in *EgressIPStatus) DeepCopyInto(out *EgressIPStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Granted != nil {
+		in, out := &in.Granted, &out.Granted
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.InForce != nil {
 		in, out := &in.InForce, &out.InForce
 		*out = make([]IPFamily, len(*in))

@@ -111,6 +111,11 @@ func readStatus(e *world.EgressIP, s *v1.EgressIPStatus) {
 				Given: ref.SinceTime(l.Given.Time)})
 		}
 	}
+	for _, ip := range s.Granted {
+		if a, err := parseAddr(ip); err == nil {
+			e.Granted = append(e.Granted, a)
+		}
+	}
 	e.InForce, e.Conditions = inForce(s.InForce), conditions(s.Conditions)
 }
 
@@ -135,6 +140,9 @@ func EgressIPStatus(e *world.EgressIP) v1.EgressIPStatus {
 	for _, l := range e.Leaving {
 		s.Leaving = append(s.Leaving, v1.EgressIPLeaving{Node: l.Node, EgressIP: l.IP.String(),
 			Since: metav1.NewMicroTime(l.Since), Given: metav1.NewMicroTime(l.Given.Time())})
+	}
+	for _, ip := range e.Granted {
+		s.Granted = append(s.Granted, ip.String())
 	}
 	s.AssignedNodes, s.AssignedEgressIPs = strings.Join(nodes, ","), strings.Join(ips, ",")
 	s.InForce, s.Conditions = familiesOf(e.InForce), statusConditions(e.Conditions)

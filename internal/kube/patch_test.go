@@ -29,7 +29,8 @@ func TestStatusPatchIsWhole(t *testing.T) {
 	ip := netip.MustParseAddr("172.18.0.33")
 	e := &world.EgressIP{Name: "e", Version: "5", Placement: world.Placement{
 		Items:   []world.Assignment{{Node: "n2", IP: ip}},
-		Leaving: []world.Leaving{{Node: "n1", IP: ip, Since: time.Unix(1000, 0)}}, InForce: [2]bool{true, false}},
+		Leaving: []world.Leaving{{Node: "n1", IP: ip, Since: time.Unix(1000, 0)}}, Granted: []netip.Addr{ip},
+		InForce: [2]bool{true, false}},
 		Conditions: []world.Condition{{Type: "Ready", Status: "True", Reason: "Held"}}}
 	if _, err := clients.Patch(t.Context(), writeEgressIP(e, e).Patch(time.Unix(1000, 0))); err != nil {
 		t.Log(err)

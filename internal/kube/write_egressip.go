@@ -17,6 +17,7 @@ type statusPatch struct {
 		AssignedNodes     string                  `json:"assignedNodes"`
 		AssignedEgressIPs string                  `json:"assignedEgressIPs"`
 		Leaving           []v1.EgressIPLeaving    `json:"leaving"`
+		Granted           []string                `json:"granted"`
 		InForce           []v1.IPFamily           `json:"inForce"`
 		Conditions        any                     `json:"conditions"`
 	} `json:"status"`
@@ -37,6 +38,7 @@ func statusOf(e *world.EgressIP) statusPatch {
 	patch := statusPatch{Metadata: metadata{ResourceVersion: e.Version}}
 	patch.Status.Items = s.Items
 	patch.Status.AssignedNodes, patch.Status.AssignedEgressIPs = s.AssignedNodes, s.AssignedEgressIPs
-	patch.Status.Leaving, patch.Status.InForce, patch.Status.Conditions = s.Leaving, s.InForce, s.Conditions
+	patch.Status.Leaving, patch.Status.Granted = s.Leaving, s.Granted
+	patch.Status.InForce, patch.Status.Conditions = s.InForce, s.Conditions
 	return patch
 }

@@ -249,7 +249,7 @@ func (w *World) notPrimary(n *Node, a netip.Addr) string {
 	case owner != n.Name:
 		return fmt.Sprintf("is also node %s's: %s, or %s", owner, deleteIfGone(owner), another)
 	case len(w.placed[a]) > 0 && len(n.Record.Addrs) > 0 && w.rank(n.Name, own) > 1:
-		return "is an egress IP that a node has: take it out of the EgressIP, or " + another
+		return "is an address of an EgressIP: take it out of the EgressIP, or " + another
 	}
 	return ""
 }
@@ -372,19 +372,19 @@ func (w *View) knownBy(n *Node) []netip.Addr {
 	return out
 }
 
-// Placed says whether the status of any EgressIP gives an address to a node.
+// Placed says whether an address is that of an EgressIP by its status, whether it has a node now or not.
 func (w *View) Placed(a netip.Addr) bool {
 	return len(w.PlacedBy(a)) > 0
 }
 
-// PlacedBy are the EgressIPs whose statuses give an address to a node, by name.
+// PlacedBy are the EgressIPs that have an address by their statuses, by name.
 func (w *View) PlacedBy(a netip.Addr) []string {
 	w.saw(KindPlaced, a.String())
 	return w.placed[a]
 }
 
-// place notes the items of an EgressIP's status, old and new. Nodes that say that they have one of these addresses are
-// looked at anew.
+// place notes the addresses of an EgressIP's status, old and new. Nodes that say that they have one of these addresses
+// are looked at anew.
 func (w *World) place(old, new *EgressIP) []Touch {
 	var touched []Touch
 	was, is := old.places(), new.places()
@@ -403,11 +403,12 @@ func (w *World) place(old, new *EgressIP) []Touch {
 	return touched
 }
 
-// places are the addresses that an EgressIP's status gives to nodes.
+// places are the addresses that an EgressIP keeps by its status.
 func (e *EgressIP) places() (out []netip.Addr) {
 	if e == nil {
 		return nil
 	}
+	out = slices.Clone(e.Granted)
 	for _, i := range e.Items {
 		out = append(out, i.IP)
 	}

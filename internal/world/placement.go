@@ -16,7 +16,8 @@ type Placement struct {
 	// address.
 	Given   []Given
 	Leaving []Leaving
-	InForce [2]bool // by Family: once held, its pods send nothing with another source
+	Granted []netip.Addr // of an EgressIP: what has or once had a node, sorted
+	InForce [2]bool      // by Family: once held, its pods send nothing with another source
 }
 
 // Names says whether the status names a node for an address: as the one to hold it, or as one that is leaving.
@@ -63,7 +64,13 @@ func (p *Placement) HasItems(f Family) bool {
 // Same compares two placements.
 func (p *Placement) Same(o *Placement) bool {
 	return slices.Equal(p.Items, o.Items) && slices.Equal(p.Given, o.Given) &&
-		slices.EqualFunc(p.Leaving, o.Leaving, Leaving.Same) && p.InForce == o.InForce
+		slices.EqualFunc(p.Leaving, o.Leaving, Leaving.Same) && slices.Equal(p.Granted, o.Granted) &&
+		p.InForce == o.InForce
+}
+
+// Keeps says whether an address is the object's whoever else claims it: it has a node, or once had one.
+func (p *Placement) Keeps(ip netip.Addr) bool {
+	return p.Assignee(ip) != "" || slices.Contains(p.Granted, ip)
 }
 
 // naming are those addresses for which the status names a node.

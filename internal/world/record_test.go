@@ -107,13 +107,20 @@ func TestReinstalledMachine(t *testing.T) {
 	}
 }
 
-// TestPlacedIsNoPrimary: an egress IP that has a node is not made another node's by its claim, in whatever order both
-// come to be known; what is recorded of it is, of a node of which nothing is recorded everything, and what the EgressIP
-// gives up.
+// TestPlacedIsNoPrimary: an egress IP that has a node, or once had one, is not made another node's by its claim, in
+// whatever order both come to be known; what is recorded of it is, of a node of which nothing is recorded everything,
+// and what the EgressIP gives up.
 func TestPlacedIsNoPrimary(t *testing.T) {
 	ip := compiletest.EgressAddr(0)[0]
-	e := compiletest.EgressIP(0, "", ip)
-	e.Items = []world.Assignment{{Node: "n2", IP: ip}}
+	has, had := compiletest.EgressIP(0, "", ip), compiletest.EgressIP(0, "", ip)
+	has.Items = []world.Assignment{{Node: "n2", IP: ip}}
+	had.Granted = []netip.Addr{ip}
+	for _, e := range []*world.EgressIP{has, had} {
+		placedIsNoPrimary(t, e, ip)
+	}
+}
+
+func placedIsNoPrimary(t *testing.T, e *world.EgressIP, ip netip.Addr) {
 	claims := compiletest.Node(3)
 	claims.Primary = []netip.Prefix{netip.PrefixFrom(ip, 24)}
 	claims.Record.Addrs = []netip.Addr{compiletest.Primary(3)}
@@ -128,7 +135,7 @@ func TestPlacedIsNoPrimary(t *testing.T) {
 			touched = w.SetEgressIP(e)
 		}
 		n := w.Node("n3")
-		if len(n.Primary) != 0 || !strings.Contains(fmt.Sprint(n.Problems), "is an egress IP that a node has") ||
+		if len(n.Primary) != 0 || !strings.Contains(fmt.Sprint(n.Problems), "is an address of an EgressIP") ||
 			len(w.NodesAt(ip)) != 0 {
 			t.Errorf("it is believed: %+v", n)
 		}

@@ -315,6 +315,11 @@ func randomEgressIP(t *rapid.T, i int) *world.EgressIP {
 			e.Leaving = append(e.Leaving, world.Leaving{Node: fmt.Sprint("n", n), IP: ip})
 		}
 	}
+	for _, ip := range e.IPs {
+		if e.Assignee(ip) != "" || rapid.IntRange(0, 3).Draw(t, "granted") == 0 {
+			e.Granted = append(e.Granted, ip)
+		}
+	}
 	if network := rapid.IntRange(0, 2*len(trafficLabels)).Draw(t, "traffic"); network < len(trafficLabels) {
 		e.Traffic = TrafficSelector(trafficLabels[network])
 	} else if network == 2*len(trafficLabels) {

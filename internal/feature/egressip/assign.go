@@ -68,11 +68,10 @@ type assigner struct {
 	longest longest
 	owner   map[netip.Addr]*object
 	// addresses that the API shows with a node of another object than their owner, which has to be written first
-	givenUp map[netip.Addr]givenUp
-	// addresses that are somebody else's; and those that somebody else says are theirs, refused where no node has them
-	refused, doubted map[netip.Addr]refusal
-	failed           patience.Failed
-	unplaced         map[string]struct{} // addresses without a node
+	givenUp  map[netip.Addr]givenUp
+	refused  map[netip.Addr]refusal // addresses that are somebody else's
+	failed   patience.Failed
+	unplaced map[string]struct{} // addresses without a node
 }
 
 // givenUp is whose status still gives an address to which node.
@@ -122,7 +121,7 @@ const nowhere = -1
 func newAssigner(w *world.World) *assigner {
 	a := &assigner{world: w, w: &w.View, byName: map[string]*object{}, parts: map[string]*part{},
 		named: newNamed(), owner: map[netip.Addr]*object{}, givenUp: map[netip.Addr]givenUp{},
-		refused: map[netip.Addr]refusal{}, doubted: map[netip.Addr]refusal{}, unplaced: map[string]struct{}{}}
+		refused: map[netip.Addr]refusal{}, unplaced: map[string]struct{}{}}
 	a.pods = newPodAddresses(func(ip netip.Addr) bool { return a.owner[ip] != nil })
 	return a
 }
@@ -279,7 +278,7 @@ func (a *assigner) waits(o *object, ip netip.Addr) refusal {
 	if by, is := a.givenUp[ip]; is {
 		return stillGivenBy(ip, by)
 	}
-	if h, is := handover.Standing(a.world, a.w, o.e.Name, ip); is && o.e.Assignee(ip) == "" {
+	if h, is := handover.Standing(a.world, a.w, o.e.Name, ip); is && !o.e.Keeps(ip) {
 		return standingAt(ip, h)
 	}
 	return refusal{}

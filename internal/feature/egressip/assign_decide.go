@@ -1,6 +1,7 @@
 package egressip
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -28,6 +29,7 @@ func (a *assigner) decide(o *object) Decision {
 		}
 	}
 	d.Given = handover.Given(&o.e.Placement, o.e.Items, d.Items, a.Now)
+	d.Granted = o.granted()
 	d.Leaving, d.Again = a.leaving(o, d.Items)
 	d.WaitsFor = o.waitsFor
 	for f := range d.InForce {
@@ -49,6 +51,18 @@ func (a *assigner) decide(o *object) Decision {
 	news := decide.Tell(a.before(o.e, d.Notices), d.Notices)
 	d.Events = slices.Concat(o.moves(a, d.Items), news, decide.FallsBack(o.e.Conditions, lacks))
 	return d
+}
+
+// granted are the addresses that the object keeps from claims of others: those that have or had a node. One that is
+// refused, whoever had it, is not its own any more.
+func (o *object) granted() (out []netip.Addr) {
+	for _, p := range o.places {
+		if p.host != nowhere || !p.conflicts && o.e.Keeps(p.ip) {
+			out = append(out, p.ip)
+		}
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return out
 }
 
 // doubts are those about the networks of its addresses, for condition Assigned.

@@ -70,7 +70,6 @@ func standingAt(ip netip.Addr, h world.HeldFor) refusal {
 // forbid finds the requested addresses that are somebody else's. Of several reasons the last one stands.
 func (a *assigner) forbid() {
 	clear(a.refused)
-	clear(a.doubted)
 	for ip, o := range a.owner {
 		if r := o.reserved[slices.Index(o.e.IPs, ip)]; r.event != "" {
 			a.refused[ip] = r
@@ -202,14 +201,13 @@ func (a *assigner) asked(all func(found)) map[netip.Addr]string {
 	return owners
 }
 
-// doubt refuses an address unless it has a node by the status of its EgressIP: neither another node's word nor a
-// Service takes that away, and it may move. Where two machines really have an address, its holder receives the other's
-// claim (AddressConflict). One that no node can host is not placed again.
+// doubt refuses an address unless its EgressIP keeps it by its status: neither another node's word nor a Service takes
+// that away, it may move, and be without a node. Where two machines really have an address, its holder receives the
+// other's claim (AddressConflict).
 func (a *assigner) doubt(what string, whose map[netip.Addr]string) {
 	for ip, name := range whose {
-		a.doubted[ip] = conflict(ip, what+name)
-		if !slices.ContainsFunc(a.owner[ip].e.Items, func(i world.Assignment) bool { return i.IP == ip }) {
-			a.refused[ip] = a.doubted[ip]
+		if !a.owner[ip].e.Keeps(ip) {
+			a.refused[ip] = conflict(ip, what+name)
 		}
 	}
 }
@@ -232,11 +230,8 @@ func (a *assigner) reserved(ip netip.Addr) refusal {
 	return refusal{}
 }
 
-// nowhere is why an address that had a node has none now: what it is refused for from here on, if anything.
+// nowhere is why an address that is not refused has no node.
 func (a *assigner) nowhere(e *world.EgressIP, ip netip.Addr) refusal {
-	if r, is := a.doubted[ip]; is {
-		return r
-	}
 	if _, problem := unread(e); problem != "" {
 		return unreadable(ip, problem)
 	}

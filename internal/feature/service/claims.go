@@ -32,6 +32,7 @@ const (
 	unreadable    = "Unreadable" // what its spec says
 	servedFor     = "ServedFor"  // another Service, which comes first
 	addressOfNode = "AddressOfNode"
+	ofEgressIP    = "AddressOfEgressIP"
 	insideCluster = "InsideCluster" // an address of the cluster's own subnets
 	nobodyHasIt   = "NobodyHasIt"   // an endpoint inside the subnets for pods, and in no node's part
 	noEndpoint    = "NoEndpoint"    // an endpoint inside another of the cluster's own subnets
@@ -88,7 +89,7 @@ func nodeOf(w *world.View, pod netip.Addr) bool {
 }
 
 // refusal is why a Service does not get an address and port; it says nothing if it does. The order of precedence is
-// world.Claimants'; what is an address of a host, a pod or another part of the cluster stays that.
+// world.Claimants'; what is an address of a host, an EgressIP, a pod or another part of the cluster stays that.
 func refusal(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
 	if first := w.Claimants(f); len(first) > 0 && first[0] != s.Key() {
 		return refused(decide.Finding{Reason: servedFor, IP: f.IP, Part: f.String()},
@@ -100,6 +101,10 @@ func refusal(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
 	if nodes := w.NodesAt(f.IP); len(nodes) > 0 {
 		return refused(decide.Finding{Reason: addressOfNode, IP: f.IP},
 			"%s is an address of node %s, and stays that: use a node port, or another address", f.IP, nodes[0])
+	}
+	if by := w.PlacedBy(f.IP); len(by) > 0 {
+		return refused(decide.Finding{Reason: ofEgressIP, IP: f.IP},
+			"%s is an address of EgressIP %s, and stays that: take it out of that, or use another address", f.IP, by[0])
 	}
 	if subnet, what := inside(w.Config, f.IP); what != "" {
 		return refused(decide.Finding{Reason: insideCluster, IP: f.IP},

@@ -170,3 +170,28 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("without the older one: %s", decide.Messages(have))
 	}
 }
+
+// TestAddressOfEgressIP: an address that an EgressIP has, or once had a node for, is no Service's until it is given up.
+func TestAddressOfEgressIP(t *testing.T) {
+	w := compiletest.Small("", world.SharedGateway)
+	ip := compiletest.EgressAddr(0)[0]
+	e := compiletest.EgressIP(0, "", ip)
+	e.Items, e.Granted = []world.Assignment{{Node: "n2", IP: ip}}, []netip.Addr{ip}
+	s := &world.Service{Namespace: "shop", Name: "web", ExternalIPs: []netip.Addr{ip},
+		Ports: []world.ServicePort{{Protocol: "tcp", Port: 80}}}
+	w.SetService(s)
+	w.SetEgressIP(e)
+	gap := *e
+	gap.Items = nil
+	want := ip.String() + " is an address of EgressIP e0, and stays that: take it out of that, or use another address"
+	for name, e := range map[string]*world.EgressIP{"with a node": e, "without one": &gap} {
+		w.SetEgressIP(e)
+		if have := decide.Messages(service.Refusals(&w.View, s)); have != want {
+			t.Errorf("%s: %q, want %q", name, have, want)
+		}
+	}
+	w.SetEgressIP(compiletest.EgressIP(0, "", ip))
+	if have := service.Refusals(&w.View, s); len(have) != 0 {
+		t.Errorf("given up: %s", decide.Messages(have))
+	}
+}

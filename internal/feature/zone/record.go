@@ -110,7 +110,7 @@ func (r recorder) refusal(n *world.Node, p netip.Prefix) (reason, why string) {
 		return ofNode, fmt.Sprintf("is recorded as node %s's: delete Node %s if it is gone, or %s", holder, holder,
 			another)
 	case r.w.Placed(ip):
-		return ofEgressIP, "is an egress IP that a node has: take it out of the EgressIP, or " + another
+		return ofEgressIP, "is an address of an EgressIP: take it out of the EgressIP, or " + another
 	}
 	if len(n.Record.Addrs) == 0 {
 		return "", ""

@@ -1,0 +1,90 @@
+package egressip_test
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// claims are the ways in which somebody else says that an address is theirs.
+func claims(ip netip.Addr) map[string]func(*world.World) {
+	return map[string]func(*world.World){
+		"host-cidrs": func(w *world.World) {
+			n := node("n3", 4, "172.18.0.4/24", "fd00:18::4/64")
+			n.Labels, n.HostAddrs = nil, []netip.Addr{addr("172.18.0.4"), ip}
+			w.SetNode(n)
+		},
+		"holding": func(w *world.World) { hold(w, "n3", map[string][]netip.Addr{"shop/web": {ip}}) },
+		"Service": func(w *world.World) {
+			w.SetService(&world.Service{Namespace: "a", Name: "b", ExternalIPs: []netip.Addr{ip}})
+		},
+	}
+}
+
+// assignable makes n1 the only node that may host, or no node at all.
+func assignable(w *world.World, any bool) {
+	for _, n := range []*world.Node{node("n1", 2, "172.18.0.2/24", "fd00:18::2/64"),
+		node("n2", 3, "172.18.0.3/24", "fd00:18::3/64"), node("n3", 4, "172.18.0.4/24", "fd00:18::4/64")} {
+		if !any || n.Name != "n1" {
+			n.Labels = nil
+		}
+		w.SetNode(n)
+	}
+}
+
+// TestGrantedIsKept: an address that once had a node is not taken in the time in which it has none, and an object that
+// never had it gets nothing by being first.
+func TestGrantedIsKept(t *testing.T) {
+	ip := addr("172.18.0.33")
+	for name, say := range claims(ip) {
+		w := newWorld()
+		assignable(w, true)
+		w.SetEgressIP(object("e", 0, ip.String()))
+		settle(w)
+		assignable(w, false)
+		if d := settle(w)["e"]; len(d.Items) != 0 || !slices.Contains(d.Granted, ip) {
+			t.Fatalf("%s: without a node: %s, granted %v", name, items(d), d.Granted)
+		}
+		say(w)
+		settle(w)
+		n1 := node("n1", 2, "172.18.0.2/24", "fd00:18::2/64")
+		w.SetNode(n1)
+		if d := settle(w)["e"]; items(d) != "n1=172.18.0.33" {
+			t.Errorf("%s: with a node again: %s, %+v", name, items(d), conditionOf(d, egressip.ConditionAssigned))
+		}
+		e := *object("e", 0, "172.18.0.44")
+		e.Placement = w.EgressIP("e").Placement
+		w.SetEgressIP(&e)
+		if d := settle(w)["e"]; slices.Contains(d.Granted, ip) || !slices.Contains(d.Granted, addr("172.18.0.44")) {
+			t.Errorf("%s: out of the spec: granted %v", name, d.Granted)
+		}
+		w.DelEgressIP("e")
+		w.SetEgressIP(object("late", 0, ip.String()))
+		if d := settle(w)["late"]; len(d.Items)+len(d.Granted) != 0 {
+			t.Errorf("%s: one that never had it: %s, granted %v", name, items(d), d.Granted)
+		}
+	}
+}
+
+// TestGrantedEndsWithARefusal: an address that is the cluster's own, or an older object's, is granted to nobody else.
+func TestGrantedEndsWithARefusal(t *testing.T) {
+	ip := addr("172.18.0.33")
+	w := newWorld()
+	assignable(w, true)
+	w.SetEgressIP(object("e", 0, ip.String()))
+	settle(w)
+	assignable(w, false)
+	settle(w)
+	w.SetEgressIP(object("older", 9, ip.String()))
+	d := settle(w)
+	if got := d["e"].Granted; len(got) != 0 {
+		t.Errorf("it is an older object's: granted %v", got)
+	}
+	if c := conditionOf(d["e"], egressip.ConditionAssigned); !strings.Contains(c.Message, "older") {
+		t.Errorf("the reason is not told: %+v", c)
+	}
+}
