@@ -3,6 +3,7 @@ package egressservice_test
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/egret-net/egret/internal/compile"
@@ -69,7 +70,9 @@ func withEndpoints(t *testing.T, s world.EgressService, mode world.GatewayMode, 
 		w.SetPod(p)
 		pods = append(pods, p)
 	}
-	w.SetService(compiletest.LoadBalancer(0, pods...))
+	service := compiletest.LoadBalancer(0, pods...)
+	service.Namespace, service.Name = s.Namespace, s.Name
+	w.SetService(service)
 	w.SetEgressService(&s)
 	w.SetHolding(&world.Holding{Node: "n1", BootID: "boot-n1", Holds: map[string][]netip.Addr{s.Key(): first}})
 	return compile.Full(w, all.Features())
@@ -82,3 +85,28 @@ func rowsOf(s *plan.State) map[string]int {
 }
 
 func elements(s *plan.State) int { return len(s.SetElems) + len(s.NFTElems) }
+
+// mostName is what the nftables plane takes as a name: nft(8) has 128 bytes for a comment, and a hash is among them.
+const mostName = 110
+
+// TestNamesFit: names in nftables are short enough however long those of the EgressService are.
+func TestNamesFit(t *testing.T) {
+	for kind, s := range kinds() {
+		for _, length := range []int{1, 39, 63} { // 80 characters with the slash are the most that are not shortened
+			s.Namespace, s.Name = strings.Repeat("s", length), strings.Repeat("n", min(length+1, 63))
+			t.Run(fmt.Sprintf("%s, %d", kind, len(s.Key())), func(t *testing.T) {
+				state := withEndpoints(t, s, world.LocalGateway, "n1", 10)
+				for r := range state.NFTRules {
+					if len(r.Name) > mostName {
+						t.Errorf("rule %q has %d characters", r.Name, len(r.Name))
+					}
+				}
+				for set := range state.NFTSets {
+					if len(set.Name) > mostName {
+						t.Errorf("set %q has %d characters", set.Name, len(set.Name))
+					}
+				}
+			})
+		}
+	}
+}
