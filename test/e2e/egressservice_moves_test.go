@@ -143,8 +143,8 @@ func (s egressService) leavesWith(ips []netip.Addr) error {
 }
 
 // TestEgressServiceHostByNetwork: pods of all nodes leave through the host with the Service's address and by the host's
-// routing table; so do the answers of the Service to a host that is reached by that alone. They follow to another host,
-// and leave the table when the EgressService no longer names it.
+// routing table; so do the answers of the Service to a host that is reached by that alone, and not those to a node.
+// They follow to another host, and leave the table when the EgressService no longer names it.
 func TestEgressServiceHostByNetwork(t *testing.T) {
 	const table = "4244"
 	c := theCluster(t)
@@ -171,6 +171,7 @@ func TestEgressServiceHostByNetwork(t *testing.T) {
 			s.n.from(p).to(c.outside(0)).arrivesAs(ips...) // it is reached by the link, too
 		}
 		c.from(t, c.hosts[0]).to(s.b.balancer).answeredBy(behindPods...)
+		c.from(t, c.nodes[2]).to(s.b.on(m)).answeredBy(behindPods...)
 	}
 	s.patch(`{"spec":{"network":null}}`)
 	s.readyOn(c.nodes[1].Name)

@@ -96,8 +96,8 @@ func (k kernel) silence() {
 	k.rule(c, k.name()+" no network", "iifname %q oifname != %q ct direction reply %s counter drop", dev, dev, answer)
 }
 
-// atFrontends match packets of connections to the Service's frontends: those that ask, as they come in, and those that
-// answer.
+// atFrontends match packets of connections from outside to the Service's frontends: those that ask, as they come in,
+// and those that answer. What nodes ask each other, pods' connections to node ports among it, is answered as without.
 func (k kernel) atFrontends() (asked, answer string) {
 	set := "egressservice/" + egress.Short(k.s.Key()) + "/frontends." + k.family.String()
 	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{
@@ -106,8 +106,11 @@ func (k kernel) atFrontends() (asked, answer string) {
 		key := fmt.Sprintf("%s . %s . %d", f.IP, f.Protocol, f.Port)
 		plan.Claim(&k.out.NFTElems, plan.NFTElem{Set: set, Key: key}, "")
 	}
-	return fmt.Sprintf("%s daddr . meta l4proto . th dport @%s", k.ip(), set),
-		fmt.Sprintf("ct original %s daddr . meta l4proto . ct original proto-dst @%s", k.ip(), set)
+	egress.AddHostNodeIPs(k.family, k.out)
+	nodes := egress.HostNodeIPs(k.family)
+	return fmt.Sprintf("%s saddr != @%s %s daddr . meta l4proto . th dport @%s", k.ip(), nodes, k.ip(), set),
+		fmt.Sprintf("ct original %s saddr != @%s ct original %s daddr . meta l4proto . ct original proto-dst @%s", k.ip(),
+			nodes, k.ip(), set)
 }
 
 // frontends are the addresses and ports of the Service at which it is reached from outside.
