@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -63,10 +64,9 @@ func asks(w *world.World, from, n int) (names []string) {
 
 // decided is what the controller decides, written.
 func decided(w *world.World) map[string]egressip.Decision {
-	served := egressip.NewServed()
-	served.Update(w)
-	all := egressip.Assign(w, egressip.Beside{Served: served, Patience: egressip.NewPatience(), Shown: w.PlacementOf,
-		Now: time.Unix(2000, 0)})
+	assigner := egressip.NewAssigner()
+	assigner.Decide(decide.View{World: w, Now: time.Unix(2000, 0)})
+	all := assigner.Last()
 	for name, d := range all {
 		e := *w.EgressIP(name)
 		e.Items, e.Leaving, e.InForce, e.Conditions = d.Items, d.Leaving, d.InForce, d.Conditions

@@ -37,20 +37,6 @@ type Beside struct {
 	Now      time.Time
 }
 
-// Assign decides for every EgressIP which node hosts which of its addresses (seed egress-ip-original-proposal.md
-// 4.1-4.6). It is sticky: an address stays where the object's status says it is while that node can host it. The same
-// world, and the same beside it, has the same answer, and a world that says what was decided has no events.
-func Assign(w *world.World, b Beside) map[string]Decision {
-	a := newAssigner(w)
-	a.Beside = b
-	a.place(a.renewAll())
-	out := make(map[string]Decision, len(a.objects))
-	for _, o := range a.objects {
-		out[o.e.Name] = a.decide(o)
-	}
-	return out
-}
-
 // assigner finds places for the addresses of all EgressIPs, and composes decisions about them. What it has found stands
 // until what it was told to renew says otherwise.
 type assigner struct {

@@ -7,19 +7,6 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// renewAll looks at everything again.
-func (a *assigner) renewAll() (survey bool) {
-	for _, name := range a.w.EgressIPs() {
-		a.renewObject(name)
-	}
-	for _, name := range a.w.Nodes() {
-		a.renewNode(name)
-	}
-	a.sort()
-	a.pods.Update(a.world)
-	return true
-}
-
 // renewObject looks at an EgressIP again, which may be gone.
 func (a *assigner) renewObject(name string) {
 	e, o := a.w.EgressIP(name), a.byName[name]

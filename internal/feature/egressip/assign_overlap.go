@@ -1,18 +1,23 @@
 package egressip
 
 import (
+	"time"
+
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Overlaps counts the pods that EgressIPs stand by for: those that they select and that another object serves, in a
-// family that they have addresses of.
-type Overlaps struct{ *handover.Overlaps }
+// Overlapper decides one condition of EgressIPs, when all are assigned: whether they stand by for pods that they select
+// and that another object serves, in a family that they have addresses of.
+type Overlapper struct {
+	*handover.Overlaps
+	concerned
+}
 
-// NewOverlaps has counted nothing yet.
-func NewOverlaps() *Overlaps { return &Overlaps{handover.NewOverlaps(overlaps)} }
+// NewOverlapper has decided nothing yet.
+func NewOverlapper() *Overlapper { return &Overlapper{handover.NewOverlaps(overlaps), newConcerned()} }
 
 // overlaps are a pod's.
 func overlaps(w *world.View, p *world.Pod) []handover.Overlap {
@@ -30,9 +35,26 @@ func overlaps(w *world.View, p *world.Pod) []handover.Overlap {
 	return out
 }
 
+// Touched tells of all that changes.
+func (d *Overlapper) Touched(touched []world.Touch) {
+	d.Overlaps.Touch(touched)
+	d.concerned.touch(touched)
+}
+
+// Decide says which EgressIPs stand by, of those for which something has changed.
+func (d *Overlapper) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
+	d.Update(v.World)
+	d.Take(d.News)
+	for _, e := range d.those(v, d.Stale.Forget) {
+		c, events := d.Condition(d.Readers.Reading(v.World, e.Name), e)
+		desired = append(desired, d.desired(v, e, c, events))
+	}
+	return desired, time.Time{}
+}
+
 // Condition is Overlapped of an EgressIP, and the Event when it begins. What it reads of the others it reads through w.
-func (o *Overlaps) Condition(w *world.View, e *world.EgressIP) (world.Condition, []decide.Event) {
-	standing, is := o.Standing(w, e.Name, "that it selects", ref.EgressIP)
+func (d *Overlapper) Condition(w *world.View, e *world.EgressIP) (world.Condition, []decide.Event) {
+	standing, is := d.Standing(w, e.Name, "that it selects", ref.EgressIP)
 	if !is {
 		return world.Condition{Type: ConditionOverlapped, Status: "False", Reason: ReasonNoOverlap,
 			Message: "no other EgressIP serves a pod that this one selects"}, nil

@@ -14,8 +14,10 @@ import (
 // action is that of Events.
 const action = "Assign"
 
-// Assigner decides about EgressIPs: what Assign says, with what nodes took too long for. It decides anew about those
-// alone for which something has changed that their decision follows from; a property test holds it to one that
+// Assigner decides for every EgressIP which node hosts which of its addresses (seed egress-ip-original-proposal.md
+// 4.1-4.6). It is sticky: an address stays where the object's status says it is while that node can host it, and is not
+// too late. The same world has the same answer, and one that says what was decided has no Events. It decides anew about
+// those alone for which something has changed that their decision follows from; a property test holds it to one that
 // remembers nothing.
 type Assigner struct {
 	served   *handover.Served

@@ -1,5 +1,27 @@
 package egressip
 
+import "github.com/egret-net/egret/internal/world"
+
+// Assign is one decision about all EgressIPs, from nothing but what the caller says.
+func Assign(w *world.World, b Beside) map[string]Decision {
+	a := newAssigner(w)
+	a.Beside = b
+	for _, name := range w.EgressIPs() {
+		a.renewObject(name)
+	}
+	for _, name := range w.Nodes() {
+		a.renewNode(name)
+	}
+	a.sort()
+	a.pods.Update(w)
+	a.place(true)
+	out := map[string]Decision{}
+	for _, o := range a.objects {
+		out[o.e.Name] = a.decide(o)
+	}
+	return out
+}
+
 // Forget has an Assigner decide about everything anew: of the decisions before it knows what they said, how late nodes
 // are, and which of them turned Ready or NotReady.
 func (d *Assigner) Forget() {

@@ -32,7 +32,7 @@ func aPod(ns, name string, l labels.Set) *world.Pod {
 }
 
 // overlapped is what every EgressIP's condition says, of those that stand by.
-func overlapped(w *world.World, o *egressip.Overlaps) map[string]string {
+func overlapped(w *world.World, o *egressip.Overlapper) map[string]string {
 	o.Update(w)
 	out := map[string]string{}
 	for e := range world.Each[world.EgressIP](&w.View, world.KindEgressIP) {
@@ -45,7 +45,7 @@ func overlapped(w *world.World, o *egressip.Overlaps) map[string]string {
 
 // Two select the same pods: the younger one stands by, says so once, and serves them when the older one is gone.
 func TestOverlapped(t *testing.T) {
-	w, o := newWorld(), egressip.NewOverlaps()
+	w, o := newWorld(), egressip.NewOverlapper()
 	three(w)
 	w.SetNamespace(&world.Namespace{Name: "ns"})
 	for _, name := range []string{"a", "b", "c"} {
@@ -71,7 +71,7 @@ func TestOverlapped(t *testing.T) {
 	if c, events := o.Condition(&w.View, w.EgressIP("old")); c.Status != "False" || len(events) > 0 {
 		t.Errorf("old: %+v %+v", c, events)
 	}
-	o.Touch(w.DelEgressIP("old"))
+	o.Touched(w.DelEgressIP("old"))
 	o.Update(w)
 	if c, _ := o.Condition(&w.View, w.EgressIP("young")); c.Status != "False" || o.Pods() != 0 {
 		t.Errorf("young, alone: %+v, %d pods", c, o.Pods())
@@ -80,7 +80,7 @@ func TestOverlapped(t *testing.T) {
 
 // An older EgressIP without a node serves nobody: the younger one that has a node does, and the older one stands by.
 func TestOverlappedWithoutNode(t *testing.T) {
-	w, o := newWorld(), egressip.NewOverlaps()
+	w, o := newWorld(), egressip.NewOverlapper()
 	three(w)
 	w.SetNamespace(&world.Namespace{Name: "ns"})
 	w.SetPod(aPod("ns", "a", nil))
@@ -95,7 +95,7 @@ func TestOverlappedWithoutNode(t *testing.T) {
 
 // Families are decided each for itself: one of IPv4 and one of IPv6 share a pod and do not overlap.
 func TestFamiliesDoNotOverlap(t *testing.T) {
-	w, o := newWorld(), egressip.NewOverlaps()
+	w, o := newWorld(), egressip.NewOverlapper()
 	three(w)
 	w.SetNamespace(&world.Namespace{Name: "ns"})
 	w.SetPod(aPod("ns", "a", nil))
@@ -107,7 +107,7 @@ func TestFamiliesDoNotOverlap(t *testing.T) {
 	}
 	w.SetEgressIP(object("both", 3, "172.18.0.35", "fd00:18::35"))
 	settle(w)
-	if have := slices.Sorted(maps.Keys(overlapped(w, egressip.NewOverlaps()))); !slices.Equal(have, []string{"four",
+	if have := slices.Sorted(maps.Keys(overlapped(w, egressip.NewOverlapper()))); !slices.Equal(have, []string{"four",
 		"six"}) {
 		t.Errorf("have %v", have)
 	}
@@ -160,15 +160,15 @@ func change(t *rapid.T, w *world.World) []world.Touch {
 // found by a label; it is those that match it.
 func TestOverlapsAreWhatClaimsSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w, o := newWorld(), egressip.NewOverlaps()
+		w, o := newWorld(), egressip.NewOverlapper()
 		o.Update(w)
 		for range rapid.IntRange(1, 30).Draw(t, "changes") {
-			o.Touch(change(t, w))
+			o.Touched(change(t, w))
 			if rapid.Bool().Draw(t, "look") {
 				o.Update(w)
 			}
 		}
-		have, anew := overlapped(w, o), overlapped(w, egressip.NewOverlaps())
+		have, anew := overlapped(w, o), overlapped(w, egressip.NewOverlapper())
 		if !reflect.DeepEqual(have, anew) {
 			t.Fatalf("memo %v\nanew %v", have, anew)
 		}
@@ -239,15 +239,15 @@ func BenchmarkOverlaps(b *testing.B) {
 		w := crowd(namespaces)
 		b.Run(fmt.Sprintf("namespaces=%d/all", namespaces), func(b *testing.B) {
 			for b.Loop() {
-				o := egressip.NewOverlaps()
+				o := egressip.NewOverlapper()
 				o.Update(w)
 			}
 		})
 		b.Run(fmt.Sprintf("namespaces=%d/pod", namespaces), func(b *testing.B) {
-			o := egressip.NewOverlaps()
+			o := egressip.NewOverlapper()
 			o.Update(w)
 			for b.Loop() {
-				o.Touch([]world.Touch{{Kind: world.KindPod, Key: "ns-0/p-0"}})
+				o.Touched([]world.Touch{{Kind: world.KindPod, Key: "ns-0/p-0"}})
 				o.Update(w)
 			}
 		})

@@ -2,7 +2,6 @@ package egressip
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,11 +26,9 @@ const (
 // Selector decides one condition of EgressIPs: which networks their selectors of traffic select. It tells, once a term,
 // of networks that were taken from an EgressIP, and of what is the matter with any.
 type Selector struct {
-	last map[string]selection
-	news map[string]struct{} // EgressIPs for which something has changed
-	all  bool                // something has changed that may concern any
-	// nodes tell of networks that are not outside the cluster.
-	nodes *nodesKnown
+	concerned
+	last  map[string]selection
+	nodes *nodesKnown // they tell of networks that are not outside the cluster
 }
 
 // selection is what an EgressIP's selector of traffic selects, and what becomes of it.
@@ -49,54 +46,33 @@ type selection struct {
 
 // NewSelector has decided nothing yet.
 func NewSelector() *Selector {
-	return &Selector{last: map[string]selection{}, news: map[string]struct{}{}, all: true, nodes: newNodesKnown()}
+	return &Selector{newConcerned(), map[string]selection{}, newNodesKnown()}
 }
 
 // Touched tells of all that changes.
 func (d *Selector) Touched(touched []world.Touch) {
+	d.touch(touched)
 	for _, t := range touched {
-		switch t.Kind {
-		case world.KindDestinations, world.KindEgressIP:
-			d.news[t.Key] = struct{}{}
+		if t.Kind == world.KindDestinations {
+			d.Objects[t.Key] = struct{}{}
 		}
 		d.all = d.nodes.touch(t) || d.all
 	}
 }
 
-// Seen notes that an EgressIP may say something else of itself.
-func (d *Selector) Seen(_ decide.View, object world.Touch) time.Time {
-	if object.Kind == world.KindEgressIP {
-		d.news[object.Key] = struct{}{}
-	}
-	return time.Time{}
-}
-
 // Decide says which EgressIPs have networks, of those for which something has changed.
 func (d *Selector) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
-	if d.all {
-		for _, name := range v.EgressIPs() {
-			d.news[name] = struct{}{}
-		}
-	}
-	names := slices.Sorted(maps.Keys(d.news))
-	d.all = false
-	clear(d.news)
-	for _, name := range names {
-		e := v.EgressIP(name)
-		if e == nil {
-			delete(d.last, name)
-			continue
-		}
-		if one, is := d.desired(v, e); is {
+	for _, e := range d.those(v, func(name string) { delete(d.last, name) }) {
+		if one, is := d.decide(v, e); is {
 			desired = append(desired, one)
 		}
 	}
 	return desired, time.Time{}
 }
 
-// desired is an EgressIP with the condition, or without it where it has no selector of traffic; not, where there is
-// nothing to say. As long as it does not say so, it is decided about again.
-func (d *Selector) desired(v decide.View, e *world.EgressIP) (out decide.Desired, is bool) {
+// decide says what an EgressIP is with the condition, or without it where it has no selector of traffic; nothing, where
+// it does not say anything else already.
+func (d *Selector) decide(v decide.View, e *world.EgressIP) (out decide.Desired, is bool) {
 	now := selectionOf(v.World, d.nodes, e)
 	events := now.news(e, d.last[e.Name])
 	if !e.TrafficUnknown {
@@ -106,19 +82,10 @@ func (d *Selector) desired(v decide.View, e *world.EgressIP) (out decide.Desired
 		if condition(e, ConditionTrafficSelected).Type == "" {
 			return out, false
 		}
-		d.news[e.Name] = struct{}{}
+		d.Objects[e.Name] = struct{}{}
 		return ofEgressIP(e, []world.Condition{{Type: ConditionTrafficSelected}}, events), true // it goes
 	}
-	out = ofEgressIP(e, decide.Dated(e.Conditions, e.Generation, v.Now, now.condition()), events)
-	if !say(e, out.Decision.Conditions) {
-		d.news[e.Name] = struct{}{}
-	}
-	return out, true
-}
-
-// TrafficCondition is TrafficSelected of an EgressIP that has a selector of traffic.
-func TrafficCondition(w *world.World, e *world.EgressIP) world.Condition {
-	return selectionOf(w, newNodesKnown(), e).condition()
+	return d.desired(v, e, now.condition(), events), true
 }
 
 func selectionOf(w *world.World, nodes *nodesKnown, e *world.EgressIP) selection {

@@ -114,7 +114,7 @@ func (c *cluster) label(args []string) (string, error) {
 
 // assign is one decision of the controller, written, some time after the last: "assign 4s".
 func (c *cluster) assign(args []string) (string, error) {
-	w, served := c.controller(), egressip.NewServed()
+	w := c.controller()
 	for _, after := range args {
 		d, err := time.ParseDuration(after)
 		if err != nil {
@@ -122,26 +122,23 @@ func (c *cluster) assign(args []string) (string, error) {
 		}
 		c.now = c.now.Add(d)
 	}
-	served.Update(w)
-	decided := egressip.Assign(w, egressip.Beside{
-		Served: served, Patience: egressip.NewPatience(), Shown: w.PlacementOf, Now: c.now})
-	for name, d := range decided {
-		e := *w.EgressIP(name)
-		e.Placement = d.Placement
-		w.SetEgressIP(&e)
-	}
-	overlaps := egressip.NewOverlaps()
-	overlaps.Update(w)
-	var said []string
-	for _, name := range slices.Sorted(maps.Keys(decided)) {
-		e := *w.EgressIP(name)
-		overlapped, _ := overlaps.Condition(&w.View, &e)
-		beside := []world.Condition{overlapped}
-		if e.Traffic != nil || e.TrafficProblem != "" {
-			beside = append(beside, egressip.TrafficCondition(w, &e))
+	conditions := map[string][]world.Condition{}
+	for _, d := range []decide.Decider{egressip.NewAssigner(), egressip.NewOverlapper(), egressip.NewSelector()} {
+		desired, _ := d.Decide(decide.View{World: w, Now: c.now})
+		for _, x := range desired {
+			e := *w.EgressIP(x.Key)
+			if placement, is := x.Decision.Status.(world.Placement); is {
+				e.Placement = placement
+			}
+			conditions[x.Key] = append(conditions[x.Key], x.Decision.Conditions...)
+			w.SetEgressIP(&e)
 		}
-		e.Conditions = append(decided[name].Conditions,
-			decide.Dated(e.Conditions, e.Generation, c.now, beside...)...)
+	}
+	var said []string
+	for _, name := range slices.Sorted(maps.Keys(conditions)) {
+		e := *w.EgressIP(name)
+		goes := func(c world.Condition) bool { return c.Status == "" }
+		e.Conditions = slices.DeleteFunc(conditions[name], goes)
 		o := c.objects[id{"EgressIP", name}].DeepCopyObject().(*v1.EgressIP)
 		o.Status = kube.EgressIPStatus(&e)
 		c.put(o)
