@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,9 +54,10 @@ type Agent struct {
 	annotations *mailbox[map[string]string]
 	rewrites    rewrites // of the loop alone
 	firewall    *firewall
-	last        Report   // of the loop alone
-	known       []Held   // of the loop alone: what the world has been told that this node holds; nil at first
-	ours        []string // what was last seen of ours on this host
+	last        Report // of the loop alone
+	// known is what the world has been told that this node holds, of the loop alone; nil at first.
+	known map[world.EgressAddress]ref.Since
+	ours  []string // what was last seen of ours on this host
 
 	holding *holding
 	tidying *tidying
@@ -135,7 +136,7 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonOverlap, a.config.OverlappedBy(h))...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonMTU, a.config.TooSmall(h))...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonFirewall, a.firewall.problems())...)
-	a.last.Conflicts = a.holding.conflicts()
+	a.last.Conflicts = a.holding.machine.Conflicts()
 	if w.Holding(a.self) == nil {
 		a.reports.forget()
 	}
@@ -171,10 +172,10 @@ func (a *Agent) silent() []string {
 
 // knows has this node's own pods led to what it holds without waiting for Kubernetes to tell of it.
 func (a *Agent) knows(r Report) {
-	if a.known != nil && slices.Equal(a.known, r.Holding) {
+	if a.known != nil && maps.Equal(a.known, r.Holding) {
 		return
 	}
-	a.known = append([]Held{}, r.Holding...)
+	a.known = r.Holding
 	own := r.of(a.self, a.api.BootID)
 	a.loop.Do(func(w *world.World) []world.Touch { return w.SetOwn(own) })
 }

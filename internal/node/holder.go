@@ -176,12 +176,3 @@ func (h *holding) holds(x *holder.Holds) {
 
 // alone takes in whether no other node answers.
 func (h *holding) alone(is bool) { h.facts.Alone = is }
-
-// conflicts are those to report.
-func (h *holding) conflicts() []Conflict {
-	var out []Conflict
-	for _, c := range h.machine.Conflicts() {
-		out = append(out, Conflict{Held{EgressIP: c.EgressIP, IP: c.IP}, c.MAC})
-	}
-	return out
-}

@@ -1,45 +1,32 @@
 package node
 
 import (
-	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/feature/egressservice"
+	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Held is one egress address that this node translates to. EgressIP is the key of its object, as in a world.Holding.
-type Held struct {
-	EgressIP string
-	IP       netip.Addr
-	Since    ref.Since // it was given the address, as far as the object's status says
-}
-
 // Report is what this node says of itself to the others.
 type Report struct {
-	Owner    string // the Node's UID
-	Holding  []Held
-	Steers   []plan.Steered  // sorted
-	Problems []world.Problem // sorted
-	// Conflicts are sorted like Holding.
-	Conflicts []Conflict
-}
-
-// Conflict is a held address that another machine says it has.
-type Conflict struct {
-	Held
-	MAC string
+	Owner string // the Node's UID
+	// Holding are the addresses that this node translates to, with since when, as far as the object's status says.
+	Holding   map[world.EgressAddress]ref.Since
+	Steers    []plan.Steered    // sorted
+	Problems  []world.Problem   // sorted
+	Conflicts []holder.Conflict // sorted
 }
 
 // Equal compares two reports.
 func (r Report) Equal(o Report) bool {
-	return r.Owner == o.Owner && slices.Equal(r.Holding, o.Holding) && slices.Equal(r.Steers, o.Steers) &&
+	return r.Owner == o.Owner && maps.Equal(r.Holding, o.Holding) && slices.Equal(r.Steers, o.Steers) &&
 		slices.Equal(r.Problems, o.Problems) && slices.Equal(r.Conflicts, o.Conflicts)
 }
 
@@ -60,19 +47,19 @@ func (r Report) of(node, bootID string) *world.Holding {
 			h.Conflicts[c.EgressIP] = append(h.Conflicts[c.EgressIP], world.Conflict{IP: c.IP, MAC: mac})
 		}
 	}
-	for _, held := range r.Holding {
-		h.Holds[held.EgressIP] = append(h.Holds[held.EgressIP], held.IP)
-		h.SayHeld(held.EgressIP, held.IP, held.Since)
+	for _, a := range slices.SortedFunc(maps.Keys(r.Holding), world.EgressAddress.Compare) {
+		h.Holds[a.EgressIP] = append(h.Holds[a.EgressIP], a.IP)
+		h.SayHeld(a.EgressIP, a.IP, r.Holding[a])
 	}
 	return h
 }
 
 // adopted is what a former process of this boot said last.
 func adopted(h *world.Holding) Report {
-	var r Report
+	r := Report{Holding: map[world.EgressAddress]ref.Since{}}
 	for name, ips := range h.Holds {
 		for _, ip := range ips {
-			r.Holding = append(r.Holding, Held{name, ip, h.Held(name, ip)})
+			r.Holding[world.EgressAddress{EgressIP: name, IP: ip}] = h.Held(name, ip)
 		}
 	}
 	for name, to := range h.Steers {
@@ -82,19 +69,8 @@ func adopted(h *world.Holding) Report {
 			r.Steers = append(r.Steers, plan.Steered{Egress: e, Node: s.Node, Since: since})
 		}
 	}
-	slices.SortFunc(r.Holding, Held.compare)
 	slices.SortFunc(r.Steers, plan.Steered.Compare)
 	return r
-}
-
-// translates lists the egress IPs that a plan translates to.
-func translates(s *plan.State) []Held {
-	var found []Held
-	for t, since := range s.Translated.Rows() {
-		found = append(found, Held{t.Object.Key(), t.IP, since})
-	}
-	slices.SortFunc(found, Held.compare)
-	return found
 }
 
 // steered lists the nodes that this node's own pods are led to, and that say that they hold the address. Of an EgressIP
@@ -116,16 +92,11 @@ func steered(before []plan.Steered, s *plan.State, concerned map[ref.Object]bool
 	return out
 }
 
-// compare orders by EgressIP, then by address.
-func (h Held) compare(o Held) int {
-	return cmp.Or(cmp.Compare(h.EgressIP, o.EgressIP), h.IP.Compare(o.IP))
-}
-
 // report says what is held, and where this node's own pods are led to, after a round. An egress IP is held once the
 // flows that translate to it are in OVS (confirmed); until then only what was held before and is still planned counts,
 // as it was given then. What a target refused is not held.
 func report(node, owner string, before Report, o Outcome, confirmed bool) Report {
-	r := Report{Owner: owner}
+	r := Report{Owner: owner, Holding: map[world.EgressAddress]ref.Since{}}
 	refused, concerned := map[plan.Owner]bool{}, map[ref.Object]bool{}
 	for _, x := range o.Refused {
 		refused[x.Owner], concerned[x.Owner.Object] = true, true
@@ -142,19 +113,18 @@ func report(node, owner string, before Report, o Outcome, confirmed bool) Report
 	for p := range o.State.Problems.Rows() {
 		r.Problems = append(r.Problems, world.Problem(p))
 	}
-	for _, h := range translates(o.State) {
-		if !confirmed || o.Err != nil {
-			at, was := slices.BinarySearchFunc(before.Holding, h, Held.compare)
-			if !was {
-				continue
-			}
-			h = before.Holding[at]
+	done := confirmed && o.Err == nil
+	for t, since := range o.State.Translated.Rows() {
+		a := world.EgressAddress{EgressIP: t.Object.Key(), IP: t.IP}
+		was, held := before.Holding[a]
+		if !done {
+			since = was
 		}
-		if !refused[hostOwner(h.EgressIP)] {
-			r.Holding = append(r.Holding, h)
+		if (done || held) && !refused[hostOwner(t.Object)] {
+			r.Holding[a] = since
 		}
 	}
-	if r.Steers = before.Steers; confirmed && o.Err == nil {
+	if r.Steers = before.Steers; done {
 		r.Steers = steered(before.Steers, o.State, concerned)
 	}
 	slices.SortFunc(r.Problems, world.Problem.Compare)
@@ -162,12 +132,12 @@ func report(node, owner string, before Report, o Outcome, confirmed bool) Report
 	return r
 }
 
-// hostOwner owns what a holder has for an object, by its key.
-func hostOwner(key string) plan.Owner {
-	if strings.Contains(key, "/") {
-		return egressservice.HostOwner(key)
+// hostOwner owns what a holder has for an object.
+func hostOwner(o ref.Object) plan.Owner {
+	if o.Kind == ref.EgressService {
+		return egressservice.HostOwner(o.Key())
 	}
-	return egressip.HostOwner(key)
+	return egressip.HostOwner(o.Name)
 }
 
 // problem is about the object that a refused row belongs to.

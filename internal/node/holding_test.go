@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -32,7 +33,10 @@ func hosting() Outcome {
 
 func TestReport(t *testing.T) {
 	ips := compiletest.EgressAddr(0)
-	both := []Held{{EgressIP: "e0", IP: ips[0]}, {EgressIP: "e0", IP: ips[1]}}
+	type held = map[world.EgressAddress]ref.Since
+	gone := held{{EgressIP: "gone", IP: netip.MustParseAddr("172.18.0.9")}: 0}
+	one := held{{EgressIP: "e0", IP: ips[0]}: 0}
+	both := held{{EgressIP: "e0", IP: ips[0]}: 0, {EgressIP: "e0", IP: ips[1]}: 0}
 	refused := hosting()
 	refused.Refused = []*plane.Refused{{
 		Plane: "nb", Owner: egressip.HostOwner("e0"), Row: "NAT/x", Err: errors.New("no")}}
@@ -40,21 +44,21 @@ func TestReport(t *testing.T) {
 	failed.Err = errors.New("the database is away")
 	for _, x := range []struct {
 		name      string
-		before    []Held
+		before    held
 		outcome   Outcome
 		confirmed bool
-		want      []Held
+		want      held
 	}{
 		{"in OVS", nil, hosting(), true, both},
 		{"not in OVS yet", nil, hosting(), false, nil},
-		{"not in OVS yet, one of them is", both[:1], hosting(), false, both[:1]},
-		{"no longer planned", []Held{{EgressIP: "gone", IP: netip.MustParseAddr("172.18.0.9")}}, hosting(), true, both},
+		{"not in OVS yet, one of them is", one, hosting(), false, one},
+		{"no longer planned", gone, hosting(), true, both},
 		{"refused", both, refused, true, nil},
-		{"a target is away", both[:1], failed, true, both[:1]},
+		{"a target is away", one, failed, true, one},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			got := report("n1", "uid", Report{Holding: x.before}, x.outcome, x.confirmed)
-			if !slices.Equal(got.Holding, x.want) {
+			if !maps.Equal(got.Holding, x.want) {
 				t.Errorf("holds %v, want %v", got.Holding, x.want)
 			}
 			if troubled := x.outcome.Err != nil || x.outcome.Refused != nil; troubled != (len(got.Problems) > 0) {
@@ -83,12 +87,12 @@ func TestReportRepeatsTheGiving(t *testing.T) {
 	}
 	said := func(r Report) string {
 		back := adopted(r.of("n1", "boot-n1")) // as the next process of this boot reads it
-		if !slices.Equal(back.Holding, r.Holding) || !slices.Equal(back.Steers, r.Steers) {
+		if !maps.Equal(back.Holding, r.Holding) || !slices.Equal(back.Steers, r.Steers) {
 			t.Errorf("%+v is read as %+v", r, back)
 		}
 		var out []string
-		for _, h := range r.Holding {
-			out = append(out, fmt.Sprint("holds ", int(h.Since)))
+		for _, since := range r.Holding {
+			out = append(out, fmt.Sprint("holds ", int(since)))
 		}
 		for _, s := range r.Steers {
 			does := fmt.Sprint("steers ", int(s.Since))
@@ -147,8 +151,9 @@ func TestRefusedOfPods(t *testing.T) {
 	if !slices.Equal(texts(got.Problems), want) {
 		t.Errorf("problems %q, want %q", got.Problems, want)
 	}
-	if want := []Held{{EgressIP: "e0", IP: e.IPs[0]}}; !slices.Equal(got.Holding, want) || len(got.Steers) > 0 {
-		t.Errorf("holds %v, want %v; leads its pods to %v", got.Holding, want, got.Steers)
+	held := map[world.EgressAddress]ref.Since{{EgressIP: "e0", IP: e.IPs[0]}: 0}
+	if !maps.Equal(got.Holding, held) || len(got.Steers) > 0 {
+		t.Errorf("holds %v, want %v; leads its pods to %v", got.Holding, held, got.Steers)
 	}
 	former := Report{Steers: []plan.Steered{
 		{Egress: egressOf("e0", e.IPs[0]), Node: "n2"}, {Egress: egressOf("gone", e.IPs[0]), Node: "n2"},
