@@ -125,12 +125,8 @@ func isThisHost(h *world.Host, mac string) bool {
 // mayBeNode says whether a claim may be a node's of the cluster. On secondary links nodes do not tell each other
 // their hardware addresses.
 func mayBeNode(w *world.View, c Claim) bool {
-	if h := w.Host(); h != nil {
-		if _, link := h.LinkFor(c.IP); link != nil {
-			return true
-		}
-	}
-	return nodeAt(w, c.MAC) != ""
+	_, link := w.Host().LinkFor(c.IP)
+	return link != nil || nodeAt(w, c.MAC) != ""
 }
 
 // nodeAt is the node of the cluster whose gateway router has a hardware address, or "".

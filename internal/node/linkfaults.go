@@ -69,7 +69,7 @@ func ruleInTheWay(h route.Host, c *world.Config, l route.Link, f world.Family) s
 		case r.V6 != (f == world.V6):
 		case r.Priority > own || r.Ours && r.Priority == own && r.Mark == mark:
 			return ""
-		case !r.Ours && mayMatch(r, mark, c.Cluster(f)) && leadsAway(h, l, r):
+		case !r.Ours && mayMatch(r, mark, c.Cluster(f)) && leadsAway(h, l, r, f):
 			return fmt.Sprintf("rule %d (ip -%s rule show pref %d) would take elsewhere what pods send by link %s: "+
 				"give it a priority above %d",
 				r.Priority, f.String()[1:], r.Priority, l.Name, own)
@@ -91,7 +91,7 @@ func mayMatch(r route.Rule, mark uint32, cluster []netip.Prefix) bool {
 
 // leadsAway says whether what a rule is for goes by another way than the link. One that finds a route for some of it
 // only, as those of VPNs do, does not count: pods cannot reach that much, and all else.
-func leadsAway(h route.Host, l route.Link, r route.Rule) bool {
+func leadsAway(h route.Host, l route.Link, r route.Rule, f world.Family) bool {
 	switch {
 	case r.Goto > 0:
 		return r.Goto > plan.RuleEgressIP.Priority()
@@ -100,15 +100,8 @@ func leadsAway(h route.Host, l route.Link, r route.Rule) bool {
 	}
 	to := r.Dst
 	if !to.IsValid() {
-		to = everything(r.V6)
+		to = f.All()
 	}
 	found, ok := h.LookUp(r, to)
 	return ok && found.Dev != l.Name
-}
-
-func everything(v6 bool) netip.Prefix {
-	if v6 {
-		return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
-	}
-	return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
 }

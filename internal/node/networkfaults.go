@@ -20,7 +20,8 @@ func networkFaults(w *world.World, n *world.Node, h *world.Host) map[netip.Prefi
 	for _, name := range w.EgressIPs() {
 		e := w.EgressIP(name)
 		for _, ip := range e.IPs {
-			if network, is := longest(gone, ip); is && !placed(e, ip, n.Name, h) {
+			network := world.Longest(slices.Values(gone), ip)
+			if network.IsValid() && !placed(e, ip, n.Name, h) {
 				faults[network] = lossOf(network)
 			}
 		}
@@ -40,15 +41,6 @@ func lost(n *world.Node, said *world.Holding, h *world.Host) []netip.Prefix {
 		_, faulty := faults[network]
 		return faulty || slices.ContainsFunc(h.CIDRs(), func(p netip.Prefix) bool { return p.Masked() == network })
 	})
-}
-
-func longest(networks []netip.Prefix, ip netip.Addr) (found netip.Prefix, is bool) {
-	for _, p := range networks {
-		if p.Contains(ip) && (!is || p.Bits() > found.Bits()) {
-			found, is = p, true
-		}
-	}
-	return found, is
 }
 
 // placed says whether an address has another node, or another place here: then nobody need know of what this node has

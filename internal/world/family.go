@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"net/netip"
 )
 
@@ -78,6 +79,19 @@ func MAC(a netip.Addr) string {
 
 // Single is the prefix that holds a alone.
 func Single(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
+
+// Longest is the longest of some prefixes that an address is in; zero if it is in none.
+func Longest(of iter.Seq[netip.Prefix], ip netip.Addr) (longest netip.Prefix) {
+	for p := range of {
+		if p.Contains(ip) && p.Bits() > longest.Bits() {
+			longest = p
+		}
+	}
+	return longest
+}
+
+// All is the prefix of the family's every address: 0.0.0.0/0 or ::/0.
+func (f Family) All() netip.Prefix { return netip.PrefixFrom(f.Unspecified(), 0) }
 
 // Unspecified is the family's address that is none: 0.0.0.0 or ::.
 func (f Family) Unspecified() netip.Addr {

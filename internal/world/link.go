@@ -37,8 +37,11 @@ func (l Link) equal(o Link) bool {
 
 // LinkFor says where an egress IP is on this host: on the primary network, or on a link; both false and nil if in none
 // of its networks, or if the link cannot host it now. The longest prefix decides (seed egress-ip.md); of links with the
-// same subnet it is the first by name that can.
+// same subnet it is the first by name that can. On a host that is not known (nil) it is nowhere.
 func (h *Host) LinkFor(ip netip.Addr) (primary bool, link *Link) {
+	if h == nil {
+		return false, nil
+	}
 	best := -1
 	for _, p := range h.Primary {
 		if p.Masked().Contains(ip) && p.Bits() > best {

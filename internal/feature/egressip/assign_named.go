@@ -85,7 +85,7 @@ func (m named) settle() (primary, secondary map[netip.Prefix]naming) {
 // othersHave is the longest subnet of an address that another egress node than that one names; zero if there is none.
 func (m named) othersHave(ip netip.Addr, name string) netip.Prefix {
 	besides := func(n naming) bool { return n.besides(name) }
-	a, b := longestOf(those(m.primary, besides), ip), longestOf(those(m.secondary, besides), ip)
+	a, b := world.Longest(those(m.primary, besides), ip), world.Longest(those(m.secondary, besides), ip)
 	if b.Bits() > a.Bits() {
 		return b
 	}
@@ -95,7 +95,7 @@ func (m named) othersHave(ip netip.Addr, name string) netip.Prefix {
 // inDoubt says of an address that one egress node alone has it in a longer network than the others do, and what to do;
 // "" where that is not so.
 func (m named) inDoubt(ip netip.Addr) string {
-	p := longestOf(those(m.secondary, naming.lone), ip)
+	p := world.Longest(those(m.secondary, naming.lone), ip)
 	if !p.IsValid() {
 		return ""
 	}

@@ -48,21 +48,11 @@ func (s subnets) isPrimary(p netip.Prefix) bool { return slices.Contains(s.prima
 // of is the subnet of a node that an address belongs to there, the longest, and what keeps the node from hosting it;
 // zero if there is none.
 func (s subnets) of(ip netip.Addr) (cidr netip.Prefix, fault string) {
-	cidr = longestOf(slices.Values(s.all), ip)
-	if f := longestOf(maps.Keys(s.faults), ip); f.Bits() >= cidr.Bits() && f.IsValid() {
+	cidr = world.Longest(slices.Values(s.all), ip)
+	if f := world.Longest(maps.Keys(s.faults), ip); f.Bits() >= cidr.Bits() && f.IsValid() {
 		cidr = f
 	}
 	return cidr, s.faults[cidr]
-}
-
-func longestOf(all func(func(netip.Prefix) bool), ip netip.Addr) netip.Prefix {
-	var out netip.Prefix
-	for p := range all {
-		if p.Contains(ip) && p.Bits() > out.Bits() {
-			out = p
-		}
-	}
-	return out
 }
 
 // inNetwork says whether a node has a usable link into the subnet of an address.
@@ -82,7 +72,8 @@ func (a *assigner) faultFor(n *world.Node, ip netip.Addr) string {
 // Where egress nodes agree that it is in a secondary network, longer than any primary one that they agree on, nobody is
 // one who has it in a shorter network. What one of them says alone takes it from nobody.
 func (a *assigner) candidates(e *world.EgressIP, ip netip.Addr, found func(host int)) {
-	secondary, primary := longestOf(maps.Keys(a.longest.secondary), ip), longestOf(maps.Keys(a.longest.primary), ip)
+	secondary := world.Longest(maps.Keys(a.longest.secondary), ip)
+	primary := world.Longest(maps.Keys(a.longest.primary), ip)
 	for _, net := range a.nets[world.FamilyOf(ip)] {
 		if !net.cidr.Contains(ip) || secondary.Bits() > primary.Bits() && net.cidr.Bits() < secondary.Bits() {
 			continue

@@ -115,7 +115,7 @@ func translatePod(
 	if len(duties) == 0 || e.TrafficUnknown {
 		return "", netip.Addr{}, false
 	}
-	switch primary, link := linkFor(w, duties[0].IP); {
+	switch primary, link := w.Host().LinkFor(duties[0].IP); {
 	case link != nil:
 		podOnLink(w, e, f, p, ip, out)
 		return plan.HostKernel, duties[0].IP, true

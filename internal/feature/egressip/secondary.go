@@ -23,15 +23,6 @@ func linkIPs(l *world.Link, f world.Family) string {
 	return fmt.Sprintf("egress-ips/%d.%s", l.Index, f)
 }
 
-// linkFor is where an address is on this host: on the primary network, on a link, or nowhere.
-func linkFor(w *world.View, ip netip.Addr) (primary bool, link *world.Link) {
-	h := w.Host()
-	if h == nil {
-		return false, nil
-	}
-	return h.LinkFor(ip)
-}
-
 // ownHop is where this node sends its own pods' packets for addresses that it hosts itself: to its gateway router, or
 // to the host. An address that is nowhere here must not be steered to: the gateway router would give the pod the node's
 // address.
@@ -39,7 +30,7 @@ func ownHop(
 	w *world.View, e *world.EgressIP, n *world.Node, f world.Family, gateway netip.Addr,
 ) (hop netip.Addr, ok bool) {
 	for _, d := range holder.Duties(w, e.Name, f) {
-		primary, link := linkFor(w, d.IP)
+		primary, link := w.Host().LinkFor(d.IP)
 		if link != nil {
 			return egress.Management(n, f)
 		}

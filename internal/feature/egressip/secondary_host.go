@@ -35,8 +35,7 @@ func (k kernel) route() {
 		}
 	}
 	rule(plan.Rule{Priority: plan.RuleNodeIP.Priority(), Table: plan.MainTable, Mark: plan.MarkNodeIP})
-	everywhere := k.anywhere()
-	plan.Claim(&k.out.Routes, plan.RouteKey{Table: table, Dst: everywhere}, plan.Route{Dev: k.link.Name})
+	plan.Claim(&k.out.Routes, plan.RouteKey{Table: table, Dst: k.family.All()}, plan.Route{Dev: k.link.Name})
 	for _, r := range k.link.Routes {
 		if world.FamilyOf(r.Dst.Addr()) == k.family {
 			plan.Claim(&k.out.Routes, plan.RouteKey{Table: table, Dst: r.Dst}, plan.Route{Dev: k.link.Name, Via: r.Via,
@@ -48,13 +47,6 @@ func (k kernel) route() {
 		// link, too.
 		plan.Claim(&k.out.Sysctls, plan.Sysctl{Key: "net.ipv4.conf.all.src_valid_mark"}, "1")
 	}
-}
-
-func (k kernel) anywhere() netip.Prefix {
-	if k.family == world.V4 {
-		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
-	}
-	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
 }
 
 // mark gives packets that pods send by the management port the link's mark, whatever they had before, and replies that
