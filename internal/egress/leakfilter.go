@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"fmt"
 	"net/netip"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -25,7 +24,7 @@ func ThroughHost(w *world.View) bool {
 func Filter(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
 	out.AddElem(FilteredPods(f), ip.String())
 	if ThroughHost(w) { // an orphan is known before the node is, whose rules bring the set
-		plan.Claim(&out.NFTSets, plan.NFTSet{Name: FilteredPods(f)}, plan.NFTSetSpec{Key: AddrType(f)})
+		Host{f, out}.AddSet(FilteredPods(f))
 		plan.Claim(&out.NFTElems, plan.NFTElem{Set: FilteredPods(f), Key: ip.String()}, "")
 	}
 }
@@ -34,11 +33,11 @@ func Filter(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
 // it its own address. beside is what else a packet must have, with a space before it. The set is grown before the
 // logical network steers, and shrunk after it: what comes by a path that is no longer, or not yet, in force is dropped.
 func DropOnHost(w *world.View, f world.Family, pods, beside string, out *plan.Rows) {
-	c := out.AddChain(plan.ChainForward)
-	plan.Claim(&out.NFTSets, plan.NFTSet{Name: pods}, plan.NFTSetSpec{Key: AddrType(f)})
-	AddHostNodeIPs(f, out)
-	plan.Claim(&out.NFTRules, plan.NFTRule{Chain: c, Name: plan.ForwardUntranslated + pods}, fmt.Sprintf(
+	h := Host{f, out}
+	h.AddSet(pods)
+	h.AddSet(HostNodeIPs(f))
+	h.AddRule(out.AddChain(plan.ChainForward), plan.ForwardUntranslated+pods,
 		"iifname %q ct direction original meta mark & %#x != %#x %s saddr @%s%s %s daddr != @%s%s counter drop",
 		plan.DefaultNames().ManagementPort(), plan.MarkEgressMask, plan.MarkEgress,
-		IP(f), pods, beside, IP(f), HostNodeIPs(f), NotTo(f, w.Config.Cluster(f))))
+		h.IP(), pods, beside, h.IP(), HostNodeIPs(f), NotTo(f, w.Config.Cluster(f)))
 }

@@ -22,11 +22,6 @@ func NodeIPs(f world.Family) string { return "node-ips." + f.String() }
 // HostNodeIPs is the same set in nftables.
 func HostNodeIPs(f world.Family) string { return "egress-node-ips." + f.String() }
 
-// AddHostNodeIPs claims it.
-func AddHostNodeIPs(f world.Family, out *plan.Rows) {
-	plan.Claim(&out.NFTSets, plan.NFTSet{Name: HostNodeIPs(f)}, plan.NFTSetSpec{Key: AddrType(f)})
-}
-
 // AddNode has pods reach an address with their node's. One of a family that the cluster does not have is left out:
 // there is no set for it.
 func AddNode(w *world.View, ip netip.Addr, out *plan.Rows) {
@@ -37,7 +32,7 @@ func AddNode(w *world.View, ip netip.Addr, out *plan.Rows) {
 	out.AddElem(NodeIPs(f), ip.String())
 	plan.Claim(&out.SourceExempt, ip, plan.None{})
 	if ThroughHost(w) {
-		AddHostNodeIPs(f, out)
+		Host{f, out}.AddSet(HostNodeIPs(f))
 		plan.Claim(&out.NFTElems, plan.NFTElem{Set: HostNodeIPs(f), Key: ip.String()}, "")
 	}
 }

@@ -29,7 +29,7 @@ func (Allow) Compile(w *world.View, _ string, out *plan.Rows) {
 		leaveInsideReplies(w, f, out)
 		for which, pods := range map[string]string{"": egress.FilteredPods(f), "partly.": egress.PartlyServedPods(f)} {
 			out.AddSet(pods)
-			toNodes(pods, which, f, out)
+			toNodes(names, pods, which, f, out)
 			markReplies(w, pods, which, f, out)
 		}
 		dropPaused(names, f, out)
@@ -48,11 +48,12 @@ func insideCluster(n *world.Network, f world.Family, out *plan.Rows) {
 	}
 }
 
-// toNodes also asks for the node's own address, so that it is the same wherever the pods of a set run.
-func toNodes(pods, which string, f world.Family, out *plan.Rows) {
+// toNodes leaves what pods of a set send to nodes as it is. It is the same wherever the pods run, and also about the
+// address of their own node.
+func toNodes(n plan.Names, pods, which string, f world.Family, out *plan.Rows) {
 	ip := f.Match()
 	out.AddSet(egress.NodeIPs(f))
-	out.AddPolicy(plan.DefaultNames(), "egressip-no-reroute/nodes."+which+f.String(), plan.PriorityAllow,
+	out.AddPolicy(n, "egressip-no-reroute/nodes."+which+f.String(), plan.PriorityAllow,
 		ip+".src == "+plan.InSet(pods)+" && "+ip+".dst == "+plan.InSet(egress.NodeIPs(f)), "allow", nil,
 		map[string]string{"pkt_mark": plan.Itoa(plan.MarkNodeIP)})
 }

@@ -94,5 +94,5 @@ func hostOnlyTo(e *world.EgressIP, f world.Family) string {
 	if e.Traffic == nil {
 		return ""
 	}
-	return " " + [...]string{"ip", "ip6"}[f] + " daddr @" + destinationsOf.hostSet(e, f)
+	return " " + egress.IP(f) + " daddr @" + destinationsOf.hostSet(e, f)
 }

@@ -27,11 +27,7 @@ func (Networks) Compile(w *world.View, network string, out *plan.Rows) {
 	for _, f := range p.Families() {
 		insideCluster(p.Network, f, out)
 		dropPaused(n, f, out)
-		match := f.Match() + ".src == " + plan.InSet(n.Row(egress.PausedPods(f))) + " && " +
-			f.Match() + ".dst == " + plan.InSet(egress.NodeIPs(f))
-		out.AddSet(egress.NodeIPs(f))
-		out.AddPolicy(n, "egressip-no-reroute/nodes."+f.String(), plan.PriorityAllow, match, "allow", nil,
-			map[string]string{"pkt_mark": plan.Itoa(plan.MarkNodeIP)})
+		toNodes(n, n.Row(egress.PausedPods(f)), "", f, out)
 	}
 }
 

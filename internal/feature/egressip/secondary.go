@@ -14,10 +14,6 @@ import (
 // hands packets to the management port, one nftables rule an EgressIP marks them, one rule and one table a link route
 // them, and one rule an address translates them.
 
-const everyBit = 0xffffffff
-
-func linkMark(l *world.Link) uint32 { return plan.LinkMark(l.Index) }
-
 // linkIPs is the set of egress IPs of a link, in nftables.
 func linkIPs(l *world.Link, f world.Family) string {
 	return fmt.Sprintf("egress-ips/%d.%s", l.Index, f)
@@ -53,28 +49,13 @@ func hostOnLink(
 		answer(e.Name, plan.Announcement{Dev: l.Name, IP: ip, MAC: l.MAC}, out)
 		mute(w.Config, f, ip, out) // the host would answer for it on its other links too (Linux' arp_ignore 0)
 	}
-	toHost(n, e, f, out)
-	k := kernel{config: w.Config, family: f, link: l, out: out}
+	egress.ToHost(n, f, remotePods.set(e, f), plan.PriorityEgressIP, onlyTo(e, f), out)
+	k := kernel{egress.Host{Family: f, Out: out}, w.Config, l, plan.LinkMark(l.Index)}
 	k.route()
 	k.mark(e)
 	k.translate(e, ip)
 	plan.Claim(&out.Translated, egressOf(e.Name, ip), e.Since(world.Assignment{Node: w.Self, IP: ip}))
 	k.filterLeaks(ip)
-}
-
-// toHost sends packets of other nodes' pods, which those nodes steered here, to the host.
-func toHost(n *world.Node, e *world.EgressIP, f world.Family, out *plan.Rows) {
-	hop, ok := egress.Management(n, f)
-	if !ok {
-		return
-	}
-	set := remotePods.set(e, f)
-	out.AddSet(set)
-	names := plan.DefaultNames()
-	match := fmt.Sprintf("inport == %q && %s.src == %s", names.RouterToTransit(n.Name), f.Match(), plan.InSet(set)) +
-		onlyTo(e, f)
-	out.AddPolicy(names, set, plan.PriorityEgressIP, match,
-		"reroute", []string{hop.String()}, nil)
 }
 
 // podOnLink makes a pod, of any node, one whose packets the host translates.

@@ -12,63 +12,54 @@ import (
 // kernel writes the rows of one link and family in the host's kernel. What is the link's, and not an EgressIP's, every
 // EgressIP on it claims.
 type kernel struct {
+	egress.Host
 	config *world.Config
-	family world.Family
 	link   *world.Link
-	out    *plan.Rows
+	fwmark uint32 // the link's
 }
 
 // route copies the link's routes into a table of its own, and sends marked packets of pods there. `from` the cluster
 // subnets: replies carry the mark too, and must find the pods by the main table. The rule for node addresses is the
 // seed's.
 func (k kernel) route() {
-	v6, table := k.family == world.V6, plan.LinkTable(k.link.Index)
-	rule := func(r plan.Rule) {
-		r.V6, r.Mask = v6, everyBit
-		plan.Claim(&k.out.Rules, r, plan.None{})
-	}
-	for _, c := range k.config.Cluster(k.family) {
-		rule(plan.Rule{Priority: plan.RuleEgressIP.Priority(), Table: table, Mark: linkMark(k.link), Src: c})
+	table := plan.LinkTable(k.link.Index)
+	for _, c := range k.config.Cluster(k.Family) {
+		k.RouteBy(plan.Rule{Priority: plan.RuleEgressIP.Priority(), Table: table, Mark: k.fwmark, Src: c})
 		if k.link.VRF != "" { // the VRF's own rule would look for the pod in the VRF's table
-			rule(plan.Rule{Priority: plan.RuleBeforeVRF.Priority(), Table: plan.MainTable,
-				Mark: linkMark(k.link), Dst: c})
+			k.RouteBy(plan.Rule{Priority: plan.RuleBeforeVRF.Priority(), Table: plan.MainTable, Mark: k.fwmark, Dst: c})
 		}
 	}
-	rule(plan.Rule{Priority: plan.RuleNodeIP.Priority(), Table: plan.MainTable, Mark: plan.MarkNodeIP})
-	plan.Claim(&k.out.Routes, plan.RouteKey{Table: table, Dst: k.family.All()}, plan.Route{Dev: k.link.Name})
+	k.RouteBy(plan.Rule{Priority: plan.RuleNodeIP.Priority(), Table: plan.MainTable, Mark: plan.MarkNodeIP})
+	plan.Claim(&k.Out.Routes, plan.RouteKey{Table: table, Dst: k.Family.All()}, plan.Route{Dev: k.link.Name})
 	for _, r := range k.link.Routes {
-		if world.FamilyOf(r.Dst.Addr()) == k.family {
-			plan.Claim(&k.out.Routes, plan.RouteKey{Table: table, Dst: r.Dst}, plan.Route{Dev: k.link.Name, Via: r.Via,
+		if world.FamilyOf(r.Dst.Addr()) == k.Family {
+			plan.Claim(&k.Out.Routes, plan.RouteKey{Table: table, Dst: r.Dst}, plan.Route{Dev: k.link.Name, Via: r.Via,
 				MTU: r.MTU, OnLink: r.OnLink})
 		}
 	}
-	if k.family == world.V4 {
-		// The check of a reply's source looks up the way back with the connection's mark: strict rp_filter finds the
-		// link, too.
-		plan.Claim(&k.out.Sysctls, plan.Sysctl{Key: "net.ipv4.conf.all.src_valid_mark"}, "1")
-	}
+	k.CheckByMark()
 }
 
 // mark gives packets that pods send by the management port the link's mark, whatever they had before, and replies that
 // of their connection. To nodes and pods nothing is marked, nor what answers a connection from outside.
 func (k kernel) mark(e *world.EgressIP) {
-	c := k.out.AddChain(plan.ChainEgressIPMark)
-	egress.AddHostNodeIPs(k.family, k.out)
-	pods := allPods.hostSet(e, k.family)
-	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: pods}, plan.NFTSetSpec{Key: egress.AddrType(k.family)})
-	k.rule(c, namePrefix+egress.Short(e.Name)+"/"+k.family.String(),
+	c := k.Out.AddChain(plan.ChainEgressIPMark)
+	pods := allPods.hostSet(e, k.Family)
+	k.AddSet(egress.HostNodeIPs(k.Family))
+	k.AddSet(pods)
+	k.AddRule(c, namePrefix+egress.Short(e.Name)+"/"+k.Family.String(),
 		"iifname %q ct direction original %s saddr @%s%s %s daddr != @%s%s meta mark set %#x ct mark set meta mark",
-		plan.DefaultNames().ManagementPort(), k.ip(), pods, hostOnlyTo(e, k.family),
-		k.ip(), egress.HostNodeIPs(k.family), egress.NotTo(k.family, k.config.Cluster(k.family)), linkMark(k.link))
-	k.rule(c, "reply "+k.link.Name, "iifname %q ct direction reply ct mark %#x meta mark set ct mark", k.link.Name,
-		linkMark(k.link))
+		plan.DefaultNames().ManagementPort(), k.IP(), pods, hostOnlyTo(e, k.Family),
+		k.IP(), egress.HostNodeIPs(k.Family), egress.NotTo(k.Family, k.config.Cluster(k.Family)), k.fwmark)
+	k.AddRule(c, "reply "+k.link.Name, "iifname %q ct direction reply ct mark %#x meta mark set ct mark", k.link.Name,
+		k.fwmark)
 }
 
 // translate is one rule an address.
 func (k kernel) translate(e *world.EgressIP, ip netip.Addr) {
-	c := k.out.AddChain(plan.ChainEgressIPTranslate)
-	k.rule(c, natRow(egress.Short(e.Name), ip), "meta mark %#x oifname %q %s saddr @%s%s snat %s to %s",
-		linkMark(k.link), k.link.Name, k.ip(), allPods.hostSet(e, k.family), hostOnlyTo(e, k.family), k.ip(), ip)
+	c := k.Out.AddChain(plan.ChainEgressIPTranslate)
+	k.AddRule(c, natRow(egress.Short(e.Name), ip), "meta mark %#x oifname %q %s saddr @%s%s snat %s to %s",
+		k.fwmark, k.link.Name, k.IP(), allPods.hostSet(e, k.Family), hostOnlyTo(e, k.Family), k.IP(), ip)
 }
 
 // filterLeaks drops packets of connections with the mark that would leave by another link or with another source: the
@@ -77,28 +68,22 @@ func (k kernel) translate(e *world.EgressIP, ip netip.Addr) {
 // tunnel's packets are none of this. Nobody listens at an egress IP: the host would end connections that moved here
 // with RST.
 func (k kernel) filterLeaks(ip netip.Addr) {
-	set := linkIPs(k.link, k.family)
-	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{Key: egress.AddrType(k.family)})
-	plan.Claim(&k.out.NFTElems, plan.NFTElem{Set: set, Key: ip.String()}, "")
-	c := k.out.AddChain(plan.ChainEgressIPGuard)
-	name := fmt.Sprintf("%s %s", k.link.Name, k.family)
-	k.rule(c, name+" elsewhere", "ct mark %#x ct direction original %s oifname != %q counter drop", linkMark(k.link),
+	set := linkIPs(k.link, k.Family)
+	k.AddSet(set)
+	plan.Claim(&k.Out.NFTElems, plan.NFTElem{Set: set, Key: ip.String()}, "")
+	c := k.Out.AddChain(plan.ChainEgressIPGuard)
+	name := fmt.Sprintf("%s %s", k.link.Name, k.Family)
+	k.AddRule(c, name+" elsewhere", "ct mark %#x ct direction original %s oifname != %q counter drop", k.fwmark,
 		k.isFamily(), k.link.Name)
-	k.rule(c, name+" source", "ct mark %#x ct direction original %s saddr != @%s counter drop", linkMark(k.link),
-		k.ip(), set)
-	for _, p := range k.config.Cluster(k.family) {
-		k.rule(c, name+" untranslated "+p.String(), "oifname %q %s saddr %s counter drop", k.link.Name, k.ip(), p)
+	k.AddRule(c, name+" source", "ct mark %#x ct direction original %s saddr != @%s counter drop", k.fwmark,
+		k.IP(), set)
+	for _, p := range k.config.Cluster(k.Family) {
+		k.AddRule(c, name+" untranslated "+p.String(), "oifname %q %s saddr %s counter drop", k.link.Name, k.IP(), p)
 	}
-	in := k.out.AddChain(plan.ChainEgressIPInput)
-	k.rule(in, name, "%s daddr @%s meta l4proto != %s counter drop", k.ip(), set, [...]string{"icmp",
-		"ipv6-icmp"}[k.family])
+	in := k.Out.AddChain(plan.ChainEgressIPInput)
+	k.AddRule(in, name, "%s daddr @%s meta l4proto != %s counter drop", k.IP(), set, [...]string{"icmp",
+		"ipv6-icmp"}[k.Family])
 }
 
 // isFamily keeps the rules of the two families apart in a table of both.
-func (k kernel) isFamily() string { return "meta nfproto " + [...]string{"ipv4", "ipv6"}[k.family] }
-
-func (k kernel) ip() string { return [...]string{"ip", "ip6"}[k.family] }
-
-func (k kernel) rule(c plan.NFTChain, name, format string, args ...any) {
-	plan.Claim(&k.out.NFTRules, plan.NFTRule{Chain: c, Name: name}, fmt.Sprintf(format, args...))
-}
+func (k kernel) isFamily() string { return "meta nfproto " + [...]string{"ipv4", "ipv6"}[k.Family] }

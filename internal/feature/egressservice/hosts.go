@@ -34,7 +34,7 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 	}
 	by, known := networkOf(w, s)
 	for _, f := range w.Config.Families() {
-		k := kernel{w: w, s: s, family: f, by: by, out: out}
+		k := kernel{egress.Host{Family: f, Out: out}, w, s, by}
 		all, duties := s.Host == world.HostAll && w.EgressServiceActive(key, f), holder.Duties(w, key, f)
 		switch {
 		case !known && (all || len(duties) > 0):
@@ -46,7 +46,7 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 			k.hide()
 		case known:
 			for _, d := range duties {
-				toHost(n, s, f, out)
+				egress.ToHost(n, f, remotePods(s, f), plan.PriorityEgressService, "", out)
 				k.mark()
 				k.route()
 				k.replies()
@@ -58,28 +58,16 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 	}
 }
 
-// toHost sends packets of other nodes' pods, which those nodes steered here, to the host.
-func toHost(n *world.Node, s *world.EgressService, f world.Family, out *plan.Rows) {
-	hop, ok := egress.Management(n, f)
-	if !ok {
-		return
-	}
-	set, names := remotePods(s, f), plan.DefaultNames()
-	out.AddSet(set)
-	match := fmt.Sprintf("inport == %q && %s.src == %s", names.RouterToTransit(n.Name), f.Match(), plan.InSet(set))
-	out.AddPolicy(names, set, plan.PriorityEgressService, match, "reroute", []string{hop.String()}, nil)
-}
-
 // translate gives what pods begin the address, and drops what has another source all the same: a connection keeps the
 // source that it began with.
 func (k kernel) translate(ip netip.Addr) {
 	c := k.chain(chainTranslate, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "98"})
 	dev := plan.DefaultNames().ManagementPort()
-	k.rule(c, k.name(), "oifname != %q meta mark %#x %s saddr @%s snat %s to %s", dev, k.by.mark, k.ip(),
-		hostPods(k.s, k.family), k.ip(), ip)
+	k.AddRule(c, k.name(), "oifname != %q meta mark %#x %s saddr @%s snat %s to %s", dev, k.by.mark, k.IP(),
+		hostPods(k.s, k.Family), k.IP(), ip)
 	guard := k.chain(LeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "102"})
-	k.rule(guard, k.name(), "oifname != %q ct direction original meta mark %#x ct original %s saddr @%s %s saddr != %s "+
-		"counter drop", dev, k.by.mark, k.ip(), hostPods(k.s, k.family), k.ip(), ip)
+	k.AddRule(guard, k.name(), "oifname != %q ct direction original meta mark %#x ct original %s saddr @%s %s saddr != %s "+
+		"counter drop", dev, k.by.mark, k.IP(), hostPods(k.s, k.Family), k.IP(), ip)
 }
 
 // hide drops what would leave through the network with a pod's own address: packets of other nodes' pods, which are led
@@ -87,8 +75,8 @@ func (k kernel) translate(ip netip.Addr) {
 // a table's, as those that route are: no name in them has to fit beside the subnet.
 func (k kernel) hide() {
 	guard := k.chain(LeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "102"})
-	for _, p := range k.w.Config.Cluster(k.family) {
-		k.rule(guard, fmt.Sprintf("untranslated %#x %s", k.by.mark, p), "oifname != %q ct direction original "+
-			"meta mark %#x %s saddr %s counter drop", plan.DefaultNames().ManagementPort(), k.by.mark, k.ip(), p)
+	for _, p := range k.w.Config.Cluster(k.Family) {
+		k.AddRule(guard, fmt.Sprintf("untranslated %#x %s", k.by.mark, p), "oifname != %q ct direction original "+
+			"meta mark %#x %s saddr %s counter drop", plan.DefaultNames().ManagementPort(), k.by.mark, k.IP(), p)
 	}
 }

@@ -19,15 +19,12 @@ const (
 // LeakChain is the chain whose rules drop and count what would leave with another source than the Service's address.
 const LeakChain = "egress-service-guard"
 
-const everyBit = 0xffffffff
-
 // kernel writes the rows of one EgressService and family in the host's kernel.
 type kernel struct {
-	w      *world.View
-	s      *world.EgressService
-	family world.Family
-	by     network
-	out    *plan.Rows
+	egress.Host
+	w  *world.View
+	s  *world.EgressService
+	by network
 }
 
 // mark gives what pods begin by the management port their mark, which their connections keep, but not what goes to
@@ -35,16 +32,16 @@ type kernel struct {
 // not marked, and dropped as what has no mark (gateway.Firewall, egress.DropOnHost) until conntrack has ended it. That
 // includes datagrams that nobody answers, each of which is new to conntrack: with a mark their connection is known.
 func (k kernel) mark() {
-	c, f := k.chain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-149"}), k.family
+	c, f := k.chain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-149"}), k.Family
 	pods := hostPods(k.s, f)
-	egress.AddHostNodeIPs(f, k.out)
-	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: pods}, plan.NFTSetSpec{Key: egress.AddrType(f)})
+	k.AddSet(egress.HostNodeIPs(f))
+	k.AddSet(pods)
 	outside := fmt.Sprintf("iifname %q ct direction original %s saddr @%s %s daddr != @%s%s",
-		plan.DefaultNames().ManagementPort(), k.ip(), pods, k.ip(), egress.HostNodeIPs(f),
+		plan.DefaultNames().ManagementPort(), k.IP(), pods, k.IP(), egress.HostNodeIPs(f),
 		egress.NotTo(f, slices.Concat(k.w.Config.Cluster(f), k.services())))
-	k.rule(c, k.name()+" new", "%s ct state new ct mark 0x0 meta mark set %#x ct mark set meta mark", outside,
+	k.AddRule(c, k.name()+" new", "%s ct state new ct mark 0x0 meta mark set %#x ct mark set meta mark", outside,
 		k.by.mark)
-	k.rule(c, k.name()+" known", "%s ct mark %#x meta mark set %#x", outside, k.by.mark, k.by.mark)
+	k.AddRule(c, k.name()+" known", "%s ct mark %#x meta mark set %#x", outside, k.by.mark, k.by.mark)
 }
 
 // route sends marked packets by the table, and nowhere else: what it has no route to is unreachable. Rules are a
@@ -55,20 +52,18 @@ func (k kernel) route() {
 		return
 	}
 	rule := func(r plan.Rule) {
-		r.V6, r.Mark, r.Mask = k.family == world.V6, k.by.mark, everyBit
-		plan.Claim(&k.out.Rules, r, plan.None{})
+		r.Mark = k.by.mark
+		k.RouteBy(r)
 	}
-	inside := slices.Concat(k.w.Config.Cluster(k.family), k.services())
-	for _, p := range append(inside, world.Single(k.w.Config.LocalOnly(k.family))) {
+	inside := slices.Concat(k.w.Config.Cluster(k.Family), k.services())
+	for _, p := range append(inside, world.Single(k.w.Config.LocalOnly(k.Family))) {
 		rule(plan.Rule{Priority: plan.RuleNetwork.Priority(), Table: int(k.by.table.ID), Src: p})
 		rule(plan.Rule{Priority: plan.RuleNoNetwork.Priority(), Unreachable: true, Src: p})
 		if k.by.table.VRF { // the VRF's own rule would look for the pod in the VRF's table
 			rule(plan.Rule{Priority: plan.RuleBeforeVRF.Priority(), Table: plan.MainTable, Dst: p})
 		}
 	}
-	if k.family == world.V4 { // it stays when the rules go: docs/egress-service.md says why, and whom it concerns
-		plan.Claim(&k.out.Sysctls, plan.Sysctl{Key: "net.ipv4.conf.all.src_valid_mark"}, "1")
-	}
+	k.CheckByMark()
 }
 
 // replies gives the mark of the table to what answers pods' connections, and to connections from outside to the
@@ -80,11 +75,11 @@ func (k kernel) replies() {
 	}
 	c := k.chain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-149"})
 	dev := plan.DefaultNames().ManagementPort()
-	k.rule(c, fmt.Sprintf("reply %#x", k.by.mark), "iifname != %q ct direction reply ct mark %#x meta mark set ct mark",
+	k.AddRule(c, fmt.Sprintf("reply %#x", k.by.mark), "iifname != %q ct direction reply ct mark %#x meta mark set ct mark",
 		dev, k.by.mark)
 	asked, answer := k.atFrontends()
-	k.rule(c, k.name()+" asked", "iifname != %q ct direction original %s meta mark set %#x", dev, asked, k.by.mark)
-	k.rule(c, k.name()+" answer", "iifname %q ct direction reply %s meta mark set %#x", dev, answer, k.by.mark)
+	k.AddRule(c, k.name()+" asked", "iifname != %q ct direction original %s meta mark set %#x", dev, asked, k.by.mark)
+	k.AddRule(c, k.name()+" answer", "iifname %q ct direction reply %s meta mark set %#x", dev, answer, k.by.mark)
 }
 
 // silence drops what answers connections from outside to the Service where this host lacks the table: it would leave by
@@ -93,24 +88,25 @@ func (k kernel) silence() {
 	c := k.chain(plan.ForwardChain, plan.NFTChainSpec{Type: "filter", Hook: "forward", Priority: "filter"})
 	dev := plan.DefaultNames().ManagementPort()
 	_, answer := k.atFrontends()
-	k.rule(c, k.name()+" no network", "iifname %q oifname != %q ct direction reply %s counter drop", dev, dev, answer)
+	k.AddRule(c, k.name()+" no network", "iifname %q oifname != %q ct direction reply %s counter drop", dev, dev,
+		answer)
 }
 
 // atFrontends match packets of connections from outside to the Service's frontends: those that ask, as they come in,
 // and those that answer. What nodes ask each other, pods' connections to node ports among it, is answered as without.
 func (k kernel) atFrontends() (asked, answer string) {
-	set := "egressservice/" + egress.Short(k.s.Key()) + "/frontends." + k.family.String()
-	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{
-		Key: egress.AddrType(k.family) + " . inet_proto . inet_service"})
+	set := "egressservice/" + egress.Short(k.s.Key()) + "/frontends." + k.Family.String()
+	plan.Claim(&k.Out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{
+		Key: egress.AddrType(k.Family) + " . inet_proto . inet_service"})
 	for _, f := range k.frontends() {
 		key := fmt.Sprintf("%s . %s . %d", f.IP, f.Protocol, f.Port)
-		plan.Claim(&k.out.NFTElems, plan.NFTElem{Set: set, Key: key}, "")
+		plan.Claim(&k.Out.NFTElems, plan.NFTElem{Set: set, Key: key}, "")
 	}
-	egress.AddHostNodeIPs(k.family, k.out)
-	nodes := egress.HostNodeIPs(k.family)
-	return fmt.Sprintf("%s saddr != @%s %s daddr . meta l4proto . th dport @%s", k.ip(), nodes, k.ip(), set),
-		fmt.Sprintf("ct original %s saddr != @%s ct original %s daddr . meta l4proto . ct original proto-dst @%s", k.ip(),
-			nodes, k.ip(), set)
+	k.AddSet(egress.HostNodeIPs(k.Family))
+	nodes := egress.HostNodeIPs(k.Family)
+	return fmt.Sprintf("%s saddr != @%s %s daddr . meta l4proto . th dport @%s", k.IP(), nodes, k.IP(), set),
+		fmt.Sprintf("ct original %s saddr != @%s ct original %s daddr . meta l4proto . ct original proto-dst @%s", k.IP(),
+			nodes, k.IP(), set)
 }
 
 // frontends are the addresses and ports of the Service at which it is reached from outside.
@@ -129,7 +125,7 @@ func (k kernel) frontends() []world.Frontend {
 		if len(first) == 0 || first[0] != k.s.Key() || slices.Contains(service.ClusterIPs, f.IP) {
 			continue
 		}
-		for _, ip := range k.family.OfAddrs(at) {
+		for _, ip := range k.Family.OfAddrs(at) {
 			out = append(out, world.Frontend{IP: ip, Protocol: f.Protocol, Port: f.Port})
 		}
 	}
@@ -138,20 +134,14 @@ func (k kernel) frontends() []world.Frontend {
 
 func (k kernel) services() []netip.Prefix {
 	return slices.DeleteFunc(slices.Clone(k.w.Config.ServiceSubnets), func(p netip.Prefix) bool {
-		return world.FamilyOf(p.Addr()) != k.family
+		return world.FamilyOf(p.Addr()) != k.Family
 	})
 }
 
-func (k kernel) name() string { return egress.Short(k.s.Key()) + " " + k.family.String() }
-
-func (k kernel) ip() string { return egress.IP(k.family) }
+func (k kernel) name() string { return egress.Short(k.s.Key()) + " " + k.Family.String() }
 
 func (k kernel) chain(name string, spec plan.NFTChainSpec) plan.NFTChain {
 	c := plan.NFTChain{Family: "inet", Name: name}
-	plan.Claim(&k.out.NFTChains, c, spec)
+	plan.Claim(&k.Out.NFTChains, c, spec)
 	return c
-}
-
-func (k kernel) rule(c plan.NFTChain, name, format string, args ...any) {
-	plan.Claim(&k.out.NFTRules, plan.NFTRule{Chain: c, Name: name}, fmt.Sprintf(format, args...))
 }
