@@ -150,6 +150,18 @@ func (p *Patience) Look(w *world.World, objects iter.Seq[string], decided Items,
 	return again
 }
 
+// Decided begins to wait for what was decided about some objects: for holders, and for the nodes that are awaited to
+// steer to them. It returns when to decide though nothing changes; zero: not.
+func (p *Patience) Decided(v decide.View, objects []string, items Items,
+	awaited func(object string) []string) time.Time {
+	again := p.Look(v.World, slices.Values(objects), items, v.ShownPlacementOf, v.Now)
+	changed, next := p.Await(awaited, slices.Values(objects), v.Now)
+	if changed {
+		return v.Now
+	}
+	return decide.Earlier(again, next)
+}
+
 // Seen begins to wait for what the API shows of an object from now on. It returns when to Look though nothing changes;
 // zero: not.
 func (p *Patience) Seen(w *world.World, object string, shown *world.Placement, now time.Time) (again time.Time) {

@@ -74,13 +74,8 @@ func (d *Assigner) Decide(v decide.View) (desired []decide.Desired, again time.T
 		Shown: v.ShownPlacementOf, Last: d.last, Now: v.Now}
 	d.renew()
 	redone := d.redo()
-	decided := func(name string) []world.Assignment { return d.last[name].Items }
-	again = d.patience.Look(v.World, slices.Values(d.anew), decided, v.ShownPlacementOf, v.Now) // of what is taken away
-	awaited := func(name string) []string { return d.last[name].Awaited }
-	changed, next := d.patience.Await(awaited, slices.Values(d.anew), v.Now)
-	if again = decide.Earlier(again, next); changed {
-		again = v.Now
-	}
+	again = d.patience.Decided(v, d.anew, func(name string) []world.Assignment { return d.last[name].Items },
+		func(name string) []string { return d.last[name].Awaited })
 	for _, o := range redone {
 		desired = append(desired, d.desired(o.e))
 	}

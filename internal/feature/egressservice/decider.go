@@ -138,14 +138,8 @@ func (d *Decider) waited(v decide.View, anew []string) (again time.Time) {
 	if len(anew) == 0 && d.patience.Idle() {
 		return time.Time{}
 	}
-	decided := func(key string) []world.Assignment { return d.last[key].Items }
-	again = d.patience.Look(v.World, slices.Values(anew), decided, v.ShownPlacementOf, v.Now)
-	awaited := func(key string) []string { return d.last[key].awaited }
-	changed, next := d.patience.Await(awaited, slices.Values(anew), v.Now)
-	if changed {
-		return v.Now
-	}
-	return decide.Earlier(again, next)
+	return d.patience.Decided(v, anew, func(key string) []world.Assignment { return d.last[key].Items },
+		func(key string) []string { return d.last[key].awaited })
 }
 
 func (d *Decider) everything(w *world.World) {
