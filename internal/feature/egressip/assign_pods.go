@@ -15,7 +15,6 @@ type podAddresses struct {
 	pods  map[netip.Addr][]string
 	asked func(netip.Addr) bool // whether an EgressIP asks for an address
 	moved bool                  // one that is asked for has become a pod's, or is one's no longer
-	all   bool                  // any pod may have others by now
 }
 
 type podAddress struct {
@@ -40,27 +39,6 @@ func addressesOf(w *world.View, p *world.Pod) []podAddress {
 	}
 	slices.SortFunc(out, func(a, b podAddress) int { return a.ip.Compare(b.ip) })
 	return slices.Compact(out)
-}
-
-// Touched notes what has changed in the world. The subnets of a node decide which addresses its pods have.
-func (m *podAddresses) Touched(t world.Touch) {
-	switch t.Kind {
-	case world.KindPod:
-		m.Touch([]world.Touch{t})
-	case world.KindSubnets:
-		m.all = true
-	}
-}
-
-// Update looks at the pods for which something may have changed.
-func (m *podAddresses) Update(w *world.World) {
-	if m.all && m.Known {
-		for p := range w.EachPod() {
-			m.Put(p.Key(), m.Of(&w.View, p))
-		}
-	}
-	m.all = false
-	m.PerPod.Update(w)
 }
 
 func (m *podAddresses) count(list []podAddress, n int) {

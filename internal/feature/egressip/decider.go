@@ -46,11 +46,14 @@ func (d *Assigner) Touched(touched []world.Touch) {
 	d.served.Touch(touched)
 	for _, t := range touched {
 		d.touch(t)
-		if d.run != nil {
-			d.run.pods.Touched(t)
-			if _, waits := d.run.unplaced[t.Key]; waits && t.Kind == world.KindHeldAt {
-				d.placing = true
-			}
+	}
+	if d.run == nil {
+		return
+	}
+	d.run.pods.Touch(touched)
+	for _, t := range touched {
+		if _, waits := d.run.unplaced[t.Key]; waits && t.Kind == world.KindHeldAt {
+			d.placing = true
 		}
 	}
 }
