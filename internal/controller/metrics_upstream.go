@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/feature/egressip"
 )
 
@@ -29,7 +30,7 @@ func (u *upstream) moved(e decide.Event) {
 	if e.Reason == egressip.EventMoved {
 		u.rebalanced.Inc()
 	}
-	if e.Cause == egressip.CauseNotReady || e.Cause == egressip.CauseUnreachable {
+	if e.Cause == handover.CauseNotReady || e.Cause == handover.CauseUnreachable {
 		u.unreachable.Inc()
 	}
 }

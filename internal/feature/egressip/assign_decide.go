@@ -36,7 +36,7 @@ func (a *assigner) decide(o *object) Decision {
 		d.InForce[f] = a.inForce(o.e, d, world.Family(f))
 	}
 	assigned, lacks := o.assigned(d.Items), a.fallback(o.e, d)
-	unsteered := a.Patience.Unsteered(a.round(), ofName(o.e.Name), d.Items)
+	unsteered := a.Patience.Unsteered(a.round(), refTo(o.e.Name), d.Items)
 	d.Awaited = unsteered.Awaited
 	ready, hindrances := a.ready(o.e, assigned, d.Items, unsteered)
 	noted := assigned

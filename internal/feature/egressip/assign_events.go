@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/decide/patience"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -59,13 +60,13 @@ func (a *assigner) cause(e *world.EgressIP, old world.Assignment) string {
 	case a.conflicts(e.Name, old.IP):
 		return ReasonConflict
 	case n == nil:
-		return CauseDeleted
+		return handover.CauseDeleted
 	case a.unfit(n) != "":
 		return a.unfit(n)
 	case unselected(e, n):
-		return CauseUnselected
+		return handover.CauseUnselected
 	case a.Patience.Of(e.Name, old) == patience.TooLate:
-		return CauseNotHeld
+		return handover.CauseNotHeld
 	case a.faultFor(n, old.IP) != "":
 		return CauseLink
 	case !a.inNetwork(n, old.IP):

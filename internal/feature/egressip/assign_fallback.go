@@ -13,7 +13,7 @@ import (
 func (a *assigner) fallback(e *world.EgressIP, d Decision) world.Condition {
 	lacks := func(f world.Family) bool { return e.Asks(f) && !hasFamily(d.Items, f) }
 	field, _ := unread(e)
-	c := a.round().Fallback(handover.Fallback{Object: ofName(e.Name), Drop: e.DropWhenUnassigned,
+	c := a.round().Fallback(handover.Fallback{Object: refTo(e.Name), Drop: e.DropWhenUnassigned,
 		Lacks: func(f world.Family) bool { return lacks(f) && !d.InForce[f] },
 		Kept:  func(f world.Family) bool { return lacks(f) && d.InForce[f] },
 		Words: handover.FallbackWords{Lacks: "no %s address of it has a node", Leave: otherwise(e, "%s"),

@@ -84,22 +84,12 @@ func (a *assigner) addHost(p *part) {
 	}
 }
 
-// Why a node does not host an address, or does so no longer.
+// Why a node does not host an EgressIP's address, or does so no longer, beside what handover says of any object.
 const (
-	CauseUnlabelled   = "NodeUnlabelled"
-	CauseUnselected   = handover.CauseUnselected
-	CauseDeleting     = handover.CauseDeleting
-	CauseDeleted      = handover.CauseDeleted
-	CauseNotReady     = handover.CauseNotReady
-	CauseNotSetUp     = handover.CauseNotSetUp
-	CauseUnreachable  = handover.CauseUnreachable
-	CauseAgentAway    = handover.CauseAgentAway
-	CauseNetwork      = "NotInNetwork"
-	CauseLink         = "LinkFault"
-	CauseSpec         = "SpecChanged"
-	CauseCordoned     = handover.CauseCordoned
-	CauseNotAnswering = handover.CauseNotAnswering
-	CauseNotHeld      = handover.CauseNotHeld
+	CauseUnlabelled = "NodeUnlabelled"
+	CauseNetwork    = "NotInNetwork"
+	CauseLink       = "LinkFault"
+	CauseSpec       = "SpecChanged"
 )
 
 // unfit says why a node takes no egress IP now, or "".

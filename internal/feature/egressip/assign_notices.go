@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/patience"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -55,6 +56,34 @@ const (
 	notServed  = "NotServed"
 	notSteered = "NotSteered"
 )
+
+// notSteering are the nodes that are waited for to confirm that they steer.
+func (a *assigner) notSteering(name string, u patience.Unsteered) []hindrance {
+	var out []hindrance
+	for _, n := range u.Waiting {
+		f := decide.Finding{Kind: EventNodeProblem, Reason: notSteered, Family: n.Family, Node: n.Node, Detail: n.Says}
+		out = append(out, hindrance{f, n.Text, a.refuses(n.Node, name)})
+	}
+	return out
+}
+
+// troubles are what holders refuse of the rows of pods, though they hold what they are assigned: those pods are not
+// translated.
+func (a *assigner) troubles(name string, items []world.Assignment) []hindrance {
+	var out []hindrance
+	for _, i := range items {
+		if a.holds(name, i) && a.refuses(i.Node, name) {
+			problem := a.w.Problem(i.Node, name)
+			text := i.Node + " holds " + i.IP.String() + " and does not serve all pods: " + problem
+			f := decide.Finding{Kind: EventNodeProblem, Reason: notServed, IP: i.IP, Node: i.Node, Detail: problem}
+			out = append(out, hindrance{f, text, true})
+		}
+	}
+	return out
+}
+
+// refuses says whether a node has a problem of that EgressIP, and not of all.
+func (a *assigner) refuses(node, name string) bool { return a.round().Refuses(node, name) }
 
 func texts(list []hindrance) []string {
 	var out []string

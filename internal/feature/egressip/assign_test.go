@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -175,7 +176,7 @@ func TestInForceEndsWhenNoNodeCanHost(t *testing.T) {
 		c.Reason != egressip.ReasonNoAssignableNode {
 		t.Errorf("Assigned: %+v", c)
 	}
-	if e := d.Events; len(e) != 3 || e[0].Reason != egressip.EventReleased || e[0].Cause != egressip.CauseNotReady ||
+	if e := d.Events; len(e) != 3 || e[0].Reason != egressip.EventReleased || e[0].Cause != handover.CauseNotReady ||
 		e[1].Reason != egressip.EventNoNode || e[2].Reason != egressip.EventFallback {
 		t.Errorf("events: %+v", e)
 	}
@@ -233,20 +234,20 @@ func TestSecondaryNetworks(t *testing.T) {
 func TestMoves(t *testing.T) {
 	for cause, change := range map[string]func(w *world.World, n *world.Node){
 		egressip.CauseUnlabelled: func(w *world.World, n *world.Node) { n.Labels = nil; w.SetNode(n) },
-		egressip.CauseUnselected: func(w *world.World, _ *world.Node) {
+		handover.CauseUnselected: func(w *world.World, _ *world.Node) {
 			selects(w, "e", "zone!=a")
 			zoned(w, "n1", "a")
 		},
-		egressip.CauseNotReady: func(w *world.World, n *world.Node) { n.Ready = false; w.SetNode(n) },
-		egressip.CauseDeleting: func(w *world.World, n *world.Node) { n.Deleting = true; w.SetNode(n) },
-		egressip.CauseDeleted:  func(w *world.World, n *world.Node) { w.DelNode(n.Name) },
-		egressip.CauseNotSetUp: func(w *world.World, n *world.Node) { n.ChassisID = ""; w.SetNode(n) },
-		egressip.CauseUnreachable: func(w *world.World,
+		handover.CauseNotReady: func(w *world.World, n *world.Node) { n.Ready = false; w.SetNode(n) },
+		handover.CauseDeleting: func(w *world.World, n *world.Node) { n.Deleting = true; w.SetNode(n) },
+		handover.CauseDeleted:  func(w *world.World, n *world.Node) { w.DelNode(n.Name) },
+		handover.CauseNotSetUp: func(w *world.World, n *world.Node) { n.ChassisID = ""; w.SetNode(n) },
+		handover.CauseUnreachable: func(w *world.World,
 			n *world.Node) {
 			w.SetUnreachable(n.Name, world.NodeUnreachable)
 		},
-		egressip.CauseAgentAway: func(w *world.World, n *world.Node) { w.SetUnreachable(n.Name, world.AgentAway) },
-		egressip.CauseCordoned:  func(w *world.World, n *world.Node) { n.Cordoned = true; w.SetNode(n) },
+		handover.CauseAgentAway: func(w *world.World, n *world.Node) { w.SetUnreachable(n.Name, world.AgentAway) },
+		handover.CauseCordoned:  func(w *world.World, n *world.Node) { n.Cordoned = true; w.SetNode(n) },
 		egressip.CauseNetwork: func(w *world.World, n *world.Node) {
 			n.Primary = []netip.Prefix{netip.MustParsePrefix("172.19.0.2/24")}
 			n.CIDRs = n.Primary

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -57,13 +58,13 @@ func TestAllNotReady(t *testing.T) {
 	}
 	for cause, change := range map[string]func(*world.World, *world.Node){
 		// of one that is dead, Kubernetes is right
-		egressip.CauseNotReady: func(w *world.World, n *world.Node) {
+		handover.CauseNotReady: func(w *world.World, n *world.Node) {
 			w.SetUnreachable(n.Name, world.NodeUnreachable)
 		},
 		egressip.CauseUnlabelled: func(w *world.World, n *world.Node) { n.Labels = nil; w.SetNode(n) },
-		egressip.CauseCordoned:   func(w *world.World, n *world.Node) { n.Cordoned = true; w.SetNode(n) },
-		egressip.CauseDeleting:   func(w *world.World, n *world.Node) { n.Deleting = true; w.SetNode(n) },
-		egressip.CauseDeleted:    func(w *world.World, n *world.Node) { w.DelNode(n.Name) },
+		handover.CauseCordoned:   func(w *world.World, n *world.Node) { n.Cordoned = true; w.SetNode(n) },
+		handover.CauseDeleting:   func(w *world.World, n *world.Node) { n.Deleting = true; w.SetNode(n) },
+		handover.CauseDeleted:    func(w *world.World, n *world.Node) { w.DelNode(n.Name) },
 	} {
 		w := allHold(0)
 		ready(w, false, "n1", "n2", "n3")
