@@ -47,8 +47,8 @@ func lost(n *world.Node, said *world.Holding, h *world.Host) []netip.Prefix {
 // lost.
 func placed(e *world.EgressIP, ip netip.Addr, self string, h *world.Host) bool {
 	primary, link := h.LinkFor(ip)
-	return primary || link != nil || slices.ContainsFunc(e.Items,
-		func(i world.Assignment) bool { return i.IP == ip && i.Node != self })
+	node := e.Assignee(ip)
+	return primary || link != nil || node != "" && node != self
 }
 
 func lossOf(network netip.Prefix) string {

@@ -211,18 +211,12 @@ func (a *assigner) staysAt(o *object, ip netip.Addr) int {
 
 // former is the host that the status names for an address, or nowhere.
 func (a *assigner) former(e *world.EgressIP, ip netip.Addr) int {
-	for _, it := range e.Items {
-		if it.IP != ip {
-			continue
-		}
-		h, found := slices.BinarySearchFunc(a.hosts, it.Node,
-			func(h host, name string) int { return cmp.Compare(h.node.Name, name) })
-		if found {
-			return h
-		}
+	h, found := slices.BinarySearchFunc(a.hosts, e.Assignee(ip),
+		func(h host, name string) int { return cmp.Compare(h.node.Name, name) })
+	if !found {
 		return nowhere
 	}
-	return nowhere
+	return h
 }
 
 // complete places what has no place yet, the address with the fewest possible hosts first, so that no other takes its

@@ -29,14 +29,13 @@ func (o *object) moves(a *assigner, items []world.Assignment) []decide.Event {
 }
 
 func (a *assigner) placed(e *world.EgressIP, now world.Assignment) (decide.Event, bool) {
-	i := slices.IndexFunc(e.Items, func(old world.Assignment) bool { return old.IP == now.IP })
-	if i < 0 {
+	old := world.Assignment{Node: e.Assignee(now.IP), IP: now.IP}
+	switch old.Node {
+	case now.Node:
+		return decide.Event{}, false
+	case "":
 		message := now.IP.String() + " is assigned to " + now.Node
 		return decide.Event{Reason: EventAssigned, IP: now.IP, Message: message}, true
-	}
-	old := e.Items[i]
-	if old.Node == now.Node {
-		return decide.Event{}, false
 	}
 	cause := a.cause(e, old)
 	message := now.IP.String() + " moves from " + old.Node + " (" + a.inWords(cause, old) + ") to " + now.Node

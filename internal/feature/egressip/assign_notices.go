@@ -127,6 +127,5 @@ func showsAlready(e *world.EgressIP, f decide.Finding) bool {
 	case ReasonInvalidSelector:
 		return ready.Reason == ReasonInvalidSelector && ready.Generation == e.Generation
 	}
-	had := func(i world.Assignment) bool { return i.IP == f.IP }
-	return assigned.Status == "False" && assigned.Generation == e.Generation && !slices.ContainsFunc(e.Items, had)
+	return assigned.Status == "False" && assigned.Generation == e.Generation && e.Assignee(f.IP) == ""
 }

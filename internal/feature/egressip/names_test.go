@@ -39,7 +39,7 @@ func TestNamesAreReadBack(t *testing.T) {
 	}
 	for _, set := range []string{
 		egress.PartlyServedPods(world.V4), egress.PausedPods(world.V6), egress.NodeIPs(world.V4), "guarded", "",
-		"egressip/", "egressip/guarded.v4", linkIPs(&world.Link{Index: 3}, world.V4)} {
+		"egressip/", "egressip/guarded.v4", "egress-ips/3.v4"} {
 		if IsLeakFilter(set) {
 			t.Errorf("%q is a leak filter", set)
 		}

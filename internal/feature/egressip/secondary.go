@@ -1,7 +1,6 @@
 package egressip
 
 import (
-	"fmt"
 	"net/netip"
 
 	"github.com/egret-net/egret/internal/egress"
@@ -13,11 +12,6 @@ import (
 // An egress IP on a secondary host interface (seed egress-ip.md) is translated by the host's kernel: the cluster router
 // hands packets to the management port, one nftables rule an EgressIP marks them, one rule and one table a link route
 // them, and one rule an address translates them.
-
-// linkIPs is the set of egress IPs of a link, in nftables.
-func linkIPs(l *world.Link, f world.Family) string {
-	return fmt.Sprintf("egress-ips/%d.%s", l.Index, f)
-}
 
 // ownHop is where this node sends its own pods' packets for addresses that it hosts itself: to its gateway router, or
 // to the host. An address that is nowhere here must not be steered to: the gateway router would give the pod the node's

@@ -68,7 +68,7 @@ func (k kernel) translate(e *world.EgressIP, ip netip.Addr) {
 // tunnel's packets are none of this. Nobody listens at an egress IP: the host would end connections that moved here
 // with RST.
 func (k kernel) filterLeaks(ip netip.Addr) {
-	set := linkIPs(k.link, k.Family)
+	set := fmt.Sprintf("egress-ips/%d.%s", k.link.Index, k.Family)
 	k.AddSet(set)
 	plan.Claim(&k.Out.NFTElems, plan.NFTElem{Set: set, Key: ip.String()}, "")
 	c := k.Out.AddChain(plan.ChainEgressIPGuard)
