@@ -71,8 +71,8 @@ func (k kernel) translate(ip netip.Addr) {
 }
 
 // hide drops what would leave through the network with a pod's own address: packets of other nodes' pods, which are led
-// here as long as their nodes know of a host. The sets have those of them until rows of before are removed. The rules are
-// a table's, as those that route are: no name in them has to fit beside the subnet.
+// here as long as their nodes know of a host. The sets have those of them until rows of before are removed. The rules
+// are a table's, as those that route are: no name in them has to fit beside the subnet.
 func (k kernel) hide() {
 	guard := k.chain(LeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "102"})
 	for _, p := range k.w.Config.Cluster(k.Family) {
