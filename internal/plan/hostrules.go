@@ -5,6 +5,11 @@ import "fmt"
 // MainTable is the routing table of the host that is looked up for what no rule leads elsewhere.
 const MainTable = 254
 
+// ReplyTable is the routing table with a route of each egress IP of this node's, for replies that the host is to cut.
+// It is none of the tables that Open vSwitch follows (local, main and default): where the datapath is in userspace, any
+// change there has it forget all routes and read them anew, and what it translates meanwhile leaves by no tunnel.
+const ReplyTable = 0x45677
+
 // LinkTable is the routing table with the routes of the link of that index.
 func LinkTable(index int) int { return 1000 + index }
 
@@ -17,6 +22,7 @@ const (
 	RuleBeforeVRF HostRule = iota
 	RuleNetwork
 	RuleNoNetwork
+	RuleReply
 	RuleNodeIP
 	RuleEgressIP
 
@@ -30,6 +36,7 @@ var hostRuleRegistry = [hostRules]struct {
 	RuleBeforeVRF: {999, "egressip egressservice", "find pods by the main table, before the rule of a link's VRF does"},
 	RuleNetwork:   {5000, "egressservice", "lead pods behind an EgressService to its network's table"},
 	RuleNoNetwork: {5001, "egressservice", "refuse what that table has no route to"},
+	RuleReply:     {5998, "egressip", "lead replies to egress IPs that the host cuts to ReplyTable"},
 	RuleNodeIP:    {5999, "egressip", "lead what is marked 1008 to the main table"},
 	RuleEgressIP:  {6000, "egressip", "lead pods with an egress IP on a link to the link's table"},
 }

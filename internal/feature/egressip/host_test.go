@@ -163,3 +163,14 @@ func TestYields(t *testing.T) {
 	h.SetYielded(c, nil)
 	h.is("announces, " + toSelf + ", translates")
 }
+
+// TestHoldingChangesNoRouteOfOVS: what OVS in userspace sends into tunnels it drops while it reads its routes anew, as
+// it does when one of the host's main table changes: an address that comes or goes changes none.
+func TestHoldingChangesNoRouteOfOVS(t *testing.T) {
+	h := newHandover(t, "n1", "n1", "n1")
+	for k, r := range compile.Full(h.World, all.Features()).Routes.Rows() {
+		if k.Table == plan.MainTable && k.Dst == world.Single(h.ip) {
+			t.Errorf("route %v in table %d: %v", k.Dst, k.Table, r)
+		}
+	}
+}
