@@ -511,6 +511,27 @@ func TestDrainsOnlyWhatItYieldsUnasked(t *testing.T) {
 	}
 }
 
+// TestLeavingLeadsNowhereAhead: a successor announces an address, as agents of before do though OVS may not have their
+// flows yet. The former holder's own pods stay with it until the successor says that it holds the address; or, where
+// the API server is silent and no report can come, go by the announcement.
+func TestLeavingLeadsNowhereAhead(t *testing.T) {
+	for silent, want := range map[bool]string{false: "n1", true: "n2"} {
+		x := newNode(t, heldIP)
+		holds(x.world, "n1")
+		x.edit(moves)
+		x.facts.APISilent = silent
+		x.says(successor)
+		if have := holder.Ready(&x.world.View, "e0", heldIP); have != want || x.announces() || !x.translates() {
+			t.Errorf("silent %t: leads to %q, want %q; announces %t, translates %t", silent, have, want,
+				x.announces(), x.translates())
+		}
+		holds(x.world, "n2")
+		if have := holder.Ready(&x.world.View, "e0", heldIP); have != "n2" {
+			t.Errorf("silent %t: the successor holds it, and packets are led to %q", silent, have)
+		}
+	}
+}
+
 // TestNotSteered: a node that is assigned an address and does not steer its own pods to it says so, once it lasts,
 // with the reason, until that goes.
 func TestNotSteered(t *testing.T) {

@@ -33,7 +33,19 @@ func (m *Machine) yield(a *address, mac string) {
 		m.yields = map[world.EgressAddress]*yield{}
 	}
 	m.yields[c] = y
-	m.out.Yields[c] = &world.Yield{To: y.to, Draining: true}
+	m.out.Yields[c] = &world.Yield{To: m.leadsTo(c, y), Draining: true}
+}
+
+// leadsTo is the node that this one's own pods are led to while it yields. One that leaves goes on translating: its
+// pods stay with it until the successor says that it holds the address, as those of other nodes do. An announcement
+// does not say so: agents of before announce an address 2 s after they have written it, whether or not OVS has the
+// flows. Where the API server is silent no report comes.
+func (m *Machine) leadsTo(c world.EgressAddress, y *yield) string {
+	p := m.facts.View.PlacementOf(c.EgressIP)
+	if !y.unasked && !m.facts.APISilent && p != nil && p.Leaves(m.Self, c.IP) {
+		return m.Self
+	}
+	return y.to
 }
 
 // endYields ends draining, and the yields to nodes that the status names whose reports should be here by now; not while
