@@ -129,7 +129,9 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	if h := w.Holding(a.self); a.known == nil && h != nil && h.BootID == a.api.BootID {
 		a.last = adopted(h)
 	}
+	left := standing(w, a.self, a.last.Holding, o)
 	a.last = report(a.self, n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
+	maps.Copy(a.last.Holding, left)
 	a.last.Problems = append(a.last.Problems, asProblems(faults)...)
 	a.last.Problems = append(a.last.Problems, a.holding.machine.Problems()...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonNoAnswer, a.silent())...)

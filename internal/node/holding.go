@@ -132,6 +132,26 @@ func report(node, owner string, before Report, o Outcome, confirmed bool) Report
 	return r
 }
 
+// standing are the addresses that this node said it holds, that no status names it for any more, and that are not
+// planned: as long as the targets may hold rows of former plans, this node translates to them still, and nobody else is
+// to be given them. No packet is led here for them: what no status names counts for nothing else (World.Holds).
+func standing(w *world.World, node string, before map[world.EgressAddress]ref.Since, o Outcome,
+) map[world.EgressAddress]ref.Since {
+	if o.Shrunk {
+		return nil
+	}
+	planned := map[world.EgressAddress]bool{}
+	for t := range o.State.Translated.Rows() {
+		planned[world.EgressAddress{EgressIP: t.Object.Key(), IP: t.IP}] = true
+	}
+	left := maps.Clone(before)
+	maps.DeleteFunc(left, func(a world.EgressAddress, _ ref.Since) bool {
+		p := w.PlacementOf(a.EgressIP)
+		return planned[a] || p != nil && p.Names(node, a.IP)
+	})
+	return left
+}
+
 // hostOwner owns what a holder has for an object.
 func hostOwner(o ref.Object) plan.Owner {
 	if o.Kind == ref.EgressService {

@@ -186,3 +186,30 @@ func texts(problems []world.Problem) []string {
 	}
 	return out
 }
+
+// TestStanding: an address that a node is given no longer is one that it holds until its targets hold nothing of former
+// plans, be it that they cannot be written: it goes on translating to it. What the status still names is none of these.
+func TestStanding(t *testing.T) {
+	w := compiletest.Small("n1", world.SharedGateway)
+	ips := compiletest.EgressAddr(0)
+	e := compiletest.EgressIP(0, "", ips...)
+	e.Items = []world.Assignment{{Node: "n1", IP: ips[0]}, {Node: "n2", IP: ips[1]}}
+	w.SetEgressIP(e)
+	named, given := world.EgressAddress{EgressIP: "e0", IP: ips[0]}, world.EgressAddress{EgressIP: "e0", IP: ips[1]}
+	gone := world.EgressAddress{EgressIP: "gone", IP: netip.MustParseAddr("172.18.0.9")}
+	type held = map[world.EgressAddress]ref.Since
+	before := held{named: 1, given: 2, gone: 3}
+	for name, x := range map[string]struct {
+		outcome Outcome
+		want    held
+	}{
+		"grown":    {Outcome{State: plan.New()}, held{given: 2, gone: 3}},
+		"failed":   {Outcome{State: plan.New(), Err: errors.New("the database is away")}, held{given: 2, gone: 3}},
+		"shrunk":   {Outcome{State: plan.New(), Shrunk: true}, nil},
+		"replaced": {hosting(), held{gone: 3}},
+	} {
+		if got := standing(w, "n1", before, x.outcome); !maps.Equal(got, x.want) {
+			t.Errorf("%s: %v stand, want %v", name, got, x.want)
+		}
+	}
+}

@@ -24,6 +24,7 @@ type Outcome struct {
 	Err         error // what stopped planes; nil when only rows were refused
 	Left        error // why targets hold what they should not any more, for which nobody waits
 	Unconfirmed bool  // the Northbound, or what it holds, has not taken effect yet: nothing that waits for it was done
+	Shrunk      bool  // the targets hold nothing of former plans, but for what Left says
 	Duration    time.Duration
 }
 
@@ -173,6 +174,7 @@ func (l *Loop) runRound(ctx context.Context, r round) {
 	planes := plane.Concerned(l.Planes, l.owed|l.memo.State.ChangedSince(l.settled))
 	err := l.applyPlan(ctx, r.synced, planes)
 	l.last = l.outcome(err)
+	l.last.Shrunk = r.synced && plane.OnlyRefusals(err) && !errors.Is(err, plane.ErrUnfinished)
 	l.last.Duration = time.Since(start)
 	if waiting := plane.OnlyUnconfirmed(err); waiting && (!l.waiting || l.awaited != r.number) {
 		l.awaited, l.since = r.number, start
