@@ -40,11 +40,24 @@ func slicePartOf(o *discoveryv1.EndpointSlice) *slicePart {
 		ips, _ := addrs(e.Addresses) // names of hosts are no endpoints
 		for _, ip := range ips {
 			n := endpointOf(&e)
+			n.Pod = podOf(o, &e)
 			n.AddrPort = netip.AddrPortFrom(ip, 0)
 			p.endpoints = append(p.endpoints, n)
 		}
 	}
 	return p
+}
+
+// podOf is the name of the pod that an endpoint is, as world.Endpoint has it.
+func podOf(o *discoveryv1.EndpointSlice, e *discoveryv1.Endpoint) string {
+	r := e.TargetRef
+	if r == nil || r.Kind != "Pod" || r.Name == "" {
+		return ""
+	}
+	if r.Namespace != "" && r.Namespace != o.Namespace {
+		return keyOf(r.Namespace, r.Name)
+	}
+	return r.Name
 }
 
 // endpointOf reads the conditions. What is not told is ready, and as much serving as it is ready (discovery/v1,

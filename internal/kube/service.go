@@ -192,7 +192,8 @@ func joined(s *servicePart, parts []*slicePart) *world.Service {
 	return &out
 }
 
-// distinct sorts, and keeps the best of what slices say of one address while an endpoint moves from one to another.
+// distinct sorts, and keeps the best of what slices say of one address while an endpoint moves from one to another. Of
+// which pod it is they must agree.
 func distinct(all []world.Endpoint) []world.Endpoint {
 	rank := func(e world.Endpoint) int {
 		switch {
@@ -206,5 +207,13 @@ func distinct(all []world.Endpoint) []world.Endpoint {
 	slices.SortStableFunc(all, func(a, b world.Endpoint) int {
 		return cmp.Or(a.AddrPort.Compare(b.AddrPort), rank(a)-rank(b))
 	})
-	return slices.CompactFunc(all, func(a, b world.Endpoint) bool { return a.AddrPort == b.AddrPort })
+	out := all[:0]
+	for _, e := range all {
+		if last := len(out) - 1; last < 0 || out[last].AddrPort != e.AddrPort {
+			out = append(out, e)
+		} else if out[last].Pod != e.Pod {
+			out[last].Pod = ""
+		}
+	}
+	return out
 }

@@ -150,7 +150,14 @@ func (s *sliced) setSlice(t *rapid.T, i int) []world.Touch {
 	var endpoints []discoveryv1.Endpoint
 	for _, n := range numbers {
 		p := podNumber(n, false)
-		endpoints = append(endpoints, discoveryv1.Endpoint{Addresses: []string{p.IPs[i%2].String()}, NodeName: &p.Node})
+		e := discoveryv1.Endpoint{Addresses: []string{p.IPs[i%2].String()}, NodeName: &p.Node}
+		switch rapid.IntRange(0, 3).Draw(t, "whose the slice says it is") {
+		case 0: // a former pod's
+			e.TargetRef = &corev1.ObjectReference{Kind: "Pod", Namespace: p.Namespace, Name: "gone"}
+		case 1:
+			e.TargetRef = &corev1.ObjectReference{Kind: "Pod", Namespace: p.Namespace, Name: p.Name}
+		}
+		endpoints = append(endpoints, e)
 	}
 	return s.put(sliceOf(i, endpoints))
 }

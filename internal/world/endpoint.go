@@ -14,12 +14,21 @@ import (
 
 // endpoints are those of one namespace's Services that have EgressServices, and the pods of the namespace by address:
 // that many pods are looked at for an address at the most which have it. A pod of another namespace is no endpoint
-// here, for an EndpointSlice can name any address, and its pods would leave with an address of somebody else.
+// here, for an EndpointSlice can name any address, and its pods would leave with an address of somebody else. Neither
+// is one that has got the address of a former endpoint, if the slice says which pod's that is.
 type endpoints struct {
-	of   map[string][]netip.Addr // by EgressService: addresses of its Service's endpoints, sorted, each once
-	at   map[netip.Addr][]string // EgressServices by address of an endpoint
+	of   map[string][]backend    // by EgressService: its Service's endpoints, sorted, each once
+	at   map[backend][]string    // EgressServices by endpoint
 	pods map[netip.Addr][]string // pods by address, by their own word
 }
+
+// backend is an endpoint's address, and the name of the pod whose that is; "" where its slice does not say.
+type backend struct {
+	ip  netip.Addr
+	pod string
+}
+
+func (b backend) compare(o backend) int { return cmp.Or(b.ip.Compare(o.ip), cmp.Compare(b.pod, o.pod)) }
 
 // EgressServicesOf are the EgressServices of which a pod is an endpoint by its address of a family, ready or not, or
 // which select it, in order of precedence, whether they decide about its packets or not. No EndpointSlice names a pod
@@ -38,9 +47,11 @@ func (w *View) EgressServicesOf(p *Pod, f Family) []*EgressService {
 	var out []*EgressService
 	for _, ip := range f.OfAddrs(w.PodIPs(p, ref.DefaultNetwork)) {
 		w.saw(KindEgressServicesAt, endpointKey(p.Namespace, ip))
-		for _, key := range in.at[ip] {
-			if s := w.egressServices[key]; !slices.Contains(out, s) {
-				out = append(out, s)
+		for _, b := range [...]backend{{ip: ip}, {ip, p.Name}} {
+			for _, key := range in.at[b] {
+				if s := w.egressServices[key]; !slices.Contains(out, s) {
+					out = append(out, s)
+				}
 			}
 		}
 	}
@@ -86,9 +97,11 @@ func (w *World) EgressPods(key string) iter.Seq[string] {
 			return
 		}
 		pods := w.touchSelectedBy(w.services[key])
-		for _, ip := range in.of[key] {
-			for _, pod := range in.pods[ip] {
-				pods = append(pods, Touch{KindPod, pod})
+		for _, b := range in.of[key] {
+			for _, pod := range in.pods[b.ip] {
+				if b.pod == "" || pod == namespace+"/"+b.pod {
+					pods = append(pods, Touch{KindPod, pod})
+				}
 			}
 		}
 		for _, t := range pods {
@@ -140,8 +153,8 @@ func (w *World) endpointsMoved(key string, s *Service, egress bool) []Touch {
 		in = w.endpointsIn(namespace)
 		touched = append(touched, Touch{KindEgressServicesIn, namespace})
 	}
-	for _, ip := range in.move(key, s.addresses(), egress) {
-		touched = append(touched, Touch{KindEgressServicesAt, endpointKey(namespace, ip)})
+	for _, b := range in.move(key, s.backends(), egress) {
+		touched = append(touched, Touch{KindEgressServicesAt, endpointKey(namespace, b.ip)})
 	}
 	if len(in.of) == 0 {
 		delete(w.endpoints, namespace)
@@ -152,7 +165,7 @@ func (w *World) endpointsMoved(key string, s *Service, egress bool) []Touch {
 
 // endpointsIn begins to follow a namespace.
 func (w *World) endpointsIn(namespace string) *endpoints {
-	in := &endpoints{of: map[string][]netip.Addr{}, at: map[netip.Addr][]string{}, pods: map[netip.Addr][]string{}}
+	in := &endpoints{of: map[string][]backend{}, at: map[backend][]string{}, pods: map[netip.Addr][]string{}}
 	if group := w.podsIn[namespace]; group != nil {
 		for _, p := range group.pods {
 			in.podMoved(nil, p)
@@ -162,22 +175,22 @@ func (w *World) endpointsIn(namespace string) *endpoints {
 	return in
 }
 
-// move replaces the addresses of an EgressService's endpoints, and returns those that came or went.
-func (in *endpoints) move(key string, now []netip.Addr, egress bool) (moved []netip.Addr) {
+// move replaces an EgressService's endpoints, and returns those that came or went.
+func (in *endpoints) move(key string, now []backend, egress bool) (moved []backend) {
 	was := in.of[key]
 	if in.of[key] = now; !egress {
 		delete(in.of, key)
 	}
-	for _, ip := range was {
-		if _, still := slices.BinarySearchFunc(now, ip, netip.Addr.Compare); !still {
-			take(in.at, ip, key)
-			moved = append(moved, ip)
+	for _, b := range was {
+		if _, still := slices.BinarySearchFunc(now, b, backend.compare); !still {
+			take(in.at, b, key)
+			moved = append(moved, b)
 		}
 	}
-	for _, ip := range now {
-		if _, before := slices.BinarySearchFunc(was, ip, netip.Addr.Compare); !before {
-			in.at[ip] = append(in.at[ip], key)
-			moved = append(moved, ip)
+	for _, b := range now {
+		if _, before := slices.BinarySearchFunc(was, b, backend.compare); !before {
+			in.at[b] = append(in.at[b], key)
+			moved = append(moved, b)
 		}
 	}
 	return moved
@@ -206,17 +219,17 @@ func take[K comparable](from map[K][]string, at K, key string) {
 	}
 }
 
-// addresses are those of a Service's endpoints, sorted, each once.
-func (s *Service) addresses() []netip.Addr {
+// backends are a Service's endpoints, sorted, each once.
+func (s *Service) backends() []backend {
 	if s == nil {
 		return nil
 	}
-	var out []netip.Addr
+	var out []backend
 	for _, p := range s.Ports {
 		for _, e := range p.Endpoints {
-			out = append(out, e.Addr())
+			out = append(out, backend{e.Addr(), e.Pod})
 		}
 	}
-	slices.SortFunc(out, netip.Addr.Compare)
+	slices.SortFunc(out, backend.compare)
 	return slices.Compact(out)
 }

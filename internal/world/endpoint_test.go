@@ -53,6 +53,42 @@ func TestEgressServicesOf(t *testing.T) {
 	expect("the Service is back", "ns0/s0", other)
 }
 
+// TestEgressServicesOfHeir: a pod that has got the address of one that was an endpoint is none itself, as long as a
+// slice says that the address is the former one's.
+func TestEgressServicesOfHeir(t *testing.T) {
+	w := compiletest.Small("", world.SharedGateway)
+	former := compiletest.Pod(0, "n1")
+	heir := compiletest.Pod(3, "n1") // of the same namespace
+	heir.IPs = former.IPs
+	w.SetPod(former)
+	service := func(pod string) *world.Service {
+		s := compiletest.LoadBalancer(0, former)
+		for i := range s.Ports[0].Endpoints {
+			s.Ports[0].Endpoints[i].Pod = pod
+		}
+		return s
+	}
+	w.SetService(service(former.Name))
+	w.SetEgressService(compiletest.EgressService(0))
+	if have := of(w, former, world.V4); have != "ns0/s0" {
+		t.Errorf("the endpoint is one of %q", have)
+	}
+	w.DelPod(former.Key())
+	w.SetPod(heir)
+	for _, c := range []struct{ says, want string }{
+		{former.Name, ""}, {"", "ns0/s0"}, {"other/" + heir.Name, ""}, {heir.Name, "ns0/s0"}, {former.Name, ""},
+	} {
+		told := world.Touch{Kind: world.KindEgressServicesAt, Key: "ns0/" + heir.IPs[0].String()}
+		if !slices.Contains(w.SetService(service(c.says)), told) && c.says != former.Name {
+			t.Errorf("who has read the endpoints is not told that they are %q's now", c.says)
+		}
+		have, pods := of(w, heir, world.V4), slices.Collect(w.EgressPods("ns0/s0"))
+		if have != c.want || slices.Contains(pods, heir.Key()) != (c.want != "") {
+			t.Errorf("the slice says %q: it is one of %q, whose pods are %v; want %q", c.says, have, pods, c.want)
+		}
+	}
+}
+
 // TestEgressServicesSelect: a pod that no EndpointSlice names yet is one of those that the Service selects, in its
 // families and namespace, as long as it does; whoever has read the pod is told.
 func TestEgressServicesSelect(t *testing.T) {

@@ -57,6 +57,9 @@ type ServicePort struct {
 type Endpoint struct {
 	netip.AddrPort
 	Node string // "" where its slice does not say
+	// Pod is the name of the pod that has the address, by its slice; "" where that does not say, and what is no pod's
+	// name where it is not one of its namespace.
+	Pod string
 	// Ready is what new connections may go to; with publishNotReadyAddresses every endpoint is. Serving is the same
 	// whether or not the pod is Terminating.
 	Ready, Serving, Terminating bool
@@ -141,8 +144,9 @@ func sameEndpoints(a, b *Service) bool {
 }
 
 func (e Endpoint) same(o Endpoint) bool {
-	return e.AddrPort == o.AddrPort && e.Node == o.Node && e.Ready == o.Ready && e.Serving == o.Serving &&
-		e.Terminating == o.Terminating && slices.Equal(e.ForNodes, o.ForNodes) && slices.Equal(e.ForZones, o.ForZones)
+	return e.AddrPort == o.AddrPort && e.Node == o.Node && e.Pod == o.Pod && e.Ready == o.Ready &&
+		e.Serving == o.Serving && e.Terminating == o.Terminating && slices.Equal(e.ForNodes, o.ForNodes) &&
+		slices.Equal(e.ForZones, o.ForZones)
 }
 
 // decidesService is how refusals stand over Services.

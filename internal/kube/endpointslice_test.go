@@ -1,0 +1,50 @@
+package kube
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestEndpointsPod: an endpoint is the pod that its slice says, if all slices say so.
+func TestEndpointsPod(t *testing.T) {
+	slice := func(name string, to *corev1.ObjectReference) *discoveryv1.EndpointSlice {
+		port, protocol := int32(8080), corev1.ProtocolTCP
+		o := loadBalancer()
+		return &discoveryv1.EndpointSlice{
+			ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: name,
+				Labels: map[string]string{discoveryv1.LabelServiceName: o.Name}},
+			Ports:     []discoveryv1.EndpointPort{{Name: &o.Spec.Ports[0].Name, Protocol: &protocol, Port: &port}},
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.244.1.10"}, TargetRef: to}},
+		}
+	}
+	of := func(kind, namespace, name string) *corev1.ObjectReference {
+		return &corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: name}
+	}
+	own := loadBalancer().Namespace
+	for _, c := range []struct {
+		refs []*corev1.ObjectReference
+		want string
+	}{
+		{[]*corev1.ObjectReference{nil}, ""},
+		{[]*corev1.ObjectReference{of("Pod", own, "web-0")}, "web-0"},
+		{[]*corev1.ObjectReference{of("Pod", "", "web-0")}, "web-0"},
+		{[]*corev1.ObjectReference{of("Pod", "other", "web-0")}, "other/web-0"},
+		{[]*corev1.ObjectReference{of("Node", "", "n1")}, ""},
+		{[]*corev1.ObjectReference{of("Pod", own, "web-0"), of("Pod", own, "web-0")}, "web-0"},
+		{[]*corev1.ObjectReference{of("Pod", own, "web-0"), of("Pod", own, "web-1")}, ""},
+		{[]*corev1.ObjectReference{of("Pod", own, "web-0"), nil, of("Pod", own, "web-0")}, ""},
+	} {
+		var parts []*discoveryv1.EndpointSlice
+		for i, to := range c.refs {
+			parts = append(parts, slice(fmt.Sprint("part-", i), to))
+		}
+		s := Service(loadBalancer(), parts)
+		if all := s.Ports[1].Endpoints; len(all) != 1 || all[0].Pod != c.want {
+			t.Errorf("%v: endpoints %+v, want pod %q", c.refs, all, c.want)
+		}
+	}
+}
