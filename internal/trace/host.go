@@ -83,9 +83,12 @@ func (w walker) routed() walker {
 	return w
 }
 
-// hasTable says whether the plan has routes of a table. Those of others are the host's own: the walk takes it that they
-// lead outside.
+// hasTable says whether a table is the plan's, with routes or without. Those of others are the host's own: the walk
+// takes it that they lead outside.
 func (w walker) hasTable(table int) bool {
+	if table == plan.ReplyTable {
+		return true
+	}
 	for k := range w.zone().state.Routes.Rows() {
 		if k.Table == table {
 			return true

@@ -35,6 +35,7 @@ func (Allow) Compile(w *world.View, _ string, out *plan.Rows) {
 		dropPaused(names, f, out)
 		markLeaks(w, h, f, out)
 		dropOnHost(w, f, out)
+		lookUpReplies(f, out)
 	}
 }
 
