@@ -66,8 +66,8 @@ func (k kernel) translate(ip netip.Addr) {
 	k.AddRule(c, k.name(), "oifname != %q meta mark %#x %s saddr @%s snat %s to %s", dev, k.by.mark, k.IP(),
 		hostPods(k.s, k.Family), k.IP(), ip)
 	guard := k.chain(LeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "102"})
-	k.AddRule(guard, k.name(), "oifname != %q ct direction original meta mark %#x ct original %s saddr @%s %s saddr != %s "+
-		"counter drop", dev, k.by.mark, k.IP(), hostPods(k.s, k.Family), k.IP(), ip)
+	k.AddRule(guard, k.name(), "oifname != %q ct direction original meta mark %#x ct original %s saddr @%s "+
+		"%s saddr != %s counter drop", dev, k.by.mark, k.IP(), hostPods(k.s, k.Family), k.IP(), ip)
 }
 
 // hide drops what would leave through the network with a pod's own address: packets of other nodes' pods, which are led
