@@ -416,39 +416,42 @@ func soon(t *testing.T, what string, holds func() bool) {
 // TestShrunk: an outcome says that nothing of former plans is left only when all of it has been removed: not where a
 // target failed, nor while more is to be removed.
 func TestShrunk(t *testing.T) {
-	for name, x := range map[string]struct{ fail, portions int32 }{
-		"at once": {}, "after a failure": {fail: 2}, "in portions": {portions: 2},
+	for name, x := range map[string]struct {
+		fail, portions int32
+		want           []bool
+	}{
+		"at once":         {want: []bool{true}},
+		"after a failure": {fail: 2, want: []bool{false, true}},
+		"in portions":     {portions: 2, want: []bool{false, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &counting{Plane: ovn.NewFake()}
 				c.fail.Store(x.fail)
 				c.portions.Store(x.portions)
-				l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
-				l.Planes, l.Early = []plane.Plane{c}, nil
-				var said []bool
-				l.After = func(_ context.Context, _ *world.World, o Outcome) { said = append(said, o.Shrunk) }
-				go l.Run(t.Context())
-				l.Synced()
-				if err := l.DoAndWait(t.Context(), setPod(0)); err != nil {
-					t.Fatal(err)
-				}
-				for range x.fail + x.portions { // who waits for the plan does not wait for what is to be removed
-					time.Sleep(time.Minute)
-				}
-				synctest.Wait()
-				var have []bool
-				if err := l.Ask(t.Context(), func(*world.World) { have = slices.Compact(slices.Clone(said)) }); err != nil {
-					t.Fatal(err)
-				}
-				want := []bool{true}
-				if x.fail+x.portions > 0 {
-					want = []bool{false, true}
-				}
-				if !slices.Equal(have, want) {
-					t.Errorf("shrunk: %v, want %v", have, want)
+				if have := saidShrunk(t, c); !slices.Equal(have, x.want) {
+					t.Errorf("shrunk: %v, want %v", have, x.want)
 				}
 			})
 		})
 	}
+}
+
+// saidShrunk is what the outcomes of a loop with one plane say, each once, until it has nothing more to do.
+func saidShrunk(t *testing.T, p plane.Plane) []bool {
+	l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
+	l.Planes, l.Early = []plane.Plane{p}, nil
+	var said []bool // of the loop alone
+	l.After = func(_ context.Context, _ *world.World, o Outcome) { said = append(said, o.Shrunk) }
+	go l.Run(t.Context())
+	l.Synced()
+	if err := l.DoAndWait(t.Context(), setPod(0)); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Minute) // who waits for the plan does not wait for what is to be removed
+	var have []bool
+	if err := l.Ask(t.Context(), func(*world.World) { have = slices.Compact(slices.Clone(said)) }); err != nil {
+		t.Fatal(err)
+	}
+	return have
 }
