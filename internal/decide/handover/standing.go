@@ -13,18 +13,25 @@ const MostStanding = 64
 
 // Standing is a node that says that it still holds an address for another object than one by its key: what it has of
 // the former one stands until its agent has let go of it, and its own pods leave with the address. A node that is gone,
-// booted anew or not reached at all holds nothing any more. Whoever misuses a node's credentials can say so of any
+// booted anew or out holds nothing any more. Whoever misuses a node's credentials can say so of any
 // address: a node that says it of more than MostStanding is not believed, and what has a node by its own status
 // already is taken from nobody. What it reads is recorded by the view, which is of the world; how much the node says is
 // not.
 func Standing(all *world.World, w *world.View, object string, ip netip.Addr) (h world.HeldFor, is bool) {
 	for _, h := range w.HeldAt(ip) {
-		if h.Object != object && w.Unreachable(h.Node) != world.NodeUnreachable &&
-			all.Unnamed(h.Node) <= MostStanding {
+		if h.Object != object && !isOut(w, h.Node) && all.Unnamed(h.Node) <= MostStanding {
 			return h, true
 		}
 	}
 	return h, false
+}
+
+// isOut says whether a node is taken for dead by the leader, and by Kubernetes, too. That the leader does not reach it
+// is enough for its objects to have another holder, for that must not wait; but a node that was silent for a second
+// goes on translating, and no object has a claim to an address of another one's that is worth two sources.
+func isOut(w *world.View, node string) bool {
+	n := w.Node(node)
+	return n == nil || !n.Ready && w.Unreachable(node) == world.NodeUnreachable
 }
 
 // StandingText says so for people, and what to do.

@@ -17,7 +17,12 @@ func TestStandingHolder(t *testing.T) {
 	for name, out := range map[string]func(*world.World){
 		"let go":      func(w *world.World) { hold(w, "n3", nil) },
 		"deleted":     func(w *world.World) { w.DelNode("n3") },
-		"unreachable": func(w *world.World) { w.SetUnreachable("n3", world.NodeUnreachable) },
+		"dead": func(w *world.World) {
+			w.SetUnreachable("n3", world.NodeUnreachable)
+			n := node("n3", 4, "172.18.0.4/24")
+			n.Ready, n.Labels = false, nil
+			w.SetNode(n)
+		},
 		"rebooted": func(w *world.World) {
 			n := node("n3", 4, "172.18.0.4/24")
 			n.BootID, n.Labels = "next", nil
@@ -39,6 +44,11 @@ func TestStandingHolder(t *testing.T) {
 				"172.18.0.33 is still held by node n3 for Egress") || !strings.Contains(c.Message, former) {
 				t.Errorf("%s: %s, %+v", name, items(d), c)
 			}
+			w.SetUnreachable("n3", world.NodeUnreachable) // for a moment, and it goes on translating
+			if d = settle(w)["e"]; items(d) != "n1=172.18.0.44" {
+				t.Errorf("silent, and Ready: %s", items(d))
+			}
+			w.SetUnreachable("n3", world.AgentAway)
 			out(w)
 			if d = settle(w)["e"]; items(d) != "n2=172.18.0.33 n1=172.18.0.44" {
 				t.Errorf("%s: %s, %s", name, items(d), conditionOf(d, egressip.ConditionAssigned).Message)

@@ -139,7 +139,11 @@ func TestStandingHolder(t *testing.T) {
 		"let go":      func(w *world.World) []world.Touch { return w.SetHolding(&world.Holding{Node: "n3"}) },
 		"no report":   func(w *world.World) []world.Touch { return w.DelHolding("n3") },
 		"deleted":     func(w *world.World) []world.Touch { return w.DelNode("n3") },
-		"unreachable": func(w *world.World) []world.Touch { return w.SetUnreachable("n3", world.NodeUnreachable) },
+		"dead": func(w *world.World) []world.Touch {
+			n := named(compiletest.Node(3))
+			n.Ready = false
+			return append(w.SetUnreachable("n3", world.NodeUnreachable), w.SetNode(n)...)
+		},
 		"rebooted": func(w *world.World) []world.Touch {
 			n := named(compiletest.Node(3))
 			n.BootID = "next"
@@ -158,6 +162,12 @@ func TestStandingHolder(t *testing.T) {
 					ip.String()+" is still held by node n3 for Egress") || !strings.Contains(said, object+", by that") {
 					t.Errorf("said %s", said)
 				}
+				c.set(func(w *world.World) []world.Touch { // for a moment, and it goes on translating
+					return w.SetUnreachable("n3", world.NodeUnreachable)
+				})
+				c.decides()
+				c.is(`"" leaving [] label [] Ready=False IngressIPConflict`)
+				c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n3", world.AgentAway) })
 				c.set(out)
 				c.decides()
 				if have := c.assigned("ns0/s0"); have != "n1 Assigned" {
