@@ -86,7 +86,7 @@ func misfits() []misfit {
 		{"no endpoints", func(s *behindService) { s.b.goesTo() }, "NoEndpoints", "has no endpoints", asNodes,
 			func(s *behindService) { s.b.goesTo(behindPods...) }},
 		{"host-networked endpoints", func(s *behindService) { s.b.goesTo(s.c.nodes[0].Name, s.c.nodes[1].Name) },
-			"HostNetworkEndpoints", "endpoints have no address of the pod network", asNodes,
+			"HostNetworkEndpoints", "are not of the pod network", asNodes,
 			func(s *behindService) { s.b.goesTo(behindPods...) }},
 		{"unknown network", func(s *behindService) { s.patch(`{"spec":{"network":"nosuch"}}`) }, "UnknownNetwork",
 			"no routing table named nosuch", unanswered, func(s *behindService) { s.patch(`{"spec":{"network":null}}`) }},

@@ -87,7 +87,7 @@ func (f *facts) refuse(s *world.EgressService, service *world.Service) {
 	}
 }
 
-// count counts the endpoints, each once.
+// count counts the endpoints' addresses, each once; a pod has one of each family.
 func (f *facts) count(c *world.Config, service *world.Service) {
 	seen := map[netip.Addr]bool{}
 	for _, p := range service.Ports {
@@ -118,8 +118,8 @@ func isInside(c *world.Config, a netip.Addr) bool {
 
 // strangers says what becomes of endpoints that are no pods of the pod network.
 func (f *facts) strangers() string {
-	return fmt.Sprintf("%d endpoints have no address of the pod network, as host-networked pods have none: they leave "+
-		"as before", f.others)
+	return fmt.Sprintf("of the endpoints' addresses %d are not of the pod network, as those of host-networked pods: what "+
+		"has them leaves as before", f.others)
 }
 
 // localOf are the nodes that can be the host for a Service's endpoints; nil: all.
