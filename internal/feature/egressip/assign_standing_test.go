@@ -15,8 +15,8 @@ import (
 // until that node has let go of it, or is out. Who has it already keeps it.
 func TestStandingHolder(t *testing.T) {
 	for name, out := range map[string]func(*world.World){
-		"let go":      func(w *world.World) { hold(w, "n3", nil) },
-		"deleted":     func(w *world.World) { w.DelNode("n3") },
+		"let go":  func(w *world.World) { hold(w, "n3", nil) },
+		"deleted": func(w *world.World) { w.DelNode("n3") },
 		"dead": func(w *world.World) {
 			w.SetUnreachable("n3", world.NodeUnreachable)
 			n := node("n3", 4, "172.18.0.4/24")

@@ -136,9 +136,9 @@ func TestStandingHolder(t *testing.T) {
 		})
 	}
 	for name, out := range map[string]func(*world.World) []world.Touch{
-		"let go":      func(w *world.World) []world.Touch { return w.SetHolding(&world.Holding{Node: "n3"}) },
-		"no report":   func(w *world.World) []world.Touch { return w.DelHolding("n3") },
-		"deleted":     func(w *world.World) []world.Touch { return w.DelNode("n3") },
+		"let go":    func(w *world.World) []world.Touch { return w.SetHolding(&world.Holding{Node: "n3"}) },
+		"no report": func(w *world.World) []world.Touch { return w.DelHolding("n3") },
+		"deleted":   func(w *world.World) []world.Touch { return w.DelNode("n3") },
 		"dead": func(w *world.World) []world.Touch {
 			n := named(compiletest.Node(3))
 			n.Ready = false
