@@ -58,6 +58,9 @@ func (c *Controller) view(now time.Time) decide.View {
 // decide asks all deciders, and writes what differs from what the API shows.
 func (c *Controller) decide(now time.Time) {
 	var decided []target
+	passed, next := c.world.Pass(now)
+	c.notify(passed)
+	c.decideBy(next)
 	for _, d := range c.deciders.all() {
 		desired, again := d.Decide(c.view(now))
 		c.decideBy(again)

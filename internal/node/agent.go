@@ -55,6 +55,8 @@ type Agent struct {
 	rewrites    rewrites // of the loop alone
 	firewall    *firewall
 	last        Report // of the loop alone
+	// mayHold is what the targets may have rows of, by the plans so far; of the loop alone.
+	mayHold map[world.EgressAddress]ref.Since
 	// known is what the world has been told that this node holds, of the loop alone; nil at first.
 	known map[world.EgressAddress]ref.Since
 	ours  []string // what was last seen of ours on this host
@@ -128,8 +130,10 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	// a former process's targets go on
 	if h := w.Holding(a.self); a.known == nil && h != nil && h.BootID == a.api.BootID {
 		a.last = adopted(h)
+		a.mayHold = maps.Clone(a.last.Holding)
 	}
-	left := standing(w, a.self, a.last.Holding, o)
+	left := standing(w, a.self, a.mayHold, o)
+	a.mayHold = mayHold(a.mayHold, o)
 	a.last = report(a.self, n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
 	maps.Copy(a.last.Holding, left)
 	a.last.Problems = append(a.last.Problems, asProblems(faults)...)

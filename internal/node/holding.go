@@ -132,22 +132,44 @@ func report(node, owner string, before Report, o Outcome, confirmed bool) Report
 	return r
 }
 
-// standing are the addresses that this node said it holds, that no status names it for any more, and that are not
-// planned: as long as the targets may hold rows of former plans, this node translates to them still, and nobody else is
-// to be given them. No packet is led here for them: what no status names counts for nothing else (World.Holds).
+// planned are the addresses that a round's plan translates to, as they were given.
+func planned(o Outcome) map[world.EgressAddress]ref.Since {
+	out := map[world.EgressAddress]ref.Since{}
+	for t, since := range o.State.Translated.Rows() {
+		out[world.EgressAddress{EgressIP: t.Object.Key(), IP: t.IP}] = since
+	}
+	return out
+}
+
+// mayHold are the addresses that the targets may have rows of after a round, by its plan and those before it: until
+// nothing of these is left.
+func mayHold(before map[world.EgressAddress]ref.Since, o Outcome) map[world.EgressAddress]ref.Since {
+	out := planned(o)
+	if o.Shrunk {
+		return out
+	}
+	for a, since := range before {
+		if _, is := out[a]; !is {
+			out[a] = since
+		}
+	}
+	return out
+}
+
+// standing are the addresses that this node may hold, said or not, that no status names it for any more, and that are
+// not planned: as long as the targets may hold rows of former plans, this node translates to them still, and nobody
+// else is to be given them. No packet is led here for them: what no status names counts for nothing else (World.Holds).
 func standing(w *world.World, node string, before map[world.EgressAddress]ref.Since, o Outcome,
 ) map[world.EgressAddress]ref.Since {
 	if o.Shrunk {
 		return nil
 	}
-	planned := map[world.EgressAddress]bool{}
-	for t := range o.State.Translated.Rows() {
-		planned[world.EgressAddress{EgressIP: t.Object.Key(), IP: t.IP}] = true
-	}
+	now := planned(o)
 	left := maps.Clone(before)
 	maps.DeleteFunc(left, func(a world.EgressAddress, _ ref.Since) bool {
+		_, is := now[a]
 		p := w.PlacementOf(a.EgressIP)
-		return planned[a] || p != nil && p.Names(node, a.IP)
+		return is || p != nil && p.Names(node, a.IP)
 	})
 	return left
 }

@@ -213,3 +213,21 @@ func TestStanding(t *testing.T) {
 		}
 	}
 }
+
+// TestMayHold: what a plan asked for stands in the targets, confirmed or not, until nothing of former plans is left.
+func TestMayHold(t *testing.T) {
+	asked := slices.Collect(maps.Keys(planned(hosting())))
+	if len(asked) == 0 {
+		t.Fatal("nothing is planned")
+	}
+	held := mayHold(nil, Outcome{State: hosting().State, Unconfirmed: true})
+	held = mayHold(held, Outcome{State: plan.New()})
+	for _, a := range asked {
+		if _, is := held[a]; !is {
+			t.Errorf("%v is forgotten before the targets have shrunk", a)
+		}
+	}
+	if held = mayHold(held, Outcome{State: plan.New(), Shrunk: true}); len(held) > 0 {
+		t.Errorf("%v may be held when nothing is left", held)
+	}
+}

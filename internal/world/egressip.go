@@ -40,7 +40,8 @@ func (w *World) DelEgressIP(name string) []Touch { return Del[EgressIP](w, KindE
 
 // egressIPChanged keeps who is selected in each namespace, and which addresses have a node.
 func (w *World) egressIPChanged(old, now *EgressIP) []Touch {
-	t := slices.Concat(w.place(old, now), slotsTouched(old, now), w.reselectTraffic(old, now))
+	t := slices.Concat(w.place(old, now), w.named(cmp.Or(old, now).Name, old.items(), now.items()),
+		slotsTouched(old, now), w.reselectTraffic(old, now))
 	alike := old != nil && now != nil && old.servesAlike(now)
 	for name, ns := range w.namespaces {
 		var is *EgressIP // now, where it selects the namespace
@@ -162,4 +163,12 @@ func selectorsBeside(list, other []*EgressIP) []labels.Selector {
 		}
 	}
 	return out
+}
+
+// items are where the addresses are to be held; none of nil.
+func (e *EgressIP) items() []Assignment {
+	if e == nil {
+		return nil
+	}
+	return e.Items
 }

@@ -155,3 +155,11 @@ func hostedOver(shown *EgressService, d Decision) *EgressService {
 	out.Conditions = conditionsOver(shown.Conditions, d.Conditions)
 	return &out
 }
+
+// items are where the addresses are to be held; none of nil.
+func (s *EgressService) items() []Assignment {
+	if s == nil {
+		return nil
+	}
+	return s.Items
+}

@@ -128,7 +128,7 @@ func endpointKey(namespace string, ip netip.Addr) string { return namespace + "/
 // egressServiceChanged follows which namespaces have EgressServices, and where their endpoints are.
 func (w *World) egressServiceChanged(old, now *EgressService) []Touch {
 	key := cmp.Or(now, old).Key()
-	touched := w.activate(key)
+	touched := slices.Concat(w.activate(key), w.named(key, old.items(), now.items()))
 	if old != nil && now != nil && old.Created.Equal(now.Created) {
 		return touched
 	}

@@ -6,17 +6,26 @@ import (
 	"slices"
 )
 
-// HeldFor is an object, by its key, that a node says it holds an address for.
-type HeldFor struct{ Node, Object string }
+// HeldFor is an object, by its key, that a node says it holds an address for, or may hold it for and has not said so.
+type HeldFor struct {
+	Node, Object string
+	Unsaid       bool
+}
 
 // HeldAt are the nodes that say since their last boot that they hold an address, with the objects, sorted,
-// whether or not any status names them for it. Only the controller knows of any.
+// whether or not any status names them for it; and those that a status names for it, or did a moment ago, and that have
+// not said yet whether they do. Only the controller knows of any.
 func (w *View) HeldAt(ip netip.Addr) []HeldFor {
 	w.saw(KindHeldAt, ip.String())
 	var out []HeldFor
 	for _, h := range w.heldAt[ip] {
 		if n := w.Node(h.Node); n != nil && w.holdings[h.Node].boot() == n.BootID {
 			out = append(out, h)
+		}
+	}
+	for _, u := range w.unsaid[ip] {
+		if w.Node(u.at.Node) != nil {
+			out = append(out, u.at)
 		}
 	}
 	slices.SortFunc(out, func(a, b HeldFor) int {
@@ -50,7 +59,7 @@ func (w *World) heldMoved(node string, old, new *Holding) (touched []Touch) {
 		for _, ip := range slices.Concat(before, now) {
 			is := slices.Contains(now, ip)
 			if is != slices.Contains(before, ip) {
-				w.noteHeld(ip, HeldFor{node, object}, is)
+				w.noteHeld(ip, HeldFor{Node: node, Object: object}, is)
 			} else if old.boot() == new.boot() {
 				continue
 			}
@@ -64,6 +73,9 @@ func (w *World) noteHeld(ip netip.Addr, h HeldFor, is bool) {
 	all := slices.DeleteFunc(w.heldAt[ip], func(o HeldFor) bool { return o == h })
 	if is {
 		all = append(all, h)
+		w.hasSaid(ip, h)
+	} else if p := w.PlacementOf(h.Object); p != nil && slices.Contains(p.Items, Assignment{h.Node, ip}) {
+		w.noteNamed(h.Object, Assignment{h.Node, ip}, true)
 	}
 	if w.heldAt[ip] = all; len(all) == 0 {
 		delete(w.heldAt, ip)

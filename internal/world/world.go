@@ -40,6 +40,7 @@ type tables struct {
 	overlaps       map[pair][2]bool               // by family, of EgressIPs that somebody asked about
 	holdings       map[string]*Holding            // by node
 	heldAt         map[netip.Addr][]HeldFor       // what nodes say that they hold, in the controller alone
+	unsaid         map[netip.Addr][]unsaid        // what nodes may hold and have not said, in the controller alone
 	own            *Holding                       // this node's, by its own knowledge; nil until it has any
 	yielded        map[EgressAddress]*Yield
 	overdue        map[EgressAddress]string // nodes
@@ -84,6 +85,7 @@ func newTables() *tables {
 		overlaps:     map[pair][2]bool{},
 		holdings:     map[string]*Holding{},
 		heldAt:       map[netip.Addr][]HeldFor{},
+		unsaid:       map[netip.Addr][]unsaid{},
 		unreachable:  map[string]Unreachability{},
 		notAnswering: map[string]bool{},
 		yielded:      map[EgressAddress]*Yield{},

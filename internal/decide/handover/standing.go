@@ -11,15 +11,15 @@ import (
 // MostStanding is how many addresses that no status names it for one node can keep from others by its own word.
 const MostStanding = 64
 
-// Standing is a node that says that it still holds an address for another object than one by its key: what it has of
-// the former one stands until its agent has let go of it, and its own pods leave with the address. A node that is gone,
-// booted anew or out holds nothing any more. Whoever misuses a node's credentials can say so of any
-// address: a node that says it of more than MostStanding is not believed, and what has a node by its own status
-// already is taken from nobody. What it reads is recorded by the view, which is of the world; how much the node says is
-// not.
+// Standing is a node that says that it still holds an address for another object than one by its key, or may hold it
+// and has not said so yet: what it has of the former one stands until its agent has let go of it, and its own pods leave
+// with the address. A node that is gone, booted anew or out holds nothing any more. Whoever misuses a node's credentials
+// can say so of any address: a node that says it of more than MostStanding is not believed, and what has a node by its
+// own status already is taken from nobody. What it reads is recorded by the view, which is of the world; how much the
+// node says is not.
 func Standing(all *world.World, w *world.View, object string, ip netip.Addr) (h world.HeldFor, is bool) {
 	for _, h := range w.HeldAt(ip) {
-		if h.Object != object && !isOut(w, h.Node) && all.Unnamed(h.Node) <= MostStanding {
+		if h.Object != object && !isOut(w, h.Node) && (h.Unsaid || all.Unnamed(h.Node) <= MostStanding) {
 			return h, true
 		}
 	}
@@ -36,6 +36,10 @@ func isOut(w *world.View, node string) bool {
 
 // StandingText says so for people, and what to do.
 func StandingText(ip netip.Addr, h world.HeldFor) string {
+	if h.Unsaid {
+		return fmt.Sprintf("%s may still be held by node %s for %s, which had it a moment ago: it is free 10 s after that, "+
+			"or when that node says that it is", ip, h.Node, ref.OfKey(h.Object))
+	}
 	return fmt.Sprintf("%s is still held by node %s for %s, by that node's word: see whether egret-node runs there; if "+
 		"the node is gone for good, delete its Node", ip, h.Node, ref.OfKey(h.Object))
 }

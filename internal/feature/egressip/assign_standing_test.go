@@ -2,6 +2,7 @@ package egressip_test
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,5 +88,33 @@ func TestWaitsForFormerHolder(t *testing.T) {
 	x.round(now)
 	if have := x.w.EgressIP("e0").Items; len(have) != 1 {
 		t.Errorf("it is free: %v", have)
+	}
+}
+
+// TestUnsaidHolder: an address of an EgressIP that is gone, whose node has not said that it holds it, is free after
+// 10 s.
+func TestUnsaidHolder(t *testing.T) {
+	x, now := newTerm(false), time.Unix(100_000, 0)
+	ip := compiletest.EgressAddr(0)[0]
+	write := func(e *world.EgressIP) {
+		x.change(func(w *world.World) []world.Touch { return w.SetEgressIP(e) }, now)
+	}
+	write(compiletest.EgressIP(0, "", ip))
+	x.round(now)
+	former := x.w.EgressIP("e0").Assignee(ip)
+	x.change(func(w *world.World) []world.Touch { return show(w, "") }, now)
+	write(compiletest.EgressIP(1, "", ip))
+	x.change(func(w *world.World) []world.Touch { return w.DelEgressIP("e0") }, now)
+	now = now.Add(time.Hour)
+	_, again := x.round(now)
+	if have := x.w.EgressIP("e1"); former == "" || len(have.Items) > 0 {
+		t.Fatalf("%s may hold it still: %v", former, have.Items)
+	}
+	now = now.Add(10 * time.Second)
+	if !slices.Contains(again, now) {
+		t.Errorf("to be decided again at %v", again)
+	}
+	if x.round(now); len(x.w.EgressIP("e1").Items) != 1 {
+		t.Errorf("it is free: %+v", x.w.EgressIP("e1"))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/compile/compiletest"
@@ -59,6 +60,8 @@ func TestWordsEvictNothing(t *testing.T) {
 			continue // the first address of these networks, and not their last
 		}
 		w.DelEgressIP("e")
+		w.Pass(time.Unix(1000, 0))
+		w.Pass(time.Unix(1010, 0)) // long enough for the node that had it, and never said so
 		w.SetEgressIP(object("late", 0, "172.18.0.33"))
 		d := settle(w)["late"]
 		want := egressip.ReasonConflict

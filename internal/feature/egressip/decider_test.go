@@ -62,6 +62,9 @@ func (x *term) round(now time.Time) (told map[string][]deciding.Event, again []t
 		x.traffic.Forget()
 	}
 	told = map[string][]deciding.Event{}
+	passed, free := x.w.Pass(now)
+	x.notify(passed)
+	again = append(again, free)
 	for _, d := range x.deciders() {
 		desired, next := d.Decide(deciding.View{World: x.w, Now: now})
 		again = append(again, next)

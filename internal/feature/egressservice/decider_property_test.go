@@ -53,6 +53,8 @@ func (x *term) round(now time.Time) (told map[string][]decide.Event, again time.
 		x.decider.Forget()
 	}
 	told = map[string][]decide.Event{}
+	passed, free := x.w.Pass(now)
+	x.decider.Touched(passed)
 	desired, again := x.decider.Decide(decide.View{World: x.w, Now: now})
 	for _, one := range desired {
 		x.decider.Touched(x.w.Decide(one.Kind, one.Key, one.Decision))
@@ -60,7 +62,7 @@ func (x *term) round(now time.Time) (told map[string][]decide.Event, again time.
 			told[one.Key] = append(told[one.Key], one.Events...)
 		}
 	}
-	return told, again
+	return told, decide.Earlier(again, free)
 }
 
 // TestDecidesAsFromNothing: over any history, to decide about what has changed alone says what it says to decide about

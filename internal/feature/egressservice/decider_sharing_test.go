@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/egressservice"
@@ -67,7 +68,7 @@ func TestUnservableKeepsNothing(t *testing.T) {
 				t.Errorf("it can be served again: %s; the younger one: %s", b, a)
 			}
 			c.set(func(w *world.World) []world.Touch { return w.DelEgressService("a/b-c") })
-			c.decides()
+			c.later()
 			if have := c.assigned("a-b/c"); !strings.HasSuffix(have, "n1 Assigned") {
 				t.Errorf("the younger one is gone: %s", have)
 			}
@@ -233,4 +234,71 @@ func TestNobodysEndpoints(t *testing.T) {
 			c.is(`"n1" leaving [] label [n1] Ready=True Held`)
 		})
 	}
+}
+
+// TestUnsaidHolder: an address that a node was named for, and that it has not said that it holds, goes to another
+// EgressService when that node has said so and has let go of it; or 10 s after it was named for it, if it says nothing.
+func TestUnsaidHolder(t *testing.T) {
+	ip := compiletest.EgressAddr(20)[0]
+	for name, x := range map[string]struct{ former, heir string }{
+		"of an EgressService": {"ns0/s0", "ns0/s3"},
+		"of an EgressIP":      {"e0", "ns0/s0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, says := range []bool{false, true} {
+				c := newCluster(t)
+				if x.former == "e0" {
+					e := compiletest.EgressIP(0, "", ip)
+					e.Items = []world.Assignment{{Node: "n1", IP: ip}}
+					c.set(func(w *world.World) []world.Touch { return w.SetEgressIP(e) })
+				} else {
+					c.add("ns0", "s3", 1)
+					c.set(func(w *world.World) []world.Touch {
+						service := compiletest.LoadBalancer(3, compiletest.Pod(0, "n1"))
+						service.LoadBalancerIPs = []netip.Addr{ip}
+						return w.SetService(service)
+					})
+				}
+				c.decides()
+				c.set(func(w *world.World) []world.Touch {
+					if x.former == "e0" {
+						return w.DelEgressIP("e0")
+					}
+					return w.DelEgressService(x.former)
+				})
+				waits := func(when string) {
+					t.Helper()
+					c.decides()
+					if have := c.w.EgressService(x.heir).Sources(); len(have) > 0 && have[0] == ip {
+						t.Fatalf("%s it has %v", when, have)
+					}
+				}
+				waits("at once")
+				if said := c.says(x.heir, egressservice.ConditionAssigned); !strings.Contains(said,
+					ip.String()+" may still be held by node n1 for Egress") {
+					t.Errorf("said %s", said)
+				}
+				c.now = c.now.Add(8 * time.Second)
+				waits("after 9 s")
+				if says {
+					c.says1(x.former, ip)
+					c.now = c.now.Add(time.Hour)
+					waits("as long as n1 says that it holds it")
+					c.says1(x.former)
+				}
+				c.now = c.now.Add(time.Second)
+				c.decides()
+				if have := c.w.EgressService(x.heir).Sources(); len(have) == 0 || have[0] != ip {
+					t.Errorf("n1 said so: %v: in the end it has %v", says, have)
+				}
+			}
+		})
+	}
+}
+
+// says1 has n1 say that it holds addresses for an object.
+func (c *cluster) says1(object string, ips ...netip.Addr) {
+	c.set(func(w *world.World) []world.Touch {
+		return w.SetHolding(&world.Holding{Node: "n1", BootID: "boot-n1", Holds: map[string][]netip.Addr{object: ips}})
+	})
 }

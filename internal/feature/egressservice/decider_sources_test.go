@@ -50,6 +50,7 @@ func TestSourceOfOthers(t *testing.T) {
 			c.set(func(w *world.World) []world.Touch { return w.SetEgressIP(placed) })
 		}, func(c *cluster) {
 			c.set(func(w *world.World) []world.Touch { return w.DelEgressIP(placed.Name) })
+			c.later()
 		}, "is an address of EgressIP e0: take"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,17 +139,22 @@ func TestSharedSource(t *testing.T) {
 	c.decides()
 	is("ns0/s0", "n1", "True")
 	is(other, "", refused+"0")
+	c.report("n1", "n2", "n3")
 	c.service(func(s *world.Service) { s.LoadBalancerIPs = []netip.Addr{compiletest.EgressAddr(21)[0]} })
 	c.decides()
+	c.report("n1", "n2", "n3")
 	c.decides()
 	is("ns0/s0", "n1", "True")
 	if host := c.w.EgressService(other).Host; host == "" {
 		t.Errorf("the address is free, and %s", c.says(other, egressservice.ConditionAssigned))
 	}
+	c.report("n1", "n2", "n3")
 	c.service(func(*world.Service) {})
 	c.decides()
 	is("ns0/s0", "", refused+"3")
 	c.set(func(w *world.World) []world.Touch { return w.DelService(other) })
+	c.decides()
+	c.report("n1", "n2", "n3")
 	c.decides()
 	is("ns0/s0", "n1", "True")
 }

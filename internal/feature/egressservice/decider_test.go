@@ -87,6 +87,13 @@ func (c *cluster) decides() string {
 	return strings.Join(out, " ")
 }
 
+// later is a decision after a node that was named for an address, and did not say that it holds it, can have it still.
+func (c *cluster) later() {
+	c.decides()
+	c.now = c.now.Add(10 * time.Second)
+	c.decides()
+}
+
 // report has nodes do what the status says: hold, and lead their pods to the host, or drop what these send.
 func (c *cluster) report(nodes ...string) {
 	for _, node := range nodes {
