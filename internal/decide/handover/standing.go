@@ -12,11 +12,11 @@ import (
 const MostStanding = 64
 
 // Standing is a node that says that it still holds an address for another object than one by its key, or may hold it
-// and has not said so yet: what it has of the former one stands until its agent has let go of it, and its own pods leave
-// with the address. A node that is gone, booted anew or out holds nothing any more. Whoever misuses a node's credentials
-// can say so of any address: a node that says it of more than MostStanding is not believed, and what has a node by its
-// own status already is taken from nobody. What it reads is recorded by the view, which is of the world; how much the
-// node says is not.
+// and has not said so yet: what it has of the former one stands until its agent has let go of it, and its own pods
+// leave with the address. A node that is gone, booted anew or out holds nothing any more. Whoever misuses a node's
+// credentials can say so of any address: a node that says it of more than MostStanding is not believed, and what has a
+// node by its own status already is taken from nobody. What it reads is recorded by the view, which is of the world;
+// how much the node says is not.
 func Standing(all *world.World, w *world.View, object string, ip netip.Addr) (h world.HeldFor, is bool) {
 	for _, h := range w.HeldAt(ip) {
 		if h.Object != object && !isOut(w, h.Node) && (h.Unsaid || all.Unnamed(h.Node) <= MostStanding) {
