@@ -146,10 +146,11 @@ chaos: build ## more: disturb a cluster by a seeded schedule and judge every pac
 .PHONY: test-families
 test-families: build ## more: the core of e2e in IPv4-only and IPv6-only clusters with other settings, and two nodes
 	EGRET_E2E_FAMILY=ipv4 hack/e2e shared -run "$$(hack/e2e-core)"
-	EGRET_E2E_FAMILY=ipv6 EGRET_E2E_HEALTHCHECK_PORT=9107 hack/e2e local -run "$$(hack/e2e-core)"
+	EGRET_E2E_MATRIX=1 EGRET_E2E_FAMILY=ipv6 EGRET_E2E_HEALTHCHECK_PORT=9107 hack/e2e local -run "$$(hack/e2e-core)"
 	EGRET_E2E_NODES=2 hack/e2e shared -run TestTwoNodes
 
 .PHONY: test-all
+test-all: export EGRET_E2E_MATRIX := 1
 test-all: test test-families test-manifests test-kernel ## more: test, test-families, test-manifests, test-kernel, 3 min of chaos, the control plane's tests, and more runs of the property tests
 	$(MAKE) --no-print-directory chaos CHAOS='-for 3m $(CHAOS)'
 	go test -C sandbox/controlplane -trimpath -vet=off ./...

@@ -16,6 +16,7 @@ import (
 // TestLateLabel: an egress label that comes late assigns what waits, completes what is partial, and moves nothing else.
 func TestLateLabel(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	n := c.namespace(t, nil)
 	n.runs(pod{name: "a", node: c.nodes[0]})
 	ips := concat(c.number(40)[:1], c.number(41)[:1])

@@ -22,6 +22,7 @@ import (
 // working.
 func TestBadInput(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1])
 	n.runs(pod{name: "good", node: c.nodes[0], labels: web}, pod{name: "other", node: c.nodes[1],

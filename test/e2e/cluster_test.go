@@ -63,6 +63,15 @@ func (c *cluster) inOneMode(t *testing.T) {
 	}
 }
 
+// alikeInBoth is for a test of what the API and the agents do, which gateway modes do not differ in: both modes are
+// tried by the full matrix alone.
+func (c *cluster) alikeInBoth(t *testing.T) {
+	t.Helper()
+	if os.Getenv("EGRET_E2E_MATRIX") == "" {
+		c.inOneMode(t)
+	}
+}
+
 // feed runs a command on a node or host with this standard input, and returns its standard output.
 func (c *cluster) feed(ctx context.Context, who string, stdin []byte, command ...string) (string, error) {
 	args, err := c.Command(who, command...)

@@ -6,6 +6,7 @@
 // choose the sandbox, EGRET_E2E_HEALTHCHECK_PORT how its nodes are probed (0, the default: TCP port 9),
 // EGRET_E2E_METALLB=1 one with MetalLB and EGRET_E2E_NODES=2 one of two nodes, for the tests of that and no others; one
 // that is up is used as it is. EGRET_E2E_KEEP=1 leaves it up afterwards. EGRET_E2E_BIN is another folder of binaries.
+// EGRET_E2E_MATRIX=1 tries in both gateway modes also what these do not differ in.
 // Out: what arrived where, and with which source address.
 //
 // A steady state is looked at once; only right after a change is there a second look, for a bounded time.

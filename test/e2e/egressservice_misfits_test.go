@@ -152,6 +152,7 @@ func (s *behindService) withoutSelector() {
 // and it heals when what it names ends.
 func TestEgressServiceMisfits(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	s := newBehindServiceOf(t, misfitNumber, v1.EgressServiceSpec{NodeSelector: on(c.nodes[0])}, pod{labels: web})
 	s.readyOn(c.nodes[0].Name)
 	asService(&s)

@@ -19,6 +19,7 @@ const rewrittenIn = 3 * time.Second
 // anew. The egress IP stays on that node, and selected pods go on leaving by it and in no other way.
 func TestGarbledAnnotations(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	n := c.namespace(t, nil)
 	holder := c.nodes[1]
 	c.labelEgress(t, holder)

@@ -36,6 +36,7 @@ func TestLabels(t *testing.T) {
 // namespace's. They leave with either's address and with no other: at no moment does neither select them.
 func TestRelabelled(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	c.labelEgress(t, c.nodes[1], c.nodes[2])
 	of := func(color string) map[string]string { return map[string]string{"egret-e2e-color": color} }
 	for i, x := range []struct {
@@ -81,6 +82,7 @@ func TestRelabelled(t *testing.T) {
 // all.
 func TestSelectors(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	n := c.namespace(t, map[string]string{"tier": "one"})
 	c.labelEgress(t, c.nodes[1])
 	n.runs(

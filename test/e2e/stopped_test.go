@@ -39,6 +39,7 @@ var stoppable = map[string]string{
 // the right source; a pod of another node goes on sending, and with no other source.
 func TestStoppedProcess(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1])
 	ips := c.number(72)
