@@ -64,7 +64,6 @@ func (x *term) round(now time.Time) (told map[string][]deciding.Event, again []t
 	told = map[string][]deciding.Event{}
 	passed, free := x.w.Pass(now)
 	x.notify(passed)
-	again = append(again, free)
 	for _, d := range x.deciders() {
 		desired, next := d.Decide(deciding.View{World: x.w, Now: now})
 		again = append(again, next)
@@ -75,7 +74,7 @@ func (x *term) round(now time.Time) (told map[string][]deciding.Event, again []t
 			}
 		}
 	}
-	return told, again
+	return told, append(again, free)
 }
 
 // TestDecidesAsFromNothing: over any history, to decide about what has changed alone says what it says to decide about
