@@ -41,7 +41,7 @@ func TestAddressWaitsForItsFormerOwner(t *testing.T) {
 			}
 		}
 		refuse(nil)
-		time.Sleep(21 * time.Second) // a refused write is tried again at growing distances, and no node has said anything
+		time.Sleep(21 * time.Second) // a refused write is tried again at growing distances; then 10 s of no report
 		want := map[string]string{"older": "172.18.0.44", "younger": "172.18.0.33"}
 		have := map[string]string{}
 		for name := range want {
