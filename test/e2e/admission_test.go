@@ -21,7 +21,8 @@ import (
 )
 
 // TestStolenCredentials tries what somebody could do who has the credentials of one node: its agent's and its
-// controller's tokens and its kubelet's certificate, at the real API server. Nothing is changed (dry run).
+// controller's tokens and its kubelet's certificate, at the real API server; and a tenant, who has role edit in one
+// namespace. Nothing is changed (dry run).
 func TestStolenCredentials(t *testing.T) {
 	c := theCluster(t)
 	own, other := c.nodes[0], c.nodes[1]
@@ -36,6 +37,7 @@ func TestStolenCredentials(t *testing.T) {
 		{"agent", c.byToken(t, own, "node"), paths.ofAgent()},
 		{"kubelet", c.byCertificate(t, own), paths.ofKubelet()},
 		{"controller", c.byToken(t, own, "controller"), paths.ofController()},
+		{"tenant", c.byTenant(t, n.name), ofTenant(n.name, paths)},
 	} {
 		for _, a := range who.tries {
 			t.Run(who.name+": "+a.name, func(t *testing.T) { a.judge(t, who.by) })
@@ -86,6 +88,27 @@ func (c *cluster) byCertificate(t *testing.T, n sandbox.Member) *caller {
 	}
 	config.Host = c.config.Host // the API server as this machine reaches it
 	return c.calling(t, config)
+}
+
+// byTenant has those of a user who has role edit in one namespace.
+func (c *cluster) byTenant(t *testing.T, namespace string) *caller {
+	t.Helper()
+	const user = "egret-tenant"
+	o := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}}
+	_, err := c.api.RbacV1().RoleBindings(namespace).Create(t.Context(), o, metav1.CreateOptions{})
+	must(t, err)
+	config := rest.CopyConfig(c.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user}
+	by := c.calling(t, config)
+	within(t, soon, func() error { // the API server's authorization learns of the role a moment later
+		if code, said := by.dryRun(t, http.MethodGet, "/api/v1/namespaces/"+namespace+"/pods", ""); code >= 300 {
+			return fmt.Errorf("%d: %s", code, said)
+		}
+		return nil
+	})
+	return by
 }
 
 func (c *cluster) calling(t *testing.T, config *rest.Config) *caller {

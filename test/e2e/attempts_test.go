@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -150,5 +151,50 @@ func (o objects) ofController() []attempt {
 		{"Event of its own", http.MethodPost, events, eventOf("egret-controller", o.name), admitted},
 		{"Node's status", http.MethodPatch, o.otherNode + "/status", egressLabel, byRBAC},
 		{"EgressIP's status, wrong", http.MethodPut, egressIPs + "/e/status", `{}`, byRBAC},
+	}
+}
+
+// ofTenant has somebody who may write what lies in one namespace.
+func ofTenant(namespace string, o objects) []attempt {
+	const agents = "is not allowed to set the following annotations"
+	in := func(group, kind, body string) attempt {
+		return attempt{kind, http.MethodPost, group + "/namespaces/" + namespace + "/" + kind, body, admitted}
+	}
+	refused := func(name string, a attempt, want string) attempt {
+		a.name, a.want = name, want
+		return a
+	}
+	const ovn = "/apis/k8s.ovn.org/v1"
+	service := func(spec string) attempt {
+		return in(ovn, "egressservices", `{"apiVersion":"k8s.ovn.org/v1","kind":"EgressService","metadata":{"name":"web"},"spec":`+spec+`}`)
+	}
+	podOf := func(meta string) attempt {
+		return in("/api/v1", "pods", `{"metadata":{`+meta+`},"spec":{"containers":[{"name":"c","image":"x"}]}}`)
+	}
+	theirs := fmt.Sprintf(`"annotations":{"k8s.ovn.org/pod-networks":%q}`, networks)
+	return []attempt{
+		{"own pod's addresses", http.MethodPatch, o.pod, annotation("k8s.ovn.org/pod-networks", networks), agents},
+		{"own pod's addresses by status", http.MethodPatch, o.pod + "/status",
+			annotation("k8s.ovn.org/pod-networks", networks), byRBAC},
+		refused("a pod with addresses", podOf(`"name":"x",`+theirs), agents),
+		refused("a pod with addresses and no name", podOf(`"generateName":"x-",`+theirs), agents),
+		refused("a pod", podOf(`"name":"x"`), admitted),
+		{"another annotation", http.MethodPatch, o.pod, annotation("example.org/x", "x"), admitted},
+		refused("an EgressService", service(`{}`), admitted),
+		refused("an EgressService, wrong", service(`{"sourceIPBy":"x"}`), "Unsupported value"),
+		refused("an EgressService of another namespace", attempt{verb: http.MethodPost,
+			path: ovn + "/namespaces/default/egressservices", body: `{}`}, byRBAC),
+		{"an EgressService's status", http.MethodPatch, ovn + "/namespaces/" + namespace + "/egressservices/web/status",
+			`{"status":{"host":"ALL"}}`, byRBAC},
+		{"a Service's ingress", http.MethodPatch, "/api/v1/namespaces/" + namespace + "/services/web/status",
+			`{"status":{"loadBalancer":{"ingress":[{"ip":"172.18.0.2"}]}}}`, byRBAC},
+		{"an EgressIP", http.MethodPost, egressIPs, `{}`, byRBAC},
+		{"an EgressIP's status", http.MethodPatch, egressIPs + "/e/status", `{}`, byRBAC},
+		{"an EgressIPTraffic", http.MethodPost, ovn + "/egressiptraffics", `{}`, byRBAC},
+		{"an EgressNode", http.MethodPatch, o.egressNode, `{"status":{"problems":["x"]}}`, byRBAC},
+		{"a Node's label", http.MethodPatch, o.node, egressLabel, byRBAC},
+		{"its namespace's labels", http.MethodPatch, "/api/v1/namespaces/" + namespace,
+			labelled("env", "prod"), byRBAC},
+		{"the agent's token", http.MethodPost, tokens + "egret-node/token", `{"spec":{}}`, byRBAC},
 	}
 }

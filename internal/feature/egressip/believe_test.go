@@ -3,6 +3,7 @@ package egressip_test
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -144,5 +145,41 @@ func TestPodsAddressesAreTheirNodes(t *testing.T) {
 		if slices.Contains([]string{"set egressip-guarded-pods.v4 has " + own.String()}, l) {
 			t.Errorf("a pod in the host's network: %s", l)
 		}
+	}
+}
+
+// TestAddressTaken: of two pods of a node that say that they have one address, the node tells of the later one, until
+// it ends or says something else; a pod of another node tells nothing here.
+func TestAddressTaken(t *testing.T) {
+	w := compiletest.Small("n1", world.SharedGateway)
+	m := compile.NewMemo(all.Features())
+	m.Update(w, nil)
+	told := func() (out []string) {
+		for p := range m.State.Problems.Rows() {
+			if p.Reason == world.ReasonAddressTaken {
+				out = append(out, p.Object.String()+": "+p.Message)
+			}
+		}
+		return out
+	}
+	first, second := compiletest.Pod(0, "n1"), compiletest.Pod(1, "n1")
+	m.Update(w, w.SetPod(first))
+	second.IPs = first.IPs[:1]
+	m.Update(w, w.SetPod(second))
+	want := "says that it has address " + first.IPs[0].String() + ", which is pod " + first.Key() + "'s"
+	if have := told(); len(have) != 1 || !strings.HasPrefix(have[0], "Pod/"+second.Key()) ||
+		!strings.Contains(have[0], want) {
+		t.Errorf("told %q, want one of pod %s: %s", have, second.Key(), want)
+	}
+	ends := *second
+	ends.Terminating = true
+	m.Update(w, w.SetPod(&ends))
+	if have := told(); len(have) > 0 {
+		t.Errorf("of one that ends it told %q", have)
+	}
+	m.Update(w, w.SetPod(second))
+	m.Update(w, w.DelPod(first.Key()))
+	if have := told(); len(have) > 0 {
+		t.Errorf("the address is its own now, and it told %q", have)
 	}
 }
