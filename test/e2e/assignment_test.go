@@ -117,3 +117,51 @@ func (c *cluster) isReady(name string) error {
 	}
 	return fmt.Errorf("node %s is not Ready", name)
 }
+
+// TestAllNotReady: all nodes turn NotReady at once, as when no kubelet's lease arrives. Every address stays where it
+// is, and pods go on with it; so it is when all are Ready again.
+func TestAllNotReady(t *testing.T) {
+	c := theCluster(t)
+	c.alikeInBoth(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes[1], c.nodes[2])
+	ips := concat(c.number(222), c.number(223))
+	e := c.egressIP(t, "all-notready", ips, n.itself(), metav1.LabelSelector{})
+	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true},
+		pod{name: "c", node: c.nodes[2], sends: true})
+	before, seen := e.ready(), c.capture(t)
+	seen.flowing(c, n, []string{"a", "b", "c"}, time.Now(), soon)
+	begin := time.Now()
+	stays := func(when string) {
+		t.Helper()
+		o, err := e.get()
+		must(t, err)
+		if now := nodesOf(o); !maps.Equal(now, before) {
+			t.Errorf("%s the addresses are on %v; they were on %v", when, now, before)
+		}
+	}
+	for _, m := range c.nodes {
+		t.Cleanup(func() { c.startKubelet(t, m.Name) })
+		must(t, c.StopProcess(t.Context(), m.Name, "kubelet"))
+	}
+	for _, m := range c.nodes {
+		within(t, notReadyTimeout, func() error {
+			if c.isReady(m.Name) == nil {
+				return fmt.Errorf("node %s is Ready without a kubelet", m.Name)
+			}
+			return nil
+		})
+	}
+	stays("when no node is Ready")
+	time.Sleep(watched)
+	stays("when no node has been Ready for a while")
+	for _, m := range c.nodes {
+		c.startKubelet(t, m.Name)
+	}
+	stays("when all nodes are Ready again")
+	seen.flowing(c, n, []string{"a", "b", "c"}, time.Now(), soon)
+	seen.onlyFrom(n, ips)
+	if lost := seen.lost(begin); lost.Gap > standstill {
+		t.Errorf("traffic stood still: %s", lost)
+	}
+}
