@@ -24,7 +24,7 @@ func Forward(w *world.View, e plan.Egress, own string, out *plan.Rows) {
 	out.AddFlow(w.Config.Bridge, plan.Forward, match,
 		"mod_dl_src:"+own+",mod_dl_dst:"+other.UplinkMAC.String()+",dec_ttl,in_port")
 	out.AddFlow(w.Config.Bridge, plan.ForwardedBack, match+",dl_src="+other.UplinkMAC.String(), "drop")
-	plan.Claim(&out.Forwarded, e, plan.None{})
+	plan.Add(&out.Forwarded, e, plan.None{})
 }
 
 var forwardMatch = [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}

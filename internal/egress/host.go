@@ -18,25 +18,25 @@ func (h Host) IP() string { return IP(h.Family) }
 
 // AddSet claims a set of addresses in nftables.
 func (h Host) AddSet(name string) {
-	plan.Claim(&h.Out.NFTSets, plan.NFTSet{Name: name}, plan.NFTSetSpec{Key: AddrType(h.Family)})
+	plan.Add(&h.Out.NFTSets, plan.NFTSet{Name: name}, plan.NFTSetSpec{Key: AddrType(h.Family)})
 }
 
 // AddRule claims a rule in nftables.
 func (h Host) AddRule(c plan.NFTChain, name, format string, args ...any) {
-	plan.Claim(&h.Out.NFTRules, plan.NFTRule{Chain: c, Name: name}, fmt.Sprintf(format, args...))
+	plan.Add(&h.Out.NFTRules, plan.NFTRule{Chain: c, Name: name}, fmt.Sprintf(format, args...))
 }
 
 // RouteBy claims a rule of routing that asks for a whole mark.
 func (h Host) RouteBy(r plan.Rule) {
 	r.V6, r.Mask = h.Family == world.V6, 0xffffffff
-	plan.Claim(&h.Out.Rules, r, plan.None{})
+	plan.Add(&h.Out.Rules, r, plan.None{})
 }
 
 // CheckByMark has the check of a reply's source look up the way back with the connection's mark, so that strict
 // rp_filter finds it, too. It stays when the rules go: docs/egress-service.md says why, and whom it concerns.
 func (h Host) CheckByMark() {
 	if h.Family == world.V4 {
-		plan.Claim(&h.Out.Sysctls, plan.Sysctl{Key: "net.ipv4.conf.all.src_valid_mark"}, "1")
+		plan.Add(&h.Out.Sysctls, plan.Sysctl{Key: "net.ipv4.conf.all.src_valid_mark"}, "1")
 	}
 }
 

@@ -25,7 +25,7 @@ func Filter(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
 	out.AddElem(FilteredPods(f), ip.String())
 	if ThroughHost(w) { // an orphan is known before the node is, whose rules bring the set
 		Host{f, out}.AddSet(FilteredPods(f))
-		plan.Claim(&out.NFTElems, plan.NFTElem{Set: FilteredPods(f), Key: ip.String()}, "")
+		plan.Add(&out.NFTElems, plan.NFTElem{Set: FilteredPods(f), Key: ip.String()}, "")
 	}
 }
 

@@ -30,10 +30,10 @@ func AddNode(w *world.View, ip netip.Addr, out *plan.Rows) {
 		return
 	}
 	out.AddElem(NodeIPs(f), ip.String())
-	plan.Claim(&out.SourceExempt, ip, plan.None{})
+	plan.Add(&out.SourceExempt, ip, plan.None{})
 	if ThroughHost(w) {
 		Host{f, out}.AddSet(HostNodeIPs(f))
-		plan.Claim(&out.NFTElems, plan.NFTElem{Set: HostNodeIPs(f), Key: ip.String()}, "")
+		plan.Add(&out.NFTElems, plan.NFTElem{Set: HostNodeIPs(f), Key: ip.String()}, "")
 	}
 }
 

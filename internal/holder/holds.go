@@ -14,7 +14,7 @@ type Held struct {
 }
 
 func (h Held) address() world.EgressAddress {
-	return world.EgressAddress{EgressIP: h.EgressIP, IP: h.Announcement.IP}
+	return world.EgressAddress{Object: h.EgressIP, IP: h.Announcement.IP}
 }
 
 // Holds is what this node holds, as its targets have it.
@@ -34,7 +34,7 @@ func AheadOf(s *plan.State) map[world.EgressAddress]string {
 			out = map[world.EgressAddress]string{}
 		}
 		if ahead {
-			out[world.EgressAddress{EgressIP: k.Object.Key(), IP: k.IP}] = k.Node
+			out[world.EgressAddress{Object: k.Object.Key(), IP: k.IP}] = k.Node
 		}
 	}
 	return out

@@ -46,7 +46,7 @@ func leaving(v *world.View, object string, ip netip.Addr) string {
 // without a report it is waited for as if nothing led there (Machine).
 func Promised(v *world.View, object string, ip netip.Addr) string {
 	node := v.PlacementOf(object).Assignee(ip)
-	late := v.Overdue(world.EgressAddress{EgressIP: object, IP: ip}) == node
+	late := v.Overdue(world.EgressAddress{Object: object, IP: ip}) == node
 	if node == "" || late || v.Yielded(object, ip) != nil || !v.Alive(node) || !numbered(v, node) {
 		return ""
 	}

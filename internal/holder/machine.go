@@ -186,6 +186,6 @@ func (m *Machine) adopted() bool { return m.holds != nil && m.holds.Adopted }
 
 // assigned says whether Kubernetes assigns an address to this node.
 func (m *Machine) assigned(c world.EgressAddress) bool {
-	e := m.facts.View.EgressIP(c.EgressIP)
+	e := m.facts.View.EgressIP(c.Object)
 	return e != nil && slices.Contains(e.Items, world.Assignment{Node: m.Self, IP: c.IP})
 }

@@ -50,7 +50,7 @@ func newNode(t *testing.T, ip netip.Addr) *node {
 	w.SetEgressIP(e)
 	x := &node{Machine: &holder.Machine{Self: "n1"}, t: t, ip: ip, world: w, now: time.Unix(1_000_000, 0)}
 	x.facts.View = &w.View
-	x.facts.NotSteered = func(c world.EgressAddress) string { return egressip.NotSteered(w, c.EgressIP, c.IP) }
+	x.facts.NotSteered = func(c world.EgressAddress) string { return egressip.NotSteered(w, c.Object, c.IP) }
 	x.step()
 	return x
 }
@@ -186,7 +186,7 @@ func TestDefendsAgainstStrangers(t *testing.T) {
 				x.after(time.Second)
 			}
 			c := x.Conflicts()
-			if len(c) != 1 || c[0].MAC != stranger || c[0].EgressIP != "e0" || !x.announces() || x.asked != 1 {
+			if len(c) != 1 || c[0].MAC != stranger || c[0].Object != "e0" || !x.announces() || x.asked != 1 {
 				t.Fatalf("conflicts %v, announces %v, asked %d", c, x.announces(), x.asked)
 			}
 			if n := len(x.announced); n < 2 || n > 3 || x.announced[1].Sub(x.announced[0]) < holder.DefendEvery {

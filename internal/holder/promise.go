@@ -22,7 +22,7 @@ type promise struct {
 func (m *Machine) waitForHolders() {
 	for c, node := range m.facts.Ahead {
 		p, is := m.promises[c]
-		switch uid := m.uid(c.EgressIP); {
+		switch uid := m.uid(c.Object); {
 		case !is || p.node != node || p.uid != uid:
 			if p.overdue { // another node's, or of a former object
 				m.out.Overdue[c] = ""
@@ -53,9 +53,9 @@ func (m *Machine) promised(c world.EgressAddress, p promise) {
 
 // stands says whether a node that is overdue is still to hold the address, and does not say that it does.
 func (m *Machine) stands(c world.EgressAddress, p promise) bool {
-	is := m.facts.View.PlacementOf(c.EgressIP)
-	return is != nil && m.uid(c.EgressIP) == p.uid && is.Assignee(c.IP) == p.node &&
-		!m.facts.View.Holds(p.node, c.EgressIP, c.IP)
+	is := m.facts.View.PlacementOf(c.Object)
+	return is != nil && m.uid(c.Object) == p.uid && is.Assignee(c.IP) == p.node &&
+		!m.facts.View.Holds(p.node, c.Object, c.IP)
 }
 
 // uid is that of an object by its key; "" if there is none.

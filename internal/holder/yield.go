@@ -26,7 +26,7 @@ func (m *Machine) yield(a *address, mac string) {
 	c, y := a.address(), &yield{to: nodeAt(m.facts.View, mac), ends: m.now.Add(DrainFor)}
 	if y.unasked = m.adopted() || m.assigned(c); y.unasked {
 		m.warn("yields an egress IP: another machine announces it, and the API server cannot be reached",
-			"egressIP", c.EgressIP, "ip", c.IP, "mac", mac, "node", y.to)
+			"egressIP", c.Object, "ip", c.IP, "mac", mac, "node", y.to)
 	}
 	a.rivals, a.waiting = nil, nil
 	if m.yields == nil {
@@ -41,7 +41,7 @@ func (m *Machine) yield(a *address, mac string) {
 // does not say so: agents of before announce an address 2 s after they have written it, whether or not OVS has the
 // flows. Where the API server is silent no report comes.
 func (m *Machine) leadsTo(c world.EgressAddress, y *yield) string {
-	p := m.facts.View.PlacementOf(c.EgressIP)
+	p := m.facts.View.PlacementOf(c.Object)
 	if !y.unasked && !m.facts.APISilent && p != nil && p.Leaves(m.Self, c.IP) {
 		return m.Self
 	}
@@ -73,9 +73,9 @@ func (m *Machine) takeBack(c world.EgressAddress) {
 // heldOutOfReach says whether another node that is assigned an address holds it and is not alive as far as this one can
 // tell.
 func heldOutOfReach(w *world.View, self string, c world.EgressAddress) bool {
-	e := w.EgressIP(c.EgressIP)
+	e := w.EgressIP(c.Object)
 	return e != nil && slices.ContainsFunc(e.Items, func(a world.Assignment) bool {
-		return a.IP == c.IP && a.Node != self && w.Holds(a.Node, c.EgressIP, c.IP) && !w.Alive(a.Node)
+		return a.IP == c.IP && a.Node != self && w.Holds(a.Node, c.Object, c.IP) && !w.Alive(a.Node)
 	})
 }
 
@@ -83,8 +83,8 @@ func heldOutOfReach(w *world.View, self string, c world.EgressAddress) bool {
 func (m *Machine) yieldedUnasked() []string {
 	var names []string
 	for _, c := range slices.SortedFunc(maps.Keys(m.yields), world.EgressAddress.Compare) {
-		if m.yields[c].unasked && !slices.Contains(names[max(len(names)-1, 0):], c.EgressIP) {
-			names = append(names, c.EgressIP)
+		if m.yields[c].unasked && !slices.Contains(names[max(len(names)-1, 0):], c.Object) {
+			names = append(names, c.Object)
 		}
 	}
 	return names
@@ -98,7 +98,7 @@ func (m *Machine) resume(name string, e *world.EgressIP) {
 		return // the next answer finds that it has come
 	}
 	for c, y := range m.yields {
-		if c.EgressIP == name && y.unasked {
+		if c.Object == name && y.unasked {
 			m.takeBack(c)
 		}
 	}

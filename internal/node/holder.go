@@ -73,7 +73,7 @@ func (h *holding) run(ctx context.Context, claims <-chan listen.Claim) {
 // decide is one step of the machine, in the loop.
 func (h *holding) decide(w *world.World, now time.Time) (touched []world.Touch, again time.Time) {
 	h.facts.View, h.facts.APISilent = &w.View, h.silence() >= kube.Silent
-	h.facts.NotSteered = func(c world.EgressAddress) string { return egressip.NotSteered(w, c.EgressIP, c.IP) }
+	h.facts.NotSteered = func(c world.EgressAddress) string { return egressip.NotSteered(w, c.Object, c.IP) }
 	r := h.machine.Step(h.facts, now)
 	h.facts.Claims, h.facts.Answers = nil, nil
 	for c, y := range r.Yields {

@@ -44,12 +44,12 @@ func (r Report) of(node, bootID string) *world.Holding {
 	for _, c := range r.Conflicts {
 		// no machine has a group's address
 		if mac, err := world.ParseHardwareAddr(c.MAC); err == nil {
-			h.Conflicts[c.EgressIP] = append(h.Conflicts[c.EgressIP], world.Conflict{IP: c.IP, MAC: mac})
+			h.Conflicts[c.Object] = append(h.Conflicts[c.Object], world.Conflict{IP: c.IP, MAC: mac})
 		}
 	}
 	for _, a := range slices.SortedFunc(maps.Keys(r.Holding), world.EgressAddress.Compare) {
-		h.Holds[a.EgressIP] = append(h.Holds[a.EgressIP], a.IP)
-		h.SayHeld(a.EgressIP, a.IP, r.Holding[a])
+		h.Holds[a.Object] = append(h.Holds[a.Object], a.IP)
+		h.SayHeld(a.Object, a.IP, r.Holding[a])
 	}
 	return h
 }
@@ -59,7 +59,7 @@ func adopted(h *world.Holding) Report {
 	r := Report{Holding: map[world.EgressAddress]ref.Since{}}
 	for name, ips := range h.Holds {
 		for _, ip := range ips {
-			r.Holding[world.EgressAddress{EgressIP: name, IP: ip}] = h.Held(name, ip)
+			r.Holding[world.EgressAddress{Object: name, IP: ip}] = h.Held(name, ip)
 		}
 	}
 	for name, to := range h.Steers {
@@ -115,7 +115,7 @@ func report(node, owner string, before Report, o Outcome, confirmed bool) Report
 	}
 	done := confirmed && o.Err == nil
 	for t, since := range o.State.Translated.Rows() {
-		a := world.EgressAddress{EgressIP: t.Object.Key(), IP: t.IP}
+		a := world.EgressAddress{Object: t.Object.Key(), IP: t.IP}
 		was, held := before.Holding[a]
 		if !done {
 			since = was
@@ -136,7 +136,7 @@ func report(node, owner string, before Report, o Outcome, confirmed bool) Report
 func planned(o Outcome) map[world.EgressAddress]ref.Since {
 	out := map[world.EgressAddress]ref.Since{}
 	for t, since := range o.State.Translated.Rows() {
-		out[world.EgressAddress{EgressIP: t.Object.Key(), IP: t.IP}] = since
+		out[world.EgressAddress{Object: t.Object.Key(), IP: t.IP}] = since
 	}
 	return out
 }
@@ -168,7 +168,7 @@ func standing(w *world.World, node string, before map[world.EgressAddress]ref.Si
 	left := maps.Clone(before)
 	maps.DeleteFunc(left, func(a world.EgressAddress, _ ref.Since) bool {
 		_, is := now[a]
-		p := w.PlacementOf(a.EgressIP)
+		p := w.PlacementOf(a.Object)
 		return is || p != nil && p.Names(node, a.IP)
 	})
 	return left

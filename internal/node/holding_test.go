@@ -34,9 +34,9 @@ func hosting() Outcome {
 func TestReport(t *testing.T) {
 	ips := compiletest.EgressAddr(0)
 	type held = map[world.EgressAddress]ref.Since
-	gone := held{{EgressIP: "gone", IP: netip.MustParseAddr("172.18.0.9")}: 0}
-	one := held{{EgressIP: "e0", IP: ips[0]}: 0}
-	both := held{{EgressIP: "e0", IP: ips[0]}: 0, {EgressIP: "e0", IP: ips[1]}: 0}
+	gone := held{{Object: "gone", IP: netip.MustParseAddr("172.18.0.9")}: 0}
+	one := held{{Object: "e0", IP: ips[0]}: 0}
+	both := held{{Object: "e0", IP: ips[0]}: 0, {Object: "e0", IP: ips[1]}: 0}
 	refused := hosting()
 	refused.Refused = []*plane.Refused{{
 		Plane: "nb", Owner: egressip.HostOwner("e0"), Row: "NAT/x", Err: errors.New("no")}}
@@ -151,7 +151,7 @@ func TestRefusedOfPods(t *testing.T) {
 	if !slices.Equal(texts(got.Problems), want) {
 		t.Errorf("problems %q, want %q", got.Problems, want)
 	}
-	held := map[world.EgressAddress]ref.Since{{EgressIP: "e0", IP: e.IPs[0]}: 0}
+	held := map[world.EgressAddress]ref.Since{{Object: "e0", IP: e.IPs[0]}: 0}
 	if !maps.Equal(got.Holding, held) || len(got.Steers) > 0 {
 		t.Errorf("holds %v, want %v; leads its pods to %v", got.Holding, held, got.Steers)
 	}
@@ -168,7 +168,7 @@ func TestRefusedOfPods(t *testing.T) {
 func TestUnserved(t *testing.T) {
 	state, rows := plan.New(), plan.Rows{}
 	object := ref.Object{Kind: ref.EgressIP, Name: "e0"}
-	plan.Claim(&rows.Problems, plan.Problem{Object: object, Reason: world.ReasonUnserved,
+	plan.Add(&rows.Problems, plan.Problem{Object: object, Reason: world.ReasonUnserved,
 		Message: "their primary network is blue"}, plan.None{})
 	state.Replace(plan.Owner{Feature: "pod"}, &plan.Rows{}, &rows)
 	got := report("n1", "uid", Report{}, Outcome{State: state}, true).Problems
@@ -195,8 +195,8 @@ func TestStanding(t *testing.T) {
 	e := compiletest.EgressIP(0, "", ips...)
 	e.Items = []world.Assignment{{Node: "n1", IP: ips[0]}, {Node: "n2", IP: ips[1]}}
 	w.SetEgressIP(e)
-	named, given := world.EgressAddress{EgressIP: "e0", IP: ips[0]}, world.EgressAddress{EgressIP: "e0", IP: ips[1]}
-	gone := world.EgressAddress{EgressIP: "gone", IP: netip.MustParseAddr("172.18.0.9")}
+	named, given := world.EgressAddress{Object: "e0", IP: ips[0]}, world.EgressAddress{Object: "e0", IP: ips[1]}
+	gone := world.EgressAddress{Object: "gone", IP: netip.MustParseAddr("172.18.0.9")}
 	type held = map[world.EgressAddress]ref.Since
 	before := held{named: 1, given: 2, gone: 3}
 	for name, x := range map[string]struct {

@@ -7,15 +7,15 @@ import (
 )
 
 // AddNB claims a Northbound row.
-func (r *Rows) AddNB(id, parent RowID, cols Cols) { Claim(&r.NB, id, Row{parent, cols}) }
+func (r *Rows) AddNB(id, parent RowID, cols Cols) { Add(&r.NB, id, Row{parent, cols}) }
 
 // AddSet claims an address set. Members are claimed one by one with AddElem.
 func (r *Rows) AddSet(id string) {
-	Claim(&r.NB, RowID{"Address_Set", id}, Row{Cols: Cols{"name": SetName(id)}})
+	Add(&r.NB, RowID{"Address_Set", id}, Row{Cols: Cols{"name": SetName(id)}})
 }
 
 // AddElem claims one member of an address set.
-func (r *Rows) AddElem(set, addr string) { Claim(&r.SetElems, SetElem{set, addr}, None{}) }
+func (r *Rows) AddElem(set, addr string) { Add(&r.SetElems, SetElem{set, addr}, None{}) }
 
 // SetName is an address set's name in OVN, where '-' and '/' are no part of names. Kubernetes names have no '_', no
 // part of one begins or ends with '-', and what is between two of these is no '.' alone: so that two ids never make one
@@ -103,7 +103,7 @@ func merged(m map[string]string, kv ...string) map[string]string {
 
 // AddFlow claims an OpenFlow flow of the gateway bridge.
 func (r *Rows) AddFlow(bridge string, at Stage, match, actions string) {
-	Claim(&r.Flows, at.Flow(bridge, match), actions)
+	Add(&r.Flows, at.Flow(bridge, match), actions)
 }
 
 // Pairs is "k=v,k=v" sorted by key: a comparable map.

@@ -59,7 +59,7 @@ func (h *deltas) change(t *rapid.T) {
 		if rapid.Bool().Draw(t, "on behalf") {
 			at = now.For(plan.Owner{Feature: "other"})
 		}
-		plan.Claim(&at.Flows, flowKey(t), fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "actions")))
+		plan.Add(&at.Flows, flowKey(t), fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "actions")))
 	}
 	h.state.Replace(plan.Owner{Feature: owner}, old, now)
 	h.rows[owner] = now

@@ -106,6 +106,6 @@ func (c HostChain) String() string {
 
 // AddChain is that chain.
 func (r *Rows) AddChain(c HostChain) NFTChain {
-	Claim(&r.NFTChains, c.ID(), c.Spec())
+	Add(&r.NFTChains, c.ID(), c.Spec())
 	return c.ID()
 }

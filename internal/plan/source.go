@@ -29,7 +29,7 @@ type SourceTo struct {
 type SourcesTo []SourceTo
 
 // AddSource claims the source that a pod's connections must have, beside those to other destinations.
-func (r *Rows) AddSource(s Source, to SourceTo) { Claim(&r.Sources, s, append(r.Sources[s], to)) }
+func (r *Rows) AddSource(s Source, to SourceTo) { Add(&r.Sources, s, append(r.Sources[s], to)) }
 
 // SourceOf is the source that a pod's connections to an address must have, and whether there is such.
 func (s *State) SourceOf(sources SourcesTo, dst netip.Addr) (source SourceTo, ok bool) {

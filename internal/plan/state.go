@@ -190,8 +190,8 @@ func replaceBy[K comparable, V any](
 	}
 }
 
-// Claim puts row at k of one of Rows' maps, which may be nil.
-func Claim[K comparable, V any](m *map[K]V, k K, row V) {
+// Add puts row at k of one of Rows' maps, which may be nil.
+func Add[K comparable, V any](m *map[K]V, k K, row V) {
 	if *m == nil {
 		*m = map[K]V{}
 	}

@@ -106,15 +106,15 @@ func (w *View) steering(node, object string, f Family) []Assignment {
 	return slices.DeleteFunc(slices.Clone(h.Steers[object]), func(a Assignment) bool { return FamilyOf(a.IP) != f })
 }
 
-// EgressAddress is an address of one EgressIP.
+// EgressAddress is an address of one EgressIP or EgressService, by its key.
 type EgressAddress struct {
-	EgressIP string
+	Object string
 	IP       netip.Addr
 }
 
-// Compare orders by EgressIP, then by address.
+// Compare orders by object, then by address.
 func (c EgressAddress) Compare(o EgressAddress) int {
-	return cmp.Or(cmp.Compare(c.EgressIP, o.EgressIP), c.IP.Compare(o.IP))
+	return cmp.Or(cmp.Compare(c.Object, o.Object), c.IP.Compare(o.IP))
 }
 
 // Yield is an address that this node held and does not answer for, because another machine does.
@@ -143,7 +143,7 @@ func (w *World) SetYielded(c EgressAddress, y *Yield) []Touch {
 	if w.yielded[c] = y; y == nil {
 		delete(w.yielded, c)
 	}
-	return []Touch{{KindHolders, c.EgressIP}, {KindYielded, ""}}
+	return []Touch{{KindHolders, c.Object}, {KindYielded, ""}}
 }
 
 // SetOwn replaces what this node knows that it holds, before Kubernetes tells and whatever it tells: the way through

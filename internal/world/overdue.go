@@ -3,7 +3,7 @@ package world
 // Overdue is the node that this one has waited for in vain to say that it holds an address: its pods are not led there
 // before it does. "" is none.
 func (w *View) Overdue(c EgressAddress) string {
-	w.saw(KindHolders, c.EgressIP)
+	w.saw(KindHolders, c.Object)
 	return w.overdue[c]
 }
 
@@ -16,5 +16,5 @@ func (w *World) SetOverdue(c EgressAddress, node string) []Touch {
 	if w.overdue[c] = node; node == "" {
 		delete(w.overdue, c)
 	}
-	return []Touch{{KindHolders, c.EgressIP}}
+	return []Touch{{KindHolders, c.Object}}
 }

@@ -101,7 +101,7 @@ func argument(draw *rand.Rand, pods []*world.Pod, t reflect.Type) any {
 	case reflect.TypeFor[[]world.Assignment]():
 		return []world.Assignment{{Node: node, IP: addr}}
 	case reflect.TypeFor[world.EgressAddress]():
-		return world.EgressAddress{EgressIP: fmt.Sprint("e", i), IP: addr}
+		return world.EgressAddress{Object: fmt.Sprint("e", i), IP: addr}
 	case reflect.TypeFor[world.Frontend]():
 		return world.Frontend{IP: compiletest.V4(10, 96, 0, 1), Protocol: "tcp", Port: 443}
 	}

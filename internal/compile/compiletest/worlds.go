@@ -197,7 +197,7 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	case 11:
 		return drawReport(t, w, node)
 	case 12:
-		return randomYield(t, world.EgressAddress{EgressIP: fmt.Sprint("e", i%4), IP: EgressAddr(2 * (i % 4))[0]})
+		return randomYield(t, world.EgressAddress{Object: fmt.Sprint("e", i%4), IP: EgressAddr(2 * (i % 4))[0]})
 	case 13:
 		s := RandomService(t, i)
 		return func(w *world.World) []world.Touch { return w.SetService(s) }

@@ -83,7 +83,7 @@ func New(asks Asks) *Patience {
 
 // Of is how late a node is with an address of an object.
 func (p *Patience) Of(object string, i world.Assignment) Lateness {
-	if t := p.attempts[assignedTo{world.EgressAddress{EgressIP: object, IP: i.IP}, i.Node}]; t != nil {
+	if t := p.attempts[assignedTo{world.EgressAddress{Object: object, IP: i.IP}, i.Node}]; t != nil {
 		return t.how
 	}
 	return OnTime
@@ -186,7 +186,7 @@ func (p *Patience) compare(w *world.World, object string, items []world.Assignme
 	p.respecify(object, generationOf(w, object))
 	var awaited []assignedTo
 	for _, i := range items {
-		a := assignedTo{world.EgressAddress{EgressIP: object, IP: i.IP}, i.Node}
+		a := assignedTo{world.EgressAddress{Object: object, IP: i.IP}, i.Node}
 		switch {
 		case w.Holds(i.Node, object, i.IP):
 			p.forget(a)
@@ -204,7 +204,7 @@ func (p *Patience) compare(w *world.World, object string, items []world.Assignme
 func (p *Patience) respecify(object string, generation int64) {
 	if was, known := p.specs[object]; known && was != generation {
 		for a := range p.attempts {
-			if a.claim.EgressIP == object {
+			if a.claim.Object == object {
 				p.forget(a)
 			}
 		}
@@ -263,7 +263,7 @@ func (p *Patience) begin(awaited iter.Seq[[]assignedTo], now time.Time) map[assi
 // say has a node be so late with an address.
 func (p *Patience) say(a assignedTo, t *attempt, how Lateness, why string) {
 	if t.how != how || t.why != why {
-		p.News[a.claim.EgressIP] = struct{}{}
+		p.News[a.claim.Object] = struct{}{}
 	}
 	t.how, t.why = how, why
 }
@@ -286,7 +286,7 @@ func (p *Patience) judge(w *world.World, a assignedTo, t *attempt, now time.Time
 		return time.Time{}
 	case !now.Before(giveUpAt):
 		t.failures++
-		p.say(a, t, TooLate, w.Problem(a.node, a.claim.EgressIP))
+		p.say(a, t, TooLate, w.Problem(a.node, a.claim.Object))
 		return time.Time{}
 	case !now.Before(tellAt):
 		p.say(a, t, Late, "")
@@ -298,7 +298,7 @@ func (p *Patience) judge(w *world.World, a assignedTo, t *attempt, now time.Time
 // judgeFormer says of an address that was taken from a node whether that is to be remembered, so that the node is not
 // given the next. It is forgotten when nobody asks for the address, and some time after it was forgiven.
 func (p *Patience) judgeFormer(w *world.World, a assignedTo, t *attempt, now time.Time) (next time.Time) {
-	if t.failures == 0 || w.Node(a.node) == nil || !p.asks(w, a.claim.EgressIP, a.claim.IP) {
+	if t.failures == 0 || w.Node(a.node) == nil || !p.asks(w, a.claim.Object, a.claim.IP) {
 		p.forget(a)
 		return time.Time{}
 	}

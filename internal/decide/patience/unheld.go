@@ -35,7 +35,7 @@ func Because(text, why string) string {
 
 // others says which other nodes did not hold an address in time, and why.
 func (f Failed) others(object string, i world.Assignment) string {
-	failed := f[world.EgressAddress{EgressIP: object, IP: i.IP}]
+	failed := f[world.EgressAddress{Object: object, IP: i.IP}]
 	var said []string
 	for _, node := range slices.Sorted(maps.Keys(failed)) {
 		if node != i.Node {

@@ -65,7 +65,7 @@ func tellTaken(w *world.View, p *world.Pod, out *plan.Rows) {
 			"remove its annotation k8s.ovn.org/pod-networks, or delete the pod", p.Key(), a.IP, a.Owner)
 		object := ref.Object{Kind: ref.Pod, Namespace: p.Namespace, Name: p.Name}
 		problem := plan.Problem{Object: object, Reason: world.ReasonAddressTaken, Message: text}
-		plan.Claim(&out.Problems, problem, plan.None{})
+		plan.Add(&out.Problems, problem, plan.None{})
 	}
 }
 

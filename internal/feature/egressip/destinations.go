@@ -26,7 +26,7 @@ func (Destinations) Compile(w *world.View, key string, out *plan.Rows) {
 	for _, f := range w.Config.Families() {
 		set, to := destinationsOf.set(e, f), w.Destinations(key, f)
 		out.AddSet(set)
-		plan.Claim(&out.Destinations, set, to)
+		plan.Add(&out.Destinations, set, to)
 		list := membersOf(to)
 		for _, member := range divided(to, list) {
 			out.AddElem(set, member)
@@ -35,7 +35,7 @@ func (Destinations) Compile(w *world.View, key string, out *plan.Rows) {
 			hostDestinationSet(e, f, out)
 			host := destinationsOf.hostSet(e, f)
 			for _, member := range list {
-				plan.Claim(&out.NFTElems, plan.NFTElem{Set: host, Key: member}, "")
+				plan.Add(&out.NFTElems, plan.NFTElem{Set: host, Key: member}, "")
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func sourceDestinations(e *world.EgressIP, f world.Family) string {
 }
 
 func hostDestinationSet(e *world.EgressIP, f world.Family, out *plan.Rows) {
-	plan.Claim(&out.NFTSets, plan.NFTSet{Name: destinationsOf.hostSet(e, f)}, plan.NFTSetSpec{Key: egress.AddrType(f),
+	plan.Add(&out.NFTSets, plan.NFTSet{Name: destinationsOf.hostSet(e, f)}, plan.NFTSetSpec{Key: egress.AddrType(f),
 		Interval: true})
 }
 

@@ -207,7 +207,7 @@ func newRows(mode world.GatewayMode, self, podNode string) []string {
 // TestSteersAhead: a node that is given an address for the first time is steered to before it says that it holds it,
 // while it is alive and not overdue. A pod that starts waits for it all the same.
 func TestSteersAhead(t *testing.T) {
-	c := world.EgressAddress{EgressIP: "e0", IP: compiletest.EgressAddr(0)[0]}
+	c := world.EgressAddress{Object: "e0", IP: compiletest.EgressAddr(0)[0]}
 	for _, x := range []struct {
 		name, way string
 		change    func(s *first)
@@ -239,7 +239,7 @@ func TestSteersAhead(t *testing.T) {
 		{"one is ready and the other overdue", "reroute to n2", func(s *first) {
 			s.two()
 			s.n2Holds()
-			s.w.SetOverdue(world.EgressAddress{EgressIP: "e0", IP: s.e.IPs[1]}, "n3")
+			s.w.SetOverdue(world.EgressAddress{Object: "e0", IP: s.e.IPs[1]}, "n3")
 		}},
 	} {
 		s := newFirst()

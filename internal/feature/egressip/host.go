@@ -62,7 +62,7 @@ func translate(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, 
 			"priority": natPriority,
 		})
 	}
-	plan.Claim(&out.Translated, egressOf(e.Name, ip), e.Since(world.Assignment{Node: w.Self, IP: ip}))
+	plan.Add(&out.Translated, egressOf(e.Name, ip), e.Since(world.Assignment{Node: w.Self, IP: ip}))
 }
 
 // notToNodes says, as cheaply as OVN can be asked, that a packet has not plan.MarkNodeIP, which Allow gives to what

@@ -153,7 +153,7 @@ func TestSuccessorPassesOn(t *testing.T) {
 // TestYields: a holder that Kubernetes names yields to a machine that claims the address, and its own pods with it.
 func TestYields(t *testing.T) {
 	h := newHandover(t, "n1", "n1", "n1")
-	c := world.EgressAddress{EgressIP: "e0", IP: h.ip}
+	c := world.EgressAddress{Object: "e0", IP: h.ip}
 	h.SetYielded(c, &world.Yield{To: "n2", Draining: true})
 	h.is("muted, " + toN2 + ", translates")
 	h.SetYielded(c, &world.Yield{To: "n2"})

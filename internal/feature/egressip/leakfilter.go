@@ -56,7 +56,7 @@ func filterClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr
 	markLeaksOf(w, f, set, onlyTo(e, f), out)
 	if egress.ThroughHost(w) {
 		pods := filteredPodsOf.hostSet(e, f)
-		plan.Claim(&out.NFTElems, plan.NFTElem{Set: pods, Key: ip.String()}, "")
+		plan.Add(&out.NFTElems, plan.NFTElem{Set: pods, Key: ip.String()}, "")
 		hostDestinationSet(e, f, out)
 		egress.DropOnHost(w, f, pods, hostOnlyTo(e, f), out)
 	}
@@ -75,7 +75,7 @@ func dropOnBridge(c *world.Config, f world.Family, node netip.Addr, out *plan.Ro
 	for _, state := range []string{"+trk+est+rpl", "+trk+rel+rpl"} {
 		out.AddFlow(c.Bridge, plan.FilteredReply, ip+",ct_state="+state, n.Commit()+",output:{"+c.UplinkInterface+"}")
 	}
-	plan.Claim(&out.Flows, leakFlow(c, f), "drop")
+	plan.Add(&out.Flows, leakFlow(c, f), "drop")
 }
 
 func leakFlow(c *world.Config, f world.Family) plan.Flow {

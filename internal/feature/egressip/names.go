@@ -82,6 +82,6 @@ func refTo(egressIP string) ref.Object { return ref.Object{Kind: ref.EgressIP, N
 
 // answer announces an address, and says that this node answers for it.
 func answer(egressIP string, a plan.Announcement, out *plan.Rows) {
-	plan.Claim(&out.Announcements, a, plan.None{})
-	plan.Claim(&out.Answered, egressOf(egressIP, a.IP), a)
+	plan.Add(&out.Announcements, a, plan.None{})
+	plan.Add(&out.Answered, egressOf(egressIP, a.IP), a)
 }

@@ -42,7 +42,7 @@ func unserved(w *world.View, p *world.Pod, network string, out *plan.Rows) {
 			text := "pods of this node that it selects send nothing outside: their primary network is " + network +
 				", and " + c.By.Kind + "s serve the default network only"
 			problem := plan.Problem{Object: c.By, Reason: world.ReasonUnserved, Message: text}
-			plan.Claim(&out.Problems, problem, plan.None{})
+			plan.Add(&out.Problems, problem, plan.None{})
 			for _, by := range networksOf(w, p) {
 				pauseInterface(w, by, f.OfAddrs(egress.Addresses(w, p, by)), out)
 			}

@@ -38,7 +38,7 @@ func hostOnLink(
 	out *plan.Rows,
 ) {
 	if !muted {
-		plan.Claim(&out.Addrs, plan.Addr{Dev: l.Name, Prefix: world.Single(ip)}, plan.AddrSpec{Deprecated: true,
+		plan.Add(&out.Addrs, plan.Addr{Dev: l.Name, Prefix: world.Single(ip)}, plan.AddrSpec{Deprecated: true,
 			NoDAD: f == world.V6})
 		answer(e.Name, plan.Announcement{Dev: l.Name, IP: ip, MAC: l.MAC}, out)
 		mute(w.Config, f, ip, out) // the host would answer for it on its other links too (Linux' arp_ignore 0)
@@ -48,7 +48,7 @@ func hostOnLink(
 	k.route()
 	k.mark(e)
 	k.translate(e, ip)
-	plan.Claim(&out.Translated, egressOf(e.Name, ip), e.Since(world.Assignment{Node: w.Self, IP: ip}))
+	plan.Add(&out.Translated, egressOf(e.Name, ip), e.Since(world.Assignment{Node: w.Self, IP: ip}))
 	k.filterLeaks(ip)
 }
 
@@ -57,5 +57,5 @@ func podOnLink(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, i
 	if p.Node != w.Self {
 		out.AddElem(remotePods.set(e, f), ip.String())
 	}
-	plan.Claim(&out.NFTElems, plan.NFTElem{Set: allPods.hostSet(e, f), Key: ip.String()}, "")
+	plan.Add(&out.NFTElems, plan.NFTElem{Set: allPods.hostSet(e, f), Key: ip.String()}, "")
 }

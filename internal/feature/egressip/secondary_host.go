@@ -30,10 +30,10 @@ func (k kernel) route() {
 		}
 	}
 	k.RouteBy(plan.Rule{Priority: plan.RuleNodeIP.Priority(), Table: plan.MainTable, Mark: plan.MarkNodeIP})
-	plan.Claim(&k.Out.Routes, plan.RouteKey{Table: table, Dst: k.Family.All()}, plan.Route{Dev: k.link.Name})
+	plan.Add(&k.Out.Routes, plan.RouteKey{Table: table, Dst: k.Family.All()}, plan.Route{Dev: k.link.Name})
 	for _, r := range k.link.Routes {
 		if world.FamilyOf(r.Dst.Addr()) == k.Family {
-			plan.Claim(&k.Out.Routes, plan.RouteKey{Table: table, Dst: r.Dst}, plan.Route{Dev: k.link.Name, Via: r.Via,
+			plan.Add(&k.Out.Routes, plan.RouteKey{Table: table, Dst: r.Dst}, plan.Route{Dev: k.link.Name, Via: r.Via,
 				MTU: r.MTU, OnLink: r.OnLink})
 		}
 	}
@@ -70,7 +70,7 @@ func (k kernel) translate(e *world.EgressIP, ip netip.Addr) {
 func (k kernel) filterLeaks(ip netip.Addr) {
 	set := fmt.Sprintf("egress-ips/%d.%s", k.link.Index, k.Family)
 	k.AddSet(set)
-	plan.Claim(&k.Out.NFTElems, plan.NFTElem{Set: set, Key: ip.String()}, "")
+	plan.Add(&k.Out.NFTElems, plan.NFTElem{Set: set, Key: ip.String()}, "")
 	c := k.Out.AddChain(plan.ChainEgressIPGuard)
 	name := fmt.Sprintf("%s %s", k.link.Name, k.Family)
 	k.AddRule(c, name+" elsewhere", "ct mark %#x ct direction original %s oifname != %q counter drop", k.fwmark,

@@ -138,10 +138,10 @@ func (s steering) claim(e *world.EgressIP, f world.Family, pods string, out *pla
 	id, match := namePrefix+e.Name+"/"+f.String(), f.Match()+".src == "+plan.InSet(pods)+onlyTo(e, f)
 	out.AddPolicy(plan.DefaultNames(), id, plan.PriorityEgressIP, match, s.action, addrs, nil)
 	if s.action == "drop" {
-		plan.Claim(&out.Steered, plan.Dropped(egressOf(e.Name, f.Unspecified())), plan.Ahead(false))
+		plan.Add(&out.Steered, plan.Dropped(egressOf(e.Name, f.Unspecified())), plan.Ahead(false))
 	}
 	for _, a := range s.to {
 		to := plan.Steered{Egress: egressOf(e.Name, a.IP), Node: a.Node, Since: e.Since(a.Assignment)}
-		plan.Claim(&out.Steered, to, a.ahead)
+		plan.Add(&out.Steered, to, a.ahead)
 	}
 }

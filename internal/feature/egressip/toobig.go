@@ -28,7 +28,7 @@ func tooBig(w *world.View, n *world.Node, h *world.Host, f world.Family, ip neti
 		fmt.Sprintf("check_pkt_larger(%d)->reg0[0],resubmit(,%d)", w.Config.PodMTU(h)+header, plan.ReplyTooBig.Table()))
 	out.AddFlow(bridge, plan.ReplyTooBig, "reg0=1", "LOCAL")
 	out.AddFlow(bridge, plan.ReplyFits, "", "output:"+names.PatchPort())
-	plan.Claim(&out.Routes, plan.RouteKey{Table: plan.ReplyTable, Dst: world.Single(ip)},
+	plan.Add(&out.Routes, plan.RouteKey{Table: plan.ReplyTable, Dst: world.Single(ip)},
 		plan.Route{Dev: names.ManagementPort(), Via: world.Nth(subnet, 1), MTU: w.Config.PodMTU(h)})
 	out.AddRoute(names.ClusterRouter(), "dst-ip", world.Single(ip).String(), w.Config.Join(n.ID, f).Addr().String(), "")
 }
@@ -36,6 +36,6 @@ func tooBig(w *world.View, n *world.Node, h *world.Host, f world.Family, ip neti
 // lookUpReplies has the host look up the table with these routes, whether there are any or not: a rule of routing
 // is written by a command, which a new EgressIP must not wait for.
 func lookUpReplies(f world.Family, out *plan.Rows) {
-	plan.Claim(&out.Rules, plan.Rule{V6: f == world.V6, Priority: plan.RuleReply.Priority(), Table: plan.ReplyTable},
+	plan.Add(&out.Rules, plan.Rule{V6: f == world.V6, Priority: plan.RuleReply.Priority(), Table: plan.ReplyTable},
 		plan.None{})
 }

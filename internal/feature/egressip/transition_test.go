@@ -523,7 +523,7 @@ var spans = []time.Duration{200 * time.Millisecond, 2 * time.Second, 15 * time.S
 
 func newSimulated(w *world.World) *agent {
 	n := &agent{world: w, have: plan.New(), ready: map[string]bool{}, holder: holder.Machine{Self: w.Self}}
-	n.facts.NotSteered = func(c world.EgressAddress) string { return egressip.NotSteered(w, c.EgressIP, c.IP) }
+	n.facts.NotSteered = func(c world.EgressAddress) string { return egressip.NotSteered(w, c.Object, c.IP) }
 	return n
 }
 

@@ -16,7 +16,7 @@ func (Yields) Per() world.Kind { return world.KindOnce }
 // Compile adds what Hosts adds where the EgressIP is known.
 func (Yields) Compile(w *world.View, _ string, out *plan.Rows) {
 	for _, c := range w.EachYielded() {
-		if w.EgressIP(c.EgressIP) == nil {
+		if w.EgressIP(c.Object) == nil {
 			mute(w.Config, world.FamilyOf(c.IP), c.IP, out)
 		}
 	}

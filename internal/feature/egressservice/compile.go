@@ -120,6 +120,6 @@ func translatePod(
 			out.AddElem(remotePods(s, f), ip.String())
 		}
 	}
-	plan.Claim(&out.NFTElems, plan.NFTElem{Set: hostPods(s, f), Key: ip.String()}, "")
+	plan.Add(&out.NFTElems, plan.NFTElem{Set: hostPods(s, f), Key: ip.String()}, "")
 	return source, true
 }

@@ -127,7 +127,7 @@ func (d *Decider) wait(v decide.View) {
 	d.failed = d.patience.TooLate()
 	if len(d.patience.News) > 0 {
 		for claim := range d.failed {
-			d.Objects[claim.EgressIP] = struct{}{}
+			d.Objects[claim.Object] = struct{}{}
 		}
 	}
 	d.Take(d.patience.News)

@@ -52,7 +52,7 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 				k.replies()
 				k.translate(d.IP)
 				egress.Forward(w, egressOf(s, d.IP), h.UplinkMAC, out)
-				plan.Claim(&out.Translated, egressOf(s, d.IP), s.Since(world.Assignment{Node: w.Self, IP: d.IP}))
+				plan.Add(&out.Translated, egressOf(s, d.IP), s.Since(world.Assignment{Node: w.Self, IP: d.IP}))
 			}
 		}
 	}

@@ -96,11 +96,11 @@ func (k kernel) silence() {
 // and those that answer. What nodes ask each other, pods' connections to node ports among it, is answered as without.
 func (k kernel) atFrontends() (asked, answer string) {
 	set := "egressservice/" + egress.Short(k.s.Key()) + "/frontends." + k.Family.String()
-	plan.Claim(&k.Out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{
+	plan.Add(&k.Out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{
 		Key: egress.AddrType(k.Family) + " . inet_proto . inet_service"})
 	for _, f := range k.frontends() {
 		key := fmt.Sprintf("%s . %s . %d", f.IP, f.Protocol, f.Port)
-		plan.Claim(&k.Out.NFTElems, plan.NFTElem{Set: set, Key: key}, "")
+		plan.Add(&k.Out.NFTElems, plan.NFTElem{Set: set, Key: key}, "")
 	}
 	k.AddSet(egress.HostNodeIPs(k.Family))
 	nodes := egress.HostNodeIPs(k.Family)
@@ -142,6 +142,6 @@ func (k kernel) name() string { return egress.Short(k.s.Key()) + " " + k.Family.
 
 func (k kernel) chain(name string, spec plan.NFTChainSpec) plan.NFTChain {
 	c := plan.NFTChain{Family: "inet", Name: name}
-	plan.Claim(&k.Out.NFTChains, c, spec)
+	plan.Add(&k.Out.NFTChains, c, spec)
 	return c
 }

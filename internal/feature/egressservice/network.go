@@ -37,7 +37,7 @@ func tellOfNetwork(w *world.View, s *world.EgressService, out *plan.Rows) {
 	table, known := h.Table(s.Table)
 	problem := func(reason, format string, args ...any) {
 		p := plan.Problem{Object: refTo(s), Reason: reason, Message: fmt.Sprintf(format, args...)}
-		plan.Claim(&out.Problems, p, plan.None{})
+		plan.Add(&out.Problems, p, plan.None{})
 	}
 	switch {
 	case !known:

@@ -86,14 +86,14 @@ func (t steering) claim(s *world.EgressService, f world.Family, pods string, out
 	id, match := "egressservice/"+s.Key()+"/"+f.String(), f.Match()+".src == "+plan.InSet(pods)
 	out.AddPolicy(plan.DefaultNames(), id, plan.PriorityEgressService, match, t.action, hops, nil)
 	if t.action == "drop" {
-		plan.Claim(&out.Steered, plan.Dropped(egressOf(s, f.Unspecified())), plan.Ahead(false))
+		plan.Add(&out.Steered, plan.Dropped(egressOf(s, f.Unspecified())), plan.Ahead(false))
 	}
 	if t.to.Node != "" {
 		to := plan.Steered{Egress: egressOf(s, t.to.IP), Node: t.to.Node, Since: s.Since(t.to)}
 		if s.Host == world.HostAll {
 			to.Since = s.Since(world.Assignment{Node: world.HostAll, IP: t.to.IP})
 		}
-		plan.Claim(&out.Steered, to, t.ahead)
+		plan.Add(&out.Steered, to, t.ahead)
 	}
 }
 

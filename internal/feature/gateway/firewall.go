@@ -83,7 +83,7 @@ func inbound(c plan.NFTChain, dev string, own, inside netip.Prefix, out *plan.Ro
 }
 
 func rule(c plan.NFTChain, name, text string, out *plan.Rows) {
-	plan.Claim(&out.NFTRules, plan.NFTRule{Chain: c, Name: name}, text)
+	plan.Add(&out.NFTRules, plan.NFTRule{Chain: c, Name: name}, text)
 }
 
 func family(p netip.Prefix) string { return [...]string{"ip", "ip6"}[world.FamilyOf(p.Addr())] }
@@ -93,5 +93,5 @@ func family(p netip.Prefix) string { return [...]string{"ip", "ip6"}[world.Famil
 func quietUplink(uplink string, out *plan.Rows) {
 	spec := plan.ChainUplink.Spec()
 	spec.Device = uplink
-	plan.Claim(&out.NFTChains, plan.ChainUplink.ID(), spec)
+	plan.Add(&out.NFTChains, plan.ChainUplink.ID(), spec)
 }

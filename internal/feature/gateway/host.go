@@ -22,7 +22,7 @@ func (Management) Compile(w *world.View, network string, out *plan.Rows) {
 		return
 	}
 	names, mtu := plan.Names{Network: p.Name, ID: p.ID}, w.Config.PodMTU(p.Host)
-	plan.Claim(&out.Ports, plan.Port{Bridge: plan.IntegrationBridge, Name: names.ManagementPort()}, plan.PortSpec{
+	plan.Add(&out.Ports, plan.Port{Bridge: plan.IntegrationBridge, Name: names.ManagementPort()}, plan.PortSpec{
 		Type: "internal", MAC: world.MAC(world.Nth(p.Subnets[0], 2)), MTU: mtu,
 		ExternalIDs: plan.Pairs("iface-id", names.HostPort(w.Self)),
 	})
@@ -34,7 +34,7 @@ func (Management) Compile(w *world.View, network string, out *plan.Rows) {
 func managementFamily(names plan.Names, w *world.View, subnet netip.Prefix, mtu int, out *plan.Rows) {
 	dev, f := names.ManagementPort(), world.FamilyOf(subnet.Addr())
 	own, router := world.Nth(subnet, 2), world.Nth(subnet, 1)
-	plan.Claim(&out.Addrs, plan.Addr{Dev: dev, Prefix: netip.PrefixFrom(own, subnet.Bits())},
+	plan.Add(&out.Addrs, plan.Addr{Dev: dev, Prefix: netip.PrefixFrom(own, subnet.Bits())},
 		plan.AddrSpec{NoDAD: f == world.V6})
 	to := w.Config.Cluster(f)
 	for _, s := range w.Config.ServiceSubnets {
@@ -43,18 +43,18 @@ func managementFamily(names plan.Names, w *world.View, subnet netip.Prefix, mtu 
 		}
 	}
 	for _, dst := range to {
-		plan.Claim(&out.Routes, plan.RouteKey{Table: plan.MainTable, Dst: dst}, plan.Route{Dev: dev, Via: router,
+		plan.Add(&out.Routes, plan.RouteKey{Table: plan.MainTable, Dst: dst}, plan.Route{Dev: dev, Via: router,
 			Src: own, MTU: mtu})
 	}
 	for _, toPods := range []bool{false, true} {
-		plan.Claim(&out.Accepts, plan.Accept{V6: f == world.V6, Dev: dev, Out: toPods}, plan.None{})
+		plan.Add(&out.Accepts, plan.Accept{V6: f == world.V6, Dev: dev, Out: toPods}, plan.None{})
 	}
 	for _, key := range forwarding(f, dev) {
-		plan.Claim(&out.Sysctls, plan.Sysctl{Key: key}, "1")
+		plan.Add(&out.Sysctls, plan.Sysctl{Key: key}, "1")
 	}
 	if f == world.V4 {
 		// Loose: a reply of a pod may come by another way than the kernel would send to it.
-		plan.Claim(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(dev, "rp_filter")}, "2")
+		plan.Add(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(dev, "rp_filter")}, "2")
 		noRedirects(w.Config.Bridge, out)
 	}
 }
@@ -64,7 +64,7 @@ func managementFamily(names plan.Names, w *world.View, subnet netip.Prefix, mtu 
 // be back on this node the next second. The kernel asks whether either setting is on.
 func noRedirects(bridge string, out *plan.Rows) {
 	for _, link := range []string{"all", bridge} {
-		plan.Claim(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(link, "send_redirects")}, "0")
+		plan.Add(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(link, "send_redirects")}, "0")
 	}
 }
 
@@ -99,6 +99,6 @@ func (Settings) Compile(w *world.View, _ string, out *plan.Rows) {
 		// A restarted ovn-controller computes all flows before it takes the former ones away.
 		"ovn-ofctrl-wait-before-clear": "1000",
 	} {
-		plan.Claim(&out.OVSIDs, k, v)
+		plan.Add(&out.OVSIDs, k, v)
 	}
 }

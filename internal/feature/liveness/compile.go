@@ -32,7 +32,7 @@ func (Sessions) Compile(w *world.View, key string, out *plan.Rows) {
 	if !ok {
 		return
 	}
-	plan.Claim(&out.Ports, plan.Port{Bridge: plan.LivenessBridge, Name: plan.LivenessPort(n.ID)}, plan.PortSpec{
+	plan.Add(&out.Ports, plan.Port{Bridge: plan.LivenessBridge, Name: plan.LivenessPort(n.ID)}, plan.PortSpec{
 		Type: "geneve", ExternalIDs: plan.Pairs(NodeKey, n.Name),
 		Options: options(w.Config, local, remote),
 		BFD:     plan.Pairs("enable", "true", "min_tx", interval, "min_rx", interval, "mult", multiplier),

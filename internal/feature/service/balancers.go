@@ -65,7 +65,7 @@ func (b balancers) write(c *world.Config, node string, s *world.Service, out *pl
 func datagrams(endpoints map[netip.AddrPort][]world.Endpoint, out *plan.Rows) {
 	for from, all := range endpoints {
 		for _, to := range all {
-			plan.Claim(&out.Datagrams, plan.Datagram{From: from, To: to.AddrPort, OVN: true}, plan.None{})
+			plan.Add(&out.Datagrams, plan.Datagram{From: from, To: to.AddrPort, OVN: true}, plan.None{})
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (Host) Compile(w *world.View, _ string, out *plan.Rows) {
 	if !ok {
 		return
 	}
-	plan.Claim(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(w.Config.Bridge, "forwarding")}, "1")
+	plan.Add(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(w.Config.Bridge, "forwarding")}, "1")
 	for _, f := range w.Config.Families() {
 		k := kernel{f, out}
 		k.sets()
@@ -33,7 +33,7 @@ func (Host) Compile(w *world.View, _ string, out *plan.Rows) {
 		if s, ok := f.Of(n.Subnets); ok && w.Config.GatewayMode == world.LocalGateway {
 			router := world.Nth(s, 1)
 			key := plan.RouteKey{Table: plan.MainTable, Dst: world.Single(w.Config.LocalOnly(f))}
-			plan.Claim(&out.Routes, key, plan.Route{Dev: plan.DefaultNames().ManagementPort(), Via: router})
+			plan.Add(&out.Routes, key, plan.Route{Dev: plan.DefaultNames().ManagementPort(), Via: router})
 		}
 	}
 }
@@ -104,7 +104,7 @@ func (k kernel) sets() {
 }
 
 func (k kernel) set(name string, spec plan.NFTSetSpec) {
-	plan.Claim(&k.out.NFTSets, plan.NFTSet{Name: name}, spec)
+	plan.Add(&k.out.NFTSets, plan.NFTSet{Name: name}, spec)
 }
 
 const transport = "meta l4proto { tcp, udp, sctp } "
@@ -153,6 +153,6 @@ func (k kernel) source() {
 }
 
 func (k kernel) rule(c plan.NFTChain, name, format string, args ...any) {
-	plan.Claim(&k.out.NFTRules, plan.NFTRule{Chain: c, Name: name + " " + k.family.String()}, fmt.Sprintf(format,
+	plan.Add(&k.out.NFTRules, plan.NFTRule{Chain: c, Name: name + " " + k.family.String()}, fmt.Sprintf(format,
 		args...))
 }

@@ -185,10 +185,10 @@ func (h hostPort) to(who string, at netip.AddrPort, to []share, keepClients bool
 		if choice != one {
 			key += " . " + interval
 		}
-		plan.Claim(&h.out.NFTElems, plan.NFTElem{Set: targets(who, choice, h.family), Key: key}, fmt.Sprintf("%s . %d",
+		plan.Add(&h.out.NFTElems, plan.NFTElem{Set: targets(who, choice, h.family), Key: key}, fmt.Sprintf("%s . %d",
 			to[i].to.Addr(), to[i].to.Port()))
 		if h.p.Protocol == "udp" {
-			plan.Claim(&h.out.Datagrams, plan.Datagram{From: at, To: to[i].to}, plan.None{})
+			plan.Add(&h.out.Datagrams, plan.Datagram{From: at, To: to[i].to}, plan.None{})
 		}
 	}
 }
@@ -233,7 +233,7 @@ func (h hostPort) sources(at netip.AddrPort, to []share) {
 }
 
 func (h hostPort) element(set, key string) {
-	plan.Claim(&h.out.NFTElems, plan.NFTElem{Set: frontendSet(set, h.family), Key: key}, "")
+	plan.Add(&h.out.NFTElems, plan.NFTElem{Set: frontendSet(set, h.family), Key: key}, "")
 }
 
 // healthCheck counts the ready endpoints of this node, each address once.
@@ -249,6 +249,6 @@ func healthCheck(w *world.View, s *world.Service, out *plan.Rows) {
 			}
 		}
 	}
-	plan.Claim(&out.HealthChecks, plan.HealthCheck{Port: s.HealthCheckPort}, plan.HealthSpec{Namespace: s.Namespace,
+	plan.Add(&out.HealthChecks, plan.HealthCheck{Port: s.HealthCheckPort}, plan.HealthSpec{Namespace: s.Namespace,
 		Service: s.Name, Endpoints: len(ready)})
 }

@@ -58,10 +58,10 @@ func (z ownPart) to(n *world.Node) {
 func chassis(c *world.Config, n *world.Node, out *plan.Rows) {
 	encap := plan.RowID{Table: "Encap", Name: n.ChassisID}
 	id := plan.RowID{Table: "Chassis", Name: n.ChassisID}
-	plan.Claim(&out.SB, id, plan.Row{Cols: plan.Cols{
+	plan.Add(&out.SB, id, plan.Row{Cols: plan.Cols{
 		"name": n.ChassisID, "hostname": n.Name, "other_config": map[string]string{"is-remote": "true"},
 	}})
-	plan.Claim(&out.SB, encap, plan.Row{Parent: id, Cols: plan.Cols{
+	plan.Add(&out.SB, encap, plan.Row{Parent: id, Cols: plan.Cols{
 		"type": "geneve", "ip": tunnelEndpoint(n.Primary).String(), "chassis_name": n.ChassisID,
 		"options": tunnelOptions(c),
 	}})

@@ -321,7 +321,7 @@ func TestSourceReplaced(t *testing.T) {
 		t := plan.SourceTo{To: plan.Everywhere, IP: addr(ip)}
 		if len(to) > 0 {
 			t.To = "some"
-			plan.Claim(&r.Destinations, t.To, destinations.Of(to...))
+			plan.Add(&r.Destinations, t.To, destinations.Of(to...))
 		}
 		r.AddSource(plan.Source{Router: "GR_n1", Pod: addr("10.244.1.5")}, t)
 		return r

@@ -317,7 +317,7 @@ func BenchmarkOneOf10000(b *testing.B) {
 	p, st, many := planeOn(b, s), plan.New(), plan.Rows{}
 	for i := range 10000 {
 		f := plan.Flow{Bridge: "br0", Table: 1, Priority: 50, Match: fmt.Sprintf("tcp,tp_dst=%d", i)}
-		plan.Claim(&many.Flows, f, "drop")
+		plan.Add(&many.Flows, f, "drop")
 	}
 	st.Replace(planetest.Owner("many"), &plan.Rows{}, &many)
 	pass := func() {

@@ -175,7 +175,7 @@ func (h *history) change(t *rapid.T) {
 			Table:  rapid.IntRange(0, 1).Draw(t, "table"),
 			Match:  rapid.SampledFrom(matches).Draw(t, "match"),
 		}
-		plan.Claim(&now.Flows, f, rapid.SampledFrom([]string{"drop", "output:{eth0}", "LOCAL"}).Draw(t, "actions"))
+		plan.Add(&now.Flows, f, rapid.SampledFrom([]string{"drop", "output:{eth0}", "LOCAL"}).Draw(t, "actions"))
 	}
 	h.state.Replace(planetest.Owner(owner), old, now)
 	h.rows[owner] = now
@@ -233,7 +233,7 @@ func (h *history) check(t *rapid.T) {
 func TestLostAnswerToADeletion(t *testing.T) {
 	h := newHistory()
 	none, one := &plan.Rows{}, &plan.Rows{}
-	plan.Claim(&one.Flows, plan.Flow{Bridge: "br0", Match: "udp"}, "drop")
+	plan.Add(&one.Flows, plan.Flow{Bridge: "br0", Match: "udp"}, "drop")
 	h.state.Replace(planetest.Owner("a"), none, one)
 	apply(t, h.plane, h.state)
 	h.switches.trouble = func() (before, after error) { return nil, errAway }
@@ -253,7 +253,7 @@ func TestOnlyWhatChangedIsSent(t *testing.T) {
 	h := newHistory()
 	var many plan.Rows
 	for i := range 1000 {
-		plan.Claim(&many.Flows, plan.Flow{Bridge: "br0", Match: fmt.Sprintf("tcp,tp_dst=%d", i)}, "drop")
+		plan.Add(&many.Flows, plan.Flow{Bridge: "br0", Match: fmt.Sprintf("tcp,tp_dst=%d", i)}, "drop")
 	}
 	h.state.Replace(planetest.Owner("many"), &plan.Rows{}, &many)
 	apply(t, h.plane, h.state)
@@ -263,7 +263,7 @@ func TestOnlyWhatChangedIsSent(t *testing.T) {
 	old := &plan.Rows{}
 	for i, want := range []int{1, 2, 2} {
 		now := &plan.Rows{}
-		plan.Claim(&now.Flows, plan.Flow{Bridge: "br0", Match: fmt.Sprintf("udp,tp_dst=%d", i)}, "drop")
+		plan.Add(&now.Flows, plan.Flow{Bridge: "br0", Match: fmt.Sprintf("udp,tp_dst=%d", i)}, "drop")
 		before := h.switches.lines
 		h.state.Replace(planetest.Owner("one"), old, now)
 		apply(t, h.plane, h.state)

@@ -37,7 +37,7 @@ func (x *spared) add(t *testing.T) error {
 	x.flows++
 	now := &plan.Rows{}
 	flow := plan.Flow{Bridge: "br0", Priority: 100, Match: "udp,tp_dst=" + strconv.Itoa(x.flows)}
-	plan.Claim(&now.Flows, flow, "drop")
+	plan.Add(&now.Flows, flow, "drop")
 	x.want.Replace(planetest.Owner(strconv.Itoa(x.flows)), &plan.Rows{}, now)
 	return x.Grow(t.Context(), x.want)
 }

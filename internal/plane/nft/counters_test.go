@@ -21,9 +21,9 @@ func TestPackets(t *testing.T) {
 	}
 	r := &plan.Rows{NFTChains: map[plan.NFTChain]plan.NFTChainSpec{inetChain("out"): {Type: "filter", Hook: "output",
 		Priority: "filter"}}}
-	plan.Claim(&r.NFTRules, plan.NFTRule{Chain: inetChain("out"), Name: "untranslated 127.0.0.0/8"},
+	plan.Add(&r.NFTRules, plan.NFTRule{Chain: inetChain("out"), Name: "untranslated 127.0.0.0/8"},
 		"ip saddr 127.0.0.0/8 udp dport 9 counter drop")
-	plan.Claim(&r.NFTRules, plan.NFTRule{Chain: inetChain("out"), Name: "not counted"}, "ip saddr 192.0.2.1 accept")
+	plan.Add(&r.NFTRules, plan.NFTRule{Chain: inetChain("out"), Name: "not counted"}, "ip saddr 192.0.2.1 accept")
 	if err := apply(t, p, state(map[string]*plan.Rows{"a": r})); err != nil {
 		t.Fatal(err)
 	}

@@ -133,12 +133,12 @@ func randomRows(t *rapid.T) *plan.Rows {
 		k := plan.NFTRule{Chain: inetChain(rapid.SampledFrom([]string{"pre", "marking"}).Draw(t, "chain"))}
 		k.Name = fmt.Sprint(rapid.IntRange(0, 4).Draw(t, "name"), "0-rule")
 		texts := []string{"accept", "drop", "accept", "drop", "accept", "drop", "refused", "a;b"}
-		plan.Claim(&r.NFTRules, k, rapid.SampledFrom(texts).Draw(t, "text"))
+		plan.Add(&r.NFTRules, k, rapid.SampledFrom(texts).Draw(t, "text"))
 	}
 	for range rapid.IntRange(0, 6).Draw(t, "elements") {
-		plan.Claim(&r.NFTElems, plan.NFTElem{Set: rapid.SampledFrom([]string{"pods", "nets"}).Draw(t, "set"),
+		plan.Add(&r.NFTElems, plan.NFTElem{Set: rapid.SampledFrom([]string{"pods", "nets"}).Draw(t, "set"),
 			Key: rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.1/32", "10.0.0.0/24", "10.0.0.9"}).Draw(t, "key")}, "")
-		plan.Claim(&r.NFTElems, plan.NFTElem{Set: "marks", Key: rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.2"}).
+		plan.Add(&r.NFTElems, plan.NFTElem{Set: "marks", Key: rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.2"}).
 			Draw(t, "marked")}, rapid.SampledFrom([]string{"0x1", "2"}).Draw(t, "mark"))
 	}
 	return r
@@ -281,7 +281,7 @@ func members(t testing.TB, n int) (change func()) {
 	}
 	pass()
 	old, now := &plan.Rows{}, &plan.Rows{}
-	plan.Claim(&now.NFTElems, plan.NFTElem{Set: "large", Key: "10.200.0.1"}, "")
+	plan.Add(&now.NFTElems, plan.NFTElem{Set: "large", Key: "10.200.0.1"}, "")
 	return func() {
 		s.Replace(plan.Owner{Feature: "p"}, old, now)
 		old, now = now, old

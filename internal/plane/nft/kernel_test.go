@@ -43,7 +43,7 @@ func state(rows map[string]*plan.Rows) *plan.State {
 func chainRows(spec plan.NFTChainSpec, rules ...string) *plan.Rows {
 	r := &plan.Rows{NFTChains: map[plan.NFTChain]plan.NFTChainSpec{inetChain("pre"): spec}}
 	for _, name := range rules {
-		plan.Claim(&r.NFTRules, plan.NFTRule{Chain: inetChain("pre"), Name: name}, "ip saddr 192.0.2.1 accept")
+		plan.Add(&r.NFTRules, plan.NFTRule{Chain: inetChain("pre"), Name: name}, "ip saddr 192.0.2.1 accept")
 	}
 	return r
 }
@@ -137,7 +137,7 @@ func TestOwnersMayNameEachOthersSets(t *testing.T) {
 		rows[owner] = &plan.Rows{NFTRules: map[plan.NFTRule]string{{Chain: inetChain("pre"),
 			Name: owner}: "ip saddr 192.0.2.1 drop"}}
 	}
-	plan.Claim(&rows["bad"].NFTElems, plan.NFTElem{Set: "s", Key: "no-address"}, "")
+	plan.Add(&rows["bad"].NFTElems, plan.NFTElem{Set: "s", Key: "no-address"}, "")
 	refused := plane.Refusals(apply(t, p, state(rows)))
 	if len(refused) != 1 || refused[0].Owner != planetest.Owner("bad") || refused[0].Row != "nft elem s no-address" {
 		t.Fatalf("refused: %v", refused)
@@ -332,7 +332,7 @@ func largeSet(n int) *plan.Rows {
 	r := chainRows(prerouting, "r")
 	r.NFTSets = map[plan.NFTSet]plan.NFTSetSpec{{Name: "large"}: {Key: "ipv4_addr"}}
 	for i := range n {
-		plan.Claim(&r.NFTElems, plan.NFTElem{Set: "large", Key: fmt.Sprintf("10.%d.%d.%d", i/62500, i/250%250,
+		plan.Add(&r.NFTElems, plan.NFTElem{Set: "large", Key: fmt.Sprintf("10.%d.%d.%d", i/62500, i/250%250,
 			i%250+1)}, "")
 	}
 	return r

@@ -23,7 +23,7 @@ func networkRows(keys []string) *plan.Rows {
 	r := &plan.Rows{NFTSets: map[plan.NFTSet]plan.NFTSetSpec{{Name: "many"}: {Key: "ipv4_addr",
 		Interval: true}}}
 	for _, key := range keys {
-		plan.Claim(&r.NFTElems, plan.NFTElem{Set: "many", Key: key}, "")
+		plan.Add(&r.NFTElems, plan.NFTElem{Set: "many", Key: key}, "")
 	}
 	return r
 }

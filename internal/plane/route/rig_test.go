@@ -160,21 +160,21 @@ func dump(t *testing.T, s stack, ours bool) string {
 	fatal(t, err)
 	for k, a := range addrs {
 		if a.ours == ours {
-			plan.Claim(&rows.Addrs, k, a.spec)
+			plan.Add(&rows.Addrs, k, a.spec)
 		}
 	}
 	routes, err := s.routes()
 	fatal(t, err)
 	for _, r := range slices.Concat(slices.Collect(maps.Values(routes))...) {
 		if r.ours == ours {
-			plan.Claim(&rows.Routes, r.key, r.route)
+			plan.Add(&rows.Routes, r.key, r.route)
 		}
 	}
 	rules, err := s.rules()
 	fatal(t, err)
 	for k, o := range rules {
 		if o == ours {
-			plan.Claim(&rows.Rules, k, plan.None{})
+			plan.Add(&rows.Rules, k, plan.None{})
 		}
 	}
 	return state(map[string]*plan.Rows{"o": rows}).Text()
