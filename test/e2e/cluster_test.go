@@ -34,6 +34,7 @@ type cluster struct {
 	hosts  []sandbox.Member
 	// healthPort is that of the agents' health service; 0: nodes are probed at TCP port 9.
 	healthPort int
+	listens    *testing.T // the test that tells who was heard if it fails
 }
 
 func start(ctx context.Context, o sandbox.Options) (*cluster, error) {

@@ -39,6 +39,7 @@ func theCluster(t *testing.T) *cluster {
 	if len(running.nodes) < 3 {
 		t.Skip("needs three nodes: run it without EGRET_E2E_NODES")
 	}
+	running.tellsWhoWasHeard(t)
 	return running
 }
 
