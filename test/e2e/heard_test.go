@@ -10,11 +10,13 @@ import (
 	"time"
 )
 
-// heard are what agents and controllers log when they find another node silent, or hear it again.
-var heard = []string{"tunnel to another node", "whether any other node answers", "reachability of a node"}
+// heard are what agents and controllers log when they find another node silent, or hear it again, and when they end
+// connections.
+var heard = []string{"tunnel to another node", "whether any other node answers", "reachability of a node",
+	"connections with a former source ended"}
 
-// tellsWhoWasHeard has a test that fails print who was silent for whom while it ran: on a busy machine that is what
-// moves addresses which nothing else did.
+// tellsWhoWasHeard has a test that fails print who was silent for whom while it ran, and whose connections were ended:
+// on a busy machine that is what moves addresses which nothing else did.
 func (c *cluster) tellsWhoWasHeard(t *testing.T) {
 	if c.listens == t {
 		return
