@@ -109,7 +109,7 @@ func (w *View) steering(node, object string, f Family) []Assignment {
 // EgressAddress is an address of one EgressIP or EgressService, by its key.
 type EgressAddress struct {
 	Object string
-	IP       netip.Addr
+	IP     netip.Addr
 }
 
 // Compare orders by object, then by address.
