@@ -128,7 +128,7 @@ func (p *servicePart) addrs(field string, list []string) []netip.Addr {
 		a, err := parseAddr(s)
 		switch {
 		case s == "" || slices.Contains(out, a):
-		case err != nil || a.IsUnspecified() || a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast():
+		case err != nil || !a.IsGlobalUnicast():
 			p.Problems = append(p.Problems,
 				fmt.Sprintf("%s: %q is no address that a connection can have as destination: write a unicast IP "+
 					"address of the network", field, s))

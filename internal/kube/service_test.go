@@ -22,7 +22,7 @@ func loadBalancer() *corev1.Service {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "s", UID: "u"},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeLoadBalancer, ClusterIPs: []string{"10.96.0.9"}, ExternalIPs: []string{"192.0.2.1",
-				"nonsense", "127.0.0.1", "192.0.2.1"},
+				"nonsense", "127.0.0.1", "192.0.2.1", "255.255.255.255"},
 			ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal, InternalTrafficPolicy: &local,
 			HealthCheckNodePort: 30999, Selector: map[string]string{"app": "web"},
 			SessionAffinity: corev1.ServiceAffinityClientIP, LoadBalancerSourceRanges: []string{"198.51.100.0/24 "},
@@ -56,8 +56,8 @@ func TestExternalService(t *testing.T) {
 		t.Errorf("have %+v\nwant %+v", have, want)
 	}
 	for i, part := range []string{`"nonsense" is no address`, `"127.0.0.1" is no address`,
-		"spec.ports[1]: port 70000"} {
-		if len(problems) != 3 || !strings.Contains(problems[i], part) {
+		`"255.255.255.255" is no address`, "spec.ports[1]: port 70000"} {
+		if len(problems) != 4 || !strings.Contains(problems[i], part) {
 			t.Errorf("problems %q, want %q in the one with index %d", problems, part, i)
 		}
 	}
