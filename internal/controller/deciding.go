@@ -58,17 +58,18 @@ func (c *Controller) view(now time.Time) decide.View {
 // decide asks all deciders, and writes what differs from what the API shows.
 func (c *Controller) decide(now time.Time) {
 	var decided []target
-	passed, next := c.world.Pass(now)
-	c.notify(passed)
-	c.decideBy(next)
+	c.pass(now)
 	for _, d := range c.deciders.all() {
 		desired, again := d.Decide(c.view(now))
 		c.decideBy(again)
 		for _, one := range desired {
-			c.compose(one)
+			if c.compose(one) {
+				c.decideBy(now) // others may follow from it, of the same decider, too
+			}
 			decided = append(decided, target{one.Kind, one.Key})
 		}
 	}
+	c.pass(now) // what was taken from nodes just now
 	c.metrics.latencies.allDecided(c.deciders.assigner, now)
 	for _, t := range decided {
 		c.settle(t)
@@ -80,10 +81,18 @@ func (c *Controller) decide(now time.Time) {
 	c.metrics.decided(c.world, c.deciders.assigner, c.deciders.overlaps.Pods())
 }
 
+// pass lets time pass in the world.
+func (c *Controller) pass(now time.Time) {
+	passed, again := c.world.Pass(now)
+	c.notify(passed)
+	c.decideBy(again)
+}
+
 // compose puts what is desired of an object over what the API shows of it, and keeps the Events of that until it is
-// written.
-func (c *Controller) compose(d decide.Desired) {
-	c.notify(c.world.Decide(d.Kind, d.Key, d.Decision))
+// written. It says whether that is news.
+func (c *Controller) compose(d decide.Desired) (is bool) {
+	touched := c.world.Decide(d.Kind, d.Key, d.Decision)
+	c.notify(touched)
 	t := target{d.Kind, d.Key}
 	n := c.news[t]
 	if n.uid != d.Decision.UID {
@@ -99,6 +108,7 @@ func (c *Controller) compose(d decide.Desired) {
 	if len(n.events) > 0 {
 		c.news[t] = n
 	}
+	return len(touched) > 0
 }
 
 // settle writes one object if it is not what it should be.

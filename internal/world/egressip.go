@@ -40,7 +40,7 @@ func (w *World) DelEgressIP(name string) []Touch { return Del[EgressIP](w, KindE
 
 // egressIPChanged keeps who is selected in each namespace, and which addresses have a node.
 func (w *World) egressIPChanged(old, now *EgressIP) []Touch {
-	t := slices.Concat(w.place(old, now), w.named(cmp.Or(old, now).Name, old.items(), now.items()),
+	t := slices.Concat(w.place(old, now), w.named(cmp.Or(old, now).Name, old.placement(), now.placement()),
 		slotsTouched(old, now), w.reselectTraffic(old, now))
 	alike := old != nil && now != nil && old.servesAlike(now)
 	for name, ns := range w.namespaces {
@@ -165,10 +165,10 @@ func selectorsBeside(list, other []*EgressIP) []labels.Selector {
 	return out
 }
 
-// items are where the addresses are to be held; none of nil.
-func (e *EgressIP) items() []Assignment {
+// placement is where the addresses are; nowhere, of nil.
+func (e *EgressIP) placement() Placement {
 	if e == nil {
-		return nil
+		return Placement{}
 	}
-	return e.Items
+	return e.Placement
 }

@@ -156,10 +156,10 @@ func hostedOver(shown *EgressService, d Decision) *EgressService {
 	return &out
 }
 
-// items are where the addresses are to be held; none of nil.
-func (s *EgressService) items() []Assignment {
+// placement is where the addresses are; nowhere, of nil.
+func (s *EgressService) placement() Placement {
 	if s == nil {
-		return nil
+		return Placement{}
 	}
-	return s.Items
+	return s.Placement
 }

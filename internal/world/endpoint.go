@@ -128,7 +128,7 @@ func endpointKey(namespace string, ip netip.Addr) string { return namespace + "/
 // egressServiceChanged follows which namespaces have EgressServices, and where their endpoints are.
 func (w *World) egressServiceChanged(old, now *EgressService) []Touch {
 	key := cmp.Or(now, old).Key()
-	touched := slices.Concat(w.activate(key), w.named(key, old.items(), now.items()))
+	touched := slices.Concat(w.activate(key), w.named(key, old.placement(), now.placement()))
 	if old != nil && now != nil && old.Created.Equal(now.Created) {
 		return touched
 	}

@@ -57,28 +57,27 @@ func (w *World) heldMoved(node string, old, new *Holding) (touched []Touch) {
 	for object := range union(old.holds(), new.holds()) {
 		before, now := old.holds()[object], new.holds()[object]
 		for _, ip := range slices.Concat(before, now) {
-			is := slices.Contains(now, ip)
-			if is != slices.Contains(before, ip) {
-				w.noteHeld(ip, HeldFor{Node: node, Object: object}, is)
-			} else if old.boot() == new.boot() {
-				continue
+			i, was, is := Assignment{Node: node, IP: ip}, slices.Contains(before, ip), slices.Contains(now, ip)
+			w.noteHeld(object, i, is)
+			if was && !is {
+				w.letGo(object, i, old.Held(object, ip), new == nil)
 			}
-			touched = append(touched, heldTouch(ip))
+			if said := is && w.hasSaid(object, i); said || was != is || old.boot() != new.boot() {
+				touched = append(touched, heldTouch(ip))
+			}
 		}
 	}
 	return touched
 }
 
-func (w *World) noteHeld(ip netip.Addr, h HeldFor, is bool) {
-	all := slices.DeleteFunc(w.heldAt[ip], func(o HeldFor) bool { return o == h })
+func (w *World) noteHeld(object string, i Assignment, is bool) {
+	h := HeldFor{Node: i.Node, Object: object}
+	all := slices.DeleteFunc(w.heldAt[i.IP], func(o HeldFor) bool { return o == h })
 	if is {
 		all = append(all, h)
-		w.hasSaid(ip, h)
-	} else if p := w.PlacementOf(h.Object); p != nil && slices.Contains(p.Items, Assignment{h.Node, ip}) {
-		w.noteNamed(h.Object, Assignment{h.Node, ip}, true)
 	}
-	if w.heldAt[ip] = all; len(all) == 0 {
-		delete(w.heldAt, ip)
+	if w.heldAt[i.IP] = all; len(all) == 0 {
+		delete(w.heldAt, i.IP)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/egret-net/egret/internal/ref"
 )
 
 // unsaidFor is how long an address may still be translated to by a node that was named for it, is not any more, and
@@ -11,33 +13,40 @@ import (
 // takes some tens of milliseconds. Once it says so, its own word counts (heldAt).
 const unsaidFor = 10 * time.Second
 
-// unsaid is a node that was named for an address of an object, and has not said that it holds it.
+// unsaid is a node that was named for an address of an object, and has not said that it holds it as it was given then:
+// what it says of a former giving, or said before it booted, is no word about this one.
 type unsaid struct {
 	at    HeldFor
+	given ref.Since
 	named bool      // it still is
 	ended time.Time // when it no longer was; zero: since the last Pass
 }
 
-// free says whether it holds nothing any more, whatever it did.
-func (u unsaid) free(now time.Time) bool { return !u.named && !now.Before(u.ended.Add(unsaidFor)) }
+// end is when it holds nothing any more, whatever it did.
+func (u unsaid) end() time.Time { return u.ended.Add(unsaidFor) }
 
 // Pass lets time pass, as far as it has a part in who may hold what. It returns when to pass again though nothing
 // changes; zero: not.
 func (w *World) Pass(now time.Time) (touched []Touch, again time.Time) {
-	for ip, list := range w.unsaid {
-		for i := range list {
-			if u := &list[i]; u.ended.IsZero() || u.ended.After(now) { // the clock was set back
-				u.ended = now
-			}
-		}
-		left := slices.DeleteFunc(list, func(u unsaid) bool { return u.free(now) })
+	for ip := range w.ending {
+		list := w.unsaid[ip]
+		left := slices.DeleteFunc(list, func(u unsaid) bool {
+			return !u.named && !u.ended.IsZero() && !now.Before(u.end())
+		})
 		if len(left) < len(list) {
-			w.setUnsaid(ip, left)
 			touched = append(touched, heldTouch(ip))
 		}
-		for _, u := range left {
-			if end := u.ended.Add(unsaidFor); !u.named && (again.IsZero() || end.Before(again)) {
-				again = end
+		w.setUnsaid(ip, left)
+		for i := range left {
+			u := &left[i]
+			if u.named {
+				continue
+			}
+			if u.ended.IsZero() || u.ended.After(now) { // the clock was set back
+				u.ended = now
+			}
+			if again.IsZero() || u.end().Before(again) {
+				again = u.end()
 			}
 		}
 	}
@@ -45,46 +54,106 @@ func (w *World) Pass(now time.Time) (touched []Touch, again time.Time) {
 }
 
 // named follows which nodes an object's status names for its addresses. Agents do not read it.
-func (w *World) named(object string, old, new []Assignment) (touched []Touch) {
+func (w *World) named(object string, old, new Placement) (touched []Touch) {
 	if w.Self != "" {
 		return nil
 	}
-	for _, i := range old {
-		if !slices.Contains(new, i) {
-			touched = append(touched, w.noteNamed(object, i, false)...)
+	for _, i := range old.Items {
+		if !slices.Contains(new.Items, i) {
+			touched = append(touched, w.noLongerNamed(object, i)...)
 		}
 	}
-	for _, i := range new {
-		if !slices.Contains(old, i) {
-			touched = append(touched, w.noteNamed(object, i, true)...)
+	for _, i := range new.Items {
+		if !slices.Contains(old.Items, i) || old.Since(i) != new.Since(i) {
+			touched = append(touched, w.noteNamed(object, i, new.Since(i))...)
 		}
 	}
 	return touched
 }
 
-func (w *World) noteNamed(object string, i Assignment, named bool) []Touch {
-	at := HeldFor{Node: i.Node, Object: object, Unsaid: true}
-	list := w.unsaid[i.IP]
-	known := slices.IndexFunc(list, func(u unsaid) bool { return u.at == at })
-	switch {
-	case known >= 0:
-		list[known].named, list[known].ended = named, time.Time{}
-	case named && !slices.Contains(w.heldAt[i.IP], HeldFor{Node: i.Node, Object: object}):
-		w.unsaid[i.IP] = append(list, unsaid{at: at, named: true})
-	default:
+// noteNamed notes that a node is named for an address, if it has not said already that it holds it as it is given.
+func (w *World) noteNamed(object string, i Assignment, given ref.Since) []Touch {
+	if w.saysSince(object, i, given) {
 		return nil
+	}
+	at := HeldFor{Node: i.Node, Object: object, Unsaid: true}
+	u := unsaid{at: at, given: given, named: true}
+	list := w.unsaid[i.IP]
+	if known := slices.IndexFunc(list, func(u unsaid) bool { return u.at == at }); known >= 0 {
+		list[known] = u
+	} else {
+		w.unsaid[i.IP] = append(list, u)
 	}
 	return []Touch{heldTouch(i.IP)}
 }
 
-// hasSaid forgets what a node had not said, for it says so now.
-func (w *World) hasSaid(ip netip.Addr, h HeldFor) {
-	h.Unsaid = true
-	w.setUnsaid(ip, slices.DeleteFunc(w.unsaid[ip], func(u unsaid) bool { return u.at == h }))
+func (w *World) noLongerNamed(object string, i Assignment) []Touch {
+	for k, u := range w.unsaid[i.IP] {
+		if u.at.Node == i.Node && u.at.Object == object {
+			w.unsaid[i.IP][k].named = false
+			w.ending[i.IP] = struct{}{}
+			return []Touch{heldTouch(i.IP)}
+		}
+	}
+	return nil
+}
+
+// saysSince says whether a node says since its last boot that it holds an address as it was given. An agent of before
+// status.holding[].since does not say since when.
+func (w *World) saysSince(object string, i Assignment, given ref.Since) bool {
+	h, n := w.holdings[i.Node], w.nodes[i.Node]
+	if h == nil || n == nil || h.BootID != n.BootID || !slices.Contains(h.Holds[object], i.IP) {
+		return false
+	}
+	since := h.Held(object, i.IP)
+	return since == 0 || since >= given
+}
+
+// hasSaid forgets what a node had not said, if it says so now; false if there is nothing of that.
+func (w *World) hasSaid(object string, i Assignment) bool {
+	at, list := HeldFor{Node: i.Node, Object: object, Unsaid: true}, w.unsaid[i.IP]
+	left := slices.DeleteFunc(list, func(u unsaid) bool { return u.at == at && w.saysSince(object, i, u.given) })
+	w.setUnsaid(i.IP, left)
+	return len(left) < len(list)
+}
+
+// letGo notes that a node says no more that it holds an address. If nothing says so but that its EgressNode is gone, it
+// may hold it still.
+func (w *World) letGo(object string, i Assignment, given ref.Since, gone bool) {
+	p := w.PlacementOf(object)
+	named := p != nil && slices.Contains(p.Items, i)
+	if named {
+		given = p.Since(i)
+	}
+	if named || gone {
+		w.noteNamed(object, i, given)
+	}
+	if !named {
+		w.noLongerNamed(object, i)
+	}
+}
+
+// booted looks again at what a node said: it is its word if it said so since it booted.
+func (w *World) booted(node string) (touched []Touch) {
+	for object, ips := range w.holdings[node].holds() {
+		for _, ip := range ips {
+			i := Assignment{Node: node, IP: ip}
+			if w.hasSaid(object, i) {
+				touched = append(touched, heldTouch(ip))
+			}
+			if p := w.PlacementOf(object); p != nil && slices.Contains(p.Items, i) {
+				touched = append(touched, w.noteNamed(object, i, p.Since(i))...)
+			}
+		}
+	}
+	return touched
 }
 
 func (w *World) setUnsaid(ip netip.Addr, list []unsaid) {
 	if w.unsaid[ip] = list; len(list) == 0 {
 		delete(w.unsaid, ip)
+	}
+	if !slices.ContainsFunc(list, func(u unsaid) bool { return !u.named }) {
+		delete(w.ending, ip)
 	}
 }

@@ -41,6 +41,7 @@ type tables struct {
 	holdings       map[string]*Holding            // by node
 	heldAt         map[netip.Addr][]HeldFor       // what nodes say that they hold, in the controller alone
 	unsaid         map[netip.Addr][]unsaid        // what nodes may hold and have not said, in the controller alone
+	ending         map[netip.Addr]struct{}        // those of unsaid for which any node is named no more
 	own            *Holding                       // this node's, by its own knowledge; nil until it has any
 	yielded        map[EgressAddress]*Yield
 	overdue        map[EgressAddress]string // nodes
@@ -86,6 +87,7 @@ func newTables() *tables {
 		holdings:     map[string]*Holding{},
 		heldAt:       map[netip.Addr][]HeldFor{},
 		unsaid:       map[netip.Addr][]unsaid{},
+		ending:       map[netip.Addr]struct{}{},
 		unreachable:  map[string]Unreachability{},
 		notAnswering: map[string]bool{},
 		yielded:      map[EgressAddress]*Yield{},
@@ -159,6 +161,8 @@ func (w *World) putNode(n *Node) []Touch {
 	var host []Touch
 	if n.Name == w.Self {
 		host = w.settleHost()
+	} else if w.Self == "" && (old == nil || old.BootID != n.BootID) {
+		host = w.booted(n.Name)
 	}
 	if old == nil {
 		return slices.Concat(host, w.touchHolder(n.Name), w.relocate(n.Name, nil, n), []Touch{{KindNode, n.Name},

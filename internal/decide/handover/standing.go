@@ -38,7 +38,7 @@ func isOut(w *world.View, node string) bool {
 func StandingText(ip netip.Addr, h world.HeldFor) string {
 	if h.Unsaid {
 		return fmt.Sprintf("%s may still be held by node %s for %s, which had it a moment ago: it is free 10 s after that, "+
-			"or when that node says that it is", ip, h.Node, ref.OfKey(h.Object))
+			"unless that node says that it holds it", ip, h.Node, ref.OfKey(h.Object))
 	}
 	return fmt.Sprintf("%s is still held by node %s for %s, by that node's word: see whether egret-node runs there; if "+
 		"the node is gone for good, delete its Node", ip, h.Node, ref.OfKey(h.Object))
