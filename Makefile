@@ -96,7 +96,7 @@ test-conformance: build bin/e2e.test bin/ginkgo bin/regression-issue-74839 ## mo
 	go run -trimpath ./test/conformance $(CONFORMANCE)
 
 .PHONY: test
-test: build lint unit e2e ## check: build, lint, unit and e2e: what CI runs (28 min with empty caches)
+test: build lint unit e2e ## check: build, lint, unit and e2e: what CI runs (almost an hour with empty caches)
 
 # What CI says of a commit follows from the commit: property tests draw from one seed here, and from new ones in
 # test-all, where what they find does not stop somebody else's change.

@@ -184,7 +184,7 @@ func (c *Controller) apply(change kube.Change) {
 			c.metrics.held(c.world, t.Key, now)
 		}
 	}
-	c.pass(now)
+	c.pass(now) // also while another leads: who begins to lead knows when things ended
 	c.see(now)
 	if !c.synced && c.source.Synced() {
 		c.synced = true
