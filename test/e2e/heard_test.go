@@ -10,13 +10,21 @@ import (
 	"time"
 )
 
-// heard are what agents and controllers log when they find another node silent, or hear it again, and when they end
-// connections.
-var heard = []string{"tunnel to another node", "whether any other node answers", "reachability of a node",
-	"connections with a former source ended"}
+// telling are, by the log of a node, the lines that say what moves addresses and ends connections on a busy machine
+// which nothing else did: another node found silent or heard again, connections ended, a process that ended or stood
+// still, OVN's or Open vSwitch's own word of its end (an assertion, a signal).
+var telling = map[string][]string{
+	"log/egret/egret-node.log":       {"tunnel to another node", "whether any other node answers", "connections with"},
+	"log/egret/egret-controller.log": {"reachability of a node"},
+	"log/egret/ovs-vswitchd.log":     stoodStillOrEnded,
+	"log/egret/ovn-controller.log":   stoodStillOrEnded,
+	"log/egret/ovsdb-server.log":     stoodStillOrEnded,
+	"init.log":                       {"unit ended"},
+}
 
-// tellsWhoWasHeard has a test that fails print who was silent for whom while it ran, and whose connections were ended:
-// on a busy machine that is what moves addresses which nothing else did.
+var stoodStillOrEnded = []string{"|EMER|", "Unreasonably long", "fatal-signal"}
+
+// tellsWhoWasHeard has a test that fails print what its nodes' logs tell of the time it ran.
 func (c *cluster) tellsWhoWasHeard(t *testing.T) {
 	if c.listens == t {
 		return
@@ -28,29 +36,38 @@ func (c *cluster) tellsWhoWasHeard(t *testing.T) {
 			return
 		}
 		for _, n := range c.nodes {
-			for _, program := range []string{"egret-node", "egret-controller"} {
-				lines := since(begin, filepath.Join(c.etc(n), "../log/egret", program+".log"))
-				t.Logf("%s of %s:\n%s", program, n.Name, strings.Join(lines, "\n"))
+			for log, about := range telling {
+				if lines := since(begin, filepath.Join(c.etc(n), "..", log), about); len(lines) > 0 {
+					t.Logf("%s of %s:\n%s", log, n.Name, strings.Join(lines, "\n"))
+				}
 			}
 		}
 	})
 }
 
-// since are the lines of a log about who is heard, from a time on.
-func since(begin time.Time, log string) (lines []string) {
+// since are the lines of a log about something, from a time on.
+func since(begin time.Time, log string, about []string) (lines []string) {
 	f, err := os.Open(log)
 	if err != nil {
 		return nil // it does not run there
 	}
 	defer f.Close()
 	for s := bufio.NewScanner(f); s.Scan(); {
-		text, _ := strings.CutPrefix(s.Text(), "time=")
-		stamp, _, _ := strings.Cut(text, " ")
-		at, err := time.Parse(time.RFC3339Nano, stamp)
-		about := func(what string) bool { return strings.Contains(text, what) }
-		if err == nil && !at.Before(begin) && slices.ContainsFunc(heard, about) {
+		at, ok := written(s.Text())
+		is := func(what string) bool { return strings.Contains(s.Text(), what) }
+		if ok && !at.Before(begin.Truncate(time.Second)) && slices.ContainsFunc(about, is) {
 			lines = append(lines, s.Text())
 		}
 	}
 	return lines
+}
+
+// written is the time of a line of slog's, or of Open vSwitch's, which has whole seconds.
+func written(line string) (time.Time, bool) {
+	text, _ := strings.CutPrefix(line, "time=")
+	if i := strings.IndexAny(text, " |"); i >= 0 {
+		text = text[:i]
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	return at, err == nil
 }
