@@ -209,6 +209,9 @@ func unitTexts(units []nodeinit.Unit) string {
 			}
 			fmt.Fprintf(&text, " %s", a)
 		}
+		if u.Nice != 0 {
+			fmt.Fprintf(&text, "\n  nice: %d", u.Nice)
+		}
 		for _, b := range u.Before {
 			fmt.Fprintf(&text, "\n  before: %s", strings.Join(b.Args, " "))
 		}

@@ -93,29 +93,28 @@ func importUnit(file string) nodeinit.Unit {
 	}
 }
 
+// ovsNice is the priority that OVS' own start script gives its programs: a BFD session must not go down for what a
+// node's boot, or the end of many pods, starts.
+const ovsNice = -10
+
 // ovsUnits are the switch and its database. The settings in it are those that ovn-controller must find when it first
 // looks: it makes br-int at once, with the kernel's datapath if not told otherwise. All others are the agent's.
 func ovsUnits(e endpoint, datapath string) []nodeinit.Unit {
 	conf := database("ovsdb-server", "/etc/openvswitch/conf.db", "/usr/share/openvswitch/vswitch.ovsschema", ovsSocket,
 		"--unixctl=/run/openvswitch/ovsdb-server.ctl", "--pidfile=/run/openvswitch/ovsdb-server.pid",
 		"--remote=db:Open_vSwitch,Open_vSwitch,manager_options")
-	conf.Args = urgent(conf.Args)
+	conf.Nice = ovsNice
 	vswitchd := nodeinit.Unit{
 		Name: "ovs-vswitchd",
-		Args: urgent([]string{"/usr/sbin/ovs-vswitchd", "unix:" + ovsSocket,
-			"--pidfile=/run/openvswitch/ovs-vswitchd.pid"}),
+		Args: []string{"/usr/sbin/ovs-vswitchd", "unix:" + ovsSocket,
+			"--pidfile=/run/openvswitch/ovs-vswitchd.pid"},
+		Nice:  ovsNice,
 		Needs: []string{ovsSocket},
 		Before: []nodeinit.Step{{Args: []string{"/usr/bin/ovs-vsctl", "--no-wait", "--timeout=5", "init", "--",
 			"set", "Open_vSwitch", ".", "external_ids:system-id=" + e.name, "external_ids:hostname=" + e.name,
 			"external_ids:ovn-bridge-datapath-type=" + datapath}}},
 	}
 	return []nodeinit.Unit{conf, vswitchd}
-}
-
-// urgent has a program run at the priority that OVS' own start script gives it: a BFD session must not go down for what
-// a node's boot starts.
-func urgent(args []string) []string {
-	return append([]string{"/usr/bin/nice", "--adjustment=-10"}, args...)
 }
 
 // ovnUnits are the node's own zone: two databases, and the daemons between them and the switch.

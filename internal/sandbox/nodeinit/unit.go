@@ -162,6 +162,9 @@ func (s *supervised) command(ctx context.Context, args []string, log *os.File, o
 	if own {
 		s.began(pid)
 		defer s.endedNow()
+		if err := setNice(pid, s.unit.Nice); err != nil {
+			s.log.Warn("unit runs as urgently as others", "unit", s.unit.Name, "error", err)
+		}
 	}
 	select {
 	case status := <-ended:

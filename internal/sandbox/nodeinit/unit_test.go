@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,6 +38,7 @@ func TestUnits(t *testing.T) {
 		"one-shot is tried until it succeeds and never again": oneShot,
 		"prepares before each start, unless done":             prepares,
 		"orphans are collected":                               orphansAreCollected,
+		"is more urgent than other sessions":                  isUrgent,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, start) })
 	}
@@ -56,6 +58,23 @@ func comesBack(t *testing.T, start starter) {
 	if d := time.Since(began); d < restartDelay {
 		t.Errorf("came back after %s, want not before %s", d, restartDelay)
 	}
+}
+
+func isUrgent(t *testing.T, start starter) {
+	const nice = 5 // less than 0 is root's
+	s := start(t, Unit{Name: "u", Args: []string{"/bin/sleep", "100"}, Nice: nice})
+	pid := waitFor(t, s, "running", func(st Status) bool { return st.State == Running }).PID
+	waitFor(t, s, "nice", func(Status) bool {
+		own, err := unix.Getpriority(unix.PRIO_PROCESS, pid)
+		return err == nil && own == 20-nice // as the system call has it
+	})
+	if _, err := os.Stat(autogroup(pid)); err != nil {
+		t.Skip("this kernel does not group sessions")
+	}
+	waitFor(t, s, "in an urgent session", func(Status) bool {
+		group, _ := os.ReadFile(autogroup(pid))
+		return strings.HasSuffix(strings.TrimSpace(string(group)), " nice "+strconv.Itoa(nice))
+	})
 }
 
 func staysAway(t *testing.T, start starter) {
