@@ -40,7 +40,7 @@ func begunEarly(t *testing.T, n *namespace) {
 			for _, a := range all {
 				within(t, programmed, func() error {
 					if a.answered.Load() == 0 {
-						return fmt.Errorf("%s does not answer one who was there before the endpoint", a.to)
+						return fmt.Errorf("%s does not answer %s, who was there before the endpoint", a.to, a.from)
 					}
 					return nil
 				})
@@ -56,6 +56,7 @@ func begunEarly(t *testing.T, n *namespace) {
 
 // asking is a client that sends datagrams from one port, without a pause.
 type asking struct {
+	from     string // the host
 	to       netip.AddrPort
 	answered atomic.Int64
 }
@@ -77,7 +78,7 @@ func nobodyAnswers(all []*asking) error {
 // asks has a host ask until the test ends.
 func asks(t *testing.T, host string, to netip.AddrPort) *asking {
 	t.Helper()
-	a := &asking{to: to}
+	a := &asking{from: host, to: to}
 	var conn *net.UDPConn
 	err := sandbox.InNetns(host, func() (err error) {
 		conn, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,13 +18,18 @@ import (
 type Pairs interface {
 	// FlushPairs ends the UDP connections to each From that are translated to its To, in all zones.
 	FlushPairs(ctx context.Context, pairs ...plan.Datagram) error
+	// FlushUnanswered ends those of them on which nothing has come back.
+	FlushUnanswered(ctx context.Context, pairs ...plan.Datagram) error
 }
 
 // Balanced is the plane of State.Datagrams in OVS: when a load balancer loses an endpoint, UDP connections to it end.
 // ovn-controller flushes them when it has changed the flows (ct_flush), and a packet that ovs-vswitchd's datapath still
 // sends by a former flow makes its entry again: here it is flushed once more, when that is over. When a load balancer
 // gets its first endpoint, what was begun before, and is translated to nothing, ends likewise: as connections that are
-// there already, they would not be translated as new ones are.
+// there already, they would not be translated as new ones are. With each new endpoint, what goes there and is not
+// answered ends: OVN 25.03 has a gateway router translate the source of the first packet and of those that follow the
+// first answer (lb_force_snat). Where that is lost, or the endpoint was not listening yet, all others arrive with the
+// client's address, and their answers leave another way; a client that does not pause would never be answered.
 type Balanced struct {
 	ctx    context.Context
 	target Pairs
@@ -57,19 +63,28 @@ func (p *Balanced) Shrink(_ context.Context, want *plan.State) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	gone := begun(p.held, now)
-	for d := range p.held {
-		if !now[d] {
-			gone = append(gone, d)
-		}
+	gone := append(begun(p.held, now), lacking(p.held, now)...)
+	var fresh []plan.Datagram
+	if p.held != nil {
+		fresh = lacking(now, p.held)
 	}
 	p.held = now
-	if len(gone) > 0 {
+	if len(gone)+len(fresh) > 0 {
 		for _, pause := range p.pauses {
-			time.AfterFunc(pause, func() { p.flush(gone) })
+			time.AfterFunc(pause, func() { p.flush(gone, fresh) })
 		}
 	}
 	return nil
+}
+
+// lacking are those that another set does not have.
+func lacking(of, in map[plan.Datagram]bool) (out []plan.Datagram) {
+	for d := range of {
+		if !in[d] {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // begun are the connections, translated to nothing, of those that have an endpoint now and had none before.
@@ -91,22 +106,25 @@ func begun(before, now map[plan.Datagram]bool) []plan.Datagram {
 	return out
 }
 
-// flush leaves out what has come back.
-func (p *Balanced) flush(pairs []plan.Datagram) {
+// flush ends what goes to endpoints that have not come back, and what is not answered by new ones that are still there.
+func (p *Balanced) flush(gone, fresh []plan.Datagram) {
 	p.mu.Lock()
-	var gone []plan.Datagram
-	for _, d := range pairs {
-		if !p.held[d] {
-			gone = append(gone, d)
-		}
-	}
+	held := p.held
 	p.mu.Unlock()
-	if len(gone) == 0 || p.ctx.Err() != nil {
-		return
+	is := func(d plan.Datagram) bool { return held[d] }
+	isNot := func(d plan.Datagram) bool { return !held[d] }
+	if gone = slices.DeleteFunc(slices.Clone(gone), is); len(gone) > 0 && p.ctx.Err() == nil {
+		p.warn(len(gone), p.target.FlushPairs(p.ctx, gone...))
 	}
-	if err := p.target.FlushPairs(p.ctx, gone...); err != nil {
+	if fresh = slices.DeleteFunc(slices.Clone(fresh), isNot); len(fresh) > 0 && p.ctx.Err() == nil {
+		p.warn(len(fresh), p.target.FlushUnanswered(p.ctx, fresh...))
+	}
+}
+
+func (p *Balanced) warn(endpoints int, err error) {
+	if err != nil {
 		p.log.Warn("UDP connections to endpoints that have gone, or that were none, may go on: could not flush them",
-			"endpoints", len(gone), "error", err)
+			"endpoints", endpoints, "error", err)
 	}
 }
 

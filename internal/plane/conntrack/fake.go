@@ -2,16 +2,16 @@ package conntrack
 
 import (
 	"context"
-	"net/netip"
 	"slices"
 	"sync"
 
 	"github.com/egret-net/egret/internal/plan"
 )
 
-// Fake is a Target in memory. Its Zones are what a test says.
+// Fake is a Target and Pairs in memory. Its Zones are what a test says, and so is who is Answered.
 type Fake struct {
-	Zones map[string]int
+	Zones    map[string]int
+	Answered func(Entry) bool // nil: all are
 
 	mu      sync.Mutex
 	entries []Entry
@@ -68,13 +68,20 @@ func (f *Fake) Flush(_ context.Context, entries ...Entry) error {
 
 // FlushPairs ends UDP connections in all zones.
 func (f *Fake) FlushPairs(_ context.Context, pairs ...plan.Datagram) error {
+	f.flushPairs(pairs, func(Entry) bool { return true })
+	return nil
+}
+
+// FlushUnanswered is part of Pairs.
+func (f *Fake) FlushUnanswered(_ context.Context, pairs ...plan.Datagram) error {
+	f.flushPairs(pairs, func(e Entry) bool { return f.Answered != nil && !f.Answered(e) })
+	return nil
+}
+
+func (f *Fake) flushPairs(pairs []plan.Datagram, which func(Entry) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.entries = slices.DeleteFunc(f.entries, func(e Entry) bool {
-		return e.Proto == protoUDP && slices.ContainsFunc(pairs, func(d plan.Datagram) bool {
-			return d.From == netip.AddrPortFrom(e.Orig.Dst, e.Orig.DstPort) && d.To == netip.AddrPortFrom(e.Reply.Src,
-				e.Reply.SrcPort)
-		})
+		return e.Proto == protoUDP && slices.Contains(pairs, e.balanced()) && which(e)
 	})
-	return nil
 }
