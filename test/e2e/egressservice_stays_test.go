@@ -14,9 +14,9 @@ import (
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// anotherIn is how long a host that does not hold the addresses may be it, where another node can: 10 s, and what these
-// cores take to say so.
-const anotherIn = 20 * time.Second
+// anotherIn is how long a host that does not hold the addresses may be it, where another node can: 10 s, once more where
+// another controller begins to lead meanwhile and measures anew, and what these cores take to say so.
+const anotherIn = 25 * time.Second
 
 // TestEgressServiceHostNeverHolds: the host moves to a node that cannot hold the addresses, for its ovn-controller or
 // its agent stands still. Another one is chosen long before the former host stops translating: pods of other nodes go
