@@ -14,7 +14,7 @@ import (
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// anotherIn is how long a host that does not hold the addresses may be it, where another node can: 10 s, once more where
+// anotherIn is how long a host that does not hold the addresses may be it, where another node can: 10 s, once more if
 // another controller begins to lead meanwhile and measures anew, and what these cores take to say so.
 const anotherIn = 25 * time.Second
 

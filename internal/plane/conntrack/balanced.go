@@ -18,8 +18,8 @@ import (
 type Pairs interface {
 	// FlushPairs ends the UDP connections to each From that are translated to its To, in all zones.
 	FlushPairs(ctx context.Context, pairs ...plan.Datagram) error
-	// FlushUnanswered ends those of them on which nothing has come back.
-	FlushUnanswered(ctx context.Context, pairs ...plan.Datagram) error
+	// FlushUnanswered ends those of them in one zone on which nothing has come back.
+	FlushUnanswered(ctx context.Context, zone int, pairs ...plan.Datagram) error
 }
 
 // Balanced is the plane of State.Datagrams in OVS: when a load balancer loses an endpoint, UDP connections to it end.
@@ -33,6 +33,8 @@ type Pairs interface {
 type Balanced struct {
 	ctx    context.Context
 	target Pairs
+	zones  Zones
+	router string // the node's gateway router
 	log    *slog.Logger
 	pauses []time.Duration
 
@@ -42,9 +44,9 @@ type Balanced struct {
 
 var _ plane.Plane = (*Balanced)(nil)
 
-// NewBalanced is a plane that flushes until ctx is done.
-func NewBalanced(ctx context.Context, target Pairs, log *slog.Logger) *Balanced {
-	return &Balanced{ctx: ctx, target: target, log: log, pauses: lookAgain()}
+// NewBalanced is a plane that flushes until ctx is done. Router is the node's gateway router.
+func NewBalanced(ctx context.Context, target Pairs, zones Zones, router string, log *slog.Logger) *Balanced {
+	return &Balanced{ctx: ctx, target: target, zones: zones, router: router, log: log, pauses: lookAgain()}
 }
 
 // Name is part of plane.Plane.
@@ -117,7 +119,13 @@ func (p *Balanced) flush(gone, fresh []plan.Datagram) {
 		p.warn(len(gone), p.target.FlushPairs(p.ctx, gone...))
 	}
 	if fresh = slices.DeleteFunc(slices.Clone(fresh), isNot); len(fresh) > 0 && p.ctx.Err() == nil {
-		p.warn(len(fresh), p.target.FlushUnanswered(p.ctx, fresh...))
+		p.flushUnanswered(fresh)
+	}
+}
+
+func (p *Balanced) flushUnanswered(pairs []plan.Datagram) {
+	if zone, ok := p.zones.CTZone(p.ctx, plan.DNATZone(p.router)); ok { // else it has no flows yet
+		p.warn(len(pairs), p.target.FlushUnanswered(p.ctx, zone, pairs...))
 	}
 }
 

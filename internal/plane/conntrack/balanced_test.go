@@ -12,6 +12,9 @@ import (
 	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
+// gateway is a node's gateway router, which balances in the zone of toService.
+const gateway = "GR_n1"
+
 func balancedTo(endpoints ...string) *plan.State {
 	s := plan.New()
 	for _, e := range endpoints {
@@ -27,7 +30,7 @@ func TestBalancedEndsLater(t *testing.T) {
 	f := NewFake(nil, toService("10.244.1.5:1", "10.96.0.10:53", "10.244.2.5:53"), toService("10.244.1.5:2",
 		"10.96.0.10:53", "10.244.2.6:53"),
 		toService("10.244.1.5:3", "10.96.0.11:53", "10.244.2.5:53"))
-	p := NewBalanced(t.Context(), f, slog.New(slog.DiscardHandler))
+	p := NewBalanced(t.Context(), f, f, gateway, slog.New(slog.DiscardHandler))
 	p.pauses = []time.Duration{10 * time.Millisecond, 50 * time.Millisecond}
 	for _, s := range []*plan.State{balancedTo("10.244.2.5:53", "10.244.2.6:53"), balancedTo("10.244.2.7:53"),
 		balancedTo("10.244.2.6:53")} {
@@ -52,7 +55,7 @@ func TestBalancedEndsWhatWasBegunEarly(t *testing.T) {
 	}
 	f := NewFake(nil, early(1), toService("172.18.0.9:2", "10.96.0.11:53", "10.96.0.11:53"),
 		toService("172.18.0.9:3", "10.96.0.10:53", "10.244.2.5:53"))
-	p := NewBalanced(t.Context(), f, slog.New(slog.DiscardHandler))
+	p := NewBalanced(t.Context(), f, f, gateway, slog.New(slog.DiscardHandler))
 	p.pauses = []time.Duration{10 * time.Millisecond}
 	shrink := func(s *plan.State, want string) {
 		t.Helper()
@@ -73,9 +76,9 @@ func TestBalancedEndsWhatWasBegunEarly(t *testing.T) {
 // TestBalancedEndsWhatIsNotAnswered: connections to a new endpoint on which nothing comes back end, not those to one
 // that was there before, nor those that are answered.
 func TestBalancedEndsWhatIsNotAnswered(t *testing.T) {
-	f := NewFake(nil)
+	f := NewFake(map[string]int{gateway + "_dnat": hostZone})
 	f.Answered = func(e Entry) bool { return e.Orig.SrcPort%2 == 0 }
-	p := NewBalanced(t.Context(), f, slog.New(slog.DiscardHandler))
+	p := NewBalanced(t.Context(), f, f, gateway, slog.New(slog.DiscardHandler))
 	p.pauses = []time.Duration{10 * time.Millisecond}
 	add := func(port int, to string) { f.Add(toService(fmt.Sprint("172.18.0.9:", port), "10.96.0.10:53", to)) }
 	shrink := func(want string, endpoints ...string) {
@@ -133,7 +136,8 @@ func TestUnansweredOfARealSwitch(t *testing.T) {
 	packet(2, at("10.244.2.5:53"), answering)
 	target := Switch{s.RunDir}
 	for i, to := range []string{"10.244.2.6:53", "10.244.2.5:53"} {
-		if err := target.FlushUnanswered(t.Context(), plan.Datagram{From: asked, To: at(to), OVN: true}); err != nil {
+		pair := plan.Datagram{From: asked, To: at(to), OVN: true}
+		if err := target.FlushUnanswered(t.Context(), 5, pair); err != nil {
 			t.Fatal(err)
 		}
 		left, err := target.Dump(t.Context(), 5)

@@ -73,8 +73,8 @@ func (f *Fake) FlushPairs(_ context.Context, pairs ...plan.Datagram) error {
 }
 
 // FlushUnanswered is part of Pairs.
-func (f *Fake) FlushUnanswered(_ context.Context, pairs ...plan.Datagram) error {
-	f.flushPairs(pairs, func(e Entry) bool { return f.Answered != nil && !f.Answered(e) })
+func (f *Fake) FlushUnanswered(_ context.Context, zone int, pairs ...plan.Datagram) error {
+	f.flushPairs(pairs, func(e Entry) bool { return e.Zone == zone && f.Answered != nil && !f.Answered(e) })
 	return nil
 }
 

@@ -16,15 +16,15 @@ import (
 const answeredFor = 30
 
 // FlushUnanswered is part of Pairs: one dump a datapath, for all pairs.
-func (s Switch) FlushUnanswered(ctx context.Context, pairs ...plan.Datagram) error {
+func (s Switch) FlushUnanswered(ctx context.Context, zone int, pairs ...plan.Datagram) error {
 	is := map[plan.Datagram]bool{}
 	for _, d := range pairs {
 		is[d] = true
 	}
 	return s.each(ctx, func(c *unixctl.Conn, datapath string) error {
-		out, err := c.Call(ctx, "dpctl/dump-conntrack", "-m", "-s", datapath)
+		out, err := c.Call(ctx, "dpctl/dump-conntrack", "-m", "-s", datapath, fmt.Sprintf("zone=%d", zone))
 		if err != nil {
-			return fmt.Errorf("read the connections of %s: %w", datapath, err)
+			return fmt.Errorf("read conntrack zone %d of %s: %w", zone, datapath, err)
 		}
 		var args [][]string
 		for line := range strings.Lines(out) {
