@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -49,7 +50,9 @@ func TestBalancedEndsLater(t *testing.T) {
 
 // TestBalancedEndsWhatWasBegunEarly: connections to a Service that had no endpoint end with its first one, not with the
 // next one, and not those of others.
-func TestBalancedEndsWhatWasBegunEarly(t *testing.T) {
+func TestBalancedEndsWhatWasBegunEarly(t *testing.T) { synctest.Test(t, endsWhatWasBegunEarly) }
+
+func endsWhatWasBegunEarly(t *testing.T) {
 	early := func(port int) Entry {
 		return toService(fmt.Sprint("172.18.0.9:", port), "10.96.0.10:53", "10.96.0.10:53")
 	}
@@ -63,6 +66,7 @@ func TestBalancedEndsWhatWasBegunEarly(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
 		if have := clients(f); have != want {
 			t.Errorf("connections of %q are left, want %q", have, want)
 		}
@@ -75,7 +79,9 @@ func TestBalancedEndsWhatWasBegunEarly(t *testing.T) {
 
 // TestBalancedEndsWhatIsNotAnswered: connections to a new endpoint on which nothing comes back end, not those to one
 // that was there before, nor those that are answered.
-func TestBalancedEndsWhatIsNotAnswered(t *testing.T) {
+func TestBalancedEndsWhatIsNotAnswered(t *testing.T) { synctest.Test(t, endsWhatIsNotAnswered) }
+
+func endsWhatIsNotAnswered(t *testing.T) {
 	f := NewFake(map[string]int{gateway + "_dnat": hostZone})
 	f.Answered = func(e Entry) bool { return e.Orig.SrcPort%2 == 0 }
 	p := NewBalanced(t.Context(), f, f, gateway, slog.New(slog.DiscardHandler))
@@ -87,6 +93,7 @@ func TestBalancedEndsWhatIsNotAnswered(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
 		if have := clients(f); have != want {
 			t.Errorf("connections of %q are left, want %q", have, want)
 		}
