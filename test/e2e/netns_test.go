@@ -62,17 +62,17 @@ func clientBy(dialer *net.Dialer, inside func(do func() error) error) *http.Clie
 	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: lookTimeout}
 }
 
-// serveIn answers HTTP on a port inside a network namespace until the test ends.
+// serveIn answers HTTP on a port inside a network namespace until the test ends. A pod of a test before, in its host's
+// network, may still have the port for a moment.
 func serveIn(t *testing.T, namespace string, port int, handler http.Handler) {
 	t.Helper()
 	var listener net.Listener
-	err := sandbox.InNetns(namespace, func() (err error) {
-		listener, err = net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(port)))
-		return err
+	within(t, soon, func() error {
+		return sandbox.InNetns(namespace, func() (err error) {
+			listener, err = net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(port)))
+			return err
+		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { server.Close() })
