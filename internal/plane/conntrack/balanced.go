@@ -52,10 +52,11 @@ func NewBalanced(ctx context.Context, target Pairs, zones Zones, router string, 
 // Name is part of plane.Plane.
 func (p *Balanced) Name() string { return "balanced" }
 
-// Grow does nothing: what is new has no connections.
+// Grow does nothing: what goes to a new endpoint is looked at when it had time to answer.
 func (p *Balanced) Grow(context.Context, *plan.State) error { return nil }
 
-// Shrink notes what has gone, and has it flushed after a while. What was there before this process is not looked at.
+// Shrink notes what has gone and what is new, and has their connections flushed after a while. What was there before
+// this process is not looked at.
 func (p *Balanced) Shrink(_ context.Context, want *plan.State) error {
 	now := map[plan.Datagram]bool{}
 	for d := range want.Datagrams.Rows() {
@@ -113,26 +114,26 @@ func (p *Balanced) flush(gone, fresh []plan.Datagram) {
 	p.mu.Lock()
 	held := p.held
 	p.mu.Unlock()
-	is := func(d plan.Datagram) bool { return held[d] }
-	isNot := func(d plan.Datagram) bool { return !held[d] }
-	if gone = slices.DeleteFunc(slices.Clone(gone), is); len(gone) > 0 && p.ctx.Err() == nil {
-		p.warn(len(gone), p.target.FlushPairs(p.ctx, gone...))
+	isBack := func(d plan.Datagram) bool { return held[d] }
+	isNoMore := func(d plan.Datagram) bool { return !held[d] }
+	if gone = slices.DeleteFunc(slices.Clone(gone), isBack); len(gone) > 0 && p.ctx.Err() == nil {
+		p.warn("that have gone, or that were none", len(gone), p.target.FlushPairs(p.ctx, gone...))
 	}
-	if fresh = slices.DeleteFunc(slices.Clone(fresh), isNot); len(fresh) > 0 && p.ctx.Err() == nil {
+	if fresh = slices.DeleteFunc(slices.Clone(fresh), isNoMore); len(fresh) > 0 && p.ctx.Err() == nil {
 		p.flushUnanswered(fresh)
 	}
 }
 
 func (p *Balanced) flushUnanswered(pairs []plan.Datagram) {
 	if zone, ok := p.zones.CTZone(p.ctx, plan.DNATZone(p.router)); ok { // else it has no flows yet
-		p.warn(len(pairs), p.target.FlushUnanswered(p.ctx, zone, pairs...))
+		p.warn("that are new and do not answer", len(pairs), p.target.FlushUnanswered(p.ctx, zone, pairs...))
 	}
 }
 
-func (p *Balanced) warn(endpoints int, err error) {
+func (p *Balanced) warn(which string, endpoints int, err error) {
 	if err != nil {
-		p.log.Warn("UDP connections to endpoints that have gone, or that were none, may go on: could not flush them",
-			"endpoints", endpoints, "error", err)
+		p.log.Warn("UDP connections to endpoints "+which+" may go on: could not flush them", "endpoints", endpoints,
+			"error", err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // Fake is a Target and Pairs in memory. Its Zones are what a test says, and so is who is Answered.
 type Fake struct {
 	Zones    map[string]int
-	Answered func(Entry) bool // nil: all are
+	Answered func(Entry) bool // all, unless a test says otherwise
 
 	mu      sync.Mutex
 	entries []Entry
@@ -20,7 +20,7 @@ type Fake struct {
 
 // NewFake tracks these connections.
 func NewFake(zones map[string]int, entries ...Entry) *Fake {
-	return &Fake{Zones: zones, entries: entries}
+	return &Fake{Zones: zones, Answered: func(Entry) bool { return true }, entries: entries}
 }
 
 // Add tracks one more connection.
@@ -74,7 +74,7 @@ func (f *Fake) FlushPairs(_ context.Context, pairs ...plan.Datagram) error {
 
 // FlushUnanswered is part of Pairs.
 func (f *Fake) FlushUnanswered(_ context.Context, zone int, pairs ...plan.Datagram) error {
-	f.flushPairs(pairs, func(e Entry) bool { return e.Zone == zone && f.Answered != nil && !f.Answered(e) })
+	f.flushPairs(pairs, func(e Entry) bool { return e.Zone == zone && !f.Answered(e) })
 	return nil
 }
 

@@ -2,6 +2,7 @@ package conntrack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -27,15 +28,17 @@ func (s Switch) FlushUnanswered(ctx context.Context, zone int, pairs ...plan.Dat
 			return fmt.Errorf("read conntrack zone %d of %s: %w", zone, datapath, err)
 		}
 		var args [][]string
+		var errs []error
 		for line := range strings.Lines(out) {
 			if !strings.HasPrefix(line, "udp,") || !unanswered(line) {
 				continue
 			}
-			if e, err := parseEntry(line); err == nil && is[e.balanced()] {
+			e, err := parseEntry(line)
+			if errs = append(errs, err); err == nil && is[e.balanced()] {
 				args = append(args, []string{datapath, fmt.Sprintf("zone=%d", e.Zone), e.flushTuple()})
 			}
 		}
-		return c.CallEach(ctx, "dpctl/flush-conntrack", args, unlessEnded)
+		return errors.Join(append(errs, c.CallEach(ctx, "dpctl/flush-conntrack", args, unlessEnded))...)
 	})
 }
 

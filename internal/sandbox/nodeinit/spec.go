@@ -51,7 +51,7 @@ type Unit struct {
 	Before  []Step   `json:"before,omitempty"`  // run to success before each start
 	OneShot bool     `json:"oneShot,omitempty"` // run until it succeeds once, then done
 	Unless  string   `json:"unless,omitempty"`  // one-shots only: done already if this path exists; made on success
-	Nice    int      `json:"nice,omitempty"`    // -20 to 19, less is more urgent (setpriority(2))
+	Nice    int      `json:"nice,omitempty"`    // -20 to 19, less is more urgent (setpriority(2)); 0: as node-init is
 }
 
 // Step is a command of a Unit's preparation.
