@@ -32,7 +32,7 @@ func TestTwoNetworks(t *testing.T) {
 
 		// All that a network has of its own there is twice; what a node has once, once.
 		for table, twice := range map[string]int{
-			"Logical_Router": 2, "Logical_Switch": 4, "NAT": 2, "Load_Balancer_Group": 2, "Logical_Router_Port": 5,
+			"Logical_Router": 2, "Logical_Switch": 4, "NAT": 6, "Load_Balancer_Group": 2, "Logical_Router_Port": 5,
 		} {
 			if have := count(alone, table); have != twice {
 				t.Errorf("%s: %d rows of %s, want %d", mode, have, table, twice)

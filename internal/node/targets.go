@@ -78,7 +78,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	t.comparers = []plane.Comparer{t.nft, t.vswitchd.Comparer(t.flow), north.Comparer(t.nb), south.Comparer(t.sb)}
 	ports := plane.For(plan.InOVSIDs|plan.InPorts, openvswitch.On(ovs.NewPlane(db)), plane.After())
 	t.early = []plane.Plane{ports, t.nft, t.flow}
-	balanced := conntrack.NewBalanced(ctx, conntrack.Switch{RunDir: o.OVSRunDir}, db, gatewayRouter(o), log)
+	balanced := conntrack.NewBalanced(ctx, conntrack.Switch{RunDir: o.OVSRunDir}, log)
 	datagrams := conntrack.NewDatagrams(conntrack.Kernel{}, log)
 	t.all = []plane.Plane{
 		// The first is shrunk last, after the rules: when those have gone, no packet makes an entry by them.
@@ -132,10 +132,8 @@ func (t *targets) ownSources(o Options) map[string]conntrack.Own {
 	for _, s := range o.Config.ClusterSubnets {
 		own.Pods = append(own.Pods, s.CIDR)
 	}
-	return map[string]conntrack.Own{gatewayRouter(o): own}
+	return map[string]conntrack.Own{plan.DefaultNames().GatewayRouter(o.Node): own}
 }
-
-func gatewayRouter(o Options) string { return plan.DefaultNames().GatewayRouter(o.Node) }
 
 // hostSources say how to tell connections through the host's kernel that were given an egress IP: by their mark. Others
 // are not ours to judge.

@@ -118,6 +118,3 @@ func LivenessPort(id int) string { return "bfd-" + Itoa(id) }
 
 // SNATZone is the conntrack zone that ovn-controller gives to a router's translation of sources.
 func SNATZone(router string) string { return router + "_snat" }
-
-// DNATZone is the one it gives to a router's translation of destinations, and so to its load balancers.
-func DNATZone(router string) string { return router + "_dnat" }

@@ -43,6 +43,9 @@ const (
 	// MarkFiltered is on what pods with an egress IP send through their own node's gateway router: with the node's
 	// address it is dropped. Not all of its bits 4 to 9 are set, which MarkNodeIP is told by.
 	MarkFiltered = 43
+	// MarkBalanced is on what a gateway router's load balancer has translated, inside that router: it gets the router's
+	// address as source.
+	MarkBalanced = 44
 	// MarkNodeIP (0x3f0) asks breth0 for the node's own address as source (seed egress-ip.md, "Pod to node IP
 	// traffic").
 	MarkNodeIP = 1008

@@ -82,6 +82,7 @@ func (w walker) toLocal() []End {
 func (w walker) output(port string) []End {
 	switch {
 	case port == w.names.PatchPort():
+		w = w.into(w.names.ExternalSwitch(w.node), w.names.Localnet(w.zone().bridge, w.node))
 		return w.route(w.names.GatewayRouter(w.node), w.names.GatewayToExternal(w.node))
 	case strings.HasPrefix(port, "{"+plan.Patch):
 		return w.end(Dropped, "%s leads into a network that is not walked", port)

@@ -29,6 +29,8 @@ func fieldOf(name string) (field, bool) {
 		return field{has: ofFamily(dst, name == "ip4.dst"), addr: dst}, true
 	case "inport":
 		return field{has: always, text: func(e env) string { return e.inport }}, true
+	case "outport":
+		return field{has: always, text: func(e env) string { return e.outport }}, true
 	case "pkt.mark":
 		return field{has: always, number: func(e env) int { return e.mark }}, true
 	case "pkt.mark[4..9]":
@@ -37,6 +39,10 @@ func fieldOf(name string) (field, bool) {
 		return field{truth: func(e env) bool { return e.tracked }}, true
 	case "ct.rpl":
 		return field{truth: func(e env) bool { return e.tracked && e.p.Reply }}, true
+	case "ct.new":
+		return field{truth: func(e env) bool { return (e.tracked || e.forced) && !e.p.Reply }}, true
+	case "ct_mark.force_snat":
+		return field{has: func(e env) bool { return e.forced }, number: func(env) int { return 1 }}, true
 	case "tcp.dst", "udp.dst", "sctp.dst":
 		proto, _, _ := strings.Cut(name, ".")
 		return field{has: func(e env) bool { return e.p.Proto == proto },

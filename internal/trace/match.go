@@ -11,12 +11,13 @@ import (
 // env is what a match in OVN's language (ovn-sb(5), "Logical_Flow") may ask about: the packet, where it is, and the
 // zone's address sets.
 type env struct {
-	p      Packet
-	inport string
-	mark   int
-	// tracked: the switch has given the packet to conntrack, which it does not with what comes from a router.
-	tracked bool
-	sets    map[string]*addressSet
+	p               Packet
+	inport, outport string
+	mark            int
+	// tracked: the switch has given the packet to conntrack, which it does not with what comes from a router. forced:
+	// the gateway router has, and balanced it.
+	tracked, forced bool
+	sets            map[string]*addressSet
 }
 
 // match is a match, parsed. sets are those that it names, by OVN name.

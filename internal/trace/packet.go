@@ -15,6 +15,8 @@ type Packet struct {
 	Proto            string // "tcp", "udp", "sctp", "icmp"
 	SrcPort, DstPort uint16
 	Reply            bool // of a connection that came from outside
+	// Unanswered: not the first of its connection, of which none was answered.
+	Unanswered bool
 	// Network is the one that the packet is in, whose addresses Src and Dst are; zero: the default network.
 	Network plan.Names
 }
@@ -68,8 +70,8 @@ type walker struct {
 	mark  int
 	iif   string // of the host, by which it came there; "" for its own processes
 	oif   string // once it is routed there
-	// inport is the port of the node switch by which it came there.
-	inport string
+	// inport is the port of the switch by which it came there, and outport that of the router by which it leaves.
+	inport, outport string
 	// ctMark is the mark of its connection on the host, and translated that its source or destination there is settled.
 	ctMark     int
 	translated bool
@@ -84,8 +86,9 @@ type walker struct {
 	reg0    int
 	reg1    int
 	hops    int
-	// balancer gave the packet its destination; nil if none did.
+	// balancer gave the packet its destination; nil if none did. forced: it asks the gateway router for a source, too.
 	balancer *balancer
+	forced   bool
 	steps    []string
 }
 

@@ -85,7 +85,7 @@ func (w walker) enterSwitch(sw *lswitch, tracked bool) (out walker, refused []En
 }
 
 func (w walker) matches(m match, inport string, tracked bool) bool {
-	return m.holds(env{w.p, inport, w.mark, tracked, w.zone().sets})
+	return m.holds(env{w.p, inport, w.outport, w.mark, tracked, w.forced, w.zone().sets})
 }
 
 // fromRouter is a packet that a router gives to the node switch, for one of its ports.
@@ -121,8 +121,12 @@ func (w walker) route(name, inport string) []End {
 		return w.end(Dropped, "no router %s", name)
 	case name == w.names.GatewayRouter(w.node):
 		w.balancer = nil // what the switch did does not matter any more
-		return w.balanced(r.groups, func(w walker) []End { return w.decide(r, inport) })
+		return w.balanced(r.groups, func(w walker) []End {
+			w.forced = r.forceSNAT && w.balancer != nil && !w.balancer.skipSNAT
+			return w.decide(r, inport)
+		})
 	}
+	w.forced = false
 	return w.decide(r, inport)
 }
 
@@ -200,7 +204,7 @@ func (w walker) forward(r *router, via netip.Addr) []End {
 		return w.forwardFromGateway(r, via)
 	}
 	if g := w.zone().routers[gr]; g != nil && (g.has(via) || w.bound(via, w.node, join)) {
-		w = w.step("gateway router")
+		w = w.into(w.names.JoinSwitch(), w.names.JoinToRouter()).step("gateway router")
 		return w.route(gr, join)
 	}
 	if port, ok := w.zone().podPort(w.names.NodeSwitch(w.node), via); ok {
@@ -243,35 +247,52 @@ func (r *router) has(a netip.Addr) bool {
 // forwardFromGateway goes back into the cluster, or out, translated.
 func (w walker) forwardFromGateway(r *router, via netip.Addr) []End {
 	if c := w.zone().routers[w.names.ClusterRouter()]; c != nil && c.has(via) {
-		w = w.forced(r, w.names.GatewayToJoin(w.node))
+		w = w.sourced(r, w.names.GatewayToJoin(w.node)).into(w.names.JoinSwitch(), w.names.JoinToGateway(w.node))
 		return w.route(w.names.ClusterRouter(), w.names.RouterToJoin())
 	}
-	if r.forceSNAT && w.balancer != nil && !w.balancer.skipSNAT {
-		return w.forced(r, w.names.GatewayToExternal(w.node)).bridge(w.names.PatchPort())
-	}
-	for _, n := range r.nat {
-		if !n.logical.Contains(w.p.Src) || w.p.Reply {
-			continue // a reply of an inbound connection is translated back by its connection, not by a row
-		}
-		if w.matches(n.match, "", false) {
-			w.p.Src = n.external
-			w = w.step("NAT %s", n.id)
-			break
-		}
-	}
-	return w.bridge(w.names.PatchPort())
+	w = w.sourced(r, w.names.GatewayToExternal(w.node))
+	return w.into(w.names.ExternalSwitch(w.node), w.names.ExternalToGateway(w.node)).bridge(w.names.PatchPort())
 }
 
-// forced is lb_force_snat_ip=router_ip: what the gateway router balanced has the address of the port it leaves by.
-func (w walker) forced(r *router, port string) walker {
-	if !r.forceSNAT || w.balancer == nil || w.balancer.skipSNAT {
-		return w
+// sourced has the source that a packet gets where it leaves the gateway router by a port. Rows with a match come
+// before lb_force_snat_ip=router_ip, and others after it. A reply of an inbound connection is translated back by its
+// connection, not by a row.
+func (w walker) sourced(r *router, port string) walker {
+	w.outport = port
+	first := w.forced && !w.p.Unanswered
+	for _, n := range r.nat {
+		if first && !n.matches {
+			break
+		}
+		if n.logical.Contains(w.p.Src) && !w.p.Reply && w.matches(n.match, "", false) {
+			w.p.Src = n.external
+			return w.step("NAT %s", n.id)
+		}
 	}
-	for _, p := range r.networks[port] {
+	if first {
+		return w.asRouter(r)
+	}
+	return w
+}
+
+// asRouter gives a packet the address of the port by which it leaves.
+func (w walker) asRouter(r *router) walker {
+	for _, p := range r.networks[w.outport] {
 		if p.Addr().Is4() == w.p.Src.Is4() {
 			w.p.Src = p.Addr()
 			return w.step("%s translates to %s", r.name, w.p.Src)
 		}
 	}
 	return w
+}
+
+// into is a switch between routers, or to the bridge: what it marks, as it can do nothing else.
+func (w walker) into(name, inport string) walker {
+	sw := w.zone().switches[name]
+	if sw == nil {
+		return w
+	}
+	w.inport = inport
+	out, _ := w.enterSwitch(sw, false)
+	return out
 }

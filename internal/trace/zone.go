@@ -173,14 +173,16 @@ func first(failed []error) error {
 // walked refuses rows at places of the default network where Walk looks for none.
 func (z *zone) walked(row plan.Row) error {
 	n := z.names
-	plain := []plan.RowID{plan.Switch(n.JoinSwitch()), plan.Switch(n.TransitSwitch()),
-		plan.Switch(n.ExternalSwitch(z.node))}
+	transit := plan.Switch(n.TransitSwitch())
+	plain := []plan.RowID{plan.Switch(n.JoinSwitch()), transit, plan.Switch(n.ExternalSwitch(z.node))}
 	name, _ := row.Cols["name"].(string)
 	groups, _ := row.Cols["load_balancer_group"].([]plan.RowID)
-	_, isQuality := row.Cols["direction"] // of an ACL, or a QoS row
+	_, atSwitch := row.Cols["direction"]    // of an ACL, or a QoS row
+	_, isACL := row.Cols["action"].(string) // or a policy
 	_, isNAT := row.Cols["external_ip"]
 	switch {
-	case isQuality && slices.Contains(plain, row.Parent), isNAT && row.Parent == plan.Router(n.ClusterRouter()):
+	case atSwitch && (row.Parent == transit || isACL && slices.Contains(plain, row.Parent)),
+		isNAT && row.Parent == plan.Router(n.ClusterRouter()):
 		return fmt.Errorf("the tracer does not walk such rows of %s", row.Parent)
 	case len(groups) > 0 && (name == n.ClusterRouter() || slices.Contains(plain, plan.Switch(name))):
 		return fmt.Errorf("the tracer does not walk load balancers of %s", name)

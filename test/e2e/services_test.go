@@ -33,7 +33,8 @@ func TestServices(t *testing.T) {
 			withoutNodePort}, part{"OwnEndpoint", ownEndpoint},
 		part{"HealthCheck", healthCheck}, part{"Datagrams", datagrams}, part{"Egress", servedAndEgress},
 		part{"SamePort", samePort}, part{"RefusedAddress", refusedAddress},
-		part{"SomeClients", someClients}, part{"BegunEarly", begunEarly}, part{"FirstOfAffinity", firstOfAffinity},
+		part{"SomeClients", someClients}, part{"BegunEarly", begunEarly}, part{"LostFirst", lostFirst},
+		part{"FirstOfAffinity", firstOfAffinity},
 	)
 }
 

@@ -16,6 +16,7 @@
 //	plan NODE [feature=NAME] [WORD]...    a node's plan, of one feature, the lines that contain one of the words
 //	diff NODE [WORD]...                   what the last change did to it
 //	packet POD ADDR[:PORT/PROTO] [reply]  where a packet of a pod ends
-//	packet outside@NODE ADDR:PORT/PROTO   one of a client outside (172.18.0.100, ...::100) to a node
+//	packet outside@NODE ADDR:PORT/PROTO [unanswered]
+//	                                      one of a client outside (172.18.0.100, ...::100) to a node
 //	walk POD ADDR[:PORT/PROTO] [reply]    and every step on its way
 package featuretest

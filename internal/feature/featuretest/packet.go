@@ -36,6 +36,7 @@ func (c *cluster) send(args []string) ([]trace.End, error) {
 		return nil, err
 	}
 	if node, ok := strings.CutPrefix(args[0], "outside@"); ok {
+		p.Unanswered = len(args) > 2 && args[2] == "unanswered"
 		return c.arrive(node, p)
 	}
 	o, ok := c.objects[id{"Pod", args[0]}].(*corev1.Pod)

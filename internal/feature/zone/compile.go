@@ -139,14 +139,25 @@ func (z ownPart) gatewayRouter() {
 		networks = append(networks, p.String())
 	}
 	z.out.AddPeers(gr, z.names.GatewayToExternal(z.Node.Name), ext, z.names.ExternalToGateway(z.Node.Name),
-		z.Host.UplinkMAC, networks, nil,
-		map[string]string{"nat-addresses": "router", "exclude-lb-vips-from-garp": "true"})
+		z.Host.UplinkMAC, networks, nil, z.announced())
 	localnet := z.names.Localnet(z.w.Config.Bridge, z.Node.Name)
 	z.out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: localnet}, plan.Switch(ext), plan.Cols{
 		"name": localnet, "type": "localnet", "addresses": []string{"unknown"},
 		"options": map[string]string{"network_name": plan.PhysicalNetwork},
 	})
 	z.gatewayRoutes()
+	z.unanswered()
+}
+
+// announced is what ovn-controller tells the uplink that it has: the node's own IPv4 address. OVN-Kubernetes' value
+// "router" stands for all addresses that rows of NAT translate to. Those of the join switch are nobody's business
+// outside, and an egress IP is announced by internal/plane/announce, and only while this node answers for it.
+func (z ownPart) announced() map[string]string {
+	primary, ok := world.V4.Of(z.Host.Primary)
+	if !ok || z.Name != ref.DefaultNetwork {
+		return nil
+	}
+	return map[string]string{"nat-addresses": z.Host.UplinkMAC + " " + primary.Addr().String()}
 }
 
 // gatewayRoutes lead back into the cluster, and out to the host's own gateways.

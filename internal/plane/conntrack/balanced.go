@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,23 +17,16 @@ import (
 type Pairs interface {
 	// FlushPairs ends the UDP connections to each From that are translated to its To, in all zones.
 	FlushPairs(ctx context.Context, pairs ...plan.Datagram) error
-	// FlushUnanswered ends those of them in one zone on which nothing has come back.
-	FlushUnanswered(ctx context.Context, zone int, pairs ...plan.Datagram) error
 }
 
 // Balanced is the plane of State.Datagrams in OVS: when a load balancer loses an endpoint, UDP connections to it end.
 // ovn-controller flushes them when it has changed the flows (ct_flush), and a packet that ovs-vswitchd's datapath still
 // sends by a former flow makes its entry again: here it is flushed once more, when that is over. When a load balancer
 // gets its first endpoint, what was begun before, and is translated to nothing, ends likewise: as connections that are
-// there already, they would not be translated as new ones are. With each new endpoint, what goes there and is not
-// answered ends: OVN 25.03 has a gateway router translate the source of the first packet and of those that follow the
-// first answer (lb_force_snat). Where that is lost, or the endpoint was not listening yet, all others arrive with the
-// client's address, and their answers leave another way; a client that does not pause would never be answered.
+// there already, they would not be translated as new ones are.
 type Balanced struct {
 	ctx    context.Context
 	target Pairs
-	zones  Zones
-	router string // the node's gateway router
 	log    *slog.Logger
 	pauses []time.Duration
 
@@ -44,19 +36,18 @@ type Balanced struct {
 
 var _ plane.Plane = (*Balanced)(nil)
 
-// NewBalanced is a plane that flushes until ctx is done. Router is the node's gateway router.
-func NewBalanced(ctx context.Context, target Pairs, zones Zones, router string, log *slog.Logger) *Balanced {
-	return &Balanced{ctx: ctx, target: target, zones: zones, router: router, log: log, pauses: lookAgain()}
+// NewBalanced is a plane that flushes until ctx is done.
+func NewBalanced(ctx context.Context, target Pairs, log *slog.Logger) *Balanced {
+	return &Balanced{ctx: ctx, target: target, log: log, pauses: lookAgain()}
 }
 
 // Name is part of plane.Plane.
 func (p *Balanced) Name() string { return "balanced" }
 
-// Grow does nothing: what goes to a new endpoint is looked at when it had time to answer.
+// Grow does nothing: what is new has no connections.
 func (p *Balanced) Grow(context.Context, *plan.State) error { return nil }
 
-// Shrink notes what has gone and what is new, and has their connections flushed after a while. What was there before
-// this process is not looked at.
+// Shrink notes what has gone, and has it flushed after a while. What was there before this process is not looked at.
 func (p *Balanced) Shrink(_ context.Context, want *plan.State) error {
 	now := map[plan.Datagram]bool{}
 	for d := range want.Datagrams.Rows() {
@@ -66,28 +57,19 @@ func (p *Balanced) Shrink(_ context.Context, want *plan.State) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	gone := append(begun(p.held, now), lacking(p.held, now)...)
-	var fresh []plan.Datagram
-	if p.held != nil {
-		fresh = lacking(now, p.held)
+	gone := begun(p.held, now)
+	for d := range p.held {
+		if !now[d] {
+			gone = append(gone, d)
+		}
 	}
 	p.held = now
-	if len(gone)+len(fresh) > 0 {
+	if len(gone) > 0 {
 		for _, pause := range p.pauses {
-			time.AfterFunc(pause, func() { p.flush(gone, fresh) })
+			time.AfterFunc(pause, func() { p.flush(gone) })
 		}
 	}
 	return nil
-}
-
-// lacking are those that another set does not have.
-func lacking(of, in map[plan.Datagram]bool) (out []plan.Datagram) {
-	for d := range of {
-		if !in[d] {
-			out = append(out, d)
-		}
-	}
-	return out
 }
 
 // begun are the connections, translated to nothing, of those that have an endpoint now and had none before.
@@ -109,31 +91,22 @@ func begun(before, now map[plan.Datagram]bool) []plan.Datagram {
 	return out
 }
 
-// flush ends what goes to endpoints that have not come back, and what is not answered by new ones that are still there.
-func (p *Balanced) flush(gone, fresh []plan.Datagram) {
+// flush leaves out what has come back.
+func (p *Balanced) flush(pairs []plan.Datagram) {
 	p.mu.Lock()
-	held := p.held
+	var gone []plan.Datagram
+	for _, d := range pairs {
+		if !p.held[d] {
+			gone = append(gone, d)
+		}
+	}
 	p.mu.Unlock()
-	isBack := func(d plan.Datagram) bool { return held[d] }
-	isNoMore := func(d plan.Datagram) bool { return !held[d] }
-	if gone = slices.DeleteFunc(slices.Clone(gone), isBack); len(gone) > 0 && p.ctx.Err() == nil {
-		p.warn("that have gone, or that were none", len(gone), p.target.FlushPairs(p.ctx, gone...))
+	if len(gone) == 0 || p.ctx.Err() != nil {
+		return
 	}
-	if fresh = slices.DeleteFunc(slices.Clone(fresh), isNoMore); len(fresh) > 0 && p.ctx.Err() == nil {
-		p.flushUnanswered(fresh)
-	}
-}
-
-func (p *Balanced) flushUnanswered(pairs []plan.Datagram) {
-	if zone, ok := p.zones.CTZone(p.ctx, plan.DNATZone(p.router)); ok { // else it has no flows yet
-		p.warn("that are new and do not answer", len(pairs), p.target.FlushUnanswered(p.ctx, zone, pairs...))
-	}
-}
-
-func (p *Balanced) warn(which string, endpoints int, err error) {
-	if err != nil {
-		p.log.Warn("UDP connections to endpoints "+which+" may go on: could not flush them", "endpoints", endpoints,
-			"error", err)
+	if err := p.target.FlushPairs(p.ctx, gone...); err != nil {
+		p.log.Warn("UDP connections to endpoints that have gone, or that were none, may go on: could not flush them",
+			"endpoints", len(gone), "error", err)
 	}
 }
 

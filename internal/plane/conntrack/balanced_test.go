@@ -13,9 +13,6 @@ import (
 	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
-// gateway is a node's gateway router, which balances in the zone of toService.
-const gateway = "GR_n1"
-
 func balancedTo(endpoints ...string) *plan.State {
 	s := plan.New()
 	for _, e := range endpoints {
@@ -31,7 +28,7 @@ func TestBalancedEndsLater(t *testing.T) {
 	f := NewFake(nil, toService("10.244.1.5:1", "10.96.0.10:53", "10.244.2.5:53"), toService("10.244.1.5:2",
 		"10.96.0.10:53", "10.244.2.6:53"),
 		toService("10.244.1.5:3", "10.96.0.11:53", "10.244.2.5:53"))
-	p := NewBalanced(t.Context(), f, f, gateway, slog.New(slog.DiscardHandler))
+	p := NewBalanced(t.Context(), f, slog.New(slog.DiscardHandler))
 	p.pauses = []time.Duration{10 * time.Millisecond, 50 * time.Millisecond}
 	for _, s := range []*plan.State{balancedTo("10.244.2.5:53", "10.244.2.6:53"), balancedTo("10.244.2.7:53"),
 		balancedTo("10.244.2.6:53")} {
@@ -58,7 +55,7 @@ func endsWhatWasBegunEarly(t *testing.T) {
 	}
 	f := NewFake(nil, early(1), toService("172.18.0.9:2", "10.96.0.11:53", "10.96.0.11:53"),
 		toService("172.18.0.9:3", "10.96.0.10:53", "10.244.2.5:53"))
-	p := NewBalanced(t.Context(), f, f, gateway, slog.New(slog.DiscardHandler))
+	p := NewBalanced(t.Context(), f, slog.New(slog.DiscardHandler))
 	p.pauses = []time.Duration{10 * time.Millisecond}
 	shrink := func(s *plan.State, want string) {
 		t.Helper()
@@ -75,83 +72,6 @@ func endsWhatWasBegunEarly(t *testing.T) {
 	shrink(balancedTo("10.244.2.5:53"), "172.18.0.9:2 172.18.0.9:3")
 	f.Add(early(4))
 	shrink(balancedTo("10.244.2.5:53", "10.244.2.6:53"), "172.18.0.9:2 172.18.0.9:3 172.18.0.9:4")
-}
-
-// TestBalancedEndsWhatIsNotAnswered: connections to a new endpoint on which nothing comes back end, not those to one
-// that was there before, nor those that are answered.
-func TestBalancedEndsWhatIsNotAnswered(t *testing.T) { synctest.Test(t, endsWhatIsNotAnswered) }
-
-func endsWhatIsNotAnswered(t *testing.T) {
-	f := NewFake(map[string]int{gateway + "_dnat": hostZone})
-	f.Answered = func(e Entry) bool { return e.Orig.SrcPort%2 == 0 }
-	p := NewBalanced(t.Context(), f, f, gateway, slog.New(slog.DiscardHandler))
-	p.pauses = []time.Duration{10 * time.Millisecond}
-	add := func(port int, to string) { f.Add(toService(fmt.Sprint("172.18.0.9:", port), "10.96.0.10:53", to)) }
-	shrink := func(want string, endpoints ...string) {
-		t.Helper()
-		if err := p.Shrink(t.Context(), balancedTo(endpoints...)); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(100 * time.Millisecond)
-		synctest.Wait()
-		if have := clients(f); have != want {
-			t.Errorf("connections of %q are left, want %q", have, want)
-		}
-	}
-	add(1, "10.244.2.5:53")
-	shrink("172.18.0.9:1", "10.244.2.5:53")
-	add(2, "10.244.2.6:53")
-	add(3, "10.244.2.6:53")
-	shrink("172.18.0.9:1 172.18.0.9:2", "10.244.2.5:53", "10.244.2.6:53")
-}
-
-// TestUnanswered: what both datapaths print of a connection with and without an answer.
-func TestUnanswered(t *testing.T) {
-	const tuples = "udp,orig=(src=1.1.1.1,dst=2.2.2.2,sport=1,dport=2),reply=(src=2.2.2.2,dst=1.1.1.1,sport=2,dport=1)"
-	for rest, want := range map[string]bool{
-		",id=0,zone=1,status=0,timeout=29":                                               false,
-		",id=0,zone=1,status=0,timeout=59,mark=2":                                        true,
-		",id=7,zone=1,status=CONFIRMED|DST_NAT|DST_NAT_DONE,timeout=29":                  true,
-		",id=7,zone=1,status=SEEN_REPLY|CONFIRMED|DST_NAT,timeout=119,labels=0x1,mark=2": false,
-		",zone=1": false,
-	} {
-		if have := unanswered(tuples + rest); have != want {
-			t.Errorf("%s: unanswered %t, want %t", rest, have, want)
-		}
-	}
-}
-
-// TestUnansweredOfARealSwitch: of two connections to one endpoint the one ends that has no answer.
-func TestUnansweredOfARealSwitch(t *testing.T) {
-	s := ovstest.Start(t, ovstest.Dummy)
-	s.Vsctl("add-br", "br0", "--", "set", "bridge", "br0", "fail_mode=secure", "--", "add-port", "br0", "p1", "--",
-		"set", "interface", "p1", "ofport_request=1", "--", "add-port", "br0", "p2", "--",
-		"set", "interface", "p2", "ofport_request=2")
-	s.Ofctl("add-flow", s.Mgmt("br0"), "ip,in_port=1,actions=ct(commit,zone=5,nat(dst=10.244.2.5:53)),2")
-	s.Ofctl("add-flow", s.Mgmt("br0"), "ip,in_port=2,actions=ct(zone=5,nat),1")
-	packet := func(port int, src, dst netip.AddrPort) {
-		s.Appctl("netdev-dummy/receive", fmt.Sprint("p", port), fmt.Sprintf("in_port(%d),eth(src=50:54:00:00:00:09,"+
-			"dst=50:54:00:00:00:0a),eth_type(0x0800),ipv4(src=%s,dst=%s,proto=17,tos=0,ttl=64,frag=no),"+
-			"udp(src=%d,dst=%d)", port, src.Addr(), dst.Addr(), src.Port(), dst.Port()))
-	}
-	at := netip.MustParseAddrPort
-	asked, answering, silent := at("10.96.0.10:53"), at("10.244.1.5:1234"), at("10.244.1.6:1234")
-	for range 3 {
-		packet(1, answering, asked)
-		packet(1, silent, asked)
-	}
-	packet(2, at("10.244.2.5:53"), answering)
-	target := Switch{s.RunDir}
-	for i, to := range []string{"10.244.2.6:53", "10.244.2.5:53"} {
-		pair := plan.Datagram{From: asked, To: at(to), OVN: true}
-		if err := target.FlushUnanswered(t.Context(), 5, pair); err != nil {
-			t.Fatal(err)
-		}
-		left, err := target.Dump(t.Context(), 5)
-		if want := 2 - i; err != nil || len(left) != want || left[0].Orig.Src != answering.Addr() && i == 1 {
-			t.Errorf("%v, %v are left after %s, want %d", left, err, to, want)
-		}
-	}
 }
 
 // TestPairsOfARealSwitch: connections to one endpoint end, whatever zone they are in.

@@ -2,16 +2,16 @@ package conntrack
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"sync"
 
 	"github.com/egret-net/egret/internal/plan"
 )
 
-// Fake is a Target and Pairs in memory. Its Zones are what a test says, and so is who is Answered.
+// Fake is a Target in memory. Its Zones are what a test says.
 type Fake struct {
-	Zones    map[string]int
-	Answered func(Entry) bool // all, unless a test says otherwise
+	Zones map[string]int
 
 	mu      sync.Mutex
 	entries []Entry
@@ -20,7 +20,7 @@ type Fake struct {
 
 // NewFake tracks these connections.
 func NewFake(zones map[string]int, entries ...Entry) *Fake {
-	return &Fake{Zones: zones, Answered: func(Entry) bool { return true }, entries: entries}
+	return &Fake{Zones: zones, entries: entries}
 }
 
 // Add tracks one more connection.
@@ -68,20 +68,13 @@ func (f *Fake) Flush(_ context.Context, entries ...Entry) error {
 
 // FlushPairs ends UDP connections in all zones.
 func (f *Fake) FlushPairs(_ context.Context, pairs ...plan.Datagram) error {
-	f.flushPairs(pairs, func(Entry) bool { return true })
-	return nil
-}
-
-// FlushUnanswered is part of Pairs.
-func (f *Fake) FlushUnanswered(_ context.Context, zone int, pairs ...plan.Datagram) error {
-	f.flushPairs(pairs, func(e Entry) bool { return e.Zone == zone && !f.Answered(e) })
-	return nil
-}
-
-func (f *Fake) flushPairs(pairs []plan.Datagram, which func(Entry) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.entries = slices.DeleteFunc(f.entries, func(e Entry) bool {
-		return e.Proto == protoUDP && slices.Contains(pairs, e.balanced()) && which(e)
+		return e.Proto == protoUDP && slices.ContainsFunc(pairs, func(d plan.Datagram) bool {
+			return d.From == netip.AddrPortFrom(e.Orig.Dst, e.Orig.DstPort) && d.To == netip.AddrPortFrom(e.Reply.Src,
+				e.Reply.SrcPort)
+		})
 	})
+	return nil
 }

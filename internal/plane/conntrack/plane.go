@@ -134,7 +134,7 @@ func (p *Plane) look(ctx context.Context, want *plan.State) (changed bool, err e
 		}
 		changed = changed || is
 		delete(p.done, router)
-		before, _ := p.zones.CTZone(ctx, plan.DNATZone(router))
+		before, _ := p.zones.CTZone(ctx, router+"_dnat")
 		if err := p.enforce(ctx, zone, policy{router, want, now, before}); err != nil {
 			return changed, err
 		}
