@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -55,6 +56,8 @@ func readFlags(args []string) (o node.Options, reach *settings.Reachability, ver
 	mode := f.String("gateway-mode", "shared", "shared: pods leave through the gateway router; local: through the host")
 	uplink := f.String("gateway-interface", "eth0", "the node's uplink")
 	datapath := f.String("datapath", "system", "of Open vSwitch: system is the kernel's, netdev is in userspace")
+	asked := f.Uint("node-health-port", 0, "TCP `port` at which load balancers ask whether this node takes "+
+		"connections, kube-proxy's being 10256; 0: none")
 	f.BoolVar(&verbose, "v", false, "log more")
 	places(f, &o)
 	subnets, tunnel := settings.SubnetFlags(f), settings.TunnelFlags(f)
@@ -67,6 +70,7 @@ func readFlags(args []string) (o node.Options, reach *settings.Reachability, ver
 		func() error { return subnets.Into(&o.Config) },
 		func() error { return tunnel.Into(&o.Config) },
 		func() (err error) { o.Config.GatewayMode, err = gatewayMode(*mode); return err },
+		func() (err error) { o.Config.NodeHealthPort, err = healthPort(*asked); return err },
 		func() (err error) { o.BootID, err = bootID(); return err },
 	} {
 		if err = read(); err != nil {
@@ -80,6 +84,13 @@ func readFlags(args []string) (o node.Options, reach *settings.Reachability, ver
 	o.Metrics, o.Healthz = said.Options, said.Healthz
 	o.Config.UplinkInterface, o.Config.Bridge, o.Config.UserspaceOVS = *uplink, "br"+*uplink, *datapath == "netdev"
 	return o, reach, verbose, nil
+}
+
+func healthPort(n uint) (uint16, error) {
+	if n > math.MaxUint16 {
+		return 0, fmt.Errorf("--node-health-port %d: give a TCP port, or 0 for none", n)
+	}
+	return uint16(n), nil
 }
 
 // places are where the agent finds what it works with.

@@ -80,6 +80,13 @@ func TestNode(t *testing.T) {
 	if have := Node(o); !have.Deleting || have.Ready {
 		t.Errorf("have %+v", have)
 	}
+	o.DeletionTimestamp, o.Spec.Taints = nil, []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler"}}
+	if have := Node(o); !have.Deleting {
+		t.Errorf("about to go: have %+v", have)
+	}
+	if o.Spec.Taints[0].Key = "DeletionCandidateOfClusterAutoscaler"; Node(o).Deleting {
+		t.Error("a node that is not drained yet counts as one that is about to go")
+	}
 }
 
 func TestNodeWithoutAnnotations(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 func Node(o *corev1.Node) *world.Node {
 	n := &world.Node{
 		Name: o.Name, UID: string(o.UID), Labels: o.Labels, Ready: ready(o),
-		BootID: o.Status.NodeInfo.BootID, Deleting: o.DeletionTimestamp != nil, Version: o.ResourceVersion,
+		BootID: o.Status.NodeInfo.BootID, Version: o.ResourceVersion, Deleting: aboutToGo(o),
 		Unschedulable:     o.Spec.Unschedulable,
 		AllocationProblem: o.Annotations[v1.AnnotationAllocationProblem],
 	}
@@ -46,6 +46,14 @@ func Node(o *corev1.Node) *world.Node {
 		n.HostAddrs = n.InternalIPs
 	}
 	return n
+}
+
+// toBeDeleted is the cluster autoscaler's taint: it drains the node, and deletes its machine.
+const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
+
+func aboutToGo(o *corev1.Node) bool {
+	taints := func(t corev1.Taint) bool { return t.Key == toBeDeleted }
+	return o.DeletionTimestamp != nil || slices.ContainsFunc(o.Spec.Taints, taints)
 }
 
 func problemOf(about, why string) world.NodeProblem {

@@ -106,14 +106,17 @@ type Datagram struct {
 	OVN      bool
 }
 
-// HealthCheck is a TCP port at which a Service's load balancer asks whether this node serves it
-// (Service.spec.healthCheckNodePort).
+// HealthCheck is a TCP port at which load balancers ask: of one Service whether this node serves it
+// (Service.spec.healthCheckNodePort), or of all whether it takes connections.
 type HealthCheck struct{ Port uint16 }
 
-// HealthSpec is what it is told: how many ready endpoints the Service has on this node.
+// HealthSpec is what they are told: how many ready endpoints the Service has on this node, or where Node is set,
+// whether that node takes connections.
 type HealthSpec struct {
 	Namespace, Service string
 	Endpoints          int
+	Node               string
+	Eligible           bool
 }
 
 // Sysctl is a kernel setting by its dotted path below /proc/sys, in which a slash stands for a dot in a name; the plane

@@ -45,6 +45,9 @@ func (s *State) Lines() []string {
 		return "datagram " + flag(k.OVN, "by OVN ") + k.From.String() + arrow(k.To.String())
 	})
 	add(&l, s.HealthChecks, func(k HealthCheck, v HealthSpec) string {
+		if v.Node != "" {
+			return fmt.Sprintf("health check %d of node %s: eligible %t", k.Port, v.Node, v.Eligible)
+		}
 		return fmt.Sprintf("health check %d of %s/%s: %d endpoints", k.Port, v.Namespace, v.Service, v.Endpoints)
 	})
 	add(&l, s.Steered, func(k Steered, ahead Ahead) string {

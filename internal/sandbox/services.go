@@ -27,6 +27,9 @@ const (
 	AgentMetricsPort      = 9410
 )
 
+// NodeHealthPort is where load balancers ask whether a node takes connections: kube-proxy's.
+const NodeHealthPort = 10256
+
 // controllers run on the first nodes: one leads, the other stands by.
 const controllerNodes = 2
 
@@ -157,6 +160,7 @@ func agentUnit(l layout, e endpoint, datapath string) nodeinit.Unit {
 			"--gateway-interface", uplink,
 			"--datapath", datapath,
 			"--metrics-address", ":" + strconv.Itoa(AgentMetricsPort),
+			"--node-health-port", strconv.Itoa(NodeHealthPort),
 		}, commonFlags(l)...),
 		// It does not wait for OVN's databases, nor does the pod of deploy/cluster: it gives the host its network
 		// first.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/sandbox"
 )
 
 // TestServices is seed external-traffic-policy.md, every row: connections from outside, from nodes and from pods, to
@@ -31,7 +33,8 @@ func TestServices(t *testing.T) {
 		part{"LocalHosts", localHosts},
 		part{"Mixed", mixed}, part{"Nobody", nobody}, part{"Affinity", affinity}, part{"WithoutNodePort",
 			withoutNodePort}, part{"OwnEndpoint", ownEndpoint},
-		part{"HealthCheck", healthCheck}, part{"Datagrams", datagrams}, part{"Egress", servedAndEgress},
+		part{"HealthCheck", healthCheck}, part{"NodeHealth", nodeHealth}, part{"Datagrams", datagrams},
+		part{"Egress", servedAndEgress},
 		part{"SamePort", samePort}, part{"RefusedAddress", refusedAddress},
 		part{"SomeClients", someClients}, part{"BegunEarly", begunEarly}, part{"LostFirst", lostFirst},
 		part{"FirstOfAffinity", firstOfAffinity},
@@ -264,6 +267,38 @@ func healthCheck(t *testing.T, n *namespace) {
 		}
 		return nil
 	})
+}
+
+// nodeHealth: load balancers are told whether a node takes connections at all, which one that is about to go does not.
+func nodeHealth(t *testing.T, n *namespace) {
+	node := n.c.nodes[2]
+	says := func(status int) {
+		t.Helper()
+		for _, ip := range node.IPs {
+			within(t, programmed, func() error {
+				r, err := clientIn(n.c.hosts[0].Name).Get(url(ip, sandbox.NodeHealthPort, "/healthz"))
+				if err != nil {
+					return err
+				}
+				if r.Body.Close(); r.StatusCode != status {
+					err = fmt.Errorf("%s at %s says %d, want %d", node.Name, ip, r.StatusCode, status)
+				}
+				return err
+			})
+		}
+	}
+	says(http.StatusOK)
+	taint := func(ctx context.Context, taints string) {
+		if _, err := n.c.api.CoreV1().Nodes().Patch(ctx, node.Name, mergePatch, []byte(taints),
+			metav1.PatchOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(func() { taint(context.Background(), `{"spec":{"taints":null}}`) })
+	taint(t.Context(), `{"spec":{"taints":[{"key":"ToBeDeletedByClusterAutoscaler","effect":"NoSchedule"}]}}`)
+	says(http.StatusServiceUnavailable)
+	taint(t.Context(), `{"spec":{"taints":null}}`)
+	says(http.StatusOK)
 }
 
 // datagrams: a client that goes on sending from one port follows the endpoints, from outside and from a node, with both

@@ -19,7 +19,7 @@ func Features() []compile.Feature {
 		gateway.Management{}, gateway.Router{}, gateway.Firewall{},
 		zone.Own{}, zone.Remote{}, liveness.Sessions{},
 		pod.Ports{},
-		service.Balancers{}, service.Bridge{}, service.Host{}, service.HostPorts{},
+		service.Balancers{}, service.Bridge{}, service.Host{}, service.HostPorts{}, service.NodeHealth{},
 		egressip.Allow{}, egressip.NodeAddresses{}, egressip.APIServer{}, egressip.Destinations{}, egressip.Hosts{},
 		egressip.Yields{},
 		egressip.Pods{}, egressip.Orphans{}, egressip.Networks{},

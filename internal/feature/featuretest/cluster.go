@@ -35,7 +35,7 @@ func newConfig(mode, family string) (*world.Config, error) {
 			netip.MustParsePrefix("fd00:10:96::/112")},
 		JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
 		SlotSubnets: world.DefaultSlotSubnets(), MasqueradeSubnets: world.DefaultMasqueradeSubnets(),
-		EncapPort: world.GenevePort, ReachabilityTimeout: world.DefaultReachabilityTimeout,
+		EncapPort: world.GenevePort, NodeHealthPort: 10256, ReachabilityTimeout: world.DefaultReachabilityTimeout,
 		UplinkInterface: "eth0", Bridge: "breth0", UserspaceOVS: true,
 	}
 	if c.GatewayMode != world.SharedGateway && c.GatewayMode != world.LocalGateway || len(c.ClusterSubnets) == 0 {

@@ -44,7 +44,7 @@ func (f *Fake) Held() map[plan.HealthCheck]plan.HealthSpec {
 	f.mu.Unlock()
 	held := map[plan.HealthCheck]plan.HealthSpec{}
 	for port, s := range servers {
-		held[plan.HealthCheck{Port: port}] = s.says()
+		held[plan.HealthCheck{Port: port}], _ = s.says()
 	}
 	return held
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
@@ -65,6 +66,33 @@ func TestAnswers(t *testing.T) {
 	if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 		c.Close()
 		t.Error("the port is open after its Service has gone")
+	}
+}
+
+// TestNode compares with what kube-proxy says at its /healthz.
+func TestNode(t *testing.T) {
+	p, port := New(t.Context(), Sockets{}), freePort(t)
+	for eligible, status := range map[bool]int{true: 200, false: 503} {
+		s := plan.New()
+		s.HealthChecks.Put(planetest.Owner("service-node-health/n1"), plan.HealthCheck{Port: port},
+			plan.HealthSpec{Node: "n1", Eligible: eligible})
+		mustApply(t, p, s)
+		r, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/healthz", port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body struct {
+			LastUpdated, CurrentTime time.Time
+			NodeEligible             *bool
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if r.StatusCode != status || body.NodeEligible == nil || *body.NodeEligible != eligible ||
+			body.LastUpdated.IsZero() || body.CurrentTime.Before(body.LastUpdated) {
+			t.Errorf("eligible %t: status %d, %+v", eligible, r.StatusCode, body)
+		}
 	}
 }
 

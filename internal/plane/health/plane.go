@@ -60,14 +60,22 @@ func (p *Plane) serve(k plan.HealthCheck, spec plan.HealthSpec) error {
 		s.say(spec)
 		return nil
 	}
-	s := &server{spec: spec}
+	s := &server{spec: spec, at: time.Now()}
 	end, err := p.listeners.Serve(k.Port, s)
 	if err != nil {
-		return fmt.Errorf("listen at port %d, which the Service's healthCheckNodePort names (does another process "+
-			"have it?): %w", k.Port, err)
+		return fmt.Errorf("listen at port %d, which %s names (does another process have it?): %w", k.Port, said(spec),
+			err)
 	}
 	s.end, p.servers[k] = end, s
 	return nil
+}
+
+// said is where a port comes from.
+func said(spec plan.HealthSpec) string {
+	if spec.Node != "" {
+		return "--node-health-port"
+	}
+	return "the Service's healthCheckNodePort"
 }
 
 // Shrink closes the ports that want does not have.

@@ -5,28 +5,30 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/egret-net/egret/internal/plan"
 )
 
-// server says how one Service is doing.
+// server says how one Service is doing, or the node.
 type server struct {
 	end func()
 
 	mu   sync.Mutex
 	spec plan.HealthSpec
+	at   time.Time // when it was told
 }
 
 func (s *server) say(spec plan.HealthSpec) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spec = spec
+	s.spec, s.at = spec, time.Now()
 }
 
-func (s *server) says() plan.HealthSpec {
+func (s *server) says() (spec plan.HealthSpec, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.spec
+	return s.spec, s.at
 }
 
 // answer has kube-proxy's names (pkg/proxy/healthcheck, service_health.go): load balancers know them.
@@ -41,17 +43,32 @@ type serviceName struct {
 	Name      string `json:"name"`
 }
 
+// nodeAnswer has those of its /healthz (proxy_health.go).
+type nodeAnswer struct {
+	LastUpdated  time.Time `json:"lastUpdated"`
+	CurrentTime  time.Time `json:"currentTime"`
+	NodeEligible bool      `json:"nodeEligible"`
+}
+
 func (s *server) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	spec := s.says()
-	body, err := json.MarshalIndent(answer{serviceName{spec.Namespace, spec.Service}, spec.Endpoints, true}, "", "\t")
+	spec, since := s.says()
+	if spec.Node != "" {
+		write(w, spec.Eligible, nodeAnswer{since, time.Now(), spec.Eligible})
+		return
+	}
+	w.Header().Set("X-Load-Balancing-Endpoint-Weight", strconv.Itoa(spec.Endpoints))
+	write(w, spec.Endpoints > 0, answer{serviceName{spec.Namespace, spec.Service}, spec.Endpoints, true})
+}
+
+func write(w http.ResponseWriter, serves bool, answer any) {
+	body, err := json.MarshalIndent(answer, "", "\t")
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("X-Load-Balancing-Endpoint-Weight", strconv.Itoa(spec.Endpoints))
-	if spec.Endpoints == 0 {
+	if !serves {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	_, _ = w.Write(append(body, '\n')) // the client has gone
