@@ -67,5 +67,5 @@ func (a *Agent) readHost(ctx context.Context, changed route.Change, do func(Chan
 		a.ours = h.Ours
 		a.loop.Wake()
 	}
-	return a.followHardware(ctx, h)
+	return a.followUplink(ctx, h)
 }

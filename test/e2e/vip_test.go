@@ -38,12 +38,33 @@ func TestAddressesBesideTheNodes(t *testing.T) {
 	t.Logf("addresses published after %s", told.Round(time.Millisecond))
 	c.startsAnew(t, node)
 	n.runs(pod{name: "after", node: node}) // by the new process
+	c.renewsLease(t, node)
 	for _, p := range []string{"before", "after"} {
 		n.from(p).to(c.outside(0)).arrivesAs(node.IPs...)
 		n.from(p).to(n.pod("before")).arrivesAs(n.ips[p]...)
 	}
 	c.isKnownBy(t, node, node.IPs)
 	must(t, c.publishes(t, node, added))
+}
+
+// renewsLease gives a node's uplink the addresses and the default route of the bridge, as a DHCP client does that
+// renews a lease, and returns when the bridge alone has them again.
+func (c *cluster) renewsLease(t *testing.T, node sandbox.Member) {
+	t.Helper()
+	for _, ip := range node.IPs {
+		how := map[bool]string{true: "/16 dev eth0", false: "/64 dev eth0 nodad"}[ip.Is4()]
+		c.on(t, node.Name, "sh", "-c", "ip address add "+ip.String()+how)
+	}
+	c.on(t, node.Name, "sh", "-c", "for f in -4 -6; do d=$(ip $f route show default | head -1 | "+
+		"sed s/breth0/eth0/); test -z \"$d\" || ip $f route replace $d; done")
+	within(t, soon, func() error {
+		out := c.on(t, node.Name, "sh", "-c", "ip -o address show dev eth0 scope global; "+
+			"ip route show default dev eth0; ip -6 route show default dev eth0")
+		if out != "" {
+			return fmt.Errorf("the uplink of %s has still\n%s", node.Name, out)
+		}
+		return nil
+	})
 }
 
 // startsAnew kills a node's agent and returns when its next process is healthy.

@@ -53,13 +53,22 @@ func (d *DB) MoveUplink(ctx context.Context, u Uplink, baseFlows func(context.Co
 	return move(device, local)
 }
 
-// FollowUplink gives a bridge the hardware address that its uplink has by now. All else of the bridge's own port stays.
+// FollowUplink gives a bridge the hardware address that its uplink has by now, and takes from the uplink what it has
+// been given again: addresses that the bridge has, and main-table routes. All else of the bridge's own port stays.
 func (d *DB) FollowUplink(ctx context.Context, u Uplink) error {
 	device, err := netlink.LinkByName(u.Device)
 	if err != nil {
 		return fmt.Errorf("find uplink %s: %w", u.Device, err)
 	}
-	return d.ensureWithAddrs(ctx, Bridge{Name: u.Bridge, HWAddr: device.Attrs().HardwareAddr.String()})
+	err = d.ensureWithAddrs(ctx, Bridge{Name: u.Bridge, HWAddr: device.Attrs().HardwareAddr.String()})
+	if err != nil {
+		return err
+	}
+	local, err := netlink.LinkByName(u.Bridge)
+	if err != nil {
+		return fmt.Errorf("find the port of bridge %s: %w", u.Bridge, err)
+	}
+	return takeBack(device, local)
 }
 
 // ensureWithAddrs is EnsureBridge for a bridge whose own port may have addresses: with the datapath in userspace

@@ -28,6 +28,29 @@ func move(from, to netlink.Link) error {
 	if err := moveRoutes(from, to); err != nil {
 		return err
 	}
+	return removeAddrs(from, addrs)
+}
+
+// takeBack is move, but for addresses that are on the device alone: whoever has put them there, as keepalived does on
+// the link that its configuration names, takes them away there, too.
+func takeBack(from, to netlink.Link) error {
+	addrs, err := globalAddrs(from)
+	if err != nil {
+		return err
+	}
+	moved, err := globalAddrs(to)
+	if err != nil {
+		return err
+	}
+	if err := moveRoutes(from, to); err != nil {
+		return err
+	}
+	return removeAddrs(from, slices.DeleteFunc(addrs, func(a netlink.Addr) bool {
+		return !slices.ContainsFunc(moved, func(m netlink.Addr) bool { return m.IP.Equal(a.IP) })
+	}))
+}
+
+func removeAddrs(from netlink.Link, addrs []netlink.Addr) error {
 	for _, a := range addrs {
 		if err := netlink.AddrDel(from, &a); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
 			return fmt.Errorf("remove %s from %s: %w", a.IPNet, from.Attrs().Name, err)

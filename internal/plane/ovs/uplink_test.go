@@ -381,6 +381,26 @@ func TestMoveUplinkOfNetworkManager(t *testing.T) {
 	}
 }
 
+// TestUplinkIsGivenItsAddressesAgain: as a DHCP client does that renews a lease on the device. An address that the
+// bridge has not stays there.
+func TestUplinkIsGivenItsAddressesAgain(t *testing.T) {
+	n := newNode(t)
+	must(t, n.db.MoveUplink(t.Context(), testUplink, n.flows))
+	gap := n.gap(func() {
+		n.run("ip addr add 172.18.0.2/24 dev eth0 valid_lft 300 preferred_lft 300")
+		n.run("ip addr add fc00:18::2/64 dev eth0 nodad")
+		n.run("ip route replace default via 172.18.0.1 dev eth0 metric 100")
+		must(t, n.db.FollowUplink(t.Context(), testUplink))
+	})
+	n.wantMoved()
+	if gap > time.Second {
+		t.Errorf("no answer for %v", gap)
+	}
+	n.run("ip addr add 172.18.0.9/32 dev eth0")
+	must(t, n.db.FollowUplink(t.Context(), testUplink))
+	n.want("ip addr show dev eth0", "172.18.0.9/32")
+}
+
 // TestUplinkTakesAnotherHardwareAddress: the bridge's own port has the address that it is given while it runs, and its
 // addresses and routes stay.
 func TestUplinkTakesAnotherHardwareAddress(t *testing.T) {

@@ -1,0 +1,63 @@
+package node
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/plane/route"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// TestBridgeAddress: the bridge has its uplink's hardware address, as far as both are there.
+func TestBridgeAddress(t *testing.T) {
+	const old, fresh = "02:00:00:00:00:01", "02:00:00:00:00:0a"
+	bridge, uplink := route.Link{Name: "breth0", MAC: old}, route.Link{Name: "eth0", MAC: fresh}
+	same := route.Link{Name: "eth0", MAC: old}
+	for name, x := range map[string]struct {
+		links []route.Link
+		stale bool
+	}{
+		"another":   {[]route.Link{bridge, uplink}, true},
+		"the same":  {[]route.Link{bridge, same}, false},
+		"no bridge": {[]route.Link{uplink}, false},
+		"no uplink": {[]route.Link{bridge}, false},
+		"none":      {[]route.Link{bridge, {Name: "eth0"}}, false},
+	} {
+		mac, stale := bridgeAddress(route.Host{Links: x.links}, compiletest.Config(world.SharedGateway))
+		if stale != x.stale || stale && mac != fresh {
+			t.Errorf("%s: %s, stale %t", name, mac, stale)
+		}
+	}
+}
+
+// TestGivenAgain: an address of the bridge on its uplink is told from others there, and a default route from others.
+func TestGivenAgain(t *testing.T) {
+	addr := func(dev, prefix string) route.Address {
+		return route.Address{Dev: dev, Prefix: netip.MustParsePrefix(prefix)}
+	}
+	links := []route.Link{{Name: "breth0"}, {Name: "eth0"}, {Name: "eth1"}}
+	own, own6 := addr("breth0", "172.18.0.2/24"), addr("breth0", "fe80::2/64")
+	viaOf := func(dev string, table int, dst string) []route.Route {
+		return []route.Route{{Dev: dev, Table: table, Dst: netip.MustParsePrefix(dst)}}
+	}
+	for name, x := range map[string]struct {
+		host route.Host
+		want bool
+	}{
+		"nothing":                     {route.Host{Links: links, Addrs: []route.Address{own}}, false},
+		"the bridge's":                {route.Host{Links: links, Addrs: []route.Address{own, addr("eth0", "172.18.0.2/16")}}, true},
+		"a virtual one":               {route.Host{Links: links, Addrs: []route.Address{own, addr("eth0", "172.18.0.9/32")}}, false},
+		"on another link":             {route.Host{Links: links, Addrs: []route.Address{own, addr("eth1", "172.18.0.2/24")}}, false},
+		"link-local":                  {route.Host{Links: links, Addrs: []route.Address{own6, addr("eth0", "fe80::2/64")}}, false},
+		"before there is a bridge":    {route.Host{Links: links[1:], Routes: viaOf("eth0", 254, "0.0.0.0/0")}, false},
+		"a default route":             {route.Host{Links: links, Routes: viaOf("eth0", 254, "::/0")}, true},
+		"of another link":             {route.Host{Links: links, Routes: viaOf("eth1", 254, "0.0.0.0/0")}, false},
+		"of another table":            {route.Host{Links: links, Routes: viaOf("eth0", 100, "0.0.0.0/0")}, false},
+		"a route to somewhere by one": {route.Host{Links: links, Routes: viaOf("eth0", 254, "fe80::/64")}, false},
+	} {
+		if have := givenAgain(x.host, compiletest.Config(world.SharedGateway)); have != x.want {
+			t.Errorf("%s: %t", name, have)
+		}
+	}
+}
