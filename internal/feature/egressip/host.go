@@ -2,6 +2,7 @@ package egressip
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/holder"
@@ -27,6 +28,9 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 	if !ok || e == nil {
 		return
 	}
+	if len(e.Items)+len(e.Leaving) == 0 {
+		prepare(w, h, e, out)
+	}
 	for _, f := range w.Config.Families() {
 		for _, d := range holder.Duties(w, key, f) {
 			ip := d.IP
@@ -47,6 +51,22 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 			}
 			lease(w.Config, f, ip, h.UplinkMAC, out)
 			answer(e.Name, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, out)
+		}
+	}
+}
+
+// prepare has the bridge's flows ready on the nodes that a new EgressIP's addresses may be given to, so that the host
+// has a step less to take between the status and the first packet. Where OVN does not translate to an address they do
+// nothing. What would do something waits for the status: the controller may refuse an address.
+func prepare(w *world.View, h *world.Host, e *world.EgressIP, out *plan.Rows) {
+	n := w.Node(w.Self)
+	if _, labelled := n.Labels[AssignableLabel]; !labelled || !mayHost(e, n) {
+		return
+	}
+	for _, ip := range e.IPs {
+		if primary, _ := h.LinkFor(ip); primary && !slices.Contains(h.Addrs, ip) {
+			toHost(w, h, world.FamilyOf(ip), ip, out)
+			lease(w.Config, world.FamilyOf(ip), ip, h.UplinkMAC, out)
 		}
 	}
 }

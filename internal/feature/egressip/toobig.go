@@ -21,6 +21,15 @@ func tooBig(w *world.View, n *world.Node, h *world.Host, f world.Family, ip neti
 	if !ok {
 		return
 	}
+	toHost(w, h, f, ip, out)
+	names := plan.DefaultNames()
+	plan.Add(&out.Routes, plan.RouteKey{Table: plan.ReplyTable, Dst: world.Single(ip)},
+		plan.Route{Dev: names.ManagementPort(), Via: world.Nth(subnet, 1), MTU: w.Config.PodMTU(h)})
+	out.AddRoute(names.ClusterRouter(), "dst-ip", world.Single(ip).String(), w.Config.Join(n.ID, f).Addr().String(), "")
+}
+
+// toHost gives replies that are too big, and fragments, to the host.
+func toHost(w *world.View, h *world.Host, f world.Family, ip netip.Addr, out *plan.Rows) {
 	names, bridge := plan.DefaultNames(), w.Config.Bridge
 	reply := [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}[f] + ip.String() + ",ct_state=+trk+est," + names.OfNetwork()
 	out.AddFlow(bridge, plan.ReplyFragment, reply+",nw_frag=yes", "LOCAL")
@@ -28,9 +37,6 @@ func tooBig(w *world.View, n *world.Node, h *world.Host, f world.Family, ip neti
 		fmt.Sprintf("check_pkt_larger(%d)->reg0[0],resubmit(,%d)", w.Config.PodMTU(h)+header, plan.ReplyTooBig.Table()))
 	out.AddFlow(bridge, plan.ReplyTooBig, "reg0=1", "LOCAL")
 	out.AddFlow(bridge, plan.ReplyFits, "", "output:"+names.PatchPort())
-	plan.Add(&out.Routes, plan.RouteKey{Table: plan.ReplyTable, Dst: world.Single(ip)},
-		plan.Route{Dev: names.ManagementPort(), Via: world.Nth(subnet, 1), MTU: w.Config.PodMTU(h)})
-	out.AddRoute(names.ClusterRouter(), "dst-ip", world.Single(ip).String(), w.Config.Join(n.ID, f).Addr().String(), "")
 }
 
 // lookUpReplies has the host look up the table with these routes, whether there are any or not: a rule of routing
