@@ -55,6 +55,7 @@ type Rule struct {
 	Priority, Table int
 	Mark, Mask      uint32
 	Src, Dst        netip.Prefix
+	In              string // the link that packets come in by; "": any, and the host's own
 }
 
 // NFTChain is a chain of our nftables table of that family ("inet" or "netdev").

@@ -174,6 +174,9 @@ func (r Rule) String() string {
 	if r.Dst.IsValid() {
 		s += " to " + r.Dst.String()
 	}
+	if r.In != "" {
+		s += " iif " + r.In
+	}
 	if r.Mask != 0 {
 		s += fmt.Sprintf(" fwmark %#x/%#x", r.Mark, r.Mask)
 	}

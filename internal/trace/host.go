@@ -57,7 +57,8 @@ func (w walker) leaveHost() []End {
 func (w walker) routed() walker {
 	var rules []plan.Rule
 	for r := range w.zone().state.Rules.Rows() {
-		if r.V6 == w.p.Src.Is6() && uint32(w.mark)&r.Mask == r.Mark && in(r.Src, w.p.Src) && in(r.Dst, w.p.Dst) {
+		if r.V6 == w.p.Src.Is6() && uint32(w.mark)&r.Mask == r.Mark && in(r.Src, w.p.Src) && in(r.Dst, w.p.Dst) &&
+			(r.In == "" || r.In == w.iif) {
 			rules = append(rules, r)
 		}
 	}

@@ -35,7 +35,7 @@ func (Allow) Compile(w *world.View, _ string, out *plan.Rows) {
 		dropPaused(names, f, out)
 		markLeaks(w, h, f, out)
 		dropOnHost(w, f, out)
-		lookUpReplies(f, out)
+		lookUpReplies(w.Config.Bridge, f, out)
 	}
 }
 

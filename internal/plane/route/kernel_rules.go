@@ -26,13 +26,13 @@ func (k *kernel) rules() (map[plan.Rule]bool, error) {
 // fromRule leaves out rules that ask for more than a plan.Rule can. Of a rule without a table the netlink package does
 // not tell what it does: ours say that packets are unreachable.
 func fromRule(r netlink.Rule) (plan.Rule, bool) {
-	if r.Invert || r.Tos != 0 || r.TunID != 0 || r.Goto >= 0 || r.Flow >= 0 || r.IifName != "" || r.OifName != "" ||
+	if r.Invert || r.Tos != 0 || r.TunID != 0 || r.Goto >= 0 || r.Flow >= 0 || r.OifName != "" ||
 		r.SuppressIfgroup >= 0 || r.SuppressPrefixlen >= 0 || r.Dport != nil || r.Sport != nil || r.IPProto != 0 ||
 		r.UIDRange != nil || r.Table == 0 && r.Protocol != Protocol {
 		return plan.Rule{}, false
 	}
 	rule := plan.Rule{V6: r.Family == netlink.FAMILY_V6, Unreachable: r.Table == 0, Priority: r.Priority,
-		Table: r.Table, Mark: r.Mark}
+		Table: r.Table, Mark: r.Mark, In: r.IifName}
 	if r.Mask != nil {
 		rule.Mask = *r.Mask
 	}
@@ -62,6 +62,7 @@ func toRule(r plan.Rule) *netlink.Rule {
 	if r.Unreachable {
 		rule.Type = unix.RTN_UNREACHABLE
 	}
+	rule.IifName = r.In
 	if r.Mask != 0 {
 		rule.Mark, rule.Mask = r.Mark, &r.Mask
 	}

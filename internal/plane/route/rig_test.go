@@ -260,6 +260,8 @@ func stateB() *plan.State {
 	r.Routes[routeKey(1008, "10.8.0.0/16")] = plan.Route{Dev: "br0", Via: gw, OnLink: true}
 	delete(r.Rules, plan.Rule{Priority: 30, Table: 7, Dst: netip.MustParsePrefix("10.96.0.0/16")})
 	r.Rules[plan.Rule{Priority: 30, Table: 8, Dst: netip.MustParsePrefix("10.96.0.0/16")}] = plan.None{}
+	r.Rules[plan.Rule{Priority: 31, Table: 8, In: "in0"}] = plan.None{}
+	r.Rules[plan.Rule{V6: true, Priority: 31, Table: 8, In: "in0"}] = plan.None{}
 	return state(map[string]*plan.Rows{"a": r})
 }
 
