@@ -134,10 +134,11 @@ func fakePods(nodes []*harness.FakeNode, labels func(i int) map[string]string) (
 	return pods
 }
 
-// firstSteps are how long each step takes until the first packet, from the request on: until the status names the node,
-// and that node says that it holds the address; until both Northbounds are written, and the hypervisors have it.
+// firstSteps are how long each step takes until the first packet, from the request on: until the API server has the
+// object, until the status names the node, and that node says that it holds the address; until both Northbounds are
+// written, and the hypervisors have it.
 type firstSteps struct {
-	packet, status, held, hostWritten, host, podWritten, podNode sample
+	packet, created, status, held, hostWritten, host, podWritten, podNode sample
 }
 
 func (s *scene) firstPackets(ctx context.Context, l *lab, name string) error {
@@ -170,8 +171,9 @@ func (s *scene) firstPackets(ctx context.Context, l *lab, name string) error {
 	for _, step := range []struct {
 		name string
 		runs sample
-	}{{"status-seen", steps.status}, {"host-written", steps.hostWritten}, {"host-has-it", steps.host},
-		{"host-says-so", steps.held}, {"pod-node-written", steps.podWritten}, {"pod-node-has-it", steps.podNode}} {
+	}{{"created", steps.created}, {"status-seen", steps.status}, {"host-written", steps.hostWritten},
+		{"host-has-it", steps.host}, {"host-says-so", steps.held},
+		{"pod-node-written", steps.podWritten}, {"pod-node-has-it", steps.podNode}} {
 		l.report(result{name: "first-packet/" + name + "/" + step.name, unit: "ms", runs: step.runs, base: floor})
 	}
 	return nil
@@ -191,9 +193,11 @@ func (s *scene) firstPacket(ctx context.Context, f *follower, steps *firstSteps,
 	if err := s.CreateEgressIP(ctx, e); err != nil {
 		return err
 	}
+	created := time.Now()
 	first, err := s.traffic.From(ctx, ip)
 	if err == nil {
 		steps.packet.addTime(first.Sub(start))
+		steps.created.addTime(created.Sub(start))
 		err = s.addSteps(ctx, f, e.Name, start, steps)
 	}
 	if e := s.DeleteEgressIP(ctx, e.Name); err == nil {
