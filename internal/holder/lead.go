@@ -24,10 +24,12 @@ func LastResort(v *world.View, object string, ip netip.Addr) string {
 	return assigned(v, object, ip, false)
 }
 
-// assigned is the node that an address is assigned to, if it holds it and is alive, or is not; else "".
+// assigned is the node that an address is assigned to, if it holds it and is alive, or is not; else "". What this very
+// node has yielded, while it cannot be told otherwise, it does not hold any more, and somebody else does.
 func assigned(v *world.View, object string, ip netip.Addr, alive bool) string {
 	node := v.PlacementOf(object).Assignee(ip)
-	if to := instead(v, object, node, ip); v.Holds(node, object, ip) && v.Alive(node) == alive && numbered(v, to) {
+	holds := v.Holds(node, object, ip) || node == v.Self && v.Yielded(object, ip) != nil
+	if to := instead(v, object, node, ip); holds && v.Alive(node) == alive && numbered(v, to) {
 		return to
 	}
 	return ""

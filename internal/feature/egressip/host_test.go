@@ -158,9 +158,12 @@ func TestYields(t *testing.T) {
 	h.is("muted, " + toN2 + ", translates")
 	h.SetYielded(c, &world.Yield{To: "n2"})
 	h.is(toN2)
+	h.SetOwn(&world.Holding{Node: "n1", BootID: "boot-n1", Holds: map[string][]netip.Addr{}}) // it has drained
+	h.is(toN2)
 	h.SetYielded(c, &world.Yield{})
 	h.is("drop[]")
 	h.SetYielded(c, nil)
+	h.SetOwn(&world.Holding{Node: "n1", BootID: "boot-n1", Holds: map[string][]netip.Addr{"e0": {h.ip}}})
 	h.is("announces, " + toSelf + ", translates")
 }
 
