@@ -31,7 +31,8 @@ func TestPodNetwork(t *testing.T) {
 		podToOutside},
 		part{"LargeTransfer", largeTransfer}, part{"DNS", clusterDNS}, part{"ClusterIP", clusterIP}, part{"APIServer",
 			apiServer},
-		part{"HostPort", hostPort})
+		part{"HostPort", hostPort},
+		part{"NoTunnel", noTunnel})
 }
 
 // part is a subtest in a namespace that others use too.

@@ -29,6 +29,7 @@ func (Firewall) Compile(w *world.View, _ string, out *plan.Rows) {
 	}
 	dev := plan.DefaultNames().ManagementPort()
 	forward, nat := out.AddChain(plan.ChainForward), out.AddChain(plan.ChainPostrouting)
+	noTunnels(forward, dev, w.Config.EncapPort, out)
 	for _, s := range n.Subnets {
 		for _, c := range w.Config.Cluster(world.FamilyOf(s.Addr())) {
 			foreignPods(forward, dev, s, c, out)
@@ -54,6 +55,12 @@ func foreignPods(c plan.NFTChain, dev string, own, cluster netip.Prefix, out *pl
 		"%s saddr %s %s saddr != %s %s daddr != %s counter drop"
 	rule(c, plan.ForwardUntranslated+cluster.String(), fmt.Sprintf(text,
 		dev, plan.MarkEgressMask, plan.MarkEgress, ip, cluster, ip, own, ip, cluster), out)
+}
+
+// noTunnels drops and counts what comes from the management port for the port of nodes' tunnels: masqueraded it would
+// be this node's own packet to whom it is for.
+func noTunnels(c plan.NFTChain, dev string, port int, out *plan.Rows) {
+	rule(c, "tunnels", fmt.Sprintf("iifname %q meta l4proto udp th dport %d counter drop", dev, port), out)
 }
 
 // noConnection drops and counts what a pod sends outside that is of no connection, as an RST after the connection has

@@ -39,7 +39,7 @@ func (Bridge) Compile(w *world.View, _ string, out *plan.Rows) {
 	b.answers(h.Primary)
 	for _, p := range h.Primary {
 		f := world.FamilyOf(p.Addr())
-		b.family(f, p.Addr(), w.Config.Cluster(f))
+		b.family(f, p.Addr(), w.Config)
 		b.inbound(f, append(hostPrefixes(f, h.Addrs), w.Config.Cluster(f)...))
 	}
 }
@@ -98,6 +98,14 @@ func (b flows) neighbours() {
 	b.neighboursFromOVN()
 }
 
+// noTunnels drops what a network sends to the port of nodes' tunnels. With the node's address, which a pod's packets
+// leave with, it would be a packet of that node's own: whoever reads it there believes whatever it says it carries. OVN
+// sends its own by the host's addresses and routes, and never here.
+func (b flows) noTunnels(f world.Family, port int) {
+	match := fmt.Sprintf("%s,in_port=%s,tp_dst=%d", [...]string{"udp", "udp6"}[f], b.names.PatchPort(), port)
+	b.add(plan.ForgedTunnel, match, "drop")
+}
+
 func (b flows) neighboursFromOVN() {
 	for t := neighbourFirst; t <= neighbourLast; t++ {
 		b.add(plan.Neighbours, fmt.Sprintf("icmp6,icmp_type=%d,in_port=%s", t, b.names.PatchPort()), "output:"+b.uplink)
@@ -127,11 +135,12 @@ func (b flows) answers(primary []netip.Prefix) {
 // family is seed egress-ip.md, "Pod to node IP traffic" and "Dealing with non SNATed traffic": 105 asks for the node's
 // address, 103 drops what should have been translated and was not, 100 remembers whose the connection is. There is no
 // bypass (109) for local pods.
-func (b flows) family(f world.Family, node netip.Addr, cluster []netip.Prefix) {
+func (b flows) family(f world.Family, node netip.Addr, w *world.Config) {
 	ip := protocol(f)
+	b.noTunnels(f, w.EncapPort)
 	b.add(plan.AsNode, fmt.Sprintf("%s,in_port=%s,pkt_mark=%#x", ip, b.names.PatchPort(), plan.MarkNodeIP),
 		b.names.CommitAs(node.String())+",output:"+b.uplink)
-	for _, c := range cluster {
+	for _, c := range w.Cluster(f) {
 		for _, match := range untranslated(b.names, c) {
 			b.add(plan.Untranslated, match, "drop")
 		}

@@ -52,6 +52,11 @@ func managementFamily(names plan.Names, w *world.View, subnet netip.Prefix, mtu 
 	for _, key := range forwarding(f, dev) {
 		plan.Add(&out.Sysctls, plan.Sysctl{Key: key}, "1")
 	}
+	if f == world.V6 {
+		// A pod that may send raw packets advertises itself as a router; the kernel of a host that routes and takes
+		// advertisements (accept_ra=2) would send by it.
+		plan.Add(&out.Sysctls, plan.Sysctl{Key: "net.ipv6.conf." + dev + ".accept_ra"}, "0")
+	}
 	if f == world.V4 {
 		// Loose: a reply of a pod may come by another way than the kernel would send to it.
 		plan.Add(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(dev, "rp_filter")}, "2")

@@ -26,6 +26,7 @@ func (NetworkBridge) Compile(w *world.View, network string, out *plan.Rows) {
 	b.fromOVN()
 	b.neighboursFromOVN()
 	for _, f := range p.Families() {
+		b.noTunnels(f, w.Config.EncapPort)
 		b.add(plan.Untranslated, protocol(f)+",in_port="+b.names.PatchPort(), "drop")
 		b.repliesToOVN(protocol(f))
 		b.masqueraded(p, f)
