@@ -4,12 +4,22 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"time"
+
+	"github.com/egret-net/egret/internal/ref"
 )
 
 // HeldFor is an object, by its key, that a node says it holds an address for, or may hold it for and has not said so.
 type HeldFor struct {
 	Node, Object string
 	Unsaid       bool
+}
+
+// HeldBefore says whether a node's claim to an address for an object is of a giving before a time: of a former object,
+// where that is when the one of this key was made. It does not record: that a node has let go touches HeldAt.
+func (w *World) HeldBefore(node, object string, ip netip.Addr, made time.Time) bool {
+	since := w.holdings[node].Held(object, ip)
+	return since != 0 && since < ref.SinceTime(made)
 }
 
 // HeldAt are the nodes that say since their last boot that they hold an address, with the objects, sorted,

@@ -3,6 +3,7 @@ package handover
 import (
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
@@ -16,14 +17,30 @@ const MostStanding = 64
 // leave with the address. A node that is gone, booted anew or out holds nothing any more. Whoever misuses a node's
 // credentials can say so of any address: a node that says it of more than MostStanding is not believed, and what has a
 // node by its own status already is taken from nobody. What it reads is recorded by the view, which is of the world;
-// how much the node says is not.
-func Standing(all *world.World, w *world.View, object string, ip netip.Addr) (h world.HeldFor, is bool) {
+// how much the node says is not. An object of the same key that was made anew is another one.
+func Standing(all *world.World, w *world.View, object Claimant, ip netip.Addr) (h world.HeldFor, is bool) {
 	for _, h := range w.HeldAt(ip) {
-		if h.Object != object && !isOut(w, h.Node) && (h.Unsaid || all.Unnamed(h.Node) <= MostStanding) {
+		if ofAnother(all, w, h, object, ip) && !isOut(w, h.Node) && (h.Unsaid || all.Unnamed(h.Node) <= MostStanding) {
 			return h, true
 		}
 	}
 	return h, false
+}
+
+// ofAnother says whether a node's claim is another object's, or a former one's of the same key. What the object's own
+// status names is its own, whatever the clocks say of which its making and its giving are told by.
+func ofAnother(all *world.World, w *world.View, h world.HeldFor, object Claimant, ip netip.Addr) bool {
+	if h.Object != object.Key {
+		return true
+	}
+	p := w.PlacementOf(object.Key)
+	return (p == nil || !p.Names(h.Node, ip)) && all.HeldBefore(h.Node, object.Key, ip, object.Made)
+}
+
+// Claimant is an object that an address is for, and when it was made.
+type Claimant struct {
+	Key  string
+	Made time.Time
 }
 
 // isOut says whether a node is taken for dead by the leader, and by Kubernetes, too. That the leader does not reach it

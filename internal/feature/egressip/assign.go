@@ -258,7 +258,8 @@ func (a *assigner) waits(o *object, ip netip.Addr) refusal {
 	if by, is := a.givenUp[ip]; is {
 		return stillGivenBy(ip, by)
 	}
-	if h, is := handover.Standing(a.world, a.w, o.e.Name, ip); is && !o.e.Keeps(ip) {
+	self := handover.Claimant{Key: o.e.Name, Made: o.e.Created}
+	if h, is := handover.Standing(a.world, a.w, self, ip); is && !o.e.Keeps(ip) {
 		return standingAt(ip, h)
 	}
 	return refusal{}

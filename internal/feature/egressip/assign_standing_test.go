@@ -9,6 +9,7 @@ import (
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -63,6 +64,38 @@ func TestStandingHolder(t *testing.T) {
 				t.Errorf("%s, and it comes back: %s", name, items(d))
 			}
 		}
+	}
+}
+
+// TestStandingNamesake: an EgressIP that is made anew under the name of one that a node still translates for is another
+// one. What it has itself it keeps, whatever the clocks say.
+func TestStandingNamesake(t *testing.T) {
+	w := newWorld()
+	three(w)
+	n := node("n3", 4, "172.18.0.4/24")
+	n.Labels = nil
+	w.SetNode(n)
+	e := object("e", 0, "172.18.0.33")
+	ip := e.IPs[0]
+	claim := func(node string, since time.Time) {
+		h := &world.Holding{Node: node, BootID: "boot", Holds: map[string][]netip.Addr{"e": {ip}}}
+		h.SayHeld("e", ip, ref.SinceTime(since))
+		w.SetHolding(h)
+	}
+	claim("n3", e.Created.Add(-time.Minute))
+	w.SetEgressIP(e)
+	d := settle(w)["e"]
+	if c := conditionOf(d, "Assigned"); items(d) != "" || !strings.Contains(c.Message, "still held by node n3") {
+		t.Errorf("a former one is held: %q, %+v", items(d), c)
+	}
+	hold(w, "n3", nil)
+	if d = settle(w)["e"]; len(d.Items) != 1 {
+		t.Fatalf("let go: %q", items(d))
+	}
+	had := items(d)
+	claim(d.Items[0].Node, e.Created.Add(-time.Second)) // by a clock that is slow
+	if d = settle(w)["e"]; items(d) != had {
+		t.Errorf("its own: %q, had %q", items(d), had)
 	}
 }
 

@@ -203,7 +203,8 @@ func (d *Decider) owners(w *world.World, r reading) owners {
 	return owners{label: d.sharing.owner(w, r.s, thing{label: labelOf(r.s)}),
 		of: func(ip netip.Addr) string { return d.sharing.owner(w, r.s, thing{ip: ip}) },
 		standing: func(ip netip.Addr) string {
-			if h, is := handover.Standing(w, r.w, r.s.Key(), ip); is {
+			self := handover.Claimant{Key: r.s.Key(), Made: r.s.Created}
+			if h, is := handover.Standing(w, r.w, self, ip); is {
 				return handover.StandingText(ip, h)
 			}
 			return ""
