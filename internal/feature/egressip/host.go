@@ -64,10 +64,12 @@ func prepare(w *world.View, h *world.Host, e *world.EgressIP, out *plan.Rows) {
 	if _, labelled := n.Labels[AssignableLabel]; !labelled || !mayHost(e, n) {
 		return
 	}
-	for _, ip := range e.IPs {
-		if primary, _ := h.LinkFor(ip); primary && !slices.Contains(h.Addrs, ip) {
-			toHost(w, n, h, world.FamilyOf(ip), ip, out)
-			lease(w.Config, world.FamilyOf(ip), ip, h.UplinkMAC, out)
+	for _, f := range w.Config.Families() {
+		for _, ip := range f.OfAddrs(e.IPs) {
+			if primary, _ := h.LinkFor(ip); primary && !slices.Contains(h.Addrs, ip) {
+				toHost(w, n, h, f, ip, out)
+				lease(w.Config, f, ip, h.UplinkMAC, out)
+			}
 		}
 	}
 }
