@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,16 +165,17 @@ func (c *cluster) overflows(t *testing.T) int {
 	return sum
 }
 
-// runFormerAgent has a node run the former agent in the place of its own until stop, with the same arguments.
+// runFormerAgent has a node run the former agent in the place of its own until stop, with the same arguments but those
+// that it does not know: flags come with the manifests of a version.
 func (c *cluster) runFormerAgent(t *testing.T, n sandbox.Member, binary string) (stop func()) {
 	t.Helper()
-	args := c.argsOf(t, n, "egret-node")
+	args := knownTo(t, binary, c.argsOf(t, n, "egret-node")[1:])
 	program := "egret-node-" + formerCommit
 	must(t, copyFile(binary, filepath.Join(c.etc(n), program)))
 	t.Cleanup(func() { c.startAgent(t, n.Name) })
 	must(t, c.StopProcess(t.Context(), n.Name, "egret-node"))
 	const pidFile = "/run/egret-former.pid"
-	args = append([]string{"sh", "-c", `echo $$ >"$0"; exec "$@"`, pidFile, "/etc/egret/" + program}, args[1:]...)
+	args = append([]string{"sh", "-c", `echo $$ >"$0"; exec "$@"`, pidFile, "/etc/egret/" + program}, args...)
 	enter, err := c.Command(n.Name, args...)
 	must(t, err)
 	log, err := os.Create(filepath.Join(t.TempDir(), n.Name+".log"))
@@ -202,6 +204,20 @@ func (c *cluster) argsOf(t *testing.T, n sandbox.Member, process string) []strin
 	must(t, err)
 	line := c.on(t, n.Name, "cat", fmt.Sprintf("/proc/%d/cmdline", pid))
 	return strings.Split(strings.TrimRight(line, "\x00"), "\x00")
+}
+
+// knownTo are those of an agent's arguments, of the form "--FLAG VALUE", whose flag the binary's help names.
+func knownTo(t *testing.T, binary string, args []string) []string {
+	t.Helper()
+	help, err := exec.CommandContext(t.Context(), binary, "--help").CombinedOutput()
+	must(t, err)
+	var known []string
+	for pair := range slices.Chunk(args, 2) {
+		if bytes.Contains(help, []byte("  "+strings.TrimPrefix(pair[0], "-")+" ")) {
+			known = append(known, pair...)
+		}
+	}
+	return known
 }
 
 // answering waits until a node's agent serves its metrics.
