@@ -16,7 +16,12 @@ import (
 var knownColumns = map[string]map[string][]string{
 	"NB_Global": {"name": nil, "options:name": nil, "options:use_ct_inv_match": nil}, // nothing walked is invalid
 	"Logical_Router": {"name": nil, "load_balancer_group": nil, "options:chassis": nil,
-		"options:lb_force_snat_ip": {"router_ip"}, "options:always_learn_from_arp_request": nil},
+		"options:lb_force_snat_ip": {"router_ip"}, "options:always_learn_from_arp_request": nil,
+		"options:mac_binding_age_threshold": nil, "copp": nil},
+	// These bound what goes to ovn-controller beside the way of a packet.
+	"Copp":           {"name": nil, "meters": nil},
+	"Meter":          {"name": nil, "unit": nil, "fair": nil},
+	"Meter_Band":     {"action": nil, "rate": nil, "burst_size": nil},
 	"Logical_Switch": {"name": nil, "load_balancer_group": nil, "other_config:requested-tnl-key": nil},
 	"Logical_Switch_Port": {"name": nil, "type": {"router", "localnet", "remote"}, "addresses": nil,
 		"port_security": nil, "options:router-port": nil, "options:requested-chassis": nil, "options:iface-id-ver": nil,

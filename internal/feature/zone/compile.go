@@ -120,16 +120,17 @@ func (z ownPart) joins(id int) []string {
 }
 
 // gatewayRouter learns its neighbours from every request that it receives, also from those for an egress IP that
-// another node has: when that comes here, the hosts that packets go to are known. Until OVN 25.03 has resolved one it
-// drops all but four packets to it, and that takes a round through the Southbound. Its one neighbour on the join switch
-// is known to northd: OVN-Kubernetes' option dynamic_neigh_routers, for join switches with a router of each node, would
-// have the first replies to pods wait for it. What is too big for pods it answers with ICMP: the links outside carry
-// more than pods' do, and where these end it would be lost in silence.
+// another node has: when that comes here, the hosts that packets go to are known, if they were heard of lately. Until
+// OVN 25.03 has resolved one it drops all but four packets to it, and that takes a round through the Southbound. Its
+// one neighbour on the join switch is known to northd: OVN-Kubernetes' option dynamic_neigh_routers, for join switches
+// with a router of each node, would have the first replies to pods wait for it. What is too big for pods it answers
+// with ICMP: the links outside carry more than pods' do, and where these end it would be lost in silence.
 func (z ownPart) gatewayRouter() {
 	gr, ext := z.names.GatewayRouter(z.Node.Name), z.names.ExternalSwitch(z.Node.Name)
 	z.out.AddNB(plan.Router(gr), plan.RowID{}, plan.Cols{"name": gr, "options": map[string]string{
 		"chassis": z.Node.Name, "lb_force_snat_ip": "router_ip", "always_learn_from_arp_request": "true",
-	}, "load_balancer_group": []plan.RowID{plan.Group(z.names.GatewayLBGroup())}})
+		"mac_binding_age_threshold": z.ages(),
+	}, "copp": z.boundNeighbours(), "load_balancer_group": []plan.RowID{plan.Group(z.names.GatewayLBGroup())}})
 	z.out.AddPeers(gr, z.names.GatewayToJoin(z.Node.Name), z.names.JoinSwitch(), z.names.JoinToGateway(z.Node.Name),
 		z.JoinMAC(z.Node.ID), z.joins(z.Node.ID),
 		map[string]string{"gateway_mtu": plan.Itoa(z.w.Config.PodMTU(z.Host))}, nil)

@@ -44,18 +44,18 @@ func (c *change) String() string {
 // isElement says whether c is about an address of a set.
 func (c *change) isElement() bool { return c.w == nil && c.row == nil }
 
-// group names changes that only make sense together: a Chassis must have an Encap (Chassis.encaps has at least one),
-// and an address that goes from one set to another, as a pod's that another EgressIP serves, must be in both at no
-// time.
+// group names changes that only make sense together: a Chassis must have an Encap (Chassis.encaps has at least one), a
+// Meter a Meter_Band, and an address that goes from one set to another, as a pod's that another EgressIP serves, must
+// be in both at no time.
 func (c *change) group() plan.RowID {
 	switch {
 	case c.isElement():
 		return plan.RowID{Table: tableAddressSet, Name: "address " + c.elem.Addr}
 	case c.w == nil:
 		return plan.RowID{}
-	case c.w.id.Table == tableEncap:
+	case c.w.id.Table == tableEncap, c.w.id.Table == "Meter_Band":
 		return c.w.row.Parent
-	case c.w.id.Table == "Chassis":
+	case c.w.id.Table == "Chassis", c.w.id.Table == "Meter":
 		return c.w.id
 	}
 	return plan.RowID{}
