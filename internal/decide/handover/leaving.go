@@ -148,11 +148,11 @@ func (r *Round) steersTo(o Object, to world.Assignment) bool {
 }
 
 // Unconfirmed are the nodes with pods of an object that have not confirmed that they lead these to all of what it has
-// in a family, or refuse part of it, by name. A node that is not ready, or not reached, is not among them: what its
-// pods send, it drops or sends as it did.
+// in a family, or refuse part of it, by name. Some of them may not be waited for, see Answers: what their pods send,
+// they drop or send as they did.
 func (r *Round) Unconfirmed(o ref.Object, f world.Family, to []world.Assignment) []string {
 	return slices.DeleteFunc(r.Served.Nodes(o, f), func(node string) bool {
-		return !r.Answers(node) || r.W.Steers(node, o.Key(), f, to) && !r.Refuses(node, o.Key())
+		return r.W.Steers(node, o.Key(), f, to) && !r.Refuses(node, o.Key())
 	})
 }
 

@@ -69,6 +69,7 @@ type Unsteered struct {
 	Waiting []Waiting // that are waited for
 	Silent  []string  // that were, for as long as that may take, in words
 	Awaited []string  // the names of those that may end up there, each once: they do not say what keeps them
+	Unasked []string  // the names of those that are not ready or not reached, each once
 }
 
 // Waiting is a node that is waited for, and the family.
@@ -107,6 +108,12 @@ func (p *Patience) Unconfirmed(r *handover.Round, o ref.Object, held bool,
 // note says of a node that has not confirmed whether it is waited for. A report that is full may leave out this object:
 // that counts as silence.
 func (p *Patience) note(u *Unsteered, r *handover.Round, object string, n Waiting, held bool) {
+	if !r.Answers(n.Node) {
+		if !slices.Contains(u.Unasked, n.Node) {
+			u.Unasked = append(u.Unasked, n.Node)
+		}
+		return
+	}
 	over := p.isSilent(n.Node, object)
 	silent := (n.Says == "" || r.W.SteersUntold(n.Node, object)) && (over || held)
 	if silent && !slices.Contains(u.Awaited, n.Node) {
@@ -133,11 +140,15 @@ func (n Waiting) silent() string {
 }
 
 // Given is what is added to a condition that does not wait for nodes any more.
-func (u *Unsteered) Given() string {
-	if len(u.Silent) == 0 {
-		return ""
+func (u *Unsteered) Given() (text string) {
+	if len(u.Silent) > 0 {
+		text = "; " + decide.Some(u.Silent)
 	}
-	return "; " + decide.Some(u.Silent)
+	if len(u.Unasked) > 0 {
+		text += "; not known of " + decide.Some(u.Unasked) +
+			", not ready or not reached, where pods may send as before"
+	}
+	return text
 }
 
 // Text names those that are waited for.

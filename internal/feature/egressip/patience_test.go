@@ -152,6 +152,30 @@ func TestPodsNodeWithoutAgent(t *testing.T) {
 	}
 }
 
+// TestPodsNodeNotReady: a node that is not ready is not waited for, and people are told that nobody knows what its pods
+// leave with, until it confirms.
+func TestPodsNodeNotReady(t *testing.T) {
+	x := newPatient("n1", "n2")
+	n2 := *x.w.Node("n2")
+	n2.Ready = false
+	x.w.SetNode(&n2)
+	x.w.SetNamespace(&world.Namespace{Name: "ns"})
+	x.w.SetPod(&world.Pod{Namespace: "ns", Name: "a", Node: "n2", IPs: []netip.Addr{addr("10.244.1.5")}, Running: true})
+	x.after(0)
+	report(x.w, "n1", "172.18.0.33")
+	const unasked = "; not known of n2, not ready or not reached, where pods may send as before"
+	d := x.after(time.Second)
+	for _, kind := range []string{"Ready", "InForce"} {
+		if c := conditionOf(d, kind); c.Status != "True" || !strings.HasSuffix(c.Message, unasked) {
+			t.Errorf("%+v", c)
+		}
+	}
+	report(x.w, "n2", "", world.Assignment{Node: "n1", IP: addr("172.18.0.33")})
+	if c := conditionOf(x.after(time.Second), "Ready"); c.Message != "selected pods leave with 172.18.0.33 on n1" {
+		t.Errorf("it has confirmed: %+v", c)
+	}
+}
+
 // TestNodeThatNeverHolds: after 5 s people are told, after 10 s another node is chosen; the first is given nothing new
 // while others can take it.
 func TestNodeThatNeverHolds(t *testing.T) {

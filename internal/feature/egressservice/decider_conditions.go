@@ -225,8 +225,7 @@ func (o *object) unconfirmed(f world.Family) []string {
 	object := ref.Of(ref.EgressService, o.s.Key())
 	return slices.DeleteFunc(o.round.Served.Nodes(object, f), func(node string) bool {
 		own := []world.Assignment{{Node: node, IP: f.Unspecified()}}
-		return !o.round.Answers(node) ||
-			o.round.W.Steers(node, object.Key(), f, own) && !o.round.Refuses(node, object.Key())
+		return o.round.W.Steers(node, object.Key(), f, own) && !o.round.Refuses(node, object.Key())
 	})
 }
 
