@@ -199,6 +199,9 @@ func TestPartition(t *testing.T) {
 				within(t, soon, func() error { return c.KillProcess(t.Context(), h.from.Name, "egret-node") })
 			}
 			h.partitioned()
+			if cut.from == sandbox.FromAPI && !cut.kill { // its own pods leave by the node that it has yielded to
+				h.seen.flowing(c, h.namespace, []string{"c"}, time.Now(), soon)
+			}
 			h.heal()
 			within(t, podsTimeout, func() error { return c.isReady(h.from.Name) })
 			h.e.ready()
