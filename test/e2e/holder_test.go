@@ -199,8 +199,8 @@ func TestPartition(t *testing.T) {
 				within(t, soon, func() error { return c.KillProcess(t.Context(), h.from.Name, "egret-node") })
 			}
 			h.partitioned()
-			if cut.from == sandbox.FromAPI && !cut.kill { // its own pods leave by the node that it has yielded to
-				h.seen.flowing(c, h.namespace, []string{"c"}, time.Now(), soon)
+			if cut.from == sandbox.FromAPI && !cut.kill {
+				h.leavesBySuccessor("c")
 			}
 			h.heal()
 			within(t, podsTimeout, func() error { return c.isReady(h.from.Name) })
@@ -220,6 +220,13 @@ func (h *holding) partitioned() {
 	h.e.readyOn(h.to)
 	h.asked.onlyHolders(h.e)
 	h.arrive("a", "b")
+}
+
+// leavesBySuccessor says that a pod of the node that is cut off goes on when that has yielded, and let go.
+func (h *holding) leavesBySuccessor(pod string) {
+	h.t.Helper()
+	const letsGo = 4 * time.Second // of what is on its way, 2 s after it has yielded
+	h.seen.flowing(h.c, h.namespace, []string{pod}, time.Now().Add(letsGo), letsGo+soon)
 }
 
 func (h *holding) heal() {
