@@ -139,6 +139,7 @@ func fakePods(nodes []*harness.FakeNode, labels func(i int) map[string]string) (
 // written, and the hypervisors have it.
 type firstSteps struct {
 	packet, created, status, held, hostWritten, host, podWritten, podNode sample
+	cpu                                                                   *cpuUse // until the first packet
 }
 
 func (s *scene) firstPackets(ctx context.Context, l *lab, name string) error {
@@ -160,7 +161,10 @@ func (s *scene) firstPackets(ctx context.Context, l *lab, name string) error {
 	if err != nil {
 		return err
 	}
-	var steps firstSteps
+	steps := firstSteps{}
+	if steps.cpu, err = atRest(); err != nil {
+		return err
+	}
 	for i := range l.runs {
 		if err := s.firstPacket(ctx, f, &steps, i); err != nil {
 			return fmt.Errorf("run %d: %w", i, err)
@@ -176,6 +180,7 @@ func (s *scene) firstPackets(ctx context.Context, l *lab, name string) error {
 		{"pod-node-written", steps.podWritten}, {"pod-node-has-it", steps.podNode}} {
 		l.report(result{name: "first-packet/" + name + "/" + step.name, unit: "ms", runs: step.runs, base: floor})
 	}
+	steps.cpu.report(l, "first-packet/"+name)
 	return nil
 }
 
@@ -189,12 +194,18 @@ func (s *scene) firstPacket(ctx context.Context, f *follower, steps *firstSteps,
 	e.Spec.EgressIPs = []string{ip.String()}
 	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
 	e.Spec.PodSelector.MatchLabels = map[string]string{firstLabel: s.pod}
+	if err := steps.cpu.begin(); err != nil {
+		return err
+	}
 	start := time.Now()
 	if err := s.CreateEgressIP(ctx, e); err != nil {
 		return err
 	}
 	created := time.Now()
 	first, err := s.traffic.From(ctx, ip)
+	if err == nil {
+		err = steps.cpu.end()
+	}
 	if err == nil {
 		steps.packet.addTime(first.Sub(start))
 		steps.created.addTime(created.Sub(start))
