@@ -22,7 +22,7 @@ const (
 func (l *kernelLab) datagrams() {
 	vip := netip.MustParseAddr("10.96.0.33")
 	l.service("datagrams", vip, netip.AddrPortFrom(l.near.ips()[0], datagramServer), corev1.ProtocolUDP)
-	l.echoDatagrams(l.near)
+	l.echoDatagrams(l.near, datagramServer)
 	for _, size := range []int{100, largeDatagram} {
 		l.eventually(fmt.Sprintf("a datagram of %d bytes to a cluster IP, and its answer", size),
 			func(context.Context) error {
@@ -31,12 +31,12 @@ func (l *kernelLab) datagrams() {
 	}
 }
 
-// echoDatagrams sends everything back that a pod gets.
-func (l *kernelLab) echoDatagrams(p pod) {
+// echoDatagrams sends everything back that a pod gets at a port.
+func (l *kernelLab) echoDatagrams(p pod, port int) {
 	l.t.Helper()
 	var server net.PacketConn
 	err := l.inPod(p, func() (err error) {
-		server, err = net.ListenPacket("udp4", fmt.Sprint(":", datagramServer))
+		server, err = net.ListenPacket("udp4", fmt.Sprint(":", port))
 		return err
 	})
 	if err != nil {

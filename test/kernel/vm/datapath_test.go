@@ -42,9 +42,14 @@ func TestKernelDatapath(t *testing.T) {
 		{"NodesSeeTheNodesAddress", (*kernelLab).nodeMark},
 		{"RepliesOfInboundConnections", (*kernelLab).replies},
 		{"LargeDatagrams", (*kernelLab).datagrams},
+		{"SessionAffinity", (*kernelLab).sticky},
+		{"LostFirst", (*kernelLab).lostFirst},
+		{"BegunEarly", (*kernelLab).early},
 		{"VRF", (*kernelLab).vrf},
 		{"VRFOfEgressService", (*kernelLab).egressService},
 		{"SCTP", (*kernelLab).sctp},
+		{"Moves", (*kernelLab).moves},
+		{"Restarts", (*kernelLab).restarts},
 		{"NodeGroupOfV2", (*kernelLab).cgroup},
 	})
 }
@@ -56,6 +61,8 @@ func TestKernelDatapathLocal(t *testing.T) {
 		{"NodesSeeTheNodesAddress", (*kernelLab).nodeAddresses},
 		{"VRF", (*kernelLab).vrf},
 		{"VRFOfEgressService", (*kernelLab).egressService},
+		{"Moves", (*kernelLab).moves},
+		{"Restarts", (*kernelLab).restarts},
 	})
 }
 

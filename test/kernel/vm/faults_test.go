@@ -1,0 +1,48 @@
+package vm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
+)
+
+// restarts: programs of the data plane are killed on both nodes, one after the other. What is begun then leaves with
+// the same sources, or waits.
+func (l *kernelLab) restarts() {
+	for _, process := range []string{"egret-node", "ovs-vswitchd", "ovn-controller", "ovn-northd"} {
+		for _, n := range l.nodes {
+			if err := l.KillProcess(l.t.Context(), n.Name, process); err != nil {
+				l.t.Fatal(err)
+			}
+		}
+		l.t.Log(process + " is killed")
+		l.sources()
+	}
+}
+
+// moves: the addresses go to the other node, and back.
+func (l *kernelLab) moves() {
+	for _, holder := range []int{0, 1} {
+		l.egressIP("web", egressIPs, l.nodes[holder], selected)
+		l.t.Log(l.nodes[holder].Name + " is to hold the addresses")
+		l.sources()
+		l.eventually("reports of both nodes", func(context.Context) error { return l.holds(holder) })
+	}
+}
+
+// holds is nil if one of the nodes reports that it holds the addresses, and no other does.
+func (l *kernelLab) holds(holder int) error {
+	for i, n := range l.nodes {
+		said := l.api.recorded("/apis/egret.k8s.ovn.org/v1/egressnodes/" + n.Name)
+		var e egretv1.EgressNode
+		if err := json.Unmarshal([]byte(said), &e); err != nil {
+			return fmt.Errorf("%s says %s: %w", n.Name, said, err)
+		}
+		if want := map[bool]int{true: len(egressIPs)}[i == holder]; len(e.Status.Holding) != want {
+			return fmt.Errorf("%s says that it holds %+v, want %d addresses", n.Name, e.Status.Holding, want)
+		}
+	}
+	return nil
+}
