@@ -75,8 +75,8 @@ func atRest() (*cpuUse, error) {
 		return nil, err
 	}
 	time.Sleep(2 * time.Second)
-	wall := time.Since(u.begun).Seconds()
 	now, err := readCPUTimes()
+	wall := time.Since(u.begun).Seconds()
 	for part := range now {
 		u.rest[part] = (now[part] - u.before[part]).Seconds() / wall
 	}
@@ -89,12 +89,13 @@ func (u *cpuUse) begin() (err error) {
 	return err
 }
 
+// end takes in the time that reading takes, which is some milliseconds.
 func (u *cpuUse) end() error {
-	wall := time.Since(u.begun).Seconds()
 	now, err := readCPUTimes()
 	if err != nil {
 		return err
 	}
+	wall := time.Since(u.begun).Seconds()
 	sum := 0.0
 	for part := range now {
 		used := (now[part] - u.before[part]).Seconds()

@@ -163,14 +163,17 @@ func (l *kernelLab) replies() {
 		return err
 	}
 	l.eventually("connection from outside to selected pod", ask)
-	l.in(node, "ovn-nbctl", "qos-add", node, "from-lport", "200", "ip4.src == "+ip.String()+" && ct.trk && ct.rpl",
-		"mark=7")
+	other := []string{node, "from-lport", "200", "ip4.src == " + ip.String() + " && ct.trk && ct.rpl"}
+	l.in(node, append(append([]string{"ovn-nbctl", "qos-add"}, other...), "mark=7")...)
 	l.eventually("loss of replies with another mark", func(ctx context.Context) error {
 		if ask(ctx) == nil {
 			return errors.New("still answered")
 		}
 		return nil
 	})
+	// What comes after this has replies of the same pod, and wants the product's mark.
+	l.in(node, append([]string{"ovn-nbctl", "qos-del"}, other...)...)
+	l.eventually("connection from outside to selected pod, again", ask)
 }
 
 // serveInPod runs the hosts' own server in a pod, as a container would: with the loopback interface up, as runtimes
