@@ -273,7 +273,7 @@ func nbRig(t *testing.T) *planetest.Rig {
 	p := newProxy(t, env.NB)
 	d := dumper{env, env.NB, dbNorth, []string{"Logical_Switch", "Logical_Switch_Port", "Logical_Router",
 		"Logical_Router_Policy", "Logical_Router_Static_Route", "NAT", "QoS", "Address_Set", "Load_Balancer",
-		"Load_Balancer_Group", "NB_Global"}}
+		"Load_Balancer_Group", "NB_Global", "Copp", "Meter", "Meter_Band"}}
 	names := func(id plan.RowID) string {
 		if id.Table == tableGroup {
 			return groupMark + id.Name
@@ -329,6 +329,9 @@ var (
 		"Address_Set":           {"name", "addresses"},
 		"Load_Balancer":         {"name", "vips", "protocol"},
 		"Load_Balancer_Group":   {"name"},
+		"Copp":                  {"name", "meters"},
+		"Meter":                 {"name", "unit", "fair"},
+		"Meter_Band":            {"action", "rate", "burst_size"},
 	}
 )
 
@@ -369,6 +372,10 @@ func nbStateA() *plan.State {
 		"action": "reroute", "nexthops": []string{"100.88.0.2", "100.88.0.3"}})
 	put(s, "Load_Balancer", "lb", groupID, plan.Cols{"name": "lb",
 		"vips": map[string]string{"10.96.0.1:80": "10.0.0.1:80"}, "protocol": "tcp"})
+	meter := plan.RowID{Table: "Meter", Name: "meter"} // must have a band
+	put(s, "Meter", "meter", plan.RowID{}, plan.Cols{"name": "meter", "unit": "pktps", "fair": true})
+	put(s, "Meter_Band", "band", meter, plan.Cols{"action": "drop", "rate": 50, "burst_size": 100})
+	put(s, "Copp", "copp", plan.RowID{}, plan.Cols{"name": "copp", "meters": map[string]string{"arp": "meter"}})
 	return s
 }
 
