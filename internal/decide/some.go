@@ -20,3 +20,12 @@ func some(list []string, separator string) string {
 	}
 	return strings.Join(list, separator)
 }
+
+// Unasked is what is added to a message about nodes that have not confirmed it and cannot be asked; "" where there are
+// none.
+func Unasked(nodes []string) string {
+	if len(nodes) == 0 {
+		return ""
+	}
+	return "; not known of " + Some(nodes) + ", not ready or not reached, where pods may send as before"
+}

@@ -188,9 +188,5 @@ func (is *fate) unconfirmed() (text string) {
 		text = "; not confirmed by " + decide.Some(is.undropped) + ", where pods may send as before: if that " +
 			"lasts, see whether egret-node, ovn-northd and ovn-controller run there"
 	}
-	if len(is.unreached) > 0 {
-		text += "; not known of " + decide.Some(is.unreached) +
-			", not ready or not reached, where pods may send as before"
-	}
-	return text
+	return text + decide.Unasked(is.unreached)
 }

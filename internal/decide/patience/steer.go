@@ -144,11 +144,7 @@ func (u *Unsteered) Given() (text string) {
 	if len(u.Silent) > 0 {
 		text = "; " + decide.Some(u.Silent)
 	}
-	if len(u.Unasked) > 0 {
-		text += "; not known of " + decide.Some(u.Unasked) +
-			", not ready or not reached, where pods may send as before"
-	}
-	return text
+	return text + decide.Unasked(u.Unasked)
 }
 
 // Text names those that are waited for.

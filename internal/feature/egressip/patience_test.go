@@ -170,6 +170,14 @@ func TestPodsNodeNotReady(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
+	again := n2
+	again.Ready = true
+	x.w.SetNode(&again)
+	if c := conditionOf(x.after(time.Second), "Ready"); c.Status != "False" ||
+		c.Message != "n2 does not lead its pods there over IPv4 yet" {
+		t.Errorf("it is ready again: %+v", c)
+	}
+	x.w.SetNode(&n2)
 	report(x.w, "n2", "", world.Assignment{Node: "n1", IP: addr("172.18.0.33")})
 	if c := conditionOf(x.after(time.Second), "Ready"); c.Message != "selected pods leave with 172.18.0.33 on n1" {
 		t.Errorf("it has confirmed: %+v", c)
