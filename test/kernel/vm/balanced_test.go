@@ -2,6 +2,7 @@ package vm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -100,11 +101,15 @@ func sentAgain(host sandbox.Member, from netip.Addr, to netip.AddrPort) (segment
 		if err != nil {
 			return err
 		}
-		return raw.Control(func(fd uintptr) {
-			if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
-				segments = info.Total_retrans
-			}
+		var info *unix.TCPInfo
+		asked := raw.Control(func(fd uintptr) {
+			info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 		})
+		if err := errors.Join(asked, err); err != nil {
+			return err
+		}
+		segments = info.Total_retrans
+		return nil
 	})
 	return segments, err
 }
@@ -118,14 +123,17 @@ func (l *kernelLab) lostFirst() {
 	connects := func(context.Context) error { _, err := sentAgain(host, host.IPs[0], at); return err }
 	l.eventually("connection by another node's port", connects)
 	for _, lost := range []struct{ hook, match string }{{"input", "dport"}, {"output", "sport"}} {
-		in := func(command string) {
-			l.in(l.near.node.Name, "ip", "netns", "exec", l.near.name, "nft", command)
+		in := func(command string) string {
+			return l.in(l.near.node.Name, "ip", "netns", "exec", l.near.name, "nft", command)
 		}
 		in(fmt.Sprintf("add table inet lost; add chain inet lost lost { type filter hook %s priority 0; }; "+
-			"add rule inet lost lost tcp %s %d drop", lost.hook, lost.match, sandbox.ClientIPPort))
+			"add rule inet lost lost tcp %s %d counter drop", lost.hook, lost.match, sandbox.ClientIPPort))
 		made := make(chan error, 1)
 		go func() { made <- connects(l.t.Context()) }()
 		time.Sleep(500 * time.Millisecond) // the client sends again after a second
+		if have := in("list table inet lost"); strings.Contains(have, "packets 0 ") {
+			l.t.Errorf("%s: nothing was lost:\n%s", lost.hook, have)
+		}
 		in("delete table inet lost")
 		if err := <-made; err != nil {
 			l.t.Errorf("lost at first, %s: %v", lost.hook, err)
