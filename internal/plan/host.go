@@ -129,9 +129,11 @@ func LinkSetting(link, setting string) string {
 	return "net.ipv4.conf." + strings.ReplaceAll(link, ".", "/") + "." + setting
 }
 
-// Accept lets packets that come in from a device, or go out to it, through the host's own FORWARD chain.
+// Accept lets packets that come in from a device, or go out to it, through the host's own FORWARD chain: all, or those
+// of one source.
 type Accept struct {
 	V6  bool
 	Dev string
 	Out bool
+	Src netip.Addr // zero for all
 }

@@ -201,7 +201,11 @@ func (a Accept) String() string {
 	if a.Out {
 		direction = "to"
 	}
-	return [...]string{"v4", "v6"}[index(a.V6)] + " " + direction + " " + a.Dev
+	text := [...]string{"v4", "v6"}[index(a.V6)] + " " + direction + " " + a.Dev
+	if a.Src.IsValid() {
+		text += " of " + a.Src.String()
+	}
+	return text
 }
 
 func index(b bool) int {

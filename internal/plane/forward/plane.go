@@ -1,6 +1,6 @@
 // Package forward is the plane of the host's own FORWARD chain: where its policy is DROP, as with a firewall or a
-// container engine on the node, the management port's packets must be accepted in that very chain, for an accept in a
-// chain of ours would not overrule it.
+// container engine on the node, the management port's packets (and pods' answers that come by the gateway bridge) must
+// be accepted in that very chain, for an accept in a chain of ours would not overrule it.
 //
 // In: State.Accepts. Out: one rule each at the start of FORWARD of iptables' filter table, with our comment. Nothing
 // else of the chain is read or changed. A host without iptables has no such chain, and needs nothing.
@@ -10,7 +10,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -117,11 +119,14 @@ func (p *Plane) run(ctx context.Context, a plan.Accept, command string) error {
 }
 
 func spec(a plan.Accept) []string {
-	flag := "-i"
+	flag, out := "-i", []string{"FORWARD"}
 	if a.Out {
 		flag = "-o"
 	}
-	return []string{"FORWARD", flag, a.Dev, "-m", "comment", "--comment", Comment, "-j", "ACCEPT"}
+	if a.Src.IsValid() {
+		out = append(out, "-s", netip.PrefixFrom(a.Src, a.Src.BitLen()).String())
+	}
+	return append(out, flag, a.Dev, "-m", "comment", "--comment", Comment, "-j", "ACCEPT")
 }
 
 // read lists the chain of both families, once.
@@ -151,11 +156,19 @@ func (p *Plane) read(ctx context.Context) error {
 	return nil
 }
 
-// parse reads `-A FORWARD -i DEV -m comment --comment egret -j ACCEPT`.
+// parse reads `-A FORWARD [-s ADDRESS/LENGTH] -i DEV -m comment --comment egret -j ACCEPT`.
 func parse(line string, v6 bool) (plan.Accept, bool) {
-	f := strings.Fields(line)
+	a, f := plan.Accept{V6: v6}, strings.Fields(line)
+	if len(f) == 12 && f[2] == "-s" {
+		source, err := netip.ParsePrefix(f[3])
+		if err != nil {
+			return plan.Accept{}, false
+		}
+		a.Src, f = source.Addr(), slices.Delete(f, 2, 4)
+	}
 	if len(f) != 10 || f[7] != Comment && f[7] != `"`+Comment+`"` || f[9] != "ACCEPT" || f[2] != "-i" && f[2] != "-o" {
 		return plan.Accept{}, false
 	}
-	return plan.Accept{V6: v6, Dev: f[3], Out: f[2] == "-o"}, true
+	a.Dev, a.Out = f[3], f[2] == "-o"
+	return a, true
 }

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"net/netip"
 	"os"
 	"runtime"
 	"slices"
@@ -23,8 +24,10 @@ func state(accepts ...plan.Accept) *plan.State {
 }
 
 var (
-	a = state(plan.Accept{Dev: "mp0"}, plan.Accept{Dev: "mp0", Out: true}, plan.Accept{Dev: "mp0", V6: true})
-	b = state(plan.Accept{Dev: "mp0"}, plan.Accept{Dev: "mp1"})
+	from = []netip.Addr{netip.MustParseAddr("169.254.169.3"), netip.MustParseAddr("fd69::3")}
+	a    = state(plan.Accept{Dev: "mp0"}, plan.Accept{Dev: "mp0", Out: true}, plan.Accept{Dev: "mp0", V6: true},
+		plan.Accept{Dev: "br0", Src: from[0]}, plan.Accept{Dev: "br0", V6: true, Src: from[1]})
+	b = state(plan.Accept{Dev: "mp0"}, plan.Accept{Dev: "mp1"}, plan.Accept{Dev: "br1", Src: from[0]})
 )
 
 // rig works on any Tables: the fake, or the commands in a network namespace of the test's own.
