@@ -34,9 +34,15 @@ func (l *kernelLab) datagrams() {
 // echoDatagrams sends everything back that a pod gets at a port.
 func (l *kernelLab) echoDatagrams(p pod, port int) {
 	l.t.Helper()
+	l.echo(port, func(do func() error) error { return l.inPod(p, do) })
+}
+
+// echo does it in a network namespace.
+func (l *kernelLab) echo(port int, in func(do func() error) error) {
+	l.t.Helper()
 	var server net.PacketConn
-	err := l.inPod(p, func() (err error) {
-		server, err = net.ListenPacket("udp4", fmt.Sprint(":", port))
+	err := in(func() (err error) {
+		server, err = net.ListenPacket("udp", fmt.Sprint(":", port))
 		return err
 	})
 	if err != nil {
@@ -57,7 +63,7 @@ func (l *kernelLab) echoDatagrams(p pod, port int) {
 
 // exchange sends one datagram from a new port and waits for as much.
 func exchange(to netip.AddrPort, size int) error {
-	conn, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(to))
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
 	if err != nil {
 		return err
 	}

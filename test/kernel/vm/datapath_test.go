@@ -42,6 +42,9 @@ func TestKernelDatapath(t *testing.T) {
 		{"NodesSeeTheNodesAddress", (*kernelLab).nodeMark},
 		{"RepliesOfInboundConnections", (*kernelLab).replies},
 		{"LargeDatagrams", (*kernelLab).datagrams},
+		{"TooBig", (*kernelLab).tooBig},
+		{"PathMTU", (*kernelLab).pathMTU},
+		{"LocalByLink", (*kernelLab).byLink},
 		{"SessionAffinity", (*kernelLab).sticky},
 		{"LostFirst", (*kernelLab).lostFirst},
 		{"BegunEarly", (*kernelLab).early},
@@ -50,6 +53,8 @@ func TestKernelDatapath(t *testing.T) {
 		{"SCTP", (*kernelLab).sctp},
 		{"Moves", (*kernelLab).moves},
 		{"Restarts", (*kernelLab).restarts},
+		{"FailoverByLease", (*kernelLab).lease},
+		{"FailoverByBFD", (*kernelLab).bfd},
 		{"NodeGroupOfV2", (*kernelLab).cgroup},
 	})
 }
@@ -59,10 +64,15 @@ func TestKernelDatapathLocal(t *testing.T) {
 	kernelTest(t, sandbox.Local, []part{
 		{"SourceAddresses", (*kernelLab).sources},
 		{"NodesSeeTheNodesAddress", (*kernelLab).nodeAddresses},
+		{"TooBig", (*kernelLab).tooBig},
+		{"PathMTU", (*kernelLab).pathMTU},
+		{"LocalByLink", (*kernelLab).byLink},
 		{"VRF", (*kernelLab).vrf},
 		{"VRFOfEgressService", (*kernelLab).egressService},
 		{"Moves", (*kernelLab).moves},
 		{"Restarts", (*kernelLab).restarts},
+		{"FailoverByLease", (*kernelLab).lease},
+		{"FailoverByBFD", (*kernelLab).bfd},
 	})
 }
 

@@ -9,8 +9,9 @@ import (
 )
 
 // restarts: programs of the data plane are killed on both nodes, one after the other. What is begun then leaves with
-// the same sources, or waits.
+// the same sources, or waits; and what goes on does.
 func (l *kernelLab) restarts() {
+	w := l.watched()
 	for _, process := range []string{"egret-node", "ovs-vswitchd", "ovn-controller", "ovn-northd"} {
 		for _, n := range l.nodes {
 			if err := l.KillProcess(l.t.Context(), n.Name, process); err != nil {
@@ -19,17 +20,22 @@ func (l *kernelLab) restarts() {
 		}
 		l.t.Log(process + " is killed")
 		l.sources()
+		w.flowing()
 	}
+	w.close()
 }
 
 // moves: the addresses go to the other node, and back.
 func (l *kernelLab) moves() {
+	w := l.watched()
 	for _, holder := range []int{0, 1} {
 		l.egressIP("web", egressIPs, l.nodes[holder], selected)
 		l.t.Log(l.nodes[holder].Name + " is to hold the addresses")
 		l.sources()
 		l.eventually("reports of both nodes", func(context.Context) error { return l.holds(holder) })
+		w.flowing()
 	}
+	w.close()
 }
 
 // holds is nil if one of the nodes reports that it holds the addresses, and no other does.

@@ -74,12 +74,18 @@ func (c *cluster) service(name string, ip netip.Addr, to netip.AddrPort, protoco
 
 // egressIP records one with a holder, as egret-controller would.
 func (c *cluster) egressIP(name string, ips []netip.Addr, holder sandbox.Member, labels map[string]string) {
+	c.egressIPOn(name, ips, []sandbox.Member{holder}, labels)
+}
+
+// egressIPOn is the same with several holders: each address has the next, in turn.
+func (c *cluster) egressIPOn(name string, ips []netip.Addr, holders []sandbox.Member, labels map[string]string) {
 	e := v1.EgressIP{TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "EgressIP"}}
 	e.Name, e.UID = name, types.UID("uid-"+name)
 	e.Spec.PodSelector.MatchLabels = labels
-	for _, ip := range ips {
+	for i, ip := range ips {
 		e.Spec.EgressIPs = append(e.Spec.EgressIPs, ip.String())
-		e.Status.Items = append(e.Status.Items, v1.EgressIPStatusItem{Node: holder.Name, EgressIP: ip.String()})
+		e.Status.Items = append(e.Status.Items, v1.EgressIPStatusItem{Node: holders[i%len(holders)].Name,
+			EgressIP: ip.String()})
 	}
 	e.Status.InForce = []v1.IPFamily{v1.IPv4, v1.IPv6}
 	c.api.put(c.t, "/apis/"+v1.GroupVersion.String()+"/egressips/"+name, e)
