@@ -22,6 +22,7 @@ const anotherIn = 25 * time.Second
 // its agent stands still. Another one is chosen long before the former host stops translating: pods of other nodes go
 // on, and no datagram has another source.
 func TestEgressServiceHostNeverHolds(t *testing.T) {
+	theCluster(t).alikeInBoth(t)
 	for number, process := range map[int]string{80: "ovn-controller", 82: "egret-node"} {
 		t.Run(process, func(t *testing.T) {
 			c := theCluster(t)
@@ -71,6 +72,7 @@ func (s egressService) hostedBy(m sandbox.Member) error {
 // addresses, or not at all where the annotation asks for that.
 func TestEgressServiceOnlyNode(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	host := c.nodes[1]
 	s := newBehindService(t, 84, v1.EgressServiceSpec{NodeSelector: on(host)})
 	ips := s.b.balancer.ips

@@ -23,6 +23,7 @@ const outOfUse = 3 * time.Second
 // address that is on no node.
 func TestOutOfUse(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	n := c.namespace(t, nil)
 	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c",
 		node: c.nodes[2], sends: true})

@@ -22,6 +22,7 @@ var db = map[string]string{"app": "db"}
 // TestTrafficObjects: what several EgressIPTraffics, EgressIPs beside one without networks, and changes of an object
 // that many select, mean for the packets of pods on the egress node and on another.
 func TestTrafficObjects(t *testing.T) {
+	theCluster(t).alikeInBoth(t)
 	b := newByDestination(t)
 	b.n.runs(pod{name: otherPods[0], node: b.c.nodes[1], labels: db},
 		pod{name: otherPods[1], node: b.c.nodes[2], labels: db})
