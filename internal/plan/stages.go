@@ -15,6 +15,7 @@ const (
 	AnswerAsNode
 	AnswerUnleased
 	Neighbours
+	HostAnswer
 	ForgedTunnel
 	AsNode
 	FilteredAsNode
@@ -70,6 +71,7 @@ var registry = [stages]stage{
 	AnswerAsNode:   {0, 118, "gateway", "let OVN answer ARP and ND for the node's own addresses"},
 	AnswerUnleased: {0, 117, "gateway", "drop OVN's other answers: an egress IP's lease is not there yet"},
 	Neighbours:     {0, 110, "gateway", "let ND pass, which belongs to no connection"},
+	HostAnswer:     {0, 107, "service", "give the host pods' answers to what it sent to the gateway router's load balancers"},
 	ForgedTunnel:   {0, 106, "gateway", "drop what pods send to the port of nodes' tunnels"},
 	AsNode:         {0, 105, "gateway", "translate what is marked 1008 to the node's address"},
 	FilteredAsNode: {0, 104, "egressip", "lead packets of selected pods that have the node's address to table 6"},

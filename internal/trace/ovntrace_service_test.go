@@ -78,15 +78,22 @@ func servicesIn(t *testing.T, mode world.GatewayMode) *agreement {
 	return a
 }
 
-// TestLocalOnlyAgreesWithOVN: in local gateway mode the host sends the clients of policy Local in by its management
-// port.
+// TestLocalOnlyAgreesWithOVN: the host sends the clients of policy Local in by its management port, where the switch
+// balances in local gateway mode, the gateway router in shared mode.
 func TestLocalOnlyAgreesWithOVN(t *testing.T) {
-	a := servicesIn(t, world.LocalGateway)
+	for _, mode := range []world.GatewayMode{world.SharedGateway, world.LocalGateway} {
+		t.Run(string(mode), func(t *testing.T) { localOnlyAgrees(t, servicesIn(t, mode)) })
+	}
+}
+
+func localOnlyAgrees(t *testing.T, a *agreement) {
+	t.Helper()
 	for f := range 2 {
 		client, node := compiletest.EgressAddr(60)[f], compiletest.Node(1).HostAddrs[f]
 		for i, proto := range transports {
 			for _, port := range []uint16{uint16(30090 + i), uint16(30100 + i)} {
-				ends := read(t, a.plans).Arrive("n1", trace.Packet{Src: client, Dst: node, Proto: proto, DstPort: port})
+				p := trace.Packet{Src: client, Dst: node, Proto: proto, DstPort: port}
+				ends := read(t, a.plans).WalkIntoHost("n1", "eth1", p)
 				sent := trace.Packet{Src: client, Dst: localOnly[f], Proto: proto, DstPort: port}
 				a.compareFirst(t, sent, ends, hostEntrance())
 			}

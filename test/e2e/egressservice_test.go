@@ -156,6 +156,20 @@ func (s behindService) tellsOfNetwork(node string) func() error {
 	}
 }
 
+// keepsClients: with policy Local a host outside that comes by the network is seen as it is, and is answered by it.
+func (s behindService) keepsClients() {
+	s.Helper()
+	_, err := s.c.api.CoreV1().Services(s.n.name).Patch(s.Context(), "one", mergePatch,
+		[]byte(`{"spec":{"externalTrafficPolicy":"Local"}}`), metav1.PatchOptions{})
+	must(s.T, err)
+	client, node := s.c.hosts[0], s.c.nodes[0]
+	node.IPs = node.Secondary[0]
+	s.c.routed(s.T, client, node, s.b.balancer)
+	from := s.c.from(s.T, client).to(s.b.balancer)
+	from.formerly(s.c.management(s.T, node.Name)...).soonArrivesAs(client.Secondary[0]...)
+	from.answeredBy(behindPods[0])
+}
+
 // defaultRoute gives a routing table of a node the way by its link, for the family of an address.
 func (s behindService) defaultRoute(m sandbox.Member, ip, via netip.Addr, table string) {
 	s.Helper()
@@ -192,6 +206,7 @@ func TestEgressServiceNetwork(t *testing.T) {
 	}
 	s.readyOn("ALL")
 	s.n.from(behindPods[2]).to(c.beside(0)).soonArrivesAs(c.nodes[2].Secondary[0]...)
+	s.keepsClients()
 	s.deletes()
 	within(t, soon, s.nothingLeft)
 	s.n.from(behindPods[2]).to(c.outside(0)).soonArrivesAs(c.nodes[2].IPs...)

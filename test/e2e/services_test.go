@@ -29,8 +29,8 @@ func TestServices(t *testing.T) {
 		node: c.nodes[2]})
 	c.hostServers(t)
 	n.each(
-		part{"ClusterPods", clusterPods}, part{"LocalPods", localPods}, part{"ClusterHosts", clusterHosts},
-		part{"LocalHosts", localHosts},
+		part{"ClusterPods", clusterPods}, part{"LocalPods", localPods}, part{"LocalByLink", localByLink},
+		part{"ClusterHosts", clusterHosts}, part{"LocalHosts", localHosts},
 		part{"Mixed", mixed}, part{"Nobody", nobody}, part{"Affinity", affinity}, part{"WithoutNodePort",
 			withoutNodePort}, part{"OwnEndpoint", ownEndpoint},
 		part{"HealthCheck", healthCheck}, part{"NodeHealth", nodeHealth}, part{"Datagrams", datagrams},
@@ -100,6 +100,28 @@ func localPods(t *testing.T, n *namespace) {
 	n.c.from(t, n.c.nodes[1]).to(s.on(n.c.nodes[0])).answeredBy("one") // another node is outside
 	n.c.from(t, n.c.nodes[1]).to(s.on(n.c.nodes[0])).arrivesAs(n.c.nodes[1].IPs...)
 	s.inCluster(t, "one")
+}
+
+// localByLink: the same by a link beside the primary network, also where the pod has an egress IP.
+func localByLink(t *testing.T, n *namespace) {
+	s := n.balances("local-by-link", 160, local, "one")
+	c := n.c
+	outside, client := c.from(t, c.hosts[0]), c.hosts[0].Secondary[0]
+	to := func(node int) endpoint {
+		return endpoint{"node port by a link", c.nodes[node].Secondary[0], s.nodePort}
+	}
+	seen := func() {
+		outside.to(to(0)).answeredBy("one")
+		outside.to(to(0)).arrivesAs(client...)
+		outside.to(to(1)).refused()
+		c.from(t, c.nodes[1]).to(to(0)).arrivesAs(c.nodes[1].Secondary[0]...)
+	}
+	seen()
+	c.labelEgress(t, c.nodes[1])
+	e := c.egressIP(t, "served-by-link", c.number(75)[:1], n.itself(), selects(web))
+	e.ready()
+	seen()
+	e.delete()
 }
 
 // clusterHosts: the endpoints are hosts, of which the third node is none.

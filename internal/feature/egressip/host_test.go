@@ -77,7 +77,7 @@ func (h handingOver) is(want string) {
 			have = append(have, "translates")
 		case strings.HasPrefix(l, "announce "):
 			have = append(have, "announces")
-		case strings.Contains(l, "mod_dl_dst:"):
+		case strings.HasSuffix(l, ",dec_ttl,in_port"):
 			_, rest, _ := strings.Cut(l, "mod_dl_dst:02:00:00:00:00:0")
 			have = append(have, "passes on to n"+rest[:1])
 		}

@@ -79,7 +79,20 @@ func (k kernel) replies() {
 		dev, k.by.mark)
 	asked, answer := k.atFrontends()
 	k.AddRule(c, k.name()+" asked", "iifname != %q ct direction original %s meta mark set %#x", dev, asked, k.by.mark)
-	k.AddRule(c, k.name()+" answer", "iifname %q ct direction reply %s meta mark set %#x", dev, answer, k.by.mark)
+	for name, from := range k.fromPods() {
+		k.AddRule(c, k.name()+" answer"+name, "%s ct direction reply %s meta mark set %#x", from, answer, k.by.mark)
+	}
+}
+
+// fromPods match what pods answer, as it comes into the host: by the management port; in shared gateway mode by the
+// bridge from the gateway router, too, see package service, which gives it a source of its own.
+func (k kernel) fromPods() map[string]string {
+	out := map[string]string{"": fmt.Sprintf("iifname %q", plan.DefaultNames().ManagementPort())}
+	if k.w.Config.GatewayMode == world.SharedGateway {
+		out[" by bridge"] = fmt.Sprintf("iifname %q %s saddr %s", k.w.Config.Bridge, k.IP(),
+			k.w.Config.LocalOnly(k.Family))
+	}
+	return out
 }
 
 // silence drops what answers connections from outside to the Service where this host lacks the table: it would leave by
@@ -88,8 +101,10 @@ func (k kernel) silence() {
 	c := k.chain(plan.ForwardChain, plan.NFTChainSpec{Type: "filter", Hook: "forward", Priority: "filter"})
 	dev := plan.DefaultNames().ManagementPort()
 	_, answer := k.atFrontends()
-	k.AddRule(c, k.name()+" no network", "iifname %q oifname != %q ct direction reply %s counter drop", dev, dev,
-		answer)
+	for name, from := range k.fromPods() {
+		k.AddRule(c, k.name()+" no network"+name, "%s oifname != %q ct direction reply %s counter drop", from, dev,
+			answer)
+	}
 }
 
 // atFrontends match packets of connections from outside to the Service's frontends: those that ask, as they come in,

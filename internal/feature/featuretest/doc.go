@@ -17,6 +17,8 @@
 //	diff NODE [WORD]...                   what the last change did to it
 //	packet POD ADDR[:PORT/PROTO] [reply]  where a packet of a pod ends
 //	packet outside@NODE ADDR:PORT/PROTO [unanswered]
-//	                                      one of a client outside (172.18.0.100, ...::100) to a node
+//	                                      one of a client outside (172.18.0.100, ...::100) to a node, by its uplink
+//	packet outside@NODE/LINK ADDR:PORT/PROTO
+//	                                      the same by another link
 //	walk POD ADDR[:PORT/PROTO] [reply]    and every step on its way
 package featuretest

@@ -58,15 +58,18 @@ func (c *cluster) send(args []string) ([]trace.End, error) {
 	return net.Walk(p), nil
 }
 
-// arrive sends a packet of a client outside to a node.
-func (c *cluster) arrive(node string, p trace.Packet) ([]trace.End, error) {
+// arrive sends a packet of a client outside to a node, "NODE" or "NODE/LINK".
+func (c *cluster) arrive(at string, p trace.Packet) ([]trace.End, error) {
 	p.Src = [...]netip.Addr{netip.MustParseAddr("172.18.0.100"),
 		netip.MustParseAddr("fc00:f853:ccd:e793::100")}[world.FamilyOf(p.Dst)]
 	net, err := c.network()
 	if err != nil {
 		return nil, err
 	}
-	return net.Arrive(node, p), nil
+	if node, link, by := strings.Cut(at, "/"); by {
+		return net.WalkIntoHost(node, link, p), nil
+	}
+	return net.Arrive(at, p), nil
 }
 
 // parsePacket reads ADDR, or ADDR:PORT/PROTO.

@@ -35,6 +35,7 @@ func (Balancers) Compile(w *world.View, key string, out *plan.Rows) {
 			if !byHost(w, s) {
 				onGateway(w, s, p, f, h, rows)
 			}
+			byLocalOnly(w, s, p, f, rows)
 		}
 	}
 	rows.write(w.Config, w.Self, s, out)
@@ -62,9 +63,18 @@ func onSwitch(w *world.View, s *world.Service, p world.ServicePort, f world.Fami
 	for _, ip := range f.OfAddrs(h.Addrs) {
 		rows.add(scopeSwitch, p.Protocol, ip, p.NodePort, b.Cluster)
 	}
-	if s.ExternalLocal && w.Config.GatewayMode == world.LocalGateway {
-		rows.add(scopeSwitch, p.Protocol, w.Config.LocalOnly(f), p.NodePort, b.LocalPods)
+}
+
+// byLocalOnly is what the host sends in with the client's address, see toOwnPods.
+func byLocalOnly(w *world.View, s *world.Service, p world.ServicePort, f world.Family, rows balancers) {
+	if !s.ExternalLocal || !HasNodePort(w, s, p) {
+		return
 	}
+	scope := scopeLocalRouter
+	if w.Config.GatewayMode == world.LocalGateway {
+		scope = scopeSwitch
+	}
+	rows.add(scope, p.Protocol, w.Config.LocalOnly(f), p.NodePort, BackendsOf(w, s, p, f).LocalPods)
 }
 
 // onGateway is what comes in by the uplink in shared gateway mode. What this host itself listens to is not behind the

@@ -30,10 +30,8 @@ func (Host) Compile(w *world.View, _ string, out *plan.Rows) {
 		k.translate(ownHost, own, "")
 		k.translate(all, own, "")
 		k.source()
-		if s, ok := f.Of(n.Subnets); ok && w.Config.GatewayMode == world.LocalGateway {
-			router := world.Nth(s, 1)
-			key := plan.RouteKey{Table: plan.MainTable, Dst: world.Single(w.Config.LocalOnly(f))}
-			plan.Add(&out.Routes, key, plan.Route{Dev: plan.DefaultNames().ManagementPort(), Via: router})
+		if s, ok := f.Of(n.Subnets); ok {
+			toOwnPods(w, n, f, world.Nth(s, 1), out)
 		}
 	}
 }

@@ -98,6 +98,9 @@ func TestConnectionsThatComeToTheHost(t *testing.T) {
 		{"Local, elsewhere", world.LocalGateway, externalLocal, [][]netip.Addr{otherPod, otherOne}, "rejected"},
 		{"Cluster, shared, own host", world.SharedGateway, nil, [][]netip.Addr{ownHost, ownPod},
 			"host OWNHOST at n1 as CLIENT | pod OWNPOD at n1 as MANAGEMENT"},
+		{"Local, shared, pods", world.SharedGateway, externalLocal, [][]netip.Addr{ownPod, otherPod},
+			"pod OWNPOD at n1 as CLIENT"},
+		{"Local, shared, elsewhere", world.SharedGateway, externalLocal, [][]netip.Addr{otherPod, otherOne}, "rejected"},
 		{"Local, shared, own host", world.SharedGateway, externalLocal, [][]netip.Addr{ownHost, ownPod},
 			"host OWNHOST at n1 as CLIENT"},
 	} {

@@ -103,10 +103,10 @@ func (h hostPort) fromOutside() []share {
 		return directly(slices.Concat(h.b.LocalHost, h.b.LocalPods))
 	case len(h.b.LocalHost) > 0:
 		return directly(h.b.LocalHost) // the gateway bridge has sent the pods' share to OVN
+	case len(h.b.LocalPods) > 0 && HasNodePort(h.w, h.s, h.p):
+		return h.byManagementPort() // what comes by a link beside the bridge, or is of an EgressService's network
 	}
-	// In shared gateway mode this comes by another link than the gateway bridge's. Pods would answer by the bridge: the
-	// client's address is lost.
-	return directly(h.b.LocalPods)
+	return directly(h.b.LocalPods) // their answers would leave by the bridge: the client's address is lost
 }
 
 // ofOwnHost is where processes of the host go, for which the policy Local leaves none out.
@@ -153,6 +153,8 @@ func (h hostPort) byManagementPort() []share {
 	}
 	return out
 }
+
+func (h hostPort) isLocalOnly(s share) bool { return s.to.Addr() == h.w.Config.LocalOnly(h.family) }
 
 // anyOf leaves the choice to OVN if it can make it. It sees all clients that the host sends with the host's address: it
 // cannot keep each with its endpoint.
@@ -220,7 +222,7 @@ func (h hostPort) sources(at netip.AddrPort, to []share) {
 		h.element(setRefused, h.key(at))
 	case !h.s.ExternalLocal && !byOVN:
 		h.element(setHidden, h.key(at))
-	case h.s.ExternalLocal && h.w.Config.GatewayMode == world.LocalGateway:
+	case h.s.ExternalLocal && (h.w.Config.GatewayMode == world.LocalGateway || h.isLocalOnly(to[0])):
 		h.element(setKept, h.key(at))
 	}
 	if !forSome(h.s, at.Addr()) {
