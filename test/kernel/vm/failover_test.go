@@ -14,8 +14,8 @@ import (
 )
 
 // lease: the holder's agent stands still, and so does not hear that the addresses are another node's. Its OVN answers
-// for them until the agent's lease ends, and then no more, also when the agent goes on; and no datagram has a wrong
-// source, on any node.
+// for them until the agent's lease ends, and then no more, also when the agent goes on. No datagram has a wrong source,
+// on any node; that node's own pods are not answered meanwhile, for nobody tells the successor that they are there.
 func (l *kernelLab) lease() {
 	before, after := l.nodes[1], l.nodes[0]
 	w := l.watched()
@@ -31,7 +31,7 @@ func (l *kernelLab) lease() {
 		return onlyAnswers(asking.Since(time.Now().Add(-2*time.Second)), own)
 	})
 	since := time.Now()
-	l.sources()
+	l.far.isSeenAs(egressIPs, l.outside, sandbox.ClientIPPort)
 	l.signal(before, syscall.SIGCONT)
 	l.eventually("reports of both nodes", func(context.Context) error { return l.holds(0) })
 	if err := onlyAnswers(asking.Since(since), own); err != nil {

@@ -85,10 +85,10 @@ func (l *kernelLab) farHost(mtu string) farHost {
 }
 
 // ip runs the command of this name beside all nodes.
-func (l *kernelLab) ip(arguments string) {
-	l.t.Helper()
-	if out, err := exec.CommandContext(l.t.Context(), "ip", strings.Fields(arguments)...).CombinedOutput(); err != nil {
-		l.t.Fatalf("ip %s: %v\n%s", arguments, err, out)
+func (c *cluster) ip(arguments string) {
+	c.t.Helper()
+	if out, err := exec.CommandContext(c.t.Context(), "ip", strings.Fields(arguments)...).CombinedOutput(); err != nil {
+		c.t.Fatalf("ip %s: %v\n%s", arguments, err, out)
 	}
 }
 

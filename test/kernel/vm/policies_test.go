@@ -1,0 +1,134 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/egret-net/egret/internal/sandbox"
+)
+
+// service is one of both families with a node port and one endpoint.
+type service struct {
+	name     string
+	number   int // of its cluster IPs
+	nodePort int32
+	local    bool // the policy
+	node     sandbox.Member
+	ips      []netip.Addr // the endpoint's, IPv4 first
+	port     int32
+}
+
+func (s service) clusterIPs() []netip.Addr {
+	return []netip.Addr{netip.MustParseAddr(fmt.Sprint("10.96.0.", s.number)),
+		netip.MustParseAddr(fmt.Sprintf("fd00:10:96::%d", s.number))}
+}
+
+// dual records a Service and its EndpointSlices.
+func (l *kernelLab) dual(s service) {
+	l.t.Helper()
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: name,
+			Labels: map[string]string{discoveryv1.LabelServiceName: s.name}}
+	}
+	policy := corev1.ServiceExternalTrafficPolicyCluster
+	if s.local {
+		policy = corev1.ServiceExternalTrafficPolicyLocal
+	}
+	ips := []string{s.clusterIPs()[0].String(), s.clusterIPs()[1].String()}
+	l.api.put(l.t, "/api/v1/namespaces/"+namespace+"/services/"+s.name, corev1.Service{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: meta(s.name),
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, ClusterIP: ips[0], ClusterIPs: ips,
+			ExternalTrafficPolicy: policy, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
+			Ports: []corev1.ServicePort{{Port: 80, NodePort: s.nodePort, Protocol: corev1.ProtocolTCP}}},
+	})
+	protocol := corev1.ProtocolTCP
+	for i, kind := range []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6} {
+		slice := fmt.Sprint(s.name, "-", i)
+		l.api.put(l.t, "/apis/discovery.k8s.io/v1/namespaces/"+namespace+"/endpointslices/"+slice,
+			discoveryv1.EndpointSlice{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"},
+				ObjectMeta: meta(slice), AddressType: kind,
+				Endpoints: []discoveryv1.Endpoint{{Addresses: []string{s.ips[i].String()}, NodeName: &s.node.Name}},
+				Ports:     []discoveryv1.EndpointPort{{Port: &s.port, Protocol: &protocol}},
+			})
+	}
+}
+
+// policies are the rows of seed external-traffic-policy.md: from outside, from nodes and from pods to a pod and to a
+// host, with both policies and both families. The endpoint is on the first node.
+func (l *kernelLab) policies() {
+	const hostServer = 7071
+	node := l.nodes[0]
+	serveInPod(l.far)
+	for _, ip := range node.IPs {
+		serveIn(l.t, node.Name, netip.AddrPortFrom(ip, hostServer))
+	}
+	for i, s := range []service{
+		{name: "pod-cluster", ips: l.far.ips(), port: sandbox.ClientIPPort},
+		{name: "pod-local", ips: l.far.ips(), port: sandbox.ClientIPPort, local: true},
+		{name: "host-cluster", ips: node.IPs, port: hostServer},
+		{name: "host-local", ips: node.IPs, port: hostServer, local: true},
+	} {
+		s.node, s.number, s.nodePort = node, 50+i, int32(30510+i)
+		l.dual(s)
+		l.fromOutside(s)
+		l.fromInside(s)
+	}
+}
+
+// fromOutside: with policy Local the node with the endpoint serves, and the client keeps its address; the other one
+// refuses. With Cluster both serve.
+func (l *kernelLab) fromOutside(s service) {
+	client := l.ExternalHosts()[0]
+	for _, node := range l.nodes {
+		for _, ip := range node.IPs {
+			at := netip.AddrPortFrom(ip, uint16(s.nodePort))
+			if s.local && node.Name != s.node.Name {
+				l.eventually(fmt.Sprintf("refusal of %s at %s", s.name, at), func(ctx context.Context) error {
+					if seen, err := l.ask(ctx, client.Name, at); err == nil {
+						return fmt.Errorf("answered as %s", seen)
+					}
+					return nil
+				})
+				continue
+			}
+			l.eventually(fmt.Sprintf("%s at %s, from outside", s.name, at), func(ctx context.Context) error {
+				seen, err := l.ask(ctx, client.Name, at)
+				if err == nil && s.local && !slices.Contains(client.IPs, seen) {
+					return errors.New("the client is seen as " + seen.String())
+				}
+				return err
+			})
+		}
+	}
+}
+
+// fromInside: nodes and pods reach the endpoint by the cluster IP and by every node's port, whatever the policy is.
+func (l *kernelLab) fromInside(s service) {
+	at := []netip.AddrPort{}
+	for i, ip := range s.clusterIPs() {
+		at = append(at, netip.AddrPortFrom(ip, 80), netip.AddrPortFrom(l.nodes[0].IPs[i], uint16(s.nodePort)),
+			netip.AddrPortFrom(l.nodes[1].IPs[i], uint16(s.nodePort)))
+	}
+	for _, to := range at {
+		for _, p := range []pod{l.near, l.plain} {
+			l.eventually(fmt.Sprintf("%s at %s, from pod %s", s.name, to, p.name), func(ctx context.Context) error {
+				_, err := l.ask(ctx, p.node.Name, to, "ip", "netns", "exec", p.name)
+				return err
+			})
+		}
+		for _, node := range l.nodes {
+			l.eventually(fmt.Sprintf("%s at %s, from node %s", s.name, to, node.Name), func(ctx context.Context) error {
+				_, err := l.ask(ctx, node.Name, to)
+				return err
+			})
+		}
+	}
+}
