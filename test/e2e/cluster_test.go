@@ -68,10 +68,13 @@ func (c *cluster) inOneMode(t *testing.T) {
 // tried by the full matrix alone.
 func (c *cluster) alikeInBoth(t *testing.T) {
 	t.Helper()
-	if os.Getenv("EGRET_E2E_MATRIX") == "" {
+	if !fullMatrix() {
 		c.inOneMode(t)
 	}
 }
+
+// fullMatrix says whether this is a run of `make test-all`.
+func fullMatrix() bool { return os.Getenv("EGRET_E2E_MATRIX") != "" }
 
 // feed runs a command on a node or host with this standard input, and returns its standard output.
 func (c *cluster) feed(ctx context.Context, who string, stdin []byte, command ...string) (string, error) {
