@@ -58,6 +58,9 @@ func (r *Rows) AddACL(id string, sw RowID, priority int, match string) {
 		"action": "drop"})
 }
 
+// Discard is the next hop of a static route that drops.
+const Discard = "discard"
+
 // AddRoute claims a static route. policy is "dst-ip" or "src-ip"; port may be "".
 func (r *Rows) AddRoute(router, policy, prefix, nexthop, port string) {
 	cols := Cols{"ip_prefix": prefix, "nexthop": nexthop, "policy": policy}

@@ -57,7 +57,7 @@ var hostChainRegistry = [hostChains]hostChain{
 		"egressip", "let nobody but ICMP in at an egress IP on a link"),
 
 	ChainForward: inet(ForwardChain, "filter", "forward", "filter",
-		"gateway egress egressservice", "drop what was to be translated elsewhere and was not"),
+		"gateway egress egressservice service", "drop what was to be translated elsewhere and was not"),
 
 	ChainOwnServicesGuard: inet("services-guard-output", "filter", "output", "-110",
 		"service", "refuse the host itself"),

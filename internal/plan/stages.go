@@ -15,8 +15,8 @@ const (
 	AnswerAsNode
 	AnswerUnleased
 	Neighbours
-	HostAnswer
 	ForgedTunnel
+	HostAnswer
 	AsNode
 	FilteredAsNode
 	Untranslated
@@ -71,8 +71,8 @@ var registry = [stages]stage{
 	AnswerAsNode:   {0, 118, "gateway", "let OVN answer ARP and ND for the node's own addresses"},
 	AnswerUnleased: {0, 117, "gateway", "drop OVN's other answers: an egress IP's lease is not there yet"},
 	Neighbours:     {0, 110, "gateway", "let ND pass, which belongs to no connection"},
-	HostAnswer:     {0, 107, "service", "give the host pods' answers to what it sent to the gateway router's load balancers"},
-	ForgedTunnel:   {0, 106, "gateway", "drop what pods send to the port of nodes' tunnels"},
+	ForgedTunnel:   {0, 107, "gateway", "drop what pods send to the port of nodes' tunnels"},
+	HostAnswer:     {0, 106, "service", "give the host pods' answers to what it sent to the gateway router's load balancers"},
 	AsNode:         {0, 105, "gateway", "translate what is marked 1008 to the node's address"},
 	FilteredAsNode: {0, 104, "egressip", "lead packets of selected pods that have the node's address to table 6"},
 	Untranslated:   {0, 103, "gateway", "drop what has a pod's address as source"},

@@ -97,6 +97,8 @@ func localOnlyAgrees(t *testing.T, a *agreement) {
 				sent := trace.Packet{Src: client, Dst: localOnly[f], Proto: proto, DstPort: port}
 				a.compareFirst(t, sent, ends, hostEntrance())
 			}
+			none := trace.Packet{Src: client, Dst: localOnly[f], Proto: proto, DstPort: 99} // no Service has that port
+			a.compareFirst(t, none, read(t, a.plans).WalkIntoHost("n1", "eth1", none), hostEntrance())
 		}
 	}
 	a.quiet(t)
@@ -252,7 +254,7 @@ var (
 // leaves is the port by which OVN's packet leaves.
 func leaves(text string) string {
 	out := outputTo.FindAllStringSubmatch(text, -1)
-	if len(out) == 0 || rejects.MatchString(text) {
+	if len(out) == 0 || rejects.MatchString(text) || strings.HasSuffix(strings.TrimSpace(text), "drop;") {
 		return "dropped"
 	}
 	said := out[len(out)-1][1]

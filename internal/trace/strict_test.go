@@ -60,8 +60,8 @@ func TestRefusesUnknownRows(t *testing.T) {
 			"match": "ct.trk", "bandwidth": map[string]string{"rate": "5"}}}, []string{"bandwidth:rate=5"}},
 		{"DNAT", "NAT", plan.Row{Parent: gr, Cols: plan.Cols{"type": "dnat_and_snat", "external_ip": "1.2.3.4",
 			"logical_ip": "10.244.1.10"}}, []string{"type=dnat_and_snat"}},
-		{"discarding route", "Logical_Router_Static_Route", plan.Row{Parent: gr, Cols: plan.Cols{
-			"ip_prefix": "10.9.0.0/16", "nexthop": "discard", "policy": "dst-ip"}}, []string{`"discard"`}},
+		{"route to nowhere", "Logical_Router_Static_Route", plan.Row{Parent: gr, Cols: plan.Cols{
+			"ip_prefix": "10.9.0.0/16", "nexthop": "nowhere", "policy": "dst-ip"}}, []string{`"nowhere"`}},
 		{"backend", "Load_Balancer", plan.Row{Parent: group, Cols: plan.Cols{"protocol": "tcp",
 			"vips": map[string]string{"10.96.0.9:80": "web:80"}}}, []string{`"web:80"`}},
 		{"type of port", "Logical_Switch_Port", plan.Row{Parent: own, Cols: plan.Cols{"name": "x", "type": "vtep"}},

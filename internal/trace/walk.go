@@ -188,6 +188,8 @@ func (r *router) lookup(p Packet) []netip.Addr {
 			return hops
 		case !route.prefix.Contains(key):
 			continue
+		case route.discard:
+			return nil
 		case route.port != "":
 			return []netip.Addr{p.Dst}
 		}

@@ -63,7 +63,8 @@ type route struct {
 	prefix  netip.Prefix
 	src     bool
 	nexthop netip.Addr // zero: connected
-	port    string     // of a connected route
+	discard bool
+	port    string // of a connected route
 }
 
 // acl drops what comes in by a port of the switch.
@@ -278,8 +279,11 @@ func (r *router) addRoute(z *zone, c *cells) {
 	if out := c.text("output_port"); out != "" && out != own {
 		c.note(errors.New("unknown"), "output_port=%s", out)
 	}
-	r.routes = append(r.routes, route{prefix: c.prefix(c.text("ip_prefix")), src: c.text("policy") == "src-ip",
-		nexthop: c.addr(c.text("nexthop"))})
+	to := route{prefix: c.prefix(c.text("ip_prefix")), src: c.text("policy") == "src-ip"}
+	if to.discard = c.text("nexthop") == plan.Discard; !to.discard {
+		to.nexthop = c.addr(c.text("nexthop"))
+	}
+	r.routes = append(r.routes, to)
 }
 
 // sort puts what OVN would try first at the start. Rows of one rank keep no order in OVN; by id here, so that an answer

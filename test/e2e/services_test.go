@@ -102,7 +102,7 @@ func localPods(t *testing.T, n *namespace) {
 	s.inCluster(t, "one")
 }
 
-// localByLink: the same by a link beside the primary network, also where the pod has an egress IP.
+// localByLink: the same by a link beside the primary network, also where the pod has an egress IP, on either.
 func localByLink(t *testing.T, n *namespace) {
 	s := n.balances("local-by-link", 160, local, "one")
 	c := n.c
@@ -118,10 +118,12 @@ func localByLink(t *testing.T, n *namespace) {
 	}
 	seen()
 	c.labelEgress(t, c.nodes[1])
-	e := c.egressIP(t, "served-by-link", c.number(75)[:1], n.itself(), selects(web))
-	e.ready()
-	seen()
-	e.delete()
+	for name, ips := range map[string][]netip.Addr{"by-uplink": c.number(75), "by-link": c.secondaryNumber(76)} {
+		e := c.egressIP(t, "served-"+name, ips, n.itself(), selects(web))
+		e.ready()
+		seen()
+		e.delete()
+	}
 }
 
 // clusterHosts: the endpoints are hosts, of which the third node is none.

@@ -31,6 +31,15 @@ func webOf(
 	t *testing.T, mode world.GatewayMode, change func(*world.Service), endpoints ...[]netip.Addr,
 ) *trace.Cluster {
 	t.Helper()
+	return webIn(t, mode, func(*world.World) {}, change, endpoints...)
+}
+
+// webIn does it where each node's world has been prepared.
+func webIn(
+	t *testing.T, mode world.GatewayMode, prepare func(*world.World), change func(*world.Service),
+	endpoints ...[]netip.Addr,
+) *trace.Cluster {
+	t.Helper()
 	s := &world.Service{
 		Namespace: "default", Name: "web", ClusterIPs: []netip.Addr{netip.MustParseAddr("10.96.0.10"),
 			netip.MustParseAddr("fd00:10:96::10")},
@@ -48,6 +57,7 @@ func webOf(
 	plans := trace.Network{}
 	for i := 1; i <= 3; i++ {
 		w := compiletest.Small(fmt.Sprint("n", i), mode)
+		prepare(w)
 		for j := 1; j <= 3; j++ {
 			p := compiletest.Pod(j, fmt.Sprint("n", j))
 			w.SetPod(p)

@@ -101,12 +101,13 @@ func (h hostPort) fromOutside() []share {
 		return h.byManagementPort()
 	case local:
 		return directly(slices.Concat(h.b.LocalHost, h.b.LocalPods))
-	case len(h.b.LocalHost) > 0:
+	case len(h.b.LocalHost) > 0 && !byHost(h.w, h.s):
 		return directly(h.b.LocalHost) // the gateway bridge has sent the pods' share to OVN
-	case len(h.b.LocalPods) > 0 && HasNodePort(h.w, h.s, h.p):
+	case len(h.b.LocalPods) > 0 && HasNodePort(h.w, h.s, h.p) && h.isAnswered():
 		return h.byManagementPort() // what comes by a link beside the bridge, or is of an EgressService's network
 	}
-	return directly(h.b.LocalPods) // their answers would leave by the bridge: the client's address is lost
+	// Pods' answers to the client would leave by the bridge: its address is lost.
+	return directly(slices.Concat(h.b.LocalHost, h.b.LocalPods))
 }
 
 // ofOwnHost is where processes of the host go, for which the policy Local leaves none out.
@@ -153,6 +154,9 @@ func (h hostPort) byManagementPort() []share {
 	}
 	return out
 }
+
+// isAnswered says whether the gateway router has a next hop for what a pod answers to a client outside, see toOwnPods.
+func (h hostPort) isAnswered() bool { return len(h.family.OfAddrs(h.w.Host().Gateways)) > 0 }
 
 func (h hostPort) isLocalOnly(s share) bool { return s.to.Addr() == h.w.Config.LocalOnly(h.family) }
 
@@ -222,7 +226,8 @@ func (h hostPort) sources(at netip.AddrPort, to []share) {
 		h.element(setRefused, h.key(at))
 	case !h.s.ExternalLocal && !byOVN:
 		h.element(setHidden, h.key(at))
-	case h.s.ExternalLocal && (h.w.Config.GatewayMode == world.LocalGateway || h.isLocalOnly(to[0])):
+	case h.s.ExternalLocal && (h.w.Config.GatewayMode == world.LocalGateway ||
+		slices.ContainsFunc(to, h.isLocalOnly)):
 		h.element(setKept, h.key(at))
 	}
 	if !forSome(h.s, at.Addr()) {

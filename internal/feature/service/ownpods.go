@@ -9,18 +9,35 @@ import (
 
 // toOwnPods is the way from the host to where OVN balances to this node's pods only, and keeps the client's address:
 // in by the management port, whose switch does it in local gateway mode; pods' answers come back by that port, as all
-// that they send. In shared mode the gateway router does it, for there pods' answers go to it. It gives them LocalOnly
-// as source again, by which the bridge knows that they are the host's, which translates them back and has the route to
-// the client.
+// that they send. In shared mode the gateway router does it, for there pods' answers go to it.
 func toOwnPods(w *world.View, n *world.Node, f world.Family, router netip.Addr, out *plan.Rows) {
-	at, names := w.Config.LocalOnly(f), plan.DefaultNames()
+	at := w.Config.LocalOnly(f)
 	key := plan.RouteKey{Table: plan.MainTable, Dst: world.Single(at)}
-	plan.Add(&out.Routes, key, plan.Route{Dev: names.ManagementPort(), Via: router})
-	if w.Config.GatewayMode == world.LocalGateway {
-		return
+	plan.Add(&out.Routes, key, plan.Route{Dev: plan.DefaultNames().ManagementPort(), Via: router})
+	onlyAnswers(f, at, out)
+	if w.Config.GatewayMode == world.SharedGateway && w.Host().UplinkMAC != "" {
+		byGatewayRouter(w, n, f, at, out)
 	}
-	gateway := w.Config.Join(n.ID, f).Addr().String()
-	out.AddRoute(names.ClusterRouter(), "dst-ip", world.Single(at).String(), gateway, "")
+}
+
+// onlyAnswers drops and counts what has that address as source and is of no connection that the host has translated:
+// it would leave with it.
+func onlyAnswers(f world.Family, at netip.Addr, out *plan.Rows) {
+	c, ip := out.AddChain(plan.ChainForward), [...]string{"ip", "ip6"}[f]
+	for name, state := range map[string]string{"": "ct direction original",
+		"no connection ": "ct state { invalid, untracked }"} {
+		plan.Add(&out.NFTRules, plan.NFTRule{Chain: c, Name: plan.ForwardUntranslated + name + at.String()},
+			ip+" saddr "+at.String()+" "+state+" counter drop")
+	}
+}
+
+// byGatewayRouter leads to the gateway router what the host sends. What it does not balance (a Service that is new, or
+// gone) it discards. It gives pods' answers that address as source again, by which the bridge knows that they are the
+// host's, which translates them back and has the route to the client.
+func byGatewayRouter(w *world.View, n *world.Node, f world.Family, at netip.Addr, out *plan.Rows) {
+	names, to := plan.DefaultNames(), world.Single(at).String()
+	out.AddRoute(names.ClusterRouter(), "dst-ip", to, w.Config.Join(n.ID, f).Addr().String(), "")
+	out.AddRoute(names.GatewayRouter(w.Self), "dst-ip", to, plan.Discard, "")
 	match := [...]string{"ip", "ipv6"}[f] + ",in_port=" + names.PatchPort() + "," +
 		[...]string{"nw_src", "ipv6_src"}[f] + "=" + at.String()
 	out.AddFlow(w.Config.Bridge, plan.HostAnswer, match, "mod_dl_dst:"+w.Host().UplinkMAC+",LOCAL")

@@ -79,7 +79,9 @@ func (l *kernelLab) policies() {
 		s.node, s.number, s.nodePort = node, 50+i, int32(30510+i)
 		l.dual(s)
 		l.fromOutside(s)
+		l.t.Log(s.name + ": clients outside")
 		l.fromInside(s)
+		l.t.Log(s.name + ": nodes and pods")
 	}
 }
 
