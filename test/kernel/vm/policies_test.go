@@ -1,10 +1,16 @@
 package vm
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -88,7 +94,7 @@ func (l *kernelLab) policies() {
 // refuses. With Cluster both serve.
 func (l *kernelLab) fromOutside(s service) {
 	client := l.ExternalHosts()[0]
-	ask := func(ctx context.Context, at netip.AddrPort) (netip.Addr, error) { return l.ask(ctx, client.Name, at) }
+	ask := inside(func(do func() error) error { return sandbox.InNetns(client.Name, do) })
 	for _, node := range l.nodes {
 		for _, ip := range node.IPs {
 			at := netip.AddrPortFrom(ip, uint16(s.nodePort))
@@ -118,9 +124,7 @@ func (l *kernelLab) fromInside(s service) {
 // insideTo has nodes and pods ask at an address of a node, or at one that is on all, as the endpoint's node.
 func (l *kernelLab) insideTo(s service, at netip.AddrPort, node string) {
 	for _, p := range []pod{l.near, l.plain} {
-		ask := func(ctx context.Context, at netip.AddrPort) (netip.Addr, error) {
-			return l.ask(ctx, p.node.Name, at, "ip", "netns", "exec", p.name)
-		}
+		ask := inside(func(do func() error) error { return l.inPod(p, do) })
 		if s.local && node != s.node.Name && node != p.node.Name {
 			l.refused(s.name+" from pod "+p.name, at, ask)
 		} else {
@@ -128,18 +132,54 @@ func (l *kernelLab) insideTo(s service, at netip.AddrPort, node string) {
 		}
 	}
 	for _, n := range l.nodes {
-		l.answered(s.name+" from node "+n.Name, at, func(ctx context.Context, at netip.AddrPort) (netip.Addr, error) {
-			return l.ask(ctx, n.Name, at)
-		})
+		l.answered(s.name+" from node "+n.Name, at,
+			inside(func(do func() error) error { return sandbox.InNetns(n.Name, do) }))
 	}
 }
 
-type ask func(context.Context, netip.AddrPort) (seenAs netip.Addr, err error)
+// ask is the address of which a server says that the connection comes from it.
+type ask func(server netip.AddrPort) (seenAs netip.Addr, err error)
+
+// inside asks from a network namespace, without a program of its own: an emulated machine takes seconds to start one.
+func inside(in func(do func() error) error) ask {
+	return func(server netip.AddrPort) (seenAs netip.Addr, err error) {
+		var conn net.Conn
+		if err := in(func() (err error) {
+			conn, err = net.DialTimeout("tcp", server.String(), 10*time.Second)
+			return err
+		}); err != nil {
+			return netip.Addr{}, err
+		}
+		defer conn.Close()
+		return clientOf(conn)
+	}
+}
+
+// clientOf asks over a connection.
+func clientOf(conn net.Conn) (netip.Addr, error) {
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		return netip.Addr{}, err
+	}
+	if _, err := fmt.Fprint(conn, "GET /clientip HTTP/1.0\r\n\r\n"); err != nil {
+		return netip.Addr{}, err
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	client, err := netip.ParseAddrPort(strings.TrimSpace(string(text)))
+	return client.Addr(), err
+}
 
 func (l *kernelLab) answered(what string, at netip.AddrPort, ask ask) (seenAs netip.Addr) {
 	l.t.Helper()
-	l.eventually(fmt.Sprintf("an answer of %s at %s", what, at), func(ctx context.Context) (err error) {
-		seenAs, err = ask(ctx, at)
+	l.eventually(fmt.Sprintf("an answer of %s at %s", what, at), func(context.Context) (err error) {
+		seenAs, err = ask(at)
 		return err
 	})
 	return seenAs
@@ -147,8 +187,8 @@ func (l *kernelLab) answered(what string, at netip.AddrPort, ask ask) (seenAs ne
 
 func (l *kernelLab) refused(what string, at netip.AddrPort, ask ask) {
 	l.t.Helper()
-	l.eventually(fmt.Sprintf("refusal of %s at %s", what, at), func(ctx context.Context) error {
-		if seen, err := ask(ctx, at); err == nil {
+	l.eventually(fmt.Sprintf("refusal of %s at %s", what, at), func(context.Context) error {
+		if seen, err := ask(at); err == nil {
 			return fmt.Errorf("answered as %s", seen)
 		}
 		return nil
