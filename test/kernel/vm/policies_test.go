@@ -110,8 +110,8 @@ func (l *kernelLab) fromOutside(s service) {
 	}
 }
 
-// fromInside: nodes and pods reach the endpoint by the cluster IP and by every node's port, whatever the policy is; but
-// for a pod, the port of another node than its own is one outside.
+// fromInside: nodes and pods reach the endpoint by the cluster IP and by their own node's port, whatever the policy is.
+// At another node's port they come from outside.
 func (l *kernelLab) fromInside(s service) {
 	for i, ip := range s.clusterIPs() {
 		l.insideTo(s, netip.AddrPortFrom(ip, 80), l.nodes[0].Name)
@@ -123,17 +123,18 @@ func (l *kernelLab) fromInside(s service) {
 
 // insideTo has nodes and pods ask at an address of a node, or at one that is on all, as the endpoint's node.
 func (l *kernelLab) insideTo(s service, at netip.AddrPort, node string) {
-	for _, p := range []pod{l.near, l.plain} {
-		ask := inside(func(do func() error) error { return l.inPod(p, do) })
-		if s.local && node != s.node.Name && node != p.node.Name {
-			l.refused(s.name+" from pod "+p.name, at, ask)
+	check := func(who, own string, ask ask) {
+		if s.local && node != s.node.Name && node != own {
+			l.refused(s.name+" from "+who, at, ask)
 		} else {
-			l.answered(s.name+" from pod "+p.name, at, ask)
+			l.answered(s.name+" from "+who, at, ask)
 		}
 	}
+	for _, p := range []pod{l.near, l.plain} {
+		check("pod "+p.name, p.node.Name, inside(func(do func() error) error { return l.inPod(p, do) }))
+	}
 	for _, n := range l.nodes {
-		l.answered(s.name+" from node "+n.Name, at,
-			inside(func(do func() error) error { return sandbox.InNetns(n.Name, do) }))
+		check("node "+n.Name, n.Name, inside(func(do func() error) error { return sandbox.InNetns(n.Name, do) }))
 	}
 }
 
