@@ -22,7 +22,7 @@ func Forward(w *world.View, e plan.Egress, own string, out *plan.Rows) {
 	match := forwardMatch[world.FamilyOf(e.IP)] + e.IP.String() +
 		",in_port={" + w.Config.UplinkInterface + "},dl_dst=" + own
 	out.AddFlow(w.Config.Bridge, plan.Forward, match,
-		"mod_dl_src:"+own+",mod_dl_dst:"+other.UplinkMAC.String()+",dec_ttl,in_port")
+		"set_field:"+own+"->eth_src,set_field:"+other.UplinkMAC.String()+"->eth_dst,dec_ttl,in_port")
 	out.AddFlow(w.Config.Bridge, plan.ForwardedBack, match+",dl_src="+other.UplinkMAC.String(), "drop")
 	plan.Add(&out.Forwarded, e, plan.None{})
 }

@@ -66,13 +66,15 @@ func parseSetting(text string) (action, error) {
 	switch {
 	case name == "output" && strings.HasPrefix(value, "{"):
 		return send(func(w walker) []End { return w.output(value) }), nil
-	case name == "mod_dl_src":
-		return func(w *walker, _ []action, _ flow) ([]End, bool) { w.frame.src = value; return nil, false }, nil
 	case name == "set_field" && strings.HasSuffix(value, "->reg1"):
 		n, err := strconv.ParseUint(strings.TrimSuffix(value, "->reg1"), 0, 32)
 		return func(w *walker, _ []action, _ flow) ([]End, bool) { w.reg1 = int(n); return nil, false }, err
-	case name == "mod_dl_dst":
-		return func(w *walker, _ []action, _ flow) ([]End, bool) { w.frame.dst = value; return nil, false }, nil
+	case name == "set_field" && strings.HasSuffix(value, "->eth_src"):
+		mac := strings.TrimSuffix(value, "->eth_src")
+		return func(w *walker, _ []action, _ flow) ([]End, bool) { w.frame.src = mac; return nil, false }, nil
+	case name == "set_field" && strings.HasSuffix(value, "->eth_dst"):
+		mac := strings.TrimSuffix(value, "->eth_dst")
+		return func(w *walker, _ []action, _ flow) ([]End, bool) { w.frame.dst = mac; return nil, false }, nil
 	}
 	return nil, errUnknown
 }

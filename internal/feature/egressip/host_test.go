@@ -78,8 +78,8 @@ func (h handingOver) is(want string) {
 		case strings.HasPrefix(l, "announce "):
 			have = append(have, "announces")
 		case strings.HasSuffix(l, ",dec_ttl,in_port"):
-			_, rest, _ := strings.Cut(l, "mod_dl_dst:02:00:00:00:00:0")
-			have = append(have, "passes on to n"+rest[:1])
+			rest, _, _ := strings.Cut(l, "->eth_dst")
+			have = append(have, "passes on to n"+rest[len(rest)-1:])
 		}
 	}
 	if _, muted := s.Flows.Get(plan.Flow{Bridge: "breth0", Priority: 120, Match: "arp,in_port={eth0},arp_tpa=" +

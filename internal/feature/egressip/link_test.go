@@ -457,7 +457,7 @@ func TestForwardsUntilAllKnow(t *testing.T) {
 	n1, n2 := c.nodes["n1"], c.nodes["n2"]
 	forwards := func() bool {
 		for _, actions := range n2.have.Flows.Rows() {
-			if strings.Contains(actions, "mod_dl_dst:"+n1.world.Host().UplinkMAC) {
+			if strings.Contains(actions, n1.world.Host().UplinkMAC+"->eth_dst") {
 				return true
 			}
 		}

@@ -40,7 +40,7 @@ func byGatewayRouter(w *world.View, n *world.Node, f world.Family, at netip.Addr
 	out.AddRoute(names.GatewayRouter(w.Self), "dst-ip", to, plan.Discard, "")
 	match := [...]string{"ip", "ipv6"}[f] + ",in_port=" + names.PatchPort() + "," +
 		[...]string{"nw_src", "ipv6_src"}[f] + "=" + at.String()
-	out.AddFlow(w.Config.Bridge, plan.HostAnswer, match, "mod_dl_dst:"+w.Host().UplinkMAC+",LOCAL")
+	out.AddFlow(w.Config.Bridge, plan.HostAnswer, match, "set_field:"+w.Host().UplinkMAC+"->eth_dst,LOCAL")
 	plan.Add(&out.Accepts, plan.Accept{V6: f == world.V6, Dev: w.Config.Bridge, Src: at}, plan.None{})
 	if f == world.V4 {
 		// Loose: what comes by the bridge with that source is on its way back by another link than it went in.
