@@ -25,8 +25,8 @@ func readOrders() (boot.Orders, error) {
 
 // modules are those under test, loaded before any: the kernel would load some of them by itself when they are first
 // asked for.
-var modules = []string{"openvswitch", "vport_geneve", "geneve", "vrf", "bonding", "8021q", "dummy", "veth",
-	"nf_conntrack", "nf_tables", "sctp"}
+var modules = []string{"openvswitch", "vport_geneve", "geneve", "vrf", "dummy", "veth", "nf_conntrack", "nf_tables",
+	"sctp"}
 
 func prepare(kernel string) error {
 	if err := unix.Sethostname([]byte("vm")); err != nil {

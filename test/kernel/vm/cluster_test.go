@@ -40,8 +40,8 @@ type cluster struct {
 	nodes []sandbox.Member
 }
 
-// start brings up the nodes with OVS and OVN, the hosts outside, and the agents, each when its node has been prepared.
-func start(t *testing.T, mode sandbox.GatewayMode, prepare func(*cluster, sandbox.Member)) *cluster {
+// start brings up the nodes with OVS and OVN, the hosts outside, and the agents.
+func start(t *testing.T, mode sandbox.GatewayMode) *cluster {
 	t.Helper()
 	o := options(t)
 	o.GatewayMode = mode
@@ -62,15 +62,11 @@ func start(t *testing.T, mode sandbox.GatewayMode, prepare func(*cluster, sandbo
 			_, err := k.ExecIn(ctx, n.Name, "ls", "/etc/egret", "/run/ovn/ovnsb_db.sock")
 			return err
 		})
-		prepare(k, n)
 		k.record(i, n)
 		k.in(n.Name, "sh", "-c", "printf '%s' '"+kubeconfig(k.gateway())+"' > /etc/egret/node.kubeconfig")
 	}
 	return k
 }
-
-// asItIs prepares nothing.
-func asItIs(*cluster, sandbox.Member) {}
 
 func options(t *testing.T) sandbox.Options {
 	t.Helper()
