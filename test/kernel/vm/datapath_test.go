@@ -69,7 +69,6 @@ func TestKernelDatapathLocal(t *testing.T) {
 		{"PathMTU", (*kernelLab).pathMTU},
 		{"Policies", (*kernelLab).policies},
 		{"LocalByLink", (*kernelLab).byLink},
-		{"LocalByLink", (*kernelLab).byLink},
 		{"VRF", (*kernelLab).vrf},
 		{"VRFOfEgressService", (*kernelLab).egressService},
 		{"Moves", (*kernelLab).moves},
