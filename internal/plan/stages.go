@@ -72,7 +72,7 @@ var registry = [stages]stage{
 	AnswerUnleased: {0, 117, "gateway", "drop OVN's other answers: an egress IP's lease is not there yet"},
 	Neighbours:     {0, 110, "gateway", "let ND pass, which belongs to no connection"},
 	ForgedTunnel:   {0, 107, "gateway", "drop what pods send to the port of nodes' tunnels"},
-	HostAnswer:     {0, 106, "service", "give the host pods' answers to what it sent to the gateway router's load balancers"},
+	HostAnswer:     {0, 106, "service", "give the host pods' answers to what it sent to the gateway router"},
 	AsNode:         {0, 105, "gateway", "translate what is marked 1008 to the node's address"},
 	FilteredAsNode: {0, 104, "egressip", "lead packets of selected pods that have the node's address to table 6"},
 	Untranslated:   {0, 103, "gateway", "drop what has a pod's address as source"},
