@@ -31,11 +31,13 @@ const formerCommit = "50826ec"
 // to them, and between present ones. The first move beside former agents takes 30 s, for they do not report where they
 // steer their pods: later ones do not wait for those that had not reported.
 func TestUpgrade(t *testing.T) {
+	var wrong steps
+	t.Cleanup(func() { t.Log(wrong) }) // once more, below what logs of agents tell
 	c := theCluster(t)
 	c.inOneMode(t)
 	former := buildFormerAgent(t)
 	t.Run("hosts-first", func(t *testing.T) {
-		u := c.upgrading(t, former, "upgrade-hosts", 164)
+		u := c.upgrading(t, former, &wrong, "upgrade-hosts", 164)
 		u.upgrade(u.from)
 		u.move(u.from, u.to)
 		u.move(u.to, u.from)
@@ -45,7 +47,7 @@ func TestUpgrade(t *testing.T) {
 		u.ends()
 	})
 	t.Run("pods-first", func(t *testing.T) {
-		u := c.upgrading(t, former, "upgrade-pods", 165)
+		u := c.upgrading(t, former, &wrong, "upgrade-pods", 165)
 		u.upgrade(c.nodes[0])
 		u.move(u.from, u.to)
 		u.upgrade(u.to)
@@ -60,12 +62,20 @@ type upgrading struct {
 	*holding
 	stops map[string]func() // by node, of the former agents
 	pods  []func()          // end what they send
+	wrong *steps
 }
 
-func (c *cluster) upgrading(t *testing.T, former, name string, number int) *upgrading {
+// steps are those in which something was wrong.
+type steps []string
+
+func (s steps) String() string {
+	return fmt.Sprintf("%d steps were wrong\n%s", len(s), strings.Join(s, "\n"))
+}
+
+func (c *cluster) upgrading(t *testing.T, former string, wrong *steps, name string, number int) *upgrading {
 	t.Helper()
 	c.noneEnds(t)
-	u := &upgrading{holding: c.holding(t, name, number), stops: map[string]func(){}}
+	u := &upgrading{holding: c.holding(t, name, number), stops: map[string]func(){}, wrong: wrong}
 	for _, p := range []string{"a", "b", "c"} {
 		u.pods = append(u.pods, u.connecting(p))
 	}
@@ -133,11 +143,14 @@ func (u *upgrading) step(name string, do func()) {
 	do()
 	seen, overflows := u.seen.Since(begin), max(0, u.c.overflows(u.t)-before)
 	wrong, lost := traffic.Wrong(seen, u.name+"/", u.ips), traffic.Lost(seen)
-	u.t.Logf("%s took %s; %s, switches had no room for %d frames", name, time.Since(begin).Round(100*time.Millisecond),
-		lost, overflows)
+	say := fmt.Sprintf("%s %s took %s; %s, switches had no room for %d frames; with another source: %v",
+		begin.Format(time.TimeOnly), name, time.Since(begin).Round(100*time.Millisecond), lost, overflows, wrong)
 	if len(wrong) > 0 || lost.Total > overflows {
-		u.t.Errorf("%s, from %s: wrong %v; %s", name, begin.Format(time.TimeOnly), wrong, lost)
+		*u.wrong = append(*u.wrong, say)
+		u.t.Error(say)
+		return
 	}
+	u.t.Log(say)
 }
 
 // ends judges all that has happened. For how long two machines may answer for one address is not asked here: a former
