@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -73,12 +74,28 @@ type Loss struct {
 	Gap   time.Duration // the longest between two datagrams of a flow
 	Of    Flow          // the one with that gap
 	Total int           // datagrams of all flows that were sent between two that arrived
+	By    []Missing     // them by flow, in the order of their first
+}
+
+// Missing are the datagrams of one flow that did not arrive, those after the pod's last start.
+type Missing struct {
+	Flow
+	Count int
+	After time.Time // the arrival before the first of them
+}
+
+func (m Missing) String() string {
+	return fmt.Sprintf("%d %s of %s to %s after %s", m.Count, m.Kind, m.Pod, m.Dst, m.After.Format("15:04:05.000"))
 }
 
 // String is a sentence for a test's log.
 func (l Loss) String() string {
-	return fmt.Sprintf("%s without %s connections of %s to %s; %d datagrams lost in all", l.Gap.Round(time.Millisecond),
+	text := fmt.Sprintf("%s without %s connections of %s to %s; %d datagrams lost in all", l.Gap.Round(time.Millisecond),
 		l.Of.Kind, l.Of.Pod, l.Of.Dst, l.Total)
+	if len(l.By) > 0 {
+		text += fmt.Sprintf(": %v", l.By[:min(len(l.By), 20)])
+	}
+	return text
 }
 
 // Lost says what is missing among sightings: numbers of a flow that never came. One that was overtaken, as while the
@@ -99,14 +116,35 @@ func Lost(all []Sighting) Loss {
 			l.Gap, l.Of = gap, x.Flow()
 		}
 	}
+	l.By = missing(flows)
 	return l
+}
+
+func missing(flows map[Flow]*sequence) []Missing {
+	var out []Missing
+	for flow, f := range flows {
+		if len(f.missing) == 0 {
+			continue
+		}
+		m := Missing{Flow: flow, Count: len(f.missing)}
+		for _, after := range f.missing {
+			if m.After.IsZero() || after.Before(m.After) {
+				m.After = after
+			}
+		}
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b Missing) int {
+		return cmp.Or(a.After.Compare(b.After), strings.Compare(fmt.Sprint(a.Flow), fmt.Sprint(b.Flow)))
+	})
+	return out
 }
 
 // sequence is what has come of a flow.
 type sequence struct {
-	first, last int          // numbers, the least and the greatest
-	at          time.Time    // of the latest that was not overtaken
-	missing     map[int]bool // numbers between
+	first, last int               // numbers, the least and the greatest
+	at          time.Time         // of the latest that was not overtaken
+	missing     map[int]time.Time // numbers between, and when the one before them arrived
 }
 
 // before is by how much a number may be less than the first that was seen, and still be one that was overtaken: a
@@ -114,19 +152,21 @@ type sequence struct {
 const before = 100
 
 func begun(x Sighting) *sequence {
-	return &sequence{first: x.Number, last: x.Number, at: x.At, missing: map[int]bool{}}
+	return &sequence{first: x.Number, last: x.Number, at: x.At, missing: map[int]time.Time{}}
 }
 
 // take says how many more are missing now, less where one comes that was, and how long the flow had paused.
 func (f *sequence) take(x Sighting) (lost int, gap time.Duration) {
-	switch n := x.Number; {
+	n := x.Number
+	_, was := f.missing[n]
+	switch {
 	case n > f.last:
 		for i := f.last + 1; i < n; i++ {
-			f.missing[i] = true
+			f.missing[i] = f.at
 		}
 		lost, gap = n-f.last-1, x.At.Sub(f.at)
 		f.last, f.at = n, x.At
-	case f.missing[n]:
+	case was:
 		delete(f.missing, n)
 		lost = -1
 	case n >= f.first || n < f.first-before: // a pod that started anew counts anew

@@ -3,6 +3,7 @@ package traffic
 import (
 	"encoding/binary"
 	"net/netip"
+	"reflect"
 	"testing"
 	"time"
 )
@@ -59,9 +60,13 @@ func TestWrongAndLost(t *testing.T) {
 	if have := Wrong(all, "ns/", []netip.Addr{right}); len(have) != 1 || have["ns/a as 172.18.0.2"] != 1 {
 		t.Errorf("wrong: %v, want one of ns/a as 172.18.0.2", have)
 	}
-	if have, want := Lost(all),
-		(Loss{Gap: 50 * time.Millisecond, Of: Flow{Pod: "ns/a", Kind: "new"}, Total: 4}); have != want {
+	flow := Flow{Pod: "ns/a", Kind: "new"}
+	if have, want := Lost(all[:4]), (Loss{Gap: 50 * time.Millisecond, Of: flow, Total: 4,
+		By: []Missing{{flow, 4, at(10)}}}); !reflect.DeepEqual(have, want) {
 		t.Errorf("lost %v, want %v", have, want)
+	}
+	if have := Lost(all); have.Total != 4 || have.By != nil {
+		t.Errorf("lost %v, want 4, none after the pod's last start", have)
 	}
 }
 
