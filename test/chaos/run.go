@@ -108,7 +108,7 @@ func (r *run) note(do func()) {
 func (r *run) round(ctx context.Context, number int, random *rand.Rand) error {
 	r.say("round %d", number)
 	begin := time.Now()
-	was, err := r.cluster.overflows(ctx)
+	was, err := r.cluster.drops(ctx)
 	if err != nil {
 		return err
 	}

@@ -137,14 +137,19 @@ const queued = 500 * time.Millisecond
 // frame that was dropped arrives later than that.
 func (u *upgrading) step(name string, do func()) {
 	u.t.Helper()
-	before := u.c.overflows(u.t)
+	before := u.c.drops(u.t)
 	time.Sleep(queued)
 	begin := time.Now()
 	do()
-	seen, overflows := u.seen.Since(begin), max(0, u.c.overflows(u.t)-before)
+	took, seen := time.Since(begin), u.seen.Since(begin)
+	overflows, dropped := 0, u.c.drops(u.t)
+	for node := range dropped {
+		dropped[node] = dropped[node].Since(before[node])
+		overflows += dropped[node].Overflows()
+	}
 	wrong, lost := traffic.Wrong(seen, u.name+"/", u.ips), traffic.Lost(seen)
-	say := fmt.Sprintf("%s %s took %s; %s, switches had no room for %d frames; with another source: %v",
-		begin.Format(time.TimeOnly), name, time.Since(begin).Round(100*time.Millisecond), lost, overflows, wrong)
+	say := fmt.Sprintf("%s %s took %s; %s, switches dropped %v, for want of room %d; with another source: %v",
+		begin.Format(time.TimeOnly), name, took.Round(100*time.Millisecond), lost, dropped, overflows, wrong)
 	if len(wrong) > 0 || lost.Total > overflows {
 		*u.wrong = append(*u.wrong, say)
 		u.t.Error(say)
@@ -164,18 +169,18 @@ func (u *upgrading) ends() {
 	u.seen.onlyFrom(u.namespace, u.ips)
 }
 
-// overflows is the sum of what all nodes' switches had no room for so far.
-func (c *cluster) overflows(t *testing.T) int {
+// drops are the frames that the nodes' switches have dropped so far, by node.
+func (c *cluster) drops(t *testing.T) map[string]harness.Drops {
 	t.Helper()
-	sum := 0
+	all := map[string]harness.Drops{}
 	for _, n := range c.nodes {
-		count, err := harness.Overflows(t.Context(), c.Cluster, n.Name)
+		drops, err := harness.DropsOf(t.Context(), c.Cluster, n.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum += count
+		all[n.Name] = drops
 	}
-	return sum
+	return all
 }
 
 // runFormerAgent has a node run the former agent in the place of its own until stop, with the same arguments but those

@@ -4,29 +4,71 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// droppedFrames are those of a packet socket (ss(8), skmem), and those whose upcall failed (ovs-dpctl(8)).
-var droppedFrames = regexp.MustCompile(`(?:,d|lost:)(\d+)`)
+// Drops are the frames that a node's switch has dropped so far, by where: one of its packet sockets, the upcalls, or a
+// counter of Open vSwitch's (coverage/show).
+type Drops map[string]int
 
-// Overflows counts the frames that a node's switch dropped so far because they came too late to it: Open vSwitch
-// forwards in userspace here, with one thread, which shares the machine's cores with all nodes. Frames of everything
-// count, so that this is the most that a test may lose by it. It begins anew with the switch.
-func Overflows(ctx context.Context, c *sandbox.Cluster, node string) (int, error) {
-	out, err := c.ExecIn(ctx, node, "sh", "-c", "ss --packet --memory --no-header --numeric; ovs-appctl dpctl/show")
+// counted are the numbers of the commands' answers: the drops of a packet socket of the switch's (ss(8), skmem), by its
+// inode; upcalls that failed (ovs-dpctl(8)); frames that Open vSwitch itself dropped.
+var counted = regexp.MustCompile(`"ovs-vswitchd".* (ino:\d+) .*,d(\d+)\)` +
+	`|(lost):(\d+)|((?:datapath_drop|drop_action)_\w+) .*total: (\d+)`)
+
+// DropsOf reads what a node's switch has dropped. It begins anew with the switch; a socket goes with its port.
+func DropsOf(ctx context.Context, c *sandbox.Cluster, node string) (Drops, error) {
+	out, err := c.ExecIn(ctx, node, "sh", "-c", "ss --packet --memory --extended --processes --oneline --no-header "+
+		"--numeric; ovs-appctl dpctl/show; ovs-appctl coverage/show")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	sum := 0
-	for _, m := range droppedFrames.FindAllStringSubmatch(string(out), -1) {
-		count, err := strconv.Atoi(m[1])
-		if err != nil {
-			return 0, fmt.Errorf("%s: dropped frames %q: %w", node, m[0], err)
-		}
-		sum += count
+	drops, err := parseDrops(string(out))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", node, err)
 	}
-	return sum, nil
+	return drops, nil
 }
+
+func parseDrops(text string) (Drops, error) {
+	drops := Drops{}
+	for _, m := range counted.FindAllStringSubmatch(text, -1) {
+		count, err := strconv.Atoi(m[2] + m[4] + m[6])
+		if err != nil {
+			return nil, fmt.Errorf("dropped frames %q: %w", m[0], err)
+		}
+		drops[m[1]+m[3]+m[5]] = count
+	}
+	return drops, nil
+}
+
+// Since are the drops that came after others were read, those above zero.
+func (d Drops) Since(before Drops) Drops {
+	more := Drops{}
+	for where, count := range d {
+		if n := count - before[where]; n > 0 {
+			more[where] = n
+		}
+	}
+	return more
+}
+
+// Overflows counts the frames that came too late: Open vSwitch forwards in userspace here, with one thread, which
+// shares the machine's cores with all nodes. Frames of everything count, so that this is the most that a test may lose
+// by it. What a flow drops is not among them.
+func (d Drops) Overflows() int {
+	sum := 0
+	for where, count := range d {
+		if where == "lost" || strings.HasPrefix(where, "ino:") || slices.Contains(late, where) {
+			sum += count
+		}
+	}
+	return sum
+}
+
+// late are Open vSwitch's own: its threads that decide about new flows stood still, or had too many at once.
+var late = []string{"datapath_drop_lock_error", "datapath_drop_upcall_error"}
