@@ -26,7 +26,7 @@ func readOrders() (boot.Orders, error) {
 // modules are those under test, loaded before any: the kernel would load some of them by itself when they are first
 // asked for.
 var modules = []string{"openvswitch", "vport_geneve", "geneve", "vrf", "dummy", "veth", "nf_conntrack", "nf_tables",
-	"sctp"}
+	"sctp", "bonding", "8021q"}
 
 func prepare(kernel string) error {
 	if err := unix.Sethostname([]byte("vm")); err != nil {

@@ -40,8 +40,9 @@ type cluster struct {
 	nodes []sandbox.Member
 }
 
-// start brings up the nodes with OVS and OVN, the hosts outside, and the agents.
-func start(t *testing.T, mode sandbox.GatewayMode) *cluster {
+// start brings up the nodes with OVS and OVN, the hosts outside, and the agents, which begin when each node's links
+// have been prepared.
+func start(t *testing.T, mode sandbox.GatewayMode, prepare func(*cluster, sandbox.Member)) *cluster {
 	t.Helper()
 	o := options(t)
 	o.GatewayMode = mode
@@ -62,6 +63,7 @@ func start(t *testing.T, mode sandbox.GatewayMode) *cluster {
 			_, err := k.ExecIn(ctx, n.Name, "ls", "/etc/egret", "/run/ovn/ovnsb_db.sock")
 			return err
 		})
+		prepare(k, n)
 		k.record(i, n)
 		k.in(n.Name, "sh", "-c", "printf '%s' '"+kubeconfig(k.gateway())+"' > /etc/egret/node.kubeconfig")
 	}

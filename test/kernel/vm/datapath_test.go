@@ -35,7 +35,7 @@ type part struct {
 
 // TestKernelDatapath: the product's programs with OVS' kernel datapath, from the agent's start to its packets.
 func TestKernelDatapath(t *testing.T) {
-	kernelTest(t, sandbox.Shared, []part{
+	kernelTest(t, sandbox.Shared, asTheyAre, []part{
 		{"BridgesAreTheKernels", (*kernelLab).bridges},
 		{"SourceAddresses", (*kernelLab).sources},
 		{"GeneveIsTheKernels", (*kernelLab).geneve},
@@ -62,7 +62,7 @@ func TestKernelDatapath(t *testing.T) {
 
 // TestKernelDatapathLocal: the same where pods leave through the host.
 func TestKernelDatapathLocal(t *testing.T) {
-	kernelTest(t, sandbox.Local, []part{
+	kernelTest(t, sandbox.Local, asTheyAre, []part{
 		{"SourceAddresses", (*kernelLab).sources},
 		{"NodesSeeTheNodesAddress", (*kernelLab).nodeAddresses},
 		{"TooBig", (*kernelLab).tooBig},
@@ -78,8 +78,11 @@ func TestKernelDatapathLocal(t *testing.T) {
 	})
 }
 
-func kernelTest(t *testing.T, mode sandbox.GatewayMode, parts []part) {
-	c := start(t, mode)
+// asTheyAre leaves a node's links alone: its uplink is one side of a veth pair.
+func asTheyAre(*cluster, sandbox.Member) {}
+
+func kernelTest(t *testing.T, mode sandbox.GatewayMode, prepare func(*cluster, sandbox.Member), parts []part) {
+	c := start(t, mode, prepare)
 	c.namespace()
 	c.egressIP("web", egressIPs, c.nodes[1], selected)
 	l := kernelLab{cluster: c, outside: c.ExternalHosts()[0].IPs}
