@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
+	"slices"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 )
@@ -38,7 +40,8 @@ func (l *kernelLab) moves() {
 	w.close()
 }
 
-// holds is nil if one of the nodes reports that it holds the addresses, and no other does.
+// holds is nil if one of the nodes reports that it holds the addresses, and no other does. One may hold others, of
+// another part's EgressIP.
 func (l *kernelLab) holds(holder int) error {
 	for i, n := range l.nodes {
 		said := l.api.recorded("/apis/egret.k8s.ovn.org/v1/egressnodes/" + n.Name)
@@ -46,8 +49,14 @@ func (l *kernelLab) holds(holder int) error {
 		if err := json.Unmarshal([]byte(said), &e); err != nil {
 			return fmt.Errorf("%s says %s: %w", n.Name, said, err)
 		}
-		if want := map[bool]int{true: len(egressIPs)}[i == holder]; len(e.Status.Holding) != want {
-			return fmt.Errorf("%s says that it holds %+v, want %d addresses", n.Name, e.Status.Holding, want)
+		have := 0
+		for _, h := range e.Status.Holding {
+			if ip, err := netip.ParseAddr(h.IP); err == nil && slices.Contains(egressIPs, ip) {
+				have++
+			}
+		}
+		if want := map[bool]int{true: len(egressIPs)}[i == holder]; have != want {
+			return fmt.Errorf("%s says that it holds %+v, want %d of %s", n.Name, e.Status.Holding, want, egressIPs)
 		}
 	}
 	return nil
