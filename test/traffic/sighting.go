@@ -74,14 +74,14 @@ type Loss struct {
 	Gap   time.Duration // the longest between two datagrams of a flow
 	Of    Flow          // the one with that gap
 	Total int           // datagrams of all flows that were sent between two that arrived
-	By    []Missing     // them by flow, in the order of their first
+	By    []Missing     // them by flow and gap, in their order
 }
 
-// Missing are the datagrams of one flow that did not arrive, those after the pod's last start.
+// Missing are the datagrams of one gap of a flow that did not arrive, of those after the pod's last start.
 type Missing struct {
 	Flow
 	Count int
-	After time.Time // the arrival before the first of them
+	After time.Time // the arrival before them
 }
 
 func (m Missing) String() string {
@@ -123,16 +123,13 @@ func Lost(all []Sighting) Loss {
 func missing(flows map[Flow]*sequence) []Missing {
 	var out []Missing
 	for flow, f := range flows {
-		if len(f.missing) == 0 {
-			continue
-		}
-		m := Missing{Flow: flow, Count: len(f.missing)}
+		gaps := map[time.Time]int{}
 		for _, after := range f.missing {
-			if m.After.IsZero() || after.Before(m.After) {
-				m.After = after
-			}
+			gaps[after]++
 		}
-		out = append(out, m)
+		for after, count := range gaps {
+			out = append(out, Missing{Flow: flow, Count: count, After: after})
+		}
 	}
 	slices.SortFunc(out, func(a, b Missing) int {
 		return cmp.Or(a.After.Compare(b.After), strings.Compare(fmt.Sprint(a.Flow), fmt.Sprint(b.Flow)))
