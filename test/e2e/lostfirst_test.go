@@ -68,7 +68,7 @@ func (n *namespace) askedEarly(t *testing.T, s balanced) {
 			return err
 		})
 		restore := n.nftOf("one").loses(t, "input udp dport", udpPort)
-		a := asks(t, n.c.hosts[0].Name, to)
+		a := asks(t, n.c.hosts[0].Name, to, "hostname")
 		time.Sleep(100 * time.Millisecond) // it has asked twenty times
 		if err := restore(); err != nil {
 			t.Errorf("%s: %v", to, err)

@@ -36,7 +36,8 @@ func TestServices(t *testing.T) {
 		part{"HealthCheck", healthCheck}, part{"NodeHealth", nodeHealth}, part{"Datagrams", datagrams},
 		part{"Egress", servedAndEgress},
 		part{"SamePort", samePort}, part{"RefusedAddress", refusedAddress},
-		part{"SomeClients", someClients}, part{"BegunEarly", begunEarly}, part{"LostFirst", lostFirst},
+		part{"SomeClients", someClients}, part{"BegunEarly", begunEarly}, part{"BegunByLink",
+			begunByLink}, part{"LostFirst", lostFirst},
 		part{"FirstOfAffinity", firstOfAffinity},
 	)
 }
