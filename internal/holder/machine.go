@@ -16,6 +16,8 @@ const (
 	// renewEvery is how often the ARP reply lease is renewed: a few times in the 20 s after which the switch answers
 	// only for what nobody else announces.
 	renewEvery = 5 * time.Second
+	// stoodStill is for how long no step was made, where what the machine knows may be out of date.
+	stoodStill = 3 * renewEvery
 )
 
 // Facts are what the machine is told. Holds, APISilent and Alone are so now; Claims and Answers are news since the
@@ -110,11 +112,22 @@ func (m *Machine) Step(f Facts, now time.Time) Result {
 		m.look()
 	}
 	m.ask(look)
-	if !now.Before(m.renewed.Add(renewEvery)) {
-		m.renewed, m.out.Renew = now, true
-	}
+	m.renew()
 	m.out.Wake = m.wake()
 	return m.out
+}
+
+// renew asks for the ARP reply lease. After a standstill another node may have the addresses, and the machine does not
+// know of it yet: what others announce is not answered for by a lease that has ended, and goes on not to be, until the
+// API server has had the time to say so.
+func (m *Machine) renew() {
+	switch since := m.now.Sub(m.renewed); {
+	case since < renewEvery:
+	case m.renewed.IsZero() || since < stoodStill:
+		m.renewed, m.out.Renew = m.now, true
+	default:
+		m.renewed = m.now
+	}
 }
 
 // hold takes in what is held where that has changed. What another node has let go of is announced again: some host

@@ -573,3 +573,17 @@ func TestRenews(t *testing.T) {
 		t.Errorf("renewed %d times in a minute", x.renewed)
 	}
 }
+
+// TestRenewsLateAfterAStandstill: the lease has ended meanwhile, and the addresses may be another node's.
+func TestRenewsLateAfterAStandstill(t *testing.T) {
+	x := newNode(t, heldIP)
+	x.after(10 * time.Second)
+	x.now, x.renewed = x.now.Add(25*time.Second), 0
+	x.step()
+	if x.after(4 * time.Second); x.renewed != 0 {
+		t.Errorf("renewed %d times in the 4 s after a standstill", x.renewed)
+	}
+	if x.after(2 * time.Second); x.renewed != 1 {
+		t.Errorf("renewed %d times in the 6 s after a standstill, want once", x.renewed)
+	}
+}
