@@ -16,7 +16,8 @@ const (
 	// renewEvery is how often the ARP reply lease is renewed: a few times in the 20 s after which the switch answers
 	// only for what nobody else announces.
 	renewEvery = 5 * time.Second
-	// stoodStill is for how long no step was made, where what the machine knows may be out of date.
+	// stoodStill is after how long without a renewal the lease, which lasts for 20 s from when the switch was last
+	// told, may have ended before this node's machine makes its next step.
 	stoodStill = 3 * renewEvery
 )
 
@@ -117,9 +118,9 @@ func (m *Machine) Step(f Facts, now time.Time) Result {
 	return m.out
 }
 
-// renew asks for the ARP reply lease. After a standstill another node may have the addresses, and the machine does not
-// know of it yet: what others announce is not answered for by a lease that has ended, and goes on not to be, until the
-// API server has had the time to say so.
+// renew asks for the ARP reply lease, at the first step and then every few seconds. After a standstill it does so that
+// much later: another node may have been given the addresses, and until the API server has said so this one must not
+// answer beside it. What nobody else announces is answered for without a lease.
 func (m *Machine) renew() {
 	switch since := m.now.Sub(m.renewed); {
 	case since < renewEvery:

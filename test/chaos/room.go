@@ -8,23 +8,10 @@ import (
 	"github.com/egret-net/egret/test/harness"
 )
 
-// drops are the frames that the nodes' switches have dropped so far, by node.
-func (c *cluster) drops(ctx context.Context) (map[string]harness.Drops, error) {
-	all := map[string]harness.Drops{}
-	for _, n := range c.Nodes() {
-		drops, err := harness.DropsOf(ctx, c.Cluster.Cluster, n.Name)
-		if err != nil {
-			return nil, err
-		}
-		all[n.Name] = drops
-	}
-	return all, nil
-}
-
 // noRoom is how many frames the switches had no room for since then. A switch that was itself stopped, killed or
 // powered off does not count: what it lost is that fault's, and its counters may have begun anew.
 func (r *run) noRoom(ctx context.Context, begin time.Time, was map[string]harness.Drops) (int, error) {
-	now, err := r.cluster.drops(ctx)
+	now, err := harness.DropsOf(ctx, r.cluster.Cluster.Cluster)
 	sum := 0
 	for node, drops := range now {
 		disturbed := slices.ContainsFunc(r.record.windows, func(w window) bool {

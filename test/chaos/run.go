@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/egret-net/egret/test/harness"
 	"github.com/egret-net/egret/test/traffic"
 )
 
@@ -108,7 +109,7 @@ func (r *run) note(do func()) {
 func (r *run) round(ctx context.Context, number int, random *rand.Rand) error {
 	r.say("round %d", number)
 	begin := time.Now()
-	was, err := r.cluster.drops(ctx)
+	was, err := harness.DropsOf(ctx, r.cluster.Cluster.Cluster)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,8 @@ func (c *changes) note(counts bool) {
 	}
 }
 
-// during counts the datagrams that went missing just after a change.
+// during counts the datagrams that went missing just after a change. They were sent after the arrival that Missing has,
+// which may be a little before the change.
 func (c *changes) during(l traffic.Loss) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -140,12 +140,15 @@ const queued = 500 * time.Millisecond
 // frame that was dropped arrives later than that.
 func (u *upgrading) step(name string, do func()) {
 	u.t.Helper()
-	before := u.c.drops(u.t)
+	before, err := harness.DropsOf(u.t.Context(), u.c.Cluster)
+	must(u.t, err)
 	time.Sleep(queued)
 	begin := time.Now()
 	do()
 	took, seen := time.Since(begin), u.seen.Since(begin)
-	overflows, dropped := 0, u.c.drops(u.t)
+	dropped, err := harness.DropsOf(u.t.Context(), u.c.Cluster)
+	must(u.t, err)
+	overflows := 0
 	for node := range dropped {
 		dropped[node] = dropped[node].Since(before[node])
 		overflows += dropped[node].Overflows()
@@ -171,20 +174,6 @@ func (u *upgrading) ends() {
 		end()
 	}
 	u.seen.onlyFrom(u.namespace, u.ips)
-}
-
-// drops are the frames that the nodes' switches have dropped so far, by node.
-func (c *cluster) drops(t *testing.T) map[string]harness.Drops {
-	t.Helper()
-	all := map[string]harness.Drops{}
-	for _, n := range c.nodes {
-		drops, err := harness.DropsOf(t.Context(), c.Cluster, n.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[n.Name] = drops
-	}
-	return all
 }
 
 // runFormerAgent has a node run the former agent in the place of its own until stop, with the same arguments but those

@@ -20,18 +20,21 @@ type Drops map[string]int
 var counted = regexp.MustCompile(`"ovs-vswitchd".* (ino:\d+) .*,d(\d+)\)` +
 	`|(lost):(\d+)|((?:datapath_drop|drop_action)_\w+) .*total: (\d+)`)
 
-// DropsOf reads what a node's switch has dropped. It begins anew with the switch; a socket goes with its port.
-func DropsOf(ctx context.Context, c *sandbox.Cluster, node string) (Drops, error) {
-	out, err := c.ExecIn(ctx, node, "sh", "-c", "ss --packet --memory --extended --processes --oneline --no-header "+
-		"--numeric; ovs-appctl dpctl/show; ovs-appctl coverage/show")
-	if err != nil {
-		return nil, err
+// DropsOf reads what the switches of all nodes have dropped, by node. It begins anew with the switch; a socket goes
+// with its port.
+func DropsOf(ctx context.Context, c *sandbox.Cluster) (map[string]Drops, error) {
+	all := map[string]Drops{}
+	for _, n := range c.Nodes() {
+		out, err := c.ExecIn(ctx, n.Name, "sh", "-c", "ss --packet --memory --extended --processes --oneline "+
+			"--no-header --numeric; ovs-appctl dpctl/show; ovs-appctl coverage/show")
+		if err != nil {
+			return nil, err
+		}
+		if all[n.Name], err = parseDrops(string(out)); err != nil {
+			return nil, fmt.Errorf("%s: %w", n.Name, err)
+		}
 	}
-	drops, err := parseDrops(string(out))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", node, err)
-	}
-	return drops, nil
+	return all, nil
 }
 
 func parseDrops(text string) (Drops, error) {
