@@ -118,14 +118,14 @@ func (m *Machine) Step(f Facts, now time.Time) Result {
 	return m.out
 }
 
-// renew asks for the ARP reply lease, at the first step and then every few seconds. After a standstill it does so that
-// much later: another node may have been given the addresses, and until the API server has said so this one must not
-// answer beside it. What nobody else announces is answered for without a lease.
+// renew asks for the ARP reply lease, as soon as a plan is in place and then every few seconds. After a standstill it
+// does so that much later: another node may have been given the addresses, and until the API server has said so this
+// one must not answer beside it. What nobody else announces is answered for without a lease.
 func (m *Machine) renew() {
 	switch since := m.now.Sub(m.renewed); {
 	case since < renewEvery:
 	case m.renewed.IsZero() || since < stoodStill:
-		m.renewed, m.out.Renew = m.now, true
+		m.renewed, m.out.Renew = m.now, m.planned()
 	default:
 		m.renewed = m.now
 	}
@@ -148,6 +148,9 @@ func (m *Machine) hold() {
 		if m.holds != nil && m.holds.Shared[ip] && !h.Shared[ip] {
 			m.out.Announce = append(m.out.Announce, ip)
 		}
+	}
+	if !m.planned() && !h.Adopted {
+		m.renewed = time.Time{} // its flows were written without the lease
 	}
 	m.addresses, m.holds = now, h
 }
@@ -197,6 +200,9 @@ func (m *Machine) warn(text string, args ...any) {
 }
 
 func (m *Machine) adopted() bool { return m.holds != nil && m.holds.Adopted }
+
+// planned says whether what is held is what a plan wants, which knows the cluster.
+func (m *Machine) planned() bool { return m.holds != nil && !m.holds.Adopted }
 
 // assigned says whether Kubernetes assigns an address to this node.
 func (m *Machine) assigned(c world.EgressAddress) bool {

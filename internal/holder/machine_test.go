@@ -94,6 +94,12 @@ func (x *node) carryOut() {
 	x.facts.Holds = holder.HoldsOf(x.plan())
 }
 
+// adopt has the node hold what a former process left, and no plan applied.
+func (x *node) adopt() {
+	former := *x.facts.Holds
+	former.Adopted, x.early, x.facts.Holds = true, true, &former
+}
+
 // answers is the API server.
 func (x *node) answers(names []string) {
 	for i, name := range names {
@@ -246,8 +252,7 @@ func TestAfterRestartWithoutKubernetes(t *testing.T) {
 	x := newNode(t, heldIP)
 	e := x.world.EgressIP("e0")
 	x.world.DelEgressIP("e0")
-	former := *x.facts.Holds
-	former.Adopted, x.early, x.facts.Holds = true, true, &former
+	x.adopt()
 	silenced := func() (n int) {
 		for f := range x.plan().Flows.Rows() {
 			if strings.Contains(f.Match, heldIP.String()) {
@@ -571,6 +576,24 @@ func TestRenews(t *testing.T) {
 	x.edit(func(w *world.World) { w.DelEgressIP("e0") })
 	if x.after(time.Minute); x.renewed < 60/6 || x.renewed > 60/4 {
 		t.Errorf("renewed %d times in a minute", x.renewed)
+	}
+}
+
+// TestRenewsWithTheFirstPlan: at once then, and not before: what a former process left may be another node's by now.
+func TestRenewsWithTheFirstPlan(t *testing.T) {
+	x := newNode(t, heldIP)
+	x.adopt()
+	x.Machine, x.renewed = &holder.Machine{Self: "n1"}, 0
+	x.step()
+	if x.after(7 * time.Second); x.renewed != 0 {
+		t.Errorf("renewed %d times though the cluster is not known", x.renewed)
+	}
+	x.early = false
+	if x.step(); x.renewed != 1 {
+		t.Errorf("renewed %d times with the first plan, want once", x.renewed)
+	}
+	if x.after(6 * time.Second); x.renewed != 2 {
+		t.Errorf("renewed %d times in the 6 s after the first plan, want twice", x.renewed)
 	}
 }
 

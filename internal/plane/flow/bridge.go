@@ -57,17 +57,20 @@ func (p *Plane) rewriteRenumbered(a asked) {
 	}
 }
 
-// write adds lines to the newest generation, or begins another one with them, which are all flows then.
+// write adds lines to the newest generation, or begins another one with them, which are all flows then. A flow that
+// ends by itself is for Renew to write then: it may have ended since it was written last, and that was meant.
 func (p *Plane) write(ctx context.Context, name string, lines []line, n numbers) error {
 	b, err := p.know(ctx, name)
 	if err != nil {
 		return err
 	}
+	now := lines
 	if !b.inPlace {
 		b.generations, b.numbers = append(b.generations, next(b.generations)), numbers{}
+		now = slices.DeleteFunc(slices.Clone(lines), func(l line) bool { return ends(l.flow) })
 	}
-	slices.SortFunc(lines, func(x, y line) int { return strings.Compare(x.text, y.text) })
-	refused, err := p.install(ctx, name, b.newest(), lines)
+	slices.SortFunc(now, func(x, y line) int { return strings.Compare(x.text, y.text) })
+	refused, err := p.install(ctx, name, b.newest(), now)
 	if err != nil {
 		p.forget(name) // what went through of it is read back next time
 		return fmt.Errorf("write the flows of bridge %s: %w", name, err)

@@ -5,7 +5,8 @@
 //
 // Ownership is the flow's cookie: its low 32 bits are Mark, its high 32 bits a generation. At a start, after a
 // failure, when a port has another number, and when told to Forget, all wanted flows are written under a new
-// generation, and Shrink deletes the former generations by cookie. An addition whose match and priority are there
+// generation, and Shrink deletes the former generations by cookie. Flows that end by themselves are left to Renew
+// then: a round that writes all must not bring back what has ended. An addition whose match and priority are there
 // already takes the cookie over and keeps the counters (OpenFlow 1.4 without RESET_COUNTS). From then on what changed
 // in the plan is added to that generation, and deleted from it by cookie, match and priority. So nothing ever has to
 // be compared with the switch's own spelling of a flow, no foreign flow is read, written or raced with

@@ -215,6 +215,11 @@ func (h *history) check(t *rapid.T) {
 	if err := fresh.apply(t); !plane.OnlyRefusals(err) {
 		t.Fatal(err)
 	}
+	for _, p := range []*Plane{h.plane, fresh.plane} {
+		if err := p.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if have, want := h.switches.text(true), fresh.switches.text(true); have != want {
 		t.Fatalf("the switches have\n%s\nand a new plane writes\n%s", have, want)
 	}
@@ -245,6 +250,45 @@ func TestLostAnswerToADeletion(t *testing.T) {
 	apply(t, h.plane, h.state)
 	if have := h.switches.text(true); have != "br0 table=0,priority=0,udp actions=drop" {
 		t.Errorf("the switches have %q", have)
+	}
+}
+
+// TestWhatEndedStaysAway: a flow that has ended by itself comes back by Renew alone, also when all flows of the bridge
+// are written again, or a process starts anew. One that is new is there at once.
+func TestWhatEndedStaysAway(t *testing.T) {
+	const lease, other = "br0 table=0,priority=0,arp actions=drop", "br0 table=0,priority=0,udp actions=drop"
+	one, both := &plan.Rows{}, &plan.Rows{}
+	plan.Add(&one.Flows, plan.Flow{Bridge: "br0", Match: "udp"}, "drop")
+	plan.Add(&both.Flows, plan.Flow{Bridge: "br0", Match: "udp"}, "drop")
+	plan.Add(&both.Flows, plan.Flow{Bridge: "br0", Match: "arp,hard_timeout=20"}, "drop")
+	h := newHistory()
+	h.state.Replace(planetest.Owner("a"), &plan.Rows{}, one)
+	apply(t, h.plane, h.state)
+	has := func(when, want string) {
+		t.Helper()
+		if have := h.switches.text(true); have != want {
+			t.Errorf("%s: the switches have\n%s\nwant\n%s", when, have, want)
+		}
+	}
+	h.state.Replace(planetest.Owner("a"), one, both)
+	apply(t, h.plane, h.state)
+	has("new", lease+"\n"+other)
+	for when, happens := range map[string]func(){
+		"all is written again":      h.plane.Forget,
+		"a port has another number": func() { h.plane.rewrite("br0") },
+		"a process that starts": func() {
+			h.restart()
+			h.state.Replace(planetest.Owner("a"), &plan.Rows{}, both)
+		},
+	} {
+		delete(h.switches.flows["br0"], "table=0,priority=0,arp")
+		happens()
+		apply(t, h.plane, h.state)
+		has(when, other)
+		if err := h.plane.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		has(when+", renewed", lease+"\n"+other)
 	}
 }
 

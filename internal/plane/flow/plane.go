@@ -131,7 +131,8 @@ func (p *Plane) Forget() {
 	p.shrunk.Forget()
 }
 
-// Renew makes the flows that end by themselves (hard_timeout) last for that time again, or be again if they have ended.
+// Renew makes the flows that end by themselves (hard_timeout) last for that time again, or be again if they have ended,
+// or were left out when all flows of their bridge were written: Grow writes them only where they are new.
 func (p *Plane) Renew(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
