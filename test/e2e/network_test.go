@@ -32,7 +32,7 @@ func TestPodNetwork(t *testing.T) {
 		part{"LargeTransfer", largeTransfer}, part{"DNS", clusterDNS}, part{"ClusterIP", clusterIP}, part{"APIServer",
 			apiServer},
 		part{"HostPort", hostPort},
-		part{"NoTunnel", noTunnel})
+		part{"PastTheSwitch", pastTheSwitch}, part{"NoTunnel", noTunnel})
 }
 
 // part is a subtest in a namespace that others use too.

@@ -79,6 +79,16 @@ func (s *Server) Sweep(ctx context.Context) error {
 	return errors.Join(append(failed, s.detachAll(ctx, ports))...)
 }
 
+// Seal keeps the node's own stack off all pods' interfaces: agents of before did not.
+func (s *Server) Seal(ctx context.Context) error {
+	var failed []error
+	_, err := s.portsWhere(ctx, func(p PodPort) bool {
+		failed = append(failed, podlink.Seal(p.HostIface))
+		return false
+	})
+	return errors.Join(append(failed, err)...)
+}
+
 func (s *Server) portsWhere(ctx context.Context, match func(PodPort) bool) ([]PodPort, error) {
 	all, err := s.attachments.PodPorts(ctx)
 	if err != nil {

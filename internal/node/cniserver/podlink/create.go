@@ -37,7 +37,7 @@ func Create(s Spec) error {
 	if err != nil {
 		return fmt.Errorf("make veth %s: %w", s.HostIface, err)
 	}
-	return nil
+	return Seal(s.HostIface) // while the pod's end is down: the kernel has made no IPv6 address yet
 }
 
 // Delete removes the pair by the name on the node; that there is none is no error.
