@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -60,10 +61,7 @@ func Elect(ctx context.Context, config *rest.Config, identity string, reach Reac
 	if err != nil {
 		return fmt.Errorf("client for leases: %w", err)
 	}
-	e := election{reach: reach, who: who, lock: lock{reach: reach, ends: ends, Interface: &resourcelock.LeaseLock{
-		LeaseMeta: metav1.ObjectMeta{Namespace: leaseSpace, Name: leaseName}, Client: client,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
-	}}}
+	e := newElection(client, identity, reach, who, ends)
 	for ctx.Err() == nil {
 		if err := e.stand(ctx); err != nil {
 			return fmt.Errorf("leader election: %w", err)
@@ -72,27 +70,73 @@ func Elect(ctx context.Context, config *rest.Config, identity string, reach Reac
 	return nil
 }
 
+func newElection(
+	client coordinationv1.LeasesGetter, identity string, reach Reach, who Candidate, ends *ends,
+) *election {
+	lease := &resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: leaseSpace, Name: leaseName}, Client: client,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+	}
+	return &election{reach: reach, who: who, lock: lock{Interface: lease, reach: reach, ends: ends,
+		taker: &atomic.Pointer[string]{}}}
+}
+
 // lock shows the lease of a leader whose node is dead as one that nobody holds. Of several who take it then the API
 // server lets one. Whom nobody answers does not know who is dead now.
 type lock struct {
 	resourcelock.Interface
 	reach Reach
 	ends  *ends
+	term  *term
+	taker *atomic.Pointer[string] // the node that last took the lease from this one as from a dead one
 }
 
+// term is of one candidacy.
+type term struct {
+	leads, lost atomic.Bool
+	end         func()
+}
+
+var errLost = errors.New("another node has taken the lease")
+
+// Get ends the term of a leader from which the lease was taken. It must not take it back: client-go's elector would,
+// where the taker counts as dead here, and both would lead for as long as that lasts.
 func (l lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	r, raw, err := l.Interface.Get(ctx)
 	l.heard(err)
-	if err == nil && r.HolderIdentity != l.Identity() && l.dead(r.HolderIdentity) {
+	switch {
+	case err != nil || r.HolderIdentity == l.Identity() || r.HolderIdentity == "":
+	case l.term.leads.Load():
+		l.taker.Store(&r.HolderIdentity)
+		l.term.lost.Store(true)
+		l.term.end()
+	case l.dead(r.HolderIdentity):
 		r.HolderIdentity = ""
 	}
 	return r, raw, err
 }
 
-func (l lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	err := l.Interface.Update(ctx, r)
-	l.heard(err)
+func (l lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	err := l.Interface.Create(ctx, r)
+	l.wrote(r, err)
 	return err
+}
+
+// Update refuses what a lost term would write: client-go (0.37) releases what it last saw as its own.
+func (l lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	if l.term.lost.Load() {
+		return errLost
+	}
+	err := l.Interface.Update(ctx, r)
+	l.wrote(r, err)
+	return err
+}
+
+func (l lock) wrote(r resourcelock.LeaderElectionRecord, err error) {
+	l.heard(err)
+	if err == nil && r.HolderIdentity == l.Identity() {
+		l.term.leads.Store(true)
+	}
 }
 
 // heard tells of an answer of the API server's machine: of those who have no lease to renew, it comes as often.
@@ -118,7 +162,17 @@ func (e *ends) dial(ctx context.Context, network, address string) (net.Conn, err
 	return c, nil
 }
 
-func (l lock) dead(node string) bool { return !l.reach.CutOff() && l.reach.Silent(node) }
+// dead says whether a leader's lease may be taken. Two nodes that do not hear each other hold each other for dead: the
+// one that lost the lease to the other so leaves it there until it has heard that one, or it would go to and fro.
+func (l lock) dead(node string) bool {
+	if taker := l.taker.Load(); taker != nil {
+		if l.reach.Silent(*taker) {
+			return false
+		}
+		l.taker.CompareAndSwap(taker, nil)
+	}
+	return !l.reach.CutOff() && l.reach.Silent(node)
+}
 
 type election struct {
 	lock  lock
@@ -132,19 +186,14 @@ func (e *election) stand(ctx context.Context) error {
 	cutOff := e.reach.CutOff()
 	standing, stop := context.WithCancel(ctx)
 	defer stop()
-	var leads atomic.Bool
+	e.lock.term = &term{end: stop}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: e.lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		ReleaseOnCancel: true, Name: leaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) { leads.Store(true); e.who.Lead(ctx) },
+			OnStartedLeading: e.who.Lead,
 			OnStoppedLeading: func() {},
-			OnNewLeader: func(node string) {
-				if leads.Load() && node != e.lock.Identity() {
-					stop() // somebody took the lease, because this node is dead to him
-				}
-				e.who.Led(ctx, node)
-			},
+			OnNewLeader:      func(node string) { e.who.Led(ctx, node) },
 		},
 	})
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
 // nodesSeen are what a test says of nodes, and who leads.
@@ -85,10 +84,7 @@ func stands(t *testing.T, api *fake.Clientset, identity string) *nodesSeen {
 
 // stand has a candidate stand, with what is known of nodes by then.
 func (seen *nodesSeen) stand(t *testing.T, api *fake.Clientset, identity string) {
-	e := election{reach: seen, who: seen, lock: lock{reach: seen, ends: &ends{}, Interface: &resourcelock.LeaseLock{
-		LeaseMeta: metav1.ObjectMeta{Namespace: leaseSpace, Name: leaseName}, Client: api.CoordinationV1(),
-		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
-	}}}
+	e := newElection(api.CoordinationV1(), identity, seen, seen, &ends{})
 	var done sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() { cancel(); done.Wait() })
@@ -155,6 +151,66 @@ func TestTakenLeaseEndsTheTerm(t *testing.T) {
 		b.set("n1", false)
 		within(t, "n2 leads", b.terms)
 		within(t, "n1 leads no more", term.Done())
+	})
+}
+
+// TestTwoThatDoNotHearEachOther: each holds the other's node for dead. The lease moves once, the one that lost it ends
+// its term and leaves the lease there; from a dead node it takes it again once it has heard that one.
+func TestTwoThatDoNotHearEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := heldBy("nobody")
+		a := stands(t, api, "n1")
+		a.set("nobody", false)
+		first := within(t, "n1 leads", a.terms)
+		b := stands(t, api, "n2")
+		a.set("n2", false)
+		b.set("n1", false)
+		second := within(t, "n2 leads", b.terms)
+		began := time.Now()
+		within(t, "n1 leads no more", first.Done())
+		if after := time.Since(began); after > 2*retryPeriod {
+			t.Errorf("two led for %s", after)
+		}
+		select {
+		case <-a.terms:
+			t.Fatal("n1 took the lease back")
+		case <-second.Done():
+			t.Fatal("n2 leads no more")
+		case <-time.After(time.Minute):
+		}
+		if h := holder(t, api); h != "n2" {
+			t.Errorf("held by %q", h)
+		}
+		a.set("", false)
+		time.Sleep(2 * time.Second)
+		a.set("n2", false)
+		within(t, "n1 takes the lease of a node that it has heard meanwhile", a.terms)
+	})
+}
+
+// TestLostLeaseIsNotReleased: a leader that is to stop just when another has taken the lease leaves that to it.
+func TestLostLeaseIsNotReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := heldBy("nobody")
+		a := stands(t, api, "n1")
+		a.set("nobody", false)
+		term := within(t, "n1 leads", a.terms)
+		l, err := api.CoordinationV1().Leases(leaseSpace).Get(t.Context(), leaseName, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		taker := "n2"
+		l.Spec.HolderIdentity = &taker
+		_, err = api.CoordinationV1().Leases(leaseSpace).Update(t.Context(), l, metav1.UpdateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.set("", true)
+		within(t, "n1 leads no more", term.Done())
+		time.Sleep(retryPeriod / 2)
+		if h := holder(t, api); h != "n2" {
+			t.Errorf("held by %q", h)
+		}
 	})
 }
 
