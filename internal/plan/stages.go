@@ -7,6 +7,10 @@ import "fmt"
 // open which of two overlapping flows is taken.
 type Stage uint8
 
+// LearntCookie marks the flows that switches make themselves, in AnswerSilenced: `ovs-ofctl dump-flows breth0
+// cookie=0xdeff106/-1`. They are of no plan, and end by themselves.
+const LearntCookie = 0xdeff106
+
 // The tables are entered from 0: 1 is for what comes in by the uplink, with what conntrack knows of it; the others
 // each serve the flow that leads there.
 const (

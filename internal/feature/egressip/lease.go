@@ -17,13 +17,11 @@ const (
 	silence = 70
 )
 
-// learnt marks the flows that the switch makes itself. They end by themselves.
-const learnt = "cookie=0xdeff106"
-
 // lease adds the flows that stop this node answering ARP and ND for an address when the agent has not renewed its
 // lease and another machine announces the address: OVN goes on answering for what it was told to hold, also when
-// another node is assigned it. While the agent is there it decides (internal/holder) and renews the lease. If nobody
-// else announces the address, the node is still its holder and answers.
+// another node is assigned it. While the agent is there it decides (internal/holder) and renews the lease, and what was
+// announced by then does not count later: it may have been the holder of before. If nobody else announces the address,
+// the node is still its holder and answers.
 func lease(c *world.Config, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
 	uplink, said := "{"+c.UplinkInterface+"}", [...]string{"arp", "icmp6,icmp_type=136"}[f]
 	about := "," + [...]string{"arp_spa=", "nd_target="}[f] + ip.String()
@@ -47,6 +45,6 @@ func learn(f world.Family) string {
 		"eth_type=0x86dd,nw_proto=58,icmpv6_type=136,NXM_NX_ND_TARGET[]",
 	}[f]
 	at := plan.AnswerSilenced
-	return fmt.Sprintf("learn(table=%d,%s,priority=%d,hard_timeout=%d,%s)",
-		at.Table(), learnt, at.Priority(), silence, about)
+	return fmt.Sprintf("learn(table=%d,cookie=%#x,priority=%d,hard_timeout=%d,%s)",
+		at.Table(), plan.LearntCookie, at.Priority(), silence, about)
 }

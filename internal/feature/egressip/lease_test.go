@@ -179,6 +179,8 @@ func TestLease(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.answers("the agent is back", true)
+			b.pass(25)
+			b.answers("no agent, and what was announced while it was there does not count", true)
 		})
 	}
 }

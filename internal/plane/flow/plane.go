@@ -132,7 +132,8 @@ func (p *Plane) Forget() {
 }
 
 // Renew makes the flows that end by themselves (hard_timeout) last for that time again, or be again if they have ended,
-// or were left out when all flows of their bridge were written: Grow writes them only where they are new.
+// or were left out when all flows of their bridge were written: Grow writes them only where they are new. What the
+// bridge has learnt by then is forgotten, for they overrode it: when they end, what was learnt from now on counts.
 func (p *Plane) Renew(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,6 +145,7 @@ func (p *Plane) Renew(ctx context.Context) error {
 	}
 	var errs []error
 	for name, lines := range ending {
+		lines = append(lines, fmt.Sprintf("delete cookie=%#x/-1", plan.LearntCookie))
 		errs = append(errs, p.switches.bundle(ctx, name, lines))
 	}
 	return errors.Join(errs...)
