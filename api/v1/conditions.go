@@ -62,7 +62,8 @@ const (
 	// egressNodeSelector or trafficSelector, addresses stay on the nodes that host them, and get no others.
 	ReasonInvalidSelector = "InvalidSelector"
 
-	// ReasonEgressIPConflict: an address equals one of a node, pod, Service or gateway, or an older EgressIP has it.
+	// ReasonEgressIPConflict: an address equals one of a node, pod, Service, gateway or API server, or an older
+	// EgressIP has it.
 	ReasonEgressIPConflict = "EgressIPConflict"
 
 	// ReasonWaitingForNode: a node is assigned but does not yet say that it holds the address (Ready False), or a node
@@ -119,7 +120,7 @@ const (
 const (
 	// EventNoMatchingNodeFound (Warning): no node can host any of the addresses.
 	EventNoMatchingNodeFound = "NoMatchingNodeFound"
-	// EventEgressIPConflict (Warning): an address belongs to a node, pod, Service or gateway.
+	// EventEgressIPConflict (Warning): an address belongs to a node, pod, Service, gateway or API server.
 	EventEgressIPConflict = "EgressIPConflict"
 	// EventUnsupportedRequest (Warning): an older EgressIP has the address.
 	EventUnsupportedRequest = "UnsupportedRequest"

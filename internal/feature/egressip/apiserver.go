@@ -9,6 +9,9 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
+// apiService is the one Service that API servers keep for themselves: each lists its own address among its endpoints.
+const apiService = "default/kubernetes"
+
 // APIServer counts the machines of the control plane as nodes: a selected pod reaches the API as every other pod does,
 // also while its egress is paused, whether or not these machines run a kubelet.
 type APIServer struct{}
@@ -16,9 +19,9 @@ type APIServer struct{}
 func (APIServer) Name() string    { return "egressip-apiserver" }
 func (APIServer) Per() world.Kind { return world.KindService }
 
-// Compile adds the endpoints of the one Service that the API server keeps for itself.
+// Compile adds those of its endpoints that are outside.
 func (APIServer) Compile(w *world.View, key string, out *plan.Rows) {
-	if key != "default/kubernetes" {
+	if key != apiService {
 		return
 	}
 	s := w.Service(key)

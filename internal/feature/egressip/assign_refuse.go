@@ -79,6 +79,7 @@ func (a *assigner) forbid() {
 		}
 	}
 	a.refuse("the cluster IP of Service ", a.asked(a.serviceAddresses))
+	a.refuse("the API server's, by the endpoints of Service ", a.asked(a.apiServerAddresses))
 	a.doubt("the external or load-balancer IP of Service ", a.asked(a.frontAddresses))
 	a.doubt("the network address of ", a.asked(a.endsOf(networkAddress)))
 	a.doubt("the broadcast address of ", a.asked(a.endsOf(broadcastAddress)))
@@ -93,6 +94,21 @@ func (a *assigner) serviceAddresses(found found) {
 	for _, key := range a.w.Services() {
 		for _, ip := range a.w.ServiceSpec(key).ClusterIPs {
 			found(ip, key)
+		}
+	}
+}
+
+// apiServerAddresses are those of the machines of the control plane, which need be no nodes. They are taken from an
+// EgressIP that keeps them as well: nobody but the API servers writes these endpoints, one that stops takes its own out
+// until it is back, and a node that had got its address meanwhile would keep all others from reaching it.
+func (a *assigner) apiServerAddresses(found found) {
+	s := a.w.Service(apiService)
+	if s == nil {
+		return
+	}
+	for _, p := range s.Ports {
+		for _, e := range p.Endpoints {
+			found(e.Addr(), apiService)
 		}
 	}
 }

@@ -403,6 +403,10 @@ func TestRefusals(t *testing.T) {
 		"10.244.1.5":  {egressip.ReasonConflict, egressip.EventConflict, "the address of pod default/web"},
 		"10.244.1.6":  {egressip.ReasonConflict, egressip.EventConflict, "the cluster's pod subnet 10.244.0.0/16"},
 		"172.18.0.80": {egressip.ReasonConflict, egressip.EventConflict, "the cluster IP of Service default/svc"},
+		"172.18.0.250": {egressip.ReasonConflict, egressip.EventConflict,
+			"172.18.0.250 is the API server's, by the endpoints of Service default/kubernetes"},
+		"fd00:18::250": {egressip.ReasonConflict, egressip.EventConflict,
+			"fd00:18::250 is the API server's, by the endpoints of Service default/kubernetes"},
 		"10.96.0.200": {egressip.ReasonConflict, egressip.EventConflict, "the cluster's service subnet 10.96.0.0/16"},
 		"100.64.0.9":  {egressip.ReasonConflict, egressip.EventConflict, "the cluster's join subnet"},
 		"100.88.0.9":  {egressip.ReasonConflict, egressip.EventConflict, "the cluster's transit subnet"},
@@ -460,8 +464,20 @@ func crowded() *world.World {
 	w.SetPod(&world.Pod{Namespace: "default", Name: "done", IPs: []netip.Addr{addr("10.244.1.6")}, Completed: true})
 	w.SetService(&world.Service{Namespace: "default", Name: "svc", ClusterIPs: []netip.Addr{addr("172.18.0.80")},
 		LoadBalancerIPs: []netip.Addr{addr("172.18.0.90")}, ExternalIPs: []netip.Addr{addr("172.18.0.91")}})
+	w.SetService(apiServers("172.18.0.250", "fd00:18::250"))
 	w.SetEgressIP(object("older", 9, "172.18.0.50"))
 	return w
+}
+
+// apiServers is the Service that API servers keep, with their addresses.
+func apiServers(ips ...string) *world.Service {
+	s := &world.Service{Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{addr("10.96.0.1")},
+		Ports: []world.ServicePort{{Name: "https", Protocol: "tcp", Port: 443}}}
+	for _, ip := range ips {
+		e := world.Endpoint{AddrPort: netip.AddrPortFrom(addr(ip), 6443), Ready: true, Serving: true}
+		s.Ports[0].Endpoints = append(s.Ports[0].Endpoints, e)
+	}
+	return s
 }
 
 func TestProblemsOfTheObject(t *testing.T) {

@@ -46,6 +46,8 @@ func (s *staleness) touch(t world.Touch) {
 		s.nodes[t.Key] = struct{}{}
 	case world.KindService:
 		s.placing = true
+	case world.KindEndpoints:
+		s.placing = s.placing || t.Key == apiService
 	}
 }
 

@@ -172,7 +172,8 @@ func show(w *world.World, only string) (touched []world.Touch) {
 // the one of its name before.
 func contender(t *rapid.T, i int) *world.EgressIP {
 	ips := []netip.Addr{compiletest.EgressAddr(i % 2)[0], compiletest.PodIPs(0, 1)[0], compiletest.V4(10, 96, 0, 1),
-		compiletest.Primary(3), compiletest.EgressAddr(i)[1], compiletest.SecondaryAddr(0)[0]}
+		compiletest.Primary(3), compiletest.EgressAddr(i)[1], compiletest.SecondaryAddr(0)[0],
+		compiletest.V4(172, 18, 0, 250)}
 	e := compiletest.EgressIP(i, "", ips[:rapid.IntRange(1, len(ips)).Draw(t, "asks for")]...)
 	e.Generation = int64(rapid.IntRange(1, 2).Draw(t, "generation"))
 	e.UID = fmt.Sprint(e.UID, rapid.SampledFrom([]string{"", "", "again"}).Draw(t, "object"))

@@ -1,10 +1,12 @@
 package egressip_test
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/world"
@@ -86,5 +88,36 @@ func TestGrantedEndsWithARefusal(t *testing.T) {
 	}
 	if c := conditionOf(d["e"], egressip.ConditionAssigned); !strings.Contains(c.Message, "older") {
 		t.Errorf("the reason is not told: %+v", c)
+	}
+}
+
+// TestAPIServersTakeTheirAddress: an address that an EgressIP has had is an API server's as soon as that is among the
+// endpoints, and the EgressIP's again when it is not. Nothing else about the Service changes.
+func TestAPIServersTakeTheirAddress(t *testing.T) {
+	for _, ip := range []string{"172.18.0.250", "fd00:18::250"} {
+		x, now := newTerm(false), time.Unix(100_000, 0)
+		for i := 1; i <= 3; i++ {
+			n := node(fmt.Sprint("n", i), i+1, fmt.Sprintf("172.18.0.%d/24", i+1), fmt.Sprintf("fd00:18::%d/64", i+1))
+			x.change(func(w *world.World) []world.Touch { return w.SetNode(n) }, now)
+		}
+		x.change(func(w *world.World) []world.Touch { return w.SetEgressIP(object("e", 0, ip)) }, now)
+		endpoints := func(ips ...string) world.Condition {
+			x.change(func(w *world.World) []world.Touch { return w.SetService(apiServers(ips...)) }, now)
+			for range 3 { // the last finds nothing new: only the next change calls for a decision
+				x.round(now)
+			}
+			return conditionOf(x.assigner.Last()["e"], egressip.ConditionAssigned)
+		}
+		if c := endpoints(); c.Status != "True" {
+			t.Fatalf("%s is free: %+v", ip, c)
+		}
+		c := endpoints("172.18.0.249", ip)
+		if d := x.assigner.Last()["e"]; len(d.Items)+len(d.Granted) != 0 || c.Reason != egressip.ReasonConflict ||
+			!strings.Contains(c.Message, ip+" is the API server's") {
+			t.Errorf("an API server has %s: %s, granted %v, %+v", ip, items(d), d.Granted, c)
+		}
+		if c := endpoints("172.18.0.249"); c.Status != "True" {
+			t.Errorf("%s is free again: %+v", ip, c)
+		}
 	}
 }
