@@ -66,6 +66,11 @@ func TestSubnetsThatOverlap(t *testing.T) {
 			"give --cluster-manager-v4-transit-subnet a range outside 100.88.0.0/16",
 		"--gateway-v4-join-subnet=254.0.0.0/16": "join subnet 254.0.0.0/16 and further slot subnet 254.0.0.0/8 overlap: the " +
 			"latter is fixed; give --gateway-v4-join-subnet a range outside 254.0.0.0/8",
+		"--gateway-v4-join-subnet=224.0.0.0/16": "join subnet 224.0.0.0/16 has addresses that no machine can have: give " +
+			"--gateway-v4-join-subnet a range outside 224.0.0.0/4 (multicast)",
+		"--cluster-subnets=127.0.0.0/16/24": "pod subnet 127.0.0.0/16 has addresses that no machine can have: give " +
+			"--cluster-subnets a range outside 127.0.0.0/8 (loopback)",
+		"--service-subnets=ff00::/112": "service subnet ff00::/112 has addresses that no machine can have",
 		"--gateway-v4-masquerade-subnet=100.64.3.0/29": "join subnet 100.64.0.0/16 and masquerade subnet 100.64.3.0/29 " +
 			"overlap: give --gateway-v4-masquerade-subnet a range outside 100.64.0.0/16",
 		"--gateway-v6-masquerade-subnet=fd69::/126": "is too small: give one with room for 8 addresses, such as fd69::/125",

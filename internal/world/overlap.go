@@ -17,12 +17,29 @@ func (s ownSubnet) flag() string {
 		"masquerade": "--gateway-" + v + "-masquerade-subnet", "slot": "--egressip-" + v + "-slot-subnet"}[s.What]
 }
 
-// CheckSubnets refuses ranges of the cluster that have addresses in common: one address would then mean two things. It
-// names each such two and what to change.
+// noMachines are the ranges in which no machine has an address (RFC 6890; of multicast, RFC 5771 and RFC 4291).
+func noMachines() []ownSubnet {
+	return []ownSubnet{
+		{"this network's", netip.MustParsePrefix("0.0.0.0/8")},
+		{"loopback", netip.MustParsePrefix("127.0.0.0/8")},
+		{"multicast", netip.MustParsePrefix("224.0.0.0/4")},
+		{"loopback", netip.MustParsePrefix("::/127")},
+		{"multicast", netip.MustParsePrefix("ff00::/8")},
+	}
+}
+
+// CheckSubnets refuses ranges of the cluster that have addresses in common, for one address would then mean two things,
+// and those whose addresses no machine can have. It names each and what to change.
 func (c *Config) CheckSubnets() error {
 	var errs []error
 	all := append(c.ownSubnets(), c.masqueraded()...)
 	for i, a := range all {
+		for _, b := range noMachines() {
+			if a.CIDR.Overlaps(b.CIDR) {
+				errs = append(errs, fmt.Errorf("%s has addresses that no machine can have: give %s a range outside %s (%s)",
+					a, a.flag(), b.CIDR, b.What))
+			}
+		}
 		for _, b := range all[i+1:] {
 			if a.CIDR.Overlaps(b.CIDR) {
 				errs = append(errs, fmt.Errorf("%s and %s overlap: %s", a, b, remedy(a, b)))
