@@ -2,6 +2,7 @@ package node
 
 import (
 	"log/slog"
+	"net"
 	"net/netip"
 	"slices"
 	"testing"
@@ -38,5 +39,52 @@ func TestOwnSourcesFollowTheHost(t *testing.T) {
 		if len(own.Addrs) != i+1 || !slices.Contains(own.Addrs, netip.MustParsePrefix(address).Addr()) {
 			t.Errorf("with %s: %v", address, own.Addrs)
 		}
+	}
+}
+
+// TestAnotherHardwareAddressIsTold: to read the host is enough for it.
+func TestAnotherHardwareAddressIsTold(t *testing.T) {
+	planetest.OwnNetns(t)
+	config := compiletest.Config(world.SharedGateway)
+	planetest.VethPair(t, config.UplinkInterface, "other")
+	planetest.VethPair(t, config.Bridge, "another")
+	bridge, err := netlink.LinkByName(config.Bridge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, _ := netlink.ParseAddr("172.18.0.2/16")
+	if err := netlink.AddrAdd(bridge, addr); err != nil {
+		t.Fatal(err)
+	}
+	a := newAgent("n1", config, slog.New(slog.DiscardHandler))
+	a.addrs = func([]netip.Addr) {}
+	for _, mac := range []string{"02:00:00:00:00:01", "02:00:00:00:00:02"} {
+		for _, name := range []string{config.UplinkInterface, config.Bridge} {
+			setHardware(t, name, mac)
+		}
+		if err := a.readHost(t.Context(), route.Change{}, a.loop.Do); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var sent []plan.Announcement
+	a.holding.sending.all(func(x plan.Announcement) { sent = append(sent, x) }, nil, nil)
+	want := plan.Announcement{Dev: config.Bridge, IP: netip.MustParseAddr("172.18.0.2"), MAC: "02:00:00:00:00:02"}
+	if len(sent) != 1 || sent[0] != want {
+		t.Errorf("announced %v, want %v", sent, want)
+	}
+}
+
+func setHardware(t *testing.T, name, mac string) {
+	t.Helper()
+	link, err := netlink.LinkByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := net.ParseMAC(mac)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := netlink.LinkSetHardwareAddr(link, address); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -60,6 +60,8 @@ type Agent struct {
 	// known is what the world has been told that this node holds, of the loop alone; nil at first.
 	known map[world.EgressAddress]ref.Since
 	ours  []string // what was last seen of ours on this host
+	// hardware is of the one goroutine that reads the host.
+	hardware hardware
 
 	holding *holding
 	tidying *tidying

@@ -153,6 +153,9 @@ func (p *Plane) send(a plan.Announcement) error {
 // left alone.
 func (p *Plane) Defend(ip netip.Addr) { p.each(ip, p.send) }
 
+// Announce says once where an address is that no plan announces.
+func (p *Plane) Announce(a plan.Announcement) { p.tried(a, p.sender.Send(a)) }
+
 // Probe asks who else has an address, announced here or not yet.
 func (p *Plane) Probe(a plan.Announcement) { p.tried(a, p.sender.Probe(a)) }
 
