@@ -80,12 +80,15 @@ func refused(t *testing.T, n *namespace) {
 		"pod": {n.ips["other"][0], v1.ReasonEgressIPConflict, v1.EventEgressIPConflict, "pod",
 			"use a free address"},
 		"service": {service[0], v1.ReasonEgressIPConflict, v1.EventEgressIPConflict, "ervice", "use a free address"},
+		"machine of the API server": {c.number(250)[0], v1.ReasonEgressIPConflict, v1.EventEgressIPConflict,
+			"the API server's", "use a free address"},
 		"gateway": {c.number(1)[0], v1.ReasonEgressIPConflict, v1.EventEgressIPConflict, "the gateway of node",
 			"use a free address"},
 		"nowhere": {netip.MustParseAddr("203.0.113.7"), v1.ReasonNoNodeInNetwork, v1.EventNoMatchingNodeFound,
 			"in no egress node's network", "label a node"},
 	} {
-		e := c.egressIP(t, "refused-"+name, []netip.Addr{r.ip}, n.itself(), selects(map[string]string{"app": "other"}))
+		object := "refused-" + strings.ReplaceAll(strings.ToLower(name), " ", "-")
+		e := c.egressIP(t, object, []netip.Addr{r.ip}, n.itself(), selects(map[string]string{"app": "other"}))
 		o := e.until(v1.ConditionReady, metav1.ConditionFalse, r.reason)
 		message := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionReady).Message
 		if !strings.Contains(message, r.says) || !strings.Contains(message, r.alsoSays) {
