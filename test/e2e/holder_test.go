@@ -183,6 +183,7 @@ func (h *holding) canHost(want sandbox.Member) error {
 // from the API server while its agent, which is killed then, has not seen the cluster yet.
 func TestPartition(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	for i, cut := range []struct {
 		name string
 		from sandbox.Side

@@ -20,7 +20,7 @@ import (
 
 const (
 	// readyTimes is how often TestReadyMeansSteered looks, in each gateway mode; in the full matrix twice as often.
-	readyTimes = 50
+	readyTimes = 30
 	// inFlight is how long a datagram may be on its way to the capture on two busy cores: one that was captured later
 	// was sent after Ready was seen.
 	inFlight = 30 * time.Millisecond
