@@ -85,7 +85,7 @@ func (c *cluster) cutTunnel(t *testing.T, a, b sandbox.Member) (heal func()) {
 	}
 	heal = func() { must(t, nft("table "+table+"\ndelete table "+table)) }
 	t.Cleanup(heal)
-	must(t, nft("table "+table+" { chain forward { type filter hook forward priority 0; "+drop+"; } }"))
+	must(t, nft("table "+table+" { chain forward { type filter hook forward priority 0; "+drop+"; }; }"))
 	return heal
 }
 
