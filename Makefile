@@ -125,7 +125,7 @@ e2e: ## check: real packets between real pods, in shared gateway mode (nodes pro
 
 # Emulated, so many times slower than this machine: it shows behaviour, never time.
 .PHONY: test-kernel
-test-kernel: deps root-folder images ## more: OVS' kernel datapath, VRF and cgroup v2 under qemu; KERNEL='-package vm -run TestVRF' chooses
+test-kernel: deps root-folder images ## more: OVS' kernel datapath, VRF and cgroup v2 under qemu (40 min); KERNEL='-package vm -run TestVRF' chooses
 	@hack/step 'packages of test-kernel' hack/deps qemu-system-x86
 	go run -trimpath ./test/kernel $(KERNEL)
 
