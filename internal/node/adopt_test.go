@@ -58,6 +58,8 @@ func TestAnotherHardwareAddressIsTold(t *testing.T) {
 	}
 	a := newAgent("n1", config, slog.New(slog.DiscardHandler))
 	a.addrs = func([]netip.Addr) {}
+	var sent []plan.Announcement
+	a.tellOwn = func(all []plan.Announcement) { sent = append(sent, all...) }
 	for _, mac := range []string{"02:00:00:00:00:01", "02:00:00:00:00:02"} {
 		for _, name := range []string{config.UplinkInterface, config.Bridge} {
 			setHardware(t, name, mac)
@@ -66,8 +68,6 @@ func TestAnotherHardwareAddressIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var sent []plan.Announcement
-	a.holding.sending.all(func(x plan.Announcement) { sent = append(sent, x) }, nil, nil)
 	want := plan.Announcement{Dev: config.Bridge, IP: netip.MustParseAddr("172.18.0.2"), MAC: "02:00:00:00:00:02"}
 	if len(sent) != 1 || sent[0] != want {
 		t.Errorf("announced %v, want %v", sent, want)

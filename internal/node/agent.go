@@ -18,6 +18,7 @@ import (
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/plane/pulse"
@@ -60,8 +61,11 @@ type Agent struct {
 	// known is what the world has been told that this node holds, of the loop alone; nil at first.
 	known map[world.EgressAddress]ref.Since
 	ours  []string // what was last seen of ours on this host
-	// hardware is of the one goroutine that reads the host.
-	hardware hardware
+	// bridgeMAC is the hardware address that the gateway bridge, and so the host, was last seen to have; of the one
+	// goroutine that reads the host.
+	bridgeMAC string
+	// tellOwn announces addresses of the node itself.
+	tellOwn func([]plan.Announcement)
 
 	holding *holding
 	tidying *tidying

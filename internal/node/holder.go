@@ -26,13 +26,11 @@ type holding struct {
 	silence  func() time.Duration // of the API server
 	ask      func(ctx context.Context, egressIP string) (*world.EgressIP, error)
 	announce func(netip.Addr)
-	// announceOwn is of an address of the node itself.
-	announceOwn func(plan.Announcement)
-	probe       func(plan.Announcement)
-	renew       func(context.Context) error // the ARP reply lease
-	watch       func(own map[netip.Addr]string, devices []string)
-	loop        *Loop
-	log         *slog.Logger
+	probe    func(plan.Announcement)
+	renew    func(context.Context) error // the ARP reply lease
+	watch    func(own map[netip.Addr]string, devices []string)
+	loop     *Loop
+	log      *slog.Logger
 
 	sending   *sending
 	renewals  chan struct{} // one may wait
@@ -54,7 +52,7 @@ func (h *holding) run(ctx context.Context, claims <-chan listen.Claim) {
 		}
 	})
 	go h.askAll(ctx)
-	go each(ctx, h.sending.wake, func() { h.sending.all(h.announceOwn, h.announce, h.probe) })
+	go each(ctx, h.sending.wake, func() { h.sending.all(h.announce, h.probe) })
 	for {
 		select {
 		case <-ctx.Done():

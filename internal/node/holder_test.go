@@ -23,7 +23,6 @@ func (h *holding) withFakes(f *listen.Fake) {
 	h.watch, h.silence = f.Watch, func() time.Duration { return 0 }
 	h.ask = func(context.Context, string) (*world.EgressIP, error) { return nil, errors.New("no API server") }
 	h.announce, h.probe = func(netip.Addr) {}, func(plan.Announcement) {}
-	h.announceOwn = func(plan.Announcement) {}
 	h.renew = func(context.Context) error { return nil }
 }
 

@@ -84,7 +84,7 @@ func (a *Agent) connect(o Options, t *targets) error {
 	a.annotations = newMailbox("this node's addresses", maps.Equal[map[string]string], a.api.AnnotateNode, a.log)
 	h := a.holding
 	h.watch, h.announce, h.probe = t.listener.Watch, t.link.Defend, t.link.Probe
-	h.announceOwn = t.link.Announce
+	a.tellOwn = t.link.Tell
 	h.silence, h.ask = contact.Silence, a.api.EgressIP
 	h.renew = func(ctx context.Context) error { return t.vswitchd.Do(ctx, t.flow.Renew) }
 	a.ovs, a.confirmed, a.pulses = t.ovs, t.nb.Confirmed, t.pulses

@@ -47,43 +47,30 @@ func bridgeAddress(h route.Host, c *world.Config) (mac string, stale bool) {
 	return uplink.MAC, is && there && uplink.MAC != "" && uplink.MAC != bridge.MAC
 }
 
-// announceAgain is when the node's own addresses are announced once more: a first announcement may be lost.
-const announceAgain = time.Second
-
-// hardware is the address that the gateway bridge, and so the host, was last seen to have.
-type hardware struct {
-	mac   string
-	again *time.Timer
-}
-
-// taken says whether the bridge has taken over its uplink's hardware address, and had another before.
-func (k *hardware) taken(h route.Host, c *world.Config) bool {
-	uplink, _ := h.Link(c.UplinkInterface)
-	bridge, there := h.Link(c.Bridge)
-	if !there || k.mac != "" && uplink.MAC != bridge.MAC {
+// tookOver says whether the bridge has taken over its uplink's hardware address, and had another before.
+func (a *Agent) tookOver(h route.Host) bool {
+	uplink, _ := h.Link(a.config.UplinkInterface)
+	bridge, there := h.Link(a.config.Bridge)
+	if !there || a.bridgeMAC != "" && uplink.MAC != bridge.MAC {
 		return false
 	}
-	was := k.mac
-	k.mac = bridge.MAC
+	was := a.bridgeMAC
+	a.bridgeMAC = bridge.MAC
 	return was != "" && was != bridge.MAC
 }
 
 // tellNeighbours announces the node's own addresses when the bridge has another hardware address than before. The
 // kernel does not, and other nodes would send what goes by tunnels to the former one until they ask again.
 func (a *Agent) tellNeighbours(h route.Host, primary []netip.Prefix) {
-	if len(primary) == 0 || !a.hardware.taken(h, a.config) {
+	if len(primary) == 0 || !a.tookOver(h) {
 		return
-	}
-	if a.hardware.again != nil {
-		a.hardware.again.Stop() // it would tell of the former one
 	}
 	var own []plan.Announcement
 	for _, p := range primary {
-		own = append(own, plan.Announcement{Dev: a.config.Bridge, IP: p.Addr(), MAC: a.hardware.mac})
+		own = append(own, plan.Announcement{Dev: a.config.Bridge, IP: p.Addr(), MAC: a.bridgeMAC})
 	}
-	a.log.Info("the bridge has its uplink's hardware address; it is announced", "address", a.hardware.mac)
-	a.holding.sending.addOwn(own)
-	a.hardware.again = time.AfterFunc(announceAgain, func() { a.holding.sending.addOwn(own) })
+	a.log.Info("the bridge has its uplink's hardware address; it is announced", "address", a.bridgeMAC)
+	a.tellOwn(own)
 }
 
 // givenAgain says whether the uplink has an address that the bridge has, or a default route.

@@ -1,18 +1,13 @@
 package node
 
 import (
-	"context"
 	"log/slog"
 	"net/netip"
-	"reflect"
+	"slices"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/plan"
-	"github.com/egret-net/egret/internal/plane/announce"
-	"github.com/egret-net/egret/internal/plane/listen"
 	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -70,44 +65,37 @@ func TestGivenAgain(t *testing.T) {
 	}
 }
 
-// TestTellsNeighboursOfTheHardwareAddress: the node's own addresses are announced twice when the bridge has taken over
-// another hardware address of the uplink, and neither at the agent's start nor before the bridge has it.
+// TestTellsNeighboursOfTheHardwareAddress: the node announces its own addresses when the bridge has taken over another
+// hardware address of the uplink, and neither at the agent's start nor before the bridge has it.
 func TestTellsNeighboursOfTheHardwareAddress(t *testing.T) {
 	const one, two, three = "02:00:00:00:00:01", "02:00:00:00:00:02", "02:00:00:00:00:03"
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		defer synctest.Wait()
-		defer stop()
-		config, link := compiletest.Config(world.SharedGateway), &announce.Fake{}
-		a := newAgent("n1", config, slog.New(slog.DiscardHandler))
-		a.holding.withFakes(listen.NewFake())
-		a.holding.announceOwn = announce.New(ctx, link, a.log).Announce
-		go a.holding.run(ctx, nil)
-		primary := []netip.Prefix{netip.MustParsePrefix("172.18.0.2/16"), netip.MustParsePrefix("fd00:18::2/64")}
-		sent := 0
-		step := func(name, uplink, bridge string, primary []netip.Prefix, wait time.Duration, want ...string) {
-			links := []route.Link{{Name: config.Bridge, MAC: bridge}, {Name: config.UplinkInterface, MAC: uplink}}
-			a.tellNeighbours(route.Host{Links: links}, primary)
-			time.Sleep(wait)
-			synctest.Wait()
-			var announced []plan.Announcement
-			for _, mac := range want {
-				for _, p := range primary {
-					announced = append(announced, plan.Announcement{Dev: config.Bridge, IP: p.Addr(), MAC: mac})
-				}
+	config := compiletest.Config(world.SharedGateway)
+	a := newAgent("n1", config, slog.New(slog.DiscardHandler))
+	primary := []netip.Prefix{netip.MustParsePrefix("172.18.0.2/16"), netip.MustParsePrefix("fd00:18::2/64")}
+	for _, x := range []struct {
+		name, uplink, bridge string
+		primary              []netip.Prefix
+		want                 string
+	}{
+		{"at its start", one, one, primary, ""},
+		{"the uplink has another", two, one, primary, ""},
+		{"the bridge has it, and no address yet", two, two, nil, ""},
+		{"the bridge has addresses again", two, two, primary, two},
+		{"nothing has changed", two, two, primary, ""},
+		{"a third", three, three, primary, three},
+		{"and the first", one, one, primary, one},
+	} {
+		var told, want []plan.Announcement
+		a.tellOwn = func(all []plan.Announcement) { told = append(told, all...) }
+		links := []route.Link{{Name: config.Bridge, MAC: x.bridge}, {Name: config.UplinkInterface, MAC: x.uplink}}
+		a.tellNeighbours(route.Host{Links: links}, x.primary)
+		for _, p := range primary {
+			if x.want != "" {
+				want = append(want, plan.Announcement{Dev: config.Bridge, IP: p.Addr(), MAC: x.want})
 			}
-			all := link.Sent()
-			if have := all[sent:]; len(have)+len(announced) > 0 && !reflect.DeepEqual(have, announced) {
-				t.Errorf("%s: announced %v, want %v", name, have, announced)
-			}
-			sent = len(all)
 		}
-		step("at its start", one, one, primary, time.Minute)
-		step("the uplink has another", two, one, primary, time.Minute)
-		step("the bridge has it, and no address yet", two, two, nil, time.Minute)
-		step("the bridge has addresses again", two, two, primary, time.Minute, two, two)
-		step("nothing has changed", two, two, primary, time.Minute)
-		step("a third", three, three, primary, announceAgain/2, three)
-		step("and soon the first", one, one, primary, time.Minute, one, one)
-	})
+		if !slices.Equal(told, want) {
+			t.Errorf("%s: announced %v, want %v", x.name, told, want)
+		}
+	}
 }

@@ -154,6 +154,27 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
+// TestTold: what no plan has is announced as often as repeats has it, nobody is asked about it, and another address
+// takes its place. Plans come and go meanwhile.
+func TestTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &Fake{}
+		p := New(t.Context(), f, slog.New(slog.DiscardHandler))
+		p.Tell([]plan.Announcement{announcement("172.18.0.2")})
+		time.Sleep(1500 * time.Millisecond)
+		p.Tell([]plan.Announcement{announcement("172.18.0.3")})
+		apply(t, p, plan.New())
+		time.Sleep(time.Hour)
+		count := map[string]int{}
+		for _, a := range f.Sent() {
+			count[a.IP.String()]++
+		}
+		if count["172.18.0.2"] != 3 || count["172.18.0.3"] != 1+len(repeats) || len(f.Probed()) > 0 {
+			t.Errorf("announced %v, asked about %v", count, f.Probed())
+		}
+	})
+}
+
 func TestFailureIsItsOwnersAndRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mended atomic.Bool

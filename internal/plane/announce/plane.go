@@ -32,6 +32,7 @@ type Plane struct {
 
 	mu   sync.Mutex
 	held map[plan.Announcement]*schedule
+	told map[plan.Announcement]*schedule // of no plan, and until they were repeated as often as repeats has it
 }
 
 var _ plane.Plane = (*Plane)(nil)
@@ -77,11 +78,16 @@ func (p *Plane) Grow(_ context.Context, want *plan.State) error {
 				Err: s.err})
 		}
 	}
+	p.scheduled()
+	return errors.Join(errs...)
+}
+
+// scheduled has repeat look when the next announcement is due.
+func (p *Plane) scheduled() {
 	select {
 	case p.wake <- struct{}{}:
 	default:
 	}
-	return errors.Join(errs...)
 }
 
 // Shrink stops repeating what want does not have.
@@ -129,6 +135,17 @@ func (p *Plane) sendDue(now time.Time) time.Duration {
 		}
 		wait = min(wait, s.next().Sub(now))
 	}
+	for a, s := range p.told {
+		if !s.next().After(now) {
+			p.tried(a, p.sender.Send(a))
+			s.sent++
+		}
+		if s.sent > len(repeats) {
+			delete(p.told, a)
+			continue
+		}
+		wait = min(wait, s.next().Sub(now))
+	}
 	return wait
 }
 
@@ -153,8 +170,17 @@ func (p *Plane) send(a plan.Announcement) error {
 // left alone.
 func (p *Plane) Defend(ip netip.Addr) { p.each(ip, p.send) }
 
-// Announce says once where an address is that no plan announces.
-func (p *Plane) Announce(a plan.Announcement) { p.tried(a, p.sender.Send(a)) }
+// Tell announces addresses that no plan has, now and a few times more, in the place of those that it was given before.
+func (p *Plane) Tell(all []plan.Announcement) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told = make(map[plan.Announcement]*schedule, len(all))
+	for _, a := range all {
+		p.tried(a, p.sender.Send(a))
+		p.told[a] = &schedule{first: time.Now(), sent: 1}
+	}
+	p.scheduled()
+}
 
 // Probe asks who else has an address, announced here or not yet.
 func (p *Plane) Probe(a plan.Announcement) { p.tried(a, p.sender.Probe(a)) }
