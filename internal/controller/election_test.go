@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,6 +186,32 @@ func TestTwoThatDoNotHearEachOther(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		a.set("n2", false)
 		within(t, "n1 takes the lease of a node that it has heard meanwhile", a.terms)
+	})
+}
+
+// TestLeaseOfTheTakerEnds: who lost the lease to a node that it still does not hear leads again when that one does not
+// renew it, with nobody else there.
+func TestLeaseOfTheTakerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var off atomic.Bool
+		api := heldBy("nobody")
+		api.PrependReactor("update", "leases", func(x clienttesting.Action) (bool, runtime.Object, error) {
+			l := x.(clienttesting.UpdateAction).GetObject().(*coordinationv1.Lease)
+			if off.Load() && *l.Spec.HolderIdentity != "n1" {
+				return true, nil, errors.New("n2 has no power")
+			}
+			return false, nil, nil
+		})
+		a := stands(t, api, "n1")
+		a.set("nobody", false)
+		within(t, "n1 leads", a.terms)
+		b := stands(t, api, "n2")
+		a.set("n2", false)
+		b.set("n1", false)
+		within(t, "n2 leads", b.terms)
+		time.Sleep(time.Second)
+		off.Store(true)
+		within(t, "n1 leads again", a.terms)
 	})
 }
 

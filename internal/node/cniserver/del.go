@@ -79,14 +79,14 @@ func (s *Server) Sweep(ctx context.Context) error {
 	return errors.Join(append(failed, s.detachAll(ctx, ports))...)
 }
 
-// Seal keeps the node's own stack off all pods' interfaces: agents of before did not.
+// Seal keeps the node's own stack off all pods' interfaces: agents of former versions made them without that.
 func (s *Server) Seal(ctx context.Context) error {
-	var failed []error
-	_, err := s.portsWhere(ctx, func(p PodPort) bool {
+	ports, err := s.attachments.PodPorts(ctx)
+	failed := []error{err}
+	for _, p := range ports {
 		failed = append(failed, podlink.Seal(p.HostIface))
-		return false
-	})
-	return errors.Join(append(failed, err)...)
+	}
+	return errors.Join(failed...)
 }
 
 func (s *Server) portsWhere(ctx context.Context, match func(PodPort) bool) ([]PodPort, error) {
