@@ -29,9 +29,15 @@ func NewReader() *Reader { return &Reader{memory[match]{}, memory[flow]{}, memor
 
 // Read is like the function Read.
 func (r *Reader) Read(net Network) (*Cluster, error) {
+	return r.Reread(&Cluster{}, net)
+}
+
+// Reread is a cluster of which some nodes' plans have changed since they were read: those given.
+func (r *Reader) Reread(former *Cluster, changed Network) (*Cluster, error) {
 	c := &Cluster{zones: map[string]*zone{}}
-	for _, node := range slices.Sorted(maps.Keys(net)) {
-		z, err := r.zone(node, net[node])
+	maps.Copy(c.zones, former.zones)
+	for _, node := range slices.Sorted(maps.Keys(changed)) {
+		z, err := r.zone(node, changed[node])
 		if err != nil {
 			return nil, fmt.Errorf("the plan of %s: %w", node, err)
 		}

@@ -57,7 +57,11 @@ func understood(id plan.RowID, row plan.Row) error {
 		if col == "external_ids" {
 			continue
 		}
-		if _, is := known[col]; is || !isOptions(value) {
+		values, is := known[col]
+		if is && values == nil {
+			continue
+		}
+		if is || !isOptions(value) {
 			if err := allowed(known, col, fmt.Sprint(value)); err != nil {
 				return err
 			}

@@ -28,6 +28,7 @@ var (
 // is one of theirs, pods have an egress IP or send nothing; to what never is, they have their node's address and lose
 // no packet; to what is at times, either.
 func TestNoWrongSourceByDestination(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSimulation(t, true)
 		s.checks = s.checkByDestination
@@ -38,6 +39,7 @@ func TestNoWrongSourceByDestination(t *testing.T) {
 // TestNoWrongSourceBetweenPasses: as TestNoWrongSourceByDestination, where it matters most. All nodes know all changes,
 // and every round of each is walked when its steering is new and its translation is not, and the other way round.
 func TestNoWrongSourceBetweenPasses(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSimulation(t, true)
 		for range rapid.IntRange(1, 6).Draw(t, "changes") {
@@ -80,6 +82,7 @@ func (s *simulation) walkedRound(t *rapid.T, name string) {
 
 // TestServedByDestinationInTheEnd: once nothing is under way any more, pods get through to every network.
 func TestServedByDestinationInTheEnd(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSimulation(t, true)
 		s.run(t)
@@ -103,6 +106,7 @@ func TestServedByDestinationInTheEnd(t *testing.T) {
 // TestSuccessorOfAnOrphan: a pod with the address of one that was deleted by force, and ran on until it was detached,
 // loses no packet to where no EgressIP serves it.
 func TestSuccessorOfAnOrphan(t *testing.T) {
+	t.Parallel()
 	const pod = "ns0/p0"
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSimulation(t, true)

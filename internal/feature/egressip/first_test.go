@@ -27,6 +27,7 @@ import (
 // them ahead of these. After every single row, on any node, a selected pod's packet leaves with an egress IP, or with
 // its own node's address, or is dropped: none leaves with another node's address, or untranslated.
 func TestFirstAssignment(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSimulation(t, false)
 		s.beforeForce(t)

@@ -347,6 +347,7 @@ func (c *cluster) fault(t *rapid.T) {
 // still, two nodes that receive each other do not both go on answering for an address. In the end all is let go of that
 // nobody is to have.
 func TestOneAnswerer(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCluster(t)
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {

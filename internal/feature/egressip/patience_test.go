@@ -75,6 +75,7 @@ func tooLate(p *patience.Patience, node string) bool {
 // TestNeitherCanHold: two nodes that both cannot hold an address do not hand it to and fro as long as they stand; the
 // condition names both, with their reasons.
 func TestNeitherCanHold(t *testing.T) {
+	t.Parallel()
 	x := newPatient("n1", "n2")
 	for node, why := range map[string]string{"n1": "nb refused it", "n2": "northd is dead"} {
 		x.w.SetHolding(&world.Holding{Node: node, BootID: "boot", Problems: map[string]string{"e": why}})

@@ -21,6 +21,7 @@ import (
 // address whose node is well and named as before leave by it still. The pod's own node is one of those that hold an
 // address.
 func TestConnectionsStay(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := &slots{w: map[string]*world.World{}, at: map[netip.Addr]string{}, tunnels: map[string]world.Tunnel{}}
 		for i := 1; i <= 4; i++ {

@@ -30,6 +30,7 @@ import (
 // it arrives as one of the EgressIPs' addresses or is dropped. A third of the pods have another primary network, and
 // there the very addresses of pods of the default network: what they send by either is dropped.
 func TestNoWrongSource(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSimulation(t, false)
 		s.checks = s.check
@@ -40,6 +41,7 @@ func TestNoWrongSource(t *testing.T) {
 // TestServedInTheEnd: whatever has happened, once every node is well, each address has a node, and all know of it and
 // had their rounds, every selected pod gets through, also on the node that holds the address.
 func TestServedInTheEnd(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSimulation(t, false)
 		s.run(t)
@@ -62,6 +64,7 @@ type simulation struct {
 	pods    int
 	running map[string]*world.Pod // by key, with an object
 	reader  *trace.Reader
+	read    *trace.Cluster // what the nodes hold
 	now     time.Time
 	// selective: the EgressIPs have selectors of traffic.
 	selective bool
@@ -71,10 +74,12 @@ type simulation struct {
 type agent struct {
 	world *world.World
 	seen  int         // of the history
-	have  *plan.State // what its targets hold
+	have  *plan.State // what its targets hold: apply and reboot alone change it
 	todo  []func()    // row by row, what is left of the round under way
-	ready map[string]bool
-	boot  int
+	// walked: what it has is as it was read last.
+	walked bool
+	ready  map[string]bool
+	boot   int
 
 	holder holder.Machine
 	facts  holder.Facts
@@ -94,7 +99,7 @@ func newSimulation(t *rapid.T, selective bool) *simulation {
 	mode := rapid.SampledFrom([]world.GatewayMode{world.SharedGateway, world.LocalGateway}).Draw(t, "gateway mode")
 	s := &simulation{
 		selective: selective, nodes: map[string]*agent{}, now: time.Unix(1_000_000, 0),
-		told: map[string]bool{}, running: map[string]*world.Pod{}, reader: trace.NewReader(), checks: func(*rapid.T) {},
+		told: map[string]bool{}, running: map[string]*world.Pod{}, reader: trace.NewReader(), read: &trace.Cluster{}, checks: func(*rapid.T) {},
 		zones: map[string]string{}, decider: &agent{world: world.New("", compiletest.Config(mode))},
 		e: *compiletest.EgressIP(0, "", addresses...), older: *compiletest.EgressIP(-1, "", olders...),
 	}
@@ -436,7 +441,7 @@ func (n *agent) bootID(name string) string {
 // say. Pods are gone.
 func (n *agent) reboot(s *simulation, name string) {
 	n.boot++
-	n.todo, n.ready = nil, map[string]bool{}
+	n.todo, n.ready, n.walked = nil, map[string]bool{}, false
 	n.have.Flows = plan.Table[plan.Flow, string]{}
 	n.have.NFTRules, n.have.NFTElems = plan.Table[plan.NFTRule, string]{}, plan.Table[plan.NFTElem, string]{}
 	n.have.Rules, n.have.Routes = plan.Table[plan.Rule, plan.None]{}, plan.Table[plan.RouteKey, plan.Route]{}
@@ -528,6 +533,7 @@ func newSimulated(w *world.World) *agent {
 }
 
 func (n *agent) apply(steps int) {
+	n.walked = n.walked && (steps == 0 || len(n.todo) == 0)
 	for ; steps > 0 && len(n.todo) > 0; steps-- {
 		n.todo[0]()
 		n.todo = n.todo[1:]
@@ -571,15 +577,17 @@ func (n *agent) tell(s *simulation, name string) {
 
 // plans are what all targets hold, read for walking.
 func (s *simulation) plans(t *rapid.T) *trace.Cluster {
-	net := trace.Network{}
+	changed := trace.Network{}
 	for name, n := range s.nodes {
-		net[name] = n.have
+		if !n.walked {
+			changed[name], n.walked = n.have, true
+		}
 	}
-	c, err := s.reader.Read(net)
-	if err != nil {
+	var err error
+	if s.read, err = s.reader.Reread(s.read, changed); err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return s.read
 }
 
 // walk follows a packet of a pod to outside, over each family and each network that it has an interface into.
