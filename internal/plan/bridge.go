@@ -1,6 +1,9 @@
 package plan
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // What the flows of the gateway bridge are made of: see feature gateway. Host and gateway routers share the node's
 // addresses, and ct_mark in ZoneGateway tells whose a connection is.
@@ -22,6 +25,19 @@ func (n Names) Commit() string { return commit(n.CTMark()) }
 // CommitAs does the same, and translates the source to an address.
 func (n Names) CommitAs(src string) string {
 	return fmt.Sprintf("ct(commit,zone=%d,nat(src=%s),exec(set_field:%#x->ct_mark))", ZoneGateway, src, n.CTMark())
+}
+
+// Leaves is how a packet leaves by the uplink once an action of conntrack has committed its connection.
+//
+// OVS in userspace holds fragments until it has all of a datagram. Those of which it has not after 15 s it puts among
+// the packets that are in conntrack by then, whatever zone and connection these are of (OVS 3.5, lib/ipf.c,
+// ipf_send_expired_frags), and they go on with the actions for these, translated by nobody. There another table looks
+// at the source once more. The kernel drops such fragments, and nothing has to be looked at twice.
+func Leaves(commit, uplink string, userspace bool) string {
+	if !userspace {
+		return commit + ",output:" + uplink
+	}
+	return fmt.Sprintf("%s,table=%d)", strings.TrimSuffix(commit, ")"), LetOut.Table())
 }
 
 // CopyTo copies a frame to a network beside the default one, by a flow of that network: where it has no patch port yet

@@ -60,6 +60,9 @@ const (
 	ReplyTooBig
 	ReplyFits
 
+	UntranslatedStill
+	LetOut
+
 	stages
 )
 
@@ -115,6 +118,9 @@ var registry = [stages]stage{
 
 	ReplyTooBig: {8, 10, "egressip", "give the host what is larger than pods' links carry, to cut it or to answer"},
 	ReplyFits:   {8, 0, "egressip", "give the rest to OVN"},
+
+	UntranslatedStill: {9, 10, "gateway", "drop fragments that OVS in userspace puts among other packets (plan.Leaves)"},
+	LetOut:            {9, 0, "gateway", "let out the rest"},
 }
 
 // Stages are all there are.

@@ -27,8 +27,10 @@ const (
 	PriorityOwnNode  = 1004 // to an address of the pod's own node: to the host, by the management port
 	PriorityAllow    = 102  // what no egress feature may touch
 	PriorityEgressIP = 100
-	// PriorityEgressService comes before EgressIPs.
+	// PriorityEgressService comes before EgressIPs, of which no pod's packets are at the same time.
 	PriorityEgressService = 101
+	// PriorityFragments is of EgressIPs, too.
+	PriorityFragments = 101
 	// PriorityRefuse is of the ACLs of node switches.
 	PriorityRefuse = 1000
 	// PriorityReplies is of the QoS rules that mark replies of inbound connections, and PriorityInsideReplies of the

@@ -41,6 +41,8 @@ func fieldOf(name string) (field, bool) {
 		return field{truth: func(e env) bool { return e.tracked && e.p.Reply }}, true
 	case "ct.new":
 		return field{truth: func(e env) bool { return (e.tracked || e.forced) && !e.p.Reply }}, true
+	case "ip.is_frag":
+		return field{truth: func(env) bool { return false }}, true // what is walked is whole
 	case "ct_mark.force_snat":
 		return field{has: func(e env) bool { return e.forced }, number: func(env) int { return 1 }}, true
 	case "tcp.dst", "udp.dst", "sctp.dst":

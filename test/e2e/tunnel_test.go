@@ -63,12 +63,17 @@ func receives(t *testing.T, host string, at netip.AddrPort) *receiver {
 
 // isSentOne sends a datagram from where it is called.
 func (r *receiver) isSentOne() error {
+	err := r.isSent([]byte("a datagram"))
+	time.Sleep(10 * time.Millisecond)
+	return err
+}
+
+func (r *receiver) isSent(data []byte) error {
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(r.at))
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	_, err = conn.Write([]byte("a datagram"))
-	time.Sleep(10 * time.Millisecond)
+	_, err = conn.Write(data)
 	return err
 }

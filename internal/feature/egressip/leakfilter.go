@@ -73,7 +73,8 @@ func dropOnBridge(c *world.Config, f world.Family, node netip.Addr, out *plan.Ro
 	out.AddFlow(c.Bridge, plan.FilteredAsNode, match,
 		fmt.Sprintf("ct(zone=%d,table=%d)", plan.ZoneGateway, plan.FilteredDrop.Table()))
 	for _, state := range []string{"+trk+est+rpl", "+trk+rel+rpl"} {
-		out.AddFlow(c.Bridge, plan.FilteredReply, ip+",ct_state="+state, n.Commit()+",output:{"+c.UplinkInterface+"}")
+		out.AddFlow(c.Bridge, plan.FilteredReply, ip+",ct_state="+state,
+			plan.Leaves(n.Commit(), "{"+c.UplinkInterface+"}", c.UserspaceOVS))
 	}
 	plan.Add(&out.Flows, leakFlow(c, f), "drop")
 }

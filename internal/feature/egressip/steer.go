@@ -15,6 +15,7 @@ type steering struct {
 	action   string // "reroute"; "drop"; "": the path that the pod had, with its node's own address
 	nextHops []nextHop
 	to       []lead // by address
+	splits   bool   // fragments of one datagram between the next hops
 }
 
 // lead is the node that an address's next hop leads to; ahead if it does not say yet that it holds the address.
@@ -50,7 +51,7 @@ func steer(w *world.View, e *world.EgressIP, f world.Family) steering {
 // it was, but for those of a slot whose address has lost its node, or got it back. Such a slot leads to the node of
 // another address.
 func reroute(w *world.View, e *world.EgressIP, f world.Family) steering {
-	s, ips := steering{action: "reroute"}, e.SlotAddresses(f)
+	s, ips := steering{action: "reroute", splits: w.Config.UserspaceOVS && f == world.V6}, e.SlotAddresses(f)
 	ready := func(ip netip.Addr) string { return holder.Ready(w, e.Name, ip) }
 	promised := func(ip netip.Addr) string {
 		if ready(ip) != "" || !firstTime(e, f) {
@@ -137,6 +138,9 @@ func (s steering) claim(e *world.EgressIP, f world.Family, pods string, out *pla
 	}
 	id, match := namePrefix+e.Name+"/"+f.String(), f.Match()+".src == "+plan.InSet(pods)+onlyTo(e, f)
 	out.AddPolicy(plan.DefaultNames(), id, plan.PriorityEgressIP, match, s.action, addrs, nil)
+	if s.splits && len(addrs) > 1 {
+		s.keepTogether(id, match, out)
+	}
 	if s.action == "drop" {
 		plan.Add(&out.Steered, plan.Dropped(egressOf(e.Name, f.Unspecified())), plan.Ahead(false))
 	}
@@ -144,4 +148,13 @@ func (s steering) claim(e *world.EgressIP, f world.Family, pods string, out *pla
 		to := plan.Steered{Egress: egressOf(e.Name, a.IP), Node: a.Node, Since: e.Since(a.Assignment)}
 		plan.Add(&out.Steered, to, a.ahead)
 	}
+}
+
+// keepTogether gives all fragments one next hop. OVS in userspace chooses among several by addresses and protocol, and
+// in IPv6 all fragments of a datagram but the first have another (44, OVS 3.5, lib/flow.c): no node would have all of
+// it. The kernel chooses for datagrams that conntrack has put together, and has no fragments there.
+func (s steering) keepTogether(id, match string, out *plan.Rows) {
+	hop := []string{s.nextHops[0].addr.String()}
+	out.AddPolicy(plan.DefaultNames(), id+"/fragments", plan.PriorityFragments, match+" && ip.is_frag", s.action, hop,
+		nil)
 }

@@ -99,8 +99,9 @@ func newSimulation(t *rapid.T, selective bool) *simulation {
 	mode := rapid.SampledFrom([]world.GatewayMode{world.SharedGateway, world.LocalGateway}).Draw(t, "gateway mode")
 	s := &simulation{
 		selective: selective, nodes: map[string]*agent{}, now: time.Unix(1_000_000, 0),
-		told: map[string]bool{}, running: map[string]*world.Pod{}, reader: trace.NewReader(), read: &trace.Cluster{}, checks: func(*rapid.T) {},
-		zones: map[string]string{}, decider: &agent{world: world.New("", compiletest.Config(mode))},
+		told: map[string]bool{}, running: map[string]*world.Pod{}, reader: trace.NewReader(), read: &trace.Cluster{},
+		checks: func(*rapid.T) {},
+		zones:  map[string]string{}, decider: &agent{world: world.New("", compiletest.Config(mode))},
 		e: *compiletest.EgressIP(0, "", addresses...), older: *compiletest.EgressIP(-1, "", olders...),
 	}
 	s.e.InForce = [2]bool{true, true}

@@ -33,7 +33,7 @@ func (Bridge) Compile(w *world.View, _ string, out *plan.Rows) {
 		return
 	}
 	b := flows{names: plan.DefaultNames(), bridge: w.Config.Bridge, uplink: uplink(w), mac: h.UplinkMAC, out: out}
-	b.further = copies(w)
+	b.further, b.userspace = copies(w), w.Config.UserspaceOVS
 	b.links()
 	b.neighbours()
 	b.answers(h.Primary)
@@ -66,6 +66,7 @@ type flows struct {
 	names               plan.Names
 	bridge, uplink, mac string
 	further             string // actions that copy to networks beside the default one
+	userspace           bool
 	out                 *plan.Rows
 }
 
@@ -139,36 +140,49 @@ func (b flows) family(f world.Family, node netip.Addr, w *world.Config) {
 	ip := protocol(f)
 	b.noTunnels(f, w.EncapPort)
 	b.add(plan.AsNode, fmt.Sprintf("%s,in_port=%s,pkt_mark=%#x", ip, b.names.PatchPort(), plan.MarkNodeIP),
-		b.names.CommitAs(node.String())+",output:"+b.uplink)
-	for _, c := range w.Cluster(f) {
-		for _, match := range untranslated(b.names, c) {
-			b.add(plan.Untranslated, match, "drop")
-		}
+		b.leaves(b.names.CommitAs(node.String())))
+	for _, k := range untranslated(b.bridge, w.Cluster(f), b.userspace) {
+		plan.Add(&b.out.Flows, k, "drop")
 	}
-	b.add(plan.Outbound, ip+",in_port="+b.names.PatchPort(), b.names.Commit()+",output:"+b.uplink)
-	b.add(plan.Outbound, ip+",in_port=LOCAL", plan.CommitHost()+",output:"+b.uplink)
+	b.add(plan.Outbound, ip+",in_port="+b.names.PatchPort(), b.leaves(b.names.Commit()))
+	b.add(plan.Outbound, ip+",in_port=LOCAL", b.leaves(plan.CommitHost()))
 	b.add(plan.Inbound, ip+",in_port="+b.uplink,
 		fmt.Sprintf("ct(zone=%d,nat,table=%d)", plan.ZoneGateway, plan.Established.Table()))
 	b.repliesToOVN(ip)
 	b.repliesToHost(ip)
 }
 
-// untranslated are the packets with a pod's address as source that OVN, or the host, would send out.
-func untranslated(n plan.Names, cluster netip.Prefix) []string {
-	f := world.FamilyOf(cluster.Addr())
-	source := sourceField(f) + "=" + cluster.String()
-	return []string{protocol(f) + ",in_port=" + n.PatchPort() + "," + source, protocol(f) + ",in_port=LOCAL," + source}
+// leaves sends out what an action of conntrack has committed.
+func (b flows) leaves(commit string) string {
+	if b.userspace {
+		b.add(plan.LetOut, "", "output:"+b.uplink)
+	}
+	return plan.Leaves(commit, b.uplink, b.userspace)
+}
+
+// untranslated are the flows that drop packets with a pod's address as source, which OVN, or the host, would send out.
+func untranslated(bridge string, pods []netip.Prefix, userspace bool) []plan.Flow {
+	var out []plan.Flow
+	for _, c := range pods {
+		f := world.FamilyOf(c.Addr())
+		ip, source := protocol(f), sourceField(f)+"="+c.String()
+		for _, port := range []string{plan.DefaultNames().PatchPort(), "LOCAL"} {
+			out = append(out, plan.Untranslated.Flow(bridge, ip+",in_port="+port+","+source))
+		}
+		if userspace {
+			out = append(out, plan.UntranslatedStill.Flow(bridge, ip+","+source))
+		}
+	}
+	return out
 }
 
 // Untranslated are the flows that drop them, for those who count.
 func Untranslated(c *world.Config) []plan.Flow {
-	var out []plan.Flow
+	var pods []netip.Prefix
 	for _, s := range c.ClusterSubnets {
-		for _, match := range untranslated(plan.DefaultNames(), s.CIDR) {
-			out = append(out, plan.Untranslated.Flow(c.Bridge, match))
-		}
+		pods = append(pods, s.CIDR)
 	}
-	return out
+	return untranslated(c.Bridge, pods, c.UserspaceOVS)
 }
 
 // inbound are new connections from outside: those to the host's addresses are for the host, and so is what it is to

@@ -22,6 +22,7 @@ func (NetworkBridge) Compile(w *world.View, network string, out *plan.Rows) {
 		return
 	}
 	b := flows{names: plan.Names{Network: p.Name, ID: p.ID}, bridge: w.Config.Bridge, uplink: uplink(w), out: out}
+	b.userspace = w.Config.UserspaceOVS
 	b.add(plan.CopyToNetwork, b.names.CopiedTo()+",in_port="+b.uplink, "output:"+b.names.PatchPort())
 	b.fromOVN()
 	b.neighboursFromOVN()
@@ -41,9 +42,12 @@ func (b flows) masqueraded(p *world.Part, f world.Family) {
 	if !ok || !masquerades {
 		return
 	}
+	if b.userspace {
+		b.add(plan.UntranslatedStill, protocol(f)+","+sourceField(f)+"="+source.String(), "drop")
+	}
 	for _, mark := range []int{0, plan.MarkNodeIP} {
 		match := fmt.Sprintf("%s,in_port=%s,%s=%s,pkt_mark=%#x", protocol(f), b.names.PatchPort(), sourceField(f),
 			source, mark)
-		b.add(plan.AsNode, match, b.names.CommitAs(node.Addr().String())+",output:"+b.uplink)
+		b.add(plan.AsNode, match, b.leaves(b.names.CommitAs(node.Addr().String())))
 	}
 }
