@@ -65,7 +65,7 @@ func (a *Agent) readHost(ctx context.Context, changed route.Change, do func(Chan
 	if facts := hostFacts(h, a.config, route.TableNames(a.hostRoot)); facts != nil {
 		a.addrs(facts.Addrs)
 		do(func(w *world.World) []world.Touch { return w.SetHost(facts) })
-		a.tellNeighbours(h, facts.Primary)
+		a.tellNeighbours(h)
 	}
 	if changed.Taken || !slices.Equal(h.Ours, a.ours) {
 		a.ours = h.Ours

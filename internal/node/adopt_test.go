@@ -60,7 +60,8 @@ func TestAnotherHardwareAddressIsTold(t *testing.T) {
 	a.addrs = func([]netip.Addr) {}
 	var sent []plan.Announcement
 	a.tellOwn = func(all []plan.Announcement) { sent = append(sent, all...) }
-	for _, mac := range []string{"02:00:00:00:00:01", "02:00:00:00:00:02"} {
+	macs := []string{"02:00:00:00:00:01", "02:00:00:00:00:02"}
+	for _, mac := range macs {
 		for _, name := range []string{config.UplinkInterface, config.Bridge} {
 			setHardware(t, name, mac)
 		}
@@ -68,9 +69,11 @@ func TestAnotherHardwareAddressIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := plan.Announcement{Dev: config.Bridge, IP: netip.MustParseAddr("172.18.0.2"), MAC: "02:00:00:00:00:02"}
-	if len(sent) != 1 || sent[0] != want {
-		t.Errorf("announced %v, want %v", sent, want)
+	for i, mac := range macs {
+		want := plan.Announcement{Dev: config.Bridge, IP: netip.MustParseAddr("172.18.0.2"), MAC: mac}
+		if len(sent) != len(macs) || sent[i] != want {
+			t.Errorf("announced %v, want %v and others", sent, want)
+		}
 	}
 }
 

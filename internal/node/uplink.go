@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -47,27 +46,30 @@ func bridgeAddress(h route.Host, c *world.Config) (mac string, stale bool) {
 	return uplink.MAC, is && there && uplink.MAC != "" && uplink.MAC != bridge.MAC
 }
 
-// tookOver says whether the bridge has taken over its uplink's hardware address, and had another before.
+// tookOver says whether the bridge has its uplink's hardware address, and had another when this was last asked, or it
+// never was: while no agent ran, nobody has told what happened.
 func (a *Agent) tookOver(h route.Host) bool {
 	uplink, _ := h.Link(a.config.UplinkInterface)
 	bridge, there := h.Link(a.config.Bridge)
-	if !there || a.bridgeMAC != "" && uplink.MAC != bridge.MAC {
+	if !there || uplink.MAC != bridge.MAC || a.bridgeMAC == bridge.MAC {
 		return false
 	}
-	was := a.bridgeMAC
 	a.bridgeMAC = bridge.MAC
-	return was != "" && was != bridge.MAC
+	return true
 }
 
-// tellNeighbours announces the node's own addresses when the bridge has another hardware address than before. The
-// kernel does not, and other nodes would send what goes by tunnels to the former one until they ask again.
-func (a *Agent) tellNeighbours(h route.Host, primary []netip.Prefix) {
-	if len(primary) == 0 || !a.tookOver(h) {
+// tellNeighbours announces the host's addresses on the bridge when that has another hardware address than before. The
+// kernel does not, and other nodes would send what goes by tunnels to the former one until they ask again, as clients
+// of an address that floats between hosts would.
+func (a *Agent) tellNeighbours(h route.Host) {
+	if !a.tookOver(h) {
 		return
 	}
 	var own []plan.Announcement
-	for _, p := range primary {
-		own = append(own, plan.Announcement{Dev: a.config.Bridge, IP: p.Addr(), MAC: a.bridgeMAC})
+	for _, x := range h.Addrs {
+		if x.Dev == a.config.Bridge && !isLinkLocal6(x) {
+			own = append(own, plan.Announcement{Dev: a.config.Bridge, IP: x.Prefix.Addr(), MAC: a.bridgeMAC})
+		}
 	}
 	a.log.Info("the bridge has its uplink's hardware address; it is announced", "address", a.bridgeMAC)
 	a.tellOwn(own)

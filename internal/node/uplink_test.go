@@ -65,33 +65,33 @@ func TestGivenAgain(t *testing.T) {
 	}
 }
 
-// TestTellsNeighboursOfTheHardwareAddress: the node announces its own addresses when the bridge has taken over another
-// hardware address of the uplink, and neither at the agent's start nor before the bridge has it.
+// TestTellsNeighboursOfTheHardwareAddress: the node announces the bridge's addresses, floating ones too, at the agent's
+// start and when the bridge has taken over another hardware address of the uplink; not before the bridge has it.
 func TestTellsNeighboursOfTheHardwareAddress(t *testing.T) {
 	const one, two, three = "02:00:00:00:00:01", "02:00:00:00:00:02", "02:00:00:00:00:03"
 	config := compiletest.Config(world.SharedGateway)
 	a := newAgent("n1", config, slog.New(slog.DiscardHandler))
-	primary := []netip.Prefix{netip.MustParsePrefix("172.18.0.2/16"), netip.MustParsePrefix("fd00:18::2/64")}
-	for _, x := range []struct {
-		name, uplink, bridge string
-		primary              []netip.Prefix
-		want                 string
-	}{
-		{"at its start", one, one, primary, ""},
-		{"the uplink has another", two, one, primary, ""},
-		{"the bridge has it, and no address yet", two, two, nil, ""},
-		{"the bridge has addresses again", two, two, primary, two},
-		{"nothing has changed", two, two, primary, ""},
-		{"a third", three, three, primary, three},
-		{"and the first", one, one, primary, one},
+	addr := func(dev, prefix string) route.Address {
+		return route.Address{Dev: dev, Prefix: netip.MustParsePrefix(prefix)}
+	}
+	own := []route.Address{addr(config.Bridge, "172.18.0.2/16"), addr(config.Bridge, "172.18.0.200/32"),
+		addr(config.Bridge, "fd00:18::2/64")}
+	others := []route.Address{addr(config.Bridge, "fe80::2/64"), addr("eth1", "172.19.0.2/16")}
+	for _, x := range []struct{ name, uplink, bridge, want string }{
+		{"the agent starts while the uplink has another", two, one, ""},
+		{"the bridge has it", two, two, two},
+		{"nothing has changed", two, two, ""},
+		{"a third, which the bridge has not yet", three, two, ""},
+		{"a third", three, three, three},
+		{"and the first", one, one, one},
 	} {
 		var told, want []plan.Announcement
 		a.tellOwn = func(all []plan.Announcement) { told = append(told, all...) }
 		links := []route.Link{{Name: config.Bridge, MAC: x.bridge}, {Name: config.UplinkInterface, MAC: x.uplink}}
-		a.tellNeighbours(route.Host{Links: links}, x.primary)
-		for _, p := range primary {
+		a.tellNeighbours(route.Host{Links: links, Addrs: slices.Concat(own, others)})
+		for _, p := range own {
 			if x.want != "" {
-				want = append(want, plan.Announcement{Dev: config.Bridge, IP: p.Addr(), MAC: x.want})
+				want = append(want, plan.Announcement{Dev: config.Bridge, IP: p.Prefix.Addr(), MAC: x.want})
 			}
 		}
 		if !slices.Equal(told, want) {
