@@ -23,9 +23,12 @@ type contact struct {
 }
 
 // meet takes in whether other nodes answer, which is known as soon as the link is gone and as soon as it is back:
-// others may have been given what this node holds, so it asks the link at once.
+// others may have been given what this node holds, so it asks the link at once. An agent that stood still was cut off,
+// too, and finds claims of then waiting for it.
 func (m *Machine) meet() {
-	if m.contact.alone && !m.facts.Alone {
+	stood := !m.stepped.IsZero() && m.now.Sub(m.stepped) > stoodStill
+	m.stepped = m.now
+	if stood || m.contact.alone && !m.facts.Alone {
 		m.contact.rejoined = m.now
 		m.probe()
 	}

@@ -76,6 +76,7 @@ type Machine struct {
 	contact   contact
 	looked    time.Time
 	renewed   time.Time
+	stepped   time.Time
 
 	// Of the step under way.
 	facts Facts

@@ -432,6 +432,22 @@ func TestWasCutOff(t *testing.T) {
 	}
 }
 
+// TestStoodStill: a node whose agent stood still is like one that was cut off. It finds the claims of that time, before
+// the API server's news.
+func TestStoodStill(t *testing.T) {
+	x := newNode(t, heldIP)
+	x.after(10 * time.Second)
+	x.answer, x.now = errAway, x.now.Add(time.Minute)
+	before := x.probed
+	if x.step(); x.probed == before {
+		t.Error("does not ask the link who has what it holds")
+	}
+	asked := x.asked
+	if x.says(successor); x.yields() == nil || x.yields().To != "n2" || x.asked != asked || len(x.announced) > 0 {
+		t.Errorf("yields %v, asked %d times, announced %d times", x.yields(), x.asked-asked, len(x.announced))
+	}
+}
+
 // TestHoldsSinceItWasAlone: what a node was given after it had been alone is its own, whatever the former holder still
 // says.
 func TestHoldsSinceItWasAlone(t *testing.T) {

@@ -154,6 +154,21 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
+// TestAnnouncesNothingLate: what is far beyond its time is not announced, for a process that stood still may have lost
+// the address meanwhile. If no plan takes it away, it is announced a little later.
+func TestAnnouncesNothingLate(t *testing.T) {
+	f, now := &Fake{}, time.Now()
+	due := &schedule{first: now.Add(-time.Hour), sent: 3}
+	p := &Plane{sender: f, log: slog.New(slog.DiscardHandler),
+		held: map[plan.Announcement]*schedule{announcement("172.18.0.50"): due}}
+	if wait := p.sendDue(now); len(f.Sent())+len(f.Probed()) > 0 || wait != patience {
+		t.Errorf("announced %v, asked about %v, next after %s", f.Sent(), f.Probed(), wait)
+	}
+	if p.sendDue(now.Add(patience)); len(f.Sent()) != 1 {
+		t.Errorf("announced %v after %s more", f.Sent(), patience)
+	}
+}
+
 // TestTold: what no plan has is announced as often as repeats has it, nobody is asked about it, and another address
 // takes its place. Plans come and go meanwhile.
 func TestTold(t *testing.T) {

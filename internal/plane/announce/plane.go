@@ -21,6 +21,13 @@ var repeats = []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Seco
 
 const every = time.Minute
 
+// An announcement that is later than standstill, this process was stopped, or had no time: its addresses may be another
+// node's by now. What has happened is heard of within patience, and a plan without them ends the announcements.
+const (
+	standstill = 10 * time.Second
+	patience   = 5 * time.Second
+)
+
 // ethernet is the length of a hardware address.
 const ethernet = 6
 
@@ -130,7 +137,10 @@ func (p *Plane) sendDue(now time.Time) time.Duration {
 	defer p.mu.Unlock()
 	wait := every
 	for a, s := range p.held {
-		if !s.next().After(now) {
+		switch late := now.Sub(s.next()); {
+		case late > standstill:
+			s.first = s.first.Add(late + patience)
+		case late >= 0:
 			p.again(a, s)
 		}
 		wait = min(wait, s.next().Sub(now))
