@@ -24,6 +24,7 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan r
 	go each(ctx, t.nft.Watch(ctx), func() {
 		a.log.Warn("somebody else changed our nftables tables; they are read anew")
 		a.loop.Wake()
+		t.disturbed()
 	})
 	go a.firewall.follow(ctx, t.nft.Others(), t.forward.Outdated, a.loop.Wake)
 	for _, changed := range []<-chan struct{}{t.ovs.Changed(), t.nb.Changed(), t.sb.Changed()} {

@@ -40,6 +40,8 @@ type targets struct {
 	comparers []plane.Comparer
 	// connections are signalled when connections are to be looked at again.
 	connections []<-chan struct{}
+	// disturbed tells those who follow the host's connections that somebody else has changed its rules.
+	disturbed func()
 
 	// addrs are the host's own addresses, as it was last read; nil until they are known.
 	addrs atomic.Pointer[[]netip.Addr]
@@ -74,7 +76,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	inSwitch := conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)
 	inKernel := conntrack.New(conntrack.Kernel{}, conntrack.Kernel{},
 		func() map[string]conntrack.Own { return hostSources(o) }, log)
-	t.connections = []<-chan struct{}{inSwitch.Again(), inKernel.Again()}
+	t.connections, t.disturbed = []<-chan struct{}{inSwitch.Again(), inKernel.Again()}, inKernel.Disturbed
 	t.comparers = []plane.Comparer{t.nft, t.vswitchd.Comparer(t.flow), north.Comparer(t.nb), south.Comparer(t.sb)}
 	ports := plane.For(plan.InOVSIDs|plan.InPorts, openvswitch.On(ovs.NewPlane(db)), plane.After())
 	t.early = []plane.Plane{ports, t.nft, t.flow}

@@ -111,6 +111,7 @@ func TestSecondary(t *testing.T) {
 		part{"StrictReversePath", func(t *testing.T, n *namespace) { s.part(t, n).strictReversePath() }},
 		part{"ForwardingOfAll", func(t *testing.T, n *namespace) { s.part(t, n).forwardingOfAll() }},
 		part{"RuleOfSomebodyElse", func(t *testing.T, n *namespace) { s.part(t, n).ruleOfSomebodyElse() }},
+		part{"RulesFlushed", func(t *testing.T, n *namespace) { s.part(t, n).rulesFlushed() }},
 		part{"RoutesFollow", func(t *testing.T, n *namespace) { s.part(t, n).routesFollow() }},
 		part{"OlderKernel", func(t *testing.T, n *namespace) { s.part(t, n).olderKernel() }},
 	)

@@ -49,6 +49,8 @@ type Plane struct {
 	left map[string][]Entry // by router that is half done: what was found wrong, to be ended if it still is
 	// ended counts the connections that were ended.
 	ended uint64
+	// disturbed is until when connections that are not translated are ended, too.
+	disturbed time.Time
 
 	sources      plan.Follower[plan.Source]
 	destinations plan.Follower[string]
@@ -102,6 +104,9 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	changed, ended := p.forgetChanged(want), p.ended
+	if err := p.endUntranslated(ctx); err != nil {
+		return err
+	}
 	routersChanged, err := p.look(ctx, want)
 	if changed || routersChanged {
 		p.recheck.begin(after(p.ended > ended))

@@ -62,6 +62,39 @@ func TestConnectionsUnderWayAreLookedAtSoon(t *testing.T) {
 	})
 }
 
+// TestWhatWasBegunWithoutRules: when rules were away for a moment, what pods began meanwhile is ended, and what they
+// begin before the last rule is back; other connections of the host are not.
+func TestWhatWasBegunWithoutRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := NewFake(map[string]int{"GR_n1_snat": 5})
+		p, want := newPlane(f), sources("10.244.1.5", "172.18.0.50")
+		bare := conn("10.244.1.5", "8.8.8.8", "10.244.1.5")
+		others := []Entry{conn("10.244.1.5", "10.244.2.7", "10.244.1.5"),
+			conn("172.18.0.9", "10.244.1.5", "172.18.0.9"), conn("10.244.1.5", "8.8.4.4", "172.18.0.50")}
+		for _, e := range append(others, bare) {
+			f.Add(e)
+		}
+		if shrink(t, p, want); len(f.Entries()) != 4 {
+			t.Fatalf("before anything happens there are %v", f.Entries())
+		}
+		p.Disturbed()
+		for i := range 3 {
+			if i > 0 {
+				f.Add(bare)
+			}
+			<-p.Again()
+			if shrink(t, p, want); len(f.Entries()) != 3 || slices.Contains(f.Entries(), bare) {
+				t.Errorf("after look %d there are %v", i+1, f.Entries())
+			}
+		}
+		f.Add(bare)
+		<-p.Again()
+		if shrink(t, p, want); !slices.Contains(f.Entries(), bare) {
+			t.Error("goes on ending what is untranslated")
+		}
+	})
+}
+
 // TestOneChainOfLooks: a change during a look begins anew, and the former change's looks end with that one.
 func TestOneChainOfLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
