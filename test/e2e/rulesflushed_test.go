@@ -11,6 +11,7 @@ import (
 // rulesFlushed: somebody flushes the rules of the node that holds the address, as a reload of Debian's nftables.service
 // does. Some seconds later all that a pod sends has the egress IP, also what it began to send while they were away.
 func (s second) rulesFlushed() {
+	s.c.alikeInBoth(s.T)
 	const flows, port = 300, 7093
 	for _, to := range s.c.hosts[0].Secondary[0] {
 		r := &receiver{at: netip.AddrPortFrom(to, port)}

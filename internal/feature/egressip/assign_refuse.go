@@ -240,6 +240,10 @@ func (a *assigner) reserved(ip netip.Addr) refusal {
 		text := ip.String() + " cannot be a source outside the node: use a free address of an egress node's network"
 		return refusal{EventInvalid, ReasonInvalidEgressIP, text}
 	}
+	if f := world.FamilyOf(ip); !slices.Contains(a.w.Config.Families(), f) {
+		text := fmt.Sprintf("%s: the cluster's pods have no addresses of that family: take it off", ip)
+		return refusal{EventInvalid, ReasonInvalidEgressIP, text}
+	}
 	if p, what := a.w.Config.Reserved(ip); what != "" {
 		return conflict(ip, "in the cluster's "+what+" subnet "+p.String())
 	}

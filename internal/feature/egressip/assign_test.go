@@ -395,6 +395,17 @@ func TestAddressesOfDifferentNetworks(t *testing.T) {
 	}
 }
 
+// TestOfAFamilyThatPodsHaveNot: an address that no pod could leave with is refused for that, not for want of a node.
+func TestOfAFamilyThatPodsHaveNot(t *testing.T) {
+	w := crowded()
+	w.Config.ClusterSubnets = w.Config.ClusterSubnets[:1]
+	w.SetEgressIP(object("e", 0, "172.18.0.33", "fd00:18::33"))
+	d := decide(w)["e"]
+	if c := conditionOf(d, "Assigned"); len(d.Items) != 1 || !strings.Contains(c.Message, "no addresses of that family") {
+		t.Errorf("%v, condition %+v", d.Items, c)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	for ip, want := range map[string]struct{ reason, event, text string }{
 		"172.18.0.3":  {egressip.ReasonConflict, egressip.EventConflict, "172.18.0.3 is an address of node n2"},
