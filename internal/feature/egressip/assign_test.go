@@ -401,7 +401,8 @@ func TestOfAFamilyThatPodsHaveNot(t *testing.T) {
 	w.Config.ClusterSubnets = w.Config.ClusterSubnets[:1]
 	w.SetEgressIP(object("e", 0, "172.18.0.33", "fd00:18::33"))
 	d := decide(w)["e"]
-	if c := conditionOf(d, "Assigned"); len(d.Items) != 1 || !strings.Contains(c.Message, "no addresses of that family") {
+	c := conditionOf(d, "Assigned")
+	if len(d.Items) != 1 || !strings.Contains(c.Message, "no addresses of that family") {
 		t.Errorf("%v, condition %+v", d.Items, c)
 	}
 }
