@@ -30,8 +30,10 @@ func (s second) rulesFlushed() {
 		for len(arrived) > 0 {
 			<-arrived
 		}
-		s.send(all)
-		time.Sleep(time.Second)
+		for range 5 { // a burst may find no room in the sandbox's switches
+			s.send(all)
+			time.Sleep(200 * time.Millisecond)
+		}
 		from := map[netip.AddrPort]bool{}
 		for len(arrived) > 0 {
 			a := <-arrived
