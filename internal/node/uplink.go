@@ -60,14 +60,15 @@ func (a *Agent) tookOver(h route.Host) bool {
 
 // tellNeighbours announces the host's addresses on the bridge when that has another hardware address than before. The
 // kernel does not, and other nodes would send what goes by tunnels to the former one until they ask again, as clients
-// of an address that floats between hosts would.
+// of an address that floats between hosts would. An egress IP that a former agent left is not the host's, nor is what
+// another machine may have.
 func (a *Agent) tellNeighbours(h route.Host) {
 	if !a.tookOver(h) {
 		return
 	}
 	var own []plan.Announcement
 	for _, x := range h.Addrs {
-		if x.Dev == a.config.Bridge && !isLinkLocal6(x) {
+		if x.Dev == a.config.Bridge && !isLinkLocal6(x) && !x.Ours && !x.Tentative {
 			own = append(own, plan.Announcement{Dev: a.config.Bridge, IP: x.Prefix.Addr(), MAC: a.bridgeMAC})
 		}
 	}

@@ -76,7 +76,9 @@ func TestTellsNeighboursOfTheHardwareAddress(t *testing.T) {
 	}
 	own := []route.Address{addr(config.Bridge, "172.18.0.2/16"), addr(config.Bridge, "172.18.0.200/32"),
 		addr(config.Bridge, "fd00:18::2/64")}
-	others := []route.Address{addr(config.Bridge, "fe80::2/64"), addr("eth1", "172.19.0.2/16")}
+	ours, tentative := addr(config.Bridge, "172.18.0.77/32"), addr(config.Bridge, "fd00:18::77/64")
+	ours.Ours, tentative.Tentative = true, true
+	others := []route.Address{addr(config.Bridge, "fe80::2/64"), addr("eth1", "172.19.0.2/16"), ours, tentative}
 	for _, x := range []struct{ name, uplink, bridge, want string }{
 		{"the agent starts while the uplink has another", two, one, ""},
 		{"the bridge has it", two, two, two},
