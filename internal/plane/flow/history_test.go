@@ -21,6 +21,7 @@ import (
 type memory struct {
 	flows   map[string]map[string]entry
 	bundles int
+	sent    []string // of each bundle, its lines
 	lines   int
 	trouble func() (before, after error) // of the next bundle
 }
@@ -49,6 +50,7 @@ func (m *memory) dump(_ context.Context, bridge, _ string) ([]string, error) {
 
 func (m *memory) bundle(_ context.Context, bridge string, lines []string) error {
 	m.bundles++
+	m.sent = append(m.sent, strings.Join(lines, "\n"))
 	m.lines += len(lines)
 	var before, after error
 	if m.trouble != nil {
@@ -318,11 +320,31 @@ func TestOnlyWhatChangedIsSent(t *testing.T) {
 	}
 }
 
+// TestInnerTablesFirst: where all flows are written, those of other tables are there before those that lead there.
+func TestInnerTablesFirst(t *testing.T) {
+	h := newHistory()
+	var rows plan.Rows
+	rows.AddFlow("br0", plan.Outbound, "", "resubmit(,9)")
+	rows.AddFlow("br0", plan.LetOut, "", "drop")
+	h.state.Replace(planetest.Owner("one"), &plan.Rows{}, &rows)
+	apply(t, h.plane, h.state)
+	h.plane.Forget()
+	h.switches.sent = nil
+	apply(t, h.plane, h.state)
+	sent := h.switches.sent
+	if len(sent) < 2 || strings.Contains(sent[0], "resubmit") || !strings.Contains(sent[0], "table=9") ||
+		!strings.Contains(sent[1], "resubmit") {
+		t.Errorf("bundles\n%s", strings.Join(sent, "\n--\n"))
+	}
+}
+
 // TestOneBundle: what packets of an EgressIP's first address meet, and its reply lease, are one command.
 func TestOneBundle(t *testing.T) {
 	h := newHistory()
+	var bare, rows plan.Rows
+	bare.AddFlow("br0", plan.Inbound, "", "drop")
+	h.state.Replace(planetest.Owner("bridge"), &plan.Rows{}, &bare)
 	apply(t, h.plane, h.state)
-	var rows plan.Rows
 	for _, at := range []plan.Stage{plan.ReplySize, plan.ReplyTooBig, plan.LeaseGate, plan.AnswerOpen} {
 		rows.AddFlow("br0", at, "", "drop")
 	}
