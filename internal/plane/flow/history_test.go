@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -320,21 +321,30 @@ func TestOnlyWhatChangedIsSent(t *testing.T) {
 	}
 }
 
-// TestInnerTablesFirst: where all flows are written, those of other tables are there before those that lead there.
-func TestInnerTablesFirst(t *testing.T) {
+// TestEmptyTablesFirst: where all flows are written, those of tables that have none are there before those that lead
+// there; all others are one bundle.
+func TestEmptyTablesFirst(t *testing.T) {
 	h := newHistory()
 	var rows plan.Rows
 	rows.AddFlow("br0", plan.Outbound, "", "resubmit(,9)")
-	rows.AddFlow("br0", plan.LetOut, "", "drop")
+	rows.AddFlow("br0", plan.Established, "", "drop")
 	h.state.Replace(planetest.Owner("one"), &plan.Rows{}, &rows)
 	apply(t, h.plane, h.state)
-	h.plane.Forget()
-	h.switches.sent = nil
-	apply(t, h.plane, h.state)
-	sent := h.switches.sent
-	if len(sent) < 2 || strings.Contains(sent[0], "resubmit") || !strings.Contains(sent[0], "table=9") ||
-		!strings.Contains(sent[1], "resubmit") {
-		t.Errorf("bundles\n%s", strings.Join(sent, "\n--\n"))
+	rows.AddFlow("br0", plan.LetOut, "", "drop")
+	for _, want := range []string{"table=9 | table=0 table=1", "table=0 table=1 table=9"} {
+		h.restart()
+		h.switches.sent = nil
+		h.state.Replace(planetest.Owner("one"), &plan.Rows{}, &rows)
+		if err := h.plane.Grow(t.Context(), h.state); err != nil {
+			t.Fatal(err)
+		}
+		var have []string
+		for _, bundle := range h.switches.sent {
+			have = append(have, strings.Join(regexp.MustCompile(`\btable=\d`).FindAllString(bundle, -1), " "))
+		}
+		if have := strings.Join(have, " | "); have != want {
+			t.Errorf("bundles %s, want %s", have, want)
+		}
 	}
 }
 

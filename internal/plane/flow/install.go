@@ -74,6 +74,20 @@ func generations(flows []string) []uint32 {
 	return out
 }
 
+// tablesOf are those of dumped flows.
+func tablesOf(flows []string) map[int]bool {
+	tables := map[int]bool{}
+	for _, f := range flows {
+		match, _, _ := strings.Cut(f, " actions=")
+		_, after, _ := strings.Cut(match, "table=")
+		number, _, _ := strings.Cut(after, ",")
+		if n, err := strconv.Atoi(number); err == nil {
+			tables[n] = true
+		}
+	}
+	return tables
+}
+
 // next is the least generation that has no flows.
 func next(used []uint32) uint32 {
 	g := uint32(1)

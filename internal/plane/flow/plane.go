@@ -40,6 +40,8 @@ type bridge struct {
 	generations []uint32 // those that may have flows; the last one is the newest
 	inPlace     bool     // the newest has the flows in held
 	numbers     numbers  // with which they were written
+	// tables are those that have had flows of ours since they were last read.
+	tables map[int]bool
 }
 
 // New is a plane on the bridges whose sockets are in runDir (/run/openvswitch). command is ovs-ofctl, or a path to it;
