@@ -39,18 +39,27 @@ func (n *namespace) sendsFragments(t *testing.T, want []netip.Addr) {
 			r := &receiver{at: netip.AddrPortFrom(ip, port)}
 			arrived := r.records(t, h.Name)
 			for _, p := range []string{"away", "home"} {
-				must(t, n.inside(p, func() error { return r.isSent(make([]byte, size)) }))
-				select {
-				case d := <-arrived:
-					if d.size != size || !slices.Contains(want, d.from.Addr()) {
-						t.Errorf("%d bytes of pod %s arrive at %s as %s, want %v", d.size, p, ip, d.from, want)
-					}
-				case <-time.After(3 * time.Second):
-					t.Errorf("what pod %s sends to %s in fragments does not arrive", p, ip)
+				d := n.sentUntil(t, p, r, make([]byte, size), arrived)
+				if d.size != size || !slices.Contains(want, d.from.Addr()) {
+					t.Errorf("%d bytes of pod %s arrive at %s as %s, want %d of %v", d.size, p, ip, d.from, size, want)
 				}
 			}
 		}
 	}
+}
+
+// sentUntil has a pod send until a datagram arrives, and is that. The first may be lost while an address is resolved.
+func (n *namespace) sentUntil(t *testing.T, pod string, to *receiver, data []byte, arrived <-chan arrival) (d arrival) {
+	t.Helper()
+	for range 3 {
+		must(t, n.inside(pod, func() error { return to.isSent(data) }))
+		select {
+		case d = <-arrived:
+			return d
+		case <-time.After(time.Second):
+		}
+	}
+	return d
 }
 
 type arrival struct {
