@@ -63,14 +63,15 @@ func (a *Agent) tookOver(h route.Host) bool {
 // of an address that floats between hosts would. An egress IP that a former agent left is not the host's, nor is what
 // another machine may have.
 func (a *Agent) tellNeighbours(h route.Host) {
-	if !a.tookOver(h) {
-		return
-	}
 	var own []plan.Announcement
+	bridge, _ := h.Link(a.config.Bridge)
 	for _, x := range h.Addrs {
 		if x.Dev == a.config.Bridge && !isLinkLocal6(x) && !x.Ours && !x.Tentative {
-			own = append(own, plan.Announcement{Dev: a.config.Bridge, IP: x.Prefix.Addr(), MAC: a.bridgeMAC})
+			own = append(own, plan.Announcement{Dev: a.config.Bridge, IP: x.Prefix.Addr(), MAC: bridge.MAC})
 		}
+	}
+	if len(own) == 0 || !a.tookOver(h) { // before it has any address there is nothing to tell, and afterwards all
+		return
 	}
 	a.log.Info("the bridge has its uplink's hardware address; it is announced", "address", a.bridgeMAC)
 	a.tellOwn(own)

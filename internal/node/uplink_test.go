@@ -79,18 +79,24 @@ func TestTellsNeighboursOfTheHardwareAddress(t *testing.T) {
 	ours, tentative := addr(config.Bridge, "172.18.0.77/32"), addr(config.Bridge, "fd00:18::77/64")
 	ours.Ours, tentative.Tentative = true, true
 	others := []route.Address{addr(config.Bridge, "fe80::2/64"), addr("eth1", "172.19.0.2/16"), ours, tentative}
-	for _, x := range []struct{ name, uplink, bridge, want string }{
-		{"the agent starts while the uplink has another", two, one, ""},
-		{"the bridge has it", two, two, two},
-		{"nothing has changed", two, two, ""},
-		{"a third, which the bridge has not yet", three, two, ""},
-		{"a third", three, three, three},
-		{"and the first", one, one, one},
+	for _, x := range []struct {
+		name, uplink, bridge string
+		own                  []route.Address
+		want                 string
+	}{
+		{"the agent starts while the uplink has another", two, one, own, ""},
+		{"the bridge has it, and no address yet", two, two, nil, ""},
+		{"the bridge has addresses", two, two, own, two},
+		{"nothing has changed", two, two, own, ""},
+		{"a third, which the bridge has not yet", three, two, own, ""},
+		{"the bridge has it, and has lost its addresses", three, three, nil, ""},
+		{"they are back", three, three, own, three},
+		{"and the first", one, one, own, one},
 	} {
 		var told, want []plan.Announcement
 		a.tellOwn = func(all []plan.Announcement) { told = append(told, all...) }
 		links := []route.Link{{Name: config.Bridge, MAC: x.bridge}, {Name: config.UplinkInterface, MAC: x.uplink}}
-		a.tellNeighbours(route.Host{Links: links, Addrs: slices.Concat(own, others)})
+		a.tellNeighbours(route.Host{Links: links, Addrs: slices.Concat(x.own, others)})
 		for _, p := range own {
 			if x.want != "" {
 				want = append(want, plan.Announcement{Dev: config.Bridge, IP: p.Prefix.Addr(), MAC: x.want})

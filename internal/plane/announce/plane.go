@@ -21,8 +21,8 @@ var repeats = []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Seco
 
 const every = time.Minute
 
-// An announcement that is later than standstill, this process was stopped, or had no time: its addresses may be another
-// node's by now. What has happened is heard of within patience, and a plan without them ends the announcements.
+// Where an announcement is later than standstill, this process was stopped, or had no processor, and its addresses may
+// be another node's by now. Within patience it hears of that, and a plan without them ends the announcements.
 const (
 	standstill = 10 * time.Second
 	patience   = 5 * time.Second

@@ -17,7 +17,8 @@ const restored = 6 * time.Second
 // Disturbed says that somebody has taken rules away that translate, which are back by now, or soon: `nft flush ruleset`
 // as Debian's nftables.service has it. What pods began meanwhile has no translation, and gets none as long as they go
 // on sending: it is ended when connections are looked at in the next few seconds. A connection that is rightly
-// untranslated loses nothing by that, for its next packet makes it anew.
+// untranslated loses nothing by that, for its next packet makes it anew (of TCP, with nf_conntrack_tcp_loose as the
+// kernel has it).
 func (p *Plane) Disturbed() {
 	p.mu.Lock()
 	p.disturbed = time.Now().Add(restored)
@@ -44,7 +45,9 @@ func (p *Plane) endUntranslated(ctx context.Context) error {
 		if err := p.target.Flush(ctx, bare...); err != nil {
 			return fmt.Errorf("end untranslated connections of %s: %w", router, err)
 		}
-		p.log.Info("connections that were begun without rules ended", "router", router, "count", len(bare))
+		if p.ended += uint64(len(bare)); len(bare) > 0 {
+			p.log.Info("connections that were begun without rules ended", "router", router, "count", len(bare))
+		}
 	}
 	return nil
 }

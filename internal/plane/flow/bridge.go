@@ -89,8 +89,8 @@ func (p *Plane) write(ctx context.Context, name string, lines []line, n numbers)
 }
 
 // emptyFirst are the flows of tables that have none, but for the first table, and then all others. With one bundle for
-// both, a node's first agent that led to a table without flows lost some datagrams (OVS 3.5, TestUpgrade: 6 of 7 times,
-// never with two): a packet finds the first table's flows new then, and the other still empty.
+// both, a node's first agent that led to a table without flows lost some datagrams (OVS 3.5, TestUpgrade: 7 of 8
+// times, never with two): as if a packet found the first table's flows new, and the other still empty.
 func (b *bridge) emptyFirst(lines []line) (bundles [][]line) {
 	empty := func(l line) bool { return l.flow.Table != 0 && !b.tables[l.flow.Table] }
 	full := slices.DeleteFunc(slices.Clone(lines), empty)

@@ -1,8 +1,8 @@
 // Package flow is the plane of OpenFlow flows on the node's own bridges.
 //
 // In: State.Flows, whose matches and actions name ports in braces. Out: the bridges hold them, in one atomic bundle a
-// bridge (`ovs-ofctl --bundle`), so that a packet meets the old flows or the new ones and never a part of either. Flows
-// of tables that had none go ahead of it, in a bundle of their own: there it is not atomic.
+// bridge (`ovs-ofctl --bundle`), so that a packet meets the old flows or the new ones and never a part of either. Where
+// all flows are written, those of tables that had none go ahead, in a bundle of their own (bridge.go says why).
 //
 // Ownership is the flow's cookie: its low 32 bits are Mark, its high 32 bits a generation. At a start, after a
 // failure, when a port has another number, and when told to Forget, all wanted flows are written under a new
