@@ -2,15 +2,11 @@ package e2e
 
 import (
 	"context"
-	"errors"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/egret-net/egret/internal/sandbox"
 )
 
 // TestHardwareAddressChanges: the uplink of the hosting node gets another hardware address, and its own again. Pods of
@@ -40,35 +36,4 @@ func TestHardwareAddressChanges(t *testing.T) {
 		}
 	}
 	seen.onlyFrom(n, ips)
-	const untold = "02:00:00:00:59:03"
-	c.changesUntold(t, hosting, untold, func() { must(t, set(untold)) })
-}
-
-// changesUntold has a node's hardware address change while its agent does not run. Soon after that runs again a host
-// outside, which knew the former one, reaches the node and an address that floats between nodes and is there.
-func (c *cluster) changesUntold(t *testing.T, node sandbox.Member, mac string, change func()) {
-	t.Helper()
-	c.serveOnNodes(t)
-	floating := endpoint{"a floating address of " + node.Name, c.number(58), nodePort}
-	for _, ip := range floating.ips {
-		c.addAddress(t, node, netip.PrefixFrom(ip, ip.BitLen()).String(), "nodad")
-	}
-	outside, want := c.from(t, c.hosts[0]), c.hosts[0].IPs
-	reaches := func() error {
-		return errors.Join(outside.to(nodeServer(node)).check(want), outside.to(floating).check(want))
-	}
-	within(t, soon, reaches)
-	t.Cleanup(func() { c.startAgent(t, node.Name) })
-	must(t, c.StopProcess(t.Context(), node.Name, "egret-node"))
-	change()
-	time.Sleep(3 * time.Second)
-	c.startAgent(t, node.Name)
-	within(t, soon, func() error {
-		has := strings.TrimSpace(c.on(t, node.Name, "cat", "/sys/class/net/breth0/address"))
-		if has != mac {
-			return errors.New("the bridge has " + has)
-		}
-		return nil
-	})
-	t.Logf("reached after %s", within(t, soon, reaches))
 }
