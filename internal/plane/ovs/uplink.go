@@ -95,14 +95,15 @@ func (d *DB) ensureWithAddrs(ctx context.Context, b Bridge) error {
 	return restore(local, addrs, routes)
 }
 
-// restore gives a link back what it had and has no longer.
+// restore gives a link back what it had and has no longer. IPv4 addresses outlive a link that is taken down: one that
+// is gone was taken away meanwhile by whom it belongs to, and may be on another machine by now.
 func restore(link netlink.Link, addrs []netlink.Addr, routes []netlink.Route) error {
 	now, err := globalAddrs(link)
 	if err != nil {
 		return err
 	}
 	for _, a := range addrs {
-		if slices.ContainsFunc(now, func(n netlink.Addr) bool { return n.Equal(a) }) {
+		if a.IP.To4() != nil || slices.ContainsFunc(now, func(n netlink.Addr) bool { return n.Equal(a) }) {
 			continue
 		}
 		if err := addAddr(link, a); err != nil {

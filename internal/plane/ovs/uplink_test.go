@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/egret-net/egret/internal/plane/ovs/ovstest"
@@ -421,6 +422,26 @@ func TestUplinkTakesAnotherHardwareAddress(t *testing.T) {
 	}
 	if gap := n.gap(func() {}); gap > time.Second {
 		t.Errorf("no answer for %v", gap)
+	}
+}
+
+// TestRestoresWhatALinkLosesWhenDown: an IPv4 address that is gone was taken away by somebody, and is not put back.
+func TestRestoresWhatALinkLosesWhenDown(t *testing.T) {
+	n := newNode(t)
+	must(t, n.db.MoveUplink(t.Context(), testUplink, n.flows))
+	const floating4, floating6 = "172.18.0.58/32", "fc00:f853:ccd:e793::58/128"
+	n.run("ip addr add " + floating4 + " dev breth0; ip addr add " + floating6 + " dev breth0 nodad")
+	local, err := netlink.LinkByName("breth0")
+	must(t, err)
+	had, err := globalAddrs(local)
+	must(t, err)
+	n.run("ip addr del " + floating4 + " dev breth0; ip addr del " + floating6 + " dev breth0")
+	must(t, restore(local, had, nil))
+	n.want("ip addr show dev breth0", floating6)
+	now, err := globalAddrs(local)
+	must(t, err)
+	if slices.ContainsFunc(now, func(a netlink.Addr) bool { return a.IPNet.String() == floating4 }) {
+		t.Errorf("%s is back: %v", floating4, now)
 	}
 }
 
