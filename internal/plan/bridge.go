@@ -40,6 +40,16 @@ func Leaves(commit, uplink string, userspace bool) string {
 	return fmt.Sprintf("%s,table=%d)", strings.TrimSuffix(commit, ")"), LetOut.Table())
 }
 
+// ARPAnew and NDAnew have OVS look at each announcement of a neighbour. In userspace it hears them for its tunnels only
+// where it has no datapath flow for them (OVS 3.5, ofproto-dpif-xlate.c, terminate_native_tunnel), which lives until
+// 10 s after the last packet: one with a hardware address that the neighbour had a moment ago too would be passed on,
+// and what goes by the tunnel be sent to the address in between. What is read here belongs to the datapath flow's
+// match, and plane/announce has it differ each time.
+const (
+	ARPAnew = "move:NXM_NX_ARP_THA[]->NXM_NX_XXREG3[0..47],"
+	NDAnew  = "move:NXM_NX_IPV6_LABEL[]->NXM_NX_XXREG3[0..19],"
+)
+
 // CopyTo copies a frame to a network beside the default one, by a flow of that network: where it has no patch port yet
 // there is none.
 func (n Names) CopyTo() string {

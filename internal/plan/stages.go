@@ -26,6 +26,7 @@ const (
 	Untranslated
 	Outbound
 	Inbound
+	Announced
 	FramesToNode
 	OtherFrames
 
@@ -85,6 +86,7 @@ var registry = [stages]stage{
 	Untranslated:   {0, 103, "gateway", "drop what has a pod's address as source"},
 	Outbound:       {0, 100, "gateway", "let out, and remember in ct_mark whose the connection is"},
 	Inbound:        {0, 50, "gateway", "ask conntrack, and go on in table 1"},
+	Announced:      {0, 11, "gateway", "give ARP for all to host and OVN, each announcement anew (plan.ARPAnew)"},
 	FramesToNode:   {0, 10, "gateway", "give frames for the node's hardware address to host and OVN"},
 	OtherFrames:    {0, 9, "gateway", "let pass what is not IP: ARP above all"},
 

@@ -66,6 +66,8 @@ func parseSetting(text string) (action, error) {
 	switch {
 	case name == "output" && strings.HasPrefix(value, "{"):
 		return send(func(w walker) []End { return w.output(value) }), nil
+	case name == "move" && strings.Contains(value, "->NXM_NX_XXREG3["): // which nothing matches
+		return pass, nil
 	case name == "set_field" && strings.HasSuffix(value, "->reg1"):
 		n, err := strconv.ParseUint(strings.TrimSuffix(value, "->reg1"), 0, 32)
 		return func(w *walker, _ []action, _ flow) ([]End, bool) { w.reg1 = int(n); return nil, false }, err

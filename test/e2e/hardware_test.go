@@ -2,15 +2,20 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/egret-net/egret/internal/sandbox"
 )
 
 // TestHardwareAddressChanges: the uplink of the hosting node gets another hardware address, and its own again. Pods of
-// the other nodes reach it through their tunnels all the time: no node holds it for dead, and its address stays.
+// the other nodes reach it through their tunnels all the time: no node holds it for dead, and its address stays. After
+// a change that nobody was told of, and one back a moment later, they do so again at once.
 func TestHardwareAddressChanges(t *testing.T) {
 	c := theCluster(t)
 	c.alikeInBoth(t)
@@ -36,4 +41,48 @@ func TestHardwareAddressChanges(t *testing.T) {
 		}
 	}
 	seen.onlyFrom(n, ips)
+	const untold = "02:00:00:00:59:03"
+	c.changesUntold(t, hosting, untold, func() { must(t, set(untold)) })
+	must(t, set(own))
+	c.bridgeHas(t, hosting, own)
+	outside := c.outside(0)
+	t.Logf("pods leave right again after %s", within(t, soon, func() error {
+		return errors.Join(n.from("a").to(outside).check(ips), n.from("b").to(outside).check(ips))
+	}))
+}
+
+// changesUntold has a node's hardware address change while its agent does not run. Soon after that runs again a host
+// outside, which knew the former one, reaches the node and an address that floats between nodes and is there.
+func (c *cluster) changesUntold(t *testing.T, node sandbox.Member, mac string, change func()) {
+	t.Helper()
+	c.serveOnNodes(t)
+	floating := endpoint{"a floating address of " + node.Name, c.number(58), nodePort}
+	for _, ip := range floating.ips {
+		c.addAddress(t, node, netip.PrefixFrom(ip, ip.BitLen()).String(), "nodad")
+	}
+	outside, want := c.from(t, c.hosts[0]), c.hosts[0].IPs
+	reaches := func() error {
+		return errors.Join(outside.to(nodeServer(node)).check(want), outside.to(floating).check(want))
+	}
+	within(t, soon, reaches)
+	t.Cleanup(func() { c.startAgent(t, node.Name) })
+	must(t, c.StopProcess(t.Context(), node.Name, "egret-node"))
+	change()
+	time.Sleep(3 * time.Second)
+	c.startAgent(t, node.Name)
+	c.bridgeHas(t, node, mac)
+	t.Logf("reached after %s", within(t, soon, reaches))
+}
+
+// bridgeHas waits until a node's bridge has a hardware address, and its IPv6 addresses again.
+func (c *cluster) bridgeHas(t *testing.T, node sandbox.Member, mac string) {
+	t.Helper()
+	within(t, soon, func() error {
+		has := c.on(t, node.Name, "ip", "-br", "link", "show", "dev", "breth0")
+		addresses := c.on(t, node.Name, "ip", "-br", "address", "show", "dev", "breth0")
+		if !strings.Contains(has, mac) || !strings.Contains(addresses, node.IPs[1].String()+"/") {
+			return errors.New("the bridge is " + has + addresses)
+		}
+		return nil
+	})
 }

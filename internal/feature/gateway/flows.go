@@ -24,6 +24,9 @@ func (Bridge) Per() world.Kind { return world.KindHost }
 const (
 	// neighbours are ND's messages, RFC 4861: they belong to no connection.
 	neighbourFirst, neighbourLast = 133, 137
+	advertisement                 = 136
+	// forAll matches frames to a broadcast or multicast address.
+	forAll = "dl_dst=01:00:00:00:00:00/01:00:00:00:00:00"
 )
 
 // Compile adds the flows. The bridge is secure: what no flow allows does not pass, and after a restart nothing does.
@@ -79,8 +82,11 @@ func (b flows) add(at plan.Stage, match, actions string) {
 // made the patch port.
 func (b flows) links() {
 	b.add(plan.CopyToOVN, "in_port="+b.uplink, "output:"+b.names.PatchPort())
+	if b.userspace {
+		b.add(plan.Announced, "arp,in_port="+b.uplink+","+forAll, plan.ARPAnew+b.bothSides())
+	}
 	b.add(plan.FramesToNode, "in_port="+b.uplink+",dl_dst="+b.mac, b.bothSides())
-	b.add(plan.OtherFrames, "in_port="+b.uplink+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", b.bothSides())
+	b.add(plan.OtherFrames, "in_port="+b.uplink+","+forAll, b.bothSides())
 	b.add(plan.OtherFrames, "in_port=LOCAL", "output:"+b.uplink)
 	b.fromOVN()
 }
@@ -93,7 +99,11 @@ func (b flows) fromOVN() {
 func (b flows) neighbours() {
 	for t := neighbourFirst; t <= neighbourLast; t++ {
 		icmp := fmt.Sprintf("icmp6,icmp_type=%d,", t)
-		b.add(plan.Neighbours, icmp+"in_port="+b.uplink, b.bothSides())
+		actions := b.bothSides()
+		if t == advertisement && b.userspace {
+			actions = plan.NDAnew + actions
+		}
+		b.add(plan.Neighbours, icmp+"in_port="+b.uplink, actions)
 		b.add(plan.Neighbours, icmp+"in_port=LOCAL", "output:"+b.uplink)
 	}
 	b.neighboursFromOVN()
@@ -222,7 +232,7 @@ func (b flows) repliesToHost(ip string) {
 	for _, state := range established {
 		b.add(plan.Established, ip+",ct_state="+state+","+plan.OfHost(), "LOCAL")
 	}
-	b.add(plan.Multicast, ip+",dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", "LOCAL")
+	b.add(plan.Multicast, ip+","+forAll, "LOCAL")
 }
 
 func protocol(f world.Family) string    { return [...]string{"ip", "ipv6"}[f] }

@@ -1,11 +1,13 @@
 package announce
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -34,12 +36,12 @@ func state(ips ...string) *plan.State {
 }
 
 func TestARPFrames(t *testing.T) {
-	f, err := frames(netip.MustParseAddr("172.18.0.50"), net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2})
+	f, err := frames(netip.MustParseAddr("172.18.0.50"), net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2}, 0x12345678)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{
-		"ffffffffffff" + "0a58ac120002" + "0806" + "0001080006040001" + "0a58ac120002" + "ac120032" + "000000000000" +
+		"ffffffffffff" + "0a58ac120002" + "0806" + "0001080006040001" + "0a58ac120002" + "ac120032" + "000012345678" +
 			"ac120032",
 		"ffffffffffff" + "0a58ac120002" + "0806" + "0001080006040002" + "0a58ac120002" + "ac120032" + "0a58ac120002" +
 			"ac120032",
@@ -82,12 +84,12 @@ func TestProbeFrames(t *testing.T) {
 
 func TestAdvertisementFrame(t *testing.T) {
 	ip := netip.MustParseAddr("fc00::50")
-	f, err := frames(ip, net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2})
+	f, err := frames(ip, net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2}, 0x12345678)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := f[0]
-	if got, want := hex.EncodeToString(b[:22]), "333300000001"+"0a58ac120002"+"86dd"+"60000000"+"0020"+
+	if got, want := hex.EncodeToString(b[:22]), "333300000001"+"0a58ac120002"+"86dd"+"60045678"+"0020"+
 		"3aff"; got != want {
 		t.Errorf("headers %s, want %s", got, want)
 	}
@@ -235,12 +237,31 @@ func TestLink(t *testing.T) {
 			t.Fatal(err)
 		}
 		mac := net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2}
-		told, _ := frames(netip.MustParseAddr(ip), mac)
+		told, _ := frames(netip.MustParseAddr(ip), mac, 0)
 		asked, _ := probes(netip.MustParseAddr(ip), mac)
-		for _, f := range append(told, asked...) {
-			receive(t, conn, string(f))
+		first := receive(t, conn, told[0])
+		for _, f := range append(told[1:], asked...) {
+			receive(t, conn, f)
+		}
+		if err := (Links{}).Send(announcement(ip)); err != nil {
+			t.Fatal(err)
+		}
+		if again := receive(t, conn, told[0]); again == first {
+			t.Errorf("announced twice alike: %x", again)
 		}
 	}
+}
+
+// withoutNonce is a frame, and zero where announcements differ.
+func withoutNonce(frame []byte) string {
+	b := slices.Clone(frame)
+	if isARP := binary.BigEndian.Uint16(b[12:]) == etherARP; isARP && b[21] == 1 {
+		clear(b[32:38])
+	} else if !isARP {
+		b[15] &= 0xf0
+		clear(b[16:18])
+	}
+	return string(b)
 }
 
 // awaitRunning waits for the carrier, which the kernel notices some time after both ends are up; until then it drops
@@ -256,7 +277,7 @@ func awaitRunning(t *testing.T, name string) {
 }
 
 // receive reads until the frame comes; the kernel sends router solicitations of its own.
-func receive(t *testing.T, conn *packet.Conn, want string) {
+func receive(t *testing.T, conn *packet.Conn, want []byte) string {
 	t.Helper()
 	conn.SetReadDeadline(time.Now().Add(2 * time.Second))
 	b := make([]byte, 2000)
@@ -265,8 +286,8 @@ func receive(t *testing.T, conn *packet.Conn, want string) {
 		if err != nil {
 			t.Fatalf("frame %x did not arrive: %v", want, err)
 		}
-		if strings.HasPrefix(string(b[:n]), want) {
-			return
+		if strings.HasPrefix(withoutNonce(b[:n]), string(want)) {
+			return string(b[:n])
 		}
 	}
 }

@@ -2,6 +2,7 @@ package announce
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 
@@ -22,7 +23,9 @@ type Sender interface {
 type Links struct{}
 
 // Send announces.
-func (Links) Send(a plan.Announcement) error { return put(a, frames) }
+func (Links) Send(a plan.Announcement) error {
+	return put(a, func(ip netip.Addr, mac net.HardwareAddr) ([][]byte, error) { return frames(ip, mac, rand.Uint32()) })
+}
 
 // Probe asks.
 func (Links) Probe(a plan.Announcement) error { return put(a, probes) }
