@@ -21,6 +21,7 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan r
 	inTurn := func(c Change) { _ = a.loop.Turn(ctx, c) } // its only error is that the agent ends
 	go a.followHost(ctx, host, inTurn)
 	go each(ctx, restarts, a.loop.Reread)
+	go each(ctx, t.flow.Watch(ctx), a.loop.Wake)
 	go each(ctx, t.nft.Watch(ctx), func() {
 		a.log.Warn("somebody else changed our nftables tables; they are read anew")
 		a.loop.Wake()

@@ -14,6 +14,8 @@
 // (`replace-flows` would need all of them), and a process that starts anew adopts what a former one left. Two flows
 // of a plan must not be one to the switch by two spellings of a match.
 //
+// Who else deletes flows of ours is noticed by their number (lost.go).
+//
 // An ovs-ofctl that is started ahead waits for the next change of each bridge (spares.go): starting it takes longer
 // than all that the switch does then.
 package flow

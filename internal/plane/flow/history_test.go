@@ -49,6 +49,16 @@ func (m *memory) dump(_ context.Context, bridge, _ string) ([]string, error) {
 	return out, nil
 }
 
+func (m *memory) count(_ context.Context, bridge, cookie string) (int, error) {
+	n := 0
+	for _, e := range m.flows[bridge] {
+		if e.cookie+"/-1" == cookie {
+			n++
+		}
+	}
+	return n, nil
+}
+
 func (m *memory) bundle(_ context.Context, bridge string, lines []string) error {
 	m.bundles++
 	m.sent = append(m.sent, strings.Join(lines, "\n"))

@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -16,6 +17,8 @@ type switches interface {
 	bundle(ctx context.Context, bridge string, lines []string) error
 	// dump returns the flows of a bridge whose cookie matches, one a line.
 	dump(ctx context.Context, bridge, cookie string) ([]string, error)
+	// count is how many flows of a bridge have a cookie that matches.
+	count(ctx context.Context, bridge, cookie string) (int, error)
 	// diff compares a bridge with flows: "-" is before those that only the bridge has, "+" before those that it lacks.
 	diff(ctx context.Context, bridge string, flows []string) (string, error)
 	// bridges are all that there are.
@@ -92,6 +95,20 @@ func (o ofctl) dump(ctx context.Context, bridge, cookie string) ([]string, error
 	}
 	return flows, nil
 }
+
+func (o ofctl) count(ctx context.Context, bridge, cookie string) (int, error) {
+	out, err := o.run(ctx, "", "dump-aggregate", o.socket(bridge), "cookie="+cookie)
+	if err != nil {
+		return 0, err
+	}
+	m := flowCount.FindStringSubmatch(out)
+	if m == nil {
+		return 0, fmt.Errorf("count the flows of bridge %s: answer %q", bridge, out)
+	}
+	return strconv.Atoi(m[1])
+}
+
+var flowCount = regexp.MustCompile(`\bflow_count=(\d+)`)
 
 // bridges are those that have a socket: a crashed ovs-vswitchd leaves its sockets behind.
 func (o ofctl) bridges() ([]string, error) {

@@ -1,0 +1,87 @@
+package flow
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/planetest"
+)
+
+// TestLostFlowsAreNoticed: what others delete is written again, and flows that end by themselves, or were taken out of
+// the plan, are no loss.
+func TestLostFlowsAreNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		p := newPlane(m, fixedPorts{"eth0": 1, "patch-br0-default": 2}, slog.New(slog.DiscardHandler))
+		lost := p.Watch(t.Context())
+		want := stateA()
+		want.Flows.Put(planetest.Owner("lease"),
+			plan.Flow{Bridge: "br0", Priority: 119, Match: "arp,hard_timeout=20"}, "NORMAL")
+		apply := func(s *plan.State) string {
+			if err := plane.Apply(t.Context(), []plane.Plane{p}, s); err != nil {
+				t.Fatal(err)
+			}
+			return m.text(true)
+		}
+		look := func(expected bool, when string) {
+			time.Sleep(countEvery + time.Second)
+			synctest.Wait()
+			select {
+			case <-lost:
+				if !expected {
+					t.Errorf("%s: lost flows of %s", when, m.text(true))
+				}
+			default:
+				if expected {
+					t.Errorf("%s: nothing is lost of %s", when, m.text(true))
+				}
+			}
+		}
+		look(false, "before anything was written")
+		apply(want)
+		look(false, "all are there")
+		for match := range m.flows["br0"] {
+			if strings.Contains(match, "priority=119") {
+				delete(m.flows["br0"], match)
+			}
+		}
+		look(false, "a lease has ended")
+		all := apply(stateB())
+		look(false, "another plan")
+		clear(m.flows["br0"])
+		look(true, "all are deleted")
+		if again := apply(stateB()); again != all {
+			t.Errorf("have %s, want %s", again, all)
+		}
+		look(false, "all are there again")
+	})
+}
+
+// TestLostInASwitch: flows of another cookie take the place of none.
+func TestLostInASwitch(t *testing.T) {
+	s, _ := start(t)
+	p := planeOn(t, s)
+	must := func(st *plan.State) {
+		if err := plane.Apply(t.Context(), []plane.Plane{p}, st); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(stateA())
+	s.Ofctl("add-flow", s.Mgmt("br0"), "cookie=0x5,priority=100,ip,nw_src=10.0.0.1,actions=drop")
+	if p.lost(t.Context()) {
+		t.Errorf("lost some of\n%s", dump(s, true))
+	}
+	s.Ofctl("--strict", "del-flows", s.Mgmt("br0"), "priority=100,arp")
+	if !p.lost(t.Context()) {
+		t.Errorf("lost none of\n%s", dump(s, true))
+	}
+	must(stateA())
+	if p.lost(t.Context()) || !strings.Contains(dump(s, true), "arp") {
+		t.Errorf("not written again:\n%s", dump(s, true))
+	}
+}
