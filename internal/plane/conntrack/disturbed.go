@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
 )
 
 // restored is how long after somebody has taken them away rules are back for certain.
@@ -26,12 +27,13 @@ func (p *Plane) Disturbed() {
 	p.recheck.begin(lookAgain())
 }
 
-// endUntranslated ends what pods have begun to others than pods, and was not translated.
+// endUntranslated ends what pods have begun to others than pods, and was not translated, by portions while it is its
+// turn.
 func (p *Plane) endUntranslated(ctx context.Context) error {
 	if !time.Now().Before(p.disturbed) {
 		return nil
 	}
-	own := p.own()
+	own, end := p.own(), time.Now().Add(p.turn)
 	for _, router := range slices.Sorted(maps.Keys(own)) {
 		zone, ok := p.zones.CTZone(ctx, plan.SNATZone(router))
 		if !ok {
@@ -42,20 +44,28 @@ func (p *Plane) endUntranslated(ctx context.Context) error {
 			return fmt.Errorf("look at untranslated connections of %s: %w", router, err)
 		}
 		bare := slices.DeleteFunc(entries, func(e Entry) bool { return !own[router].bare(e) })
-		if err := p.target.Flush(ctx, bare...); err != nil {
-			return fmt.Errorf("end untranslated connections of %s: %w", router, err)
+		if len(bare) > 0 {
+			p.log.Info("connections that were begun without rules are ended", "router", router, "count", len(bare))
 		}
-		if p.ended += uint64(len(bare)); len(bare) > 0 {
-			p.log.Info("connections that were begun without rules ended", "router", router, "count", len(bare))
+		for len(bare) > 0 {
+			n := min(portion, len(bare))
+			if err := p.target.Flush(ctx, bare[:n]...); err != nil {
+				return fmt.Errorf("end untranslated connections of %s: %w", router, err)
+			}
+			p.ended += uint64(n)
+			if bare = bare[n:]; len(bare) > 0 && !time.Now().Before(end) {
+				return plane.ErrUnfinished
+			}
 		}
 	}
 	return nil
 }
 
-// bare says whether a pod has begun a connection to others than pods, and it is not translated.
+// bare says whether a pod has begun a connection to others than pods, and nothing of it is translated. What somebody
+// else on the host gives another destination, as proxies and host ports do, is theirs.
 func (o Own) bare(e Entry) bool {
 	pods := func(a netip.Addr) bool {
 		return slices.ContainsFunc(o.Pods, func(p netip.Prefix) bool { return p.Contains(a) })
 	}
-	return !e.Translated() && pods(e.Orig.Src) && !pods(e.Orig.Dst)
+	return !e.Translated() && e.Reply.Src == e.Orig.Dst && pods(e.Orig.Src) && !pods(e.Orig.Dst)
 }

@@ -2,6 +2,7 @@ package conntrack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -104,14 +105,15 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	changed, ended := p.forgetChanged(want), p.ended
-	if err := p.endUntranslated(ctx); err != nil {
-		return err
-	}
+	untranslated := p.endUntranslated(ctx)
 	routersChanged, err := p.look(ctx, want)
 	if changed || routersChanged {
 		p.recheck.begin(after(p.ended > ended))
 	}
-	return err
+	if untranslated == nil {
+		return err
+	}
+	return errors.Join(untranslated, err)
 }
 
 // after is when it is looked again.

@@ -1,6 +1,10 @@
 package conntrack
 
 import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -111,6 +115,66 @@ func TestOneChainOfLooks(t *testing.T) {
 		synctest.Wait()
 		if want := []time.Duration{time.Second, 3 * time.Second, 5 * time.Second}; !slices.Equal(looks, want) {
 			t.Errorf("looked after %v, want %v", looks, want)
+		}
+	})
+}
+
+// TestDisturbedLeavesTheHostsOwn: a pod's connection whose destination somebody on the host translates, as a proxy of a
+// metadata address or a host port does, was not begun without rules.
+func TestDisturbedLeavesTheHostsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := NewFake(map[string]int{"GR_n1_snat": 5})
+		p, want := newPlane(f), sources("10.244.1.5", "172.18.0.50")
+		e := conn("10.244.1.5", "169.254.169.254", "10.244.1.5")
+		e.Reply.Src, e.Reply.SrcPort = netip.MustParseAddr("172.18.0.9"), 8181
+		f.Add(e)
+		p.Disturbed()
+		<-p.Again()
+		if shrink(t, p, want); len(f.Entries()) != 1 {
+			t.Errorf("ended: %+v", e)
+		}
+	})
+}
+
+// unreadable is a Fake whose connections cannot be read while err is set.
+type unreadable struct {
+	*Fake
+	err error
+}
+
+func (u *unreadable) Dump(ctx context.Context, zone int) ([]Entry, error) {
+	if u.err != nil {
+		return nil, u.err
+	}
+	return u.Fake.Dump(ctx, zone)
+}
+
+// TestUnreadableWhileDisturbed: a change of sources is followed by all later looks also where connections could not be
+// read at first.
+func TestUnreadableWhileDisturbed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := &unreadable{Fake: NewFake(map[string]int{"GR_n1_snat": 5})}
+		p := New(u, u.Fake, newPlane(u.Fake).own, slog.New(slog.DiscardHandler))
+		shrink(t, p, sources("10.244.1.5", "172.18.0.50"))
+		p.Disturbed()
+		time.Sleep(restored - time.Millisecond)
+		now := sources("10.244.1.5", "172.18.0.51")
+		u.err = errors.New("interrupted")
+		if p.Shrink(t.Context(), now) == nil {
+			t.Fatal("no error")
+		}
+		u.err = nil
+		shrink(t, p, now)
+		<-p.again // of those after the disturbance
+		looks := 0
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Second / 2) {
+			looks += len(p.again)
+			for len(p.again) > 0 {
+				<-p.again
+			}
+		}
+		if want := len(lookAgain()); looks != want {
+			t.Errorf("looked %d times more, want %d", looks, want)
 		}
 	})
 }
