@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // Uplink is a node's network device that becomes a port of its gateway bridge.
@@ -96,28 +98,45 @@ func (d *DB) ensureWithAddrs(ctx context.Context, b Bridge) error {
 }
 
 // restore gives a link back what it had and has no longer. IPv4 addresses outlive a link that is taken down: one that
-// is gone was taken away meanwhile by whom it belongs to, and may be on another machine by now.
+// is gone was taken away meanwhile by whom it belongs to, and its routes went with it. Of IPv6 addresses that cannot be
+// told: the kernel asks about one that may float between machines before it uses it again.
 func restore(link netlink.Link, addrs []netlink.Addr, routes []netlink.Route) error {
 	now, err := globalAddrs(link)
 	if err != nil {
 		return err
 	}
+	there := func(ip net.IP) bool {
+		return slices.ContainsFunc(now, func(n netlink.Addr) bool { return n.IP.Equal(ip) })
+	}
+	var errs []error
 	for _, a := range addrs {
-		if a.IP.To4() != nil || slices.ContainsFunc(now, func(n netlink.Addr) bool { return n.Equal(a) }) {
+		if a.IP.To4() != nil || there(a.IP) || managed(a) {
 			continue
 		}
-		if err := addAddr(link, a); err != nil {
-			return err
-		}
+		now = append(now, a)
+		errs = append(errs, addAddr(link, a, floats(a)))
 	}
 	for _, r := range routes {
+		if r.Src != nil && !there(r.Src) {
+			continue
+		}
 		redirect(&r, link, link)
 		if err := netlink.RouteReplace(&r); err != nil {
-			return fmt.Errorf("give %s back the route %s: %w", link.Attrs().Name, r, err)
+			errs = append(errs, fmt.Errorf("give %s back the route %s: %w", link.Attrs().Name, r, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
+
+// floats says whether an IPv6 address may be one that moves between machines.
+func floats(a netlink.Addr) bool {
+	length, _ := a.Mask.Size()
+	return length == 128
+}
+
+// managed says whether somebody sees to it that an IPv6 address is where it belongs, and notices that it has gone:
+// keepalived adds its addresses as deprecated ones.
+func managed(a netlink.Addr) bool { return floats(a) && a.Flags&unix.IFA_F_DEPRECATED != 0 }
 
 // ensureDevice puts the device on the bridge. It is not marked as a port of the plan: it outlives every plan.
 func (d *DB) ensureDevice(ctx context.Context, u Uplink) error {

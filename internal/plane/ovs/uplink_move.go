@@ -21,7 +21,7 @@ func move(from, to netlink.Link) error {
 		return err
 	}
 	for _, a := range addrs {
-		if err := addAddr(to, a); err != nil {
+		if err := addAddr(to, a, false); err != nil {
 			return err
 		}
 	}
@@ -69,10 +69,12 @@ func globalAddrs(link netlink.Link) ([]netlink.Addr, error) {
 	}), nil
 }
 
-func addAddr(link netlink.Link, a netlink.Addr) error {
+// addAddr adds an address as it was elsewhere. asks is whether the kernel asks who else has it, over IPv6, before it
+// uses it.
+func addAddr(link netlink.Link, a netlink.Addr, asks bool) error {
 	a.Label, a.LinkIndex = "", link.Attrs().Index // an IPv4 label has to begin with the device's name
-	a.Flags &^= unix.IFA_F_PERMANENT | unix.IFA_F_TENTATIVE
-	if a.IP.To4() == nil {
+	a.Flags &^= unix.IFA_F_PERMANENT | unix.IFA_F_TENTATIVE | unix.IFA_F_DADFAILED | unix.IFA_F_NODAD
+	if a.IP.To4() == nil && !asks {
 		a.Flags |= unix.IFA_F_NODAD
 	}
 	if temporary := a.IP.To4() == nil && a.Flags&unix.IFA_F_TEMPORARY != 0; !temporary {

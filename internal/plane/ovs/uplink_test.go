@@ -425,23 +425,33 @@ func TestUplinkTakesAnotherHardwareAddress(t *testing.T) {
 	}
 }
 
-// TestRestoresWhatALinkLosesWhenDown: an IPv4 address that is gone was taken away by somebody, and is not put back.
+// TestRestoresWhatALinkLosesWhenDown: an IPv4 address that is gone was taken away by somebody, and is not put back, nor
+// are its routes; all others are. An IPv6 address that floats is asked about before it is used, and one that keepalived
+// has is left to it.
 func TestRestoresWhatALinkLosesWhenDown(t *testing.T) {
 	n := newNode(t)
 	must(t, n.db.MoveUplink(t.Context(), testUplink, n.flows))
-	const floating4, floating6 = "172.18.0.58/32", "fc00:f853:ccd:e793::58/128"
-	n.run("ip addr add " + floating4 + " dev breth0; ip addr add " + floating6 + " dev breth0 nodad")
+	const floating4, floating6, managed6 = "172.18.0.58/32", "fc00:f853:ccd:e793::58/128", "fc00:f853:ccd:e793::59/128"
+	const route = "198.51.100.0/24 dev breth0 "
+	n.run("ip addr add " + floating4 + " dev breth0; ip addr add " + floating6 + " dev breth0 nodad; ip addr add " +
+		managed6 + " dev breth0 nodad preferred_lft 0; ip route add " + route + "src 172.18.0.58")
 	local, err := netlink.LinkByName("breth0")
 	must(t, err)
-	had, err := globalAddrs(local)
+	addrs, err := globalAddrs(local)
 	must(t, err)
-	n.run("ip addr del " + floating4 + " dev breth0; ip addr del " + floating6 + " dev breth0")
-	must(t, restore(local, had, nil))
-	n.want("ip addr show dev breth0", floating6)
-	now, err := globalAddrs(local)
+	routes, err := mainRoutes(local)
 	must(t, err)
-	if slices.ContainsFunc(now, func(a netlink.Addr) bool { return a.IPNet.String() == floating4 }) {
-		t.Errorf("%s is back: %v", floating4, now)
+	n.run("ip addr del " + floating4 + " dev breth0; ip -6 addr flush dev breth0 scope global; ip route del default")
+	must(t, restore(local, addrs, routes))
+	n.want("ip -4 route show default", "via 172.18.0.1 dev breth0")
+	n.want("ip -6 route show default", "via fc00:18::1 dev breth0")
+	n.want("ip addr show dev breth0 -tentative", "fc00:18::2/64")
+	n.want("ip addr show dev breth0 tentative", floating6)
+	for _, question := range []string{"ip addr show dev breth0", "ip route show"} {
+		if out := n.run(question); strings.Contains(out, "172.18.0.58") || strings.Contains(out, "198.51.100.0") ||
+			strings.Contains(out, managed6) {
+			t.Errorf("%s: %s", question, out)
+		}
 	}
 }
 
