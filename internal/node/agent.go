@@ -61,10 +61,7 @@ type Agent struct {
 	// known is what the world has been told that this node holds, of the loop alone; nil at first.
 	known map[world.EgressAddress]ref.Since
 	ours  []string // what was last seen of ours on this host
-	// bridgeMAC is the hardware address that the gateway bridge, and so the host, was last seen to have; of the one
-	// goroutine that reads the host.
-	bridgeMAC string
-	// tellOwn announces addresses of the node itself.
+	// tellOwn is given the node's own addresses, to announce those that are new.
 	tellOwn func([]plan.Announcement)
 
 	holding *holding

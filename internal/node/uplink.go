@@ -46,34 +46,21 @@ func bridgeAddress(h route.Host, c *world.Config) (mac string, stale bool) {
 	return uplink.MAC, is && there && uplink.MAC != "" && uplink.MAC != bridge.MAC
 }
 
-// tookOver says whether the bridge has its uplink's hardware address, and had another when this was last asked, or it
-// never was: while no agent ran, nobody has told what happened.
-func (a *Agent) tookOver(h route.Host) bool {
-	uplink, _ := h.Link(a.config.UplinkInterface)
-	bridge, there := h.Link(a.config.Bridge)
-	if !there || uplink.MAC != bridge.MAC || a.bridgeMAC == bridge.MAC {
-		return false
-	}
-	a.bridgeMAC = bridge.MAC
-	return true
-}
-
-// tellNeighbours announces the host's addresses on the bridge when that has another hardware address than before. The
-// kernel does not, and other nodes would send what goes by tunnels to the former one until they ask again, as clients
-// of an address that floats between hosts would. An egress IP that a former agent left is not the host's, nor is what
-// another machine may have.
+// tellNeighbours has the host's addresses on the bridge announced, those that are new or have another hardware address
+// than before. The kernel does not, and other nodes would send what goes by tunnels to the former one until they ask
+// again, as clients of an address that floats between hosts would. An agent's first time is of all: while none ran,
+// nobody has told what happened. An egress IP that a former agent left is not the host's, nor is what another machine
+// may have. Until the bridge has its uplink's address there is nothing to tell.
 func (a *Agent) tellNeighbours(h route.Host) {
 	var own []plan.Announcement
-	bridge, _ := h.Link(a.config.Bridge)
-	for _, x := range h.Addrs {
-		if x.Dev == a.config.Bridge && !isLinkLocal6(x) && !x.Ours && !x.Tentative {
-			own = append(own, plan.Announcement{Dev: a.config.Bridge, IP: x.Prefix.Addr(), MAC: bridge.MAC})
+	_, stale := bridgeAddress(h, a.config)
+	if bridge, _ := h.Link(a.config.Bridge); !stale {
+		for _, x := range h.Addrs {
+			if x.Dev == a.config.Bridge && !x.Prefix.Addr().IsLinkLocalUnicast() && !x.Ours && !x.Tentative {
+				own = append(own, plan.Announcement{Dev: a.config.Bridge, IP: x.Prefix.Addr(), MAC: bridge.MAC})
+			}
 		}
 	}
-	if len(own) == 0 || !a.tookOver(h) { // before it has any address there is nothing to tell, and afterwards all
-		return
-	}
-	a.log.Info("the bridge has its uplink's hardware address; it is announced", "address", a.bridgeMAC)
 	a.tellOwn(own)
 }
 

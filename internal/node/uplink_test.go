@@ -65,42 +65,38 @@ func TestGivenAgain(t *testing.T) {
 	}
 }
 
-// TestTellsNeighboursOfTheHardwareAddress: the node announces the bridge's addresses, floating ones too, at the agent's
-// start and when the bridge has taken over another hardware address of the uplink; not before the bridge has it.
+// TestTellsNeighboursOfTheHardwareAddress: the bridge's addresses are the node's to announce, floating ones too, while
+// the bridge has the uplink's hardware address. None is that has gone, and one that comes later is.
 func TestTellsNeighboursOfTheHardwareAddress(t *testing.T) {
-	const one, two, three = "02:00:00:00:00:01", "02:00:00:00:00:02", "02:00:00:00:00:03"
+	const one, two = "02:00:00:00:00:01", "02:00:00:00:00:02"
 	config := compiletest.Config(world.SharedGateway)
 	a := newAgent("n1", config, slog.New(slog.DiscardHandler))
 	addr := func(dev, prefix string) route.Address {
 		return route.Address{Dev: dev, Prefix: netip.MustParsePrefix(prefix)}
 	}
-	own := []route.Address{addr(config.Bridge, "172.18.0.2/16"), addr(config.Bridge, "172.18.0.200/32"),
-		addr(config.Bridge, "fd00:18::2/64")}
+	node, floating := addr(config.Bridge, "172.18.0.2/16"), addr(config.Bridge, "172.18.0.200/32")
+	six := addr(config.Bridge, "fd00:18::2/64")
 	ours, tentative := addr(config.Bridge, "172.18.0.77/32"), addr(config.Bridge, "fd00:18::77/64")
 	ours.Ours, tentative.Tentative = true, true
-	others := []route.Address{addr(config.Bridge, "fe80::2/64"), addr("eth1", "172.19.0.2/16"), ours, tentative}
+	others := []route.Address{addr(config.Bridge, "fe80::2/64"),
+		addr(config.Bridge, "169.254.169.2/29"), addr("eth1", "172.19.0.2/16"), ours, tentative}
 	for _, x := range []struct {
 		name, uplink, bridge string
-		own                  []route.Address
-		want                 string
+		own, want            []route.Address
 	}{
-		{"the agent starts while the uplink has another", two, one, own, ""},
-		{"the bridge has it, and no address yet", two, two, nil, ""},
-		{"the bridge has addresses", two, two, own, two},
-		{"nothing has changed", two, two, own, ""},
-		{"a third, which the bridge has not yet", three, two, own, ""},
-		{"the bridge has it, and has lost its addresses", three, three, nil, ""},
-		{"they are back", three, three, own, three},
-		{"and the first", one, one, own, one},
+		{"the bridge has no address yet", one, one, nil, nil},
+		{"it has one of IPv4", one, one, []route.Address{node}, []route.Address{node}},
+		{"and others", one, one, []route.Address{node, floating, six}, []route.Address{node, floating, six}},
+		{"one floats away", one, one, []route.Address{node, six}, []route.Address{node, six}},
+		{"the uplink has another, and the bridge not yet", two, one, []route.Address{node, six}, nil},
+		{"it has it", two, two, []route.Address{node, six}, []route.Address{node, six}},
 	} {
 		var told, want []plan.Announcement
 		a.tellOwn = func(all []plan.Announcement) { told = append(told, all...) }
 		links := []route.Link{{Name: config.Bridge, MAC: x.bridge}, {Name: config.UplinkInterface, MAC: x.uplink}}
 		a.tellNeighbours(route.Host{Links: links, Addrs: slices.Concat(x.own, others)})
-		for _, p := range own {
-			if x.want != "" {
-				want = append(want, plan.Announcement{Dev: config.Bridge, IP: p.Prefix.Addr(), MAC: x.want})
-			}
+		for _, p := range x.want {
+			want = append(want, plan.Announcement{Dev: config.Bridge, IP: p.Prefix.Addr(), MAC: x.bridge})
 		}
 		if !slices.Equal(told, want) {
 			t.Errorf("%s: announced %v, want %v", x.name, told, want)

@@ -171,25 +171,42 @@ func TestAnnouncesNothingLate(t *testing.T) {
 	}
 }
 
-// TestTold: what no plan has is announced as often as repeats has it, nobody is asked about it, and another address
-// takes its place. Plans come and go meanwhile.
+// TestTold: what no plan has is announced as often as repeats has it, and nobody is asked about it. One that is told
+// again goes on as it was, also when plans come and go; one that is not is announced no more.
 func TestTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &Fake{}
 		p := New(t.Context(), f, slog.New(slog.DiscardHandler))
-		p.Tell([]plan.Announcement{announcement("172.18.0.2")})
+		stays, leaves, comes := announcement("172.18.0.2"), announcement("172.18.0.3"), announcement("172.18.0.4")
+		p.Tell([]plan.Announcement{stays, leaves})
 		time.Sleep(1500 * time.Millisecond)
-		p.Tell([]plan.Announcement{announcement("172.18.0.3")})
+		p.Tell([]plan.Announcement{stays, comes})
 		apply(t, p, plan.New())
 		time.Sleep(time.Hour)
-		count := map[string]int{}
+		p.Tell([]plan.Announcement{stays, comes})
+		time.Sleep(time.Hour)
+		count := map[plan.Announcement]int{}
 		for _, a := range f.Sent() {
-			count[a.IP.String()]++
+			count[a]++
 		}
-		if count["172.18.0.2"] != 3 || count["172.18.0.3"] != 1+len(repeats) || len(f.Probed()) > 0 {
+		all := 1 + len(repeats)
+		if count[stays] != all || count[leaves] != 3 || count[comes] != all || len(f.Probed()) > 0 {
 			t.Errorf("announced %v, asked about %v", count, f.Probed())
 		}
 	})
+}
+
+// TestTellsNothingLate is TestAnnouncesNothingLate for what no plan has: an address that floats may have moved.
+func TestTellsNothingLate(t *testing.T) {
+	f, now := &Fake{}, time.Now()
+	p := &Plane{sender: f, log: slog.New(slog.DiscardHandler),
+		told: map[plan.Announcement]*schedule{announcement("172.18.0.200"): {first: now.Add(-time.Hour), sent: 2}}}
+	if wait := p.sendDue(now); len(f.Sent()) > 0 || wait != patience {
+		t.Errorf("announced %v an hour late, next after %s", f.Sent(), wait)
+	}
+	if p.sendDue(now.Add(patience)); len(f.Sent()) != 1 {
+		t.Errorf("announced %v after %s more", f.Sent(), patience)
+	}
 }
 
 func TestFailureIsItsOwnersAndRetried(t *testing.T) {

@@ -8,8 +8,8 @@
 // Before each it asks who has the address (RFC 5227 2.1.1, RFC 4862 5.4.2) and does not wait for an answer, which is
 // internal/plane/listen's matter: a failover is not delayed for a machine that should not be there.
 //
-// The addresses of the uplink's bridge itself are in no plan: when an agent starts, and when they have another hardware
-// address, Tell announces them at once and those first few times.
+// The addresses of the uplink's bridge itself are in no plan: when an agent starts, when one comes, and when they have
+// another hardware address, Tell announces them at once and those first few times.
 //
 // Nothing on a link can be read back or removed: a new process announces everything anew, and Shrink only stops
 // repeating.

@@ -39,7 +39,7 @@ type Plane struct {
 
 	mu   sync.Mutex
 	held map[plan.Announcement]*schedule
-	told map[plan.Announcement]*schedule // of no plan, and until they were repeated as often as repeats has it
+	told map[plan.Announcement]*schedule // of no plan; they are repeated as often as repeats has it
 }
 
 var _ plane.Plane = (*Plane)(nil)
@@ -58,6 +58,18 @@ func (s *schedule) next() time.Time {
 	}
 	return s.first.Add(repeats[len(repeats)-1] + time.Duration(s.sent-len(repeats))*every)
 }
+
+// due says whether it is time. What is later than standstill is put off until patience is over.
+func (s *schedule) due(now time.Time) bool {
+	late := now.Sub(s.next())
+	if late > standstill {
+		s.first = s.first.Add(late + patience)
+	}
+	return late >= 0 && late <= standstill
+}
+
+// over says whether all repeats were made.
+func (s *schedule) over() bool { return s.sent > len(repeats) }
 
 // New is a plane that repeats until ctx is done. sender is Links{}.
 func New(ctx context.Context, sender Sender, log *slog.Logger) *Plane {
@@ -137,24 +149,19 @@ func (p *Plane) sendDue(now time.Time) time.Duration {
 	defer p.mu.Unlock()
 	wait := every
 	for a, s := range p.held {
-		switch late := now.Sub(s.next()); {
-		case late > standstill:
-			s.first = s.first.Add(late + patience)
-		case late >= 0:
+		if s.due(now) {
 			p.again(a, s)
 		}
 		wait = min(wait, s.next().Sub(now))
 	}
 	for a, s := range p.told {
-		if !s.next().After(now) {
+		if !s.over() && s.due(now) {
 			p.tried(a, p.sender.Send(a))
 			s.sent++
 		}
-		if s.sent > len(repeats) {
-			delete(p.told, a)
-			continue
+		if !s.over() {
+			wait = min(wait, s.next().Sub(now))
 		}
-		wait = min(wait, s.next().Sub(now))
 	}
 	return wait
 }
@@ -180,14 +187,20 @@ func (p *Plane) send(a plan.Announcement) error {
 // left alone.
 func (p *Plane) Defend(ip netip.Addr) { p.each(ip, p.send) }
 
-// Tell announces addresses that no plan has, now and a few times more, in the place of those that it was given before.
+// Tell is given all addresses that are here and in no plan. Those that it was not given the last time are announced,
+// now and a few times more; others no longer.
 func (p *Plane) Tell(all []plan.Announcement) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	former := p.told
 	p.told = make(map[plan.Announcement]*schedule, len(all))
 	for _, a := range all {
-		p.tried(a, p.sender.Send(a))
-		p.told[a] = &schedule{first: time.Now(), sent: 1}
+		s, is := former[a]
+		if !is {
+			p.tried(a, p.sender.Send(a))
+			s = &schedule{first: time.Now(), sent: 1}
+		}
+		p.told[a] = s
 	}
 	p.scheduled()
 }
