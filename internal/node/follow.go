@@ -12,7 +12,7 @@ import (
 // follow feeds the loop.
 func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan route.Change) {
 	go a.source.Run(ctx)
-	go a.changes(ctx)
+	go a.changes(ctx, t.disturbed)
 	go a.reports.run(ctx)
 	go a.annotations.run(ctx)
 	go a.holding.run(ctx, t.listener.Claims())
@@ -24,8 +24,8 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan r
 	go each(ctx, t.flow.Watch(ctx), a.loop.Wake)
 	go each(ctx, t.nft.Watch(ctx), func() {
 		a.log.Warn("somebody else changed our nftables tables; they are read anew")
-		a.loop.Wake()
 		t.disturbed()
+		a.loop.Wake()
 	})
 	go a.firewall.follow(ctx, t.nft.Others(), t.forward.Outdated, a.loop.Wake)
 	for _, changed := range []<-chan struct{}{t.ovs.Changed(), t.nb.Changed(), t.sb.Changed()} {
@@ -91,8 +91,9 @@ func each(ctx context.Context, signal <-chan struct{}, f func()) {
 	}
 }
 
-// changes brings the cluster into the loop, and tells it when it is whole.
-func (a *Agent) changes(ctx context.Context) {
+// changes brings the cluster into the loop, and tells it when it is whole. While no agent ran, somebody may have taken
+// rules away: disturbed is called once they are about to be whole again.
+func (a *Agent) changes(ctx context.Context, disturbed func()) {
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for synced := look.C; ; {
@@ -106,6 +107,7 @@ func (a *Agent) changes(ctx context.Context) {
 		case <-synced:
 			if a.source.Synced() {
 				a.loop.Do(filterOrphans)
+				disturbed()
 				a.loop.Synced()
 				synced = nil
 			}

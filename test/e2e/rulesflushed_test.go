@@ -9,41 +9,61 @@ import (
 )
 
 // rulesFlushed: somebody flushes the rules of the node that holds the address, as a reload of Debian's nftables.service
-// does. Some seconds later all that a pod sends has the egress IP, also what it began to send while they were away.
+// does, while its agent runs and while it does not. Some seconds after it does all that a pod sends has the egress IP,
+// also what it began to send while they were away.
 func (s second) rulesFlushed() {
 	s.c.alikeInBoth(s.T)
-	const flows, port = 300, 7093
+	const flows = 300
+	holder := s.c.nodes[1].Name
+	flush := func() { _, _ = s.c.feed(context.Background(), holder, nil, "nft", "flush", "ruleset") }
 	for _, to := range s.c.hosts[0].Secondary[0] {
-		r := &receiver{at: netip.AddrPortFrom(to, port)}
-		arrived := r.records(s.T, s.c.hosts[0].Name)
-		var all []*net.UDPConn
-		for i := range flows {
+		s.begunMeanwhile("a flush", netip.AddrPortFrom(to, 7093), flows, func(i int) {
 			if i == flows/3 {
-				go s.c.feed(context.Background(), s.c.nodes[1].Name, nil, "nft", "flush", "ruleset")
+				go flush()
 			}
-			all = append(all, s.flow("a", r.at))
-			time.Sleep(2 * time.Millisecond)
-		}
-		for end := time.Now().Add(7 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-			s.send(all)
-		}
-		for len(arrived) > 0 {
-			<-arrived
-		}
-		for range 5 { // a burst may find no room in the sandbox's switches
-			s.send(all)
-			time.Sleep(200 * time.Millisecond)
-		}
-		from := map[netip.AddrPort]bool{}
-		for len(arrived) > 0 {
-			a := <-arrived
-			if from[a.from] = true; !slices.Contains(s.ips, a.from.Addr()) {
-				s.Errorf("a datagram arrives as %s", a.from)
+		})
+		s.begunMeanwhile("a flush while no agent runs", netip.AddrPortFrom(to, 7094), flows, func(i int) {
+			switch i {
+			case 0:
+				must(s.T, s.c.StopProcess(s.T.Context(), holder, "egret-node"))
+				flush()
+			case flows - 1:
+				s.c.startAgent(s.T, holder)
 			}
+		})
+	}
+}
+
+// begunMeanwhile has a pod begin flows while something happens, and says that all of them arrive with the egress IP
+// some seconds later.
+func (s second) begunMeanwhile(what string, to netip.AddrPort, flows int, happens func(flow int)) {
+	r := &receiver{at: to}
+	arrived := r.records(s.T, s.c.hosts[0].Name)
+	var all []*net.UDPConn
+	for i := range flows {
+		happens(i)
+		all = append(all, s.flow("a", r.at))
+		time.Sleep(2 * time.Millisecond)
+	}
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		s.send(all)
+	}
+	for len(arrived) > 0 {
+		<-arrived
+	}
+	for range 5 { // a burst may find no room in the sandbox's switches
+		s.send(all)
+		time.Sleep(200 * time.Millisecond)
+	}
+	from := map[netip.AddrPort]bool{}
+	for len(arrived) > 0 {
+		a := <-arrived
+		if from[a.from] = true; !slices.Contains(s.ips, a.from.Addr()) {
+			s.Errorf("a datagram arrives as %s after %s", a.from, what)
 		}
-		if len(from) != flows {
-			s.Errorf("%d of %d flows to %s arrive after rules were flushed", len(from), flows, to)
-		}
+	}
+	if len(from) != flows {
+		s.Errorf("%d of %d flows to %s arrive after %s", len(from), flows, to, what)
 	}
 }
 
