@@ -223,5 +223,5 @@ func (n *agent) mix(former, want *plan.State, isNew func(translation bool) bool)
 			}
 		}
 	}
-	n.have.NB, n.have.SetElems = mixed.NB, mixed.SetElems
+	n.have.NB, n.have.SetElems, n.walked = mixed.NB, mixed.SetElems, false
 }

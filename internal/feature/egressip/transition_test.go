@@ -74,7 +74,7 @@ type simulation struct {
 type agent struct {
 	world *world.World
 	seen  int         // of the history
-	have  *plan.State // what its targets hold: apply and reboot alone change it
+	have  *plan.State // what its targets hold: apply, begin, mix and reboot change it
 	todo  []func()    // row by row, what is left of the round under way
 	// walked: what it has is as it was read last.
 	walked bool
@@ -468,6 +468,7 @@ func (n *agent) begin(t *rapid.T, s *simulation) {
 	}
 	n.todo = append(r.grow, rapid.Permutation(northbound(r.want)).Draw(t, "northbound")...)
 	n.todo = append(append(n.todo, r.applied), r.shrink...)
+	n.walked = false // the sets that are new are there already
 }
 
 // steps are those of a round: what grows before the Northbound, all of the Northbound, and what shrinks after it.
