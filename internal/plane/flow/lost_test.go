@@ -2,6 +2,7 @@ package flow
 
 import (
 	"log/slog"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,50 +16,51 @@ import (
 // TestLostFlowsAreNoticed: what others delete is written again, and flows that end by themselves, or were taken out of
 // the plan, are no loss.
 func TestLostFlowsAreNoticed(t *testing.T) {
+	m := newMemory()
+	p := newPlane(m, fixedPorts{"eth0": 1, "patch-br0-default": 2}, slog.New(slog.DiscardHandler))
+	want := stateA()
+	want.Flows.Put(planetest.Owner("lease"),
+		plan.Flow{Bridge: "br0", Priority: 119, Match: "arp,hard_timeout=20"}, "NORMAL")
+	apply := func(s *plan.State) string {
+		if err := plane.Apply(t.Context(), []plane.Plane{p}, s); err != nil {
+			t.Fatal(err)
+		}
+		return m.text(true)
+	}
+	look := func(expected bool, when string) {
+		if lost := p.lost(t.Context()); lost != expected {
+			t.Errorf("%s: lost %t, of %s", when, lost, m.text(true))
+		}
+	}
+	look(false, "before anything was written")
+	apply(want)
+	look(false, "all are there")
+	maps.DeleteFunc(m.flows["br0"], func(match string, _ entry) bool { return strings.Contains(match, "priority=119") })
+	look(false, "a lease has ended")
+	all := apply(stateB())
+	look(false, "another plan")
+	clear(m.flows["br0"])
+	look(true, "all are deleted")
+	if again := apply(stateB()); again != all {
+		t.Errorf("have %s, want %s", again, all)
+	}
+	look(false, "all are there again")
+}
+
+// TestWatchTells: of what was lost by the time at which it counts.
+func TestWatchTells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		p := newPlane(m, fixedPorts{"eth0": 1, "patch-br0-default": 2}, slog.New(slog.DiscardHandler))
-		lost := p.Watch(t.Context())
-		want := stateA()
-		want.Flows.Put(planetest.Owner("lease"),
-			plan.Flow{Bridge: "br0", Priority: 119, Match: "arp,hard_timeout=20"}, "NORMAL")
-		apply := func(s *plan.State) string {
-			if err := plane.Apply(t.Context(), []plane.Plane{p}, s); err != nil {
-				t.Fatal(err)
-			}
-			return m.text(true)
+		if err := plane.Apply(t.Context(), []plane.Plane{p}, stateA()); err != nil {
+			t.Fatal(err)
 		}
-		look := func(expected bool, when string) {
-			time.Sleep(countEvery + time.Second)
-			synctest.Wait()
-			select {
-			case <-lost:
-				if !expected {
-					t.Errorf("%s: lost flows of %s", when, m.text(true))
-				}
-			default:
-				if expected {
-					t.Errorf("%s: nothing is lost of %s", when, m.text(true))
-				}
-			}
-		}
-		look(false, "before anything was written")
-		apply(want)
-		look(false, "all are there")
-		for match := range m.flows["br0"] {
-			if strings.Contains(match, "priority=119") {
-				delete(m.flows["br0"], match)
-			}
-		}
-		look(false, "a lease has ended")
-		all := apply(stateB())
-		look(false, "another plan")
 		clear(m.flows["br0"])
-		look(true, "all are deleted")
-		if again := apply(stateB()); again != all {
-			t.Errorf("have %s, want %s", again, all)
+		begin := time.Now()
+		<-p.Watch(t.Context())
+		if d := time.Since(begin); d != countEvery {
+			t.Errorf("told after %s", d)
 		}
-		look(false, "all are there again")
 	})
 }
 
