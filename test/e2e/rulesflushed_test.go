@@ -9,24 +9,32 @@ import (
 )
 
 // rulesFlushed: somebody flushes the rules of the node that holds the address, as a reload of Debian's nftables.service
-// does, while its agent runs and while it does not. Some seconds after it does all that a pod sends has the egress IP,
-// also what it began to send while they were away.
+// does, or deletes ours while no agent runs. Some seconds later all that a pod sends has the egress IP, also what it
+// began to send while they were away.
 func (s second) rulesFlushed() {
 	s.c.alikeInBoth(s.T)
 	const flows = 300
 	holder := s.c.nodes[1].Name
-	flush := func() { _, _ = s.c.feed(context.Background(), holder, nil, "nft", "flush", "ruleset") }
+	nft := func(commands string) {
+		if _, err := s.c.feed(context.Background(), holder, nil, "nft", commands); err != nil {
+			s.Error(err)
+		}
+	}
+	// The kernel follows connections as long as anybody's rules ask for it.
+	const others = "add table inet others; add chain inet others f { type filter hook forward priority 0; }; " +
+		"add rule inet others f ct state established accept; "
+	s.Cleanup(func() { nft(others + "delete table inet others") })
 	for _, to := range s.c.hosts[0].Secondary[0] {
 		s.begunMeanwhile("a flush", netip.AddrPortFrom(to, 7093), flows, func(i int) {
 			if i == flows/3 {
-				go flush()
+				go nft("flush ruleset")
 			}
 		})
-		s.begunMeanwhile("a flush while no agent runs", netip.AddrPortFrom(to, 7094), flows, func(i int) {
+		s.begunMeanwhile("a deletion while no agent runs", netip.AddrPortFrom(to, 7094), flows, func(i int) {
 			switch i {
 			case 0:
 				must(s.T, s.c.StopProcess(s.T.Context(), holder, "egret-node"))
-				flush()
+				nft(others + "delete table inet egret")
 			case flows - 1:
 				s.c.startAgent(s.T, holder)
 			}
