@@ -61,7 +61,7 @@ func (p *Plane) lost(ctx context.Context) bool {
 	return found
 }
 
-// given are the bridges that have all their flows.
+// given are the bridges that have all their flows. Whoever calls it has p.mu.
 func (p *Plane) given() map[string]given {
 	all := map[string]given{}
 	for name, b := range p.bridges {
