@@ -13,7 +13,6 @@ import (
 // began to send while they were away.
 func (s second) rulesFlushed() {
 	s.c.alikeInBoth(s.T)
-	const flows = 300
 	holder := s.c.nodes[1].Name
 	nft := func(commands string) {
 		if _, err := s.c.feed(context.Background(), holder, nil, "nft", commands); err != nil {
@@ -24,55 +23,70 @@ func (s second) rulesFlushed() {
 	const others = "add table inet others; add chain inet others f { type filter hook forward priority 0; }; " +
 		"add rule inet others f ct state established accept; "
 	s.Cleanup(func() { nft(others + "delete table inet others") })
-	for _, to := range s.c.hosts[0].Secondary[0] {
-		s.begunMeanwhile("a flush", netip.AddrPortFrom(to, 7093), flows, func(i int) {
-			if i == flows/3 {
-				go nft("flush ruleset")
-			}
-		})
-		s.begunMeanwhile("a deletion while no agent runs", netip.AddrPortFrom(to, 7094), flows, func(i int) {
-			switch i {
-			case 0:
-				must(s.T, s.c.StopProcess(s.T.Context(), holder, "egret-node"))
-				nft(others + "delete table inet egret")
-			case flows - 1:
-				s.c.startAgent(s.T, holder)
-			}
-		})
-	}
+	s.begunMeanwhile("a flush", 7093, func(flow int) {
+		if flow == pairs/3 {
+			go nft("flush ruleset")
+		}
+	})
+	s.begunMeanwhile("a deletion while no agent runs", 7094, func(flow int) {
+		switch flow {
+		case 0:
+			must(s.T, s.c.StopProcess(s.T.Context(), holder, "egret-node"))
+			nft(others + "delete table inet egret")
+		case pairs - 1:
+			s.c.startAgent(s.T, holder)
+		}
+	})
 }
+
+// pairs are how many flows a pod begins over each family.
+const pairs = 150
 
 // begunMeanwhile has a pod begin flows while something happens, and says that all of them arrive with the egress IP
 // some seconds later.
-func (s second) begunMeanwhile(what string, to netip.AddrPort, flows int, happens func(flow int)) {
-	r := &receiver{at: to}
-	arrived := r.records(s.T, s.c.hosts[0].Name)
+func (s second) begunMeanwhile(what string, port uint16, happens func(flow int)) {
+	arrived := map[netip.Addr]<-chan arrival{}
+	for _, to := range s.c.hosts[0].Secondary[0] {
+		r := &receiver{at: netip.AddrPortFrom(to, port)}
+		arrived[to] = r.records(s.T, s.c.hosts[0].Name)
+	}
 	var all []*net.UDPConn
-	for i := range flows {
+	for i := range pairs {
 		happens(i)
-		all = append(all, s.flow("a", r.at))
+		for to := range arrived {
+			all = append(all, s.flow("a", netip.AddrPortFrom(to, port)))
+		}
 		time.Sleep(2 * time.Millisecond)
 	}
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		s.send(all)
 	}
-	for len(arrived) > 0 {
-		<-arrived
+	for _, a := range arrived {
+		drain(a)
 	}
 	for range 5 { // a burst may find no room in the sandbox's switches
 		s.send(all)
 		time.Sleep(200 * time.Millisecond)
 	}
-	from := map[netip.AddrPort]bool{}
-	for len(arrived) > 0 {
-		a := <-arrived
-		if from[a.from] = true; !slices.Contains(s.ips, a.from.Addr()) {
-			s.Errorf("a datagram arrives as %s after %s", a.from, what)
+	for to, a := range arrived {
+		from := map[netip.AddrPort]bool{}
+		for _, d := range drain(a) {
+			if from[d.from] = true; !slices.Contains(s.ips, d.from.Addr()) {
+				s.Errorf("a datagram arrives as %s after %s", d.from, what)
+			}
+		}
+		if len(from) != pairs {
+			s.Errorf("%d of %d flows to %s arrive after %s", len(from), pairs, to, what)
 		}
 	}
-	if len(from) != flows {
-		s.Errorf("%d of %d flows to %s arrive after %s", len(from), flows, to, what)
+}
+
+// drain is what has arrived.
+func drain(arrived <-chan arrival) (all []arrival) {
+	for len(arrived) > 0 {
+		all = append(all, <-arrived)
 	}
+	return all
 }
 
 // flow is one that a pod has begun, open until the test ends.
