@@ -28,6 +28,7 @@ func TestOwnSourcesFollowTheHost(t *testing.T) {
 	}
 	var targets targets
 	a := newAgent("n1", config, slog.New(slog.DiscardHandler))
+	a.tellOwn = func([]plan.Announcement) {}
 	a.addrs = targets.tellAddrs
 	for i, address := range []string{"172.18.0.2/16", "172.18.0.3/16"} {
 		addr, _ := netlink.ParseAddr(address)
