@@ -67,13 +67,24 @@ func (d *Decider) Touched(touched []world.Touch) {
 		switch t.Kind {
 		case world.KindEgressService:
 			d.Objects[t.Key] = struct{}{}
-		case world.KindHolders:
-			if ref.OfKey(t.Key).Kind == ref.EgressService {
-				d.Objects[t.Key] = struct{}{}
-			}
+		case world.KindHolders, world.KindProblems:
+			d.reported(t.Key)
 		case world.KindNode:
 			d.labels.stale[t.Key] = struct{}{}
 		}
+	}
+}
+
+// reported notes that a node says something else of an object, or with "" of all: patience reads that, and records
+// nothing.
+func (d *Decider) reported(key string) {
+	switch {
+	case key == "":
+		for one := range d.last {
+			d.Objects[one] = struct{}{}
+		}
+	case ref.OfKey(key).Kind == ref.EgressService:
+		d.Objects[key] = struct{}{}
 	}
 }
 

@@ -295,6 +295,28 @@ func TestClockBeginsAnew(t *testing.T) {
 	}
 }
 
+// TestClockBeginsAnewWithoutPods: so it is where nothing is told of what the host says, for no pod waits for it.
+func TestClockBeginsAnewWithoutPods(t *testing.T) {
+	c := newCluster(t)
+	for _, p := range pods() {
+		c.set(func(w *world.World) []world.Touch { return w.DelPod(p.Key()) })
+	}
+	reports := func(problems map[string]string) {
+		c.set(func(w *world.World) []world.Touch {
+			return w.SetHolding(&world.Holding{Node: "n1", BootID: "boot-n1", Problems: problems})
+		})
+	}
+	reports(map[string]string{"ns0/s0": "no table blue"})
+	c.lasts(8)
+	reports(nil)
+	c.lasts(8)
+	c.is(`"n1" leaving [] label [n1] Ready=False NoEndpoints`)
+	c.lasts(4)
+	if host := c.w.EgressService("ns0/s0").Host; host != "n2" {
+		t.Errorf("host %s, long after that", host)
+	}
+}
+
 // TestRefusesNowAndThen: a node does not stay the host by saying again and again that it is kept, and no more.
 func TestRefusesNowAndThen(t *testing.T) {
 	c := settled(t)
