@@ -33,9 +33,9 @@ func (a *assigner) decide(o *object) Decision {
 	d.Leaving, d.Again = a.leaving(o, d.Items)
 	d.WaitsFor = o.waitsFor
 	for f := range d.InForce {
-		d.InForce[f] = a.inForce(o.e, d, world.Family(f))
+		d.InForce[f] = a.inForce(o, d, world.Family(f))
 	}
-	assigned, lacks := o.assigned(d.Items), a.fallback(o.e, d)
+	assigned, lacks := o.assigned(d.Items), a.fallback(o, d)
 	unsteered := a.Patience.Unsteered(a.round(), refTo(o.e.Name), d.Items)
 	d.Awaited = unsteered.Awaited
 	ready, hindrances := a.ready(o.e, assigned, d.Items, unsteered)
@@ -78,9 +78,10 @@ func (o *object) doubts() string {
 
 // inForce says whether selected pods send nothing with another source. It begins when a live node first holds an
 // address that the decision names it for, and ends only here, when no node can host any.
-func (a *assigner) inForce(e *world.EgressIP, d Decision, f world.Family) bool {
+func (a *assigner) inForce(o *object, d Decision, f world.Family) bool {
+	e := o.e
 	if !hasFamily(d.Items, f) {
-		return isKept(e, f)
+		return o.isKept(f)
 	}
 	held := func(i world.Assignment) bool { return world.FamilyOf(i.IP) == f && a.heldByLive(e, i) }
 	leaves := func(l world.Leaving) bool { return held(world.Assignment{Node: l.Node, IP: l.IP}) }

@@ -10,14 +10,14 @@ import (
 
 // fallback says what becomes of selected pods' packets in the families in which no address has a node: the choice of
 // annotation egret.k8s.ovn.org/when-unassigned. Its message speaks of the families that the spec leaves out, too.
-func (a *assigner) fallback(e *world.EgressIP, d Decision) world.Condition {
+func (a *assigner) fallback(o *object, d Decision) world.Condition {
+	e := o.e
 	lacks := func(f world.Family) bool { return e.Asks(f) && !hasFamily(d.Items, f) }
-	field, _ := unread(e)
 	c := a.round().Fallback(handover.Fallback{Object: refTo(e.Name), Drop: e.DropWhenUnassigned,
 		Lacks: func(f world.Family) bool { return lacks(f) && !d.InForce[f] },
 		Kept:  func(f world.Family) bool { return lacks(f) && d.InForce[f] },
 		Words: handover.FallbackWords{Lacks: "no %s address of it has a node", Leave: otherwise(e, "%s"),
-			Sent: "what selected pods send " + where(e) + " over %s", Until: field + " can be read"}})
+			Sent: "what selected pods send " + where(e) + " over %s", Until: o.keptUntil()}})
 	switch {
 	case len(e.IPs) == 0:
 		c.Reason, c.Message = ReasonNodeIP, noAddress
@@ -30,6 +30,27 @@ func (a *assigner) fallback(e *world.EgressIP, d Decision) world.Condition {
 		c.Message += "; " + e.UnassignedProblem
 	}
 	return c
+}
+
+// isKept says whether an object stays in force in a family though no node has an address. Which nodes could host one,
+// and to which destinations, is not known as long as a selector cannot be read; and what another object, or its node,
+// has to let go of first is free before long. Until then no packet leaves rather than one with a node's address.
+func (o *object) isKept(f world.Family) bool {
+	_, problem := unread(o.e)
+	return o.e.InForce[f] && o.e.Asks(f) && (problem != "" || slices.ContainsFunc(o.places, func(p place) bool {
+		return world.FamilyOf(p.ip) == f && p.waits()
+	}))
+}
+
+// waits says whether an address has no node because another object, or its node, has to let go of it first.
+func (p place) waits() bool { return p.host == nowhere && p.why.condition == ReasonWaitingForNode }
+
+// keptUntil is when that ends, for people.
+func (o *object) keptUntil() string {
+	if field, problem := unread(o.e); problem != "" {
+		return field + " can be read"
+	}
+	return "one that is waited for is free, as condition Assigned says"
 }
 
 // unasked says what selected pods leave with over a family of the cluster that the spec has no address of; the

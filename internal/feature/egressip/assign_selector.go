@@ -31,14 +31,6 @@ func unread(e *world.EgressIP) (field, problem string) {
 	return "", ""
 }
 
-// isKept says whether an object stays in force in a family though no node has an address: which nodes could host one,
-// and to which destinations, is not known as long as a selector cannot be read, and until it is, no packet leaves
-// rather than one with a node's address.
-func isKept(e *world.EgressIP, f world.Family) bool {
-	_, problem := unread(e)
-	return e.InForce[f] && e.Asks(f) && problem != ""
-}
-
 // selectorProblems are those of all its selectors.
 func selectorProblems(e *world.EgressIP) []string {
 	return slices.DeleteFunc([]string{e.SelectorProblem, e.Nodes.Problem, e.TrafficProblem},

@@ -151,3 +151,48 @@ func TestUnsaidHolder(t *testing.T) {
 		t.Errorf("it is free: %+v", x.w.EgressIP("e1"))
 	}
 }
+
+// TestKeptWhileItWaits: EgressIPs in force whose specs name each other's addresses now stay in force until these are
+// let go of, so that their pods send nothing meanwhile, rather than with their nodes' addresses. One that was never in
+// force, or whose address is another's, is not.
+func TestKeptWhileItWaits(t *testing.T) {
+	w := newWorld()
+	three(w)
+	a, b := []netip.Addr{addr("172.18.0.33")}, []netip.Addr{addr("172.18.0.44")}
+	spec := func(name string, ips []netip.Addr) {
+		e := *w.EgressIP(name)
+		e.IPs = ips
+		w.SetEgressIP(&e)
+	}
+	w.SetEgressIP(object("one", 0, "172.18.0.33"))
+	w.SetEgressIP(object("two", 0, "172.18.0.44"))
+	settle(w)
+	hold(w, "n1", map[string][]netip.Addr{"one": a})
+	hold(w, "n2", map[string][]netip.Addr{"two": b})
+	settle(w)
+	spec("one", b)
+	spec("two", a)
+	w.SetEgressIP(object("three", 0, "172.18.0.55"))
+	hold(w, "n3", map[string][]netip.Addr{"former": {addr("172.18.0.55")}})
+	for range 3 {
+		d := settle(w)
+		for name, bound := range map[string]bool{"one": true, "two": true, "three": false} {
+			c := conditionOf(d[name], egressip.ConditionFallback)
+			says := strings.Contains(c.Message, "is dropped until one that is waited for is free")
+			if items(d[name]) != "" || d[name].InForce[world.V4] != bound || says != bound {
+				t.Errorf("%s: %q, in force %v, %s", name, items(d[name]), d[name].InForce, c.Message)
+			}
+		}
+	}
+	hold(w, "n1", nil)
+	hold(w, "n2", nil)
+	settle(w)
+	d := settle(w)
+	if one, two := d["one"], d["two"]; len(one.Items) != 1 || len(two.Items) != 1 || !one.InForce[world.V4] {
+		t.Errorf("let go: %q and %q, in force %v", items(one), items(two), one.InForce)
+	}
+	spec("two", b) // which the older one has
+	if d = settle(w); d["two"].InForce[world.V4] {
+		t.Error("its address is another's for good, and it stays in force")
+	}
+}

@@ -17,6 +17,7 @@ type facts struct {
 	spare           []netip.Addr    // ingress IPs beside these, which are not used
 	taken           []string        // whose else other ingress IPs are, in words
 	lacking         [2]bool         // families without a source, because ingress IPs are somebody else's
+	awaited         [2]bool         // of these, those in which one is free as soon as a node has let go of it
 	doubts          []string        // what is the matter with sources that it keeps all the same
 	strays          int             // endpoints with an address of the pod network, whoever has it
 	others          int             // endpoints without

@@ -16,7 +16,7 @@ func (o *object) fallback(p world.Placement) world.Condition {
 		Lacks: func(f world.Family) bool { return o.s.Asks(service, f) && !hosted(f) && !p.InForce[f] },
 		Kept:  func(f world.Family) bool { return !hosted(f) && p.InForce[f] },
 		Words: handover.FallbackWords{Lacks: "it has no host for %s", Sent: "what pods send outside over %s",
-			Leave: "pods leave over %s with their node's address", Until: "spec.nodeSelector can be read"}})
+			Leave: "pods leave over %s with their node's address", Until: o.keptUntil()}})
 	switch {
 	case c.Reason == "" && o.host == "":
 		c.Reason, c.Message = decide.ReasonNodeIP, "it has no Service with an address: pods leave as if there were no "+

@@ -9,13 +9,22 @@ import (
 )
 
 // isKept says whether an EgressService stays in force in a family though it has no host: which nodes could be it is not
-// known as long as spec.nodeSelector cannot be read. Until it is, no packet leaves rather than one with a node's
-// address.
+// known as long as spec.nodeSelector cannot be read, and a source that a node has to let go of first is free before
+// long. Until then no packet leaves rather than one with a node's address.
 func (o *object) isKept(f world.Family) bool {
 	of := func(ip netip.Addr) bool { return world.FamilyOf(ip) == f }
 	bound := o.s.Host == world.HostAll || o.s.InForce[f]
-	return bound && o.s.Nodes.Problem != "" && o.host == "" && o.facts.reason == "" &&
+	unread := o.s.Nodes.Problem != "" && o.host == "" && o.facts.reason == "" &&
 		slices.ContainsFunc(o.facts.sources, of)
+	return bound && (unread || o.facts.awaited[f])
+}
+
+// keptUntil is when that ends, for people.
+func (o *object) keptUntil() string {
+	if o.facts.awaited != [2]bool{} {
+		return "an ingress IP that is waited for is free, as condition Assigned says"
+	}
+	return "spec.nodeSelector can be read"
 }
 
 // unreadable says what follows from a selector that cannot be read; "" if it can, or has no meaning.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/feature/egressservice"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -122,6 +123,52 @@ func TestRefusedByOneKeepsNothingFromAnother(t *testing.T) {
 	c.decides()
 	if a, b := c.assigned("a-b/c"), c.assigned("a/b-c"); a != " LabelAmbiguous" || b != "n2 Assigned" {
 		t.Errorf("the oldest is gone: the second: %s; the third: %s", a, b)
+	}
+}
+
+// TestKeptWhileItWaits: one in force whose load balancer gives it an address that a node has not let go of sends
+// nothing until that is free, rather than with nodes' addresses. One that was not in force, or whose address is
+// another's, does.
+func TestKeptWhileItWaits(t *testing.T) {
+	ip := compiletest.V4(172, 18, 0, 99)
+	holds := func(c *cluster, ips ...netip.Addr) {
+		c.set(func(w *world.World) []world.Touch {
+			return w.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3",
+				Holds: map[string][]netip.Addr{"shop/former": ips}})
+		})
+	}
+	for _, x := range []struct {
+		begin func(*testing.T) *cluster
+		bound bool
+	}{{settled, true}, {newCluster, false}} {
+		c := x.begin(t)
+		holds(c, ip)
+		c.service(func(s *world.Service) { s.LoadBalancerIPs = []netip.Addr{ip} })
+		for range 3 {
+			c.decides()
+			c.is(`"" leaving [] label [] Ready=False IngressIPConflict`)
+			said := c.says("ns0/s0", decide.ConditionFallback)
+			if have := c.binds()[world.V4]; have != x.bound || strings.Contains(said,
+				" until an ingress IP that is waited for is free") != x.bound {
+				t.Errorf("in force %v: %s", have, said)
+			}
+		}
+		holds(c)
+		c.decides()
+		if have := c.assigned("ns0/s0"); have != "n1 Assigned" || c.binds()[world.V4] != x.bound {
+			t.Errorf("let go: %s, in force %v", have, c.binds())
+		}
+		other := c.add("ns1", "other", -1)
+		c.set(func(w *world.World) []world.Touch {
+			service := *w.Service(other.Key())
+			service.LoadBalancerIPs = []netip.Addr{ip}
+			return w.SetService(&service)
+		})
+		c.decides()
+		if have := c.assigned("ns1/other"); have != " IngressIPConflict" ||
+			c.w.EgressServiceBinds("ns1/other", world.V4) {
+			t.Errorf("another's for good: %s", have)
+		}
 	}
 }
 

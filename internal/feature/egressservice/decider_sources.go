@@ -67,16 +67,18 @@ func onHost(w *world.View, ip netip.Addr) string {
 func (f *facts) choose(w *world.View, s *world.EgressService, service *world.Service, by owners) {
 	for _, family := range w.Config.Families() {
 		ips, taken := candidates(w, s, service, family)
+		waits := false
 		free := slices.DeleteFunc(ips, func(ip netip.Addr) bool {
-			why := elsewhere(s, ip, by)
+			why, standing := elsewhere(s, ip, by)
 			if why != "" {
 				taken = append(taken, why)
 			}
+			waits = waits || standing
 			return why != ""
 		})
 		f.taken = append(f.taken, taken...)
 		if len(free) == 0 {
-			f.lacking[family] = len(taken) > 0
+			f.lacking[family], f.awaited[family] = len(taken) > 0, waits
 			continue
 		}
 		f.sources = append(f.sources, free[0])
@@ -87,16 +89,18 @@ func (f *facts) choose(w *world.View, s *world.EgressService, service *world.Ser
 	f.spare = f.beside(w.Config, service)
 }
 
-// elsewhere says why an address is not free for an EgressService; "": it is.
-func elsewhere(s *world.EgressService, ip netip.Addr, by owners) string {
+// elsewhere says why an address is not free for an EgressService, "" if it is; and whether it is before long, for a
+// node stands by it still.
+func elsewhere(s *world.EgressService, ip netip.Addr, by owners) (why string, standing bool) {
 	if owner := by.of(ip); owner != s.Key() {
 		return ip.String() + " is the source of EgressService " + owner + ", whose Service has it, too: have the " +
-			"load balancer give one of the Services another address"
+			"load balancer give one of the Services another address", false
 	}
 	if slices.Contains(s.Sources(), ip) {
-		return ""
+		return "", false
 	}
-	return by.standing(ip)
+	why = by.standing(ip)
+	return why, why != ""
 }
 
 // beside are the ingress IPs that are not used, if any is.

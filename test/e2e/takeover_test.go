@@ -1,0 +1,51 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestTakesOver: an EgressIP in force whose spec names an address that another has just given up sends nothing until
+// that one's node has let go of it. None of its pods' packets has a node's address, nor those of the other, which gets
+// another address.
+func TestTakesOver(t *testing.T) {
+	c := theCluster(t)
+	c.alikeInBoth(t)
+	c.labelEgress(t, c.nodes...)
+	for i, way := range []struct {
+		name    string
+		givesUp func(other egressIP)
+	}{
+		{"changed", func(other egressIP) { other.replace(c.number(181), c.number(182)) }},
+		{"deleted", func(other egressIP) { other.delete() }},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			n, m := c.namespace(t, nil), c.namespace(t, nil)
+			for j, node := range c.nodes {
+				n.runs(pod{name: fmt.Sprint("p", j), node: node, sends: true})
+				m.runs(pod{name: fmt.Sprint("p", j), node: node, sends: true})
+			}
+			seen := c.capture(t)
+			e := c.egressIP(t, fmt.Sprint("takes-over-", i), c.number(180), n.itself(), metav1.LabelSelector{})
+			other := c.egressIP(t, fmt.Sprint("gives-up-", i), c.number(181), m.itself(), metav1.LabelSelector{})
+			e.ready()
+			other.ready()
+			within(t, soon, func() error { return seen.leaving(n, c.number(180)) })
+			within(t, soon, func() error { return seen.leaving(m, c.number(181)) })
+			seen.Forget()
+			begin := time.Now()
+			way.givesUp(other)
+			e.replace(c.number(180), c.number(181))
+			within(t, soon, func() error { return seen.leaving(n, c.number(181)) })
+			t.Logf("took over after %s", time.Since(begin).Round(time.Millisecond))
+			seen.onlyFrom(n, concat(c.number(180), c.number(181)))
+			if other.exists() {
+				within(t, soon, func() error { return seen.leaving(m, c.number(182)) })
+				seen.onlyFrom(m, concat(c.number(181), c.number(182)))
+			}
+		})
+	}
+}
