@@ -2,7 +2,6 @@ package decide
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/egret-net/egret/internal/world"
@@ -31,12 +30,14 @@ type Notice struct {
 // News are those that are found now and were not before.
 func News(before, now []Notice) []Notice {
 	var out []Notice
+	known := map[Finding]bool{}
+	for _, b := range before {
+		known[b.Finding] = true
+		b.Late = false
+		known[b.Finding] = true
+	}
 	for _, n := range now {
-		known := func(b Notice) bool {
-			b.Late = b.Late && n.Late
-			return b.Finding == n.Finding
-		}
-		if !slices.ContainsFunc(before, known) {
+		if !known[n.Finding] {
 			out = append(out, n)
 		}
 	}

@@ -37,7 +37,9 @@ func slicePartOf(o *discoveryv1.EndpointSlice) *slicePart {
 		}
 	}
 	for _, e := range o.Endpoints {
-		ips, _ := addrs(e.Addresses) // names of hosts are no endpoints
+		// Further addresses have no meaning, and kube-proxy does not look at them (discovery/v1, Endpoint). Names of
+		// hosts are no endpoints.
+		ips, _ := addrs(e.Addresses[:min(len(e.Addresses), 1)])
 		for _, ip := range ips {
 			n := endpointOf(&e)
 			n.Pod = podOf(o, &e)

@@ -48,3 +48,12 @@ func TestEndpointsPod(t *testing.T) {
 		}
 	}
 }
+
+// TestFurtherAddresses: an endpoint is at its first address alone, as discovery/v1 says.
+func TestFurtherAddresses(t *testing.T) {
+	p := slicePartOf(&discoveryv1.EndpointSlice{Endpoints: []discoveryv1.Endpoint{
+		{Addresses: []string{"10.244.1.7", "10.244.1.8"}}, {Addresses: []string{"host.example", "10.244.1.9"}}}})
+	if len(p.endpoints) != 1 || p.endpoints[0].Addr().String() != "10.244.1.7" {
+		t.Errorf("have %v", p.endpoints)
+	}
+}

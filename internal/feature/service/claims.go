@@ -47,8 +47,10 @@ func refused(f decide.Finding, format string, args ...any) decide.Notice {
 // Refusals say what a Service asks for and does not get, and what to do about each.
 func Refusals(w *world.View, s *world.Service) []decide.Notice {
 	var out []decide.Notice
+	found := map[decide.Finding]bool{} // who writes a Service decides how many they are
 	add := func(n decide.Notice) {
-		if n.Message != "" && !slices.ContainsFunc(out, func(o decide.Notice) bool { return o.Finding == n.Finding }) {
+		if n.Message != "" && !found[n.Finding] {
+			found[n.Finding] = true
 			out = append(out, n)
 		}
 	}

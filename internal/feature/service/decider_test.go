@@ -55,3 +55,52 @@ func TestRefusalIsToldOnce(t *testing.T) {
 		t.Errorf("the next term tells of it again")
 	}
 }
+
+// TestRefusedForAnEgressIP: an address is refused as long as an EgressIP has a node for it, and no longer, whichever of
+// the two comes first.
+func TestRefusedForAnEgressIP(t *testing.T) {
+	ip := netip.MustParseAddr("172.18.0.77")
+	e := compiletest.EgressIP(0, "", ip)
+	e.Items = []world.Assignment{{Node: "n1", IP: ip}}
+	comes := []func(*world.World) []world.Touch{
+		func(w *world.World) []world.Touch { return w.SetEgressIP(e) },
+		func(w *world.World) []world.Touch { return w.SetService(asking("young", ip.String(), 0)) },
+	}
+	for _, first := range []int{0, 1} {
+		w, r := compiletest.Small("", world.SharedGateway), service.NewRefuser()
+		r.Touched(comes[first](w))
+		r.Decide(decide.View{World: w})
+		r.Touched(comes[1-first](w))
+		if says, events := refusedTo(w, r); !strings.Contains(says, "of EgressIP e0") || events != 1 {
+			t.Errorf("the condition says %q, with %d Events", says, events)
+		}
+		refusedTo(w, r)
+		r.Touched(w.DelEgressIP("e0"))
+		if says, _ := refusedTo(w, r); says != "" {
+			t.Errorf("the EgressIP is gone, and the condition says %q", says)
+		}
+	}
+}
+
+// TestRefusedEndpoints: what EndpointSlices name and nobody can be at is told of when it comes, and no more when it is
+// gone; and it is told of, too, where it is more than anybody would write by hand.
+func TestRefusedEndpoints(t *testing.T) {
+	w, r := compiletest.Small("", world.SharedGateway), service.NewRefuser()
+	young := func(endpoints int) *world.Service {
+		s := asking("young", "192.0.2.7", 0)
+		for i := range endpoints {
+			at := netip.AddrPortFrom(compiletest.V4(100, 64+i>>16, i>>8&255, i&255), 80)
+			s.Ports[0].Endpoints = append(s.Ports[0].Endpoints, world.Endpoint{AddrPort: at, Ready: true})
+		}
+		return s
+	}
+	for _, x := range []struct {
+		endpoints int
+		says      string
+	}{{0, ""}, {1, "endpoint 100.64.0.0 is inside"}, {0, ""}, {200_000, "endpoint 100.64.0.0 is inside"}} {
+		r.Touched(w.SetService(young(x.endpoints)))
+		if says, _ := refusedTo(w, r); (says == "") != (x.says == "") || !strings.Contains(says, x.says) {
+			t.Errorf("%d endpoints: the condition says %q", x.endpoints, says)
+		}
+	}
+}

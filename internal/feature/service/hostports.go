@@ -187,6 +187,9 @@ func (h hostPort) to(who string, at netip.AddrPort, to []share, keepClients bool
 		choice = affine
 	}
 	for i, interval := range divided(to) {
+		if interval == "" {
+			continue
+		}
 		key := h.key(at)
 		if choice != one {
 			key += " . " + interval
@@ -199,7 +202,8 @@ func (h hostPort) to(who string, at netip.AddrPort, to []share, keepClients bool
 	}
 }
 
-// divided are the shares' ranges of the numbers below modulus, which leave none out.
+// divided are the shares' ranges of the numbers below modulus, which leave none out. Where there are more shares than
+// numbers, some have none.
 func divided(among []share) []string {
 	total, before := 0, 0
 	for _, s := range among {
@@ -209,7 +213,11 @@ func divided(among []share) []string {
 	for _, s := range among {
 		first := before * modulus / total
 		before += s.weight
-		out = append(out, fmt.Sprintf("%d-%d", first, before*modulus/total-1))
+		interval := ""
+		if next := before * modulus / total; next > first {
+			interval = fmt.Sprintf("%d-%d", first, next-1)
+		}
+		out = append(out, interval)
 	}
 	return out
 }
