@@ -25,8 +25,7 @@ type namedPort struct {
 }
 
 func slicePartOf(o *discoveryv1.EndpointSlice) *slicePart {
-	service := keyOf(o.Namespace, o.Labels[discoveryv1.LabelServiceName])
-	p := &slicePart{key: keyOf(o.Namespace, o.Name), service: service, name: o.Name}
+	p := &slicePart{key: keyOf(o.Namespace, o.Name), service: serviceOf(o), name: o.Name}
 	for _, port := range o.Ports {
 		protocol := deref(port.Protocol)
 		if protocol == "" {
@@ -48,6 +47,20 @@ func slicePartOf(o *discoveryv1.EndpointSlice) *slicePart {
 		}
 	}
 	return p
+}
+
+// apiService is the Service of the API servers. They write its one EndpointSlice, of the same name, and put back what
+// others change of it (k8s.io/kubernetes/pkg/controlplane/reconcilers).
+const apiService = "kubernetes"
+
+// serviceOf is the Service that a slice is of, "namespace/name". Of the API servers' Service no other slice counts: all
+// pods reach what it names as they reach nodes, and no EgressIP keeps such an address.
+func serviceOf(o *discoveryv1.EndpointSlice) string {
+	name := o.Labels[discoveryv1.LabelServiceName]
+	if o.Namespace == corev1.NamespaceDefault && name == apiService && o.Name != apiService {
+		name = ""
+	}
+	return keyOf(o.Namespace, name)
 }
 
 // podOf is the name of the pod that an endpoint is, as world.Endpoint has it.

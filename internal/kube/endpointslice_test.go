@@ -57,3 +57,17 @@ func TestFurtherAddresses(t *testing.T) {
 		t.Errorf("have %v", p.endpoints)
 	}
 }
+
+// TestAPIServersSlice: nobody else's slice adds to the API servers' addresses.
+func TestAPIServersSlice(t *testing.T) {
+	slice := func(namespace, name string) *discoveryv1.EndpointSlice {
+		return &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
+			Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes"}}}
+	}
+	for want, o := range map[string]*discoveryv1.EndpointSlice{"default/kubernetes": slice("default", "kubernetes"),
+		"default/": slice("default", "kubernetes-x7k2"), "shop/kubernetes": slice("shop", "mine")} {
+		if have := slicePartOf(o).service; have != want {
+			t.Errorf("slice %s/%s is of Service %q, want %q", o.Namespace, o.Name, have, want)
+		}
+	}
+}

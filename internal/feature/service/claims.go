@@ -33,6 +33,7 @@ const (
 	servedFor     = "ServedFor"  // another Service, which comes first
 	addressOfNode = "AddressOfNode"
 	ofEgressIP    = "AddressOfEgressIP"
+	ofAPIServer   = "AddressOfAPIServer"
 	insideCluster = "InsideCluster" // an address of the cluster's own subnets
 	nobodyHasIt   = "NobodyHasIt"   // an endpoint inside the subnets for pods, and in no node's part
 	noEndpoint    = "NoEndpoint"    // an endpoint inside another of the cluster's own subnets
@@ -104,6 +105,10 @@ func refusal(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
 		return refused(decide.Finding{Reason: addressOfNode, IP: f.IP},
 			"%s is an address of node %s, and stays that: use a node port, or another address", f.IP, nodes[0])
 	}
+	if isAPIServer(w, f.IP) {
+		return refused(decide.Finding{Reason: ofAPIServer, IP: f.IP},
+			"%s is an address of an API server, by Service %s, and stays that: use another address", f.IP, apiService)
+	}
 	if by := w.PlacedBy(f.IP); len(by) > 0 {
 		return refused(decide.Finding{Reason: ofEgressIP, IP: f.IP},
 			"%s is an address of EgressIP %s, and stays that: take it out of that, or use another address", f.IP, by[0])
@@ -113,6 +118,21 @@ func refusal(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
 			"%s is inside %s, which is %s: use an address of no such subnet", f.IP, subnet, what)
 	}
 	return decide.Notice{}
+}
+
+// apiService is the Service whose endpoints are the API servers.
+const apiService = "default/kubernetes"
+
+// isAPIServer says whether an address is that of a machine of the control plane, which need be no node: the hosts' own
+// connections to it must not go elsewhere.
+func isAPIServer(w *world.View, ip netip.Addr) bool {
+	s := w.Service(apiService)
+	if s == nil {
+		return false
+	}
+	return slices.ContainsFunc(s.Ports, func(p world.ServicePort) bool {
+		return slices.ContainsFunc(p.Endpoints, func(e world.Endpoint) bool { return e.Addr() == ip })
+	})
 }
 
 const forPods = "for pods"

@@ -104,3 +104,22 @@ func TestRefusedEndpoints(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedForTheAPIServer: no Service draws hosts' connections to an API server away, wherever that runs.
+func TestRefusedForTheAPIServer(t *testing.T) {
+	w, r := compiletest.Small("", world.SharedGateway), service.NewRefuser()
+	api := &world.Service{Namespace: "default", Name: "kubernetes",
+		ClusterIPs: []netip.Addr{compiletest.V4(10, 96, 0, 1)}, Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []world.Endpoint{
+			{AddrPort: netip.MustParseAddrPort("172.18.0.250:6443"), Ready: true}}}}}
+	r.Touched(w.SetService(asking("young", "172.18.0.250", 0)))
+	if says, _ := refusedTo(w, r); says != "" {
+		t.Fatalf("the condition says %q", says)
+	}
+	r.Touched(w.SetService(api))
+	if says, _ := refusedTo(w, r); !strings.Contains(says, "172.18.0.250 is an address of an API server") {
+		t.Errorf("the condition says %q", says)
+	}
+	if ips := service.External(&w.View, w.Service("shop/young"), w.Service("shop/young").Ports[0]); len(ips) > 0 {
+		t.Errorf("it gets %v", ips)
+	}
+}
