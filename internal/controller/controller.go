@@ -53,6 +53,7 @@ type Controller struct {
 	told     []posting // to be posted when the writes are done
 	late     []posting // to be posted once more, some pulses later
 	decided  time.Time // when, last
+	looked   time.Time // when the clock on the wall was last looked at
 	due      time.Time // when to decide next; zero: not
 	beat     atomic.Int64
 }
@@ -254,7 +255,9 @@ func (c *Controller) decideWhenDue(now time.Time) time.Duration {
 	if c.outbox == nil || !c.synced || c.due.IsZero() {
 		return 0
 	}
-	if now.Before(c.due) {
+	// What deciders ask for is a time by the clock on the wall: where that was set back, it may be far off.
+	back := now.Round(0).Before(c.looked)
+	if c.looked = now.Round(0); now.Before(c.due) && !back {
 		return c.due.Sub(now)
 	}
 	c.due = time.Time{}

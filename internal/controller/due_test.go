@@ -1,8 +1,12 @@
 package controller
 
 import (
+	"log/slog"
 	"testing"
 	"time"
+
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/world"
 )
 
 // TestWaitsForWhatADecisionAsksFor: the time for which a decision asks for the next one is kept, not before the least
@@ -24,5 +28,21 @@ func TestWaitsForWhatADecisionAsksFor(t *testing.T) {
 				t.Errorf("waits %v, want %v", wait, c.want)
 			}
 		})
+	}
+}
+
+// TestDueThoughTheClockWasSetBack: deciders ask for times by the clock on the wall. Where that is set back by an hour,
+// nothing waits for an hour.
+func TestDueThoughTheClockWasSetBack(t *testing.T) {
+	config := compiletest.Config(world.SharedGateway)
+	c, now := New(config, nowhere{}, nowhere{}, NewMetrics(), slog.New(slog.DiscardHandler)), time.Now()
+	c.outbox, c.synced = newOutbox(t.Context(), c.results), true
+	c.decided = now
+	c.decideBy(c.view(now).Now.Add(5 * time.Second))
+	if wait := c.decideWhenDue(now); wait < 4*time.Second {
+		t.Fatalf("waits %s at first", wait)
+	}
+	if c.decideWhenDue(now.Round(0).Add(-time.Hour)); !c.due.IsZero() {
+		t.Errorf("a decision is due at %s, an hour off", c.due)
 	}
 }

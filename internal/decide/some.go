@@ -15,10 +15,18 @@ func Some(list []string) string { return some(list, ", ") }
 func SomeTexts(list []string) string { return some(list, "; ") }
 
 func some(list []string, separator string) string {
-	if n := len(list); n > MostNamed {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:MostNamed], separator), n-MostNamed)
+	return someOf(list[:min(len(list), MostNamed)], len(list), separator)
+}
+
+// SomeOf is a list for people of so many, of which the first MostNamed are enough: to make a text of each can take long.
+func SomeOf(first []string, all int) string { return someOf(first, all, ", ") }
+
+func someOf(first []string, all int, separator string) string {
+	text := strings.Join(first, separator)
+	if more := all - len(first); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	return strings.Join(list, separator)
+	return text
 }
 
 // Unasked is what is added to a message about nodes that have not confirmed it and cannot be asked; "" where there are

@@ -117,6 +117,7 @@ func (r *Round) fateOf(o ref.Object, is func(world.Family) bool) fate {
 	delete(others, ref.Object{})
 	for _, other := range slices.SortedFunc(maps.Keys(others), ref.Object.Compare) {
 		suffix := droppedSuffix
+		out.own = out.own || toSome(r.W, other) // what its pods send elsewhere is nobody else's
 		if !OnlyDrops(r.W, other, families...) {
 			out.serving, suffix = true, ""
 		}
@@ -124,6 +125,15 @@ func (r *Round) fateOf(o ref.Object, is func(world.Family) bool) fate {
 	}
 	out.undropped, out.unreached = distinctTexts(out.undropped), distinctTexts(out.unreached)
 	return out
+}
+
+// toSome says whether an object decides about what pods send to some destinations only.
+func toSome(w *world.View, o ref.Object) bool {
+	if o.Kind != ref.EgressIP {
+		return false
+	}
+	e := w.EgressIP(o.Name)
+	return e != nil && e.Traffic != nil
 }
 
 func distinctTexts(list []string) []string {

@@ -38,6 +38,10 @@ func (t *Turns) See(w *world.View, node string, now time.Time) {
 // Pass forgets those that turned too long ago, and says whether there were any.
 func (t *Turns) Pass(now time.Time) (any bool) {
 	for node, at := range t.at {
+		if at.After(now) { // the clock was set back
+			at = now
+			t.at[node] = at
+		}
 		if !now.Before(at.Add(TogetherFor)) {
 			delete(t.at, node)
 			any = true

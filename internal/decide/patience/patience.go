@@ -42,7 +42,7 @@ type Patience struct {
 	attempts map[assignedTo]*attempt
 	steering map[podsOf]*silence
 	awaited  map[string][]assignedTo // by object: what is assigned, as the API shows it, and not held
-	specs    map[string]int64        // by object: the generation that nodes are waited for to carry out
+	specs    map[string]spec         // by object: what nodes are waited for to carry out
 }
 
 // Asks says whether there is an object, and an address is one that it asks nodes to hold.
@@ -78,7 +78,7 @@ const (
 // New has seen nothing yet.
 func New(asks Asks) *Patience {
 	return &Patience{News: map[string]struct{}{}, asks: asks, attempts: map[assignedTo]*attempt{},
-		steering: map[podsOf]*silence{}, awaited: map[string][]assignedTo{}, specs: map[string]int64{}}
+		steering: map[podsOf]*silence{}, awaited: map[string][]assignedTo{}, specs: map[string]spec{}}
 }
 
 // Of is how late a node is with an address of an object.
@@ -183,7 +183,7 @@ func (p *Patience) Forget() { clear(p.awaited) }
 // compare notes what an object's status assigns as decided and as written, and the node does not hold. It forgets what
 // the node holds, and how late nodes were with another spec.
 func (p *Patience) compare(w *world.World, object string, items []world.Assignment, shown *world.Placement) {
-	p.respecify(object, generationOf(w, object))
+	p.respecify(object, specOf(w, object))
 	var awaited []assignedTo
 	for _, i := range items {
 		a := assignedTo{world.EgressAddress{Object: object, IP: i.IP}, i.Node}
@@ -201,25 +201,31 @@ func (p *Patience) compare(w *world.World, object string, items []world.Assignme
 }
 
 // respecify begins anew with an object whose spec is another one than before.
-func (p *Patience) respecify(object string, generation int64) {
-	if was, known := p.specs[object]; known && was != generation {
+func (p *Patience) respecify(object string, now spec) {
+	if was, known := p.specs[object]; known && was != now {
 		for a := range p.attempts {
 			if a.claim.Object == object {
 				p.forget(a)
 			}
 		}
 	}
-	p.specs[object] = generation
+	p.specs[object] = now
 }
 
-func generationOf(w *world.World, object string) int64 {
+// spec is that of one object: one that is made anew by the same name begins with generation 1 again.
+type spec struct {
+	uid        string
+	generation int64
+}
+
+func specOf(w *world.World, object string) spec {
 	if s := w.EgressService(object); s != nil {
-		return s.Generation
+		return spec{s.UID, s.Generation}
 	}
 	if e := w.EgressIP(object); e != nil {
-		return e.Generation
+		return spec{e.UID, e.Generation}
 	}
-	return 0
+	return spec{}
 }
 
 // excuse begins anew with a node that does not say any more what kept it: it has had no time yet to do what it could
@@ -279,6 +285,7 @@ func (p *Patience) forget(a assignedTo) {
 // judge says how late a node is with an address that it is assigned, and when to look again. It says of the node what
 // it says itself now: once the address is elsewhere, it says nothing of it any more.
 func (p *Patience) judge(w *world.World, a assignedTo, t *attempt, now time.Time) (next time.Time) {
+	t.since = notAfter(t.since, now)
 	more := time.Duration(min(t.among, mostAddresses)-1) * perAddress
 	tellAt, giveUpAt := t.since.Add(lateAfter+more/2), t.since.Add(tooLateAfter+more)
 	switch {
@@ -295,6 +302,14 @@ func (p *Patience) judge(w *world.World, a assignedTo, t *attempt, now time.Time
 	return tellAt
 }
 
+// notAfter is a time that has come: where the clock was set back since it was noted, waiting begins anew.
+func notAfter(t, now time.Time) time.Time {
+	if t.After(now) {
+		return now
+	}
+	return t
+}
+
 // judgeFormer says of an address that was taken from a node whether that is to be remembered, so that the node is not
 // given the next. It is forgotten when nobody asks for the address, and some time after it was forgiven.
 func (p *Patience) judgeFormer(w *world.World, a assignedTo, t *attempt, now time.Time) (next time.Time) {
@@ -305,6 +320,7 @@ func (p *Patience) judgeFormer(w *world.World, a assignedTo, t *attempt, now tim
 	if !t.since.IsZero() {
 		t.since, t.left = time.Time{}, now
 	}
+	t.left = notAfter(t.left, now)
 	forgiven := t.left.Add(min(forgivenAfter<<min(t.failures-1, 10), mostForgiven))
 	forgotten := forgiven.Add(2 * mostForgiven)
 	switch {

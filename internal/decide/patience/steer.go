@@ -47,6 +47,7 @@ func (p *Patience) Await(awaited Awaited, anew iter.Seq[string], now time.Time) 
 	}
 	for s, t := range p.steering {
 		was := t.over
+		t.since = notAfter(t.since, now)
 		switch until := t.since.Add(steersWithin); {
 		case !slices.Contains(awaited(s.object), s.node):
 			t.over = false

@@ -55,12 +55,12 @@ func (a *assigner) renewNode(name string) bool {
 func (a *assigner) survey() {
 	a.names = slices.Sorted(maps.Keys(a.parts))
 	a.hosts, a.nets, a.named = a.hosts[:0], [2][]network{}, newNamed()
-	inDoubt := handover.NotReadyInDoubt(a.w, a.Turns)
+	inDoubt, together := handover.NotReadyInDoubt(a.w, a.Turns), a.awayTogether()
 	for _, name := range a.names {
 		p := a.parts[name]
 		a.named.add(p.node, p.subnets)
 		switch {
-		case p.unfit == "":
+		case p.unfit == "", together && p.unfit == handover.CauseAgentAway:
 			a.addHost(p)
 		case unlabelled(p.node) == "" && handover.GoesOn(a.w, p.node, inDoubt || a.Turns.Lately(name)):
 			a.hosts = append(a.hosts, host{node: p.node, away: true})
@@ -69,8 +69,24 @@ func (a *assigner) survey() {
 	a.longest.primary, a.longest.secondary = a.named.settle()
 }
 
+// awayTogether says whether the agents of all egress nodes that are reached are away, so that it may be the controller
+// that they do not understand: its certificate has expired, or has another authority. Nodes that die meanwhile must
+// have successors. An agent that is away in truth holds nothing, which patience finds.
+func (a *assigner) awayTogether() bool {
+	away := 0
+	for _, p := range a.parts {
+		switch {
+		case p.unfit == "":
+			return false
+		case p.unfit == handover.CauseAgentAway:
+			away++
+		}
+	}
+	return away > 1
+}
+
 func (a *assigner) addHost(p *part) {
-	a.hosts = append(a.hosts, host{node: p.node, notAnswering: p.keepsOut != ""})
+	a.hosts = append(a.hosts, host{node: p.node, notAnswering: a.w.NotAnswering(p.node.Name)})
 	for _, cidr := range p.all {
 		nets := &a.nets[world.FamilyOf(cidr.Addr())]
 		at := slices.IndexFunc(*nets, func(o network) bool { return o.cidr == cidr })

@@ -196,3 +196,37 @@ func TestKeptWhileItWaits(t *testing.T) {
 		t.Error("its address is another's for good, and it stays in force")
 	}
 }
+
+// TestAgentsAwayTogether: while no agent can be asked, for the controller's certificate has expired, a node that dies
+// has a successor all the same, and a new EgressIP gets a node; nothing else moves. One agent that is away alone is
+// given nothing.
+func TestAgentsAwayTogether(t *testing.T) {
+	w := newWorld()
+	three(w)
+	w.SetEgressIP(object("e", 0, "172.18.0.50"))
+	w.SetEgressIP(object("f", 0, "172.18.0.51"))
+	last := settle(w)
+	e, f := last["e"].Items[0].Node, items(last["f"])
+	for _, n := range []string{"n1", "n2", "n3"} {
+		w.SetUnreachable(n, world.AgentAway)
+	}
+	if last = settleAfter(w, last); items(last["e"]) != e+"=172.18.0.50" {
+		t.Fatalf("moved: %s", items(last["e"]))
+	}
+	w.SetUnreachable(e, world.NodeUnreachable)
+	w.SetEgressIP(object("new", 0, "172.18.0.52"))
+	last = settleAfter(w, last)
+	if len(last["e"].Items) != 1 || last["e"].Items[0].Node == e || len(last["new"].Items) != 1 ||
+		items(last["f"]) != f {
+		t.Errorf("%s has died: %q, %q, and %q where it was %q", e, items(last["e"]), items(last["new"]),
+			items(last["f"]), f)
+	}
+	for _, n := range []string{"n1", "n2", "n3"} {
+		w.SetUnreachable(n, world.NodeUnreachable)
+	}
+	w.SetUnreachable("n3", world.AgentAway)
+	w.SetEgressIP(object("newer", 0, "172.18.0.53"))
+	if last = settleAfter(w, last); items(last["newer"]) != "" {
+		t.Errorf("one agent is away alone: %q", items(last["newer"]))
+	}
+}

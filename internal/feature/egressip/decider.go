@@ -123,8 +123,8 @@ func (d *Assigner) redo() (redone []*object) {
 	}
 	slices.SortFunc(redone, func(x, y *object) int { return world.ByPrecedence(x.e, y.e) })
 	for _, o := range redone {
-		d.run.renewObject(o.e.Name) // its conditions may be others than before, too
 		d.run.w = d.Readers.Reading(d.run.world, o.e.Name)
+		d.run.renewObject(o.e.Name) // its conditions may be others than before, too
 		one := d.run.decide(o)
 		d.last[o.e.Name] = one
 		d.note(o.e.Name, one)

@@ -221,26 +221,31 @@ func (s selection) news(e *world.EgressIP, last selection) []decide.Event {
 	for _, message := range problemTexts(found) {
 		out = append(out, decide.Event{Warning: true, Happened: true, Reason: EventTrafficProblem, Message: message})
 	}
-	if gone := s.lost(last); last.uid == s.uid && len(gone) > 0 {
+	if gone := s.lost(last); last.uid == s.uid && gone != "" {
 		out = append(out, decide.Event{Warning: true, Happened: true, Reason: EventNetworksRemoved,
 			Message: fmt.Sprintf("spec.trafficSelector no longer selects %s: selected pods leave there with their "+
-				"node's address, unless another EgressIP serves them", decide.Some(gone))})
+				"node's address, unless another EgressIP serves them", gone)})
 	}
 	return out
 }
 
-// lost is what was selected, of families that it has addresses of, and is no more.
-func (s selection) lost(last selection) []string {
+// lost is what was selected, of families that it has addresses of, and is no more; "": nothing. What is left of a large
+// network without many small ones can be a million.
+func (s selection) lost(last selection) string {
 	if last.everything && !s.everything {
-		return []string{"what the selected EgressIPTraffics do not name"}
+		return "what the selected EgressIPTraffics do not name"
 	}
-	var out []string
+	var first []string
+	all := 0
 	for f, now := range s.by {
-		for _, p := range last.by[f].Without(now) {
-			if s.asks[f] {
-				out = append(out, p.String())
-			}
+		if !s.asks[f] {
+			continue
+		}
+		gone := last.by[f].Without(now)
+		all += len(gone)
+		for _, p := range gone[:min(len(gone), decide.MostNamed-len(first))] {
+			first = append(first, p.String())
 		}
 	}
-	return out
+	return decide.SomeOf(first, all)
 }

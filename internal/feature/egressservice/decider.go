@@ -62,6 +62,9 @@ func (d *Decider) Touched(touched []world.Touch) {
 	d.served.Touch(touched)
 	d.overlaps.Touch(touched)
 	d.backing.Touch(touched)
+	if !d.begun {
+		return // the first decision is about everything; who does not lead makes none
+	}
 	for _, t := range touched {
 		d.Touch(t)
 		switch t.Kind {

@@ -241,3 +241,27 @@ func TestOverlappedByOneThatDrops(t *testing.T) {
 		}
 	}
 }
+
+// TestFallbackBesideOneByDestination: an EgressIP that decides about what pods send to some networks takes nothing from
+// what is said of all the rest.
+func TestFallbackBesideOneByDestination(t *testing.T) {
+	c := settled(t)
+	e := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)...)
+	for _, ip := range e.IPs {
+		e.Items = append(e.Items, world.Assignment{Node: "n3", IP: ip})
+	}
+	e.InForce, e.Traffic = [2]bool{true, true}, compiletest.TrafficSelector("a")
+	c.set(func(w *world.World) []world.Touch {
+		return slices.Concat(w.SetNamespace(&world.Namespace{Name: "ns0"}), w.SetEgressIP(e),
+			w.SetTraffic(compiletest.Traffic(0, "a", "172.20.0.0/16", "fd00:20::/64")))
+	})
+	c.decides()
+	c.object(func(s *world.EgressService) { s.Nodes = green() })
+	if told := c.decides() + " " + c.decides(); !strings.Contains(told, "FellBack") {
+		t.Errorf("told of %q", told)
+	}
+	if said := c.says("ns0/s0", decide.ConditionFallback); !strings.Contains(said,
+		"it has no host for IPv4 and IPv6: pods leave over IPv4 and IPv6 with their node's address") {
+		t.Errorf("said %s", said)
+	}
+}

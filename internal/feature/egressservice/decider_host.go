@@ -81,19 +81,44 @@ func (o *object) candidates() []string {
 
 // elect chooses a host: of the nodes that can become it, one that was not too late with anything, then the one that is
 // it for the fewest EgressServices, then the first by name. Where there is none, the former one stays as long as it
-// goes on.
+// goes on; where that is gone, it is one of those whose agents are away, if there are several.
 func (o *object) elect(loads map[string]int) {
-	late := o.failed.Nodes()
-	better := func(a, b string) bool { return late[b] && !late[a] || late[a] == late[b] && loads[a] < loads[b] }
-	for _, node := range o.candidates() {
-		if o.host == "" || better(node, o.host) {
-			o.host = node
-		}
-	}
+	o.host = o.best(o.candidates(), loads)
 	if o.host == "" && o.goesOn() {
 		o.host, o.cause = o.s.Host, ""
 	}
+	if o.host == "" {
+		o.host = o.best(o.awayTogether(), loads)
+	}
 	o.assign()
+}
+
+func (o *object) best(nodes []string, loads map[string]int) (best string) {
+	late := o.failed.Nodes()
+	better := func(a, b string) bool { return late[b] && !late[a] || late[a] == late[b] && loads[a] < loads[b] }
+	for _, node := range nodes {
+		if best == "" || better(node, best) {
+			best = node
+		}
+	}
+	return best
+}
+
+// awayTogether are the nodes that could become the host but for their agents, which are away: if there are several, it
+// may be the controller that they do not understand. See the same of EgressIPs.
+func (o *object) awayTogether() []string {
+	if o.s.Nodes.Problem != "" {
+		return nil
+	}
+	away := slices.DeleteFunc(o.round.W.Nodes(), func(node string) bool {
+		n := o.round.W.Node(node)
+		return o.keepsOut(node) != handover.CauseAgentAway || mismatch(o.s, o.facts.local, n) != "" ||
+			o.round.W.NotAnswering(node)
+	})
+	if len(away) < 2 {
+		return nil
+	}
+	return away
 }
 
 // goesOn says whether the former host is one that goes on translating though it is unfit, as long as no other node

@@ -4,7 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/egressservice"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -343,5 +345,76 @@ func TestAnotherSpecForASilentNode(t *testing.T) {
 	}
 	if told := c.lasts(3); told != "NodeProblem" {
 		t.Errorf("told of %q after 5 s", told)
+	}
+}
+
+// TestAgentsAwayTogether: while no agent can be asked, for the controller's certificate has expired, the host stays; one
+// that dies has a successor all the same.
+func TestAgentsAwayTogether(t *testing.T) {
+	c := settled(t)
+	c.unreached(world.AgentAway, "n1", "n2", "n3")
+	c.decides()
+	c.is(`"n1" leaving [] label [n1] Ready=True Held`)
+	c.unreached(world.NodeUnreachable, "n1")
+	c.decides()
+	if host := c.w.EgressService("ns0/s0").Host; host != "n2" {
+		t.Errorf("host %q", host)
+	}
+	c.unreached(world.NodeUnreachable, "n2")
+	c.decides()
+	if host := c.w.EgressService("ns0/s0").Host; host != "" {
+		t.Errorf("one agent is away alone: host %q", host)
+	}
+}
+
+// TestClockSetBack: a host that never holds its source is replaced, and a pods' node that confirms nothing is waited for
+// no longer than 30 s, be the clock set back meanwhile.
+func TestClockSetBack(t *testing.T) {
+	c := newCluster(t)
+	c.decides()
+	c.lasts(2)
+	c.now = c.now.Add(-time.Hour)
+	c.lasts(14)
+	if host := c.w.EgressService("ns0/s0").Host; host != "n2" {
+		t.Errorf("host %s", host)
+	}
+	c = newCluster(t)
+	c.decides()
+	c.report("n1")
+	c.lasts(3)
+	c.now = c.now.Add(-time.Hour)
+	c.lasts(36)
+	c.is(`"n1" leaving [] label [n1] Ready=True Held`)
+}
+
+// TestTooLateForAFormerObject: what a node did not do for an object says nothing of one that is made anew by its name,
+// whether or not anything was decided between.
+func TestTooLateForAFormerObject(t *testing.T) {
+	for _, between := range []bool{false, true} {
+		c := newCluster(t)
+		c.decides()
+		c.lasts(15)
+		if host := c.w.EgressService("ns0/s0").Host; host != "n2" {
+			t.Fatalf("host %s", host)
+		}
+		c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+		if between {
+			c.decides()
+		}
+		s := compiletest.EgressService(0)
+		s.UID = "another"
+		c.set(func(w *world.World) []world.Touch { return w.SetEgressService(s) })
+		c.lasts(2)
+		if host := c.w.EgressService("ns0/s0").Host; host != "n1" {
+			t.Errorf("decided between: %v: host %s", between, host)
+		}
+	}
+}
+
+// TestStandbyKeepsNothing: who does not lead notes no object that it will look at anyway.
+func TestStandbyKeepsNothing(t *testing.T) {
+	c := newCluster(t)
+	if n := len(c.decider.Objects); n > 0 {
+		t.Errorf("%d objects are noted", n)
 	}
 }

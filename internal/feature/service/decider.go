@@ -29,6 +29,9 @@ func NewRefuser() *Refuser { return &Refuser{Stale: decide.NewStale(), told: dec
 
 // Touched notes which Services are to be looked at: those that have changed, and those of which what was read has.
 func (r *Refuser) Touched(touched []world.Touch) {
+	if !r.begun {
+		return // the first decision is about all; who does not lead makes none
+	}
 	for _, t := range touched {
 		if r.Touch(t); t.Kind == world.KindService {
 			r.Objects[t.Key] = struct{}{}

@@ -109,7 +109,8 @@ func TestRefusedEndpoints(t *testing.T) {
 func TestRefusedForTheAPIServer(t *testing.T) {
 	w, r := compiletest.Small("", world.SharedGateway), service.NewRefuser()
 	api := &world.Service{Namespace: "default", Name: "kubernetes",
-		ClusterIPs: []netip.Addr{compiletest.V4(10, 96, 0, 1)}, Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []world.Endpoint{
+		ClusterIPs: []netip.Addr{compiletest.V4(10, 96, 0, 1)},
+		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []world.Endpoint{
 			{AddrPort: netip.MustParseAddrPort("172.18.0.250:6443"), Ready: true}}}}}
 	r.Touched(w.SetService(asking("young", "172.18.0.250", 0)))
 	if says, _ := refusedTo(w, r); says != "" {
