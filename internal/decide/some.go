@@ -18,7 +18,8 @@ func some(list []string, separator string) string {
 	return someOf(list[:min(len(list), MostNamed)], len(list), separator)
 }
 
-// SomeOf is a list for people of so many, of which the first MostNamed are enough: to make a text of each can take long.
+// SomeOf is a list for people of so many, of which the first MostNamed are enough: to make a text of each can take
+// long.
 func SomeOf(first []string, all int) string { return someOf(first, all, ", ") }
 
 func someOf(first []string, all int, separator string) string {

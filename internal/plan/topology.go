@@ -27,6 +27,8 @@ const (
 	PriorityOwnNode  = 1004 // to an address of the pod's own node: to the host, by the management port
 	PriorityAllow    = 102  // what no egress feature may touch
 	PriorityEgressIP = 100
+	// PriorityUncovered comes after all that gives pods' packets a source.
+	PriorityUncovered = 99
 	// PriorityEgressService comes before EgressIPs, of which no pod's packets are at the same time.
 	PriorityEgressService = 101
 	// PriorityFragments is of EgressIPs, too.

@@ -8,6 +8,7 @@ import (
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/decide/patience"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -41,7 +42,11 @@ func (a *assigner) decide(o *object) Decision {
 	ready, hindrances := a.ready(o.e, assigned, d.Items, unsteered)
 	noted := assigned
 	noted.Message += o.doubts()
-	d.Conditions = append(d.Conditions, noted, ready, forced(o.e, assigned, d, unsteered), lacks)
+	inForce := forced(o.e, assigned, d, unsteered)
+	if inForce.Status == "True" {
+		inForce.Message += a.othersServe(o.e)
+	}
+	d.Conditions = append(d.Conditions, noted, ready, inForce, lacks)
 	c, conflicts, is := a.addressConflict(o, d.Items)
 	if is {
 		d.Conditions = append(d.Conditions, c)
@@ -151,9 +156,21 @@ func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []wo
 		c.Reason, c.Message = ReasonWaitingForNode, decide.Some(texts(all))
 	default:
 		c.Status, c.Reason, c.Message = "True", ReasonHeld,
-			"selected pods leave with "+assigned.Message+unsteered.Given()
+			"selected pods leave with "+assigned.Message+unsteered.Given()+a.othersServe(e)
 	}
 	return c, named
+}
+
+// othersServe is added where it stands by for any of its pods.
+func (a *assigner) othersServe(e *world.EgressIP) string {
+	for _, f := range a.w.Config.Families() {
+		for other := range a.Served.Others(refTo(e.Name), f) {
+			if other != (ref.Object{}) {
+				return ", but for those that others serve: condition Overlapped says which"
+			}
+		}
+	}
+	return ""
 }
 
 // waiting says which nodes do not hold what they are assigned.

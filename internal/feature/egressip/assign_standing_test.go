@@ -230,3 +230,30 @@ func TestAgentsAwayTogether(t *testing.T) {
 		t.Errorf("one agent is away alone: %q", items(last["newer"]))
 	}
 }
+
+// TestSaysThatOthersServe: what an EgressIP in force says of its pods leaves out those that others serve.
+func TestSaysThatOthersServe(t *testing.T) {
+	w := newWorld()
+	three(w)
+	w.SetNamespace(&world.Namespace{Name: "ns0"})
+	p := compiletest.Pod(0, "n1")
+	p.Running = true
+	w.SetPod(p)
+	w.SetEgressIP(object("older", 10, "172.18.0.50"))
+	w.SetEgressIP(object("prod", 0, "172.18.0.51"))
+	settle(w)
+	for _, name := range []string{"older", "prod"} {
+		e := *w.EgressIP(name)
+		hold(w, e.Items[0].Node, map[string][]netip.Addr{name: e.IPs})
+	}
+	settle(w)
+	d := settle(w)
+	for name, others := range map[string]bool{"older": false, "prod": true} {
+		for _, kind := range []string{egressip.ConditionInForce, egressip.ConditionReady} {
+			c := conditionOf(d[name], kind)
+			if strings.HasSuffix(c.Message, ", but for those that others serve: condition Overlapped says which") != others {
+				t.Errorf("%s: %s %s: %s", name, kind, c.Status, c.Message)
+			}
+		}
+	}
+}

@@ -36,6 +36,7 @@ func (Pods) Compile(w *world.View, key string, out *plan.Rows) {
 		return
 	}
 	for _, f := range w.Config.Families() {
+		dropUncovered(w, p, f, out)
 		for _, c := range w.Claims(p, ref.DefaultNetwork, f) {
 			if c.By.Kind != ref.EgressIP {
 				continue

@@ -22,6 +22,8 @@ const (
 	pausedPodsOf   contents = "held"         // those of this node with paused egress to its destinations
 	filteredPodsOf contents = "guarded"      // those of this node under the leak filter as to its destinations alone
 	destinationsOf contents = "destinations" // where it serves its pods
+	// uncoveredPods are those of this node for which it stands by, and of whose packets the rest is dropped.
+	uncoveredPods contents = "uncovered"
 	// remotePods are those of other nodes. Two policies of one priority and one match act in an undefined order: it has
 	// nothing in common with localPods.
 	remotePods contents = "remote"

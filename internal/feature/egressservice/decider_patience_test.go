@@ -348,8 +348,8 @@ func TestAnotherSpecForASilentNode(t *testing.T) {
 	}
 }
 
-// TestAgentsAwayTogether: while no agent can be asked, for the controller's certificate has expired, the host stays; one
-// that dies has a successor all the same.
+// TestAgentsAwayTogether: while no agent can be asked, for the controller's certificate has expired, the host stays;
+// one that dies has a successor all the same.
 func TestAgentsAwayTogether(t *testing.T) {
 	c := settled(t)
 	c.unreached(world.AgentAway, "n1", "n2", "n3")
@@ -367,8 +367,8 @@ func TestAgentsAwayTogether(t *testing.T) {
 	}
 }
 
-// TestClockSetBack: a host that never holds its source is replaced, and a pods' node that confirms nothing is waited for
-// no longer than 30 s, be the clock set back meanwhile.
+// TestClockSetBack: a host that never holds its source is replaced, and a pods' node that confirms nothing is waited
+// for no longer than 30 s, be the clock set back meanwhile.
 func TestClockSetBack(t *testing.T) {
 	c := newCluster(t)
 	c.decides()
