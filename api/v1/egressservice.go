@@ -64,7 +64,7 @@ type EgressServiceSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[0-9A-Za-z_][0-9A-Za-z_.-]*$')",message="is no routing table: write its number, such as 100, or the name of a VRF or of a table in rt_tables, of letters, digits, '_', '.' and '-'"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]+$') || self.matches('^[1-9][0-9]{0,9}$') && int(self) < 4294967296",message="is no number of a routing table: write one from 1 to 4294967295 without leading zeros"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]+$') || self.matches('^[1-9][0-9]{0,9}$') && int(self) < 2097152",message="is no number of a routing table: write one from 1 to 2097151 without leading zeros"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^0[xX]')",message="is ambiguous: write the number of the routing table as a decimal"
 	Network string `json:"network,omitempty"`
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -51,6 +52,9 @@ var tableName = regexp.MustCompile(`^[0-9A-Za-z_][0-9A-Za-z_.-]*$`)
 // routingTable reads what the CRD lets pass; digits alone are a number.
 func routingTable(text string) (world.RoutingTable, error) {
 	number, err := strconv.ParseUint(text, 10, 32)
+	if number > plan.MostTable {
+		err = strconv.ErrRange
+	}
 	switch {
 	case text == "":
 		return world.RoutingTable{}, nil
@@ -60,7 +64,7 @@ func routingTable(text string) (world.RoutingTable, error) {
 		return world.RoutingTable{Name: text}, nil
 	}
 	return world.RoutingTable{}, fmt.Errorf("spec.network: %q is no routing table: write its number, from 1 to "+
-		"4294967295, or the name of a VRF or of a table in rt_tables", plain(text))
+		"2097151, or the name of a VRF or of a table in rt_tables", plain(text))
 }
 
 // numeric is what ip-rule(8) would take for a number, in one base or another.

@@ -14,6 +14,7 @@ import (
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -21,14 +22,15 @@ import (
 // TestRoutingTable: digits are a number, what ip-rule(8) would take for another one is refused, the rest is a name.
 func TestRoutingTable(t *testing.T) {
 	for text, want := range map[string]world.RoutingTable{
-		"": {}, "100": {Number: 100}, "4294967295": {Number: 1<<32 - 1}, "blue": {Name: "blue"}, "100a": {Name: "100a"},
+		"": {}, "100": {Number: 100}, "2097151": {Number: plan.MostTable}, "blue": {Name: "blue"},
+		"100a":                  {Name: "100a"},
 		strings.Repeat("a", 63): {Name: strings.Repeat("a", 63)},
 	} {
 		if have, err := routingTable(text); have != want || err != nil || have.String() != text {
 			t.Errorf("%q: have %+v, %v", text, have, err)
 		}
 	}
-	for _, text := range []string{"0", "010", "4294967296", "0x64", "-1", "blue lookup main", "a/b", "ü",
+	for _, text := range []string{"0", "010", "2097152", "4294967296", "0x64", "-1", "blue lookup main", "a/b", "ü",
 		strings.Repeat("a", 64)} {
 		if have, err := routingTable(text); err == nil {
 			t.Errorf("%q: have %+v", text, have)
