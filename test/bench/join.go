@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -93,14 +94,34 @@ func (s *scene) joins(ctx context.Context, l *lab, nodes []*harness.FakeNode) er
 	if err := s.CreateEgressIP(ctx, e); err != nil {
 		return err
 	}
+	to := joining{ip: ip, set: podsOf(joinName), label: joinLabel}
+	if err := s.joinsAnother(ctx, l, to); err != nil {
+		return err
+	}
 	all, err := s.inSteps(ctx, l, joinSteps[:], func(n int) (joining, error) {
-		return joining{figure: fmt.Sprintf("join/%d-pods", n), ip: ip, set: podsOf(joinName), label: joinLabel},
-			s.selectPods(ctx, joinName, joiners(n))
+		to.figure = fmt.Sprintf("join/%d-pods", n)
+		return to, s.selectPods(ctx, joinName, joiners(n))
 	})
 	if err == nil {
 		reportJoins(l, "join/5000-to-10", all[0], all[2])
 	}
 	return err
+}
+
+// joinsAnother measures one pod more on a node that has another pod of the EgressIP already. Everywhere else the pod
+// that joins is the EgressIP's first on its node, which has no set and no policy of it before.
+func (s *scene) joinsAnother(ctx context.Context, l *lab, to joining) error {
+	const other = "joined-before"
+	if _, err := s.RunningPod(ctx, namespace, other, s.podNode); err != nil {
+		return err
+	}
+	if err := s.LabelPod(ctx, namespace, other, joinLabel, "yes"); err != nil {
+		return err
+	}
+	to.figure = "join/another-of-its-node"
+	l.say("%s", to.figure)
+	_, err := s.joinAt(ctx, l, joinSteps[0]+1, to)
+	return errors.Join(err, s.LabelPod(context.WithoutCancel(ctx), namespace, other, joinLabel, ""))
 }
 
 // inSteps measures one pod more after each step, which begin makes, and counts what the hosting node holds.
