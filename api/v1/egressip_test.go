@@ -151,6 +151,11 @@ func TestSchemaHasEveryField(t *testing.T) {
 
 func TestPrinterColumns(t *testing.T) {
 	crd := loadCRD(t)
+	const heading = "egressips eip | EgressIPs | Assigned Node | Assigned EgressIPs | Ready | Reason | Leaving | " +
+		"Overlapped | Fallback | Age"
+	if have := crd.Heading(); have != heading {
+		t.Errorf("heading\nhave %s\nwant %s", have, heading)
+	}
 	const want = `e | ["172.18.0.33","172.18.0.44"] | n1,n2 | 172.18.0.33,172.18.0.44 | False | WaitingForNode | n3 | True | NodeIP | <nil>`
 	if have := crd.Row(t, asMap(t, filled())); have != want {
 		t.Errorf("row\nhave %s\nwant %s", have, want)

@@ -97,6 +97,9 @@ func TestTrafficRow(t *testing.T) {
 	if unknown := crd.Unknown(object); len(unknown) > 0 {
 		t.Errorf("the CRD lacks %v: run go generate ./api/...", unknown)
 	}
+	if have, want := crd.Heading(), "egressiptraffics eipt | DestinationNetworks | Age"; have != want {
+		t.Errorf("heading\nhave %s\nwant %s", have, want)
+	}
 	if have, want := crd.Row(t, object), `e | ["10.20.0.0/16","fd00:20::/64"] | <nil>`; have != want {
 		t.Errorf("row\nhave %s\nwant %s", have, want)
 	}

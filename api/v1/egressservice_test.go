@@ -89,6 +89,11 @@ func TestEgressServiceRow(t *testing.T) {
 	if unknown := crd.Unknown(object); len(unknown) > 0 {
 		t.Errorf("the CRD lacks %v: run go generate ./api/...", unknown)
 	}
+	const heading = "egressservices | Assigned Host | Source IPs | Network | Ready | Reason | Leaving | Overlapped | " +
+		"Fallback | Age"
+	if have := crd.Heading(); have != heading {
+		t.Errorf("heading\nhave %s\nwant %s", have, heading)
+	}
 	const want = "e | n1 | 172.18.0.100,fd00::1 | blue | True | Held | n2 | <nil> | <nil> | <nil>"
 	if have := crd.Row(t, object); have != want {
 		t.Errorf("row\nhave %s\nwant %s", have, want)

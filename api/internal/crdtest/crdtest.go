@@ -27,6 +27,7 @@ import (
 
 // CRD is a definition that the API server's own validation accepts, the cost of its CEL rules included.
 type CRD struct {
+	names     []string
 	version   apiextensionsv1.CustomResourceDefinitionVersion
 	structure *schema.Structural
 	schema    validation.SchemaValidator
@@ -55,7 +56,8 @@ func Load(t *testing.T, manifest []byte) *CRD {
 	must(t, err)
 	checker, _, err := validation.NewSchemaValidator(object)
 	must(t, err)
-	return &CRD{version, structure, checker, cel.NewValidator(structure, true, celconfig.PerCallLimit)}
+	names := append([]string{definition.Spec.Names.Plural}, definition.Spec.Names.ShortNames...)
+	return &CRD{names, version, structure, checker, cel.NewValidator(structure, true, celconfig.PerCallLimit)}
 }
 
 // Refusals are the messages with which the API server refuses to create the object, in order; none means accepted.
@@ -94,6 +96,16 @@ func (c *CRD) Row(t *testing.T, object map[string]any) string {
 		cells = append(cells, fmt.Sprint(cell))
 	}
 	return strings.Join(cells, " | ")
+}
+
+// Heading is what users call the objects, and the headers of kubectl get -o wide without that of the name, joined by
+// " | ".
+func (c *CRD) Heading() string {
+	out := []string{strings.Join(c.names, " ")}
+	for _, column := range c.version.AdditionalPrinterColumns {
+		out = append(out, column.Name)
+	}
+	return strings.Join(out, " | ")
 }
 
 // Object reads one object from YAML, numbers as the API server reads them: int64 where they are whole.
