@@ -2,7 +2,8 @@
 // they have changed.
 //
 // In: paths of PEM files, as a Secret is mounted, and what errors call them. Out: what package crypto/tls works with,
-// at any time what the files said when they last fitted one another.
+// at any time what the files said when they last fitted one another and held a certificate of that day; and the log
+// says what is wrong with them, once.
 package certs
 
 import (
@@ -10,8 +11,10 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"sync"
+	"time"
 )
 
 // Source says where the files are.
@@ -27,7 +30,9 @@ type Source struct {
 // Material is what the files of a source hold. It is safe for concurrent use.
 type Material struct {
 	source Source
+	log    *slog.Logger
 	mu     sync.Mutex
+	said   string // what the log says is wrong; "": nothing
 	read   bool
 	as     [3]fs.FileInfo // the files when they were last read
 	last   Loaded
@@ -42,18 +47,44 @@ type Loaded struct {
 }
 
 // New reads nothing yet.
-func New(s Source) *Material { return &Material{source: s} }
+func New(s Source, log *slog.Logger) *Material { return &Material{source: s, log: log} }
 
-// Load reads the files if they have changed. Files that are just being replaced may not fit one another: then what was
-// read before is good. Without anything that was read before, the error says which file and flag to look at.
+// Load reads the files if they have changed. Files that are just being replaced may not fit one another, and a
+// certificate that is put there may have expired: then what was read before is good. Without anything that was read
+// before, the error says which file and flag to look at.
 func (m *Material) Load() (Loaded, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	out, err := m.load()
+	m.tell(err, out.Stale)
+	return out, err
+}
+
+// tell logs what is wrong, once, and that it is over.
+func (m *Material) tell(none, stale error) {
+	wrong, what := none, "there is no certificate of "+m.source.Of+" that can be used"
+	if none == nil {
+		wrong, what = stale, "the certificate of before is used for "+m.source.Of
+	}
+	switch {
+	case wrong == nil && m.said != "":
+		m.said = ""
+		m.log.Info("the certificate as it is now is used for " + m.source.Of)
+	case wrong != nil && m.said != wrong.Error():
+		m.said = wrong.Error()
+		m.log.Error(what, "error", wrong)
+	}
+}
+
+func (m *Material) load() (Loaded, error) {
 	now := m.look()
 	if m.read && unchanged(now, m.as) {
 		return m.last, nil
 	}
 	loaded, err := m.source.load()
+	if err == nil && m.read {
+		err = m.source.outOfDate(loaded.Cert.Leaf, time.Now())
+	}
 	switch {
 	case err == nil:
 		m.read, m.as, m.last = true, now, loaded
@@ -63,6 +94,16 @@ func (m *Material) Load() (Loaded, error) {
 	loaded = m.last
 	loaded.Stale = err
 	return loaded, nil
+}
+
+// outOfDate says that a certificate is not valid at a time. The first one may be: whoever sees it says so, and nothing
+// better is there.
+func (s Source) outOfDate(c *x509.Certificate, now time.Time) error {
+	if !now.Before(c.NotBefore) && !now.After(c.NotAfter) {
+		return nil
+	}
+	return fmt.Errorf("the certificate of %s in %s (%s) is valid from %s to %s: replace it", s.Of, s.Cert, s.CertFlag,
+		c.NotBefore.UTC().Format(time.DateTime), c.NotAfter.UTC().Format(time.DateTime))
 }
 
 // look follows links: the kubelet exchanges a Secret's files by one.

@@ -1,6 +1,7 @@
 package certs_test
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,7 +25,7 @@ func TestHalfReplaced(t *testing.T) {
 	}
 	pointTo(t, link, current)
 	m := certs.New(certs.Source{Cert: link + "/tls.crt", Key: link + "/tls.key", CA: link + "/ca.crt",
-		Of: "the test", CertFlag: "--cert", KeyFlag: "--key", CAFlag: "--ca"})
+		Of: "the test", CertFlag: "--cert", KeyFlag: "--key", CAFlag: "--ca"}, slog.New(slog.DiscardHandler))
 	expect(t, m, "1", "")
 	pointTo(t, link, next)
 	expect(t, m, "2", "")
@@ -40,6 +41,34 @@ func TestHalfReplaced(t *testing.T) {
 	a.Write(current, "3")
 	pointTo(t, link, current)
 	expect(t, m, "3", "")
+}
+
+// TestExpired: a certificate that has expired does not take the place of one that is good, and the log says so once;
+// alone it is better than none.
+func TestExpired(t *testing.T) {
+	dir, a, log := t.TempDir(), probetest.NewAuthority(t, "a"), &strings.Builder{}
+	load := func() *certs.Material {
+		return certs.New(certs.Source{Cert: dir + "/tls.crt", Key: dir + "/tls.key", CA: dir + "/ca.crt",
+			Of: "the test", CertFlag: "--cert", KeyFlag: "--key", CAFlag: "--ca"},
+			slog.New(slog.NewTextHandler(log, nil)))
+	}
+	a.Write(dir, "good")
+	m := load()
+	expect(t, m, "good", "")
+	a.WriteExpired(dir, "expired")
+	for range 3 {
+		expect(t, m, "good", "/tls.crt (--cert) is valid from ")
+	}
+	expect(t, load(), "expired", "")
+	a.Write(dir, "next")
+	expect(t, m, "next", "")
+	text := log.String()
+	for _, said := range []string{"the certificate of before is used for the test",
+		"the certificate as it is now is used for the test"} {
+		if strings.Count(text, said) != 1 {
+			t.Errorf("the log does not say once %q:\n%s", said, text)
+		}
+	}
 }
 
 // expect wants the certificate of a name, and what is said of the files as they are now.

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 
 	"github.com/egret-net/egret/internal/certs"
 )
@@ -23,18 +22,12 @@ func (f Files) given() bool { return f != Files{} }
 
 // credential is the server's side of TLS. Certificates are read again when they have changed. While there is none that
 // can be used, handshakes fail, and the log says why.
-type credential struct {
-	material *certs.Material
-	log      *slog.Logger
-
-	mu   sync.Mutex
-	said string // what the log says is wrong; "": nothing
-}
+type credential struct{ material *certs.Material }
 
 func newCredential(f Files, log *slog.Logger) *credential {
-	return &credential{log: log, material: certs.New(certs.Source{Cert: f.Cert, Key: f.Key, CA: f.ClientCA,
+	return &credential{certs.New(certs.Source{Cert: f.Cert, Key: f.Key, CA: f.ClientCA,
 		Of: "the metrics", CertFlag: "--node-server-cert", KeyFlag: "--node-server-privkey",
-		CAFlag: "--metrics-client-cacert"})}
+		CAFlag: "--metrics-client-cacert"}, log)}
 }
 
 // over is a listener whose connections speak TLS. HTTP/2 is not offered: a connection carries one request.
@@ -46,10 +39,8 @@ func (c *credential) over(l net.Listener) net.Listener {
 func (c *credential) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	have, err := c.material.Load()
 	if err != nil {
-		c.tell("metrics are not served until there is a certificate", err)
 		return nil, err
 	}
-	c.tell("metrics are served with the certificate of before", have.Stale)
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 		Certificates: []tls.Certificate{*have.Cert}}
 	if have.CA != nil {
@@ -57,20 +48,6 @@ func (c *credential) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 		config.ClientCAs, config.ClientAuth = have.CA, tls.VerifyClientCertIfGiven
 	}
 	return config, nil
-}
-
-// tell logs what is wrong, once, and that it is over.
-func (c *credential) tell(what string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case err == nil && c.said != "":
-		c.said = ""
-		c.log.Info("metrics are served with the certificate as it is now")
-	case err != nil && c.said != err.Error():
-		c.said = err.Error()
-		c.log.Error(what, "error", err)
-	}
 }
 
 // authenticated answers those who have shown a certificate of the authority.

@@ -137,7 +137,7 @@ func TestFilesComeAndGo(t *testing.T) {
 		expect(t, "no files", before, url, 0)
 		expect(t, "no files, without TLS", http.DefaultClient, "http://"+at+"/metrics", http.StatusBadRequest)
 	}
-	if n := log.count("not served until there is a certificate"); n != 1 || log.count("--node-server-cert") != 1 {
+	if n := log.count("there is no certificate of the metrics"); n != 1 || log.count("--node-server-cert") != 1 {
 		t.Errorf("the log says %d times that there is none: %s", n, log.text.String())
 	}
 

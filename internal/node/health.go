@@ -64,7 +64,7 @@ func (a *Agent) serveAt(ctx context.Context, address netip.AddrPort, tls probe.F
 
 func keepServing(ctx context.Context, address netip.AddrPort, tls probe.Files, log *slog.Logger) {
 	for ctx.Err() == nil {
-		if err := serveOn(ctx, address, tls); err != nil {
+		if err := serveOn(ctx, address, tls, log); err != nil {
 			log.Error("controllers cannot ask this agent whether it lives; trying again", "error", err)
 		}
 		select {
@@ -74,13 +74,13 @@ func keepServing(ctx context.Context, address netip.AddrPort, tls probe.Files, l
 	}
 }
 
-func serveOn(ctx context.Context, address netip.AddrPort, tls probe.Files) error {
+func serveOn(ctx context.Context, address netip.AddrPort, tls probe.Files, log *slog.Logger) error {
 	l, err := (&net.ListenConfig{Control: freely}).Listen(ctx, "tcp", address.String())
 	if err != nil {
 		return fmt.Errorf("health service: %w; free the port, or give another --egressip-node-healthcheck-port to "+
 			"agents and controllers", err)
 	}
-	return probe.Serve(ctx, l, tls)
+	return probe.Serve(ctx, l, tls, log)
 }
 
 // freely lets a socket listen on an address that the host does not have yet: the management port comes with the first

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -35,14 +36,16 @@ type material struct {
 	*certs.Material
 }
 
-func newMaterial(f Files) *material { return &material{f, certs.New(f.source())} }
+func newMaterial(f Files, log *slog.Logger) *material {
+	return &material{f, certs.New(f.source(), log)}
+}
 
 // serverCredentials fail when the files cannot be loaded now; later, what was loaded before is good.
-func serverCredentials(f Files) (credentials.TransportCredentials, error) {
+func serverCredentials(f Files, log *slog.Logger) (credentials.TransportCredentials, error) {
 	if !f.complete() {
 		return insecure.NewCredentials(), nil
 	}
-	m := newMaterial(f)
+	m := newMaterial(f, log)
 	if _, err := m.Load(); err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ type view struct {
 // New makes a Prober that probes nothing yet.
 func New(o Options) *Prober {
 	p := &Prober{
-		o: o, door: Discard, material: newMaterial(o.TLS), start: time.Now(), peers: map[string]*peer{},
+		o: o, door: Discard, material: newMaterial(o.TLS, o.Log), start: time.Now(), peers: map[string]*peer{},
 		ends: make(chan end), targets: make(chan following, 1), changed: make(chan struct{}, 1),
 		signs: map[string]Signs{}, judge: Judge{Total: o.Total, Grace: o.Grace, Agents: o.Port != 0, Self: o.Self},
 	}

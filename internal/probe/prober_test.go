@@ -117,7 +117,7 @@ func (l *lab) agent(node int, tls probe.Files) (stop func()) {
 	s := l.listen(node)
 	ctx, cancel := context.WithCancel(l.Context())
 	var done sync.WaitGroup
-	done.Go(func() { probe.Serve(ctx, s, tls) })
+	done.Go(func() { probe.Serve(ctx, s, tls, slog.New(slog.DiscardHandler)) })
 	stop = func() { cancel(); done.Wait() }
 	l.Cleanup(stop)
 	return stop
@@ -306,7 +306,7 @@ func TestPowerOff(t *testing.T) {
 	cable := &cable{Listener: l.listen(51), cut: make(chan struct{})}
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
-	go probe.Serve(ctx, cable, probe.Files{})
+	go probe.Serve(ctx, cable, probe.Files{}, slog.New(slog.DiscardHandler))
 	l.agent(52, probe.Files{})
 	l.probe(probe.Options{Self: "n9", Port: l.port, Grace: time.Minute}, 51, 52)
 	l.quiet(3 * time.Second)

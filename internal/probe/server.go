@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"time"
 
@@ -50,9 +51,10 @@ type health struct {
 	grpc_health_v1.UnimplementedHealthServer
 }
 
-// Serve answers on a listener, with TLS if there are files for it, until ctx is done.
-func Serve(ctx context.Context, l net.Listener, files Files) error {
-	creds, err := serverCredentials(files)
+// Serve answers on a listener, with TLS if there are files for it, until ctx is done. The log says what is wrong with
+// these.
+func Serve(ctx context.Context, l net.Listener, files Files, log *slog.Logger) error {
+	creds, err := serverCredentials(files, log)
 	if err != nil {
 		l.Close()
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"slices"
 	"sync/atomic"
@@ -27,7 +28,7 @@ func serves(t *testing.T) (address string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- probe.Serve(ctx, l, probe.Files{}) }()
+	go func() { ended <- probe.Serve(ctx, l, probe.Files{}, slog.New(slog.DiscardHandler)) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -3,6 +3,7 @@ package probe_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -78,8 +79,9 @@ func TestFilesThatCannotBeLoaded(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		for side, err := range map[string]error{
-			"agent":      probe.Serve(ctx, l.listen(94), files),
-			"controller": probe.New(probe.Options{Total: time.Second, Port: l.port, TLS: files}).Run(ctx),
+			"agent": probe.Serve(ctx, l.listen(94), files, slog.New(slog.DiscardHandler)),
+			"controller": probe.New(probe.Options{Total: time.Second, Port: l.port, TLS: files,
+				Log: slog.New(slog.DiscardHandler)}).Run(ctx),
 		} {
 			if err == nil || !strings.Contains(err.Error(), flag) {
 				t.Errorf("%s: have %v, want a word about %s", side, err, flag)

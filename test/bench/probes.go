@@ -121,7 +121,7 @@ func answer() error {
 			return err
 		}
 		port = l.Addr().(*net.TCPAddr).Port
-		group.Go(func() error { return probe.Serve(ctx, l, probe.Files{}) })
+		group.Go(func() error { return probe.Serve(ctx, l, probe.Files{}, slog.New(slog.DiscardHandler)) })
 	}
 	fmt.Println(port)
 	return group.Wait()

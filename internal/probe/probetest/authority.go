@@ -62,6 +62,13 @@ func (a *Authority) Write(dir, name string) probe.Files {
 	return a.write(dir, &x509.Certificate{Subject: pkix.Name{CommonName: name}})
 }
 
+// WriteExpired does so with a certificate that was valid until a minute ago.
+func (a *Authority) WriteExpired(dir, name string) probe.Files {
+	a.t.Helper()
+	return a.write(dir, &x509.Certificate{Subject: pkix.Name{CommonName: name},
+		NotBefore: a.cert.NotBefore, NotAfter: time.Now().Add(-time.Minute)})
+}
+
 // WriteServer does so with a certificate of a host, as those that find it by its name or address want it.
 func (a *Authority) WriteServer(dir string, names []string, ips ...net.IP) probe.Files {
 	a.t.Helper()
@@ -76,7 +83,9 @@ func (a *Authority) write(dir string, leaf *x509.Certificate) probe.Files {
 		a.t.Fatal(err)
 	}
 	leaf.SerialNumber = big.NewInt(time.Now().UnixNano())
-	leaf.NotBefore, leaf.NotAfter = a.cert.NotBefore, a.cert.NotAfter
+	if leaf.NotAfter.IsZero() {
+		leaf.NotBefore, leaf.NotAfter = a.cert.NotBefore, a.cert.NotAfter
+	}
 	raw, err := x509.CreateCertificate(rand.Reader, leaf, a.cert, key.Public(), a.key)
 	if err != nil {
 		a.t.Fatal(err)
