@@ -15,6 +15,12 @@ func TestTakesOver(t *testing.T) {
 	c := theCluster(t)
 	c.alikeInBoth(t)
 	c.labelEgress(t, c.nodes...)
+	n, m := c.namespace(t, nil), c.namespace(t, nil)
+	for j, node := range c.nodes {
+		n.runs(pod{name: fmt.Sprint("p", j), node: node, sends: true})
+		m.runs(pod{name: fmt.Sprint("p", j), node: node, sends: true})
+	}
+	seen := c.capture(t)
 	for i, way := range []struct {
 		name    string
 		givesUp func(other egressIP)
@@ -23,12 +29,6 @@ func TestTakesOver(t *testing.T) {
 		{"deleted", func(other egressIP) { other.delete() }},
 	} {
 		t.Run(way.name, func(t *testing.T) {
-			n, m := c.namespace(t, nil), c.namespace(t, nil)
-			for j, node := range c.nodes {
-				n.runs(pod{name: fmt.Sprint("p", j), node: node, sends: true})
-				m.runs(pod{name: fmt.Sprint("p", j), node: node, sends: true})
-			}
-			seen := c.capture(t)
 			e := c.egressIP(t, fmt.Sprint("takes-over-", i), c.number(180), n.itself(), metav1.LabelSelector{})
 			other := c.egressIP(t, fmt.Sprint("gives-up-", i), c.number(181), m.itself(), metav1.LabelSelector{})
 			e.ready()
