@@ -123,8 +123,8 @@ func insideProblems(w *world.World, known *nodesKnown, by [2]destinations.Set) [
 		ranges, nodes := w.Config.Overlapped(s), known.in(w, s)
 		for _, r := range ranges {
 			out = append(out, trafficProblem(decide.Finding{Family: f, Detail: r}, "the networks have addresses of "+
-				"the "+strings.Join(ranges, " and of the ")+": what pods send to pods, Services and routers there does "+
-				"not leave the cluster, and is left as it is"))
+				"the "+strings.Join(ranges, " and of the ")+": what pods send to pods, Services and routers there "+
+				"does not leave the cluster, and is left as it is"))
 		}
 		for _, n := range nodes {
 			out = append(out, trafficProblem(decide.Finding{Family: f, Node: n}, "the networks have addresses of "+
