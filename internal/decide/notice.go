@@ -33,7 +33,7 @@ func News(before, now []Notice) []Notice {
 	known := map[Finding]bool{}
 	for _, b := range before {
 		known[b.Finding] = true
-		b.Late = false
+		b.Late = false // that it is late no more is no news
 		known[b.Finding] = true
 	}
 	for _, n := range now {

@@ -49,18 +49,15 @@ func slicePartOf(o *discoveryv1.EndpointSlice) *slicePart {
 	return p
 }
 
-// apiService is the Service of the API servers. They write its one EndpointSlice, of the same name, and put back what
-// others change of it (k8s.io/kubernetes/pkg/controlplane/reconcilers).
-const apiService = "kubernetes"
-
-// serviceOf is the Service that a slice is of, "namespace/name". Of the API servers' Service no other slice counts: all
-// pods reach what it names as they reach nodes, and no EgressIP keeps such an address.
+// serviceOf is the Service that a slice is of, "namespace/name". Of the API servers' Service one slice counts, which
+// has its name. They write that, and put back what others change of it (package
+// reconcilers of k8s.io/kubernetes/pkg/controlplane). All pods reach what it names as they reach nodes, and no EgressIP keeps such an address.
 func serviceOf(o *discoveryv1.EndpointSlice) string {
-	name := o.Labels[discoveryv1.LabelServiceName]
-	if o.Namespace == corev1.NamespaceDefault && name == apiService && o.Name != apiService {
-		name = ""
+	service := keyOf(o.Namespace, o.Labels[discoveryv1.LabelServiceName])
+	if service == world.APIServers && keyOf(o.Namespace, o.Name) != service {
+		return keyOf(o.Namespace, "")
 	}
-	return keyOf(o.Namespace, name)
+	return service
 }
 
 // podOf is the name of the pod that an endpoint is, as world.Endpoint has it.

@@ -41,6 +41,10 @@ type Service struct {
 	Problems []string
 }
 
+// APIServers is the key of the one Service that API servers keep for themselves: each lists its own address among its
+// endpoints.
+const APIServers = "default/kubernetes"
+
 // Key is "namespace/name".
 func (s *Service) Key() string { return s.Namespace + "/" + s.Name }
 

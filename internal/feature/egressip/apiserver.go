@@ -9,9 +9,6 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// apiService is the one Service that API servers keep for themselves: each lists its own address among its endpoints.
-const apiService = "default/kubernetes"
-
 // APIServer counts the machines of the control plane as nodes: a selected pod reaches the API as every other pod does,
 // also while its egress is paused, whether or not these machines run a kubelet.
 type APIServer struct{}
@@ -21,7 +18,7 @@ func (APIServer) Per() world.Kind { return world.KindService }
 
 // Compile adds those of its endpoints that are outside.
 func (APIServer) Compile(w *world.View, key string, out *plan.Rows) {
-	if key != apiService {
+	if key != world.APIServers {
 		return
 	}
 	s := w.Service(key)

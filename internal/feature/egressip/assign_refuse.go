@@ -102,13 +102,13 @@ func (a *assigner) serviceAddresses(found found) {
 // EgressIP that keeps them as well: nobody but the API servers writes these endpoints, one that stops takes its own out
 // until it is back, and a node that had got its address meanwhile would keep all others from reaching it.
 func (a *assigner) apiServerAddresses(found found) {
-	s := a.w.Service(apiService)
+	s := a.w.Service(world.APIServers)
 	if s == nil {
 		return
 	}
 	for _, p := range s.Ports {
 		for _, e := range p.Endpoints {
-			found(e.Addr(), apiService)
+			found(e.Addr(), world.APIServers)
 		}
 	}
 }

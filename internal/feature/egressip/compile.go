@@ -99,11 +99,16 @@ func pauseClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr,
 		egress.Pause(w, plan.DefaultNames(), f, ip, out)
 		return
 	}
-	set := pausedPodsOf.set(e, f)
+	dropClaim(w, e, f, ip, pausedPodsOf.set(e, f), plan.PriorityEgressIP, out)
+}
+
+// dropClaim drops what a pod of this node, a member of a set, sends to an EgressIP's destinations.
+func dropClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, set string, priority int,
+	out *plan.Rows) {
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
 	match := f.Match() + ".src == " + plan.InSet(set) + onlyTo(e, f)
-	out.AddPolicy(plan.DefaultNames(), set, plan.PriorityEgressIP, match, "drop", nil, nil)
+	out.AddPolicy(plan.DefaultNames(), set, priority, match, "drop", nil, nil)
 	filterClaim(w, e, f, ip, out)
 }
 

@@ -47,7 +47,7 @@ func (s *staleness) touch(t world.Touch) {
 	case world.KindService:
 		s.placing = true
 	case world.KindEndpoints:
-		s.placing = s.placing || t.Key == apiService
+		s.placing = s.placing || t.Key == world.APIServers
 	}
 }
 

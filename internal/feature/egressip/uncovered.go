@@ -23,13 +23,7 @@ func dropUncovered(w *world.View, p *world.Pod, f world.Family, out *plan.Rows) 
 		}
 		if e := w.EgressIP(s.By.Name); e.DropWhenUnassigned {
 			for _, ip := range f.OfAddrs(egress.Addresses(w, p, ref.DefaultNetwork)) {
-				rows := out.For(ownerOfPods(e.Name))
-				set := uncoveredPods.set(e, f)
-				rows.AddSet(set)
-				rows.AddElem(set, ip.String())
-				match := f.Match() + ".src == " + plan.InSet(set) + onlyTo(e, f)
-				rows.AddPolicy(plan.DefaultNames(), set, plan.PriorityUncovered, match, "drop", nil, nil)
-				filterClaim(w, e, f, ip, rows)
+				dropClaim(w, e, f, ip, uncoveredPods.set(e, f), plan.PriorityUncovered, out.For(ownerOfPods(e.Name)))
 			}
 		}
 	}

@@ -107,7 +107,7 @@ func refusal(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
 	}
 	if isAPIServer(w, f.IP) {
 		return refused(decide.Finding{Reason: ofAPIServer, IP: f.IP},
-			"%s is an address of an API server, by Service %s, and stays that: use another address", f.IP, apiService)
+			"%s is an address of an API server, by Service %s, and stays that: use another address", f.IP, world.APIServers)
 	}
 	if by := w.PlacedBy(f.IP); len(by) > 0 {
 		return refused(decide.Finding{Reason: ofEgressIP, IP: f.IP},
@@ -120,13 +120,10 @@ func refusal(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
 	return decide.Notice{}
 }
 
-// apiService is the Service whose endpoints are the API servers.
-const apiService = "default/kubernetes"
-
 // isAPIServer says whether an address is that of a machine of the control plane, which need be no node: the hosts' own
 // connections to it must not go elsewhere.
 func isAPIServer(w *world.View, ip netip.Addr) bool {
-	s := w.Service(apiService)
+	s := w.Service(world.APIServers)
 	if s == nil {
 		return false
 	}
