@@ -50,8 +50,9 @@ func slicePartOf(o *discoveryv1.EndpointSlice) *slicePart {
 }
 
 // serviceOf is the Service that a slice is of, "namespace/name". Of the API servers' Service one slice counts, which
-// has its name. They write that, and put back what others change of it (package
-// reconcilers of k8s.io/kubernetes/pkg/controlplane). All pods reach what it names as they reach nodes, and no EgressIP keeps such an address.
+// has its name. They write that, and put back what others change of it (package reconcilers of
+// k8s.io/kubernetes/pkg/controlplane). All pods reach what it names as they reach nodes, and no EgressIP keeps such an
+// address.
 func serviceOf(o *discoveryv1.EndpointSlice) string {
 	service := keyOf(o.Namespace, o.Labels[discoveryv1.LabelServiceName])
 	if service == world.APIServers && keyOf(o.Namespace, o.Name) != service {
