@@ -58,10 +58,16 @@ func randomLoadBalancer(t *rapid.T, i int) *world.Service {
 	}
 	s := LoadBalancer(i, pods...)
 	for j := range s.Ports[0].Endpoints {
+		if oneOf(t, 3, "endpoint names a pod") {
+			s.Ports[0].Endpoints[j].Pod = fmt.Sprint("p", rapid.IntRange(0, 5).Draw(t, "pod"))
+		}
 		s.Ports[0].Endpoints[j].Ready = rapid.Bool().Draw(t, "ready")
 	}
 	s.Pods = rapid.SampledFrom([]labels.Selector{labels.Nothing(), labels.SelectorFromSet(labels.Set{"app": "web"}),
 		labels.SelectorFromSet(labels.Set{"app": "db"})}).Draw(t, "pods behind")
+	if oneOf(t, 4, "dual-stack") {
+		s.ClusterIPs = append(s.ClusterIPs, world.Nth(netip.MustParsePrefix("fd00:10:96::/112"), 0x300+i))
+	}
 	s.LoadBalancer = rapid.IntRange(0, 4).Draw(t, "another type") > 0
 	s.ExternalLocal = rapid.Bool().Draw(t, "external local")
 	s.LoadBalancerIPs = s.LoadBalancerIPs[:rapid.IntRange(0, 2).Draw(t, "ingress IPs")]
@@ -87,6 +93,15 @@ func randomEgressService(t *rapid.T, i int) *world.EgressService {
 	for _, ip := range ips {
 		if n := rapid.IntRange(0, 6).Draw(t, "host leaving"); n > 0 && n <= 3 && !s.Names(fmt.Sprint("n", n), ip) {
 			s.Leaving = append(s.Leaving, world.Leaving{Node: fmt.Sprint("n", n), IP: ip})
+		}
+	}
+	if oneOf(t, 5, "made anew") {
+		s.Created = time.Unix(int64(2000+rapid.IntRange(0, 5).Draw(t, "age")), 0)
+		s.UID += "again"
+	}
+	if rapid.Bool().Draw(t, "dated") {
+		for _, it := range s.Items {
+			s.Given = append(s.Given, drawGiven(t, it))
 		}
 	}
 	s.InForce = [2]bool{rapid.Bool().Draw(t, "s v4 in force"), rapid.Bool().Draw(t, "s v6 in force")}

@@ -31,6 +31,14 @@ func randomNetwork(t *rapid.T) *world.Network {
 	}
 	env := rapid.IntRange(0, 5).Draw(t, "whose network it is")
 	n.Namespaces = labels.SelectorFromSet(labels.Set{"env": fmt.Sprint(env)})
+	switch rapid.IntRange(0, 7).Draw(t, "oddity") {
+	case 0:
+		n.ID = 5000 // beyond what marks and zones have room for
+	case 1:
+		n.Namespaces = nil
+	case 2:
+		n.Namespaces = labels.Everything()
+	}
 	return &n
 }
 

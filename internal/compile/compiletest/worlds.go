@@ -3,12 +3,15 @@ package compiletest
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -167,7 +170,7 @@ func Change(t *rapid.T, w *world.World) []world.Touch { return Draw(t, w)(w) }
 func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	i := rapid.IntRange(0, 5).Draw(t, "i")
 	node := fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "node"))
-	switch rapid.IntRange(0, 21).Draw(t, "change") {
+	switch rapid.IntRange(0, 23).Draw(t, "change") {
 	case 0:
 		n := changedNode(t, node)
 		return func(w *world.World) []world.Touch { return w.SetNode(n) }
@@ -208,11 +211,41 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		return func(w *world.World) []world.Touch { return w.SetTunnel(node, state) }
 	case 17, 18, 19, 20, 21:
 		return []func(*rapid.T) func(*world.World) []world.Touch{drawNetwork, DrawTraffic, DrawEgressService}[i%3](t)
+	case 22:
+		claim := world.EgressAddress{Object: fmt.Sprint("e", i%4), IP: EgressAddr(i % 4)[0]}
+		overdue := rapid.SampledFrom([]string{"", "n1", "n2"}).Draw(t, "overdue")
+		return func(w *world.World) []world.Touch { return w.SetOverdue(claim, overdue) }
+	case 23:
+		n := oddNode(t, 1+i%3)
+		return func(w *world.World) []world.Touch { return w.SetNode(n) }
 	}
 	s := &world.Service{Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{V4(10, 96, 0, 1)},
 		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443,
 			Endpoints: []world.Endpoint{{AddrPort: netip.AddrPortFrom(V4(172, 18, 0, 250+i%2), 6443), Ready: true}}}}}
 	return func(w *world.World) []world.Touch { return w.SetService(s) }
+}
+
+// oddNode is a recorded node that is being made anew, taken down or has not said all of itself.
+func oddNode(t *rapid.T, i int) *world.Node {
+	n := Recorded(i)
+	n.UID = rapid.SampledFrom([]string{"", "anew"}).Draw(t, "UID of the node")
+	n.Deleting, n.Cordoned = oneOf(t, 6, "node is being deleted"), oneOf(t, 6, "cordoned")
+	if rapid.Bool().Draw(t, "kubelet says its address") {
+		n.InternalIPs = []netip.Addr{Primary(rapid.IntRange(1, 3).Draw(t, "kubelet's address"))}
+	}
+	if oneOf(t, 4, "half a record") {
+		n.Record.Addrs = n.Record.Addrs[:1]
+	}
+	if oneOf(t, 6, "no chassis") {
+		n.ChassisID = ""
+	}
+	joinNetworks(t, n)
+	return claiming(t, n)
+}
+
+// oneOf is true once in so many draws.
+func oneOf(t *rapid.T, draws int, label string) bool {
+	return rapid.IntRange(0, draws-1).Draw(t, label) == 0
 }
 
 // drawReport is what a node says it holds, or that it says nothing any more.
@@ -233,6 +266,7 @@ func changedPod(t *rapid.T, i int, node string) func(*world.World) []world.Touch
 	if rapid.IntRange(0, 4).Draw(t, "pod lies") == 0 {
 		p.IPs = PodIPs(i, 2)
 	}
+	oddPod(t, p, i)
 	p.Confirmed, p.Terminating = rapid.Bool().Draw(t, "confirmed"), rapid.Bool().Draw(t, "terminating")
 	if rapid.IntRange(0, 3).Draw(t, "another's address") > 0 {
 		return func(w *world.World) []world.Touch { return append(w.SetPod(p), attach(w, p)...) }
@@ -242,6 +276,28 @@ func changedPod(t *rapid.T, i int, node string) func(*world.World) []world.Touch
 	p.IPs = append(PodIPs((i+1)%6, j), p.IPs...)
 	return func(w *world.World) []world.Touch {
 		return append(w.SetPod(p), w.DelAttachment(p.Key(), "veth"+p.Name)...)
+	}
+}
+
+// oddPod has a pod be over, of the host, made anew, running, or selected by other objects.
+func oddPod(t *rapid.T, p *world.Pod, i int) {
+	switch rapid.IntRange(0, 11).Draw(t, "oddity") {
+	case 0:
+		p.Completed = true
+	case 1:
+		p.HostNetwork = true
+	case 2:
+		p.UID += "again"
+	case 3:
+		p.Labels = nil
+	case 4:
+		p.Labels = map[string]string{"app": "web"}
+	case 5:
+		p.Labels = map[string]string{"app": "db"}
+	case 6:
+		p.Created = time.Unix(int64(i), 0)
+	case 7, 8:
+		p.Running = true
 	}
 }
 
@@ -325,8 +381,35 @@ func randomEgressIP(t *rapid.T, i int) *world.EgressIP {
 	} else if network == 2*len(trafficLabels) {
 		e.TrafficProblem, e.TrafficUnknown = "spec.trafficSelector: no such key", true
 	}
+	oddEgressIP(t, e, i)
 	e.InForce = [2]bool{rapid.Bool().Draw(t, "v4 in force"), rapid.Bool().Draw(t, "v6 in force")}
 	return e
+}
+
+// oddEgressIP has an EgressIP drop, be made anew, say since when nodes have its addresses, or ask for many.
+func oddEgressIP(t *rapid.T, e *world.EgressIP, i int) {
+	e.DropWhenUnassigned = oneOf(t, 5, "drop")
+	if oneOf(t, 5, "made anew") {
+		e.Created = time.Unix(int64(1000+rapid.IntRange(0, 3).Draw(t, "age")), 0)
+		e.UID += "again"
+	}
+	if rapid.Bool().Draw(t, "dated") {
+		for _, it := range e.Items {
+			e.Given = append(e.Given, drawGiven(t, it))
+		}
+		for k := range e.Leaving {
+			e.Leaving[k].Given = ref.Since(rapid.IntRange(0, 2).Draw(t, "given to the one that leaves"))
+		}
+	}
+	if oneOf(t, 10, "many addresses") {
+		for k := range 9 {
+			e.IPs = append(e.IPs, V4(172, 18, 0, 100+10*i+k))
+		}
+	}
+}
+
+func drawGiven(t *rapid.T, it world.Assignment) world.Given {
+	return world.Given{Assignment: it, Since: ref.Since(rapid.IntRange(1, 2).Draw(t, "given since"))}
 }
 
 func randomYield(t *rapid.T, c world.EgressAddress) func(*world.World) []world.Touch {
@@ -357,6 +440,13 @@ func randomHolding(t *rapid.T, node string) *world.Holding {
 		for _, ip := range EgressAddr(20 + i) {
 			if key := EgressService(i).Key(); rapid.Bool().Draw(t, "holds for a service") {
 				h.Holds[key] = append(h.Holds[key], ip)
+			}
+		}
+	}
+	if rapid.Bool().Draw(t, "dated report") {
+		for _, object := range slices.Sorted(maps.Keys(h.Holds)) {
+			for _, ip := range h.Holds[object] {
+				h.SayHeld(object, ip, ref.Since(rapid.IntRange(0, 2).Draw(t, "held since")))
 			}
 		}
 	}

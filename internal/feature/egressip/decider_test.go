@@ -107,7 +107,7 @@ func TestDecidesAsFromNothing(t *testing.T) {
 func sameEgressIPs(t *rapid.T, all, some *term) {
 	for e := range world.Each[world.EgressIP](&all.w.View, world.KindEgressIP) {
 		x := some.w.EgressIP(e.Name)
-		if !reflect.DeepEqual(e.Items, x.Items) || !reflect.DeepEqual(e.Leaving, x.Leaving) ||
+		if !reflect.DeepEqual(e.Items, x.Items) || !e.Placement.Same(&x.Placement) ||
 			e.InForce != x.InForce || !world.SameConditions(e.Conditions, x.Conditions) {
 			t.Fatalf("%s is\n%+v, want\n%+v", e.Name, x, e)
 		}
