@@ -15,8 +15,12 @@ import (
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// earlyPort is the node port of a Service that clients ask for before it is there.
-const earlyPort = 31955
+// earlyPort and linkPort are node ports of Services that clients ask for before they are there. They are below those
+// that the API server gives to Services that name none (30086 and up), or now and then another Service has one.
+const (
+	earlyPort = 30055
+	linkPort  = 30056
+)
 
 // begunEarly: clients that send to a node port from one port, without a pause, before there is a Service, and before it
 // has an endpoint, are answered once there is one, on whatever node it is.
@@ -51,10 +55,10 @@ func begunEarly(t *testing.T, n *namespace) {
 // begunByLink: the same by a link beside the primary network, where the Service has policy Local: its pod sees the
 // client, and no client is left with an answer when the endpoint goes, or the Service.
 func begunByLink(t *testing.T, n *namespace) {
-	c, port := n.c, 31956
+	c := n.c
 	var all []*asking
 	for _, ip := range c.nodes[0].Secondary[0] {
-		all = append(all, asks(t, c.hosts[0].Name, netip.AddrPortFrom(ip, uint16(port)), "clientip"))
+		all = append(all, asks(t, c.hosts[0].Name, netip.AddrPortFrom(ip, linkPort), "clientip"))
 	}
 	seen := func() {
 		t.Helper()
@@ -70,7 +74,7 @@ func begunByLink(t *testing.T, n *namespace) {
 	for i := range 2 {
 		s := n.balances(fmt.Sprint("begun-by-link-", i), 162, func(s *corev1.ServiceSpec) {
 			local(s)
-			s.Ports[1].NodePort = int32(port)
+			s.Ports[1].NodePort = linkPort
 		})
 		for range 2 {
 			within(t, programmed, func() error { return nobodyAnswers(all) })

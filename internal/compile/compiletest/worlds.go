@@ -219,9 +219,14 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		n := oddNode(t, 1+i%3)
 		return func(w *world.World) []world.Touch { return w.SetNode(n) }
 	}
+	return apiServers(i % 2)
+}
+
+// apiServers has one of two addresses be the API server's.
+func apiServers(i int) func(*world.World) []world.Touch {
 	s := &world.Service{Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{V4(10, 96, 0, 1)},
 		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443,
-			Endpoints: []world.Endpoint{{AddrPort: netip.AddrPortFrom(V4(172, 18, 0, 250+i%2), 6443), Ready: true}}}}}
+			Endpoints: []world.Endpoint{{AddrPort: netip.AddrPortFrom(V4(172, 18, 0, 250+i), 6443), Ready: true}}}}}
 	return func(w *world.World) []world.Touch { return w.SetService(s) }
 }
 
