@@ -124,9 +124,6 @@ func (c *Controller) Run(ctx context.Context) {
 		if wait := c.decideWhenDue(time.Now()); wait > 0 {
 			timer.Reset(wait)
 		}
-		if c.outbox == nil || c.outbox.writing == 0 {
-			c.handEvents()
-		}
 	}
 }
 

@@ -344,7 +344,7 @@ func TestLateWatchDoesNotFlap(t *testing.T) {
 			a.putEgressIP(anEgressIP(fmt.Sprintf("f%d", i), 1, fmt.Sprintf("172.18.1.%d", i+1)))
 		}
 		eventually(t, "the last", "True", func() string { return string(a.condition("f4", "Assigned").Status) })
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(1300 * time.Millisecond) // and a pulse
 		if have := a.assigned("e"); have != "n2=172.18.0.33" {
 			t.Errorf("moved: %s", have)
 		}

@@ -23,8 +23,8 @@ type posting struct {
 	pulses int // until it is tried again
 }
 
-// post has an Event posted when no status is being written any more, or at the next pulse: what acts on a status must
-// not wait for what only people read.
+// post has an Event posted at the next pulse, within a second: what acts on a status must not wait for what only people
+// read, nor share its API server and processors with it.
 func (c *Controller) post(e kube.Event) {
 	c.told = append(c.told, posting{Posting: kube.NewPosting(e, time.Now())})
 }
