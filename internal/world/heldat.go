@@ -44,19 +44,58 @@ func (w *View) HeldAt(ip netip.Addr) []HeldFor {
 	return out
 }
 
-// Unnamed counts the addresses that a node says it holds, and that no status names it for. It does not record.
-func (w *World) Unnamed(node string) (n int) {
-	silent := w.View
-	silent.read = nil
-	for object, ips := range w.holdings[node].holds() {
-		p := silent.PlacementOf(object)
-		for _, ip := range ips {
-			if p == nil || !p.Names(node, ip) {
-				n++
-			}
+// MostStanding is how many addresses that no status names it for one node can keep from others by its own word.
+const MostStanding = 64
+
+// Overclaims says whether a node says that it holds more than MostStanding addresses that no status names it for. Who
+// has read HeldAt of any of them need not record it: that is touched when this becomes another answer.
+func (w *World) Overclaims(node string) bool { return w.unnamed[node] > MostStanding }
+
+// unnamedBy counts the addresses that a node says it holds for an object, and that a placement does not name it for.
+func unnamedBy(p *Placement, node string, ips []netip.Addr) (n int) {
+	for _, ip := range ips {
+		if p == nil || !p.Names(node, ip) {
+			n++
 		}
 	}
 	return n
+}
+
+// recount notes how many addresses a node says that it holds unnamed, and says what that touches.
+func (w *World) recount(node string, n int) (touched []Touch) {
+	before := w.Overclaims(node)
+	if w.unnamed[node] = n; n == 0 {
+		delete(w.unnamed, node)
+	}
+	if w.Overclaims(node) == before {
+		return nil
+	}
+	for _, ips := range w.holdings[node].holds() {
+		for _, ip := range ips {
+			touched = append(touched, heldTouch(ip))
+		}
+	}
+	return touched
+}
+
+// renamed follows which of the addresses that nodes say they hold for an object its status names them for.
+func (w *World) renamed(object string, old, new *Placement) (touched []Touch) {
+	nodes := map[string]struct{}{}
+	for _, p := range [...]*Placement{old, new} {
+		for _, i := range p.Items {
+			nodes[i.Node] = struct{}{}
+		}
+		for _, l := range p.Leaving {
+			nodes[l.Node] = struct{}{}
+		}
+	}
+	for node := range nodes {
+		ips := w.holdings[node].holds()[object]
+		if more := unnamedBy(new, node, ips) - unnamedBy(old, node, ips); more != 0 {
+			touched = append(touched, w.recount(node, w.unnamed[node]+more)...)
+		}
+	}
+	return touched
 }
 
 // heldMoved follows what a node says that it holds, address by address. Agents do not read it.
@@ -77,7 +116,12 @@ func (w *World) heldMoved(node string, old, new *Holding) (touched []Touch) {
 			}
 		}
 	}
-	return touched
+	n, silent := 0, w.View
+	silent.read = nil
+	for object, ips := range new.holds() {
+		n += unnamedBy(silent.PlacementOf(object), node, ips)
+	}
+	return append(touched, w.recount(node, n)...)
 }
 
 func (w *World) noteHeld(object string, i Assignment, is bool) {

@@ -58,6 +58,7 @@ func (w *World) named(object string, old, new Placement) (touched []Touch) {
 	if w.Self != "" {
 		return nil
 	}
+	touched = w.renamed(object, &old, &new)
 	for _, i := range old.Items {
 		if !slices.Contains(new.Items, i) {
 			touched = append(touched, w.noLongerNamed(object, i)...)

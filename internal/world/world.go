@@ -40,6 +40,7 @@ type tables struct {
 	overlaps       map[pair][2]bool               // by family, of EgressIPs that somebody asked about
 	holdings       map[string]*Holding            // by node
 	heldAt         map[netip.Addr][]HeldFor       // what nodes say that they hold, in the controller alone
+	unnamed        map[string]int                 // how many of these are unnamed, by node
 	unsaid         map[netip.Addr][]unsaid        // what nodes may hold and have not said, in the controller alone
 	ending         map[netip.Addr]struct{}        // those of unsaid for which any node is named no more
 	own            *Holding                       // this node's, by its own knowledge; nil until it has any
@@ -86,6 +87,7 @@ func newTables() *tables {
 		overlaps:     map[pair][2]bool{},
 		holdings:     map[string]*Holding{},
 		heldAt:       map[netip.Addr][]HeldFor{},
+		unnamed:      map[string]int{},
 		unsaid:       map[netip.Addr][]unsaid{},
 		ending:       map[netip.Addr]struct{}{},
 		unreachable:  map[string]Unreachability{},

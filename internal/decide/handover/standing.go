@@ -9,18 +9,15 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// MostStanding is how many addresses that no status names it for one node can keep from others by its own word.
-const MostStanding = 64
-
 // Standing is a node that says that it still holds an address for another object than one by its key, or may hold it
 // and has not said so yet: what it has of the former one stands until its agent has let go of it, and its own pods
 // leave with the address. A node that is gone, booted anew or out holds nothing any more. Whoever misuses a node's
-// credentials can say so of any address: a node that says it of more than MostStanding is not believed, and what has a
-// node by its own status already is taken from nobody. What it reads is recorded by the view, which is of the world;
-// how much the node says is not. An object of the same key that was made anew is another one.
+// credentials can say so of any address: a node that says it of too many is not believed (world.MostStanding), and what
+// has a node by its own status already is taken from nobody. What it reads is recorded by the view, which is of the
+// world; how much the node says is not. An object of the same key that was made anew is another one.
 func Standing(all *world.World, w *world.View, object Claimant, ip netip.Addr) (h world.HeldFor, is bool) {
 	for _, h := range w.HeldAt(ip) {
-		if ofAnother(all, w, h, object, ip) && !isOut(w, h.Node) && (h.Unsaid || all.Unnamed(h.Node) <= MostStanding) {
+		if ofAnother(all, w, h, object, ip) && !isOut(w, h.Node) && (h.Unsaid || !all.Overclaims(h.Node)) {
 			return h, true
 		}
 	}

@@ -34,6 +34,8 @@ type part struct {
 	subnets
 	keepsOut    string // why it is given none that it has not; "": it is
 	unreachable world.Unreachability
+	// notAnswering is beside unfit: a node whose agent is away may be one that does not answer, too.
+	notAnswering bool
 }
 
 // renewNode looks at a node again, and says whether it adds something else than before. A Node that is replaced by an
@@ -45,10 +47,10 @@ func (a *assigner) renewNode(name string) bool {
 		return old != nil
 	}
 	now := &part{n, a.unfit(n), subnetsOf(n, a.w.Faults(name)), cmp.Or(unlabelled(n), handover.KeepsOut(a.w, n)),
-		a.w.Unreachable(name)}
+		a.w.Unreachable(name), a.w.NotAnswering(name)}
 	a.parts[name] = now
 	return old == nil || old.node != n || old.unfit != now.unfit || old.keepsOut != now.keepsOut ||
-		old.unreachable != now.unreachable || !maps.Equal(old.faults, now.faults)
+		old.unreachable != now.unreachable || old.notAnswering != now.notAnswering || !maps.Equal(old.faults, now.faults)
 }
 
 // survey sums up what the nodes add.
@@ -86,7 +88,7 @@ func (a *assigner) awayTogether() bool {
 }
 
 func (a *assigner) addHost(p *part) {
-	a.hosts = append(a.hosts, host{node: p.node, notAnswering: a.w.NotAnswering(p.node.Name)})
+	a.hosts = append(a.hosts, host{node: p.node, notAnswering: p.notAnswering})
 	for _, cidr := range p.all {
 		nets := &a.nets[world.FamilyOf(cidr.Addr())]
 		at := slices.IndexFunc(*nets, func(o network) bool { return o.cidr == cidr })

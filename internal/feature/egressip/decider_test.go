@@ -125,7 +125,7 @@ func sameEgressIPs(t *rapid.T, all, some *term) {
 // drawChange is what the API shows, what is probed, or what an agent reports that does as it is told.
 func drawChange(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	i, node := rapid.IntRange(0, 3).Draw(t, "which"), fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "of"))
-	switch rapid.IntRange(0, 16).Draw(t, "kind of change") {
+	switch rapid.IntRange(0, 18).Draw(t, "kind of change") {
 	case 0, 1, 2:
 		return compiletest.Draw(t, w)
 	case 3:
@@ -152,9 +152,24 @@ func drawChange(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		return func(w *world.World) []world.Touch { return w.DelService(fmt.Sprint("default/s", i)) }
 	case 13, 14:
 		return compiletest.DrawTraffic(t)
+	case 15:
+		not := rapid.Bool().Draw(t, "not answering")
+		return func(w *world.World) []world.Touch { return w.SetNotAnswering(node, not) }
+	case 16:
+		return ofAll(func(w *world.World, node string) []world.Touch { return w.SetUnreachable(node, world.AgentAway) })
 	}
 	only := rapid.SampledFrom([]string{"", "e0", "e1", "e2", "e3"}).Draw(t, "shown")
 	return func(w *world.World) []world.Touch { return show(w, only) }
+}
+
+// ofAll is the same of each node.
+func ofAll(set func(w *world.World, node string) []world.Touch) func(*world.World) []world.Touch {
+	return func(w *world.World) (touched []world.Touch) {
+		for i := 1; i <= 3; i++ {
+			touched = append(touched, set(w, fmt.Sprint("n", i))...)
+		}
+		return touched
+	}
 }
 
 // show has the API show EgressIPs as they were decided.

@@ -1,0 +1,12 @@
+package world
+
+// Unnamed is how many addresses a node says that it holds and no status names it for: as the world has counted them as
+// it went, and as they are counted now.
+func (w *World) Unnamed(node string) (kept, counted int) {
+	silent := w.View
+	silent.read = nil
+	for object, ips := range w.holdings[node].holds() {
+		counted += unnamedBy(silent.PlacementOf(object), node, ips)
+	}
+	return w.unnamed[node], counted
+}
