@@ -50,22 +50,29 @@ type Loaded struct {
 func New(s Source, log *slog.Logger) *Material { return &Material{source: s, log: log} }
 
 // Load reads the files if they have changed. Files that are just being replaced may not fit one another, and a
-// certificate that is put there may have expired: then what was read before is good. Without anything that was read
-// before, the error says which file and flag to look at.
+// certificate that is put there may have expired: then what was read before is used, if it is better. Without anything
+// that was read before, the error says which file and flag to look at.
 func (m *Material) Load() (Loaded, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out, err := m.load()
-	m.tell(err, out.Stale)
+	m.tell(m.wrong(out, err))
 	return out, err
 }
 
-// tell logs what is wrong, once, and that it is over.
-func (m *Material) tell(none, stale error) {
-	wrong, what := none, "there is no certificate of "+m.source.Of+" that can be used"
-	if none == nil {
-		wrong, what = stale, "the certificate of before is used for "+m.source.Of
+// wrong is what is wrong with what is used, or the error is nil.
+func (m *Material) wrong(used Loaded, err error) (what string, wrong error) {
+	switch {
+	case err != nil:
+		return "there is no certificate of " + m.source.Of + " that can be used", err
+	case used.Stale != nil:
+		return "the certificate of before is used for " + m.source.Of, used.Stale
 	}
+	return "nobody may trust the certificate of " + m.source.Of, m.source.outOfDate(used.Cert.Leaf, time.Now())
+}
+
+// tell logs what is wrong, once, and that it is over.
+func (m *Material) tell(what string, wrong error) {
 	switch {
 	case wrong == nil && m.said != "":
 		m.said = ""
@@ -82,8 +89,8 @@ func (m *Material) load() (Loaded, error) {
 		return m.last, nil
 	}
 	loaded, err := m.source.load()
-	if err == nil && m.read {
-		err = m.source.outOfDate(loaded.Cert.Leaf, time.Now())
+	if t := time.Now(); err == nil && m.read && m.source.outOfDate(m.last.Cert.Leaf, t) == nil {
+		err = m.source.outOfDate(loaded.Cert.Leaf, t)
 	}
 	switch {
 	case err == nil:
@@ -96,8 +103,8 @@ func (m *Material) load() (Loaded, error) {
 	return loaded, nil
 }
 
-// outOfDate says that a certificate is not valid at a time. The first one may be: whoever sees it says so, and nothing
-// better is there.
+// outOfDate says that a certificate is not valid at a time. It is used where nothing better was there: whoever sees it
+// says so, and another authority beside it counts.
 func (s Source) outOfDate(c *x509.Certificate, now time.Time) error {
 	if !now.Before(c.NotBefore) && !now.After(c.NotAfter) {
 		return nil

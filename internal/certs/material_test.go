@@ -1,6 +1,7 @@
 package certs_test
 
 import (
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -47,11 +48,7 @@ func TestHalfReplaced(t *testing.T) {
 // alone it is better than none.
 func TestExpired(t *testing.T) {
 	dir, a, log := t.TempDir(), probetest.NewAuthority(t, "a"), &strings.Builder{}
-	load := func() *certs.Material {
-		return certs.New(certs.Source{Cert: dir + "/tls.crt", Key: dir + "/tls.key", CA: dir + "/ca.crt",
-			Of: "the test", CertFlag: "--cert", KeyFlag: "--key", CAFlag: "--ca"},
-			slog.New(slog.NewTextHandler(log, nil)))
-	}
+	load := func() *certs.Material { return materialIn(dir, log) }
 	a.Write(dir, "good")
 	m := load()
 	expect(t, m, "good", "")
@@ -69,6 +66,38 @@ func TestExpired(t *testing.T) {
 			t.Errorf("the log does not say once %q:\n%s", said, text)
 		}
 	}
+}
+
+// TestExpiredAtFirst: the log says once of a certificate that has expired when it is first read that it has; another
+// authority beside it counts all the same, for nothing better is there.
+func TestExpiredAtFirst(t *testing.T) {
+	dir, a, b, log := t.TempDir(), probetest.NewAuthority(t, "a"), probetest.NewAuthority(t, "b"), &strings.Builder{}
+	a.WriteExpired(dir, "expired")
+	m := materialIn(dir, log)
+	for range 3 {
+		expect(t, m, "expired", "")
+	}
+	if strings.Count(log.String(), "/tls.crt (--cert) is valid from ") != 1 {
+		t.Errorf("the log says %q", log)
+	}
+	before, err := m.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := t.TempDir()
+	b.Write(other, "other")
+	if err := os.Rename(other+"/ca.crt", dir+"/ca.crt"); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := m.Load(); err != nil || now.CA.Equal(before.CA) {
+		t.Errorf("the authority of before counts still: %v, %v", err, now.Stale)
+	}
+}
+
+// materialIn is what is in a folder; the log says what is wrong with it.
+func materialIn(dir string, log io.Writer) *certs.Material {
+	return certs.New(certs.Source{Cert: dir + "/tls.crt", Key: dir + "/tls.key", CA: dir + "/ca.crt",
+		Of: "the test", CertFlag: "--cert", KeyFlag: "--key", CAFlag: "--ca"}, slog.New(slog.NewTextHandler(log, nil)))
 }
 
 // expect wants the certificate of a name, and what is said of the files as they are now.
