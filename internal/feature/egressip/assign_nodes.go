@@ -50,7 +50,8 @@ func (a *assigner) renewNode(name string) bool {
 		a.w.Unreachable(name), a.w.NotAnswering(name)}
 	a.parts[name] = now
 	return old == nil || old.node != n || old.unfit != now.unfit || old.keepsOut != now.keepsOut ||
-		old.unreachable != now.unreachable || old.notAnswering != now.notAnswering || !maps.Equal(old.faults, now.faults)
+		old.unreachable != now.unreachable || old.notAnswering != now.notAnswering ||
+		!maps.Equal(old.faults, now.faults)
 }
 
 // survey sums up what the nodes add.

@@ -69,7 +69,8 @@ func namedForOne(w *world.World) []world.Touch {
 // the node says more, and where a status names it for less than before.
 func TestWordOfTooManyCountsNoMore(t *testing.T) {
 	lessIsNamed := func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") }
-	for name, ends := range map[string]step{"it says more": saysHeld(world.MostStanding), "less is named": lessIsNamed} {
+	ways := map[string]step{"it says more": saysHeld(world.MostStanding), "less is named": lessIsNamed}
+	for name, ends := range ways {
 		t.Run(name, func(t *testing.T) {
 			believed := []step{namedForOne, saysHeld(world.MostStanding - 1), asksFor(0)}
 			if e := sameHistory(t, believed...).EgressIP("e0"); len(e.Items) != 0 {

@@ -20,7 +20,7 @@ func (o *object) stay() {
 	case o.s.SourceIPBy == world.SourceNetwork:
 		o.host = world.HostAll
 	case o.s.Host != "" && o.s.Host != world.HostAll:
-		if o.cause = o.unfit(o.s.Host); o.cause == "" && o.isTooLate(o.s.Host) && o.anyOnTime() {
+		if o.cause = o.unfit(o.s.Host); o.cause == "" && o.isTooLate(o.s.Host) && o.anyOnTime(o.candidates()) {
 			o.cause = handover.CauseNotHeld
 		}
 		if o.cause == "" {
@@ -65,10 +65,10 @@ func (o *object) isTooLate(node string) bool {
 	})
 }
 
-// anyOnTime says whether any node that can become the host was not too late with anything.
-func (o *object) anyOnTime() bool {
+// anyOnTime says whether any of these nodes was not too late with anything.
+func (o *object) anyOnTime(nodes []string) bool {
 	late := o.failed.Nodes()
-	return slices.ContainsFunc(o.candidates(), func(node string) bool { return !late[node] })
+	return slices.ContainsFunc(nodes, func(node string) bool { return !late[node] })
 }
 
 // candidates are the nodes that can become the host, by name. As long as a selector cannot be read, none can.
@@ -81,14 +81,17 @@ func (o *object) candidates() []string {
 
 // elect chooses a host: of the nodes that can become it, one that was not too late with anything, then the one that is
 // it for the fewest EgressServices, then the first by name. Where there is none, the former one stays as long as it
-// goes on; where that is gone, it is one of those whose agents are away, if there are several.
+// goes on; where that is gone, or never held what it was given, it is one of those whose agents are away, if there are
+// several.
 func (o *object) elect(loads map[string]int) {
 	o.host = o.best(o.candidates(), loads)
-	if o.host == "" && o.goesOn() {
-		o.host, o.cause = o.s.Host, ""
-	}
 	if o.host == "" {
-		o.host = o.best(o.awayTogether(), loads)
+		together := o.awayTogether()
+		if o.goesOn() && !(o.isTooLate(o.s.Host) && o.anyOnTime(together)) {
+			o.host, o.cause = o.s.Host, ""
+		} else {
+			o.host = o.best(together, loads)
+		}
 	}
 	o.assign()
 }
@@ -104,21 +107,22 @@ func (o *object) best(nodes []string, loads map[string]int) (best string) {
 	return best
 }
 
-// awayTogether are the nodes that could become the host but for their agents, which are away: if there are several, it
-// may be the controller that they do not understand. See the same of EgressIPs.
+// awayTogether are the nodes that could become the host but for their agents, which are away: if those of several nodes
+// are, host or not, it may be the controller that they do not understand. See the same of EgressIPs.
 func (o *object) awayTogether() []string {
 	if o.s.Nodes.Problem != "" {
 		return nil
 	}
-	away := slices.DeleteFunc(o.round.W.Nodes(), func(node string) bool {
-		n := o.round.W.Node(node)
-		return o.keepsOut(node) != handover.CauseAgentAway || mismatch(o.s, o.facts.local, n) != "" ||
-			o.round.W.NotAnswering(node)
+	w := o.round.W
+	away := slices.DeleteFunc(w.Nodes(), func(node string) bool {
+		return handover.Unfit(w, w.Node(node)) != handover.CauseAgentAway
 	})
 	if len(away) < 2 {
 		return nil
 	}
-	return away
+	return slices.DeleteFunc(away, func(node string) bool {
+		return mismatch(o.s, o.facts.local, w.Node(node)) != "" || w.NotAnswering(node)
+	})
 }
 
 // goesOn says whether the former host is one that goes on translating though it is unfit, as long as no other node

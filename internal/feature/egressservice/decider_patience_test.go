@@ -367,6 +367,40 @@ func TestAgentsAwayTogether(t *testing.T) {
 	}
 }
 
+// TestSuccessorWhoseAgentIsAwayInTruth: of nodes whose agents are all away, one that never holds what it is given, for
+// its agent is away in truth, is followed by another, as an EgressIP's is.
+func TestSuccessorWhoseAgentIsAwayInTruth(t *testing.T) {
+	c := settled(t)
+	c.unreached(world.AgentAway, "n1", "n2", "n3")
+	c.decides()
+	c.unreached(world.NodeUnreachable, "n1")
+	c.decides()
+	if host := c.w.EgressService("ns0/s0").Host; host != "n2" {
+		t.Fatalf("host %q", host)
+	}
+	c.lasts(60) // n2 says nothing
+	if host := c.w.EgressService("ns0/s0").Host; host != "n3" {
+		t.Errorf("host %q, which has not held anything for a minute; in force %v", host, c.binds())
+	}
+}
+
+// TestOneLocalSuccessor: it is the agents of the cluster that are away together, not those of the nodes that have an
+// endpoint.
+func TestOneLocalSuccessor(t *testing.T) {
+	c := settled(t)
+	c.service(func(s *world.Service) { s.ExternalLocal = true })
+	c.decides()
+	c.report("n1", "n2", "n3")
+	c.decides()
+	c.unreached(world.AgentAway, "n1", "n2", "n3")
+	c.decides()
+	c.unreached(world.NodeUnreachable, "n1")
+	c.decides()
+	if host := c.w.EgressService("ns0/s0").Host; host != "n2" {
+		t.Errorf("host %q, in force %v", host, c.binds())
+	}
+}
+
 // TestClockSetBack: a host that never holds its source is replaced, and a pods' node that confirms nothing is waited
 // for no longer than 30 s, be the clock set back meanwhile.
 func TestClockSetBack(t *testing.T) {
