@@ -47,9 +47,12 @@ func TestEgressServiceHostNeverHolds(t *testing.T) {
 			seen.flowing(c, s.n, rest, time.Now(), soon)
 			o, err := s.get()
 			must(t, err)
-			if told := strings.Join(c.eventsOf(o.UID), "\n"); !strings.Contains(told, "(NotHeld)") {
-				t.Errorf("told of %s", told)
-			}
+			within(t, soon, func() error {
+				if told := strings.Join(c.eventsOf(o.UID), "\n"); !strings.Contains(told, "(NotHeld)") {
+					return fmt.Errorf("told of %s", told)
+				}
+				return nil
+			})
 			signal(syscall.SIGCONT)
 			s.readyOn(to.Name)
 			s.flows(seen, time.Now())
