@@ -68,7 +68,7 @@ func (m *Material) wrong(used Loaded, err error) (what string, wrong error) {
 	case used.Stale != nil:
 		return "the certificate of before is used for " + m.source.Of, used.Stale
 	}
-	return "nobody may trust the certificate of " + m.source.Of, m.source.outOfDate(used.Cert.Leaf, time.Now())
+	return "others refuse the certificate of " + m.source.Of, m.source.outOfDate(used.Cert.Leaf, time.Now())
 }
 
 // tell logs what is wrong, once, and that it is over.

@@ -58,14 +58,14 @@ func randomLoadBalancer(t *rapid.T, i int) *world.Service {
 	}
 	s := LoadBalancer(i, pods...)
 	for j := range s.Ports[0].Endpoints {
-		if oneOf(t, 3, "endpoint names a pod") {
+		if onceIn(t, 3, "endpoint names a pod") {
 			s.Ports[0].Endpoints[j].Pod = fmt.Sprint("p", rapid.IntRange(0, 5).Draw(t, "pod"))
 		}
 		s.Ports[0].Endpoints[j].Ready = rapid.Bool().Draw(t, "ready")
 	}
 	s.Pods = rapid.SampledFrom([]labels.Selector{labels.Nothing(), labels.SelectorFromSet(labels.Set{"app": "web"}),
 		labels.SelectorFromSet(labels.Set{"app": "db"})}).Draw(t, "pods behind")
-	if oneOf(t, 4, "dual-stack") {
+	if onceIn(t, 4, "dual-stack") {
 		s.ClusterIPs = append(s.ClusterIPs, world.Nth(netip.MustParsePrefix("fd00:10:96::/112"), 0x300+i))
 	}
 	s.LoadBalancer = rapid.IntRange(0, 4).Draw(t, "another type") > 0
@@ -95,7 +95,7 @@ func randomEgressService(t *rapid.T, i int) *world.EgressService {
 			s.Leaving = append(s.Leaving, world.Leaving{Node: fmt.Sprint("n", n), IP: ip})
 		}
 	}
-	if oneOf(t, 5, "made anew") {
+	if onceIn(t, 5, "made anew") {
 		s.Created = time.Unix(int64(2000+rapid.IntRange(0, 5).Draw(t, "age")), 0)
 		s.UID += "again"
 	}

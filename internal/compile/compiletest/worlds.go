@@ -234,22 +234,22 @@ func apiServers(i int) func(*world.World) []world.Touch {
 func oddNode(t *rapid.T, i int) *world.Node {
 	n := Recorded(i)
 	n.UID = rapid.SampledFrom([]string{"", "anew"}).Draw(t, "UID of the node")
-	n.Deleting, n.Cordoned = oneOf(t, 6, "node is being deleted"), oneOf(t, 6, "cordoned")
+	n.Deleting, n.Cordoned = onceIn(t, 6, "node is being deleted"), onceIn(t, 6, "cordoned")
 	if rapid.Bool().Draw(t, "kubelet says its address") {
 		n.InternalIPs = []netip.Addr{Primary(rapid.IntRange(1, 3).Draw(t, "kubelet's address"))}
 	}
-	if oneOf(t, 4, "half a record") {
+	if onceIn(t, 4, "half a record") {
 		n.Record.Addrs = n.Record.Addrs[:1]
 	}
-	if oneOf(t, 6, "no chassis") {
+	if onceIn(t, 6, "no chassis") {
 		n.ChassisID = ""
 	}
 	joinNetworks(t, n)
 	return claiming(t, n)
 }
 
-// oneOf is true once in so many draws.
-func oneOf(t *rapid.T, draws int, label string) bool {
+// onceIn is true once in so many draws.
+func onceIn(t *rapid.T, draws int, label string) bool {
 	return rapid.IntRange(0, draws-1).Draw(t, label) == 0
 }
 
@@ -393,8 +393,8 @@ func randomEgressIP(t *rapid.T, i int) *world.EgressIP {
 
 // oddEgressIP has an EgressIP drop, be made anew, say since when nodes have its addresses, or ask for many.
 func oddEgressIP(t *rapid.T, e *world.EgressIP, i int) {
-	e.DropWhenUnassigned = oneOf(t, 5, "drop")
-	if oneOf(t, 5, "made anew") {
+	e.DropWhenUnassigned = onceIn(t, 5, "drop")
+	if onceIn(t, 5, "made anew") {
 		e.Created = time.Unix(int64(1000+rapid.IntRange(0, 3).Draw(t, "age")), 0)
 		e.UID += "again"
 	}
@@ -406,7 +406,7 @@ func oddEgressIP(t *rapid.T, e *world.EgressIP, i int) {
 			e.Leaving[k].Given = ref.Since(rapid.IntRange(0, 2).Draw(t, "given to the one that leaves"))
 		}
 	}
-	if oneOf(t, 10, "many addresses") {
+	if onceIn(t, 10, "many addresses") {
 		for k := range 9 {
 			e.IPs = append(e.IPs, V4(172, 18, 0, 100+10*i+k))
 		}
