@@ -58,34 +58,11 @@ func servicePartOf(o *corev1.Service) *servicePart {
 	for i, port := range o.Spec.Ports {
 		p.addPort(i, port, o.Spec.Type)
 	}
-	p.bound()
 	slices.SortFunc(p.Ports, func(a, b world.ServicePort) int {
 		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Port, b.Port))
 	})
 	p.Conditions = conditions(o.Status.Conditions)
 	return p
-}
-
-// How many addresses beside cluster IPs a Service is served at. Each node has flows and elements of sets for each of
-// its ports at each: who may write a Service in one namespace is not to make work for all nodes that grows with the
-// product.
-const (
-	mostFronts    = 64
-	leastFronts   = 8 // with however many ports
-	mostFrontends = 4096
-)
-
-// bound leaves out what is too much, of spec.externalIPs first.
-func (p *servicePart) bound() {
-	have := len(p.LoadBalancerIPs) + len(p.ExternalIPs)
-	most := min(mostFronts, max(leastFronts, mostFrontends/max(1, len(p.Ports))))
-	if have <= most {
-		return
-	}
-	p.LoadBalancerIPs = p.LoadBalancerIPs[:min(len(p.LoadBalancerIPs), most)]
-	p.ExternalIPs = p.ExternalIPs[:most-len(p.LoadBalancerIPs)]
-	p.Problems = append(p.Problems, fmt.Sprintf("it has %d addresses beside cluster IPs, and is served at the first %d "+
-		"of them, which is the most with %d ports: divide it into several Services", have, most, len(p.Ports)))
 }
 
 // podsBehind selects the pods of a Service. One without a selector selects none, where another selector without
@@ -212,6 +189,7 @@ func joined(s *servicePart, parts []*slicePart) *world.Service {
 		}
 		p.Endpoints = distinct(p.Endpoints)
 	}
+	bound(&out)
 	return &out
 }
 

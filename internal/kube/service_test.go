@@ -71,33 +71,6 @@ func ips(list ...string) []netip.Addr {
 	return out
 }
 
-// TestManyAddresses: a Service is served at a bounded number of addresses beside its cluster IPs, those of its load
-// balancer first, and says so.
-func TestManyAddresses(t *testing.T) {
-	for _, x := range []struct{ ports, balancer, external, wantBalancer, wantExternal int }{
-		{1, 2, 62, 2, 62}, {1, 2, 63, 2, 62}, {64, 60, 60, 60, 4}, {128, 40, 1, 32, 0}, {2000, 3, 9, 3, 5},
-	} {
-		o := loadBalancer()
-		o.Spec.Ports, o.Spec.ExternalIPs, o.Status.LoadBalancer.Ingress = nil, nil, nil
-		for i := range x.ports {
-			o.Spec.Ports = append(o.Spec.Ports, corev1.ServicePort{Port: int32(i + 1)})
-		}
-		for i := range x.external {
-			o.Spec.ExternalIPs = append(o.Spec.ExternalIPs, fmt.Sprint("192.0.2.", i))
-		}
-		for i := range x.balancer {
-			o.Status.LoadBalancer.Ingress = append(o.Status.LoadBalancer.Ingress,
-				corev1.LoadBalancerIngress{IP: fmt.Sprint("203.0.113.", i)})
-		}
-		have := Service(o, nil)
-		cut := x.balancer+x.external > x.wantBalancer+x.wantExternal
-		if len(have.LoadBalancerIPs) != x.wantBalancer || len(have.ExternalIPs) != x.wantExternal ||
-			strings.Contains(strings.Join(have.Problems, ""), "is served at the first") != cut {
-			t.Errorf("%+v: %d and %d, %v", x, len(have.LoadBalancerIPs), len(have.ExternalIPs), have.Problems)
-		}
-	}
-}
-
 // TestServiceWithoutSelector: it selects no pod, as one that selects everything would.
 func TestServiceWithoutSelector(t *testing.T) {
 	o := loadBalancer()

@@ -1,0 +1,76 @@
+package kube
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// TestManyAddresses: a Service is served at a bounded number of addresses of each family beside its cluster IPs, those
+// of its load balancer first, and says so.
+func TestManyAddresses(t *testing.T) {
+	for _, x := range []struct{ ports, endpoints, balancer, external, wantBalancer, wantExternal int }{
+		{1, 0, 2, 62, 2, 62}, {1, 0, 2, 63, 2, 62}, {64, 0, 60, 60, 60, 4}, {128, 0, 40, 1, 32, 0},
+		{2000, 0, 3, 9, 2, 0}, {64, 16, 64, 1, 64, 0}, {64, 17, 64, 1, 32, 0}, {64, 30, 1, 64, 1, 31},
+		{64, 1000, 2, 2, 1, 0}, {1, 1000, 2, 62, 2, 62}, {1, 5000, 4, 5, 4, 4},
+	} {
+		o := loadBalancer()
+		o.Spec.ExternalIPs, o.Status.LoadBalancer.Ingress = nil, nil
+		for i := range x.external {
+			o.Spec.ExternalIPs = append(o.Spec.ExternalIPs, fmt.Sprint("192.0.2.", i), fmt.Sprint("2001:db8::", i))
+		}
+		for i := range x.balancer {
+			o.Status.LoadBalancer.Ingress = append(o.Status.LoadBalancer.Ingress,
+				corev1.LoadBalancerIngress{IP: fmt.Sprint("203.0.113.", i)},
+				corev1.LoadBalancerIngress{IP: fmt.Sprint("2001:db8:1::", i)})
+		}
+		have := bounded(o, x.ports, x.endpoints)
+		cut := x.balancer+x.external > x.wantBalancer+x.wantExternal
+		if len(have.LoadBalancerIPs) != 2*x.wantBalancer || len(have.ExternalIPs) != 2*x.wantExternal ||
+			strings.Contains(strings.Join(have.Problems, ""), "is served at the first") != cut {
+			t.Errorf("%+v: %d and %d, %v", x, len(have.LoadBalancerIPs), len(have.ExternalIPs), have.Problems)
+		}
+	}
+}
+
+// TestManyPorts: of very many ports with very many endpoints the last are not served.
+func TestManyPorts(t *testing.T) {
+	for _, x := range []struct{ ports, endpoints, want int }{
+		{10_000, 6, 8192}, {10_000, 4, 10_000}, {20_000, 0, 20_000}, {2, 40_000, 1}, {1, 65_537, 0},
+	} {
+		have := bounded(loadBalancer(), x.ports, x.endpoints)
+		if len(have.Ports) != x.want ||
+			strings.Contains(strings.Join(have.Problems, ""), "by protocol and number") != (x.ports > x.want) {
+			t.Errorf("%+v: %d ports, %v", x, len(have.Ports), have.Problems)
+		}
+	}
+}
+
+// bounded is a Service with endpoints in both families behind each port.
+func bounded(o *corev1.Service, ports, endpoints int) *world.Service {
+	o.Spec.Ports = nil
+	p := servicePartOf(o)
+	for i := range ports {
+		p.Ports = append(p.Ports, world.ServicePort{Protocol: "tcp", Port: uint16(i + 1)})
+	}
+	var all []world.Endpoint
+	for i := range endpoints {
+		all = append(all, world.Endpoint{AddrPort: at("10.0.0.0", i)}, world.Endpoint{AddrPort: at("fd00::", i)})
+	}
+	s := p.Service
+	for i := range s.Ports {
+		s.Ports[i].Endpoints = all
+	}
+	bound(&s)
+	return &s
+}
+
+func at(network string, n int) netip.AddrPort {
+	a := netip.MustParseAddr(network)
+	return netip.AddrPortFrom(world.Nth(netip.PrefixFrom(a, a.BitLen()-24), n), 8080)
+}
