@@ -79,6 +79,7 @@ func addrs(list []string) ([]netip.Addr, error) { return each(list, parseAddr) }
 func each[T comparable](list []string, parse func(string) (T, error)) ([]T, error) {
 	var out []T
 	var failed error
+	seen := map[T]bool{} // who writes an object decides how long its lists are
 	for _, s := range list {
 		if s == "" {
 			continue
@@ -88,7 +89,8 @@ func each[T comparable](list []string, parse func(string) (T, error)) ([]T, erro
 			failed = err
 			continue
 		}
-		if !slices.Contains(out, v) {
+		if !seen[v] {
+			seen[v] = true
 			out = append(out, v)
 		}
 	}

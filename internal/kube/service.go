@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/egret-net/egret/internal/destinations"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -108,8 +109,9 @@ func (p *servicePart) readExternal(o *corev1.Service) {
 		p.Problems = append(p.Problems, fmt.Sprintf("spec.loadBalancerSourceRanges: %v: write ranges such as "+
 			"192.0.2.0/24; this one lets nobody in", err))
 	}
-	if p.SourceRanges = ranges; err != nil && len(ranges) == 0 {
-		p.SourceRanges = []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 32)} // no list would let everybody in
+	if p.SourceRanges = destinations.Of(ranges...); err != nil && len(ranges) == 0 {
+		nobody := netip.PrefixFrom(netip.IPv4Unspecified(), 32)
+		p.SourceRanges = destinations.Of(nobody) // no list would let everybody in
 	}
 }
 
@@ -124,15 +126,17 @@ func trimmed(list []string) []string {
 // addrs are those of a field that can be the destination of a connection.
 func (p *servicePart) addrs(field string, list []string) []netip.Addr {
 	var out []netip.Addr
+	seen := map[netip.Addr]bool{}
 	for _, s := range list {
 		a, err := parseAddr(s)
 		switch {
-		case s == "" || slices.Contains(out, a):
+		case s == "" || seen[a]:
 		case err != nil || !a.IsGlobalUnicast():
 			p.Problems = append(p.Problems,
 				fmt.Sprintf("%s: %q is no address that a connection can have as destination: write a unicast IP "+
 					"address of the network", field, s))
 		default:
+			seen[a] = true
 			out = append(out, a)
 		}
 	}

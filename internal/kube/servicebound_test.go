@@ -38,6 +38,31 @@ func TestManyAddresses(t *testing.T) {
 	}
 }
 
+// TestManyRanges: who may write a Service writes as many source ranges as an object has room for; those that say the
+// same as others are one, and many leave addresses out.
+func TestManyRanges(t *testing.T) {
+	for _, x := range []struct{ ranges, ports, wantRanges, wantPorts, wantBalancer int }{
+		{1, 64, 1, 64, 3}, {1000, 32, 1000, 32, 2}, {40_000, 1, 40_000, 1, 1}, {40_000, 2, 40_000, 1, 1},
+	} {
+		o := loadBalancer()
+		o.Spec.ExternalIPs, o.Spec.LoadBalancerSourceRanges, o.Status.LoadBalancer.Ingress = nil, nil, nil
+		for i := range x.ranges {
+			r := netip.PrefixFrom(at("192.0.0.0", 2*i).Addr(), 32).String()
+			o.Spec.LoadBalancerSourceRanges = append(o.Spec.LoadBalancerSourceRanges, r, r)
+		}
+		for i := range 3 {
+			o.Status.LoadBalancer.Ingress = append(o.Status.LoadBalancer.Ingress,
+				corev1.LoadBalancerIngress{IP: fmt.Sprint("203.0.113.", i)})
+		}
+		have := bounded(o, x.ports, 0)
+		if len(have.SourceRanges) != x.wantRanges || len(have.Ports) != x.wantPorts ||
+			len(have.LoadBalancerIPs) != x.wantBalancer {
+			t.Errorf("%+v: %d ranges, %d ports, %v, %v", x, len(have.SourceRanges), len(have.Ports),
+				have.LoadBalancerIPs, have.Problems)
+		}
+	}
+}
+
 // TestManyPorts: of very many ports with very many endpoints the last are not served.
 func TestManyPorts(t *testing.T) {
 	for _, x := range []struct{ ports, endpoints, want int }{

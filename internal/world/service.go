@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/egret-net/egret/internal/destinations"
 )
 
 // Service is a Service that has cluster IPs, with the endpoints of its slices merged.
@@ -22,7 +24,7 @@ type Service struct {
 	// LoadBalancer: it is of that type, whether it has addresses or not.
 	LoadBalancer bool
 	// SourceRanges are the clients outside that may use LoadBalancerIPs; none: all.
-	SourceRanges []netip.Prefix
+	SourceRanges destinations.Set
 	// ExternalLocal and InternalLocal are the traffic policies Local: to endpoints on the node that the packet is on,
 	// or to none.
 	ExternalLocal, InternalLocal bool

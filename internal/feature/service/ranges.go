@@ -10,15 +10,12 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// clients are those of a family that a load balancer's address is for; of ranges within others the others alone, for
-// nftables refuses overlaps.
+// clients are those of a family that a load balancer's address is for. They are disjoint: nftables refuses overlaps.
 func clients(s *world.Service, f world.Family) []netip.Prefix {
 	var out []netip.Prefix
-	ranges := slices.SortedFunc(slices.Values(s.SourceRanges),
-		func(a, b netip.Prefix) int { return a.Bits() - b.Bits() })
-	for _, r := range ranges {
-		if world.FamilyOf(r.Addr()) == f && !slices.ContainsFunc(out, r.Overlaps) {
-			out = append(out, r.Masked())
+	for _, r := range s.SourceRanges {
+		if world.FamilyOf(r.Addr()) == f {
+			out = append(out, r)
 		}
 	}
 	return out
