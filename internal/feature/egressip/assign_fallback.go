@@ -50,7 +50,10 @@ func (o *object) keptUntil() string {
 	if field, problem := unread(o.e); problem != "" {
 		return field + " can be read"
 	}
-	return "one that is waited for is free, as condition Assigned says"
+	if slices.ContainsFunc(o.places, place.waits) {
+		return "one that is waited for is free, as condition Assigned says"
+	}
+	return "ten seconds have passed in which it can be given an address that no older EgressIP has"
 }
 
 // unasked says what selected pods leave with over a family of the cluster that the spec has no address of; the
