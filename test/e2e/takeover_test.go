@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,4 +50,49 @@ func TestTakesOver(t *testing.T) {
 			}
 		})
 	}
+	t.Run("exchanged", func(t *testing.T) {
+		older := &party{c.egressIP(t, "exchange-older", c.number(180), n.itself(), metav1.LabelSelector{}), n, 180}
+		older.ready()
+		younger := &party{c.egressIP(t, "exchange-younger", c.number(181), m.itself(), metav1.LabelSelector{}), m, 181}
+		younger.ready()
+		c.exchange(t, seen, older, younger)
+		c.exchange(t, seen, younger, older)
+	})
+}
+
+// party is an EgressIP with the pods that it serves, and the number of its addresses.
+type party struct {
+	egressIP
+	pods   *namespace
+	number int
+}
+
+// exchange gives each what the other has, by two writes with a decision between them.
+func (c *cluster) exchange(t *testing.T, seen *capture, first, second *party) {
+	t.Helper()
+	all, both := concat(c.number(first.number), c.number(second.number)), []*party{first, second}
+	for _, p := range both {
+		within(t, soon, func() error { return seen.leaving(p.pods, c.number(p.number)) })
+	}
+	seen.Forget()
+	first.replace(c.number(first.number), c.number(second.number))
+	within(t, soon, func() error { return first.without(c.number(first.number)) })
+	second.replace(c.number(second.number), c.number(first.number))
+	first.number, second.number = second.number, first.number
+	for _, p := range both {
+		within(t, soon, func() error { return seen.leaving(p.pods, c.number(p.number)) })
+	}
+	for _, p := range both {
+		seen.onlyFrom(p.pods, all)
+	}
+}
+
+// without is nil if the status gives none of these addresses to a node.
+func (p *party) without(ips []netip.Addr) error {
+	for ip, node := range p.items() {
+		if slices.Contains(ips, netip.MustParseAddr(ip)) {
+			return fmt.Errorf("%s is still on %s", ip, node)
+		}
+	}
+	return nil
 }
