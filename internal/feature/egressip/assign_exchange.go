@@ -23,8 +23,9 @@ func (a *assigner) exchangedBy(o *object, f world.Family) time.Time {
 	if c := condition(o.e, ConditionAssigned); c.Status == "False" {
 		since = c.Since
 	}
-	if until := since.Add(exchange); until.After(a.Now) {
-		return until
+	until := since.Add(exchange)
+	if over, never := !until.After(a.Now), until.After(a.Now.Add(2*exchange)); over || never {
+		return time.Time{} // never: the clock was set back, and the time would not end
 	}
-	return time.Time{}
+	return until
 }

@@ -89,6 +89,14 @@ func TestExchangeThatIsNone(t *testing.T) {
 	if d = at(w, d.Again)["younger"]; d.InForce[world.V4] || !d.Again.IsZero() {
 		t.Errorf("after: %v, again at %v", d.InForce, d.Again)
 	}
+	w, now = exchanging(), time.Unix(2000, 0)
+	asks(w, "younger", "172.18.0.33", now.Add(8*time.Second)) // by a controller whose clock is fast
+	if d = at(w, now)["younger"]; !d.InForce[world.V4] || !d.Again.Equal(now.Add(18*time.Second)) {
+		t.Errorf("eight seconds earlier: %v, again at %v", d.InForce, d.Again)
+	}
+	if d = at(w, now.Add(-time.Hour))["younger"]; d.InForce[world.V4] || !d.Again.IsZero() {
+		t.Errorf("an hour earlier: %v, again at %v", d.InForce, d.Again)
+	}
 	w.SetEgressIP(object("third", -1, "172.18.0.33"))
 	if d = at(w, now)["third"]; d.InForce[world.V4] {
 		t.Error("one that never had an address is in force")
