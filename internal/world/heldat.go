@@ -16,7 +16,7 @@ type HeldFor struct {
 }
 
 // HeldBefore says whether a node's claim to an address for an object is of a giving before a time: of a former object,
-// where that is when the one of this key was made. It does not record: that a node has let go touches HeldAt.
+// where that is when the one of this key was made. It does not record: what a node says of since when touches HeldAt.
 func (w *World) HeldBefore(node, object string, ip netip.Addr, made time.Time) bool {
 	since := w.holdings[node].Held(object, ip)
 	return since != 0 && since < ref.SinceTime(made)
@@ -111,7 +111,8 @@ func (w *World) heldMoved(node string, old, new *Holding) (touched []Touch) {
 			if was && !is {
 				w.letGo(object, i, old.Held(object, ip), new == nil)
 			}
-			if said := is && w.hasSaid(object, i); said || was != is || old.boot() != new.boot() {
+			anew := was != is || old.Held(object, ip) != new.Held(object, ip) || old.boot() != new.boot()
+			if said := is && w.hasSaid(object, i); said || anew {
 				touched = append(touched, heldTouch(ip))
 			}
 		}

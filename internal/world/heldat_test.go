@@ -9,8 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestHeldAt: who says since its boot that it holds an address, for what; a change of that, and of the boot, touches
-// what has read it. An agent does not keep it.
+// TestHeldAt: who says since its boot that it holds an address, for what; a change of that, of since when, and of the
+// boot, touches what has read it. An agent does not keep it.
 func TestHeldAt(t *testing.T) {
 	ip, other := compiletest.EgressAddr(0)[0], compiletest.EgressAddr(1)[0]
 	w := world.New("", compiletest.Config(world.SharedGateway))
@@ -45,6 +45,11 @@ func TestHeldAt(t *testing.T) {
 			[]world.HeldFor{n2}, true},
 		{"of this boot", says("n1", "boot-n1", held{"e": {ip}}),
 			[]world.HeldFor{n1, n2}, true},
+		{"since when", func() []world.Touch {
+			h := &world.Holding{Node: "n1", BootID: "boot-n1", Holds: held{"e": {ip}}}
+			h.SayHeld("e", ip, 7)
+			return w.SetHolding(h)
+		}, []world.HeldFor{n1, n2}, true},
 		{"one lets go", says("n2", "boot-n2", nil), []world.HeldFor{n1}, true},
 		{"the Node is gone", func() []world.Touch { return w.DelNode("n1") }, nil, true},
 		{"the report is gone", func() []world.Touch { return w.DelHolding("n1") }, nil, true},

@@ -79,7 +79,7 @@ func TestExchangeThatIsNone(t *testing.T) {
 	if !d.InForce[world.V4] || !strings.Contains(c.Message, "ten seconds") {
 		t.Errorf("it is not said how long it is in force: %v, %+v", d.InForce, c)
 	}
-	if !d.Again.Equal(now.Add(10*time.Second)) {
+	if !d.Again.Equal(now.Add(10 * time.Second)) {
 		t.Errorf("decided again at %v", d.Again)
 	}
 	d = at(w, now.Add(9*time.Second))["younger"]
