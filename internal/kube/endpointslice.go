@@ -15,24 +15,27 @@ type slicePart struct {
 	key       string // "namespace/name"
 	service   string // the same of its Service
 	name      string
-	ports     []namedPort
-	endpoints []world.Endpoint // without their ports
+	ports     map[portName]uint16 // of several with one name the first
+	endpoints []world.Endpoint    // without their ports
+	has       perFamily           // how many endpoints
 }
 
-type namedPort struct {
-	name, protocol string
-	port           uint16
-}
+// portName is what a Service's ports and those of its slices have in common.
+type portName struct{ name, protocol string }
+
+// perFamily is a number for each IP family.
+type perFamily [2]int
 
 func slicePartOf(o *discoveryv1.EndpointSlice) *slicePart {
-	p := &slicePart{key: keyOf(o.Namespace, o.Name), service: serviceOf(o), name: o.Name}
+	p := &slicePart{key: keyOf(o.Namespace, o.Name), service: serviceOf(o), name: o.Name, ports: map[portName]uint16{}}
 	for _, port := range o.Ports {
 		protocol := deref(port.Protocol)
 		if protocol == "" {
 			protocol = corev1.ProtocolTCP
 		}
-		if n := deref(port.Port); isPort(n) {
-			p.ports = append(p.ports, namedPort{deref(port.Name), strings.ToLower(string(protocol)), uint16(n)})
+		name := portName{deref(port.Name), strings.ToLower(string(protocol))}
+		if n := deref(port.Port); isPort(n) && p.ports[name] == 0 {
+			p.ports[name] = uint16(n)
 		}
 	}
 	for _, e := range o.Endpoints {
@@ -44,6 +47,7 @@ func slicePartOf(o *discoveryv1.EndpointSlice) *slicePart {
 			n.Pod = podOf(o, &e)
 			n.AddrPort = netip.AddrPortFrom(ip, 0)
 			p.endpoints = append(p.endpoints, n)
+			p.has[world.FamilyOf(ip)]++
 		}
 	}
 	return p
@@ -90,21 +94,24 @@ func endpointOf(e *discoveryv1.Endpoint) world.Endpoint {
 	return out
 }
 
+// at is the number that a slice has for a port of the Service; 0: it has none.
+func (p *slicePart) at(port *world.ServicePort) uint16 {
+	return p.ports[portName{port.Name, port.Protocol}]
+}
+
 // behind are a slice's endpoints of one port of the Service.
 func (p *slicePart) behind(port *world.ServicePort, notReadyToo bool) []world.Endpoint {
-	for _, n := range p.ports {
-		if n.name != port.Name || n.protocol != port.Protocol {
-			continue
-		}
-		out := make([]world.Endpoint, len(p.endpoints))
-		for i, e := range p.endpoints {
-			out[i] = e
-			out[i].AddrPort = netip.AddrPortFrom(e.Addr(), n.port)
-			out[i].Ready = e.Ready || notReadyToo
-		}
-		return out
+	n := p.at(port)
+	if n == 0 {
+		return nil
 	}
-	return nil
+	out := make([]world.Endpoint, len(p.endpoints))
+	for i, e := range p.endpoints {
+		out[i] = e
+		out[i].AddrPort = netip.AddrPortFrom(e.Addr(), n)
+		out[i].Ready = e.Ready || notReadyToo
+	}
+	return out
 }
 
 // intern makes names of nodes and zones that are equal the same string.

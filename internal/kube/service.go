@@ -185,7 +185,8 @@ func joined(s *servicePart, parts []*slicePart) *world.Service {
 		return nil
 	}
 	out := s.Service
-	out.Ports = slices.Clone(s.Ports)
+	bound(&out, parts) // first: what is left out costs no memory
+	out.Ports = slices.Clone(out.Ports)
 	for i := range out.Ports {
 		p := &out.Ports[i]
 		for _, part := range parts {
@@ -193,7 +194,6 @@ func joined(s *servicePart, parts []*slicePart) *world.Service {
 		}
 		p.Endpoints = distinct(p.Endpoints)
 	}
-	bound(&out)
 	return &out
 }
 

@@ -19,72 +19,70 @@ const (
 )
 
 // bound leaves out what is too much: the last ports, and of addresses beside cluster IPs those of spec.externalIPs
-// first. One address of each family stays.
-func bound(s *world.Service) {
-	if n := portsServed(s); n < len(s.Ports) {
+// first. One address of each family stays. The parts have the endpoints.
+func bound(s *world.Service, parts []*slicePart) {
+	choices, ports := served(s, parts)
+	if ports < len(s.Ports) {
 		s.Problems = append(slices.Clip(s.Problems), fmt.Sprintf("of its %d ports the first %d, by protocol and "+
 			"number, are served, which is the most with so many endpoints or source ranges: divide it into "+
-			"several Services", len(s.Ports), n))
-		s.Ports = s.Ports[:n]
+			"several Services", len(s.Ports), ports))
+		s.Ports = s.Ports[:ports]
 	}
 	have := len(s.LoadBalancerIPs) + len(s.ExternalIPs)
-	left := map[world.Family]int{world.V4: addressesServed(s, world.V4), world.V6: addressesServed(s, world.V6)}
-	s.LoadBalancerIPs, s.ExternalIPs = firstOf(s.LoadBalancerIPs, left), firstOf(s.ExternalIPs, left)
+	var left perFamily
+	for f := range left {
+		left[f] = max(1, min(mostFronts, mostFrontends/max(1, ports), mostChoices/max(1, choices[f])))
+	}
+	s.LoadBalancerIPs, s.ExternalIPs = firstOf(s.LoadBalancerIPs, &left), firstOf(s.ExternalIPs, &left)
 	if n := len(s.LoadBalancerIPs) + len(s.ExternalIPs); n < have {
 		s.Problems = append(slices.Clip(s.Problems), fmt.Sprintf("it has %d addresses beside cluster IPs, and is "+
 			"served at the first %d of them, which is the most with %d ports and as many endpoints or "+
-			"source ranges: divide it into several Services", have, n, len(s.Ports)))
+			"source ranges: divide it into several Services", have, n, ports))
 	}
 }
 
-// portsServed is how many of the ports one address is served with.
-func portsServed(s *world.Service) int {
-	v4, v6 := 0, 0
-	clients4, clients6 := clients(s, world.V4), clients(s, world.V6)
-	for i, p := range s.Ports {
-		v4 += choices(p, world.V4, clients4)
-		v6 += choices(p, world.V6, clients6)
-		if max(v4, v6) > mostChoices {
-			return i
+// served is how many ports one address is served with, and how many choices these have.
+func served(s *world.Service, parts []*slicePart) (choices perFamily, ports int) {
+	clients := clientsOf(s)
+	for i := range s.Ports {
+		more := choices
+		for f, n := range endpointsOf(&s.Ports[i], parts) {
+			more[f] += rounded(max(1, n, clients[f]))
 		}
+		if max(more[world.V4], more[world.V6]) > mostChoices {
+			return choices, i
+		}
+		choices = more
 	}
-	return len(s.Ports)
+	return choices, len(s.Ports)
 }
 
-// addressesServed is how many addresses of a family are served beside cluster IPs.
-func addressesServed(s *world.Service, f world.Family) int {
-	n, ranges := 0, clients(s, f)
-	for _, p := range s.Ports {
-		n += choices(p, f, ranges)
-	}
-	return max(1, min(mostFronts, mostFrontends/max(1, len(s.Ports)), mostChoices/max(1, n)))
-}
+// rounded is n made up to a power of two: what is left out is not to change with each endpoint.
+func rounded(n int) int { return 1 << bits.Len(uint(n-1)) }
 
-// clients are the source ranges of a family.
-func clients(s *world.Service, f world.Family) int {
-	n := 0
-	for _, r := range s.SourceRanges {
-		if world.FamilyOf(r.Addr()) == f {
-			n++
+// endpointsOf counts the endpoints of a port; one that moves from a slice to another for a moment twice.
+func endpointsOf(port *world.ServicePort, parts []*slicePart) (n perFamily) {
+	for _, p := range parts {
+		if p.at(port) == 0 {
+			continue
+		}
+		for f := range n {
+			n[f] += p.has[f]
 		}
 	}
 	return n
 }
 
-// choices are a port's endpoints of a family, or the source ranges if these are more, made up to a power of two: what
-// is left out is not to change with each endpoint.
-func choices(p world.ServicePort, f world.Family, clients int) int {
-	n := 0
-	for _, e := range p.Endpoints {
-		if world.FamilyOf(e.Addr()) == f {
-			n++
-		}
+// clientsOf counts the source ranges.
+func clientsOf(s *world.Service) (n perFamily) {
+	for _, r := range s.SourceRanges {
+		n[world.FamilyOf(r.Addr())]++
 	}
-	return 1 << bits.Len(uint(max(1, n, clients)-1))
+	return n
 }
 
 // firstOf are the first addresses, as many of each family as are left of it.
-func firstOf(list []netip.Addr, left map[world.Family]int) []netip.Addr {
+func firstOf(list []netip.Addr, left *perFamily) []netip.Addr {
 	var out []netip.Addr
 	for _, a := range list {
 		if f := world.FamilyOf(a); left[f] > 0 {

@@ -80,19 +80,18 @@ func TestManyPorts(t *testing.T) {
 func bounded(o *corev1.Service, ports, endpoints int) *world.Service {
 	o.Spec.Ports = nil
 	p := servicePartOf(o)
+	part := &slicePart{name: "a", ports: map[portName]uint16{}}
 	for i := range ports {
-		p.Ports = append(p.Ports, world.ServicePort{Protocol: "tcp", Port: uint16(i + 1)})
+		port := world.ServicePort{Name: fmt.Sprint(i), Protocol: "tcp", Port: uint16(i + 1)}
+		p.Ports = append(p.Ports, port)
+		part.ports[portName{port.Name, port.Protocol}] = 8080
 	}
-	var all []world.Endpoint
 	for i := range endpoints {
-		all = append(all, world.Endpoint{AddrPort: at("10.0.0.0", i)}, world.Endpoint{AddrPort: at("fd00::", i)})
+		part.endpoints = append(part.endpoints, world.Endpoint{AddrPort: at("10.0.0.0", i)},
+			world.Endpoint{AddrPort: at("fd00::", i)})
 	}
-	s := p.Service
-	for i := range s.Ports {
-		s.Ports[i].Endpoints = all
-	}
-	bound(&s)
-	return &s
+	part.has = perFamily{endpoints, endpoints}
+	return joined(p, []*slicePart{part})
 }
 
 func at(network string, n int) netip.AddrPort {
