@@ -29,12 +29,13 @@ type Decision struct {
 
 // Beside is what a decision is composed of beside the world.
 type Beside struct {
-	Served   *handover.Served    // the nodes of the pods that are served
-	Patience *patience.Patience  // how late nodes are
-	Turns    *handover.Turns     // which nodes turned Ready or NotReady lately
-	Shown    patience.Shown      // the EgressIPs' statuses
-	Last     map[string]Decision // the decisions before this one, of the same term
-	Now      time.Time
+	Served    *handover.Served    // the nodes of the pods that are served
+	Patience  *patience.Patience  // how late nodes are
+	Turns     *handover.Turns     // which nodes turned Ready or NotReady lately
+	Exchanges Exchanges           // which EgressIPs have lost all that they had
+	Shown     patience.Shown      // the EgressIPs' statuses
+	Last      map[string]Decision // the decisions before this one, of the same term
+	Now       time.Time
 }
 
 // assigner finds places for the addresses of all EgressIPs, and composes decisions about them. What it has found stands

@@ -34,10 +34,9 @@ func (a *assigner) decide(o *object) Decision {
 	d.Leaving, d.Again = a.leaving(o, d.Items)
 	d.WaitsFor = o.waitsFor
 	for f := range d.InForce {
-		d.InForce[f] = a.inForce(o, d, world.Family(f))
-		if d.InForce[f] && !hasFamily(d.Items, world.Family(f)) {
-			d.Again = decide.Earlier(d.Again, a.exchangedBy(o, world.Family(f)))
-		}
+		exchangedBy := a.exchangedBy(o, d.Items, world.Family(f))
+		d.InForce[f] = a.inForce(o, d, world.Family(f)) || !exchangedBy.IsZero()
+		d.Again = decide.Earlier(d.Again, exchangedBy)
 	}
 	assigned, lacks := o.assigned(d.Items), a.fallback(o, d)
 	unsteered := a.Patience.Unsteered(a.round(), refTo(o.e.Name), d.Items)
@@ -89,7 +88,7 @@ func (o *object) doubts() string {
 func (a *assigner) inForce(o *object, d Decision, f world.Family) bool {
 	e := o.e
 	if !hasFamily(d.Items, f) {
-		return o.isKept(f) || !a.exchangedBy(o, f).IsZero()
+		return o.isKept(f)
 	}
 	held := func(i world.Assignment) bool { return world.FamilyOf(i.IP) == f && a.heldByLive(e, i) }
 	leaves := func(l world.Leaving) bool { return held(world.Assignment{Node: l.Node, IP: l.IP}) }

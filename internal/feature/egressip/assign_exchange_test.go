@@ -10,40 +10,68 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// exchanging is two EgressIPs in force, with an address each.
-func exchanging() *world.World {
+// exchanging is two EgressIPs in force, and those who decide about them.
+type exchanging struct {
+	*testing.T
+	w         *world.World
+	exchanges egressip.Exchanges
+}
+
+// newExchanging has the older ask for the first address, and the younger for the others.
+func newExchanging(t *testing.T, first string, others ...string) *exchanging {
 	w := newWorld()
 	three(w)
-	w.SetEgressIP(object("older", 10, "172.18.0.33"))
-	w.SetEgressIP(object("younger", 0, "172.18.0.44"))
+	w.SetEgressIP(object("older", 10, first))
+	w.SetEgressIP(object("younger", 0, others...))
 	for range 2 {
+		holds := map[string]map[string][]netip.Addr{}
 		for name, d := range settle(w) {
-			hold(w, d.Items[0].Node, map[string][]netip.Addr{name: {d.Items[0].IP}})
+			for _, i := range d.Items {
+				if holds[i.Node] == nil {
+					holds[i.Node] = map[string][]netip.Addr{}
+				}
+				holds[i.Node][name] = append(holds[i.Node][name], i.IP)
+			}
+		}
+		for node, h := range holds {
+			hold(w, node, h)
 		}
 	}
 	settle(w)
-	return w
+	return &exchanging{t, w, egressip.Exchanges{}}
 }
 
 // asks changes the spec of one, and decides and writes at a time.
-func asks(w *world.World, name, ip string, now time.Time) map[string]egressip.Decision {
-	e := *w.EgressIP(name)
-	e.IPs = []netip.Addr{addr(ip)}
-	w.SetEgressIP(&e)
-	return at(w, now)
+func (x *exchanging) asks(name string, now time.Time, ips ...string) map[string]egressip.Decision {
+	e := *x.w.EgressIP(name)
+	e.IPs = nil
+	for _, ip := range ips {
+		e.IPs = append(e.IPs, addr(ip))
+	}
+	x.w.SetEgressIP(&e)
+	return x.at(now)
 }
 
-func at(w *world.World, now time.Time) map[string]egressip.Decision {
-	d := decideAt(w, now)
-	write(w, d)
+func (x *exchanging) at(now time.Time) map[string]egressip.Decision {
+	d := decideWith(x.w, egressip.Beside{Now: now, Exchanges: x.exchanges})
+	write(x.w, d)
 	return d
+}
+
+// bound says whether the younger is in force in a family, and when it is decided about again; zero: not.
+func (x *exchanging) bound(when string, d egressip.Decision, f world.Family, is bool, again time.Time) {
+	x.Helper()
+	if d.InForce[f] != is || !d.Again.Equal(again) {
+		x.Errorf("%s: in force %v, again at %v: %s", when, d.InForce, d.Again,
+			conditionOf(d, egressip.ConditionAssigned).Message)
+	}
 }
 
 // TestExchange: two EgressIPs exchange their addresses by two writes with decisions and seconds between, either first:
 // both stay in force, so that nothing leaves with a node's address.
 func TestExchange(t *testing.T) {
 	for _, order := range [][2]string{{"older", "younger"}, {"younger", "older"}} {
-		w, now := exchanging(), time.Unix(2000, 0)
+		x, now := newExchanging(t, "172.18.0.33", "172.18.0.44"), time.Unix(2000, 0)
 		next := map[string]string{"older": "172.18.0.44", "younger": "172.18.0.33"}
 		inForce := func(when string, all map[string]egressip.Decision) {
 			for name, d := range all {
@@ -53,52 +81,57 @@ func TestExchange(t *testing.T) {
 				}
 			}
 		}
-		inForce("one asks", asks(w, order[0], next[order[0]], now))
-		inForce("in between", at(w, now.Add(5*time.Second)))
-		inForce("the other asks", asks(w, order[1], next[order[1]], now.Add(9*time.Second)))
-		inForce("both wait", at(w, now.Add(20*time.Second)))
-		for _, n := range []string{"n1", "n2"} {
-			hold(w, n, nil)
+		inForce("one asks", x.asks(order[0], now, next[order[0]]))
+		inForce("in between", x.at(now.Add(5*time.Second)))
+		inForce("the other asks", x.asks(order[1], now.Add(9*time.Second), next[order[1]]))
+		inForce("both wait", x.at(now.Add(20*time.Second)))
+		for _, n := range []string{"n1", "n2", "n3"} {
+			hold(x.w, n, nil)
 		}
-		d := at(w, now.Add(21*time.Second))
+		d := x.at(now.Add(21 * time.Second))
 		inForce("both have", d)
 		for name, ip := range next {
 			if len(d[name].Items) != 1 || d[name].Items[0].IP != addr(ip) {
 				t.Errorf("%s first: %s has %q", order[0], name, items(d[name]))
 			}
 		}
+		if len(x.exchanges) > 0 {
+			t.Errorf("%s first: not forgotten: %v", order[0], x.exchanges)
+		}
 	}
 }
 
 // TestExchangeThatIsNone: who asks for what an older one has is in force for ten seconds, is decided about again then,
-// and says so; who never was in force is not for a moment.
+// and says so; who never was in force is not for a moment. A clock that is set back has it begin anew.
 func TestExchangeThatIsNone(t *testing.T) {
-	w, now := exchanging(), time.Unix(2000, 0)
-	d := asks(w, "younger", "172.18.0.33", now)["younger"]
-	c := conditionOf(d, egressip.ConditionFallback)
-	if !d.InForce[world.V4] || !strings.Contains(c.Message, "ten seconds") {
-		t.Errorf("it is not said how long it is in force: %v, %+v", d.InForce, c)
+	x, now := newExchanging(t, "172.18.0.33", "172.18.0.44"), time.Unix(2000, 0)
+	d := x.asks("younger", now, "172.18.0.33")["younger"]
+	if c := conditionOf(d, egressip.ConditionFallback); !strings.Contains(c.Message, "ten seconds") {
+		t.Errorf("it is not said how long it is in force: %+v", c)
 	}
-	if !d.Again.Equal(now.Add(10 * time.Second)) {
-		t.Errorf("decided again at %v", d.Again)
+	over := now.Add(10 * time.Second)
+	x.bound("at once", d, world.V4, true, over)
+	x.bound("later", x.at(now.Add(9 * time.Second))["younger"], world.V4, true, over)
+	back := now.Add(-time.Hour)
+	x.bound("an hour before", x.at(back)["younger"], world.V4, true, back.Add(10*time.Second))
+	x.bound("over", x.at(back.Add(10 * time.Second))["younger"], world.V4, false, time.Time{})
+	x.w.SetEgressIP(object("third", -1, "172.18.0.33"))
+	x.bound("never had one", x.at(now)["third"], world.V4, false, time.Time{})
+}
+
+// TestExchangeOfAPart: it counts from when the last address of a family is lost, however long others of the object have
+// had no node.
+func TestExchangeOfAPart(t *testing.T) {
+	now := time.Unix(2000, 0)
+	over := now.Add(10 * time.Second)
+	for name, others := range map[string][]string{
+		"another of the family": {"172.18.0.44", "192.0.2.7"}, "the other family": {"172.18.0.44", "2001:db8::7"},
+	} {
+		x := newExchanging(t, "172.18.0.33", others...)
+		x.bound(name+": before", x.at(now.Add(-time.Minute))["younger"], world.V4, true, time.Time{})
+		x.bound(name, x.asks("older", now, "172.18.0.44")["younger"], world.V4, true, over)
+		x.bound(name+": over", x.at(over)["younger"], world.V4, false, time.Time{})
 	}
-	d = at(w, now.Add(9*time.Second))["younger"]
-	if !d.InForce[world.V4] || !d.Again.Equal(now.Add(10*time.Second)) {
-		t.Errorf("before: %v, again at %v", d.InForce, d.Again)
-	}
-	if d = at(w, d.Again)["younger"]; d.InForce[world.V4] || !d.Again.IsZero() {
-		t.Errorf("after: %v, again at %v", d.InForce, d.Again)
-	}
-	w, now = exchanging(), time.Unix(2000, 0)
-	asks(w, "younger", "172.18.0.33", now.Add(8*time.Second)) // by a controller whose clock is fast
-	if d = at(w, now)["younger"]; !d.InForce[world.V4] || !d.Again.Equal(now.Add(18*time.Second)) {
-		t.Errorf("eight seconds earlier: %v, again at %v", d.InForce, d.Again)
-	}
-	if d = at(w, now.Add(-time.Hour))["younger"]; d.InForce[world.V4] || !d.Again.IsZero() {
-		t.Errorf("an hour earlier: %v, again at %v", d.InForce, d.Again)
-	}
-	w.SetEgressIP(object("third", -1, "172.18.0.33"))
-	if d = at(w, now)["third"]; d.InForce[world.V4] {
-		t.Error("one that never had an address is in force")
-	}
+	x := newExchanging(t, "172.18.0.33", "172.18.0.44", "172.18.0.55")
+	x.bound("it keeps one", x.asks("older", now, "172.18.0.44")["younger"], world.V4, true, time.Time{})
 }

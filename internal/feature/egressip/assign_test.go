@@ -72,6 +72,9 @@ func decideWith(w *world.World, b egressip.Beside) map[string]egressip.Decision 
 	if b.Served, b.Shown = egressip.NewServed(), w.PlacementOf; b.Patience == nil {
 		b.Patience = egressip.NewPatience()
 	}
+	if b.Exchanges == nil {
+		b.Exchanges = egressip.Exchanges{}
+	}
 	b.Served.Update(w)
 	return egressip.Assign(w, b)
 }

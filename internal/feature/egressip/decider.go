@@ -20,19 +20,20 @@ const action = "Assign"
 // those alone for which something has changed that their decision follows from; a property test holds it to one that
 // remembers nothing.
 type Assigner struct {
-	served   *handover.Served
-	patience *patience.Patience
-	turns    *handover.Turns
-	run      *assigner // nil: nothing was decided yet
-	last     map[string]Decision
-	anew     []string // decided about the last time, or found gone
+	served    *handover.Served
+	patience  *patience.Patience
+	turns     *handover.Turns
+	exchanges Exchanges
+	run       *assigner // nil: nothing was decided yet
+	last      map[string]Decision
+	anew      []string // decided about the last time, or found gone
 	*staleness
 }
 
 // NewAssigner has decided nothing yet.
 func NewAssigner() *Assigner {
 	return &Assigner{served: NewServed(), patience: NewPatience(), turns: handover.NewTurns(),
-		last: map[string]Decision{}, staleness: newStaleness()}
+		exchanges: Exchanges{}, last: map[string]Decision{}, staleness: newStaleness()}
 }
 
 // Last is the last decision about each EgressIP.
@@ -74,7 +75,7 @@ func (d *Assigner) Decide(v decide.View) (desired []decide.Desired, again time.T
 	d.placing = d.placing || len(d.patience.News) > 0
 	d.Take(d.patience.News)
 	d.run.Beside = Beside{Served: d.served, Patience: d.patience, Turns: d.turns,
-		Shown: v.ShownPlacementOf, Last: d.last, Now: v.Now}
+		Exchanges: d.exchanges, Shown: v.ShownPlacementOf, Last: d.last, Now: v.Now}
 	d.renew()
 	redone := d.redo()
 	again = d.patience.Decided(v, d.anew, func(name string) []world.Assignment { return d.last[name].Items },
@@ -118,6 +119,7 @@ func (d *Assigner) redo() (redone []*object) {
 			redone = append(redone, o)
 		} else {
 			d.forget(name)
+			d.exchanges.forget(name)
 			delete(d.last, name)
 		}
 	}
