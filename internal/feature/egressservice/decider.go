@@ -190,8 +190,9 @@ func (d *Decider) examine(v decide.View) []*object {
 		return nil
 	}
 	var out []*object
-	names := v.Nodes()
-	for _, r := range d.stale(v.World) {
+	names, stale := v.Nodes(), d.stale(v.World)
+	d.sharing.round()
+	for _, r := range stale {
 		s := r.s
 		o := &object{s: s, shown: world.Shown[world.EgressService](v.World, world.KindEgressService, s.Key()),
 			patience: d.patience, failed: d.failed, pods: d.backing.pods[s.Key()],

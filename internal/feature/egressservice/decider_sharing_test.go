@@ -1,7 +1,9 @@
 package egressservice_test
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +76,31 @@ func TestUnservableKeepsNothing(t *testing.T) {
 				t.Errorf("the younger one is gone: %s", have)
 			}
 		})
+	}
+}
+
+// TestManyShare: of many whose Services have the same two addresses of each family (MetalLB's allow-shared-ip) the two
+// oldest are served, and the next when one goes. Asking each of the older ones whether it is served, and each of these the same, would not end.
+func TestManyShare(t *testing.T) {
+	c := newCluster(t)
+	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+	const many = 60
+	for i := range many {
+		s := c.add("ns0", fmt.Sprint("x", i), many-i)
+		service := compiletest.LoadBalancer(0, pods()...)
+		service.Namespace, service.Name = s.Namespace, s.Name
+		service.LoadBalancerIPs = slices.Concat(compiletest.EgressAddr(40), compiletest.EgressAddr(41))
+		c.set(func(w *world.World) []world.Touch { return w.SetService(service) })
+	}
+	for next := range 2 {
+		c.decides()
+		c.later()
+		for i := next; i < many; i++ {
+			if have := c.assigned(fmt.Sprint("ns0/x", i)); (have[0] != ' ') != (i <= next+1) {
+				t.Errorf("x%d is the oldest, and of x%d: %s", next, i, have)
+			}
+		}
+		c.set(func(w *world.World) []world.Touch { return w.DelEgressService(fmt.Sprint("ns0/x", next)) })
 	}
 }
 

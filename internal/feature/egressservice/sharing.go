@@ -62,11 +62,17 @@ func hasNode(w *world.View, s *world.EgressService, service *world.Service) bool
 type sharing struct {
 	of map[thing]map[string]struct{} // EgressServices that ask for a thing
 	by map[string][]thing            // things that an EgressService asks for
+	// gets is whether one without a host gets its label and an address, in one round: asked anew for each that is
+	// younger, the answer would cost twice as much with each EgressService that shares an address.
+	gets map[string]bool
 }
 
 func newSharing() *sharing {
-	return &sharing{of: map[thing]map[string]struct{}{}, by: map[string][]thing{}}
+	return &sharing{of: map[thing]map[string]struct{}{}, by: map[string][]thing{}, gets: map[string]bool{}}
 }
+
+// round begins a round of decisions, of which all are from the same statuses.
+func (x *sharing) round() { clear(x.gets) }
 
 // follow notes what an EgressService asks for now, and returns those that ask for any of that, or of what it asked for
 // before.
@@ -121,7 +127,12 @@ func (x *sharing) precedes(w *world.World, o, before *world.EgressService, t thi
 
 // served says whether one without a host gets its label and an address.
 func (x *sharing) served(w *world.World, o *world.EgressService) bool {
-	gets := func(t thing) bool { return x.owner(w, o, t) == o.Key() }
-	return gets(thing{label: labelOf(o)}) &&
-		slices.ContainsFunc(x.by[o.Key()], func(t thing) bool { return t.label == "" && gets(t) })
+	key := o.Key()
+	if gets, known := x.gets[key]; known {
+		return gets
+	}
+	gets := func(t thing) bool { return x.owner(w, o, t) == key }
+	x.gets[key] = gets(thing{label: labelOf(o)}) &&
+		slices.ContainsFunc(x.by[key], func(t thing) bool { return t.label == "" && gets(t) })
+	return x.gets[key]
 }
