@@ -80,7 +80,8 @@ func TestUnservableKeepsNothing(t *testing.T) {
 }
 
 // TestManyShare: of many whose Services have the same two addresses of each family (MetalLB's allow-shared-ip) the two
-// oldest are served, and the next when one goes. Asking each of the older ones whether it is served, and each of these the same, would not end.
+// oldest are served, and the next when one goes. Asking each of the older ones whether it is served, and each of these
+// the same, would not end.
 func TestManyShare(t *testing.T) {
 	c := newCluster(t)
 	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })

@@ -45,6 +45,11 @@ func (Bridge) Compile(w *world.View, _ string, out *plan.Rows) {
 		b.family(f, p.Addr(), w.Config)
 		b.inbound(f, append(hostPrefixes(f, h.Addrs), w.Config.Cluster(f)...))
 	}
+	for _, f := range w.Config.Families() {
+		if _, has := f.Of(h.Primary); !has {
+			b.without(f, w.Config)
+		}
+	}
 }
 
 func uplink(w *world.View) string { return "{" + w.Config.UplinkInterface + "}" }
@@ -160,6 +165,16 @@ func (b flows) family(f world.Family, node netip.Addr, w *world.Config) {
 		fmt.Sprintf("ct(zone=%d,nat,table=%d)", plan.ZoneGateway, plan.Established.Table()))
 	b.repliesToOVN(ip)
 	b.repliesToHost(ip)
+}
+
+// without is a family in which the uplink has no address (IPv6 whose duplicates are still looked for, or that DHCP has
+// not given yet): nothing that a network sends can get a source there, and nothing leaves. Routers outside may announce
+// themselves all the same, and the gateway router have a route to them.
+func (b flows) without(f world.Family, w *world.Config) {
+	for _, k := range untranslated(b.bridge, w.Cluster(f), b.userspace) {
+		plan.Add(&b.out.Flows, k, "drop")
+	}
+	b.add(plan.Outbound, protocol(f)+",in_port="+b.names.PatchPort(), "drop")
 }
 
 // leaves sends out what an action of conntrack has committed.
