@@ -2,71 +2,112 @@ package nft
 
 import (
 	"cmp"
+	"encoding/binary"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 )
 
 // makeRoomSteps delete, in the transaction that adds elements to an interval set, unwanted ones that overlap them: the
-// kernel refuses the new ones otherwise. Of two prefixes that overlap one contains the other: in order of addresses,
-// what an element overlaps among those before it are those that contain it.
+// kernel refuses the new ones otherwise. Elements that differ in a part of their keys that is a single value in all of
+// them do not overlap. Of the rest each is compared with those alone that it meets in the order of one part: a Service
+// has tens of thousands of elements, whoever may write it decides how many, and few overlap.
 func makeRoomSteps(set object, added []wantedElem, unwanted map[string]string) []step {
 	if len(unwanted) == 0 {
 		return nil
 	}
 	var steps []step
-	var around []interval
-	for _, e := range intervals(added, unwanted) {
-		around = slices.DeleteFunc(around, func(o interval) bool { return !o.mayOverlap(e) })
-		for _, o := range around {
-			to, from := e, o
-			if e.added == nil {
-				to, from = o, e
+	groups := alike(intervals(added, unwanted))
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		var around []interval
+		for _, e := range groups[name] {
+			around = slices.DeleteFunc(around, func(o interval) bool { return o.last.Less(e.first) })
+			for _, o := range around {
+				to, from := e, o
+				if e.added == nil {
+					to, from = o, e
+				}
+				value, is := unwanted[from.key]
+				if is && to.added != nil && overlap(from.key, to.key) {
+					steps = append(steps, deleteElementStep(to.added.owner, to.added.row, set, true, from.key, value))
+					delete(unwanted, from.key)
+				}
 			}
-			value, is := unwanted[from.key]
-			if is && to.added != nil && overlap(from.key, to.key) {
-				steps = append(steps, deleteElementStep(to.added.owner, to.added.row, set, true, from.key, value))
-				delete(unwanted, from.key)
-			}
+			around = append(around, e)
 		}
-		around = append(around, e)
 	}
 	return steps
 }
 
-// interval is an element of an interval set, by the first part of its key.
+// interval is an element of an interval set, by the first part of its key that is an interval in any of them.
 type interval struct {
-	key   string
-	first netip.Prefix // invalid: the first part is no prefix
-	added *wantedElem  // nil: it is unwanted
+	key         string
+	parts       []string
+	first, last netip.Addr  // of numbers: as if they were addresses
+	added       *wantedElem // nil: it is unwanted
 }
 
-// intervals are all elements in order of addresses, of equal ones the larger prefix first.
 func intervals(added []wantedElem, unwanted map[string]string) []interval {
 	out := make([]interval, 0, len(added)+len(unwanted))
 	for i := range added {
-		out = append(out, interval{added[i].key, firstPrefix(added[i].key), &added[i]})
+		out = append(out, interval{key: added[i].key, parts: strings.Split(added[i].key, " . "), added: &added[i]})
 	}
 	for key := range unwanted {
-		out = append(out, interval{key, firstPrefix(key), nil})
+		out = append(out, interval{key: key, parts: strings.Split(key, " . ")})
 	}
-	slices.SortFunc(out, func(a, b interval) int {
-		return cmp.Or(a.first.Addr().Compare(b.first.Addr()), cmp.Compare(a.first.Bits(), b.first.Bits()),
-			strings.Compare(a.key, b.key))
-	})
 	return out
 }
 
-func firstPrefix(key string) netip.Prefix {
-	first, _, _ := strings.Cut(key, " . ")
-	p, _ := prefix(first)
-	return p
+// alike groups elements that have all parts in common but those that are intervals in any of them, each in order.
+func alike(all []interval) map[string][]interval {
+	wide := map[int]bool{}
+	for _, e := range all {
+		for i, part := range e.parts {
+			wide[i] = wide[i] || strings.ContainsAny(part, "/-")
+		}
+	}
+	groups := map[string][]interval{}
+	for _, e := range all {
+		var single []string
+		by := -1
+		for i, part := range e.parts {
+			if !wide[i] {
+				single = append(single, part)
+			} else if by < 0 {
+				by = i
+			}
+		}
+		e.first, e.last = ends(e.parts[max(by, 0)])
+		name := strings.Join(single, " . ")
+		groups[name] = append(groups[name], e)
+	}
+	for _, g := range groups {
+		slices.SortFunc(g, func(a, b interval) int {
+			return cmp.Or(a.first.Compare(b.first), strings.Compare(a.key, b.key))
+		})
+	}
+	return groups
 }
 
-// mayOverlap says that the first parts of both do, as far as they are prefixes.
-func (i interval) mayOverlap(o interval) bool {
-	if !i.first.IsValid() || !o.first.IsValid() {
-		return i.first.IsValid() == o.first.IsValid()
+// ends are the first and the last of a part of a key, zero of what is neither address nor number.
+func ends(part string) (first, last netip.Addr) {
+	if p, ok := prefix(part); ok {
+		b := p.Masked().Addr().AsSlice()
+		for i := p.Bits(); i < 8*len(b); i++ {
+			b[i/8] |= 1 << (7 - i%8)
+		}
+		last, _ = netip.AddrFromSlice(b)
+		return p.Masked().Addr(), last
 	}
-	return i.first.Overlaps(o.first)
+	if from, to, ok := numbers(part); ok {
+		return numbered(from), numbered(to)
+	}
+	return first, last
+}
+
+func numbered(n uint64) netip.Addr {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[8:], n)
+	return netip.AddrFrom16(b)
 }

@@ -52,20 +52,39 @@ func TestMakesRoomForAll(t *testing.T) {
 	})
 }
 
-// TestMakesRoomForMany: to compare each of 1,000 with each of 1,000 would allocate millions of times.
+// TestMakesRoomForMany: to compare each of some thousands with each would allocate millions of times.
 func TestMakesRoomForMany(t *testing.T) {
-	const many = 1000
-	var added []wantedElem
-	old := map[string]string{}
-	for i := range many {
-		added = append(added, wantedElem{key: fmt.Sprintf("10.%d.%d.0/24", i>>8, i&255)})
-		old[fmt.Sprintf("10.%d.%d.7", i>>8, i&255)] = ""
+	const many = 1024
+	port := func(i, shares int) string {
+		return fmt.Sprintf("10.0.0.1 . tcp . %d . %s", i%32, share(i/32%shares, shares))
 	}
-	steps := 0
-	allocations := testing.AllocsPerRun(1, func() {
-		steps = len(makeRoomSteps(object{"set", "s"}, added, maps.Clone(old)))
-	})
-	if steps != many || allocations > 20*many {
-		t.Errorf("%d steps, and %g allocations", steps, allocations)
+	client := func(i int, of string) string { return fmt.Sprintf("%s . 192.0.2.1 . tcp . %d", of, i) }
+	type names func(i int) string
+	forms := map[string]struct{ added, old names }{
+		"prefixes": {func(i int) string { return fmt.Sprintf("10.%d.%d.0/24", i>>8, i&255) },
+			func(i int) string { return fmt.Sprintf("10.%d.%d.7", i>>8, i&255) }},
+		"shares of one address": {func(i int) string { return port(i, 32) }, func(i int) string { return port(i, 31) }},
+		"shares of one port": {func(i int) string { return "10.0.0.1 . tcp . 80 . " + share(i, many) },
+			func(i int) string { return "10.0.0.1 . tcp . 80 . " + share(i, many) }},
+		"clients of one range": {func(i int) string { return client(i, "10.0.0.0/8") },
+			func(i int) string { return client(i, "10.0.0.0/16") }},
+	}
+	for name, form := range forms {
+		var added []wantedElem
+		old := map[string]string{}
+		for i := range many {
+			added = append(added, wantedElem{key: form.added(i)})
+			old[form.old(i)] = ""
+		}
+		steps := 0
+		allocations := testing.AllocsPerRun(1, func() {
+			steps = len(makeRoomSteps(object{"set", "s"}, added, maps.Clone(old)))
+		})
+		if steps != len(old) || allocations > 40*many {
+			t.Errorf("%s: %d steps, and %g allocations", name, steps, allocations)
+		}
 	}
 }
+
+// share is the n-th of several parts of the numbers below 65,536.
+func share(n, of int) string { return fmt.Sprintf("%d-%d", n*65536/of, (n+1)*65536/of-1) }
