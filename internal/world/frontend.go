@@ -6,11 +6,14 @@ import (
 	"slices"
 )
 
-// Claimants are the Services that ask for an address and port, the one that gets it first: one whose cluster IP it is,
-// then the oldest.
-func (w *View) Claimants(f Frontend) []string {
+// First is the Service that gets an address and port of all that ask for it: one whose cluster IP it is, then the
+// oldest; "" if none does.
+func (w *View) First(f Frontend) string {
 	w.saw(KindFrontend, f.String())
-	return w.claims[f]
+	if len(w.claims[f]) == 0 {
+		return ""
+	}
+	return w.claims[f][0]
 }
 
 // NodesAt are the nodes whose own address on the primary network that is, by name. What else is on a host may come and
@@ -52,27 +55,49 @@ func (s *Service) Frontends() []Frontend {
 	return out
 }
 
-// reclaim notes what a Service asks for now. Those that ask for the same are compiled anew.
-func (w *World) reclaim(key string, old, new *Service) []Touch {
+// reclaim notes what a Service asks for now. Those that ask for the same are compiled anew where another one is first
+// than before: many may ask for the same in vain, and what one of them does costs the others nothing.
+func (w *World) reclaim(key string, old, new *Service) (touched []Touch) {
 	was, is := old.Frontends(), new.Frontends()
-	if old != nil && new != nil && old.Created.Equal(new.Created) && slices.Equal(was, is) &&
-		slices.Equal(old.ClusterIPs, new.ClusterIPs) {
-		return nil
+	stays := map[Frontend]bool{}
+	if old != nil && new != nil && old.Created.Equal(new.Created) && slices.Equal(old.ClusterIPs, new.ClusterIPs) {
+		stays = common(was, is)
 	}
-	var touched []Touch
-	for _, f := range was {
-		if w.claims[f] = without(w.claims[f], key); len(w.claims[f]) == 0 {
+	note := func(f Frontend, i int, list []string) {
+		if w.claims[f] = list; len(list) == 0 {
 			delete(w.claims, f)
 		}
-		touched = append(touched, Touch{KindFrontend, f.String()})
+		if i == 0 {
+			touched = append(touched, Touch{KindFrontend, f.String()})
+		}
+	}
+	for _, f := range was {
+		if list := w.claims[f]; !stays[f] {
+			i := slices.Index(list, key)
+			note(f, i, slices.Concat(list[:i], list[i+1:]))
+		}
 	}
 	for _, f := range is {
-		w.claims[f] = slices.SortedFunc(slices.Values(append(without(w.claims[f], key), key)), func(a, b string) int {
-			return w.precedence(f, w.services[a], w.services[b])
-		})
-		touched = append(touched, Touch{KindFrontend, f.String()})
+		if list := w.claims[f]; !stays[f] {
+			i, _ := slices.BinarySearchFunc(list, new, func(o string, s *Service) int {
+				return w.precedence(f, w.services[o], s)
+			})
+			note(f, i, slices.Concat(list[:i], []string{key}, list[i:]))
+		}
 	}
 	return touched
+}
+
+// common is what is in both lists, each of which has everything once.
+func common(a, b []Frontend) map[Frontend]bool {
+	in, out := map[Frontend]bool{}, map[Frontend]bool{}
+	for _, f := range a {
+		in[f] = true
+	}
+	for _, f := range b {
+		out[f] = in[f]
+	}
+	return out
 }
 
 // precedence is for Services that ask for the same: one whose cluster IP it is before others, then creation, namespace,

@@ -50,7 +50,7 @@ const (
 	KindService
 	KindEndpoints   // the endpoints of one Service
 	KindSlots       // how many ECMP slots EgressIPs need
-	KindFrontend    // the Services that ask for one address and port
+	KindFrontend    // the Service that gets an address and port
 	KindNodeAddress // the nodes that have one address
 	KindHostAddress // the nodes that say that their hosts have one address
 	KindEgressServices

@@ -132,12 +132,11 @@ func (k kernel) frontends() []world.Frontend {
 	}
 	var out []world.Frontend
 	for _, f := range service.Frontends() {
-		first := k.w.Claimants(f)
 		at := []netip.Addr{f.IP}
 		if !f.IP.IsValid() {
 			at = k.w.Host().Addrs
 		}
-		if len(first) == 0 || first[0] != k.s.Key() || slices.Contains(service.ClusterIPs, f.IP) {
+		if k.w.First(f) != k.s.Key() || slices.Contains(service.ClusterIPs, f.IP) {
 			continue
 		}
 		for _, ip := range k.Family.OfAddrs(at) {

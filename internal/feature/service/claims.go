@@ -92,11 +92,11 @@ func nodeOf(w *world.View, pod netip.Addr) bool {
 }
 
 // refusal is why a Service does not get an address and port; it says nothing if it does. The order of precedence is
-// world.Claimants'; what is an address of a host, an EgressIP, a pod or another part of the cluster stays that.
+// world.First's; what is an address of a host, an EgressIP, a pod or another part of the cluster stays that.
 func refusal(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
-	if first := w.Claimants(f); len(first) > 0 && first[0] != s.Key() {
+	if first := w.First(f); first != "" && first != s.Key() {
 		return refused(decide.Finding{Reason: servedFor, IP: f.IP, Part: f.String()},
-			"%s is served for Service %s, which comes first: give one of them another address or port", f, first[0])
+			"%s is served for Service %s, which comes first: give one of them another address or port", f, first)
 	}
 	if !f.IP.IsValid() || slices.Contains(s.ClusterIPs, f.IP) {
 		return decide.Notice{}
