@@ -35,6 +35,7 @@ func Holding(o *egretv1.EgressNode) *world.Holding {
 func readHeld(h *world.Holding, list []egretv1.HeldAddress) {
 	list, err := atMost(list, maxHeld)
 	unread(h, "holding", err)
+	seen := map[world.EgressAddress]bool{}
 	for i, held := range list {
 		key, known := keyOfHeld(held)
 		if !known {
@@ -46,7 +47,8 @@ func readHeld(h *world.Holding, list []egretv1.HeldAddress) {
 			err = fmt.Errorf("%q is no name of an %s", key, held.Kind)
 		}
 		unread(h, fmt.Sprintf("holding[%d]", i), err)
-		if err == nil && !slices.Contains(h.Holds[key], a) {
+		if one := (world.EgressAddress{Object: key, IP: a}); err == nil && !seen[one] {
+			seen[one] = true
 			h.Holds[key] = append(h.Holds[key], a)
 			h.SayHeld(key, a, since)
 		}

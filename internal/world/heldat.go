@@ -28,7 +28,7 @@ func (w *World) HeldBefore(node, object string, ip netip.Addr, made time.Time) b
 func (w *View) HeldAt(ip netip.Addr) []HeldFor {
 	w.saw(KindHeldAt, ip.String())
 	var out []HeldFor
-	for _, h := range w.heldAt[ip] {
+	for h := range w.heldAt[ip] {
 		if n := w.Node(h.Node); n != nil && w.holdings[h.Node].boot() == n.BootID {
 			out = append(out, h)
 		}
@@ -104,9 +104,11 @@ func (w *World) heldMoved(node string, old, new *Holding) (touched []Touch) {
 		return nil
 	}
 	for object := range union(old.holds(), new.holds()) {
-		before, now := old.holds()[object], new.holds()[object]
-		for _, ip := range slices.Concat(before, now) {
-			i, was, is := Assignment{Node: node, IP: ip}, slices.Contains(before, ip), slices.Contains(now, ip)
+		before, now := setOf(old.holds()[object]), setOf(new.holds()[object])
+		for ip := range union(before, now) {
+			_, was := before[ip]
+			_, is := now[ip]
+			i := Assignment{Node: node, IP: ip}
 			w.noteHeld(object, i, is)
 			if was && !is {
 				w.letGo(object, i, old.Held(object, ip), new == nil)
@@ -127,13 +129,25 @@ func (w *World) heldMoved(node string, old, new *Holding) (touched []Touch) {
 
 func (w *World) noteHeld(object string, i Assignment, is bool) {
 	h := HeldFor{Node: i.Node, Object: object}
-	all := slices.DeleteFunc(w.heldAt[i.IP], func(o HeldFor) bool { return o == h })
-	if is {
-		all = append(all, h)
+	if !is {
+		if delete(w.heldAt[i.IP], h); len(w.heldAt[i.IP]) == 0 {
+			delete(w.heldAt, i.IP)
+		}
+		return
 	}
-	if w.heldAt[i.IP] = all; len(all) == 0 {
-		delete(w.heldAt, i.IP)
+	if w.heldAt[i.IP] == nil {
+		w.heldAt[i.IP] = map[HeldFor]struct{}{}
 	}
+	w.heldAt[i.IP][h] = struct{}{}
+}
+
+// setOf is a list as a set: a node decides how long what it says is.
+func setOf(list []netip.Addr) map[netip.Addr]struct{} {
+	out := make(map[netip.Addr]struct{}, len(list))
+	for _, a := range list {
+		out[a] = struct{}{}
+	}
+	return out
 }
 
 func heldTouch(ip netip.Addr) Touch { return Touch{KindHeldAt, ip.String()} }

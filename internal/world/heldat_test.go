@@ -1,6 +1,7 @@
 package world_test
 
 import (
+	"fmt"
 	"net/netip"
 	"reflect"
 	"testing"
@@ -67,5 +68,41 @@ func TestHeldAt(t *testing.T) {
 	agent.SetHolding(&world.Holding{Node: "n1", BootID: "boot-n1", Holds: held{"e": {ip}}})
 	if have := agent.HeldAt(ip); len(have) > 0 {
 		t.Errorf("an agent knows of %v", have)
+	}
+}
+
+// TestHeldByManyClaims: what a node says is as long as it likes, of one address or of one object: each thing that it
+// says is looked at once. With lists in the place of sets there would be 30 million looks at an address here.
+func TestHeldByManyClaims(t *testing.T) {
+	const many = 8192
+	for name, claim := range map[string]func(i int) world.EgressAddress{
+		"one address": func(i int) world.EgressAddress {
+			return world.EgressAddress{Object: fmt.Sprint("e", i), IP: compiletest.V4(192, 0, 2, 1)}
+		},
+		"one object": func(i int) world.EgressAddress {
+			return world.EgressAddress{Object: "e", IP: world.Nth(netip.MustParsePrefix("198.18.0.0/15"), i)}
+		},
+	} {
+		w := world.New("", compiletest.Config(world.SharedGateway))
+		w.SetNode(compiletest.Node(1))
+		for _, boot := range []string{"boot-n1", "next", "boot-n1"} {
+			h := &world.Holding{Node: "n1", BootID: boot, Holds: map[string][]netip.Addr{}}
+			for i := range many {
+				c := claim(i)
+				h.Holds[c.Object] = append(h.Holds[c.Object], c.IP)
+			}
+			w.SetHolding(h)
+		}
+		n := 0
+		for ip := range map[netip.Addr]bool{claim(0).IP: true, claim(many - 1).IP: true} {
+			n += len(w.HeldAt(ip))
+		}
+		if want := map[string]int{"one address": many, "one object": 2}[name]; n != want {
+			t.Errorf("%s: %d claims, want %d", name, n, want)
+		}
+		w.SetHolding(&world.Holding{Node: "n1", BootID: "boot-n1"})
+		if n := len(w.HeldAt(claim(0).IP)); n > 0 {
+			t.Errorf("%s: %d claims stay", name, n)
+		}
 	}
 }

@@ -298,8 +298,8 @@ func (h *Holding) steers() map[string][]Assignment {
 	return h.Steers
 }
 
-func union[V any](a, b map[string]V) map[string]struct{} {
-	all := map[string]struct{}{}
+func union[K comparable, V any](a, b map[K]V) map[K]struct{} {
+	all := map[K]struct{}{}
 	for k := range a {
 		all[k] = struct{}{}
 	}

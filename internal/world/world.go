@@ -36,14 +36,14 @@ type tables struct {
 	selecting      map[string][]*EgressIP // by namespace, in order of precedence
 	demands        map[string]*demands    // by namespace, of those that somebody asked about
 	traffic        map[string]*Traffic
-	destinations   map[string][2]destinations.Set // by EgressIP with a selector of traffic that somebody asked about
-	overlaps       map[pair][2]bool               // by family, of EgressIPs that somebody asked about
-	holdings       map[string]*Holding            // by node
-	heldAt         map[netip.Addr][]HeldFor       // what nodes say that they hold, in the controller alone
-	unnamed        map[string]int                 // how many of these are unnamed, by node
-	unsaid         map[netip.Addr][]unsaid        // what nodes may hold and have not said, in the controller alone
-	ending         map[netip.Addr]struct{}        // those of unsaid for which any node is named no more
-	own            *Holding                       // this node's, by its own knowledge; nil until it has any
+	destinations   map[string][2]destinations.Set      // by EgressIP with a selector of traffic that was asked about
+	overlaps       map[pair][2]bool                    // by family, of EgressIPs that somebody asked about
+	holdings       map[string]*Holding                 // by node
+	heldAt         map[netip.Addr]map[HeldFor]struct{} // what nodes say that they hold, in the controller alone
+	unnamed        map[string]int                      // how many of these are unnamed, by node
+	unsaid         map[netip.Addr][]unsaid             // what nodes may hold and have not said, in the controller alone
+	ending         map[netip.Addr]struct{}             // those of unsaid for which any node is named no more
+	own            *Holding                            // this node's, by its own knowledge; nil until it has any
 	yielded        map[EgressAddress]*Yield
 	overdue        map[EgressAddress]string // nodes
 	tunnels        map[string]Tunnel        // by node
@@ -86,7 +86,7 @@ func newTables() *tables {
 		destinations: map[string][2]destinations.Set{},
 		overlaps:     map[pair][2]bool{},
 		holdings:     map[string]*Holding{},
-		heldAt:       map[netip.Addr][]HeldFor{},
+		heldAt:       map[netip.Addr]map[HeldFor]struct{}{},
 		unnamed:      map[string]int{},
 		unsaid:       map[netip.Addr][]unsaid{},
 		ending:       map[netip.Addr]struct{}{},
