@@ -54,6 +54,7 @@ func (Commands) Run(ctx context.Context, v6 bool, args ...string) (string, error
 type Plane struct {
 	tables   Tables
 	held     map[plan.Accept]plan.None // nil: not read yet
+	unread   map[bool]bool             // by v6: a family that could not be read, and that nothing is wanted of
 	outdated atomic.Bool
 }
 
@@ -72,14 +73,14 @@ func (p *Plane) Outdated() { p.outdated.Store(true) }
 
 // Grow inserts what is missing.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
-	if err := p.read(ctx); err != nil {
+	if err := p.read(ctx, want); err != nil {
 		return err
 	}
 	var refused []error
 	for a := range plan.Diff(p.held, want.Accepts, plan.Same).Put {
 		err := p.accept(ctx, a)
 		if errors.Is(err, exec.ErrNotFound) {
-			return nil
+			continue // this family's; the other one may be there
 		}
 		if err != nil {
 			refused = append(refused,
@@ -101,7 +102,7 @@ func (p *Plane) accept(ctx context.Context, a plan.Accept) error {
 
 // Shrink deletes what is ours and no longer wanted.
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
-	if err := p.read(ctx); err != nil {
+	if err := p.read(ctx, want); err != nil {
 		return err
 	}
 	for a := range plan.Diff(p.held, want.Accepts, plan.Same).Del {
@@ -129,30 +130,34 @@ func spec(a plan.Accept) []string {
 	return append(out, flag, a.Dev, "-m", "comment", "--comment", Comment, "-j", "ACCEPT")
 }
 
-// read lists the chain of both families, once.
-func (p *Plane) read(ctx context.Context) error {
-	if p.outdated.Swap(false) {
-		p.held = nil
+// read lists the chain of both families, once. One of which nothing is wanted need not be readable: a kernel without
+// IPv6 has no such tables.
+func (p *Plane) read(ctx context.Context, want *plan.State) error {
+	wanted := map[bool]bool{}
+	for a := range want.Accepts.Rows() {
+		wanted[a.V6] = true
 	}
-	if p.held != nil {
+	outdated := p.outdated.Swap(false)
+	if p.held != nil && !outdated && !(wanted[false] && p.unread[false]) && !(wanted[true] && p.unread[true]) {
 		return nil
 	}
-	held := map[plan.Accept]plan.None{}
+	p.held = nil
+	held, unread := map[plan.Accept]plan.None{}, map[bool]bool{}
 	for _, v6 := range []bool{false, true} {
 		out, err := p.tables.Run(ctx, v6, "-S", "FORWARD")
 		if errors.Is(err, exec.ErrNotFound) {
 			continue
 		}
-		if err != nil {
+		if unread[v6] = err != nil; err != nil && wanted[v6] {
 			return err
 		}
 		for line := range strings.Lines(out) {
-			if a, ours := parse(line, v6); ours {
+			if a, ours := parse(line, v6); err == nil && ours {
 				held[a] = plan.None{}
 			}
 		}
 	}
-	p.held = held
+	p.held, p.unread = held, unread
 	return nil
 }
 

@@ -3,6 +3,7 @@ package route
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -143,13 +144,23 @@ func listRoutes(n *netlink.Handle) (routes []netlink.Route, rules []netlink.Rule
 		if err != nil {
 			return nil, nil, fmt.Errorf("list routes: %w", err)
 		}
-		u, err := n.RuleList(family)
+		u, err := listRules(n, family)
 		if err != nil {
 			return nil, nil, fmt.Errorf("list rules: %w", err)
 		}
 		routes, rules = append(routes, r...), append(rules, u...)
 	}
 	return routes, rules, nil
+}
+
+// listRules are none where the kernel was booted without the family (ipv6.disable=1): it says so of rules, where of
+// routes it lists none.
+func listRules(n *netlink.Handle, family int) ([]netlink.Rule, error) {
+	rules, err := n.RuleList(family)
+	if errors.Is(err, unix.EAFNOSUPPORT) {
+		return nil, nil
+	}
+	return rules, err
 }
 
 func (h Host) ours(rules []netlink.Rule) []string {

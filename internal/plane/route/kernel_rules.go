@@ -10,7 +10,7 @@ import (
 func (k *kernel) rules() (map[plan.Rule]bool, error) {
 	have := map[plan.Rule]bool{}
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		list, err := k.netlink.RuleList(family)
+		list, err := listRules(k.netlink, family)
 		if err != nil {
 			return nil, err
 		}

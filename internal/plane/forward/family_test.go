@@ -1,0 +1,52 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"testing"
+
+	"github.com/egret-net/egret/internal/plan"
+)
+
+// without6 is a host on which ip6tables does not work, or is not there.
+type without6 struct {
+	Fake
+	err error
+}
+
+func (w *without6) Run(ctx context.Context, v6 bool, args ...string) (string, error) {
+	if v6 && w.err != nil {
+		return "", w.err
+	}
+	return w.Fake.Run(ctx, v6, args...)
+}
+
+// TestOtherFamilyUnreadable: where the kernel has no IPv6, or its rules cannot be read, IPv4's are held if nothing else
+// is wanted; once it is, that is an error until it can be read.
+func TestOtherFamilyUnreadable(t *testing.T) {
+	f := &without6{err: errors.New("can't initialize ip6tables table `filter': Address family not supported")}
+	p, both := New(f), state(plan.Accept{Dev: "mp0"}, plan.Accept{Dev: "mp0", V6: true})
+	if err := p.Grow(t.Context(), state(plan.Accept{Dev: "mp0"})); err != nil || len(f.Rules[false]) != 1 {
+		t.Errorf("IPv4 alone: %v, rules %v", err, f.Rules)
+	}
+	if err := p.Grow(t.Context(), both); err == nil {
+		t.Error("rules of IPv6 are wanted, and cannot be read")
+	}
+	f.err = nil
+	f.Rules[true] = []string{f.Rules[false][0]} // of before
+	if err := p.Grow(t.Context(), both); err != nil || len(f.Rules[true]) != 1 || len(f.Rules[false]) != 1 {
+		t.Errorf("it can be read again: %v, rules %v", err, f.Rules)
+	}
+}
+
+// TestOtherFamilyNotInstalled: IPv4 has its rules all the same, whichever is looked at first.
+func TestOtherFamilyNotInstalled(t *testing.T) {
+	for range 20 {
+		f := &without6{err: fmt.Errorf("run: %w", exec.ErrNotFound)}
+		if err := New(f).Grow(t.Context(), a); err != nil || len(f.Rules[false]) != 3 {
+			t.Fatalf("%v, rules %v", err, f.Rules)
+		}
+	}
+}
