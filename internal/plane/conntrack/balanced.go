@@ -2,9 +2,11 @@ package conntrack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -113,9 +115,16 @@ func (p *Balanced) flush(pairs []plan.Datagram) {
 // Forget is part of plane.Plane: what was flushed stays so.
 func (p *Balanced) Forget() {}
 
-// FlushPairs is part of Pairs: one call a pair and datapath, which goes through all of its connections.
+// fewPairs are flushed one by one: each call goes through all connections of a datapath. Of more, the connections are
+// listed, and flushed each: a Service has tens of thousands of pairs at the most, and seldom connections to many.
+const fewPairs = 16
+
+// FlushPairs is part of Pairs.
 func (s Switch) FlushPairs(ctx context.Context, pairs ...plan.Datagram) error {
 	return s.each(ctx, func(c *unixctl.Conn, datapath string) error {
+		if len(pairs) > fewPairs {
+			return flushListed(ctx, c, datapath, pairs)
+		}
 		for _, d := range pairs {
 			if _, err := c.Call(ctx, "dpctl/flush-conntrack", datapath, udpEnd("dst", d.From),
 				udpEnd("src", d.To)); err != nil {
@@ -124,6 +133,34 @@ func (s Switch) FlushPairs(ctx context.Context, pairs ...plan.Datagram) error {
 		}
 		return nil
 	})
+}
+
+func flushListed(ctx context.Context, c *unixctl.Conn, datapath string, pairs []plan.Datagram) error {
+	out, err := c.Call(ctx, "dpctl/dump-conntrack", datapath)
+	if err != nil {
+		return fmt.Errorf("list connections of %s: %w", datapath, err)
+	}
+	is := make(map[plan.Datagram]bool, len(pairs))
+	for _, d := range pairs {
+		is[plan.Datagram{From: d.From, To: d.To}] = true
+	}
+	var calls [][]string
+	var unread []error
+	for line := range strings.Lines(out) {
+		e, err := parseEntry(line)
+		if err != nil {
+			unread = append(unread, err)
+		} else if e.Proto == protoUDP && is[e.pair()] {
+			calls = append(calls, []string{datapath, fmt.Sprintf("zone=%d", e.Zone), e.flushTuple()})
+		}
+	}
+	return errors.Join(append(unread, c.CallEach(ctx, "dpctl/flush-conntrack", calls, unlessEnded))...)
+}
+
+// pair is what a connection went to, and what that was translated to.
+func (e Entry) pair() plan.Datagram {
+	return plan.Datagram{From: netip.AddrPortFrom(e.Orig.Dst, e.Orig.DstPort),
+		To: netip.AddrPortFrom(e.Reply.Src, e.Reply.SrcPort)}
 }
 
 // udpEnd is one end of a tuple, for all connections that have it (OVS 3.1 and later).

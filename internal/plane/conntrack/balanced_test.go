@@ -112,8 +112,13 @@ func TestPairsOfARealSwitch(t *testing.T) {
 	for i, c := range []struct{ from, to string }{{"10.96.0.10:53", "10.244.2.5:53"}, {"[fd00:10:96::10]:53",
 		"[fd00:10:244:2::5]:53"}} {
 		pair := plan.Datagram{From: netip.MustParseAddrPort(c.from), To: netip.MustParseAddrPort(c.to), OVN: true}
+		pairs := []plan.Datagram{pair}
+		for n := range i * 2 * fewPairs { // the second one among many
+			pairs = append(pairs, plan.Datagram{From: pair.From, To: netip.AddrPortFrom(pair.To.Addr(), uint16(1000+n)),
+				OVN: true})
+		}
 		for range 2 { // once more when there is nothing left
-			if err := target.FlushPairs(t.Context(), pair); err != nil {
+			if err := target.FlushPairs(t.Context(), pairs...); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -2,7 +2,6 @@ package conntrack
 
 import (
 	"context"
-	"net/netip"
 	"slices"
 	"sync"
 
@@ -72,8 +71,7 @@ func (f *Fake) FlushPairs(_ context.Context, pairs ...plan.Datagram) error {
 	defer f.mu.Unlock()
 	f.entries = slices.DeleteFunc(f.entries, func(e Entry) bool {
 		return e.Proto == protoUDP && slices.ContainsFunc(pairs, func(d plan.Datagram) bool {
-			return d.From == netip.AddrPortFrom(e.Orig.Dst, e.Orig.DstPort) && d.To == netip.AddrPortFrom(e.Reply.Src,
-				e.Reply.SrcPort)
+			return e.pair() == plan.Datagram{From: d.From, To: d.To}
 		})
 	})
 	return nil
