@@ -316,6 +316,38 @@ func (n *noting) count(call string) (times int) {
 	return times
 }
 
+// slowToForget is a plane that is busy with its target when it is to forget.
+type slowToForget struct {
+	noting
+	began, may chan struct{}
+}
+
+func (s *slowToForget) Forget() {
+	close(s.began)
+	<-s.may
+}
+
+// TestForgettingHoldsNobodyUp: who brings a change does not wait for a plane that waits for a target.
+func TestForgettingHoldsNobodyUp(t *testing.T) {
+	p := &slowToForget{noting: noting{name: "flow"}, began: make(chan struct{}), may: make(chan struct{})}
+	l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
+	l.Planes = []plane.Plane{p}
+	go l.Run(t.Context())
+	l.Reread()
+	<-p.began
+	brought := make(chan struct{})
+	go func() {
+		l.Do(func(*world.World) []world.Touch { return nil })
+		close(brought)
+	}()
+	select {
+	case <-brought:
+	case <-time.After(10 * time.Second):
+		t.Error("a change waits for the plane")
+	}
+	close(p.may)
+}
+
 // TestRoundDoesNotWaitForConfirmation: while the hypervisors have not carried out what the Northbound says, the loop
 // goes on, what guards packets is not taken away, and who waits for the targets waits; the confirmation, and nothing
 // else, has the rest done.

@@ -161,22 +161,27 @@ type round struct {
 
 // take begins a round: whatever is pending now is in it.
 func (l *Loop) take() round {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.round++
-	r := round{number: l.round, changes: l.pending, look: l.look, apply: l.apply, synced: l.synced}
-	if len(l.pending) >= mostPending {
-		close(l.room)
-		l.room = make(chan struct{})
-	}
-	l.pending, l.look, l.apply = nil, 0, false
-	if l.reread {
-		l.reread = false
+	r, reread := l.takeAll()
+	if reread { // a plane may be busy with a target that does not answer: nobody else is to wait for that
 		for _, p := range l.Planes {
 			p.Forget()
 		}
 	}
 	return r
+}
+
+func (l *Loop) takeAll() (r round, reread bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.round++
+	r = round{number: l.round, changes: l.pending, look: l.look, apply: l.apply, synced: l.synced}
+	if len(l.pending) >= mostPending {
+		close(l.room)
+		l.room = make(chan struct{})
+	}
+	reread = l.reread
+	l.pending, l.look, l.apply, l.reread = nil, 0, false, false
+	return r, reread
 }
 
 func (l *Loop) finish(round uint64) {

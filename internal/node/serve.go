@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"github.com/egret-net/egret/internal/cni"
@@ -34,10 +35,10 @@ const healthWait = 15 * time.Second
 
 // serveCNI attaches pods once the node can; the runtime finds the configuration then, and the kubelet says Ready.
 func (a *Agent) serveCNI(ctx context.Context, o Options) {
-	l, err := cniserver.Listen(o.CNISocket)
+	failed := func(err error) { a.log.Error("pods cannot be attached; trying again", "error", err) }
+	l, err := listenForCNI(ctx, o.CNISocket, failed)
 	if err != nil {
-		a.log.Error("pods cannot be attached", "error", err)
-		return
+		return // the agent ends
 	}
 	go func() {
 		if err := a.cni.Serve(ctx, l); err != nil {
@@ -47,9 +48,22 @@ func (a *Agent) serveCNI(ctx context.Context, o Options) {
 	if a.untilTrue(ctx, func() bool { return a.Ready() == nil }) != nil {
 		return
 	}
-	if err := cni.WriteConflist(o.CNIConfDir, o.CNISocket); err != nil {
-		a.log.Error("the runtime will not find Egret", "error", err)
+	failed = func(err error) { a.log.Error("the runtime does not find Egret; trying again", "error", err) }
+	if writeConflist(ctx, o, failed) != nil {
 		return
 	}
 	a.log.Info("pods can be attached", "subnets", a.Subnets())
+}
+
+// listenForCNI tries until it can: a disk may be full.
+func listenForCNI(ctx context.Context, socket string, failed func(error)) (l net.Listener, err error) {
+	err = persist(ctx, failed, func(context.Context) (err error) {
+		l, err = cniserver.Listen(socket)
+		return err
+	})
+	return l, err
+}
+
+func writeConflist(ctx context.Context, o Options, failed func(error)) error {
+	return persist(ctx, failed, func(context.Context) error { return cni.WriteConflist(o.CNIConfDir, o.CNISocket) })
 }
