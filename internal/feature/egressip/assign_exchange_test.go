@@ -119,6 +119,19 @@ func TestExchangeThatIsNone(t *testing.T) {
 	x.bound("never had one", x.at(now)["third"], world.V4, false, time.Time{})
 }
 
+// TestExchangeAnnotated: one that is annotated to drop is not said to end that.
+func TestExchangeAnnotated(t *testing.T) {
+	x := newExchanging(t, "172.18.0.33", "172.18.0.44")
+	e := *x.w.EgressIP("younger")
+	e.DropWhenUnassigned = true
+	x.w.SetEgressIP(&e)
+	d := x.asks("older", time.Unix(2000, 0), "172.18.0.44")["younger"]
+	if c := conditionOf(d, egressip.ConditionFallback); strings.Contains(c.Message, "until") ||
+		!strings.Contains(c.Message, "as annotation") {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestExchangeOfAPart: it counts from when the last address of a family is lost, however long others of the object have
 // had no node.
 func TestExchangeOfAPart(t *testing.T) {

@@ -13,9 +13,10 @@ import (
 func (a *assigner) fallback(o *object, d Decision) world.Condition {
 	e := o.e
 	lacks := func(f world.Family) bool { return e.Asks(f) && !hasFamily(d.Items, f) }
+	kept := func(f world.Family) bool { return d.InForce[f] && !e.DropWhenUnassigned } // which drops without an end
 	c := a.round().Fallback(handover.Fallback{Object: refTo(e.Name), Drop: e.DropWhenUnassigned,
-		Lacks: func(f world.Family) bool { return lacks(f) && !d.InForce[f] },
-		Kept:  func(f world.Family) bool { return lacks(f) && d.InForce[f] },
+		Lacks: func(f world.Family) bool { return lacks(f) && !kept(f) },
+		Kept:  func(f world.Family) bool { return lacks(f) && kept(f) },
 		Words: handover.FallbackWords{Lacks: "no %s address of it has a node", Leave: otherwise(e, "%s"),
 			Sent: "what selected pods send " + where(e) + " over %s", Until: o.keptUntil()}})
 	switch {
