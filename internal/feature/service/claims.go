@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/world"
@@ -61,9 +62,18 @@ func Refusals(w *world.View, s *world.Service) []decide.Notice {
 	for _, f := range s.Frontends() {
 		add(refusal(w, s, f))
 	}
+	parts := sync.OnceValue(func() []netip.Prefix { return partsOfNodes(w) })
+	type endpoint struct {
+		ip    netip.Addr
+		named bool
+	}
+	seen := map[endpoint]bool{} // of many ports
 	for _, p := range s.Ports {
 		for _, e := range p.Endpoints {
-			add(nowhere(w, e))
+			if one := (endpoint{e.Addr(), e.Node != ""}); !seen[one] {
+				seen[one] = true
+				add(nowhere(w, e, parts))
+			}
 		}
 	}
 	return out
@@ -71,10 +81,10 @@ func Refusals(w *world.View, s *world.Service) []decide.Notice {
 
 // nowhere is why nobody can be at an endpoint's address; it says nothing if somebody can. What is in none of the
 // cluster's subnets is a host's, of this network or of one that it has a route to.
-func nowhere(w *world.View, e world.Endpoint) decide.Notice {
+func nowhere(w *world.View, e world.Endpoint, parts func() []netip.Prefix) decide.Notice {
 	subnet, what := inside(w.Config, e.Addr())
 	switch {
-	case what == "" || what == forPods && (e.Node != "" || nodeOf(w, e.Addr())):
+	case what == "" || what == forPods && (e.Node != "" || anyContains(parts(), e.Addr())):
 		return decide.Notice{}
 	case what == forPods:
 		return refused(decide.Finding{Reason: nobodyHasIt, IP: e.Addr()},
@@ -85,10 +95,16 @@ func nowhere(w *world.View, e world.Endpoint) decide.Notice {
 		"endpoint %s is inside %s, which is %s: it gets no connections, name pods or hosts", e.Addr(), subnet, what)
 }
 
-func nodeOf(w *world.View, pod netip.Addr) bool {
-	return slices.ContainsFunc(w.Nodes(), func(name string) bool {
-		return slices.ContainsFunc(w.Node(name).Subnets, func(s netip.Prefix) bool { return s.Contains(pod) })
-	})
+// partsOfNodes are the nodes' parts of the subnets for pods.
+func partsOfNodes(w *world.View) (out []netip.Prefix) {
+	for _, name := range w.Nodes() {
+		out = append(out, w.Node(name).Subnets...)
+	}
+	return out
+}
+
+func anyContains(prefixes []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // refusal is why a Service does not get an address and port; it says nothing if it does. The order of precedence is
