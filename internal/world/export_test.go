@@ -10,3 +10,6 @@ func (w *World) Unnamed(node string) (kept, counted int) {
 	}
 	return w.unnamed[node], counted
 }
+
+// Indexed is how many labels the pods of a namespace are indexed by.
+func (w *World) Indexed(ns string) int { return len(w.podsIn[ns].labelled) }

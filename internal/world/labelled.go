@@ -7,6 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
+// Who may write a Service decides which labels its selector asks for, and how many.
+const (
+	mostAsked   = 16  // of one selector are looked at, for the one that leaves the fewest pods
+	mostIndexed = 256 // of a namespace; then it begins anew
+)
+
 // podGroup is the pods of a namespace. It finds those that a selector selects without a look at the others, as far as
 // the selector demands a value of a label: who serves pods must not cost what the pods beside them are.
 type podGroup struct {
@@ -52,6 +58,9 @@ func (g *podGroup) remove(p *Pod) {
 func (g *podGroup) by(key string) map[string]map[string]*Pod {
 	byValue, is := g.labelled[key]
 	if !is {
+		if len(g.labelled) >= mostIndexed {
+			clear(g.labelled)
+		}
 		byValue = map[string]map[string]*Pod{}
 		g.labelled[key] = byValue
 		for _, p := range g.pods {
@@ -85,10 +94,15 @@ func (g *podGroup) candidates(s labels.Selector) []map[string]*Pod {
 	if !selectable {
 		return nil
 	}
+	asked := 0
 	for _, r := range requirements {
+		if asked == mostAsked {
+			break
+		}
 		if !demandsValue(r) {
 			continue
 		}
+		asked++
 		byValue := g.by(r.Key())
 		var found []map[string]*Pod
 		n := 0
