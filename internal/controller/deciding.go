@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,6 +50,18 @@ type news struct {
 	uid    string
 	events []decide.Event
 	sent   int // how many of them, the first, tell of the write that is under way
+}
+
+// mostNews is how many Events wait for an object to be written: who changes it while that cannot be decides how many
+// there are to tell. The first of those that are not under way make room.
+const mostNews = 64
+
+func (n *news) add(e decide.Event) {
+	e.Message = world.Plain(e.Message, kube.NoteLimit)
+	if len(n.events)-n.sent == mostNews {
+		n.events = slices.Delete(n.events, n.sent, n.sent+1)
+	}
+	n.events = append(n.events, e)
 }
 
 func (c *Controller) view(now time.Time) decide.View {
@@ -102,7 +115,7 @@ func (c *Controller) compose(d decide.Desired) (is bool) {
 		if e.Happened {
 			c.tell(t, n.uid, e)
 		} else {
-			n.events = append(n.events, e)
+			n.add(e)
 		}
 	}
 	if len(n.events) > 0 {

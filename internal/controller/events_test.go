@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -87,6 +88,33 @@ func TestEventsOfWhatIsWritten(t *testing.T) {
 		}
 		cancel()
 		synctest.Wait()
+	})
+}
+
+// TestEventsOfWhatCannotBeWritten: while an object cannot be written, what is to be told of it does not grow with what
+// is decided.
+func TestEventsOfWhatCannotBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(0)
+		a.putNode(aNode("n1", 2))
+		a.putNode(aNode("n2", 3))
+		w := slow{a, "e", make(chan struct{})}
+		c := controller.New(config(), a, w, controller.NewMetrics(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+		go a.run(t.Context())
+		go c.Run(t.Context())
+		c.Lead(t.Context())
+		time.Sleep(time.Second)
+		a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
+		for i := range 100 {
+			time.Sleep(20 * time.Millisecond) // its first address is being written
+			a.putEgressIP(anEgressIP("e", 0, fmt.Sprint("172.18.0.", 40+i), "not an address "+fmt.Sprint(i)))
+		}
+		time.Sleep(time.Second)
+		close(w.gate)
+		time.Sleep(5 * time.Second)
+		if n := len(strings.Fields(a.reasons("e"))); n < 60 || n > 80 {
+			t.Errorf("%d events", n)
+		}
 	})
 }
 

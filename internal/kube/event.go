@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// noteLimit is how long the API lets an Event's note be.
-const noteLimit = 1024
+// NoteLimit is how long the API lets an Event's note be.
+const NoteLimit = 1024
 
 // Event is something to tell people about an object.
 type Event struct {
@@ -82,7 +82,7 @@ func eventObject(reporter, instance string, e Posting) *eventsv1.Event {
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{Name: e.Name, Namespace: namespace},
 		EventTime:  metav1.NewMicroTime(e.Time), ReportingController: reporter, ReportingInstance: instance,
-		Regarding: e.Regarding, Type: kind, Reason: e.Reason, Action: e.Action, Note: shortened(e.Note, noteLimit),
+		Regarding: e.Regarding, Type: kind, Reason: e.Reason, Action: e.Action, Note: shortened(e.Note, NoteLimit),
 	}
 }
 

@@ -21,7 +21,7 @@ func TestEventIsOneThatTheServerTakes(t *testing.T) {
 		}
 	}
 	o := eventObject("egret-controller", "n1", NewPosting(e, time.Now()))
-	if o.Namespace != "default" || o.Type != "Warning" || len(o.Note) > noteLimit || !utf8.ValidString(o.Note) ||
+	if o.Namespace != "default" || o.Type != "Warning" || len(o.Note) > NoteLimit || !utf8.ValidString(o.Note) ||
 		o.EventTime.IsZero() {
 		t.Errorf("have %+v", o)
 	}
