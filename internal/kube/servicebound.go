@@ -15,7 +15,8 @@ import (
 const (
 	mostFronts    = 64    // addresses beside cluster IPs
 	mostFrontends = 4096  // these addresses with their ports
-	mostChoices   = 65536 // these addresses with their ports and the ports' endpoints, or source ranges
+	mostChoices   = 16384 // these addresses with their ports and the ports' endpoints, or source ranges
+	mostOfOne     = 65536 // the same of one address, which is always served
 )
 
 // bound leaves out what is too much: the last ports, and of addresses beside cluster IPs those of spec.externalIPs
@@ -49,7 +50,7 @@ func served(s *world.Service, parts []*slicePart) (choices perFamily, ports int)
 		for f, n := range endpointsOf(&s.Ports[i], parts) {
 			more[f] += rounded(max(1, n, clients[f]))
 		}
-		if max(more[world.V4], more[world.V6]) > mostChoices {
+		if max(more[world.V4], more[world.V6]) > mostOfOne {
 			return choices, i
 		}
 		choices = more

@@ -16,8 +16,8 @@ import (
 func TestManyAddresses(t *testing.T) {
 	for _, x := range []struct{ ports, endpoints, balancer, external, wantBalancer, wantExternal int }{
 		{1, 0, 2, 62, 2, 62}, {1, 0, 2, 63, 2, 62}, {64, 0, 60, 60, 60, 4}, {128, 0, 40, 1, 32, 0},
-		{2000, 0, 3, 9, 2, 0}, {64, 16, 64, 1, 64, 0}, {64, 17, 64, 1, 32, 0}, {64, 30, 1, 64, 1, 31},
-		{64, 1000, 2, 2, 1, 0}, {1, 1000, 2, 62, 2, 62}, {1, 5000, 4, 5, 4, 4},
+		{2000, 0, 3, 9, 2, 0}, {64, 4, 64, 1, 64, 0}, {64, 5, 64, 1, 32, 0}, {64, 30, 1, 64, 1, 7},
+		{64, 1000, 2, 2, 1, 0}, {1, 1000, 2, 62, 2, 14}, {1, 5000, 1, 1, 1, 1}, {2, 5000, 1, 1, 1, 0},
 	} {
 		o := loadBalancer()
 		o.Spec.ExternalIPs, o.Status.LoadBalancer.Ingress = nil, nil
@@ -42,7 +42,7 @@ func TestManyAddresses(t *testing.T) {
 // same as others are one, and many leave addresses out.
 func TestManyRanges(t *testing.T) {
 	for _, x := range []struct{ ranges, ports, wantRanges, wantPorts, wantBalancer int }{
-		{1, 64, 1, 64, 3}, {1000, 32, 1000, 32, 2}, {40_000, 1, 40_000, 1, 1}, {40_000, 2, 40_000, 1, 1},
+		{1, 64, 1, 64, 3}, {1000, 8, 1000, 8, 2}, {40_000, 1, 40_000, 1, 1}, {40_000, 2, 40_000, 1, 1},
 	} {
 		o := loadBalancer()
 		o.Spec.ExternalIPs, o.Spec.LoadBalancerSourceRanges, o.Status.LoadBalancer.Ingress = nil, nil, nil
