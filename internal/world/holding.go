@@ -187,7 +187,7 @@ func (w *View) Problem(node, object string) string {
 // ProblemReason is the same, with its reason; "" where the node gave none.
 func (w *View) ProblemReason(node, object string) (text, reason string) {
 	w.saw(KindProblems, object)
-	w.saw(KindProblems, "")
+	w.saw(KindNodeProblem, node)
 	h, n := w.holdings[node], w.nodes[node]
 	if h == nil || n == nil || h.BootID != n.BootID {
 		return "", ""
@@ -224,7 +224,7 @@ func (w *View) Conflicts(node, egressIP string) []Conflict {
 // touchHolder touches every EgressIP of which a node says anything: whether that counts depends on the node.
 func (w *World) touchHolder(node string) []Touch {
 	h := w.holdings[node]
-	t := slices.Concat(w.holdersTouched(node, h, nil), problemsTouched(h, nil), steeringTouched(h, nil))
+	t := slices.Concat(w.holdersTouched(node, h, nil), problemsTouched(node, h, nil), steeringTouched(h, nil))
 	if node == w.Self {
 		t = append(t, w.holdersTouched(node, w.own, nil)...)
 	}
@@ -233,7 +233,7 @@ func (w *World) touchHolder(node string) []Touch {
 
 // reportTouched follows a change of all that a node says.
 func (w *World) reportTouched(node string, old, new *Holding) []Touch {
-	return slices.Concat(w.holdersTouched(node, old, new), problemsTouched(old, new), steeringTouched(old, new),
+	return slices.Concat(w.holdersTouched(node, old, new), problemsTouched(node, old, new), steeringTouched(old, new),
 		w.hostsTouched(node, old, new), faultsTouched(node, old, new), w.heldMoved(node, old, new))
 }
 
@@ -344,9 +344,9 @@ func (h *Holding) boot() string {
 	return h.BootID
 }
 
-// problemsTouched are the EgressIPs of which a node reports another problem or conflict than before, "" for all. Agents
-// do not read it: it must not cost them anything.
-func problemsTouched(old, new *Holding) []Touch {
+// problemsTouched are the EgressIPs of which a node reports another problem or conflict than before, and the node
+// itself, where it does of all. Agents do not read it: it must not cost them anything.
+func problemsTouched(node string, old, new *Holding) []Touch {
 	var o, n Holding
 	if old != nil {
 		o = *old
@@ -360,7 +360,11 @@ func problemsTouched(old, new *Holding) []Touch {
 	for name := range all {
 		if o.BootID != n.BootID || o.Problems[name] != n.Problems[name] || o.Reasons[name] != n.Reasons[name] ||
 			!slices.Equal(o.Conflicts[name], n.Conflicts[name]) {
-			t = append(t, Touch{KindProblems, name})
+			touch := Touch{KindProblems, name}
+			if name == "" {
+				touch = Touch{KindNodeProblem, node}
+			}
+			t = append(t, touch)
 		}
 	}
 	return t

@@ -41,3 +41,27 @@ func holdingAll(w *world.World, node string) *world.Holding {
 	}
 	return h
 }
+
+// TestOwnProblemTouchesOwnReaders: what a node says keeps it from everything concerns those who have asked about that
+// node, and nobody else: it may say so as often as it likes.
+func TestOwnProblemTouchesOwnReaders(t *testing.T) {
+	w := compiletest.Big()
+	asked := func(node string) (out []world.Touch) {
+		v := w.Recording(func(x world.Touch) { out = append(out, x) })
+		if have := v.Problem(node, "e7"); have != "" {
+			t.Errorf("%s: %q", node, have)
+		}
+		return out
+	}
+	own, other := asked("n400"), asked("n401")
+	h := *holdingAll(w, "n400")
+	h.Problems = map[string]string{"": "ovn-controller does not answer"}
+	w.SetHolding(&world.Holding{Node: "n400", BootID: h.BootID, Holds: h.Holds})
+	touched := w.SetHolding(&h)
+	hears := func(asked []world.Touch) bool {
+		return slices.ContainsFunc(asked, func(x world.Touch) bool { return slices.Contains(touched, x) })
+	}
+	if !hears(own) || hears(other) {
+		t.Errorf("who asked about the node: %v, about another: %v; touched %v", hears(own), hears(other), touched)
+	}
+}

@@ -38,12 +38,13 @@ const (
 	KindSteering
 	KindHolders // the nodes that hold addresses of one EgressIP
 	KindHeldAt  // the nodes that say that they hold one address, for whatever object
-	// what nodes say keeps them from holding addresses of one EgressIP, and who else has these; "": of all
+	// what nodes say keeps them from holding addresses of one EgressIP, and who else has these
 	KindProblems
-	KindYielded // what this node yields
-	KindHosts   // whether one node hosts egress IPs
-	KindFaults  // what one node says of its networks that can host nothing
-	KindTunnel  // whether one node answers over its tunnel
+	KindNodeProblem // what one node says keeps it from all of them
+	KindYielded     // what this node yields
+	KindHosts       // whether one node hosts egress IPs
+	KindFaults      // what one node says of its networks that can host nothing
+	KindTunnel      // whether one node answers over its tunnel
 	KindAttachments
 	KindAttachment
 	KindServices

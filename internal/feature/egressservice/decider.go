@@ -71,6 +71,10 @@ func (d *Decider) Touched(touched []world.Touch) {
 		case world.KindEgressService:
 			d.Objects[t.Key] = struct{}{}
 		case world.KindHolders, world.KindProblems:
+			if ref.OfKey(t.Key).Kind == ref.EgressService {
+				d.Objects[t.Key] = struct{}{}
+			}
+		case world.KindNodeProblem:
 			d.reported(t.Key)
 		case world.KindNode:
 			d.labels.stale[t.Key] = struct{}{}
@@ -78,16 +82,12 @@ func (d *Decider) Touched(touched []world.Touch) {
 	}
 }
 
-// reported notes that a node says something else of an object, or with "" of all: patience reads that, and records
-// nothing.
-func (d *Decider) reported(key string) {
-	switch {
-	case key == "":
-		for one := range d.last {
-			d.Objects[one] = struct{}{}
+// reported notes that a node says something else of itself: patience reads that, and records nothing.
+func (d *Decider) reported(node string) {
+	for key, one := range d.last {
+		if slices.ContainsFunc(one.Items, func(i world.Assignment) bool { return i.Node == node }) {
+			d.Objects[key] = struct{}{}
 		}
-	case ref.OfKey(key).Kind == ref.EgressService:
-		d.Objects[key] = struct{}{}
 	}
 }
 
