@@ -52,6 +52,9 @@ func (d *DB) MoveUplink(ctx context.Context, u Uplink, baseFlows func(context.Co
 	if err := netlink.LinkSetUp(local); err != nil {
 		return fmt.Errorf("set %s up: %w", u.Bridge, err)
 	}
+	if err := keepTakingRA(device, local); err != nil {
+		return err
+	}
 	return move(device, local)
 }
 

@@ -163,25 +163,54 @@ func redirect(r *netlink.Route, from, to netlink.Link) {
 }
 
 // keepExpiry: a route that the kernel has from RA on the old device ends as it would have, unless RA on the new one
-// renews it. A kernel that forwards takes RA only with accept_ra=2 (ip-sysctl, Linux). Any other route has no end on
-// the new device, where nobody renews it.
+// renews it. Any other route has no end on the new device, where nobody renews it.
 func keepExpiry(r *netlink.Route, from, to netlink.Link) error {
-	accepted, err := os.ReadFile(acceptRA(from))
-	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
-		return fmt.Errorf("does %s take router advertisements: %w", from.Attrs().Name, err)
+	accepted, err := ipv6Setting(from, "accept_ra")
+	if err != nil {
+		return err
 	}
-	if r.Protocol != unix.RTPROT_RA || strings.TrimSpace(string(accepted)) == "0" {
+	if r.Protocol != unix.RTPROT_RA || accepted == "" || accepted == "0" {
 		r.Expires = 0
 		return nil
 	}
-	if err := os.WriteFile(acceptRA(to), []byte("2"), 0o644); err != nil {
-		return fmt.Errorf("have %s take router advertisements: %w", to.Attrs().Name, err)
+	return takeRA(to)
+}
+
+// keepTakingRA has the new device take router advertisements where the old one does, though none has come yet. A kernel
+// that forwards takes them only with accept_ra=2 (ip-sysctl, Linux), and by the bridge it is going to forward.
+func keepTakingRA(from, to netlink.Link) error {
+	accepted, err := ipv6Setting(from, "accept_ra")
+	if err != nil {
+		return err
+	}
+	forwards, err := ipv6Setting(from, "forwarding")
+	if err != nil {
+		return err
+	}
+	if accepted == "2" || accepted == "1" && forwards == "0" {
+		return takeRA(to)
 	}
 	return nil
 }
 
-func acceptRA(link netlink.Link) string {
-	return "/proc/sys/net/ipv6/conf/" + link.Attrs().Name + "/accept_ra"
+func takeRA(link netlink.Link) error {
+	if err := os.WriteFile(ipv6SettingPath(link, "accept_ra"), []byte("2"), 0o644); err != nil {
+		return fmt.Errorf("have %s take router advertisements: %w", link.Attrs().Name, err)
+	}
+	return nil
+}
+
+// ipv6Setting is a number of a link; "" without IPv6.
+func ipv6Setting(link netlink.Link, key string) (string, error) {
+	text, err := os.ReadFile(ipv6SettingPath(link, key))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("read how %s is set: %w", link.Attrs().Name, err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+func ipv6SettingPath(link netlink.Link, key string) string {
+	return "/proc/sys/net/ipv6/conf/" + link.Attrs().Name + "/" + key
 }
 
 func viaOrder(r netlink.Route) int {

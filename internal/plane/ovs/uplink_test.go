@@ -329,6 +329,22 @@ func TestMoveUplinkOfTheMoment(t *testing.T) {
 	n.want("cat /proc/sys/net/ipv6/conf/breth0/accept_ra", "2")
 }
 
+// TestMoveUplinkBeforeAdvertisement: a kernel that takes router advertisements by the device takes them by the bridge,
+// though none has come when the uplink moves. One that forwards and so takes none by the device takes none there.
+func TestMoveUplinkBeforeAdvertisement(t *testing.T) {
+	for _, of := range []struct{ accepts, forwards, bridge string }{
+		{"1", "0", "2"}, {"2", "1", "2"}, {"1", "1", "1"}, {"0", "0", "1"},
+	} {
+		t.Run(of.accepts+" "+of.forwards, func(t *testing.T) {
+			n := newNode(t)
+			n.run("sysctl -qw net.ipv6.conf.default.accept_ra=1 net.ipv6.conf.eth0.accept_ra=" + of.accepts +
+				" net.ipv6.conf.eth0.forwarding=" + of.forwards)
+			must(t, n.db.MoveUplink(t.Context(), testUplink, n.flows))
+			n.want("cat /proc/sys/net/ipv6/conf/breth0/accept_ra", of.bridge)
+		})
+	}
+}
+
 // TestMoveUplinkOfAnotherManager: where the kernel takes no router advertisements, somebody else does, on the device:
 // the bridge's route has no end, for nobody renews it there.
 func TestMoveUplinkOfAnotherManager(t *testing.T) {
