@@ -14,7 +14,7 @@ type Fake struct {
 	Fail   error // of the next write, once
 }
 
-// Run understands -S, -I and -D.
+// Run understands -S, -C, -I and -D.
 func (f *Fake) Run(_ context.Context, v6 bool, args ...string) (string, error) {
 	if f.Rules == nil {
 		f.Rules = map[bool][]string{}
@@ -26,19 +26,25 @@ func (f *Fake) Run(_ context.Context, v6 bool, args ...string) (string, error) {
 		}
 		return out, nil
 	}
+	rule := strings.Join(args[1:], " ")
+	i := slices.Index(f.Rules[v6], rule)
+	missing := fmt.Errorf("iptables: Bad rule (does a matching rule exist in that chain?)")
+	if args[0] == "-C" && i >= 0 {
+		return "", nil
+	} else if args[0] == "-C" {
+		return "", missing
+	}
 	if err := f.Fail; err != nil {
 		f.Fail = nil
 		return "", err
 	}
 	f.Writes++
-	rule := strings.Join(args[1:], " ")
 	if args[0] == "-I" {
 		f.Rules[v6] = slices.Insert(f.Rules[v6], 0, rule)
 		return "", nil
 	}
-	i := slices.Index(f.Rules[v6], rule)
 	if i < 0 {
-		return "", fmt.Errorf("iptables: Bad rule (does a matching rule exist in that chain?)")
+		return "", missing
 	}
 	f.Rules[v6] = slices.Delete(f.Rules[v6], i, i+1)
 	return "", nil

@@ -41,6 +41,47 @@ func TestOtherFamilyUnreadable(t *testing.T) {
 	}
 }
 
+// unlistable answers as iptables-nft 1.8.9 does where a rule of nftables with a map is in the chain.
+type unlistable struct {
+	Fake
+	is bool
+}
+
+func (u *unlistable) Run(ctx context.Context, v6 bool, args ...string) (string, error) {
+	if u.is && args[0] == "-S" {
+		return "", errors.New("chain `FORWARD' in table `filter' is incompatible, use 'nft' tool")
+	}
+	return u.Fake.Run(ctx, v6, args...)
+}
+
+// TestChainThatCannotBeListed: it holds what is wanted, each rule once, and loses what is no longer wanted, whether the
+// chain became so before the agent started or later.
+func TestChainThatCannotBeListed(t *testing.T) {
+	u := &unlistable{is: true}
+	holds := func(what string, p *Plane, want *plan.State, rules int) {
+		t.Helper()
+		for range 2 {
+			err := errors.Join(p.Grow(t.Context(), want), p.Shrink(t.Context(), want))
+			if have := len(u.Rules[false]) + len(u.Rules[true]); err != nil || have != rules {
+				t.Errorf("%s: %v, %d rules of %d: %v", what, err, have, rules, u.Rules)
+			}
+			p.Forget()
+		}
+	}
+	p := New(u)
+	holds("new", p, a, 5)
+	holds("changed", p, b, 3)
+	holds("another agent", New(u), b, 3)
+	u.Rules[false] = nil
+	p.Outdated()
+	holds("flushed", p, b, 3)
+	u.is = false
+	holds("listed again", p, a, 5)
+	u.is = true
+	p.Outdated()
+	holds("no longer listed", p, b, 3)
+}
+
 // TestOtherFamilyNotInstalled: IPv4 has its rules all the same, whichever is looked at first.
 func TestOtherFamilyNotInstalled(t *testing.T) {
 	for range 20 {

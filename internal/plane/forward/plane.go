@@ -53,29 +53,31 @@ func (Commands) Run(ctx context.Context, v6 bool, args ...string) (string, error
 // Plane is the plane. It is not safe for concurrent use, but for Outdated.
 type Plane struct {
 	tables   Tables
-	held     map[plan.Accept]plan.None // nil: not read yet
-	unread   map[bool]bool             // by v6: a family that could not be read, and that nothing is wanted of
-	outdated atomic.Bool
+	held     map[plan.Accept]plan.None
+	unlisted map[bool]bool // by v6: chains that cannot be listed, of which held may not have all
+	outdated atomic.Bool   // held is to be read, for the first time or again
 }
 
 var _ plane.Plane = (*Plane)(nil)
 
 // New is a plane on tables; Commands{} is the host's.
-func New(tables Tables) *Plane { return &Plane{tables: tables} }
+func New(tables Tables) *Plane {
+	p := &Plane{tables: tables, unlisted: map[bool]bool{}}
+	p.Forget()
+	return p
+}
 
 func (p *Plane) Name() string { return "forward" }
 
 // Forget makes the next call read the chain.
-func (p *Plane) Forget() { p.held = nil }
+func (p *Plane) Forget() { p.Outdated() }
 
 // Outdated says that somebody else has changed the host's rules: the next call reads the chain.
 func (p *Plane) Outdated() { p.outdated.Store(true) }
 
 // Grow inserts what is missing.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
-	if err := p.read(ctx, want); err != nil {
-		return err
-	}
+	p.read(ctx)
 	var refused []error
 	for a := range plan.Diff(p.held, want.Accepts, plan.Same).Put {
 		err := p.accept(ctx, a)
@@ -97,14 +99,15 @@ func (p *Plane) accept(ctx context.Context, a plan.Accept) error {
 	if err := plane.CheckDevice(a.Dev); err != nil {
 		return err
 	}
+	if p.unlisted[a.V6] && p.run(ctx, a, "-C") == nil {
+		return nil // it was there before this agent
+	}
 	return p.run(ctx, a, "-I")
 }
 
 // Shrink deletes what is ours and no longer wanted.
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
-	if err := p.read(ctx, want); err != nil {
-		return err
-	}
+	p.read(ctx)
 	for a := range plan.Diff(p.held, want.Accepts, plan.Same).Del {
 		if err := p.run(ctx, a, "-D"); err != nil {
 			return err
@@ -130,26 +133,23 @@ func spec(a plan.Accept) []string {
 	return append(out, flag, a.Dev, "-m", "comment", "--comment", Comment, "-j", "ACCEPT")
 }
 
-// read lists the chain of both families, once. One of which nothing is wanted need not be readable: a kernel without
-// IPv6 has no such tables.
-func (p *Plane) read(ctx context.Context, want *plan.State) error {
-	wanted := map[bool]bool{}
-	for a := range want.Accepts.Rows() {
-		wanted[a.V6] = true
+// read lists the chain of both families, once. A chain that cannot be listed is asked for the rules that it had:
+// iptables-nft (1.8.9) lists none to which somebody has added, in nftables' own language, a rule with a map
+// ("incompatible, use 'nft' tool"), and checks, inserts and deletes there as in any. A kernel without IPv6 has neither,
+// and there nothing is wanted of it.
+func (p *Plane) read(ctx context.Context) {
+	if !p.outdated.Swap(false) {
+		return
 	}
-	outdated := p.outdated.Swap(false)
-	if p.held != nil && !outdated && !(wanted[false] && p.unread[false]) && !(wanted[true] && p.unread[true]) {
-		return nil
-	}
-	p.held = nil
-	held, unread := map[plan.Accept]plan.None{}, map[bool]bool{}
+	held := map[plan.Accept]plan.None{}
 	for _, v6 := range []bool{false, true} {
 		out, err := p.tables.Run(ctx, v6, "-S", "FORWARD")
-		if errors.Is(err, exec.ErrNotFound) {
-			continue
-		}
-		if unread[v6] = err != nil; err != nil && wanted[v6] {
-			return err
+		if p.unlisted[v6] = err != nil && !errors.Is(err, exec.ErrNotFound); p.unlisted[v6] {
+			for a := range p.held {
+				if a.V6 == v6 && p.run(ctx, a, "-C") == nil {
+					held[a] = plan.None{}
+				}
+			}
 		}
 		for line := range strings.Lines(out) {
 			if a, ours := parse(line, v6); err == nil && ours {
@@ -157,8 +157,7 @@ func (p *Plane) read(ctx context.Context, want *plan.State) error {
 			}
 		}
 	}
-	p.held, p.unread = held, unread
-	return nil
+	p.held = held
 }
 
 // parse reads `-A FORWARD [-s ADDRESS/LENGTH] -i DEV -m comment --comment egret -j ACCEPT`.

@@ -3,6 +3,7 @@ package forward
 import (
 	"net/netip"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -85,6 +86,42 @@ func TestCommands(t *testing.T) {
 	})
 }
 
+// TestForeignSet: the commands that are installed hold rules in a chain to which somebody has added one of nftables' own,
+// that iptables has no word for. Whether they can list it is theirs: iptables-nft 1.8.9 cannot.
+func TestForeignMap(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, for a network namespace")
+	}
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine, and its namespace with it
+	must(t, unix.Unshare(unix.CLONE_NEWNET))
+	p, c := New(Commands{}), Commands{}
+	must(t, p.Grow(t.Context(), b))
+	rule := exec.CommandContext(t.Context(), "nft", "add rule ip filter FORWARD ct state vmap { invalid : drop }")
+	out, err := rule.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	_, unlisted := c.Run(t.Context(), false, "-S", "FORWARD")
+	t.Logf("listing it: %v", unlisted)
+	p.Outdated()
+	for _, want := range []*plan.State{b, a} {
+		must(t, p.Grow(t.Context(), want))
+		must(t, p.Shrink(t.Context(), want))
+		for row := range b.Accepts.Rows() {
+			if there := p.run(t.Context(), row, "-C") == nil; there != has(want, row) {
+				t.Errorf("rule %s is there: %v", row, there)
+			}
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestHostileDevices: what iptables would read as several devices, or as an option, is refused alone.
 func TestHostileDevices(t *testing.T) {
 	for _, dev := range []string{"eth0\n", "+", "eth+", "-j", "", "a b", "../x"} {
@@ -94,4 +131,9 @@ func TestHostileDevices(t *testing.T) {
 			t.Errorf("device %q: %v, %d writes", dev, err, fake.Writes)
 		}
 	}
+}
+
+func has(s *plan.State, a plan.Accept) bool {
+	_, is := s.Accepts[a]
+	return is
 }
