@@ -171,6 +171,30 @@ func TestAnnouncesNothingLate(t *testing.T) {
 	}
 }
 
+// TestForgettingAnnouncesNothing: whoever stood still forgets and grows with the plan of before, in which there may be
+// what is another node's by now.
+func TestForgettingAnnouncesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &Fake{}
+		p := &Plane{sender: f, log: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1),
+			held: map[plan.Announcement]*schedule{}}
+		want := state("172.18.0.50", "172.18.0.51")
+		apply(t, p, want)
+		time.Sleep(5 * time.Minute) // nobody calls sendDue: the process stands still
+		p.Forget()
+		if apply(t, p, want); len(f.Sent()) != 2 {
+			t.Errorf("announced %v", f.Sent()[2:])
+		}
+		if p.sendDue(time.Now()); len(f.Sent()) != 2 {
+			t.Errorf("announced at once %v", f.Sent()[2:])
+		}
+		time.Sleep(patience)
+		if p.sendDue(time.Now()); len(f.Sent()) != 4 {
+			t.Errorf("announced in the end %v", f.Sent()[2:])
+		}
+	})
+}
+
 // TestTold: what no plan has is announced as often as repeats has it, and nobody is asked about it. One that is told
 // again goes on as it was, also when plans come and go; one that is not is announced no more.
 func TestTold(t *testing.T) {

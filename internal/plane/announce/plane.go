@@ -121,12 +121,9 @@ func (p *Plane) Shrink(_ context.Context, want *plan.State) error {
 	return nil
 }
 
-// Forget makes the next Grow announce everything again.
-func (p *Plane) Forget() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.held = map[plan.Announcement]*schedule{}
-}
+// Forget does nothing: there is no target that could be read again. An agent that stood still forgets what it held as
+// soon as it goes on, with a plan of before: what it announces then is due by the schedules alone.
+func (p *Plane) Forget() {}
 
 // repeat sleeps until the next announcement is due, or until there are new ones.
 func (p *Plane) repeat(ctx context.Context) {
