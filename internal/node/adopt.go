@@ -33,6 +33,9 @@ func (a *Agent) adopt(ctx context.Context, filter formerFilter) error {
 		return fmt.Errorf("read the pods' ports: %w", err)
 	}
 	for _, p := range ports {
+		if p.Problem != "" {
+			a.log.Error("a pod lacks an address", "namespace", p.Namespace, "pod", p.Name, "problem", p.Problem)
+		}
 		at := filter.adopted(p)
 		a.loop.Do(func(w *world.World) []world.Touch { return w.SetAttachment(at) })
 	}

@@ -96,7 +96,7 @@ func (s *Server) attach(ctx context.Context, r *cni.Request, pod PodInfo) (*curr
 		Bridge: plan.IntegrationBridge, HostIface: podlink.HostName(r.ContainerID),
 		IfaceID:   plan.DefaultNames().PodPort(r.Pod.Namespace, r.Pod.Name),
 		SandboxID: r.ContainerID,
-		Namespace: r.Pod.Namespace, Name: r.Pod.Name, UID: pod.UID, NetNS: r.NetNS,
+		Namespace: r.Pod.Namespace, Name: r.Pod.Name, UID: pod.UID, NetNS: r.NetNS, IfName: r.IfName,
 		MAC: podlink.HardwareAddr(ips).String(), IPs: ips,
 	}
 	link, ok := s.link(p, r)

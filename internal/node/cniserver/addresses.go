@@ -18,10 +18,11 @@ func (s *Server) allocate(ctx context.Context, containerID string) ([]netip.Addr
 	return s.pool.Allocate(containerID)
 }
 
-// release takes a container's addresses back.
+// release takes a container's addresses back: nothing else of it is left.
 func (s *Server) release(containerID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.half, containerID)
 	if s.pool != nil {
 		s.pool.Release(containerID)
 	}

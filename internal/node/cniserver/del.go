@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/containernetworking/cni/pkg/types"
@@ -15,11 +17,16 @@ import (
 // undoTimeout bounds the cleaning up after a call that failed, whose own time may be over.
 const undoTimeout = 10 * time.Second
 
-// del detaches a container. It needs nothing but the container's ID.
+// del detaches a container. A DEL of another interface than the container has is of an ADD that was refused, which
+// runtimes clean up after (CNI specification 1.1.0, section 2, ADD), and changes nothing. What the pod calls its
+// interface by now does not count: KubeVirt gives it another name.
 func (s *Server) del(ctx context.Context, r *cni.Request) error {
 	ports, err := s.portsWhere(ctx, func(p PodPort) bool { return p.SandboxID == r.ContainerID })
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(ports, func(p PodPort) bool { return p.IfName != "" && p.IfName != r.IfName }) {
+		return nil
 	}
 	if len(ports) > 0 {
 		return s.detachAll(ctx, ports)
@@ -89,13 +96,20 @@ func (s *Server) Seal(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
+// portsWhere are all attachments of which match says so, and those that are half taken away.
 func (s *Server) portsWhere(ctx context.Context, match func(PodPort) bool) ([]PodPort, error) {
 	all, err := s.attachments.PodPorts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var ports []PodPort
+	s.mu.Lock()
+	half := maps.Clone(s.half)
+	s.mu.Unlock()
 	for _, p := range all {
+		delete(half, p.SandboxID)
+	}
+	var ports []PodPort
+	for _, p := range slices.AppendSeq(all, maps.Values(half)) {
 		if match(p) {
 			ports = append(ports, p)
 		}
@@ -113,6 +127,9 @@ func (s *Server) detachAll(ctx context.Context, ports []PodPort) error {
 			unlock()
 		}
 		if err != nil {
+			s.mu.Lock()
+			s.half[p.SandboxID] = p
+			s.mu.Unlock()
 			failed = append(failed, fmt.Errorf("detach pod %s/%s: %w", p.Namespace, p.Name, err))
 		}
 	}

@@ -24,7 +24,7 @@ type fromOVS struct{ OVSPorts }
 func (f fromOVS) AddPodPort(ctx context.Context, p PodPort) error {
 	row := ovs.PodPort{
 		Bridge: p.Bridge, HostIface: p.HostIface, IfaceID: p.IfaceID, SandboxID: p.SandboxID, Namespace: p.Namespace,
-		Name: p.Name, UID: p.UID, NetNS: p.NetNS, MAC: p.MAC, EgressPaused: p.EgressPaused,
+		Name: p.Name, UID: p.UID, NetNS: p.NetNS, IfName: p.IfName, MAC: p.MAC, EgressPaused: p.EgressPaused,
 	}
 	for _, ip := range p.IPs {
 		row.IPs = append(row.IPs, ip.String())
@@ -39,27 +39,26 @@ func (f fromOVS) PodPorts(ctx context.Context) ([]PodPort, error) {
 	}
 	ports := make([]PodPort, len(rows))
 	for i, row := range rows {
-		if ports[i], err = PortFromOVS(row); err != nil {
-			return nil, err
-		}
+		ports[i] = portFromOVS(row)
 	}
 	return ports, nil
 }
 
-// PortFromOVS is one attachment of the plane as this package has it.
-func PortFromOVS(row ovs.PodPort) (PodPort, error) {
+// portFromOVS is one attachment of the plane as this package has it. An address that cannot be read, for somebody has
+// written it, is that pod's trouble: the others are attached and detached all the same.
+func portFromOVS(row ovs.PodPort) PodPort {
 	p := PodPort{
 		Bridge: row.Bridge, HostIface: row.HostIface, IfaceID: row.IfaceID, SandboxID: row.SandboxID,
 		Namespace: row.Namespace,
-		Name:      row.Name, UID: row.UID, NetNS: row.NetNS, MAC: row.MAC, EgressPaused: row.EgressPaused,
+		Name:      row.Name, UID: row.UID, NetNS: row.NetNS, IfName: row.IfName, MAC: row.MAC,
+		EgressPaused: row.EgressPaused,
 	}
 	for _, text := range row.IPs {
-		ip, err := netip.ParseAddr(text)
-		if err != nil {
-			return PodPort{}, fmt.Errorf("port %s has address %q in its external_ids: remove it with `ovs-vsctl "+
-				"del-port`: %w", row.HostIface, text, err)
+		if ip, err := netip.ParseAddr(text); err == nil {
+			p.IPs = append(p.IPs, ip)
+		} else {
+			p.Problem = fmt.Sprintf("port %s has address %q in its external_ids: delete the pod", row.HostIface, text)
 		}
-		p.IPs = append(p.IPs, ip)
 	}
-	return p, nil
+	return p
 }

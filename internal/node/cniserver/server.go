@@ -39,11 +39,14 @@ type Server struct {
 
 	mu   sync.Mutex
 	pool *ipam.Pool // nil until the node's subnets are known
+	// half are attachments that could not be taken away whole, by container: the port, which goes first, may have gone.
+	half map[string]PodPort
 }
 
 // New makes a server; Serve starts it.
 func New(attachments Attachments, node Node, log *slog.Logger) *Server {
-	return &Server{Answered: func(string, time.Duration, error) {}, attachments: attachments, node: node, log: log}
+	return &Server{Answered: func(string, time.Duration, error) {}, attachments: attachments, node: node, log: log,
+		half: map[string]PodPort{}}
 }
 
 // Listen opens the unix socket, readable by root only, in place of one that a former process left.

@@ -18,6 +18,9 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
+
+	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/plane/ovs"
 )
 
 func TestAddCheckDelInEachVersion(t *testing.T) {
@@ -319,6 +322,108 @@ func TestFailedDelIsMadeAgain(t *testing.T) {
 	}
 }
 
+// TestHalfADelIsFinished: what a DEL or a release leaves whose port has gone already is taken away by who comes next,
+// though the runtime has forgotten the container.
+func TestHalfADelIsFinished(t *testing.T) {
+	for name, next := range map[string]func(*lab) error{
+		"GC": func(l *lab) error { return l.collect(t) },
+		"release": func(l *lab) error {
+			return l.server.ReleaseCompleted(t.Context(), "default", "a", "uid")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, "10.244.1.0/24")
+			p := l.pod("a", "c1")
+			l.mustAdd(p)
+			l.faults.set("Detached")
+			if l.del(p) == nil || next(l) == nil {
+				t.Fatal("the failure is hidden")
+			}
+			l.faults.set("")
+			if err := next(l); err != nil {
+				t.Fatal(err)
+			}
+			l.wantNothingLeft()
+		})
+	}
+}
+
+// TestDelOfARefusedInterface: a runtime cleans up after an ADD that was refused; the pod keeps the interface that it
+// has, whatever it calls that by now.
+func TestDelOfARefusedInterface(t *testing.T) {
+	l := newLab(t, "10.244.1.0/24")
+	p := l.pod("a", "c1")
+	l.mustAdd(p)
+	second := pod{p.netns, runtimeConf("a", "c1", p.netns.Path())}
+	second.conf.IfName = "eth1"
+	if _, err := l.add(second); err == nil {
+		t.Fatal("a second interface was not refused")
+	}
+	if err := l.del(second); err != nil {
+		t.Fatal(err)
+	}
+	if ports, err := l.ports.PodPorts(t.Context()); err != nil || len(ports) != 1 || len(hostVeths(t)) != 1 ||
+		l.server.AddressesInUse() != 1 {
+		t.Fatalf("of eth0 are left: ports %v, veths %v, %v", ports, hostVeths(t), err)
+	}
+	must(t, p.netns.Do(func(ns.NetNS) error {
+		link, err := netlink.LinkByName("eth0")
+		return errors.Join(err, netlink.LinkSetName(link, "eth0-nic"))
+	}))
+	if err := l.del(p); err != nil {
+		t.Fatal(err)
+	}
+	l.wantNothingLeft()
+}
+
+// TestPortOfFormerAgent: of a port that does not say which interface it is, a DEL of any is its end.
+func TestPortOfFormerAgent(t *testing.T) {
+	l := newLab(t, "10.244.1.0/24")
+	p := l.pod("a", "c1")
+	l.mustAdd(p)
+	ports, err := l.ports.PodPorts(t.Context())
+	must(t, err)
+	ports[0].IfName = ""
+	must(t, l.ports.AddPodPort(t.Context(), ports[0]))
+	must(t, l.del(p))
+	l.wantNothingLeft()
+}
+
+// TestGarbledPort: an address that cannot be read is its own pod's trouble.
+func TestGarbledPort(t *testing.T) {
+	fake := ovs.NewFake()
+	l := newLab(t, "10.244.1.0/24")
+	l.stop()
+	l.ports = faultyPorts{cniserver.FromOVS(garbling{fake}), l.faults}
+	l.start()
+	bad, good := l.pod("a", "c1"), l.pod("b", "c2")
+	l.mustAdd(bad)
+	l.mustAdd(good)
+	must(t, l.del(good))
+	must(t, l.collect(t))
+	l.wantNothingLeft()
+}
+
+// garbling shows one pod's address as somebody wrote it.
+type garbling struct{ *ovs.Fake }
+
+func (g garbling) PodPorts(ctx context.Context) ([]ovs.PodPort, error) {
+	ports, err := g.Fake.PodPorts(ctx)
+	for i := range ports {
+		if ports[i].Name == "a" {
+			ports[i].IPs = []string{"10.244.1.300"}
+		}
+	}
+	return ports, err
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestPluginKilledDuringAdd(t *testing.T) {
 	l := newLab(t, "10.244.1.0/24")
 	l.node.hang = make(chan struct{})
@@ -370,22 +475,26 @@ func TestGarbageCollection(t *testing.T) {
 	l := newLab(t, "10.244.1.0/24")
 	l.mustAdd(l.pod("a", "c1"))
 	l.mustAdd(l.pod("b", "c2"))
-	// A cache of its own: else the library itself would call DEL for what it remembers.
-	plugin, _ := buildPlugin()
-	fresh := newCNI(plugin, t.TempDir())
-	valid := &libcni.GCArgs{ValidAttachments: []types.GCAttachment{{ContainerID: "c2", IfName: "eth0"}}}
-	if err := fresh.GCNetworkList(t.Context(), l.conflist("1.1.0"), valid); err != nil {
+	if err := l.collect(t, types.GCAttachment{ContainerID: "c2", IfName: "eth0"}); err != nil {
 		t.Fatal(err)
 	}
 	ports, err := l.ports.PodPorts(t.Context())
 	if err != nil || len(ports) != 1 || ports[0].SandboxID != "c2" || len(hostVeths(t)) != 1 {
 		t.Errorf("ports %v, veths %v, %v, want those of c2 alone", ports, hostVeths(t), err)
 	}
-	if err := fresh.GCNetworkList(t.Context(), l.conflist("1.1.0"),
-		&libcni.GCArgs{ValidAttachments: []types.GCAttachment{}}); err != nil {
+	if err := l.collect(t); err != nil {
 		t.Fatal(err)
 	}
 	l.wantNothingLeft()
+}
+
+// collect is GC of a runtime that knows some containers. It has a cache of its own: else the library itself would call
+// DEL for what it remembers.
+func (l *lab) collect(t *testing.T, valid ...types.GCAttachment) error {
+	t.Helper()
+	plugin, _ := buildPlugin()
+	args := &libcni.GCArgs{ValidAttachments: append([]types.GCAttachment{}, valid...)}
+	return newCNI(plugin, t.TempDir()).GCNetworkList(t.Context(), l.conflist("1.1.0"), args)
 }
 
 func TestManyPodsAtTheSameTime(t *testing.T) {

@@ -23,6 +23,7 @@ type PodPort struct {
 	Name         string
 	UID          string
 	NetNS        string // path of the pod's network namespace
+	IfName       string // the pod's end, as it was named first; "" if an agent of before made it
 	MAC          string
 	IPs          []string // addresses of the pod, without prefix length
 	EgressPaused bool     // outside traffic is dropped until its egress IP is ready
@@ -37,6 +38,7 @@ const (
 	sandboxKey   = "sandbox"
 	podKey       = "k8s.ovn.org/pod" // "namespace/name"
 	netnsKey     = "netns"
+	ifNameKey    = "ifname"
 	heldKey      = "held-back"
 	installedKey = "ovn-installed"
 )
@@ -44,7 +46,8 @@ const (
 func (p PodPort) externalIDs() map[string]string {
 	ids := map[string]string{ownerKey: ownerPod, ifaceIDKey: p.IfaceID, podUIDKey: p.UID, macKey: p.MAC,
 		sandboxKey: p.SandboxID,
-		ipsKey:     strings.Join(p.IPs, ","), podKey: p.Namespace + "/" + p.Name, netnsKey: p.NetNS}
+		ipsKey:     strings.Join(p.IPs, ","), podKey: p.Namespace + "/" + p.Name, netnsKey: p.NetNS,
+		ifNameKey: p.IfName}
 	if p.EgressPaused {
 		ids[heldKey] = "true"
 	}
@@ -58,7 +61,7 @@ func podPort(at place) PodPort {
 	ns, name, _ := strings.Cut(ids[podKey], "/")
 	p := PodPort{Bridge: at.bridge, HostIface: at.iface.Name, IfaceID: ids[ifaceIDKey], SandboxID: ids[sandboxKey],
 		Namespace: ns,
-		Name:      name, UID: ids[podUIDKey], NetNS: ids[netnsKey], MAC: ids[macKey],
+		Name:      name, UID: ids[podUIDKey], NetNS: ids[netnsKey], IfName: ids[ifNameKey], MAC: ids[macKey],
 		EgressPaused: ids[heldKey] == "true", Installed: ids[installedKey] == "true"}
 	if ids[ipsKey] != "" {
 		p.IPs = strings.Split(ids[ipsKey], ",")
