@@ -46,19 +46,37 @@ type mirror struct {
 	extra  map[string]*row
 	elems  map[plan.SetElem]plan.None
 	edges  map[string][]edge
-	// Rows without external_ids are ours through another row. Those to decide on again when a notification is complete,
-	// and all Static_MAC_Bindings, by uuid.
-	undecided, bindings map[string]plan.None
+	// undecided are the rows to decide on again when a notification is complete, by uuid: those without external_ids are
+	// ours through another row.
+	undecided map[string]plan.None
+	// routerPorts are Logical_Router_Ports by their name, and bindings Static_MAC_Bindings by that of their port.
+	routerPorts, bindings byName
 	// touched collects what changed since it was last emptied: rows of ours by key, and elements.
 	touched      map[plan.RowID]plan.None
 	touchedElems map[plan.SetElem]plan.None
 }
 
+// byName are uuids of rows, by the value of one of their columns.
+type byName map[string]map[string]plan.None
+
+func (b byName) add(name, uuid string) {
+	if b[name] == nil {
+		b[name] = map[string]plan.None{}
+	}
+	b[name][uuid] = plan.None{}
+}
+
+func (b byName) remove(name, uuid string) {
+	if delete(b[name], uuid); len(b[name]) == 0 {
+		delete(b, name)
+	}
+}
+
 func newMirror(s schema) *mirror {
 	return &mirror{schema: s, rows: map[string]*row{}, ours: map[plan.RowID]*row{}, extra: map[string]*row{},
 		elems: map[plan.SetElem]plan.None{}, edges: map[string][]edge{}, undecided: map[string]plan.None{},
-		bindings: map[string]plan.None{},
-		touched:  map[plan.RowID]plan.None{}, touchedElems: map[plan.SetElem]plan.None{}}
+		routerPorts: byName{}, bindings: byName{},
+		touched: map[plan.RowID]plan.None{}, touchedElems: map[plan.SetElem]plan.None{}}
 }
 
 // rowUpdate is a <row-update2> of ovsdb-server(7) 4.1.14.
@@ -109,8 +127,8 @@ func (m *mirror) updateRow(t *table, uuid string, ru rowUpdate) error {
 		for name, v := range r.cols {
 			m.unlink(r, r.table.cols[name], v.set)
 		}
+		m.named(r, byName.remove)
 		delete(m.rows, uuid)
-		delete(m.bindings, uuid)
 	}
 	return nil
 }
@@ -133,6 +151,7 @@ func (m *mirror) put(t *table, uuid string, cols map[string]any) error {
 		m.link(r, c, v.set)
 	}
 	m.rows[uuid] = r
+	m.named(r, byName.add)
 	m.own(r)
 	return nil
 }
@@ -142,6 +161,8 @@ func (m *mirror) modify(uuid string, cols map[string]any) error {
 	if r == nil {
 		return fmt.Errorf("modified, but not known")
 	}
+	m.unsettle(r)
+	m.named(r, byName.remove)
 	for name, raw := range cols {
 		c := r.table.cols[name]
 		if c == nil {
@@ -153,6 +174,7 @@ func (m *mirror) modify(uuid string, cols map[string]any) error {
 		}
 		m.setColumn(r, c, diff)
 	}
+	m.named(r, byName.add)
 	m.unsettle(r)
 	if m.keyOf(r) != r.key {
 		m.disown(r)
@@ -257,12 +279,22 @@ func (m *mirror) indexedOurs(r *row) bool {
 }
 
 func (m *mirror) ownsPort(name string) bool {
-	for _, r := range m.ours {
-		if r.table.name == "Logical_Router_Port" && r.cols["name"].atom() == name {
+	for uuid := range m.routerPorts[name] {
+		if m.rows[uuid].key != (plan.RowID{}) {
 			return true
 		}
 	}
 	return false
+}
+
+// named notes a row in the index that it is in, or takes it out there.
+func (m *mirror) named(r *row, note func(b byName, name, uuid string)) {
+	switch r.table.name {
+	case tableRouterPort:
+		note(m.routerPorts, r.col("name").atom(), r.uuid)
+	case tableMACBinding:
+		note(m.bindings, r.col("logical_port").atom(), r.uuid)
+	}
 }
 
 // settleIndexed decides again on rows that are ours through another row, now that a whole notification has been
@@ -278,9 +310,6 @@ func (m *mirror) settleIndexed() {
 }
 
 func (m *mirror) own(r *row) {
-	if r.table.name == tableMACBinding {
-		m.bindings[r.uuid] = plan.None{}
-	}
 	m.unsettle(r)
 	r.key = m.keyOf(r)
 	if r.key == (plan.RowID{}) {
@@ -305,8 +334,8 @@ func (m *mirror) unsettle(r *row) {
 		for _, u := range r.col("encaps").set {
 			m.undecided[u] = plan.None{}
 		}
-	case "Logical_Router_Port":
-		maps.Copy(m.undecided, m.bindings)
+	case tableRouterPort:
+		maps.Copy(m.undecided, m.bindings[r.col("name").atom()])
 	case tableEncap, tableMACBinding:
 		m.undecided[r.uuid] = plan.None{}
 	}

@@ -20,6 +20,7 @@ const (
 	tableAddressSet = "Address_Set"
 	tableEncap      = "Encap"
 	tableMACBinding = "Static_MAC_Binding"
+	tableRouterPort = "Logical_Router_Port"
 	colAddresses    = "addresses"
 )
 
@@ -92,7 +93,7 @@ func rank(name string, root bool) int {
 		return 1
 	case name == "Logical_Switch" || name == "Logical_Router" || name == "Chassis":
 		return 2
-	case name == "Logical_Switch_Port" || name == "Logical_Router_Port":
+	case name == "Logical_Switch_Port" || name == tableRouterPort:
 		return 3
 	case !root || name == tableMACBinding:
 		return 4
