@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
@@ -127,30 +128,42 @@ func (a *API) Namespace(ctx context.Context, name string) error {
 
 // EgressIPs has the world take in all EgressIPs as they are now.
 func (a *API) EgressIPs(ctx context.Context) error {
-	return a.takeIn(ctx, kube.EgressIPs(), "egressips", &apiv1.EgressIPList{})
+	return a.takeIn(ctx, kube.EgressIPs(), a.egress("egressips"), &apiv1.EgressIPList{})
 }
 
 // EgressIPTraffics has the world take in all EgressIPTraffics as they are now.
 func (a *API) EgressIPTraffics(ctx context.Context) error {
-	return a.takeIn(ctx, kube.EgressIPTraffics(), "egressiptraffics", &apiv1.EgressIPTrafficList{})
+	return a.takeIn(ctx, kube.EgressIPTraffics(), a.egress("egressiptraffics"), &apiv1.EgressIPTrafficList{})
 }
 
 // EgressServices has the world take in all EgressServices as they are now.
 func (a *API) EgressServices(ctx context.Context) error {
-	return a.takeIn(ctx, kube.EgressServices(), "egressservices", &apiv1.EgressServiceList{})
+	return a.takeIn(ctx, kube.EgressServices(), a.egress("egressservices"), &apiv1.EgressServiceList{})
 }
 
-// takeIn has the world take in all objects of a kind of group k8s.ovn.org as they are now. Usually the watch has
+// egress asks for all objects of a resource of group k8s.ovn.org.
+func (a *API) egress(plural string) func() *rest.Request {
+	return func() *rest.Request { return a.Clients.EgressIP.Get().Resource(plural) }
+}
+
+// Services has the world take in all Services of a namespace as they are now.
+func (a *API) Services(ctx context.Context, namespace string) error {
+	return a.takeIn(ctx, kube.Services(), func() *rest.Request {
+		return a.Clients.Core.Get().Namespace(namespace).Resource("services")
+	}, &corev1.ServiceList{})
+}
+
+// takeIn has the world take in all objects of a kind that a request lists as they are now. Usually the watch has
 // brought them, and their metadata say so.
-func (a *API) takeIn(ctx context.Context, kind kube.Kind, plural string, list runtime.Object) error {
+func (a *API) takeIn(ctx context.Context, kind kube.Kind, get func() *rest.Request, list runtime.Object) error {
 	metadata := &metav1.PartialObjectMetadataList{}
-	err := a.Clients.EgressIP.Get().Resource(plural).SetHeader("Accept", onlyMetadata).Do(ctx).Into(metadata)
+	err := get().SetHeader("Accept", onlyMetadata).Do(ctx).Into(metadata)
 	outdated := func(m metav1.PartialObjectMetadata) bool { return a.Outdated(kind, &m) }
 	if err == nil && slices.ContainsFunc(metadata.Items, outdated) {
-		err = a.Clients.EgressIP.Get().Resource(plural).Do(ctx).Into(list)
+		err = get().Do(ctx).Into(list)
 	}
 	if err != nil {
-		return fmt.Errorf("list %s: %w", plural, err)
+		return fmt.Errorf("list %s: %w", kind.Writing().Plural, err)
 	}
 	return meta.EachListItem(list, func(o runtime.Object) error { return a.Observe(o) })
 }

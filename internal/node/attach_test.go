@@ -24,12 +24,13 @@ import (
 )
 
 // lateServer is an API server whose watches bring nothing. It has a pod shop/p on n1, a namespace with or without a
-// label, and EgressIPs for that label or none.
+// label, EgressIPs for that label or none, and a Service shop/s for some pods or none.
 type lateServer struct {
 	mu       sync.Mutex
 	version  int
 	labelled bool
 	created  bool
+	serves   string // label app of the Service's pods
 	off      bool
 	asked    []string // what was asked for, other than by watches and their lists
 }
@@ -67,8 +68,12 @@ func (s *lateServer) answer(path string, metadata bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	namespace := fmt.Sprintf(`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"shop","resourceVersion":"%d","labels":{"team":"%v"}}}`, s.version, s.labelled)
-	pod := fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"p","uid":"u","resourceVersion":"%d"},"spec":{"nodeName":"n1"}}`, s.version)
+	pod := fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"p","uid":"u","resourceVersion":"%d","labels":{"app":"web"}},"spec":{"nodeName":"n1"}}`, s.version)
 	switch {
+	case strings.HasSuffix(path, "/services") && s.serves != "":
+		return s.services(metadata)
+	case strings.HasSuffix(path, "/services"):
+		return s.list("v1", "ServiceList")
 	case strings.HasSuffix(path, "/namespaces/shop"):
 		return namespace
 	case strings.HasSuffix(path, "/namespaces"):
@@ -92,6 +97,17 @@ func (s *lateServer) answer(path string, metadata bool) string {
 		"status":{"items":[{"node":"n2","egressIP":"172.18.0.50"}]}}`, s.version))
 }
 
+func (s *lateServer) services(metadata bool) string {
+	const item = `{"metadata":{"namespace":"shop","name":"s","uid":"s","resourceVersion":"%d"},"spec":{"type":"LoadBalancer",
+		"clusterIP":"10.96.0.9","clusterIPs":["10.96.0.9"],"selector":{"app":%q},"ports":[{"port":80,"protocol":"TCP"}]},
+		"status":{"loadBalancer":{"ingress":[{"ip":"172.19.0.100"}]}}}`
+	one := fmt.Sprintf(item, s.version, s.serves)
+	if metadata {
+		return s.list("meta.k8s.io/v1", "PartialObjectMetadataList", one)
+	}
+	return s.list("v1", "ServiceList", one)
+}
+
 func (s *lateServer) list(version, kind string, items ...string) string {
 	return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[%s]}`, kind, version,
 		s.version, strings.Join(items, ","))
@@ -108,7 +124,7 @@ func startLateAgent(t *testing.T, s *lateServer) (*Agent, *ovn.Fake) {
 	a, target := newAgent("n1", compiletest.Config(world.SharedGateway), slog.New(slog.DiscardHandler)), ovn.NewFake()
 	a.loop.Planes, a.confirmed = []plane.Plane{target}, func() bool { return true }
 	a.holding.withFakes(listen.NewFake())
-	a.source = kube.NewSource(clients, a.log, kube.Namespaces(), kube.Pods(), kube.EgressIPs())
+	a.source = kube.NewSource(clients, a.log, kube.Namespaces(), kube.Pods(), kube.EgressIPs(), kube.Services())
 	a.api = &API{Node: "n1", Clients: clients, Observe: a.source.Observe, Outdated: a.source.Outdated}
 	a.reads, a.applied = newReads(a.api), a.source.Applied
 	a.reports, a.annotations = newMailbox("", Report.Equal, nil, a.log), newMailbox[map[string]string]("", nil, nil,
@@ -136,9 +152,14 @@ var ofShop = cniserver.PodPort{
 }
 
 // isSteered says whether the target has the pod in the set of EgressIP e's pods on this node.
-func isSteered(t *testing.T, a *Agent, target *ovn.Fake) (is bool) {
+func isSteered(t *testing.T, a *Agent, target *ovn.Fake) bool {
 	t.Helper()
-	elem := plan.SetElem{Set: "egressip/e/local.v4", Addr: "10.244.1.10"}
+	return isIn(t, a, target, "egressip/e/local.v4")
+}
+
+func isIn(t *testing.T, a *Agent, target *ovn.Fake, set string) (is bool) {
+	t.Helper()
+	elem := plan.SetElem{Set: set, Addr: "10.244.1.10"}
 	if err := a.loop.Ask(t.Context(), func(*world.World) { _, is = target.Held().SetElems[elem] }); err != nil {
 		t.Fatal(err)
 	}
@@ -166,6 +187,27 @@ func TestPodStartsByWhatWasWrittenBefore(t *testing.T) {
 				t.Errorf("the pod starts and is not steered; asked for %v", s.asked)
 			}
 		})
+	}
+}
+
+// TestPodStartsByItsService: the watch of Services is late, and one that has an EgressService in force has come to
+// select the pod. Where a namespace has no EgressService nobody asks for its Services.
+func TestPodStartsByItsService(t *testing.T) {
+	s := &lateServer{version: 5, serves: "other"}
+	a, target := startLateAgent(t, s)
+	ip := compiletest.V4(172, 19, 0, 100)
+	a.loop.Do(func(w *world.World) []world.Touch {
+		e := &world.EgressService{Namespace: "shop", Name: "s", UID: "e", Host: "n2", Placement: world.Placement{
+			Items: []world.Assignment{{Node: "n2", IP: ip}}, InForce: [2]bool{true}}}
+		holds := map[string][]netip.Addr{"shop/s": {ip}}
+		return append(w.SetEgressService(e), w.SetHolding(&world.Holding{Node: "n2", BootID: "boot-n2", Holds: holds})...)
+	})
+	s.change(func() { s.version, s.serves = 6, "web" })
+	if err := a.Attached(t.Context(), ofShop); err != nil {
+		t.Fatal(err)
+	}
+	if !isIn(t, a, target, "egressservice/shop/s/local.v4") {
+		t.Errorf("the pod starts and is not steered; asked for %v", s.asked)
 	}
 }
 

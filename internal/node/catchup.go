@@ -14,7 +14,7 @@ import (
 const readTimeout = 5 * time.Second
 
 // reads are the requests by which a starting pod's node learns what was written before the pod was.
-type reads struct{ namespace, egressIPs, traffic, egressServices *shared }
+type reads struct{ namespace, egressIPs, traffic, egressServices, services *shared }
 
 func newReads(api *API) reads {
 	return reads{
@@ -26,11 +26,12 @@ func newReads(api *API) reads {
 		egressServices: newShared(readTimeout, func(ctx context.Context, _ string) error {
 			return api.EgressServices(ctx)
 		}),
+		services: newShared(readTimeout, api.Services),
 	}
 }
 
 // catchUp returns when the targets hold what Kubernetes says of a namespace's labels, of EgressIPs, EgressIPTraffics
-// and EgressServices, as of some moment after the call. Watches of different resources are not ordered: a pod's may
+// EgressServices and the Services of these, as of some moment after the call. Watches of different resources are not ordered: a pod's may
 // bring the pod before the namespace's brings the label that it was created under, and by the former label it would
 // leave with its node's address. How far a watch is cannot be told from the pod's resourceVersion: Kubernetes orders
 // versions of one resource only (KEP-5504).
@@ -42,11 +43,25 @@ func (a *Agent) catchUp(ctx context.Context, namespace string) error {
 	group.Go(func() error { return a.reads.egressIPs.do(all, "") })
 	group.Go(func() error { return a.reads.traffic.do(all, "") })
 	group.Go(func() error { return a.reads.egressServices.do(all, "") })
-	if err := group.Wait(); err != nil {
+	err := group.Wait()
+	if err == nil {
+		err = a.applied(ctx)
+	}
+	if err == nil && a.hasEgressService(ctx, namespace) {
+		err = a.reads.services.do(ctx, namespace) // which pods one is for is its Service's word
+	}
+	if err != nil {
 		return fmt.Errorf("ask the API server which egress IP the pod has, is it reachable from this node? %w", err)
 	}
 	if err := a.applied(ctx); err != nil {
 		return err
 	}
 	return a.loop.DoAndWait(ctx, func(*world.World) []world.Touch { return nil })
+}
+
+// hasEgressService says whether a namespace has an EgressService; where nobody says, it may have.
+func (a *Agent) hasEgressService(ctx context.Context, namespace string) bool {
+	has := false
+	err := a.loop.Ask(ctx, func(w *world.World) { has = w.EgressServiceIn(namespace) })
+	return err != nil || has
 }

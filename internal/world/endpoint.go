@@ -112,6 +112,9 @@ func (w *World) EgressPods(key string) iter.Seq[string] {
 	}
 }
 
+// EgressServiceIn says whether a namespace has an EgressService. It does not record.
+func (w *World) EgressServiceIn(namespace string) bool { return w.endpoints[namespace] != nil }
+
 // PodsAt are the pods, by key, of a namespace that has EgressServices that say they have an address. It takes the key
 // of a Touch of KindEgressServicesAt, and does not record.
 func (w *World) PodsAt(key string) []string {
