@@ -19,7 +19,7 @@ const maxProblemBytes = 128 << 10
 func reportable(node string, problems []world.Problem, s *egretv1.EgressNodeStatus) {
 	s.Conflicts = s.Conflicts[:min(len(s.Conflicts), egretv1.MaxConflicts)]
 	holding, steers := len(s.Holding)+len(s.HeldAddresses), len(s.Steers)+len(s.ObjectSteers)
-	problems = fewer(node, slices.Clone(problems))
+	problems = fewer(node, ownFirst(problems))
 	writeProblems(problems, s)
 	s.Holding = s.Holding[:min(len(s.Holding), egretv1.MaxHolding)]
 	s.Steers = s.Steers[:min(len(s.Steers), egretv1.MaxSteers)]
@@ -49,6 +49,18 @@ const maxObjectBytes = 192 << 10
 
 // notes is how many problems reportable may add.
 const notes = 2
+
+// ownFirst are problems with those first that are about the node and its links: if there are too many, these are told
+// all the same. Addresses move away from a network because of them, and there are few.
+func ownFirst(problems []world.Problem) []world.Problem {
+	own := func(p world.Problem) int {
+		if p.Object.Kind == ref.Node || p.Object.Kind == ref.Network {
+			return 0
+		}
+		return 1
+	}
+	return slices.SortedStableFunc(slices.Values(problems), func(a, b world.Problem) int { return own(a) - own(b) })
+}
 
 // fewer are as many problems as have room.
 func fewer(node string, problems []world.Problem) []world.Problem {

@@ -156,3 +156,19 @@ func TestFullReportOfSteers(t *testing.T) {
 		t.Errorf("with room left: more %t, last %v", h.SteersMore, h.Steers[last])
 	}
 }
+
+// TestOwnProblemsAreTold: of more problems than have room, those of the node and of its links are told.
+func TestOwnProblemsAreTold(t *testing.T) {
+	var problems []world.Problem
+	for i := range 2 * egretv1.MaxProblems {
+		e := ref.Object{Kind: ref.EgressIP, Name: fmt.Sprintf("e%03d", i)}
+		problems = append(problems, world.Problem{Object: e, Reason: world.ReasonRefused, Message: "refused"})
+	}
+	problems = append(problems, kube.Fault(netip.MustParsePrefix("172.19.0.0/16"), "link eth1 is down"), ofNode("slow"))
+	told := kube.EgressNode(&world.Holding{Node: "n1", BootID: "boot"}, "uid", "v", problems).Status.ObjectProblems
+	for i, want := range []string{ref.Network, ref.Node, ref.EgressIP} {
+		if told[i].Kind != want {
+			t.Errorf("problem %d is %s/%s, want one of a %s", i, told[i].Kind, told[i].Name, want)
+		}
+	}
+}

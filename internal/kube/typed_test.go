@@ -14,12 +14,12 @@ import (
 var (
 	heldIP  = netip.MustParseAddr("172.18.0.33")
 	trouble = []world.Problem{
-		{Object: ref.Object{Kind: ref.EgressIP, Name: "e"}, Reason: world.ReasonRefused, Message: "nb refused a row"},
 		kube.Fault(netip.MustParsePrefix("172.19.1.0/24"), "eth1 is down"),
 		{
 			Object: ref.Object{Kind: ref.Node, Name: "n1"}, Reason: world.ReasonNoAnswer,
 			Message: "process/northd: does not answer",
 		},
+		{Object: ref.Object{Kind: ref.EgressIP, Name: "e"}, Reason: world.ReasonRefused, Message: "nb refused a row"},
 	}
 )
 
@@ -35,9 +35,9 @@ func TestReportHasBothForms(t *testing.T) {
 	if want := "[{e 172.18.0.33 }] [{EgressIP  e default 172.18.0.33 }]"; have != want {
 		t.Errorf("have %s, want %s", have, want)
 	}
-	want := "[egressip/e: nb refused a row network/172.19.1.0/24: eth1 is down process/northd: does not answer]"
-	typed := "[{EgressIP  e Refused nb refused a row} {Network  172.19.1.0/24 NetworkFault eth1 is down} " +
-		"{Node  n1 NoAnswer process/northd: does not answer}]"
+	want := "[network/172.19.1.0/24: eth1 is down process/northd: does not answer egressip/e: nb refused a row]"
+	typed := "[{Network  172.19.1.0/24 NetworkFault eth1 is down} " +
+		"{Node  n1 NoAnswer process/northd: does not answer} {EgressIP  e Refused nb refused a row}]"
 	if fmt.Sprint(s.Problems) != want || fmt.Sprint(s.ObjectProblems) != typed {
 		t.Errorf("have %v and %v\nwant %s and %s", s.Problems, s.ObjectProblems, want, typed)
 	}

@@ -46,8 +46,8 @@ type mirror struct {
 	extra  map[string]*row
 	elems  map[plan.SetElem]plan.None
 	edges  map[string][]edge
-	// undecided are the rows to decide on again when a notification is complete, by uuid: those without external_ids are
-	// ours through another row.
+	// undecided are the rows to decide on again when a notification is complete, by uuid: those without external_ids
+	// are ours through another row.
 	undecided map[string]plan.None
 	// routerPorts are Logical_Router_Ports by their name, and bindings Static_MAC_Bindings by that of their port.
 	routerPorts, bindings byName

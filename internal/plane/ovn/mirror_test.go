@@ -15,7 +15,8 @@ func mirrored(t testing.TB, bindings, rows int) *mirror {
 	t.Helper()
 	var db ovsdb.DatabaseSchema
 	must(t, json.Unmarshal([]byte(fuzzedSchema), &db))
-	u := tableUpdates{"Logical_Router": {}, tableRouterPort: {"p": named("p", "p"), "q": named("q", "q")}, tableMACBinding: {}}
+	u := tableUpdates{"Logical_Router": {}, tableMACBinding: {},
+		tableRouterPort: {"p": named("p", "p"), "q": named("q", "q")}}
 	for i := range rows {
 		u["Logical_Router"][fmt.Sprint("r", i)] = named(fmt.Sprint("r", i), fmt.Sprint(i))
 	}
