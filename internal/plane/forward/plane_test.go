@@ -86,8 +86,8 @@ func TestCommands(t *testing.T) {
 	})
 }
 
-// TestForeignSet: the commands that are installed hold rules in a chain to which somebody has added one of nftables' own,
-// that iptables has no word for. Whether they can list it is theirs: iptables-nft 1.8.9 cannot.
+// TestForeignMap: the commands that are installed hold rules in a chain to which somebody has added one of nftables'
+// own that iptables has no word for. Whether they can list it is theirs: iptables-nft 1.8.9 cannot.
 func TestForeignMap(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, for a network namespace")
