@@ -200,7 +200,8 @@ func TestPodStartsByItsService(t *testing.T) {
 		e := &world.EgressService{Namespace: "shop", Name: "s", UID: "e", Host: "n2", Placement: world.Placement{
 			Items: []world.Assignment{{Node: "n2", IP: ip}}, InForce: [2]bool{true}}}
 		holds := map[string][]netip.Addr{"shop/s": {ip}}
-		return append(w.SetEgressService(e), w.SetHolding(&world.Holding{Node: "n2", BootID: "boot-n2", Holds: holds})...)
+		h := &world.Holding{Node: "n2", BootID: "boot-n2", Holds: holds}
+		return append(w.SetEgressService(e), w.SetHolding(h)...)
 	})
 	s.change(func() { s.version, s.serves = 6, "web" })
 	if err := a.Attached(t.Context(), ofShop); err != nil {

@@ -31,10 +31,10 @@ func newReads(api *API) reads {
 }
 
 // catchUp returns when the targets hold what Kubernetes says of a namespace's labels, of EgressIPs, EgressIPTraffics
-// EgressServices and the Services of these, as of some moment after the call. Watches of different resources are not ordered: a pod's may
-// bring the pod before the namespace's brings the label that it was created under, and by the former label it would
-// leave with its node's address. How far a watch is cannot be told from the pod's resourceVersion: Kubernetes orders
-// versions of one resource only (KEP-5504).
+// and EgressServices, and of the Services of these, as of some moment after the call. Watches of different resources
+// are not ordered: a pod's may bring the pod before the namespace's brings the label that it was created under, and by
+// the former label it would leave with its node's address. How far a watch is cannot be told from the pod's
+// resourceVersion: Kubernetes orders versions of one resource only (KEP-5504).
 //
 // Without an answer the pod does not start; it could not be annotated then either. The kubelet tries again.
 func (a *Agent) catchUp(ctx context.Context, namespace string) error {
