@@ -13,7 +13,7 @@ var pure = []string{
 	"internal/ref", "internal/destinations", "internal/world", "internal/decide/patience",
 	"internal/decide/handover", "internal/decide",
 	"internal/plan", "internal/compile", "internal/trace", "internal/feature", "internal/egress", "internal/holder",
-	"internal/tunnel",
+	"internal/tunnel", "internal/explain",
 }
 
 // notPure are packages below them that are for tests, or are the one list of features.
@@ -50,6 +50,10 @@ func TestPurePackages(t *testing.T) {
 		"internal/decide/handover": {"internal/world", "internal/ref", "internal/decide"},
 		"internal/decide/patience": {"internal/world", "internal/ref", "internal/decide", "internal/decide/handover"},
 		"internal/tunnel":          {"internal/world"},
+		"internal/explain": {
+			"internal/world", "internal/plan", "internal/compile", "internal/trace", "internal/ref", "internal/decide",
+			"internal/destinations", "internal/feature/all",
+		},
 	}
 	for _, f := range files(t) {
 		i := slices.IndexFunc(pure, func(p string) bool { return under(f.folder, p) })

@@ -3,12 +3,11 @@ package node
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/egret-net/egret/internal/compile"
-	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/explain"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/node/inspect"
 	"github.com/egret-net/egret/internal/plan"
@@ -88,99 +87,27 @@ func traced(w *world.World, own *plan.State, key string, p trace.Packet) (string
 	if err != nil {
 		return "", err
 	}
-	ips := world.FamilyOf(p.Dst).OfAddrs(pod.IPs)
-	if len(ips) == 0 {
-		return "", fmt.Errorf("pod %s has no address of the family of %s: it has %v", key, p.Dst, pod.IPs)
+	if p, err = explain.Packet(pod, p); err != nil {
+		return "", err
 	}
-	p.Src = ips[0]
-	net := trace.Network{w.Self: own}
-	others := concerned(w, pod, p)
-	for _, node := range others {
-		net[node] = planOf(w, node, append(others, w.Self), pod, p)
-	}
-	plans, err := trace.Read(net)
+	ends, err := explain.Way(w, own, pod, p)
 	if err != nil {
-		return "", fmt.Errorf("no trace: this version of egret-node does not know all that its plan says, "+
-			"and a guess would mislead; please report this: %w", err)
+		return "", err
 	}
-	var out strings.Builder
-	fmt.Fprintf(&out, "pod %s, %s to %s %s/%d\n", key, p.Src, p.Dst, p.Proto, p.DstPort)
-	for _, end := range plans.Walk(p) {
-		fmt.Fprintf(&out, "%s\n  %s\n", end, strings.Join(end.Steps, "\n  "))
-	}
-	return out.String(), nil
+	return explain.Title(pod, p) + "\n" + explain.Steps(ends), nil
 }
 
 // ownPod is a pod that has a port on this node.
 func ownPod(w *world.World, key string) (*world.Pod, error) {
-	pod := w.Pod(key)
+	pod, err := explain.Pod(w, key)
 	switch {
-	case !strings.Contains(key, "/"):
-		return nil, fmt.Errorf("pod %q: write NAMESPACE/NAME, such as shop/web-0", key)
-	case pod == nil:
-		return nil, fmt.Errorf("no pod %s is known here: look for it with kubectl get pods -A -o wide", key)
+	case err != nil:
+		return nil, err
 	case pod.Node != w.Self:
 		return nil, fmt.Errorf("pod %s runs on %s: run this there", key, pod.Node)
-	case pod.HostNetwork:
-		return nil, fmt.Errorf("pod %s is in its host's network, which Egret does not route", key)
 	case w.Attachment(key) == nil:
 		return nil, fmt.Errorf("pod %s has no port on this node: it is starting or has ended; "+
 			"look at kubectl describe pod", key)
 	}
 	return pod, nil
-}
-
-// concerned are the other nodes that a packet may come to: those that hold an egress IP for its pod, and those that
-// have its destination.
-func concerned(w *world.World, pod *world.Pod, p trace.Packet) []string {
-	nodes := slices.Clone(w.NodesAt(p.Dst))
-	for _, p := range placements(w, pod) {
-		for _, i := range p.Items {
-			nodes = append(nodes, i.Node)
-		}
-		for _, l := range p.Leaving {
-			nodes = append(nodes, l.Node)
-		}
-	}
-	for _, name := range w.Nodes() {
-		if slices.ContainsFunc(w.Node(name).Subnets, func(s netip.Prefix) bool { return s.Contains(p.Dst) }) {
-			nodes = append(nodes, name)
-		}
-	}
-	slices.Sort(nodes)
-	return slices.DeleteFunc(slices.Compact(nodes), func(name string) bool {
-		return name == w.Self || w.Node(name) == nil
-	})
-}
-
-// placements are those of all objects that may decide about a pod's packets.
-func placements(w *world.World, pod *world.Pod) []*world.Placement {
-	var out []*world.Placement
-	for _, f := range w.Config.Families() {
-		for _, s := range w.EgressServicesOf(pod, f) {
-			out = append(out, &s.Placement)
-		}
-	}
-	for _, e := range w.Selecting(pod) {
-		out = append(out, &e.Placement)
-	}
-	return out
-}
-
-// planOf is what another node must hold, by what this one knows, as far as it concerns a packet.
-func planOf(w *world.World, node string, nodes []string, pod *world.Pod, p trace.Packet) *plan.State {
-	return compile.Some(w.As(node), all.Features(), func(k world.Kind, key string) bool {
-		switch k {
-		case world.KindNode:
-			return slices.Contains(nodes, key)
-		case world.KindPod, world.KindAttachment:
-			o := w.Pod(key)
-			return key == pod.Key() || o != nil && slices.Contains(o.IPs, p.Dst)
-		case world.KindEgressIP:
-			return slices.ContainsFunc(w.Selecting(pod), func(e *world.EgressIP) bool { return e.Name == key })
-		case world.KindService:
-			return slices.ContainsFunc(w.Service(key).Frontends(), func(f world.Frontend) bool { return f.IP == p.Dst })
-		}
-		return true
-	})
 }

@@ -7,15 +7,17 @@ import (
 )
 
 // As is the world as another node's agent sees it, as far as this one can know: with what that node reports in place of
-// what it knows of itself, and the host that its Node tells of. It is good for reading, until this world changes.
+// what it knows of itself, and the host that its Node tells of. It is good for reading, and for what SetOverdue notes,
+// until this world changes.
 func (w *World) As(node string) *World {
 	t := *w.tables
-	t.own, t.yielded, t.overdue, t.tunnels, t.host = nil, nil, nil, nil, nil
+	t.own, t.yielded, t.tunnels, t.host = nil, nil, nil, nil
+	t.overdue = map[EgressAddress]string{}
 	t.kinds = maps.Clone(t.kinds)
 	as := &World{View{Self: node, Config: w.Config, tables: &t}}
 	keepAttachments(as)
-	if n := w.nodes[node]; n != nil && w.host != nil {
-		t.host = n.host(w.host.MTU)
+	if n := w.nodes[node]; n != nil {
+		t.host = n.host(w.mtu())
 	}
 	for key, p := range w.pods {
 		if p.Node == node && !p.HostNetwork && !p.Completed && len(p.IPs) > 0 {
@@ -24,6 +26,14 @@ func (w *World) As(node string) *World {
 		}
 	}
 	return as
+}
+
+// mtu is the MTU of this node's host, which another's is taken to have; where that is not known, Ethernet's.
+func (w *World) mtu() int {
+	if w.host == nil {
+		return 1500
+	}
+	return w.host.MTU
 }
 
 // firstLink is the index of the first of a host's links that are not known.

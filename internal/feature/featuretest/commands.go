@@ -36,13 +36,13 @@ func (c *cluster) command(name string, args []string) (string, error) {
 		return "", fmt.Errorf("begin with: cluster shared|local ipv4|ipv6|dual")
 	}
 	queries := map[string]func([]string) (string, error){"plan": c.plan, "diff": c.diff, "packet": c.packet,
-		"walk": c.walk}
+		"walk": c.walk, "explain": c.explain}
 	changes := map[string]func([]string) (string, error){
 		"cluster": c.begin, "apply": c.apply, "delete": c.del, "label": c.label, "assign": c.assign, "report": c.report,
 		"overdue": c.overdue,
 	}
 	least := map[string]int{"cluster": 2, "apply": 1, "delete": 2, "label": 3, "plan": 1, "diff": 1, "packet": 2,
-		"walk": 2, "overdue": 1}
+		"walk": 2, "explain": 2, "overdue": 1}
 	if len(args) < least[name] {
 		return "", fmt.Errorf("%s wants %d arguments", name, least[name])
 	}

@@ -21,4 +21,5 @@
 //	packet outside@NODE/LINK ADDR:PORT/PROTO
 //	                                      the same by another link
 //	walk POD ADDR[:PORT/PROTO] [reply]    and every step on its way
+//	explain POD ADDR[:PORT/PROTO]         what kubectl egret explain says of it
 package featuretest

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/egret-net/egret/internal/explain"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
@@ -55,7 +56,47 @@ func (c *cluster) send(args []string) ([]trace.End, error) {
 	if err != nil {
 		return nil, err
 	}
-	return net.Walk(p), nil
+	ends := net.Walk(p)
+	return ends, c.likeExplained(args[0], p, ends)
+}
+
+// likeExplained says that what the API alone knows leads a pod's packet to the same ends as nodes' plans do: once nodes
+// have said that they hold what they should, and where nodes know nothing else that matters.
+func (c *cluster) likeExplained(pod string, p trace.Packet, ends []trace.End) error {
+	w := c.controller()
+	a, err := explain.Ask(w, pod, p)
+	if err != nil || p.Reply || len(a.Doubts) > 0 || waits(w) {
+		return err
+	}
+	if api, have := trace.Sentences(a.Ends), trace.Sentences(ends); api != have {
+		return fmt.Errorf("%s, but explained: %s", have, api)
+	}
+	return nil
+}
+
+// waits says whether a node is to hold an address and does not say that it does: its pods' nodes may wait for that.
+func waits(w *world.World) bool {
+	for _, key := range slices.Concat(w.EgressIPs(), w.EgressServices()) {
+		for _, a := range w.PlacementOf(key).Items {
+			if !w.Holds(a.Node, key, a.IP) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// explain is what kubectl egret explain prints of the same packet.
+func (c *cluster) explain(args []string) (string, error) {
+	p, err := parsePacket(args[1])
+	if err != nil {
+		return "", err
+	}
+	a, err := explain.Ask(c.controller(), args[0], p)
+	if err != nil {
+		return "", err
+	}
+	return a.Text(), nil
 }
 
 // arrive sends a packet of a client outside to a node, "NODE" or "NODE/LINK".

@@ -1,0 +1,94 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/trace"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Answer is what becomes of a packet of a pod, by what the API has.
+type Answer struct {
+	Pod    *world.Pod
+	Packet trace.Packet // with its source
+	// Ends are where it may end, in order of what they say.
+	Ends []trace.End
+	// Doubts are what nodes know of this packet that the API does not: where there are any, Ends may be wrong.
+	Doubts []string
+
+	scope scope
+}
+
+// Ask finds the answer in a world that is of no node. The packet has no source.
+func Ask(w *world.World, key string, p trace.Packet) (Answer, error) {
+	pod, err := Pod(w, key)
+	if err == nil {
+		err = ready(w, pod)
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	if p, err = Packet(pod, p); err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Pod: pod, Packet: p, scope: scopeOf(w, pod, p)}
+	net := trace.Network{}
+	for _, node := range a.scope.nodes {
+		net[node] = a.scope.plan(node)
+	}
+	a.Ends, err = walk(net, p)
+	slices.SortFunc(a.Ends, func(a, b trace.End) int { return strings.Compare(a.String(), b.String()) })
+	if !a.staysInside() {
+		a.Doubts = doubts(w, pod, world.FamilyOf(p.Dst))
+	}
+	return a, err
+}
+
+// ready says what a pod lacks that has no packets yet, or any longer.
+func ready(w *world.World, pod *world.Pod) error {
+	switch {
+	case pod.Completed:
+		return fmt.Errorf("pod %s has ended, and its addresses may be others' by now", pod.Key())
+	case w.Node(pod.Node) == nil:
+		return fmt.Errorf("pod %s has no node yet: kubectl describe pod says why", pod.Key())
+	case len(pod.IPs) == 0:
+		return fmt.Errorf("pod %s has no address yet: it is starting", pod.Key())
+	case len(w.PodIPs(pod, ref.DefaultNetwork)) == 0:
+		return fmt.Errorf("pod %s has %v, which is not in the subnets %v of its node %s, or another pod's: Egret lets "+
+			"no packet of it pass", pod.Key(), pod.IPs, w.Node(pod.Node).Subnets, pod.Node)
+	}
+	return nil
+}
+
+func (a Answer) staysInside() bool {
+	inside := func(e trace.End) bool { return e.Kind == trace.ToPod || e.Kind == trace.ToHost }
+	return slices.ContainsFunc(a.Ends, inside)
+}
+
+// Text is the answer for people.
+func (a Answer) Text() string {
+	var out strings.Builder
+	out.WriteString(Title(a.Pod, a.Packet) + "\n")
+	if len(a.Doubts) == 0 {
+		out.WriteString(trace.Sentences(a.Ends) + "\n")
+	} else {
+		out.WriteString("its nodes alone know where it ends:\n" + indented(strings.Join(a.Doubts, "\n")+"\n"))
+	}
+	out.WriteString("\nWho decides about its source\n" + indented(a.decisions()))
+	if len(a.Doubts) == 0 {
+		out.WriteString("\nIts way, as nodes are to have it\n" + indented(Steps(a.Ends)))
+	}
+	out.WriteString("\nWhat nodes have\n" + indented(a.proofs()))
+	return out.String()
+}
+
+func indented(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString("  " + line)
+	}
+	return out.String()
+}

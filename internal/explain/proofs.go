@@ -1,0 +1,62 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/egret-net/egret/internal/trace"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Agents' pods, as deploy/cluster makes them.
+const (
+	agentNamespace = "egret-system"
+	agentLabel     = "app"
+	agentApp       = "egret-node"
+)
+
+// proofs are the commands that show what nodes have of all this: the pod's, and those that the packet may leave by.
+func (a Answer) proofs() string {
+	w, p := a.scope.w, a.Packet
+	agents := agentsOf(w)
+	command := func(node string, args ...string) string {
+		text := "egret-node " + strings.Join(args, " ")
+		if agent := agents[node]; agent != "" {
+			return fmt.Sprintf("kubectl -n %s exec %s -c agent -- %s\n", agentNamespace, agent, text)
+		}
+		return fmt.Sprintf("as root on %s: %s\n", node, text)
+	}
+	out := command(a.Pod.Node, "trace", fmt.Sprintf("--protocol=%s", p.Proto), fmt.Sprintf("--port=%d", p.DstPort),
+		a.Pod.Key(), p.Dst.String())
+	if a.staysInside() {
+		return out
+	}
+	claims := w.Claims(a.Pod, w.PrimaryNetwork(a.Pod.Namespace), world.FamilyOf(p.Dst))
+	for _, node := range nodesOf(a.Pod, a.Ends) {
+		for _, c := range claims {
+			out += command(node, "plan", "--diff", "--owner="+strings.ToLower(c.By.Kind)+"/"+c.By.Key())
+		}
+	}
+	return out
+}
+
+func nodesOf(pod *world.Pod, ends []trace.End) []string {
+	nodes := []string{pod.Node}
+	for _, e := range ends {
+		nodes = append(nodes, e.Node)
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// agentsOf are the names of the agents' pods, by node.
+func agentsOf(w *world.World) map[string]string {
+	out := map[string]string{}
+	for p := range w.EachPod() {
+		if p.Namespace == agentNamespace && p.Labels[agentLabel] == agentApp && p.Running && !p.Terminating {
+			out[p.Node] = p.Name
+		}
+	}
+	return out
+}

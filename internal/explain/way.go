@@ -1,0 +1,69 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/trace"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Way walks a packet of a pod over the plan of the pod's node, which the world is of, and over what other nodes' plans
+// must be. The packet has a source.
+func Way(w *world.World, own *plan.State, pod *world.Pod, p trace.Packet) ([]trace.End, error) {
+	s := scopeOf(w, pod, p)
+	net := trace.Network{}
+	for _, node := range s.nodes {
+		net[node] = s.plan(node)
+	}
+	net[w.Self] = own
+	return walk(net, p)
+}
+
+func walk(net trace.Network, p trace.Packet) ([]trace.End, error) {
+	plans, err := trace.Read(net)
+	if err != nil {
+		return nil, fmt.Errorf("no trace: this version of Egret does not know all that its plan says, "+
+			"and a guess would mislead; please report this: %w", err)
+	}
+	return plans.Walk(p), nil
+}
+
+// Steps are the ends, each with its way.
+func Steps(ends []trace.End) string {
+	var out strings.Builder
+	for _, e := range ends {
+		fmt.Fprintf(&out, "%s\n  %s\n", e, strings.Join(e.Steps, "\n  "))
+	}
+	return out.String()
+}
+
+// Packet is the packet with the pod's address of its destination's family as source.
+func Packet(pod *world.Pod, p trace.Packet) (trace.Packet, error) {
+	ips := world.FamilyOf(p.Dst).OfAddrs(pod.IPs)
+	if len(ips) == 0 {
+		return p, fmt.Errorf("pod %s has no address of the family of %s: it has %v", pod.Key(), p.Dst, pod.IPs)
+	}
+	p.Src = ips[0]
+	return p, nil
+}
+
+// Title says whose packet it is.
+func Title(pod *world.Pod, p trace.Packet) string {
+	return fmt.Sprintf("pod %s, %s to %s %s/%d", pod.Key(), p.Src, p.Dst, p.Proto, p.DstPort)
+}
+
+// Pod is a pod that Egret routes packets of.
+func Pod(w *world.World, key string) (*world.Pod, error) {
+	pod := w.Pod(key)
+	switch {
+	case !strings.Contains(key, "/"):
+		return nil, fmt.Errorf("pod %q: write NAMESPACE/NAME, such as shop/web-0", key)
+	case pod == nil:
+		return nil, fmt.Errorf("no pod %s is known here: look for it with kubectl get pods -A -o wide", key)
+	case pod.HostNetwork:
+		return nil, fmt.Errorf("pod %s is in its host's network, which Egret does not route", key)
+	}
+	return pod, nil
+}
