@@ -10,8 +10,13 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// One function a kind. Programs follow those that they name to NewSource, and the controller writes those that it has
-// deciders for.
+// One function a kind. All programs follow the same kinds, and the controller writes those that it has deciders for.
+
+// Followed are all kinds that are followed.
+func Followed() []Kind {
+	return []Kind{Nodes(), Namespaces(), Pods(), Services(), EndpointSlices(), EgressIPs(), EgressIPTraffics(),
+		EgressServices(), EgressNodes()}
+}
 
 func ofCore(c *Clients) rest.Interface { return c.Core }
 

@@ -50,7 +50,7 @@ func (a *Agent) followHost(ctx context.Context, host <-chan route.Change, do fun
 	if err != nil {
 		a.log.Warn("changed names of routing tables may not be seen at once", "error", err)
 	}
-	var retry <-chan time.Time
+	retry := time.After(0)   // what has changed since the host was read and before this
 	var changed route.Change // since the host was last taken in
 	for {
 		select {

@@ -74,9 +74,7 @@ func (a *Agent) connect(o Options, t *targets) error {
 	if err != nil {
 		return err
 	}
-	a.source = kube.NewSource(clients, a.log, kube.Nodes(), kube.Namespaces(), kube.Pods(), kube.Services(),
-		kube.EndpointSlices(), kube.EgressIPs(), kube.EgressIPTraffics(), kube.EgressServices(),
-		kube.EgressNodes())
+	a.source = kube.NewSource(clients, a.log, kube.Followed()...)
 	a.api = &API{Node: o.Node, BootID: o.BootID, Version: o.Version, Clients: clients, Observe: a.source.Observe,
 		Outdated: a.source.Outdated}
 	a.reads, a.applied = newReads(a.api), a.source.Applied

@@ -55,7 +55,8 @@ func (c *Cluster) applyManifests(ctx context.Context, p *progress) error {
 	if err != nil {
 		return err
 	}
-	if err := apply(ctx, c.layout, egret+"---\n"+dnsManifests(c.layout)); err != nil {
+	all := []string{egret, agentSettings(c.layout, c.state.Datapath), dnsManifests(c.layout)}
+	if err := apply(ctx, c.layout, strings.Join(all, "---\n")); err != nil {
 		return err
 	}
 	if err := c.applyMetalLB(ctx); err != nil {

@@ -27,6 +27,21 @@ func apply(ctx context.Context, l layout, manifests string) error {
 	return nil
 }
 
+// agentSettings is the ConfigMap of deploy/cluster, with what is other here than its flags' defaults: who explains what
+// agents do reads it.
+func agentSettings(l layout, datapath string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: ConfigMap
+metadata: {name: egret, namespace: %s}
+data:
+  CLUSTER_SUBNETS: %q
+  SERVICE_SUBNETS: %q
+  GATEWAY_MODE: %q
+  GATEWAY_INTERFACE: %q
+  DATAPATH: %q
+`, egretNamespace, joined(l.pods), joined(l.service), l.options.GatewayMode, uplink, datapath)
+}
+
 // egretManifests joins the files of deploy/ in the order of their names.
 func egretManifests() (string, error) {
 	files, err := fs.Glob(deploy.Manifests, "*.yaml")

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -163,9 +166,9 @@ func (c *cluster) holdsRules(t *testing.T, node string, first fault) (write func
 	return write
 }
 
-// TestTraceTellsTheTruth: what egret-node trace says of pods' packets is how they arrive: with an egress IP and
-// without, in a family that the EgressIP has and in the other, from the holder's pods and others, to hosts outside,
-// nodes and pods; with several addresses, over every next hop.
+// TestTraceTellsTheTruth: what egret-node trace and kubectl egret explain say of pods' packets is how they arrive: with
+// an egress IP and without, in a family that the EgressIP has and in the other, from the holder's pods and others, to
+// hosts outside, nodes and pods; with several addresses, over every next hop.
 func TestTraceTellsTheTruth(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -184,10 +187,14 @@ func TestTraceTellsTheTruth(t *testing.T) {
 	c.serveOnNodes(t)
 	seen := c.capture(t)
 	begin := time.Now()
-	for p := range n.at {
+	for p, node := range n.at {
 		for _, to := range []endpoint{c.outside(0), n.pod("none-3"), n.pod("one-2"), nodeServer(c.nodes[2])} {
-			if to.name != n.pod(p).name {
-				n.arrivesAsTraced(p, to)
+			if to.name == n.pod(p).name {
+				continue
+			}
+			n.arrivesAsTraced(p, to)
+			if node == c.nodes[0].Name {
+				n.explainedAsTraced(p, to)
 			}
 		}
 	}
@@ -213,6 +220,17 @@ func (n *namespace) arrivesAsTraced(pod string, to endpoint) {
 		}
 		if !slices.Equal(have, want) {
 			n.t.Errorf("pod %s to %s %s: connections arrive as %v, traced %v", pod, to.name, ip, have, want)
+		}
+	}
+}
+
+// explainedAsTraced says that kubectl egret explain, which asks no node, comes to the same sources.
+func (n *namespace) explainedAsTraced(pod string, to endpoint) {
+	n.t.Helper()
+	for _, ip := range to.ips {
+		want := n.traced(pod, ip, "tcp", to.port)
+		if have := n.explained(pod, ip, "tcp", to.port); !slices.Equal(have, want) {
+			n.t.Errorf("pod %s to %s %s: explained %v, traced %v", pod, to.name, ip, have, want)
 		}
 	}
 }
@@ -245,7 +263,27 @@ func (n *namespace) traced(pod string, to netip.Addr, protocol string, port int)
 	text, err := n.c.inspect(n.t, n.at[pod], "trace", n.name+"/"+pod, to.String(), "--protocol", protocol, "--port",
 		fmt.Sprint(port))
 	must(n.t, err)
-	var out []netip.Addr
+	return n.sourcesIn(text)
+}
+
+// explained are the same, as kubectl egret explain says, a plugin of kubectl.
+func (n *namespace) explained(pod string, to netip.Addr, protocol string, port int) []netip.Addr {
+	n.t.Helper()
+	o := n.c.Options()
+	kubectl := exec.CommandContext(n.t.Context(), filepath.Join(o.BinDir, "egret-controlplane"), "kubectl", "egret",
+		"explain", pod, to.String(), "--namespace", n.name, "--protocol", protocol, "--port", fmt.Sprint(port))
+	kubectl.Env = append(os.Environ(), "PATH="+o.BinDir+":"+os.Getenv("PATH"), "KUBECONFIG="+n.c.Kubeconfig())
+	text, err := kubectl.CombinedOutput()
+	if err != nil {
+		n.t.Fatalf("kubectl egret explain: %v\n%s", err, text)
+	}
+	answer, _, _ := strings.Cut(string(text), "\n\n")
+	return n.sourcesIn(strings.ReplaceAll(answer, " | ", "\n"))
+}
+
+// sourcesIn are those of the ends that a text tells of.
+func (n *namespace) sourcesIn(text string) (out []netip.Addr) {
+	n.t.Helper()
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		if line[0] == ' ' || words[0] == "pod" && strings.Contains(line, ", ") {
@@ -253,7 +291,7 @@ func (n *namespace) traced(pod string, to netip.Addr, protocol string, port int)
 		}
 		source, err := netip.ParseAddr(words[len(words)-1])
 		if err != nil {
-			n.t.Fatalf("trace of pod %s to %s %s ends with %q:\n%s", pod, protocol, to, line, text)
+			n.t.Fatalf("a packet's way ends with %q:\n%s", line, text)
 		}
 		out = append(out, source)
 	}

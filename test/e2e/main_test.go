@@ -156,7 +156,7 @@ func lacking(o sandbox.Options) string {
 		return "a sandbox needs root: run the tests as root"
 	}
 	for _, program := range []string{"egret-sandbox", "egret-controlplane", "egret-node", "egret-controller",
-		"egret-cni"} {
+		"egret-cni", "kubectl-egret"} {
 		if _, err := os.Stat(filepath.Join(o.BinDir, program)); err != nil {
 			return fmt.Sprintf("%s is missing: run make build", filepath.Join(o.BinDir, program))
 		}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/egret-net/egret/internal/explain"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/trace"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// readTimeout bounds the reading of the API.
+const readTimeout = time.Minute
+
+var protocols = []string{"tcp", "udp", "sctp", "icmp"}
+
+func explainCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "explain [NAMESPACE/]POD DESTINATION",
+		Short:   "Says with which source address a pod's packet to an IP address leaves, by which way, and why",
+		Example: "  kubectl egret explain shop/web-0 203.0.113.7",
+		Long: `Says with which source address a pod's packet to an IP address leaves the cluster, which EgressIPs and
+EgressServices decide about that and why others do not, and which way it takes. It reads Kubernetes alone, and ends with
+the commands that show what nodes have.`,
+		Args: cobra.ExactArgs(2),
+	}
+	o := newOptions(c.Flags())
+	protocol := c.Flags().String("protocol", "tcp", "tcp, udp, sctp or icmp")
+	port := c.Flags().Uint16("port", 80, "the packet's destination port")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		p, err := packet(args[1], *protocol, *port)
+		if err != nil {
+			return err
+		}
+		text, err := explained(c.Context(), o, args[0], p)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(c.OutOrStdout(), text)
+		return err
+	}
+	return c
+}
+
+func explained(ctx context.Context, o *options, pod string, p trace.Packet) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	key, err := o.pod(pod)
+	if err != nil {
+		return "", err
+	}
+	w, err := read(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	answer, err := explain.Ask(w, key, p)
+	if err != nil {
+		return "", err
+	}
+	return answer.Text(), nil
+}
+
+func packet(to, protocol string, port uint16) (trace.Packet, error) {
+	a, err := netip.ParseAddr(to)
+	if err != nil {
+		return trace.Packet{}, fmt.Errorf("destination %q is no IP address such as 203.0.113.7", to)
+	}
+	if !slices.Contains(protocols, protocol) {
+		return trace.Packet{}, fmt.Errorf("--protocol %q: give one of %s", protocol, strings.Join(protocols, ", "))
+	}
+	return trace.Packet{Dst: a.Unmap().WithZone(""), Proto: protocol, DstPort: port}, nil
+}
+
+// read is the world that the API has.
+func read(ctx context.Context, o *options) (*world.World, error) {
+	clients, err := o.clients()
+	if err != nil {
+		return nil, err
+	}
+	config, err := o.config(ctx, clients)
+	if err != nil {
+		return nil, err
+	}
+	w := world.New("", config)
+	return w, kube.Load(ctx, clients, w, kube.Followed()...)
+}
