@@ -115,7 +115,14 @@ func empty(ctx context.Context, o Options, t *targets, log *slog.Logger) error {
 	if err := os.Remove(filepath.Join(o.CNIConfDir, cni.ConflistName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err // the kubelet would say Ready before pods can be attached
 	}
-	if err := t.nb.Grow(ctx, plan.New()); !plane.OnlyRefusals(err) && !plane.OnlyUnconfirmed(err) {
+	forget := func() error {
+		err := t.nb.Grow(ctx, plan.New())
+		if plane.OnlyRefusals(err) || plane.OnlyUnconfirmed(err) {
+			return nil
+		}
+		return err
+	}
+	if err := forget(); err != nil {
 		return err
 	}
 	confirmed := func(context.Context) (bool, error) { return t.nb.Confirmed(), nil }
@@ -123,7 +130,7 @@ func empty(ctx context.Context, o Options, t *targets, log *slog.Logger) error {
 		log.Warn("ovn-controller has not confirmed that it holds nothing of before the boot: is ovn-northd running, "+
 			"and ovn-controller?", "waited", emptied)
 	}
-	return nil
+	return forget() // what the first waited with: a former connection may have sent a part, and ended
 }
 
 // emptied is how long ovn-controller may take, which starts at the same time as the agent.
