@@ -91,7 +91,7 @@ func (c *Controller) Alive() bool { return time.Since(time.Unix(0, c.beat.Load()
 
 // Run is the loop, until ctx is done.
 func (c *Controller) Run(ctx context.Context) {
-	c.startEvents(ctx)
+	defer c.startEvents(ctx)()
 	pulses := time.NewTicker(pulse)
 	defer pulses.Stop()
 	timer := time.NewTimer(0)

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/egret-net/egret/internal/kube"
@@ -14,6 +15,8 @@ const (
 	eventPosters = 4
 	// eventAttempts bounds how often an Event is posted. The pauses double, from one pulse on: they are two minutes.
 	eventAttempts = 8
+	// lastEvents is how long a controller that ends waits for the Events that it has yet to post.
+	lastEvents = 2 * time.Second
 )
 
 // posting is an Event that is to be posted.
@@ -64,26 +67,33 @@ func (c *Controller) handLate() {
 	c.late = left
 }
 
-// startEvents posts Events beside the loop until ctx is done.
-func (c *Controller) startEvents(ctx context.Context) {
+// startEvents posts Events beside the loop. end posts what is left, when ctx is done: another leader does not know what
+// this one has decided.
+func (c *Controller) startEvents(ctx context.Context) (end func()) {
+	var posters sync.WaitGroup
 	for range eventPosters {
-		go c.postEvents(ctx)
+		posters.Go(func() { c.postEvents(ctx) })
+	}
+	return func() {
+		c.handEvents()
+		close(c.events)
+		posted := make(chan struct{})
+		go func() { posters.Wait(); close(posted) }()
+		select {
+		case <-posted:
+		case <-time.After(lastEvents):
+		}
 	}
 }
 
 // postEvents brings back to the loop what may be posted later.
 func (c *Controller) postEvents(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case p := <-c.events:
-			timed, cancel := context.WithTimeout(ctx, writeTimeout)
-			err := c.writer.PostEvent(timed, p.Posting)
-			cancel()
-			if err != nil && ctx.Err() == nil {
-				c.notPosted(ctx, p, err)
-			}
+	for p := range c.events {
+		timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+		err := c.writer.PostEvent(timed, p.Posting)
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			c.notPosted(ctx, p, err)
 		}
 	}
 }

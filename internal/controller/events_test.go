@@ -57,6 +57,48 @@ func TestEventsComeAtPulses(t *testing.T) {
 	})
 }
 
+// TestLastEvents: a controller that ends between two pulses tells what it has decided, and does not wait for an API
+// server that does not answer.
+func TestLastEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, answers := range []bool{true, false} {
+			a := newAPI(0)
+			a.putNode(aNode("n1", 2))
+			w := mute{a, answers}
+			c := controller.New(config(), a, w, controller.NewMetrics(), slog.New(slog.DiscardHandler))
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go a.run(ctx)
+			go func() { c.Run(ctx); close(ended) }()
+			c.Lead(ctx)
+			time.Sleep(1500 * time.Millisecond)
+			a.putEgressIP(anEgressIP("e", 0, "172.18.0.33"))
+			time.Sleep(100 * time.Millisecond)
+			begin := time.Now()
+			stop()
+			<-ended
+			if told := a.reasons("e"); answers != (told == "Assigned") || time.Since(begin) > 3*time.Second {
+				t.Errorf("an API server that answers (%v): events %q, after %s", answers, told, time.Since(begin))
+			}
+			time.Sleep(time.Minute) // what was under way gives up
+		}
+	})
+}
+
+// mute is an API server that may not answer to Events.
+type mute struct {
+	*api
+	answers bool
+}
+
+func (m mute) PostEvent(ctx context.Context, p kube.Posting) error {
+	if m.answers {
+		return m.api.PostEvent(ctx, p)
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // TestEventsOfWhatIsWritten: what is decided while a status is being written is told when that is written, too.
 func TestEventsOfWhatIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
