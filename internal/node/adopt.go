@@ -36,6 +36,9 @@ func (a *Agent) adopt(ctx context.Context, filter formerFilter) error {
 		if p.Problem != "" {
 			a.log.Error("a pod lacks an address", "namespace", p.Namespace, "pod", p.Name, "problem", p.Problem)
 		}
+		if len(p.IPs) == 0 {
+			continue // without an address that its port may send from, it could send from any
+		}
 		at := filter.adopted(p)
 		a.loop.Do(func(w *world.World) []world.Touch { return w.SetAttachment(at) })
 	}

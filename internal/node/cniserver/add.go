@@ -42,7 +42,7 @@ func (s *Server) add(ctx context.Context, r *cni.Request) (*current.Result, erro
 		}
 		// What is left of the pod's former sandbox, or of a former pod of that name, has the same logical port.
 		if p.Namespace == r.Pod.Namespace && p.Name == r.Pod.Name {
-			if err := s.detach(ctx, p.SandboxID); err != nil {
+			if err := s.detach(ctx, p); err != nil {
 				return nil, fmt.Errorf("remove the pod's former interface %s: %w", p.HostIface, err)
 			}
 		}

@@ -38,7 +38,8 @@ func (s *Server) del(ctx context.Context, r *cni.Request) error {
 	if !link && !s.holds(r.ContainerID) {
 		return nil
 	}
-	return s.detach(ctx, r.ContainerID)
+	return s.detach(ctx, PodPort{SandboxID: r.ContainerID, Namespace: r.Pod.Namespace, Name: r.Pod.Name,
+		UID: r.Pod.UID})
 }
 
 // collect removes every attachment that is not in the list (GC). A container has one interface at most, so its ID is
@@ -123,34 +124,40 @@ func (s *Server) detachAll(ctx context.Context, ports []PodPort) error {
 	for _, p := range ports {
 		unlock, err := s.pods.lock(ctx, p.Namespace+"/"+p.Name)
 		if err == nil {
-			err = s.detach(ctx, p.SandboxID)
+			err = s.detach(ctx, p)
 			unlock()
 		}
 		if err != nil {
-			s.mu.Lock()
-			s.half[p.SandboxID] = p
-			s.mu.Unlock()
 			failed = append(failed, fmt.Errorf("detach pod %s/%s: %w", p.Namespace, p.Name, err))
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// detach removes the port, the plan's rows and the veth, then frees the addresses: nobody gets them while something of
-// the former owner is left. Each step is idempotent, so a call that failed is simply made again.
-func (s *Server) detach(ctx context.Context, containerID string) error {
-	hostIface := podlink.HostName(containerID)
+// detach takes an attachment away, of which it needs the container. A call that failed is simply made again, and what
+// it left is not forgotten.
+func (s *Server) detach(ctx context.Context, p PodPort) error {
+	err := s.takeAway(ctx, podlink.HostName(p.SandboxID))
+	if err == nil {
+		s.release(p.SandboxID)
+		return nil
+	}
+	s.mu.Lock()
+	s.half[p.SandboxID] = p
+	s.mu.Unlock()
+	return err
+}
+
+// takeAway removes the port, the plan's rows and the veth; only then are the addresses free, for nobody gets them
+// while something of the former owner is left. Each step is idempotent.
+func (s *Server) takeAway(ctx context.Context, hostIface string) error {
 	if err := s.attachments.DelPodPort(ctx, hostIface); err != nil {
 		return fmt.Errorf("remove port %s: %w", hostIface, err)
 	}
 	if err := s.node.Detached(ctx, hostIface); err != nil {
 		return fmt.Errorf("remove the pod's rows, see the agent's log: %w", err)
 	}
-	if err := podlink.Delete(hostIface); err != nil {
-		return err
-	}
-	s.release(containerID)
-	return nil
+	return podlink.Delete(hostIface)
 }
 
 // undo cleans up after an ADD that failed. The annotation goes too: the addresses may be another pod's next.
@@ -161,7 +168,7 @@ func (s *Server) undo(ctx context.Context, p PodPort) {
 	if err := s.node.Annotate(ctx, p.Namespace, p.Name, p.UID, nil); err != nil {
 		log.Warn("the annotation of a pod that was not attached stays", "error", err)
 	}
-	if err := s.detach(ctx, p.SandboxID); err != nil {
+	if err := s.detach(ctx, p); err != nil {
 		log.Warn("a failed attachment is not cleaned up; DEL will try again", "error", err)
 	}
 }

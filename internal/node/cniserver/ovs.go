@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 
+	"github.com/egret-net/egret/internal/node/cniserver/podlink"
 	"github.com/egret-net/egret/internal/plane/ovs"
 )
 
@@ -58,6 +60,9 @@ func portFromOVS(row ovs.PodPort) PodPort {
 			p.IPs = append(p.IPs, ip)
 		} else {
 			p.Problem = fmt.Sprintf("port %s has address %q in its external_ids: delete the pod", row.HostIface, text)
+			if ip, is := podlink.AddressOf(row.MAC); is && strings.Contains(text, ".") {
+				p.IPs = append(p.IPs, ip) // it stays the pod's, and becomes nobody else's
+			}
 		}
 	}
 	return p

@@ -332,20 +332,28 @@ func TestHalfADelIsFinished(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(t, "10.244.1.0/24")
-			p := l.pod("a", "c1")
-			l.mustAdd(p)
-			l.faults.set("Detached")
-			if l.del(p) == nil || next(l) == nil {
-				t.Fatal("the failure is hidden")
+			for _, leave := range []func(*lab, pod) error{(*lab).del, (*lab).remade} {
+				l := newLab(t, "10.244.1.0/24")
+				p := l.pod("a", "c1")
+				l.mustAdd(p)
+				l.faults.set("Detached")
+				if leave(l, p) == nil || next(l) == nil {
+					t.Fatal("the failure is hidden")
+				}
+				l.faults.set("")
+				if err := next(l); err != nil {
+					t.Fatal(err)
+				}
+				l.wantNothingLeft()
 			}
-			l.faults.set("")
-			if err := next(l); err != nil {
-				t.Fatal(err)
-			}
-			l.wantNothingLeft()
 		})
 	}
+}
+
+// remade is an ADD of the pod's next sandbox, which begins with the end of the former one.
+func (l *lab) remade(pod) error {
+	_, err := l.add(l.pod("a", "c2"))
+	return err
 }
 
 // TestDelOfARefusedInterface: a runtime cleans up after an ADD that was refused; the pod keeps the interface that it
@@ -397,9 +405,14 @@ func TestGarbledPort(t *testing.T) {
 	l.ports = faultyPorts{cniserver.FromOVS(garbling{fake}), l.faults}
 	l.start()
 	bad, good := l.pod("a", "c1"), l.pod("b", "c2")
-	l.mustAdd(bad)
+	first := l.mustAdd(bad)
 	l.mustAdd(good)
 	must(t, l.del(good))
+	l.stop()
+	l.start() // it has the addresses from the ports
+	if next := l.mustAdd(good); next.IPs[0].Address.IP.Equal(first.IPs[0].Address.IP) {
+		t.Errorf("another pod has %v, too", next.IPs[0])
+	}
 	must(t, l.collect(t))
 	l.wantNothingLeft()
 }

@@ -44,3 +44,12 @@ func HardwareAddr(addrs []netip.Addr) net.HardwareAddr {
 	}
 	return mac
 }
+
+// AddressOf is the IPv4 address that a MAC was made of, if it was made of one.
+func AddressOf(mac string) (netip.Addr, bool) {
+	m, err := net.ParseMAC(mac)
+	if err != nil || len(m) != 6 || m[0] != 0x0a || m[1] != 0x58 {
+		return netip.Addr{}, false
+	}
+	return netip.AddrFrom4([4]byte(m[2:])), true
+}
