@@ -82,6 +82,22 @@ func TestChainThatCannotBeListed(t *testing.T) {
 	holds("no longer listed", p, b, 3)
 }
 
+// TestListedTheNextTime: what cannot be listed for a moment is, and loses what a former agent left.
+func TestListedTheNextTime(t *testing.T) {
+	f := &without6{}
+	grown := New(f).Grow(t.Context(), a)
+	f.err = errors.New("another app is currently holding the xtables lock")
+	p, none := New(f), state()
+	if err := errors.Join(grown, p.Grow(t.Context(), none), p.Shrink(t.Context(), none)); err != nil {
+		t.Fatal(err)
+	}
+	f.err = nil
+	err := errors.Join(p.Grow(t.Context(), none), p.Shrink(t.Context(), none))
+	if len(f.Rules[true])+len(f.Rules[false]) > 0 || err != nil {
+		t.Errorf("%v, rules %v", err, f.Rules)
+	}
+}
+
 // TestOtherFamilyNotInstalled: IPv4 has its rules all the same, whichever is looked at first.
 func TestOtherFamilyNotInstalled(t *testing.T) {
 	for range 20 {

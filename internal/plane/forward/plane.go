@@ -133,6 +133,9 @@ func spec(a plan.Accept) []string {
 	return append(out, flag, a.Dev, "-m", "comment", "--comment", Comment, "-j", "ACCEPT")
 }
 
+// incompatible is what iptables-nft says of a chain that it cannot list.
+const incompatible = "incompatible"
+
 // read lists the chain of both families, once. A chain that cannot be listed is asked for the rules that it had:
 // iptables-nft (1.8.9) lists none to which somebody has added, in nftables' own language, a rule with a map
 // ("incompatible, use 'nft' tool"), and checks, inserts and deletes there as in any. A kernel without IPv6 has neither,
@@ -145,6 +148,9 @@ func (p *Plane) read(ctx context.Context) {
 	for _, v6 := range []bool{false, true} {
 		out, err := p.tables.Run(ctx, v6, "-S", "FORWARD")
 		if p.unlisted[v6] = err != nil && !errors.Is(err, exec.ErrNotFound); p.unlisted[v6] {
+			if !strings.Contains(err.Error(), incompatible) {
+				p.outdated.Store(true) // it may be listed the next time
+			}
 			for a := range p.held {
 				if a.V6 == v6 && p.run(ctx, a, "-C") == nil {
 					held[a] = plan.None{}
