@@ -106,7 +106,7 @@ func readStatus(e *world.EgressIP, s *v1.EgressIPStatus) {
 		}
 	}
 	for _, l := range s.Leaving {
-		if a, err := parseAddr(l.EgressIP); err == nil && l.Node != "" {
+		if a, err := parseAddr(l.EgressIP); err == nil && isName(l.Node) {
 			e.Leaving = append(e.Leaving, world.Leaving{Node: l.Node, IP: a, Since: l.Since.Time,
 				Given: ref.SinceTime(l.Given.Time)})
 		}
