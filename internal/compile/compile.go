@@ -26,5 +26,5 @@ func Owner(w *world.World, f Feature, key string) plan.Owner {
 
 // Full is the specification of a node's state: every row of every feature.
 func Full(w *world.World, features []Feature) *plan.State {
-	return Some(w, features, func(world.Kind, string) bool { return true })
+	return Some(w, features, nil)
 }

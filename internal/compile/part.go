@@ -24,16 +24,18 @@ func (m *Memo) Of(w *world.World, object ref.Object) *plan.State {
 	return s
 }
 
-// Some is Full of those objects alone that include says yes to; of kinds without objects there is one, with key "".
-func Some(w *world.World, features []Feature, include func(k world.Kind, key string) bool) *plan.State {
+// Some is Full of some objects alone: of the kinds in only, those that it lists; they exist.
+func Some(w *world.World, features []Feature, only map[world.Kind][]string) *plan.State {
 	s := plan.New()
 	for _, f := range features {
-		for _, k := range w.Keys(f.Per()) {
-			if include(f.Per(), k) {
-				var rows plan.Rows
-				f.Compile(&w.View, k, &rows)
-				s.Replace(Owner(w, f, k), &plan.Rows{}, &rows)
-			}
+		keys, some := only[f.Per()]
+		if !some {
+			keys = w.Keys(f.Per())
+		}
+		for _, k := range keys {
+			var rows plan.Rows
+			f.Compile(&w.View, k, &rows)
+			s.Replace(Owner(w, f, k), &plan.Rows{}, &rows)
 		}
 	}
 	return s

@@ -30,7 +30,8 @@ func (a Answer) decisions() string {
 		return "nobody: it stays in the cluster, and egress addresses concern what leaves it\n"
 	}
 	w := a.scope.w
-	d := decision{w: w, pod: a.Pod, to: a.Packet.Dst, family: world.FamilyOf(a.Packet.Dst), ends: a.Ends}
+	d := decision{w: w, pod: a.Pod, to: a.Packet.Dst, family: world.FamilyOf(a.Packet.Dst), ends: a.Ends,
+		doubtful: len(a.Doubts) > 0}
 	var out strings.Builder
 	claims, unserved := w.Wanted(a.Pod, w.PrimaryNetwork(a.Pod.Namespace), d.family)
 	for _, c := range claims {
@@ -39,7 +40,7 @@ func (a Answer) decisions() string {
 	for _, s := range d.standbys(unserved) {
 		out.WriteString(d.standby(s))
 	}
-	out.WriteString(d.withoutFamily())
+	out.WriteString(d.inactive(claims) + d.withoutFamily())
 	if out.Len() == 0 {
 		out.WriteString("nobody: no EgressIP selects the pod, and it is behind no Service with an EgressService; it " +
 			"leaves with its node's address\n")
@@ -54,32 +55,63 @@ type decision struct {
 	to     netip.Addr
 	family world.Family
 	ends   []trace.End
+	// doubtful: ends may be wrong.
+	doubtful bool
 }
 
 // claim says what an object with a claim to the pod's packets does with this one.
 func (d decision) claim(c world.Claim) string {
+	to := d.w.Destinations(c.By.Name, d.family)
+	isMeant := func(a netip.Addr) bool { return to.Contains(a) }
 	says := "decides"
-	switch to := d.w.Destinations(c.By.Name, d.family); {
-	case c.By.Kind == ref.EgressIP && !d.w.EgressIP(c.By.Name).TrafficUnknown && !to.Contains(d.to):
+	switch {
+	case c.By.Kind == ref.EgressIP && !d.w.EgressIP(c.By.Name).TrafficUnknown &&
+		!slices.ContainsFunc(d.destinations(), isMeant):
 		says = "does not decide: it does so to " + someOf(to) + " alone"
-	case !d.isSource(c.By) && !d.isHeld(c.By):
+	case d.doubtful, d.isSource(c.By):
+	case d.isDroppedBy(c.By):
+		says = "decides, and has it dropped"
+	case !d.isHeld(c.By):
 		says = "does not decide yet: no node says that it holds an address of it"
-	case !d.isSource(c.By):
+	case len(d.left()) == 0:
+		says = "would decide, but the packet is dropped by others, see the way"
+	default:
 		says = "does not decide: its addresses are not for packets to " + d.to.String() + ", see the way"
 	}
 	return d.object(c.By, says)
 }
 
-// isSource says whether any packet that leaves does so as the object says; where all are dropped it may be its doing.
+// left are the ends outside.
+func (d decision) left() []trace.End {
+	return slices.DeleteFunc(slices.Clone(d.ends), func(e trace.End) bool { return e.Kind != trace.Outside })
+}
+
+// destinations are those with which the packet leaves: a Service's address is translated before.
+func (d decision) destinations() []netip.Addr {
+	var out []netip.Addr
+	for _, e := range d.left() {
+		out = append(out, e.Dst)
+	}
+	if len(out) == 0 {
+		return []netip.Addr{d.to}
+	}
+	return out
+}
+
+// isSource says whether any packet that leaves does so as the object says.
 func (d decision) isSource(o ref.Object) bool {
 	p := d.w.PlacementOf(o.Key())
-	left := slices.DeleteFunc(slices.Clone(d.ends), func(e trace.End) bool { return e.Kind != trace.Outside })
-	if s := d.w.EgressService(o.Key()); o.Kind == ref.EgressService && s.Host == world.HostAll || len(left) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(left, func(e trace.End) bool {
+	return slices.ContainsFunc(d.left(), func(e trace.End) bool {
 		return slices.ContainsFunc(p.Items, func(a world.Assignment) bool { return a.IP == e.Src }) ||
 			slices.ContainsFunc(p.Leaving, func(l world.Leaving) bool { return l.IP == e.Src })
+	})
+}
+
+// isDroppedBy says whether a row of the object drops the packet.
+func (d decision) isDroppedBy(o ref.Object) bool {
+	row := strings.ToLower(o.Kind) + "/" + o.Key() + "/"
+	return slices.ContainsFunc(d.ends, func(e trace.End) bool {
+		return e.Kind == trace.Dropped && strings.Contains(e.Why, row)
 	})
 }
 
@@ -111,6 +143,18 @@ func (d decision) standby(s world.Standby) string {
 		names[i] = c.By.String()
 	}
 	return d.object(s.By, "stands by for "+strings.Join(names, ", "))
+}
+
+// inactive are the EgressServices that have the pod as an endpoint, and give it nothing.
+func (d decision) inactive(claims []world.Claim) string {
+	var out strings.Builder
+	for _, s := range d.w.EgressServicesOf(d.pod, d.family) {
+		o := ref.Of(ref.EgressService, s.Key())
+		if !slices.Contains(claims, world.Claim{By: o}) && !d.w.EgressServiceActive(s.Key(), d.family) {
+			out.WriteString(d.object(o, "has the pod, and does not decide: nothing is configured for it"))
+		}
+	}
+	return out.String()
 }
 
 // withoutFamily are the EgressIPs that select the pod and ask for no address of the packet's family.
@@ -164,11 +208,11 @@ func faults(conditions []world.Condition) []string {
 		if is := bad[c.Type]; is == "" && c.Status == "True" || is != "" && c.Status != is {
 			continue
 		}
-		line := fmt.Sprintf("  %s=%s %s", c.Type, c.Status, c.Reason)
+		line := fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason)
 		if c.Message != before {
-			line += ": " + plain(c.Message)
+			line += ": " + c.Message
 		}
-		lines, before = append(lines, line), c.Message
+		lines, before = append(lines, "  "+plain(line)), c.Message
 	}
 	return lines
 }
@@ -180,27 +224,37 @@ func conditions(w *world.World, o ref.Object) []world.Condition {
 	return w.EgressIP(o.Name).Conditions
 }
 
-// addresses are the object's of the packet's family, each with where it is.
+// addresses are the object's of the packet's family, those that it asks for and those that it has, each with where it
+// is.
 func (d decision) addresses(o ref.Object, p *world.Placement) []string {
-	ips := []netip.Addr(nil)
-	if e := d.w.EgressIP(o.Key()); o.Kind == ref.EgressIP {
-		ips = e.IPs
-	} else if s := d.w.EgressService(o.Key()); s.Host != world.HostAll {
-		ips = s.Sources()
-	} else {
+	if s := d.w.EgressService(o.Key()); o.Kind == ref.EgressService && s.Host == world.HostAll {
 		return []string{"  each node by its own links"}
 	}
 	var out []string
-	for _, ip := range d.family.OfAddrs(ips) {
+	for _, ip := range d.family.OfAddrs(d.asked(o, p)) {
 		out = append(out, "  "+ip.String()+" "+d.at(o, p, ip))
-		for _, l := range p.Leaving {
-			if l.IP == ip {
-				out = append(out, fmt.Sprintf("  %s was on %s, which lets go of it since %s", ip, l.Node,
-					l.Since.UTC().Format(time.RFC3339)))
-			}
+	}
+	for _, l := range p.Leaving {
+		if world.FamilyOf(l.IP) == d.family {
+			out = append(out, fmt.Sprintf("  %s was on %s, which lets go of it since %s", l.IP, plain(l.Node),
+				l.Since.UTC().Format(time.RFC3339)))
 		}
 	}
 	return out
+}
+
+// asked are the addresses of the spec, and those of the status.
+func (d decision) asked(o ref.Object, p *world.Placement) []netip.Addr {
+	var ips []netip.Addr
+	if e := d.w.EgressIP(o.Key()); o.Kind == ref.EgressIP {
+		ips = slices.Clone(e.IPs)
+	}
+	for _, a := range p.Items {
+		if !slices.Contains(ips, a.IP) {
+			ips = append(ips, a.IP)
+		}
+	}
+	return ips
 }
 
 func (d decision) at(o ref.Object, p *world.Placement, ip netip.Addr) string {

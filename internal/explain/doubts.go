@@ -13,7 +13,7 @@ func doubts(w *world.World, pod *world.Pod, f world.Family) []string {
 	for _, c := range w.Claims(pod, w.PrimaryNetwork(pod.Namespace), f) {
 		if c.By.Kind == ref.EgressService {
 			out = append(out, doubtsOf(w.EgressService(c.By.Key()), c.By)...)
-		} else if w.EgressIP(c.By.Name).TrafficUnknown {
+		} else if e := w.EgressIP(c.By.Name); e.TrafficUnknown && (e.InForce[f] || e.DropWhenUnassigned) {
 			out = append(out, fmt.Sprintf("spec.trafficSelector of %s cannot be read: agents go by the former one, "+
 				"and those that have started since drop what it may be about", c.By))
 		}

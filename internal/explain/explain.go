@@ -34,12 +34,12 @@ func Ask(w *world.World, key string, p trace.Packet) (Answer, error) {
 	if p, err = Packet(pod, p); err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Pod: pod, Packet: p, scope: scopeOf(w, pod, p)}
-	net := trace.Network{}
-	for _, node := range a.scope.nodes {
-		net[node] = a.scope.plan(node)
+	s, err := scopeOf(w, pod, p)
+	if err != nil {
+		return Answer{}, err
 	}
-	a.Ends, err = walk(net, p)
+	a := Answer{Pod: pod, Packet: p, scope: s}
+	a.Ends, err = walk(s.plans(), p)
 	slices.SortFunc(a.Ends, func(a, b trace.End) int { return strings.Compare(a.String(), b.String()) })
 	if !a.staysInside() {
 		a.Doubts = doubts(w, pod, world.FamilyOf(p.Dst))
@@ -52,7 +52,9 @@ func ready(w *world.World, pod *world.Pod) error {
 	switch {
 	case pod.Completed:
 		return fmt.Errorf("pod %s has ended, and its addresses may be others' by now", pod.Key())
-	case w.Node(pod.Node) == nil:
+	case pod.Node != "" && w.Node(pod.Node) == nil:
+		return fmt.Errorf("pod %s is on node %s, which Kubernetes does not have", pod.Key(), pod.Node)
+	case pod.Node == "":
 		return fmt.Errorf("pod %s has no node yet: kubectl describe pod says why", pod.Key())
 	case len(pod.IPs) == 0:
 		return fmt.Errorf("pod %s has no address yet: it is starting", pod.Key())
@@ -63,9 +65,12 @@ func ready(w *world.World, pod *world.Pod) error {
 	return nil
 }
 
+// staysInside says whether a packet that arrives does so inside. One for a Service may arrive inside and outside.
 func (a Answer) staysInside() bool {
-	inside := func(e trace.End) bool { return e.Kind == trace.ToPod || e.Kind == trace.ToHost }
-	return slices.ContainsFunc(a.Ends, inside)
+	is := func(kinds ...trace.Kind) bool {
+		return slices.ContainsFunc(a.Ends, func(e trace.End) bool { return slices.Contains(kinds, e.Kind) })
+	}
+	return is(trace.ToPod, trace.ToHost) && !is(trace.Outside)
 }
 
 // Text is the answer for people.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -33,7 +32,7 @@ func (a Answer) proofs() string {
 		return out
 	}
 	claims := w.Claims(a.Pod, w.PrimaryNetwork(a.Pod.Namespace), world.FamilyOf(p.Dst))
-	for _, node := range nodesOf(a.Pod, a.Ends) {
+	for _, node := range a.leaveBy(claims) {
 		for _, c := range claims {
 			out += command(node, "plan", "--diff", "--owner="+strings.ToLower(c.By.Kind)+"/"+c.By.Key())
 		}
@@ -41,10 +40,18 @@ func (a Answer) proofs() string {
 	return out
 }
 
-func nodesOf(pod *world.Pod, ends []trace.End) []string {
-	nodes := []string{pod.Node}
-	for _, e := range ends {
-		nodes = append(nodes, e.Node)
+// leaveBy are the pod's node, and those that the packet may leave by: where that is in doubt, those of who decides.
+func (a Answer) leaveBy(claims []world.Claim) []string {
+	nodes := []string{a.Pod.Node}
+	for _, c := range claims {
+		if len(a.Doubts) > 0 {
+			nodes = append(nodes, namedBy(a.scope.w.PlacementOf(c.By.Key()))...)
+		}
+	}
+	for _, e := range a.Ends {
+		if len(a.Doubts) == 0 {
+			nodes = append(nodes, e.Node)
+		}
 	}
 	slices.Sort(nodes)
 	return slices.Compact(nodes)

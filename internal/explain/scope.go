@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -17,30 +19,62 @@ type scope struct {
 	w        *world.World
 	pod      *world.Pod
 	objects  []ref.Object        // that may decide about its source
-	services map[string]bool     // that it may be for, and the API servers'
+	services map[string]bool     // that it may be for, and the API servers'; they exist
 	at       map[netip.Addr]bool // where it may end inside: its destination, and these Services' endpoints
+	pods     []string            // with these addresses, and the pod
 	nodes    []string            // of all these, and the pod's own
+	near     []string            // of these, where a packet may come to before a Service is balanced, or leave
 }
 
-func scopeOf(w *world.World, pod *world.Pod, p trace.Packet) scope {
-	s := scope{w: w, pod: pod, objects: objectsOf(w, pod), services: map[string]bool{world.APIServers: true},
+// mostNodes bounds the plans that are compiled for one packet: an agent does nothing else meanwhile.
+const mostNodes = 64
+
+func scopeOf(w *world.World, pod *world.Pod, p trace.Packet) (scope, error) {
+	s := scope{w: w, pod: pod, objects: objectsOf(w, pod), services: map[string]bool{},
 		at: map[netip.Addr]bool{p.Dst: true}}
-	nodes := []string{pod.Node}
+	if w.Service(world.APIServers) != nil {
+		s.services[world.APIServers] = true
+	}
+	var endpoints []string
 	for _, key := range w.Services() {
 		if service := w.Service(key); isFor(w, service, p) {
 			s.services[key] = true
-			nodes = append(nodes, s.lead(service)...)
+			endpoints = append(endpoints, s.lead(service)...)
 		}
 	}
+	near := append(nodesAt(w, p.Dst), pod.Node)
 	for _, o := range s.objects {
-		nodes = append(nodes, namedBy(w.PlacementOf(o.Key()))...)
+		near = append(near, namedBy(w.PlacementOf(o.Key()))...)
 	}
 	for a := range s.at {
-		nodes = append(nodes, slices.Concat(w.NodesAt(a), w.HostsAt(a), ownersOf(w, a))...)
+		endpoints = append(endpoints, nodesAt(w, a)...)
 	}
-	slices.Sort(nodes)
-	s.nodes = slices.DeleteFunc(slices.Compact(nodes), func(name string) bool { return w.Node(name) == nil })
-	return s
+	s.pods, s.near, s.nodes = s.podsAt(), known(w, near), known(w, append(endpoints, near...))
+	if len(s.nodes) > mostNodes {
+		return s, fmt.Errorf("the packet may come to %d nodes, and %d can be followed: ask about the address of one "+
+			"endpoint of its Service", len(s.nodes), mostNodes)
+	}
+	return s, nil
+}
+
+// nodesAt are the nodes that may have an address, on the host or for a pod.
+func nodesAt(w *world.World, a netip.Addr) []string {
+	return slices.Concat(w.NodesAt(a), w.HostsAt(a), ownersOf(w, a))
+}
+
+// known are the nodes that there are, each once.
+func known(w *world.World, names []string) []string {
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return w.Node(name) == nil })
+}
+
+// plans are those of the scope's nodes.
+func (s scope) plans() trace.Network {
+	net := trace.Network{}
+	for _, node := range s.nodes {
+		net[node] = s.plan(node)
+	}
+	return net
 }
 
 // isFor says whether a packet may be for a Service: at an address of it, or at its node port on a node.
@@ -98,21 +132,37 @@ func ownersOf(w *world.World, a netip.Addr) (nodes []string) {
 
 // plan is what a node must hold of the scope, by what is known here.
 func (s scope) plan(node string) *plan.State {
-	return compile.Some(s.as(node), all.Features(), func(k world.Kind, key string) bool {
-		switch k {
-		case world.KindNode:
-			return slices.Contains(s.nodes, key)
-		case world.KindPod, world.KindAttachment:
-			o := s.w.Pod(key)
-			here := func(a netip.Addr) bool { return s.at[a] }
-			return key == s.pod.Key() || o != nil && slices.ContainsFunc(o.IPs, here)
-		case world.KindEgressIP:
-			return slices.Contains(s.objects, ref.Of(ref.EgressIP, key))
-		case world.KindService:
-			return s.services[key]
-		}
-		return true
+	as := s.as(node)
+	attached := slices.DeleteFunc(slices.Clone(s.pods), func(key string) bool { return as.Attachment(key) == nil })
+	nodes := s.nodes
+	if !slices.Contains(s.near, node) { // an endpoint's: to others it has nothing to send
+		nodes = append(slices.Clone(s.near), node)
+	}
+	return compile.Some(as, all.Features(), map[world.Kind][]string{
+		world.KindNode: nodes, world.KindPod: s.pods, world.KindAttachment: attached,
+		world.KindEgressIP: s.egressIPs(), world.KindService: slices.Sorted(maps.Keys(s.services)),
 	})
+}
+
+func (s scope) egressIPs() (names []string) {
+	for _, o := range s.objects {
+		if o.Kind == ref.EgressIP {
+			names = append(names, o.Name)
+		}
+	}
+	return names
+}
+
+// podsAt are the pod, and those that say they have one of the addresses.
+func (s scope) podsAt() []string {
+	keys := []string{s.pod.Key()}
+	for p := range s.w.EachPod() {
+		if slices.ContainsFunc(p.IPs, func(a netip.Addr) bool { return s.at[a] }) {
+			keys = append(keys, p.Key())
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // as is the world as a node's agent sees it that waits no longer for those who do not say that they hold an address:

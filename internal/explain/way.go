@@ -12,11 +12,11 @@ import (
 // Way walks a packet of a pod over the plan of the pod's node, which the world is of, and over what other nodes' plans
 // must be. The packet has a source.
 func Way(w *world.World, own *plan.State, pod *world.Pod, p trace.Packet) ([]trace.End, error) {
-	s := scopeOf(w, pod, p)
-	net := trace.Network{}
-	for _, node := range s.nodes {
-		net[node] = s.plan(node)
+	s, err := scopeOf(w, pod, p)
+	if err != nil {
+		return nil, err
 	}
+	net := s.plans()
 	net[w.Self] = own
 	return walk(net, p)
 }

@@ -16,7 +16,7 @@ func (w *World) As(node string) *World {
 	t.kinds = maps.Clone(t.kinds)
 	as := &World{View{Self: node, Config: w.Config, tables: &t}}
 	keepAttachments(as)
-	if n := w.nodes[node]; n != nil {
+	if n := w.nodes[node]; n != nil && n.UplinkMAC != (HardwareAddr{}) { // else its agent has yet to publish its host
 		t.host = n.host(w.mtu())
 	}
 	for key, p := range w.pods {

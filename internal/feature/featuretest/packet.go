@@ -11,6 +11,7 @@ import (
 
 	"github.com/egret-net/egret/internal/explain"
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -71,7 +72,27 @@ func (c *cluster) likeExplained(pod string, p trace.Packet, ends []trace.End) er
 	if api, have := trace.Sentences(a.Ends), trace.Sentences(ends); api != have {
 		return fmt.Errorf("%s, but explained: %s", have, api)
 	}
+	for _, e := range ends {
+		if by := hasGiven(w, e); by != "" && !strings.Contains(a.Text(), " "+by+" decides\n") {
+			return fmt.Errorf("%s, but not explained as the doing of %s:\n%s", e, by, a.Text())
+		}
+	}
 	return nil
+}
+
+// hasGiven is the object whose address a packet has that is outside; "" of a node's.
+func hasGiven(w *world.World, e trace.End) string {
+	for _, name := range w.EgressIPs() {
+		if e.Kind == trace.Outside && w.EgressIP(name).Assignee(e.Src) != "" {
+			return ref.Of(ref.EgressIP, name).String()
+		}
+	}
+	for _, key := range w.EgressServices() {
+		if e.Kind == trace.Outside && w.EgressService(key).Assignee(e.Src) != "" {
+			return ref.Of(ref.EgressService, key).String()
+		}
+	}
+	return ""
 }
 
 // waits says whether a node is to hold an address and does not say that it does: its pods' nodes may wait for that.
