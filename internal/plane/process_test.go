@@ -42,6 +42,7 @@ func (s *targets) start() *process {
 	device := func(string) (int, bool) { return 1, true }
 	own := func() map[string]conntrack.Own { return map[string]conntrack.Own{router: ownSources()} }
 	quiet := slog.New(slog.DiscardHandler)
+	s.announced = len(s.link.Sent())
 	p := &process{last: plan.New(), stop: func() {
 		cancel()
 		for len(s.health.Held()) > 0 { // the kernel closes the sockets of a process before another can be there

@@ -36,7 +36,7 @@ type targets struct {
 	link         *announce.Fake
 	connections  *tracked
 	health       *health.Fake
-	announced    int // before the last pass
+	announced    int // by former processes
 }
 
 // tracked is a conntrack whose zone is known.
@@ -104,8 +104,6 @@ func flush(table *knftables.Fake) {
 	_ = table.Run(context.Background(), tx)
 }
 
-func (s *targets) expectAnnouncements() { s.announced = len(s.link.Sent()) }
-
 func (s *targets) writes() int {
 	return s.nb.Writes() + s.sb.Writes() + s.ovs.Writes() + s.flow.Writes() + s.tables.Writes
 }
@@ -127,7 +125,9 @@ func (s *targets) check(t *rapid.T, want *plan.State) {
 		held.Sysctls.Put(plan.Owner{}, k, s.host.Sysctls[k.Key])
 	}
 	for _, a := range s.link.Sent()[s.announced:] {
-		held.Announcements.Put(plan.Owner{}, a, plan.None{})
+		if _, wanted := want.Announcements[a]; wanted { // what was announced cannot be taken back
+			held.Announcements.Put(plan.Owner{}, a, plan.None{})
+		}
 	}
 	// These three are held in another spelling, and are compared below.
 	held.NFTChains, held.NFTRules, held.NFTSets, held.NFTElems = want.NFTChains, want.NFTRules, want.NFTSets,

@@ -195,6 +195,22 @@ func TestForgettingAnnouncesNothing(t *testing.T) {
 	})
 }
 
+// TestForgettingTriesAgain: what could not be announced is, when the targets are looked at anew.
+func TestForgettingTriesAgain(t *testing.T) {
+	f := &Fake{Fail: func(plan.Announcement) error { return errors.New("no such device") }}
+	p := &Plane{sender: f, log: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1),
+		held: map[plan.Announcement]*schedule{}}
+	want := state("172.18.0.50")
+	if err := p.Grow(t.Context(), want); !plane.OnlyRefusals(err) || err == nil {
+		t.Fatalf("want a refusal, have %v", err)
+	}
+	f.Fail = nil
+	p.Forget()
+	if err := p.Grow(t.Context(), want); err != nil || len(f.Sent()) != 1 {
+		t.Errorf("%v, announced %v", err, f.Sent())
+	}
+}
+
 // TestTold: what no plan has is announced as often as repeats has it, and nobody is asked about it. One that is told
 // again goes on as it was, also when plans come and go; one that is not is announced no more.
 func TestTold(t *testing.T) {

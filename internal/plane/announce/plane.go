@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -121,9 +122,14 @@ func (p *Plane) Shrink(_ context.Context, want *plan.State) error {
 	return nil
 }
 
-// Forget does nothing: there is no target that could be read again. An agent that stood still forgets what it held as
-// soon as it goes on, with a plan of before: what it announces then is due by the schedules alone.
-func (p *Plane) Forget() {}
+// Forget makes the next Grow announce what could not be announced the last time. Of the others nothing can be read
+// again: an agent that stood still forgets what it held as soon as it goes on, with a plan of before, and what it
+// announces then is due by the schedules alone.
+func (p *Plane) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.held, func(_ plan.Announcement, s *schedule) bool { return s.err != nil })
+}
 
 // repeat sleeps until the next announcement is due, or until there are new ones.
 func (p *Plane) repeat(ctx context.Context) {
