@@ -4,5 +4,6 @@
 // interface Attachments. Out: a pod's address, its veth pair (podlink), its OVS port, its annotation; or an error and
 // nothing left behind. Calls for one pod come one after the other, those for different pods at the same time.
 //
-// Nothing is remembered: the OVS ports are the record of what is attached.
+// The OVS ports are the record of what is attached. Beside them a process remembers what it could not take away whole,
+// for the port goes first: until it has, or ends. After that a DEL of the container finds the rest by its ID.
 package cniserver
