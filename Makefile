@@ -102,24 +102,31 @@ test: build race-deps ## check: build, lint, unit and e2e: what CI runs (50 min 
 	hack/beside $(MAKE) --no-print-directory lint unit-long unit-compile -- $(MAKE) --no-print-directory e2e
 	$(MAKE) --no-print-directory unit
 
-RACE := CGO_ENABLED=1 go test -race -trimpath
+# SKIPS RUN COMMAND fails on tests that skip and are not on the list of hack/skips for this run.
+SKIPS := go run -trimpath ./hack/skips
+RACE := env CGO_ENABLED=1 go test -json -race -trimpath -timeout 30m
 
-# What CI says of a commit follows from the commit: property tests draw from one seed here, and from new ones in
-# test-all, where what they find does not stop somebody else's change.
+# What CI says of a commit follows from the commit: property tests draw from a seed that is the commit's here, and from
+# new ones in test-all, where what they find does not stop somebody else's change. RAPID_SEED=N repeats another's.
+RAPID_SEED ?= $(shell hack/seed)
+
 .PHONY: unit
-unit: export RAPID_SEED := 1
+unit: export RAPID_SEED := $(RAPID_SEED)
 unit: race-deps ## check: the tests that need no cluster, with the race detector; what passed is remembered
-	$(RACE) -timeout 30m ./...
-	go test -trimpath -run '^TestBudget' ./internal/compile ./internal/controller
+	@echo 'property tests draw from RAPID_SEED=$(RAPID_SEED)'
+	$(SKIPS) unit $(RACE) ./...
+	go test -trimpath -run '^TestNoWrongSource$$' ./test/simulate
+	$(SKIPS) budget go test -json -trimpath -run '^TestBudget' ./internal/compile ./internal/controller
 
 .PHONY: race-deps
 race-deps:
 	@hack/step 'packages of the race detector' hack/deps gcc libc6-dev
 
 .PHONY: unit-long
-unit-long: export RAPID_SEED := 1
+unit-long: export RAPID_SEED := $(RAPID_SEED)
 unit-long: race-deps
-	$(RACE) -timeout 30m ./internal/feature/... ./internal/compile
+	@echo 'property tests draw from RAPID_SEED=$(RAPID_SEED)'
+	$(SKIPS) unit-long $(RACE) ./internal/feature/... ./internal/compile
 
 .PHONY: unit-compile
 unit-compile: race-deps
@@ -155,6 +162,12 @@ image: root-folder product ## build: bin/egret-image.tar: the container image th
 test-manifests: build image ## more: deploy/ and deploy/cluster, installed with kubectl on a cluster of its own
 	EGRET_MANIFESTS=1 go test -trimpath -count=1 -timeout 30m -v ./test/manifests
 
+# docs/contributing.md says how to read what it finds. The unit tests tell 100 stories, drawn by the commit's seed.
+SIMULATE_TIME ?= 1h
+.PHONY: simulate
+simulate: ## more: tell random stories of faults to the whole protocol in virtual time (SIMULATE_TIME=1h)
+	SIMULATE_TIME=$(SIMULATE_TIME) go test -trimpath -count=1 -timeout 0 -v -run '^TestNoWrongSource$$' ./test/simulate
+
 # docs/chaos.md says what is done and what is judged.
 .PHONY: chaos
 chaos: build ## more: disturb a cluster by a seeded schedule and judge every packet (30 min); CHAOS='-for 3m -seed 7' chooses
@@ -163,8 +176,11 @@ chaos: build ## more: disturb a cluster by a seeded schedule and judge every pac
 # Of one family each, with other ranges, MTU and port of tunnels than the defaults; and a cluster of two nodes.
 .PHONY: test-families
 test-families: build ## more: the core of e2e in IPv4-only and IPv6-only clusters with other settings, and two nodes
-	EGRET_E2E_FAMILY=ipv4 hack/e2e shared -run "$$(hack/e2e-core)"
-	EGRET_E2E_MATRIX=1 EGRET_E2E_FAMILY=ipv6 EGRET_E2E_HEALTHCHECK_PORT=9107 hack/e2e local -run "$$(hack/e2e-core)"
+	for family in ipv4 ipv6; do export EGRET_E2E_FAMILY=$$family; \
+		hack/e2e shared -run "$$(hack/e2e-core)" && \
+		EGRET_E2E_MATRIX=1 EGRET_E2E_HEALTHCHECK_PORT=9107 hack/e2e local -run "$$(hack/e2e-core)" && \
+		EGRET_E2E_METALLB=1 hack/e2e local -run 'TestMetalLB(OnLink|Example)$$' || exit; \
+	done
 	EGRET_E2E_NODES=2 hack/e2e shared -run TestTwoNodes
 
 .PHONY: test-all
@@ -179,10 +195,17 @@ bench: build ## measure: speed and memory, one line a figure; BENCH='-run join -
 	@hack/step 'bench' go build $(FLAGS) -ldflags '$(STRIP)' -o bin/egret-bench ./test/bench
 	@bin/egret-bench $(BENCH)
 
+# docs/scale.md says what is real in it and what is simulated.
+.PHONY: scale
+scale: build ## measure: what a cluster's size costs the API server and all programs (20 min); SCALE='-sizes 100,300,1000 -pods 0' chooses
+	@hack/step 'scale' go build $(FLAGS) -ldflags '$(STRIP)' -o bin/egret-scale ./test/scale
+	@bin/egret-scale $(SCALE)
+
 # Without -trimpath it would compile all dependencies a second time.
 .PHONY: lint
-lint: ## check: gofmt, and golangci-lint with errcheck, govet, ineffassign, staticcheck and unused (3 min with empty caches)
+lint: ## check: gofmt, words (hack/words), and golangci-lint with errcheck, govet, ineffassign, staticcheck and unused (3 min with empty caches)
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo 'run gofmt -w on these' >&2; exit 1; }
+	GOFLAGS=-trimpath go run ./hack/words
 	GOFLAGS=-trimpath go run $(GOLANGCI) run ./...
 
 .PHONY: clean

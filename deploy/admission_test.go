@@ -45,8 +45,11 @@ func newJudge(t *testing.T) judge {
 	t.Helper()
 	plugin, err := validating.NewPlugin(nil)
 	must(t, err)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	client := fake.NewClientset(append(policies(t), namespace)...)
+	objects := policies(t)
+	for _, name := range []string{"default", "egret-system", "egret-node-lease"} {
+		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	client := fake.NewClientset(objects...)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	dynamic := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -325,6 +328,8 @@ func TestAdmitted(t *testing.T) {
 		"kubelet of a host's":      {kubeletOf("n1"), "nodes", "", node("n1", hosting), node("n1", hosting)},
 		"Service refused": {controllerUser, "services", "status", service(),
 			service(conditioned(v1.ConditionRefused))},
+		"Service served": {controllerUser, "services", "status", service(),
+			service(conditioned(v1.ConditionServed))},
 		"kubelet's heartbeat": {kubeletOf("n1"), "nodes", "status", node("n1", cidrs), node("n1", cidrs)},
 		"kubelet's own": onNode(kubeletOf("n1"),
 			annotated("volumes.kubernetes.io/controller-managed-attach-detach", "true")),
@@ -640,6 +645,28 @@ func TestWhenUnassignedIsReadable(t *testing.T) {
 		"EgressService":  {admin, "egressservices", "", nil, asks(" Drop")},
 		"its typo stays": {admin, "egressservices", "", asks("dorp"), asks("dorp")},
 		"its typo goes":  {admin, "egressservices", "", asks("dorp"), egressService("")},
+	} {
+		if have := j.refusal(u); have != "" {
+			t.Errorf("%s: refused: %s", name, have)
+		}
+	}
+}
+
+// TestOverrideIsReadable: so it is with the annotation that keeps EgressServices from an EgressIP's pods.
+func TestOverrideIsReadable(t *testing.T) {
+	j, admin := newJudge(t), &user.DefaultInfo{Name: "admin"}
+	set := func(value string) change { return annotated(v1.AnnotationOverride, value) }
+	const says = `override-by-egress-services is "never", or the annotation is left out`
+	j.refusesAll(t, map[string]refused{
+		"a typo": {update{admin, "egressips", "", nil, egressIP(set("nver"))}, says},
+		"empty":  {update{admin, "egressips", "", egressIP(), egressIP(set(""))}, says},
+		"always": {update{admin, "egressips", "", egressIP(set("never")), egressIP(set("always"))}, says},
+	})
+	for name, u := range map[string]update{
+		"made":       {admin, "egressips", "", nil, egressIP(set("never"))},
+		"capitals":   {admin, "egressips", "", egressIP(), egressIP(set(" Never"))},
+		"taken away": {admin, "egressips", "", egressIP(set("never")), egressIP()},
+		"as it was":  {admin, "egressips", "", egressIP(set("nver")), egressIP(set("nver"), labelled)},
 	} {
 		if have := j.refusal(u); have != "" {
 			t.Errorf("%s: refused: %s", name, have)

@@ -369,7 +369,7 @@ func TestSecretsAreOptional(t *testing.T) {
 // who edits may write, and nobody gets what is the controller's or the agents'.
 func TestUsersRoles(t *testing.T) {
 	const read, write = "get list watch", "create delete deletecollection patch update"
-	editor := map[string]string{"egressips": read + " " + write, "egressservices": read + " " + write,
+	editor := map[string]string{"egressips": read + " " + write, "egressservices": read,
 		"egressiptraffics": read + " " + write, "egressnodes": read}
 	want := map[string]map[string]string{
 		"view":  {"egressips": read, "egressservices": read, "egressiptraffics": read, "egressnodes": read},

@@ -77,6 +77,10 @@ const (
 // what one node says alone keeps no egress IP from others.
 const AnnotationSecondaryNetworks = EgretPrefix + "secondary-networks"
 
+// AnnotationExternalIPs of a Node, which people set to "true", lets Services' spec.externalIPs name the node's own
+// addresses: connections to the ports of such a Service go to its endpoints, but for those that nodes themselves need.
+const AnnotationExternalIPs = EgretPrefix + "external-ips"
+
 // AnnotationPodNetworks of a Pod, written by its node's agent before CNI ADD answers, holds its addresses by network,
 // as JSON: {"default":{"ip_addresses":["10.244.1.5/24"],"mac_address":"0a:58:0a:f4:01:05","gateway_ips":["10.244.1.1"],
 // "role":"primary"}}.
@@ -89,4 +93,20 @@ const AnnotationPodNetworks = Prefix + "pod-networks"
 const (
 	AnnotationWhenUnassigned = EgretPrefix + "when-unassigned"
 	WhenUnassignedDrop       = "drop"
+)
+
+// AnnotationOverride of an EgressIP, written by an administrator, is OverrideNever, in whatever case: no EgressService
+// decides about packets of the pods that it selects, in the families of its addresses, whether it has a node or not.
+// Another value is refused, and counts as OverrideNever where it was not.
+const (
+	AnnotationOverride = EgretPrefix + "override-by-egress-services"
+	OverrideNever      = "never"
+)
+
+// AnnotationEgressServiceNetworks of a Namespace, written by an administrator, lists with commas what EgressServices of
+// the namespace may have as spec.network, as it is written there: "blue,1001". AnyNetwork is all, and the empty list
+// nothing but the host's own routing. Without the annotation they may name all.
+const (
+	AnnotationEgressServiceNetworks = EgretPrefix + "egress-service-networks"
+	AnyNetwork                      = "*"
 )

@@ -158,6 +158,11 @@ const (
 const (
 	// ReasonInvalidSpec: a field that the CRD let pass, or an older one, cannot be read.
 	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonNetworkNotAllowed: the namespace may not name the routing table that spec.network names, by its annotation
+	// AnnotationEgressServiceNetworks.
+	ReasonNetworkNotAllowed = "NetworkNotAllowed"
+	// ReasonTooManyEgressServices: the namespace has 100 older EgressServices, which is how many are served.
+	ReasonTooManyEgressServices = "TooManyEgressServices"
 	// ReasonNoService: there is no Service of its namespace and name that has a cluster IP and is served here.
 	ReasonNoService = "NoService"
 	// ReasonNotLoadBalancer: the Service is of another type.
@@ -182,7 +187,8 @@ const (
 	ReasonLabelAmbiguous = "LabelAmbiguous"
 	// ReasonUnknownNetwork: a node has no such routing table (Ready False). It is a node's word.
 	ReasonUnknownNetwork = "UnknownNetwork"
-	// ReasonNoDefaultRoute: the routing table leads nowhere outside on a node (Ready False). It is a node's word.
+	// ReasonNoDefaultRoute: on a node the routing table has no default route; the message says what becomes of packets
+	// that it has no route for (Ready False). It is a node's word.
 	ReasonNoDefaultRoute = "NoDefaultRoute"
 )
 
@@ -193,4 +199,10 @@ const (
 	ConditionRefused = "egret.k8s.ovn.org/Refused"
 	// ReasonRefused is its reason, and that of the Event (Warning).
 	ReasonRefused = "AddressRefused"
+	// ConditionServed is True on a Service that gets addresses beside its cluster IPs; the message lists these, with
+	// ports, and lastTransitionTime is when that list last changed. It is a record: while the Service asks for what is
+	// listed, no other Service with an equal claim takes it, be it older. It is absent where there is nothing to list.
+	ConditionServed = "egret.k8s.ovn.org/Served"
+	// ReasonServed is its reason.
+	ReasonServed = "AddressServed"
 )

@@ -135,8 +135,7 @@ type EgressIPStatus struct {
 	// trafficSelector.
 	//
 	// +optional
-	// +listType=map
-	// +listMapKey=type
+	// +listType=atomic
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 

@@ -65,6 +65,7 @@ type EgressServiceSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[0-9A-Za-z_][0-9A-Za-z_.-]*$')",message="is no routing table: write its number, such as 100, or the name of a VRF or of a table in rt_tables, of letters, digits, '_', '.' and '-'"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]+$') || self.matches('^[1-9][0-9]{0,9}$') && int(self) < 2097152",message="is no number of a routing table: write one from 1 to 2097151 without leading zeros"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['local', '255', '284279'])",message="is a routing table with the host's own addresses, or Egret's: name another"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^0[xX]')",message="is ambiguous: write the number of the routing table as a decimal"
 	Network string `json:"network,omitempty"`
 }
@@ -131,8 +132,7 @@ type EgressServiceStatus struct {
 	// Conditions are Assigned, Ready, Overlapped and Fallback.
 	//
 	// +optional
-	// +listType=map
-	// +listMapKey=type
+	// +listType=atomic
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 

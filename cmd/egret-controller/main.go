@@ -52,6 +52,7 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.nodeName, "node-name", os.Getenv("NODE_NAME"),
 		"`name` of the node that this runs on: the identity in the election")
 	subnets := settings.SubnetFlags(f)
+	f.IntVar(&o.config.EncapPort, "encap-port", world.GenevePort, "UDP `port` of nodes' tunnels, as agents have it")
 	f.IntVar(&o.verbosity, "v", 0, "`level` of detail in the log: 0, or 1 and more for debugging")
 	o.reach, o.metrics = settings.Flags(f), settings.MetricsFlags(f)
 	if err := f.Parse(args); err != nil {
@@ -94,6 +95,7 @@ func run(o *options) error {
 	group.Go(func() error { source.Run(ctx); return nil })
 	group.Go(func() error { c.Run(ctx); return nil })
 	group.Go(func() error { return prober.Run(ctx) })
+	group.Go(func() error { c.FollowAgents(ctx, clients.AgentLeases); return nil })
 	group.Go(func() error { return controller.Elect(ctx, config, o.nodeName, prober, c) })
 	health := func() metrics.Health { return metrics.Health{Alive: c.Alive()} }
 	group.Go(func() error { return metrics.Serve(ctx, o.metrics.Options, own.Registry, health, log) })

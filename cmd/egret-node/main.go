@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"k8s.io/klog/v2"
 
@@ -58,6 +59,10 @@ func readFlags(args []string) (o node.Options, reach *settings.Reachability, ver
 	datapath := f.String("datapath", "system", "of Open vSwitch: system is the kernel's, netdev is in userspace")
 	asked := f.Uint("node-health-port", 0, "TCP `port` at which load balancers ask whether this node takes "+
 		"connections, kube-proxy's being 10256; 0: none")
+	lease := f.Int("agent-lease-duration", 40, "`seconds` after which controllers take the agent for dead if it has "+
+		"not renewed its Lease, 20 to 3600; 0: it has none, and nobody does")
+	agents := f.Uint("agent-port", 9413, "TCP `port` at nodes' management ports at which agents ask each other "+
+		"whether they have followed what pods and egress IPs there are; 0: this one answers nobody")
 	f.BoolVar(&verbose, "v", false, "log more")
 	places(f, &o)
 	subnets, tunnel := settings.SubnetFlags(f), settings.TunnelFlags(f)
@@ -67,10 +72,12 @@ func readFlags(args []string) (o node.Options, reach *settings.Reachability, ver
 	}
 	for _, read := range []func() error{
 		reach.Read, said.Check,
+		func() error { o.Lease = time.Duration(*lease) * time.Second; return node.CheckLease(o.Lease) },
 		func() error { return subnets.Into(&o.Config) },
 		func() error { return tunnel.Into(&o.Config) },
 		func() (err error) { o.Config.GatewayMode, err = gatewayMode(*mode); return err },
-		func() (err error) { o.Config.NodeHealthPort, err = healthPort(*asked); return err },
+		func() (err error) { o.Config.NodeHealthPort, err = tcpPort("node-health-port", *asked); return err },
+		func() (err error) { o.Config.AgentPort, err = tcpPort("agent-port", *agents); return err },
 		func() (err error) { o.BootID, err = bootID(); return err },
 	} {
 		if err = read(); err != nil {
@@ -86,9 +93,9 @@ func readFlags(args []string) (o node.Options, reach *settings.Reachability, ver
 	return o, reach, verbose, nil
 }
 
-func healthPort(n uint) (uint16, error) {
+func tcpPort(flag string, n uint) (uint16, error) {
 	if n > math.MaxUint16 {
-		return 0, fmt.Errorf("--node-health-port %d: give a TCP port, or 0 for none", n)
+		return 0, fmt.Errorf("--%s %d: give a TCP port, or 0 for none", flag, n)
 	}
 	return uint16(n), nil
 }

@@ -13,7 +13,7 @@ var pure = []string{
 	"internal/ref", "internal/destinations", "internal/world", "internal/decide/patience",
 	"internal/decide/handover", "internal/decide",
 	"internal/plan", "internal/compile", "internal/trace", "internal/feature", "internal/egress", "internal/holder",
-	"internal/tunnel", "internal/explain",
+	"internal/tunnel", "internal/clearance", "internal/explain",
 }
 
 // notPure are packages below them that are for tests, or are the one list of features.
@@ -30,7 +30,7 @@ func doesIO(name string) bool {
 	return standard(name) && under(name, "os", "net", "database", "log")
 }
 
-// TestPurePackages: world, plan, compile, trace, features and the machines of the holder and of tunnels import one
+// TestPurePackages: world, plan, compile, trace, features and the machines of holder, tunnel and clearance import one
 // another in one direction, the standard library without I/O, and labels, which selectors are made of.
 func TestPurePackages(t *testing.T) {
 	allowed := map[string][]string{
@@ -50,6 +50,7 @@ func TestPurePackages(t *testing.T) {
 		"internal/decide/handover": {"internal/world", "internal/ref", "internal/decide"},
 		"internal/decide/patience": {"internal/world", "internal/ref", "internal/decide", "internal/decide/handover"},
 		"internal/tunnel":          {"internal/world"},
+		"internal/clearance":       {"internal/world", "internal/ref", "internal/destinations"},
 		"internal/explain": {
 			"internal/world", "internal/plan", "internal/compile", "internal/trace", "internal/ref", "internal/decide",
 			"internal/destinations", "internal/feature/all",

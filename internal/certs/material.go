@@ -1,9 +1,9 @@
 // Package certs reads a certificate, its key and the authority of other sides from files, and reads them again when
 // they have changed.
 //
-// In: paths of PEM files, as a Secret is mounted, and what errors call them. Out: what package crypto/tls works with,
-// at any time what the files said when they last fitted one another and held a certificate of that day; and the log
-// says what is wrong with them, once.
+// In: paths of PEM files, as a Secret is mounted, and what errors call them. Out: configuration for package crypto/tls,
+// from the files as they were when they last fitted one another and held a certificate of that day. The log says once
+// what is wrong with them.
 package certs
 
 import (
@@ -103,8 +103,8 @@ func (m *Material) load() (Loaded, error) {
 	return loaded, nil
 }
 
-// outOfDate says that a certificate is not valid at a time. It is used where nothing better was there: whoever sees it
-// says so, and another authority beside it counts.
+// outOfDate says that a certificate is not valid at a time. It is used where nothing better was there: a reader of it
+// says so, and another authority next to it counts.
 func (s Source) outOfDate(c *x509.Certificate, now time.Time) error {
 	if !now.Before(c.NotBefore) && !now.After(c.NotAfter) {
 		return nil

@@ -27,7 +27,7 @@ type Response struct {
 }
 
 // Call sends a request to the agent at a unix socket. The result is nil for all commands but ADD. The error is a
-// *types.Error: what the agent said, or code 11 (50 for STATUS) when the agent does not answer.
+// *types.Error: the agent's own, or code 11 (50 for STATUS) when the agent does not answer.
 func Call(ctx context.Context, socket string, r *Request) (*current.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -85,9 +85,17 @@ func reports(w, anew *world.World) {
 			anew.SetHolding(h)
 		}
 		anew.SetTunnel(node, w.Tunnel(node))
+		anew.SetClearance(node, w.Clearance(node))
+		for i := range 6 {
+			ip := compiletest.Pod(i, node).IPs[0]
+			anew.SetFormers(ip, w.Formers(ip))
+		}
 	}
 	if w.Own() != nil {
 		anew.SetOwn(w.Own())
+	}
+	if w.Clearing() {
+		anew.BeginClearing()
 	}
 	for i := range 4 {
 		for j := range 8 {

@@ -7,7 +7,7 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// unit is one object of one feature: the smallest thing that is compiled anew.
+// unit is one object of one feature: the smallest thing that is compiled again.
 type unit struct {
 	feature int
 	key     string

@@ -16,6 +16,9 @@ import (
 func TestMemoIsFull(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := compiletest.Small("n1", world.GatewayMode(rapid.SampledFrom([]string{"shared", "local"}).Draw(t, "mode")))
+		if rapid.IntRange(0, 3).Draw(t, "a crowd of EgressServices") == 0 {
+			compiletest.Crowd(w)
+		}
 		m := compile.NewMemo(all.Features())
 		var touched []world.Touch
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {

@@ -30,21 +30,25 @@ type Controller struct {
 	world   *world.World
 	source  Source
 
+	now     func() time.Time            // of the clock
+	later   func(time.Duration, func()) // has something done beside the loop, after a time
 	terms   chan context.Context
 	results chan result
 	events  chan posting
 	untold  chan posting // those that could not be posted
 	found   chan probe.Change
+	agents  chan probe.AgentChange
 	leaders chan string
 
 	prober   Prober         // nil: nodes are not probed
 	self     string         // the node that this runs on; for the prober
 	leader   string         // the one of the controller that leads
-	followed []probe.Target // what the prober was told last
+	followed []probe.Target // the last targets of the prober
 	beside   probe.Witnesses
 	named    []netip.Addr // further witnesses, that people named
 	strayed  bool         // that may be out of date
-	outbox   *outbox      // nil while another leads
+	reach    reach
+	outbox   *outbox // nil while another leads
 	deciders deciders
 	kinds    map[world.Kind]kube.Kind // of the objects that are written
 	news     map[target]news          // Events of what is not written yet
@@ -71,9 +75,11 @@ type Source interface {
 func New(c *world.Config, source Source, writer Writer, metrics *Metrics, log *slog.Logger) *Controller {
 	return &Controller{
 		log: log, metrics: metrics, writer: writer, world: world.New("", c), source: source,
+		now: time.Now, later: later,
 		terms: make(chan context.Context), results: make(chan result), events: make(chan posting, eventBacklog),
 		untold: make(chan posting),
-		found:  make(chan probe.Change), leaders: make(chan string),
+		found:  make(chan probe.Change), agents: make(chan probe.AgentChange), leaders: make(chan string),
+		reach:    newReach(),
 		deciders: newDeciders(), kinds: writtenKinds(), news: map[target]news{},
 	}
 }
@@ -109,6 +115,8 @@ func (c *Controller) Run(ctx context.Context) {
 			c.drain()
 		case change := <-c.found:
 			c.reached(change)
+		case change := <-c.agents:
+			c.agentFound(change)
 		case c.leader = <-c.leaders:
 			c.strayed = true
 		case r := <-c.results:
@@ -121,7 +129,7 @@ func (c *Controller) Run(ctx context.Context) {
 			c.handEvents()
 		}
 		c.follow()
-		if wait := c.decideWhenDue(time.Now()); wait > 0 {
+		if wait := c.decideWhenDue(c.now()); wait > 0 {
 			timer.Reset(wait)
 		}
 	}
@@ -133,8 +141,10 @@ func (c *Controller) begin(term context.Context) {
 	c.log.Info("leading")
 	c.metrics.leader.Set(1)
 	c.metrics.recount(c.world)
+	c.metrics.showUnreachable(c.world)
 	c.outbox = newOutbox(term, c.results)
-	c.decideBy(time.Now())
+	c.outbox.later = c.later
+	c.decideBy(c.now())
 }
 
 // over is closed when the term is.
@@ -151,8 +161,7 @@ func (c *Controller) end() {
 		return
 	}
 	c.log.Info("no longer leading")
-	c.metrics.leader.Set(0)
-	c.metrics.forget(nil)
+	c.metrics.resign()
 	c.outbox = nil
 	c.deciders, c.news = newDeciders(), map[target]news{}
 	c.world.Undecide()
@@ -172,7 +181,7 @@ func (c *Controller) drain() {
 
 // apply brings a change into the world, and says when it calls for a decision.
 func (c *Controller) apply(change kube.Change) {
-	now := time.Now()
+	now := c.now()
 	touched := change(c.world)
 	c.forgetWritten()
 	c.notify(touched)
@@ -182,7 +191,7 @@ func (c *Controller) apply(change kube.Change) {
 			c.metrics.held(c.world, t.Key, now)
 		}
 	}
-	c.pass(now) // also while another leads: who begins to lead knows when things ended
+	c.pass(now) // also while another leads: a new leader knows when things ended
 	c.see(now)
 	if !c.synced && c.source.Synced() {
 		c.synced = true
@@ -221,6 +230,7 @@ func (c *Controller) see(now time.Time) {
 		for _, d := range c.deciders.all() {
 			c.decideBy(d.Seen(c.view(now), t))
 		}
+		c.outbox.shown(target{t.Kind, t.Key})
 		c.settle(target{t.Kind, t.Key})
 	}
 }
@@ -252,14 +262,14 @@ func (c *Controller) decideWhenDue(now time.Time) time.Duration {
 	if c.outbox == nil || !c.synced || c.due.IsZero() {
 		return 0
 	}
-	// What deciders ask for is a time by the clock on the wall: where that was set back, it may be far off.
+	// Deciders ask for a time of the wall clock. After that was set back, it may be far off.
 	back := now.Round(0).Before(c.looked)
 	if c.looked = now.Round(0); now.Before(c.due) && !back {
 		return c.due.Sub(now)
 	}
 	c.due = time.Time{}
 	c.decide(now)
-	c.decided = time.Now()
+	c.decided = c.now()
 	c.metrics.decisions.Observe(c.decided.Sub(now).Seconds())
 	return c.untilAgain()
 }

@@ -45,15 +45,15 @@ func writtenKinds() map[world.Kind]kube.Kind {
 	return kinds
 }
 
-// news are Events that tell of what is to be written of an object.
+// news are Events about the pending write of an object.
 type news struct {
 	uid    string
 	events []decide.Event
 	sent   int // how many of them, the first, tell of the write that is under way
 }
 
-// mostNews is how many Events wait for an object to be written: who changes it while that cannot be decides how many
-// there are to tell. The first of those that are not under way make room.
+// mostNews bounds the Events that wait for an object's write: while it cannot be written, its author's changes make
+// more and more of them. The first of those that are not under way make room.
 const mostNews = 64
 
 func (n *news) add(e decide.Event) {
@@ -82,7 +82,7 @@ func (c *Controller) decide(now time.Time) {
 			decided = append(decided, target{one.Kind, one.Key})
 		}
 	}
-	c.pass(now) // what was taken from nodes just now
+	c.pass(now) // addresses that were taken from nodes just now
 	c.metrics.latencies.allDecided(c.deciders.assigner, now)
 	for _, t := range decided {
 		c.settle(t)
@@ -107,6 +107,9 @@ func (c *Controller) compose(d decide.Desired) (is bool) {
 	touched := c.world.Decide(d.Kind, d.Key, d.Decision)
 	c.notify(touched)
 	t := target{d.Kind, d.Key}
+	if is = len(touched) > 0; is {
+		c.outbox.decided(t)
+	}
 	n := c.news[t]
 	if n.uid != d.Decision.UID {
 		n = news{uid: d.Decision.UID}
@@ -121,20 +124,20 @@ func (c *Controller) compose(d decide.Desired) (is bool) {
 	if len(n.events) > 0 {
 		c.news[t] = n
 	}
-	return len(touched) > 0
+	return is
 }
 
 // settle writes one object if it is not what it should be.
 func (c *Controller) settle(t target) {
 	w := c.kinds[t.kind].Writing().Write(c.world, t.key)
 	if w == nil {
-		if c.outbox.settled(t) {
-			delete(c.news, t) // what they told of was taken back before it was written
+		if c.outbox.settle(t, c.now()) {
+			delete(c.news, t) // their decision was reverted before it was written
 		}
 		return
 	}
-	sent := c.outbox.write(t, w.Version, time.Now(), func(ctx context.Context) (string, error) {
-		return c.writer.Patch(ctx, w.Patch(time.Now()))
+	sent := c.outbox.write(t, w, c.now(), func(ctx context.Context) (string, error) {
+		return c.writer.Patch(ctx, w.Patch(c.now()))
 	})
 	if n, is := c.news[t]; sent && is {
 		n.sent = len(n.events)
@@ -152,7 +155,7 @@ func (c *Controller) ended(r result) {
 	case r.woken:
 	case r.err == nil:
 		c.metrics.writes.WithLabelValues(kind.Plural).Inc()
-		c.metrics.wrote(c.world, r.target, c.written(kind, r.target), time.Now())
+		c.metrics.wrote(c.world, r.target, c.written(kind, r.target), c.now())
 	case apierrors.IsConflict(r.err) || apierrors.IsNotFound(r.err):
 		c.log.Debug("the object changed while it was written; trying again with what it is now", "error", r.err)
 	default:
@@ -160,10 +163,13 @@ func (c *Controller) ended(r result) {
 		c.log.Warn("write failed; trying again", "error", r.err)
 	}
 	c.settle(r.target)
+	for t, is := c.outbox.next(); is; t, is = c.outbox.next() {
+		c.settle(t)
+	}
 }
 
-// written has the Events posted of what was just written, and returns them. What was decided meanwhile is still to be
-// written.
+// written has the Events posted of what was just written, and returns them. Decisions of the meantime are still
+// pending.
 func (c *Controller) written(kind kube.Written, t target) []decide.Event {
 	n := c.news[t]
 	told := n.events[:n.sent]

@@ -144,13 +144,28 @@ func bigChanges() []bigChange {
 			p.Name, p.Node, p.IPs = "new", "n1", []netip.Addr{compiletest.V4(10, 0, 1, 100+lap%100)}
 			return w.SetPod(p)
 		}},
-		{"a probe of a node", 2050, func(w *world.World, lap int) []world.Touch {
+		{"a probe of a node", 3500, func(w *world.World, lap int) []world.Touch {
 			return w.SetUnreachable("n3", []world.Unreachability{world.AgentAway, ""}[lap%2])
 		}},
 		{"a probe of an egress node", 3600, func(w *world.World, lap int) []world.Touch {
 			return w.SetUnreachable("n5", []world.Unreachability{world.NodeUnreachable, ""}[lap%2])
 		}},
+		{"a tenant's Services", 95, func(w *world.World, lap int) (touched []world.Touch) {
+			for i := range 2000 {
+				if lap == 0 || i == 0 {
+					touched = append(touched, w.SetService(bigService(i, lap))...)
+				}
+			}
+			return touched
+		}},
 	}
+}
+
+// bigService is one of a tenant's, with another external IP in each lap.
+func bigService(i, lap int) *world.Service {
+	return &world.Service{Namespace: "tenant", Name: fmt.Sprint("s", i), UID: fmt.Sprint("s", i),
+		ClusterIPs:  []netip.Addr{compiletest.V4(10, 96, i>>8, i&255)},
+		ExternalIPs: []netip.Addr{compiletest.V4(192, 0, 2, lap&255)}}
 }
 
 // change is one lap's.

@@ -2,5 +2,5 @@
 //
 // In: changes of the world from package kube, and whether this process leads. Out: what deciders desire, put over the
 // world and written through a Writer, and Events. One loop owns the world. Nothing is remembered that a new leader
-// would miss: what was decided is in the objects.
+// would miss: decisions are in the objects.
 package controller

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// A leader that could not renew for renewDeadline stops before another can start. The lease need not be shorter: who
-// stands by does not wait for its end when the leader's node is dead.
+// A leader that could not renew for renewDeadline stops before another can start. The lease need not be shorter: the
+// other controller does not wait for its end when the leader's node is dead.
 const (
 	leaseName     = "egret-controller"
 	leaseSpace    = "egret-system"

@@ -55,7 +55,8 @@ func (n *nodesSeen) Led(_ context.Context, node string) {
 	n.leaders <- node
 }
 
-// heldBy is an API server where a node has the lease for an hour.
+// heldBy is an API server where a node has the lease for an hour. It refuses an update of what was written, or deleted
+// and made again, since it was read.
 func heldBy(node string) *fake.Clientset {
 	now, seconds := metav1.NewMicroTime(time.Now()), int32(3600)
 	api := fake.NewClientset(&coordinationv1.Lease{
@@ -64,9 +65,13 @@ func heldBy(node string) *fake.Clientset {
 			RenewTime: &now},
 	})
 	version := 0
-	api.PrependReactor("update", "leases", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		l := a.(clienttesting.UpdateAction).GetObject().(*coordinationv1.Lease)
-		if l.ResourceVersion != strconv.Itoa(version) {
+	api.PrependReactor("*", "leases", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		write, is := a.(clienttesting.CreateAction) // or an update, which has an object, too
+		if !is {
+			return false, nil, nil
+		}
+		l := write.GetObject().(*coordinationv1.Lease)
+		if a.GetVerb() == "update" && l.ResourceVersion != strconv.Itoa(version) {
 			return true, nil, apierrors.NewConflict(coordinationv1.Resource("leases"), l.Name,
 				errors.New("it was written meanwhile"))
 		}
@@ -301,6 +306,26 @@ func TestFreeLeaseIsLeftToThoseWithAnswers(t *testing.T) {
 		case <-a.terms:
 			t.Fatal("n1 leads, and no node answers it")
 		case <-time.After(time.Minute):
+		}
+	})
+}
+
+// TestDeletedLeaseIsMadeAgain: a lease that somebody deletes is made again, and one leads on.
+func TestDeletedLeaseIsMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := heldBy("")
+		term := within(t, "nobody leads", stands(t, api, "n1").terms)
+		other := stands(t, api, "n2")
+		time.Sleep(10 * time.Second)
+		err := api.CoordinationV1().Leases(leaseSpace).Delete(t.Context(), leaseName, metav1.DeleteOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		led := term.Err() == nil
+		if node := holder(t, api); (node == "n1") != led || len(other.terms) > 0 && led {
+			t.Errorf("%s has the lease; n1 leads: %v, n2 leads: %v", node, led, len(other.terms) > 0)
 		}
 	})
 }

@@ -19,17 +19,17 @@ const (
 	lastEvents = 2 * time.Second
 )
 
-// posting is an Event that is to be posted.
+// posting is a pending Event.
 type posting struct {
 	kube.Posting
 	failed int // how often that has failed
 	pulses int // until it is tried again
 }
 
-// post has an Event posted at the next pulse, within a second: what acts on a status must not wait for what only people
-// read, nor share its API server and processors with it.
+// post has an Event posted at the next pulse, within a second. Programs that act on a status must not wait for text
+// that only people read, nor share API server and processors with it.
 func (c *Controller) post(e kube.Event) {
-	c.told = append(c.told, posting{Posting: kube.NewPosting(e, time.Now())})
+	c.told = append(c.told, posting{Posting: kube.NewPosting(e, c.now())})
 }
 
 // handEvents gives what waits to those who post Events.

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/kube"
@@ -266,15 +268,21 @@ func (a *api) showService(s *corev1.Service) {
 }
 
 func (a *api) applyService(p kube.Patch) (string, error) {
-	patch, have, key := decode[corev1.Service](p), "", p.Namespace+"/"+p.Name
+	patch, have, key := decode[metav1.PartialObjectMetadata](p), "", p.Namespace+"/"+p.Name
 	if o := a.services[key]; o != nil && o.UID == patch.UID {
 		have = o.ResourceVersion
 	}
 	if err := a.begin("services/"+key, have, have); err != nil {
 		return "", err
 	}
-	o := a.services[key].DeepCopy()
-	o.Status.Conditions = patch.Status.Conditions
+	text, err := json.Marshal(a.services[key])
+	if err == nil {
+		text, err = strategicpatch.StrategicMergePatch(text, p.Body, corev1.Service{})
+	}
+	o := &corev1.Service{}
+	if err := errors.Join(err, json.Unmarshal(text, o)); err != nil {
+		panic(err)
+	}
 	a.showService(o)
 	return o.ResourceVersion, nil
 }

@@ -68,7 +68,20 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// wrote counts what a write made different. What another controller takes over before is its own to count.
+// resign takes back every gauge but the probes' times: the next leader tells the same of the cluster, and people add up
+// what both controllers tell.
+func (m *Metrics) resign() {
+	m.leader.Set(0)
+	m.forget(nil)
+	m.tally = newTally()
+	m.assignments.Reset()
+	m.probes.unreachable.Reset()
+	for _, g := range []prometheus.Gauge{m.unassigned, m.standingBy, m.conflicts, m.addresses} {
+		g.Set(0)
+	}
+}
+
+// wrote counts what a write made different. Another controller counts the moves that it takes over before.
 func (m *Metrics) wrote(w *world.World, t target, events []decide.Event, now time.Time) {
 	if e := w.EgressIP(t.key); t.kind == world.KindEgressIP && e != nil {
 		m.latencies.wrote(e, now)

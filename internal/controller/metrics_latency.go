@@ -10,7 +10,7 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// latencies measure how long what was decided takes to be so. What is under way when another controller takes over is
+// latencies measure how long what was decided takes to be so. Moves under way when another controller takes over are
 // not measured.
 type latencies struct {
 	failover    *prometheus.HistogramVec
@@ -45,7 +45,7 @@ func newLatencies() *latencies {
 	}
 }
 
-// allDecided notes all that was decided anew.
+// allDecided notes all new decisions.
 func (l *latencies) allDecided(d *egressip.Assigner, now time.Time) {
 	for _, name := range d.Anew() {
 		l.decided(name, d.Last()[name], now)

@@ -35,7 +35,7 @@ func (m *Metrics) recount(w *world.World) {
 	}
 }
 
-// decided counts what was decided anew.
+// decided counts a new decision.
 func (m *Metrics) decided(w *world.World, d *egressip.Assigner, overlapped int) {
 	for _, name := range d.Anew() {
 		m.tally.put(name, shareOf(w.EgressIP(name), d.Last()[name]))

@@ -4,17 +4,21 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-
+	"github.com/egret-net/egret/internal/heal"
+	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/world"
 )
 
 const (
-	// parallelWrites bounds the writes to different objects at one time.
+	// parallelWrites bounds the writes to different objects at one time. Those that no packet waits for are fewer.
 	parallelWrites = 32
+	parallelWords  = 16
 	writeTimeout   = 5 * time.Second
 	firstBackoff   = 10 * time.Millisecond
 	lastBackoff    = 5 * time.Second
+	// rewordsAfter is how long after a write of an object only messages of its conditions become different. Every agent
+	// receives the object whole, and the nodes that a move waits for change with each report.
+	rewordsAfter = time.Second
 )
 
 // target is an object that is written.
@@ -24,12 +28,16 @@ type target struct {
 }
 
 // outbox is the state of writes, by object: one at a time, none before the world has seen the last one, and with
-// growing pauses while the object does not become what it should be. It belongs to one leader's term.
+// growing pauses while the object does not become what it should be. What packets wait for is sent before mere words,
+// and what rewords an object is sent at most once in rewordsAfter, as it is then. A value that somebody else overwrites
+// is written again, with growing pauses, too. It belongs to one leader's term.
 type outbox struct {
 	ctx     context.Context // the term
-	slots   chan struct{}
 	results chan<- result
+	later   func(time.Duration, func()) // has something done beside the loop, after a time
 	letters map[target]*letter
+	urgent  []target // that wait for others to be written
+	words   []target
 	writing int // how many are busy
 }
 
@@ -37,9 +45,16 @@ type outbox struct {
 type letter struct {
 	busy     bool   // a write is under way
 	waking   bool   // a result will come when notBefore is over
+	isUrgent bool   // it is among urgent
+	isWord   bool   // it is among words; it may have become urgent since
 	written  string // the version that the last write made
 	attempts int    // since the object was last as it should be
 	next     time.Time
+	sent     time.Time // when the last write was
+
+	settled  bool      // the object is as it should be
+	heals    bool      // it was, until somebody else wrote over it
+	rewrites heal.Pace // of that
 }
 
 // result says that a write ended, or that a pause is over.
@@ -52,58 +67,124 @@ type result struct {
 }
 
 func newOutbox(ctx context.Context, results chan<- result) *outbox {
-	return &outbox{ctx: ctx, slots: make(chan struct{}, parallelWrites), results: results,
-		letters: map[target]*letter{}}
+	return &outbox{ctx: ctx, results: results, later: later, letters: map[target]*letter{}}
 }
 
-// settled notes that an object is as it should be, and says whether no write of it is under way.
-func (o *outbox) settled(t target) bool {
+func later(after time.Duration, do func()) {
+	if after == 0 {
+		go do()
+	} else {
+		time.AfterFunc(after, do)
+	}
+}
+
+// settle notes that an object is as it should be, and says whether no write of it is under way.
+func (o *outbox) settle(t target, now time.Time) bool {
 	l := o.letters[t]
 	switch {
 	case l == nil:
 		return true
 	case l.busy:
 		return false
-	case l.waking:
-		l.attempts, l.next = 0, time.Time{}
-	default:
+	}
+	l.attempts, l.next, l.settled, l.heals = 0, time.Time{}, true, false
+	if !l.waking && !l.isUrgent && !l.isWord && l.rewrites.Rested(now) && l.untilRewords(now) <= 0 {
 		delete(o.letters, t)
 	}
 	return true
 }
 
-// write sends an object that was seen at version, unless that must wait: then a later result, or a later version, calls
-// for it again. It says whether it did.
-func (o *outbox) write(t target, version string, now time.Time, send func(context.Context) (string, error)) bool {
-	l := o.letters[t]
-	if l == nil {
-		l = &letter{}
-		o.letters[t] = l
+// shown notes that the API shows a new version of an object that is not what it should be. If it was that, somebody
+// else wrote it.
+func (o *outbox) shown(t target) {
+	if l := o.letter(t); l.settled {
+		l.heals = true
 	}
-	if l.busy || l.written != "" && older(version, l.written) {
+}
+
+// decided notes that an object should be something else than before: a write of that heals nothing.
+func (o *outbox) decided(t target) {
+	l := o.letter(t)
+	l.settled, l.heals = false, false
+}
+
+// letter is that of an object; a new one is of an object that was as it should be.
+func (o *outbox) letter(t target) *letter {
+	if o.letters[t] == nil {
+		o.letters[t] = &letter{settled: true}
+	}
+	return o.letters[t]
+}
+
+// write sends an object that was seen at w's version, unless that must wait: then a later result, or a later version,
+// calls for it again. It says whether it did.
+func (o *outbox) write(t target, w *kube.Write, now time.Time, send func(context.Context) (string, error)) bool {
+	l := o.letter(t)
+	if l.busy || l.written != "" && kube.Older(w.Version, l.written) {
 		return false
 	}
-	if now.Before(l.next) {
-		o.wake(t, l, l.next.Sub(now))
+	wait := l.next.Sub(now)
+	if w.Rewords {
+		wait = max(wait, l.untilRewords(now))
+	}
+	if l.heals {
+		wait = max(wait, l.rewrites.Wait(now))
+	}
+	switch {
+	case wait > 0:
+		o.wake(t, l, wait)
+		return false
+	case !o.hasRoom(w.Urgent):
+		o.queue(t, l, w.Urgent)
 		return false
 	}
-	l.busy, l.next = true, now.Add(backoff(l.attempts))
+	if l.heals {
+		l.rewrites.Rewritten(now)
+	}
+	l.busy, l.settled, l.heals, l.next, l.sent = true, false, false, now.Add(backoff(l.attempts)), now
 	l.attempts++
 	o.writing++
-	go o.deliver(t, send)
+	o.later(0, func() { o.deliver(t, send) })
 	return true
 }
 
-func (o *outbox) deliver(t target, send func(context.Context) (string, error)) {
-	select {
-	case o.slots <- struct{}{}:
-	case <-o.ctx.Done():
-		return
+// untilRewords is how long an object keeps its messages from now. It is bounded where the clock was set back.
+func (l *letter) untilRewords(now time.Time) time.Duration {
+	return min(l.sent.Add(rewordsAfter).Sub(now), rewordsAfter)
+}
+
+func (o *outbox) hasRoom(urgent bool) bool {
+	return o.writing < parallelWords || urgent && o.writing < parallelWrites
+}
+
+func (o *outbox) queue(t target, l *letter, urgent bool) {
+	switch {
+	case urgent && !l.isUrgent:
+		o.urgent, l.isUrgent = append(o.urgent, t), true
+	case !urgent && !l.isWord:
+		o.words, l.isWord = append(o.words, t), true
 	}
+}
+
+// next takes an object from the queues whose write has room now, the most urgent first.
+func (o *outbox) next() (t target, is bool) {
+	switch {
+	case len(o.urgent) > 0 && o.hasRoom(true):
+		t, o.urgent = o.urgent[0], o.urgent[1:]
+		o.letters[t].isUrgent = false
+	case len(o.words) > 0 && o.hasRoom(false):
+		t, o.words = o.words[0], o.words[1:]
+		o.letters[t].isWord = false
+	default:
+		return target{}, false
+	}
+	return t, true
+}
+
+func (o *outbox) deliver(t target, send func(context.Context) (string, error)) {
 	ctx, cancel := context.WithTimeout(o.ctx, writeTimeout)
 	version, err := send(ctx)
 	cancel()
-	<-o.slots
 	o.report(result{ctx: o.ctx, target: t, version: version, err: err})
 }
 
@@ -117,7 +198,7 @@ func (o *outbox) report(r result) {
 func (o *outbox) wake(t target, l *letter, after time.Duration) {
 	if !l.waking {
 		l.waking = true
-		time.AfterFunc(after, func() { o.report(result{ctx: o.ctx, target: t, woken: true}) })
+		o.later(after, func() { o.report(result{ctx: o.ctx, target: t, woken: true}) })
 	}
 }
 
@@ -149,9 +230,4 @@ func (o *outbox) forgetWritten() {
 // backoff is the pause after the write that follows so many others.
 func backoff(attempts int) time.Duration {
 	return min(firstBackoff<<min(attempts, 16), lastBackoff)
-}
-
-func older(a, b string) bool {
-	c, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && c < 0
 }

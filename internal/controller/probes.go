@@ -54,11 +54,13 @@ func (c *Controller) Led(ctx context.Context, node string) {
 }
 
 func (c *Controller) reached(change probe.Change) {
-	c.metrics.probes.reached(change)
 	c.log.Info("reachability of a node", "node", change.Node, "unreachable", change.Why,
 		"not answering", change.NotAnswering, "silent", change.Silent.Round(time.Millisecond))
+	if c.reach.probed[change.Node] = change.Why; change.Why == "" {
+		delete(c.reach.probed, change.Node)
+	}
 	c.apply(kube.Change(func(w *world.World) []world.Touch {
-		return append(w.SetUnreachable(change.Node, change.Why), w.SetNotAnswering(change.Node, change.NotAnswering)...)
+		return append(c.setUnreachable(w, change.Node), w.SetNotAnswering(change.Node, change.NotAnswering)...)
 	}))
 }
 
@@ -121,31 +123,34 @@ func primaryAddrs(n *world.Node) []netip.Addr {
 // leader's for those that stand by, and others until there are enough witnesses. A node that can be the host of an
 // EgressService is probed once it is: each can, where there is no selector.
 func targets(w *world.World, self, leader string) []probe.Target {
-	var out, rest []probe.Target
+	var out []probe.Target
+	var rest []*world.Node // the first that can be witnesses
 	others, hosts := 0, serviceHosts(w)
 	for _, name := range w.Nodes() {
 		n := w.Node(name)
 		if len(n.Subnets) == 0 || n.ChassisID == "" {
 			continue // its agent has not set it up yet
 		}
-		t := probe.Target{Node: name, Addrs: managementAddrs(n), Direct: primaryAddrs(n)}
 		_, labelled := n.Labels[egressip.AssignableLabel]
 		if !labelled && !hosts[name] && w.Unreachable(name) == "" && name != leader {
-			rest = append(rest, t)
+			if len(rest) < witnesses && name != self && n.Ready {
+				rest = append(rest, n)
+			}
 			continue
 		}
-		out = append(out, t)
+		out = append(out, targetOf(n))
 		if name != self {
 			others++
 		}
 	}
-	for _, t := range rest {
-		if others < witnesses && t.Node != self && w.Node(t.Node).Ready {
-			out = append(out, t)
-			others++
-		}
+	for _, n := range rest[:min(len(rest), max(0, witnesses-others))] {
+		out = append(out, targetOf(n))
 	}
 	return out
+}
+
+func targetOf(n *world.Node) probe.Target {
+	return probe.Target{Node: n.Name, Addrs: managementAddrs(n), Direct: primaryAddrs(n)}
 }
 
 // serviceHosts are the hosts of EgressServices, and those that were and go on translating.
@@ -187,9 +192,16 @@ func newProbeMetrics() probeMetrics {
 	}
 }
 
-func (m *probeMetrics) reached(c probe.Change) {
-	m.unreachable.DeletePartialMatch(prometheus.Labels{"node": c.Node})
-	if c.Why != "" {
-		m.unreachable.WithLabelValues(c.Node, string(c.Why)).Set(1)
+// showUnreachable shows of each node why it is unreachable. Only the leader shows it.
+func (m *Metrics) showUnreachable(w *world.World) {
+	for _, name := range w.Nodes() {
+		m.probes.show(name, w.Unreachable(name))
+	}
+}
+
+func (m *probeMetrics) show(node string, why world.Unreachability) {
+	m.unreachable.DeletePartialMatch(prometheus.Labels{"node": node})
+	if why != "" {
+		m.unreachable.WithLabelValues(node, string(why)).Set(1)
 	}
 }

@@ -124,20 +124,27 @@ func TestRecordFollowsAnAddress(t *testing.T) {
 	})
 }
 
-// TestServicesKeepTheirAddresses: a node that names a Service's address takes it from the Service if it is recorded
-// with it, and not otherwise.
+// TestServicesKeepTheirAddresses: a Service does not get an address of spec.externalIPs that a node is recorded with,
+// or names. A node is not recorded with an address that a Service asks for.
 func TestServicesKeepTheirAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, stop := twoRecorded(t)
 		defer stop()
 		a.putService(aService("web", 1, "10.96.0.30", "172.18.0.2", "172.18.0.200"))
-		const ofNode = v1.ConditionRefused + "=True " + v1.ReasonRefused +
-			": 172.18.0.2 is an address of node old, and stays that: use a node port, or another address"
+		of := func(node, address string) string {
+			return address + " is an address of node " + node + ", and stays that: use a node port, or another " +
+				"address, or have an administrator annotate the node with " + v1.AnnotationExternalIPs + "=true"
+		}
+		ofNode := v1.ConditionRefused + "=True " + v1.ReasonRefused + ": " + of("old", "172.18.0.2")
 		eventually(t, "a node's", ofNode, func() string { return a.refused("web") })
-		a.edit("young", func(n *corev1.Node) { n.Annotations[v1.AnnotationNodePrimaryIfaddr] = `{"ipv4":"172.18.0.200/16"}` })
+		a.edit("young", func(n *corev1.Node) {
+			n.Annotations[v1.AnnotationNodePrimaryIfaddr] = `{"ipv4":"172.18.0.200/16"}`
+		})
 		eventually(t, "events", "NodeAllocation", func() string { return a.reasons("young") })
-		if r, refused := a.record("young")(), a.refused("web"); r != recordOf3 || refused != ofNode {
-			t.Errorf("recorded %s; refused: %s", r, refused)
+		ofBoth := ofNode + "; " + of("young", "172.18.0.200")
+		eventually(t, "both nodes'", ofBoth, func() string { return a.refused("web") })
+		if r := a.record("young")(); r != recordOf3 {
+			t.Errorf("recorded %s", r)
 		}
 		a.putService(aService("web", 1, "10.96.0.30"))
 		eventually(t, "no Service's", `{"addresses":["172.18.0.200"],"mac-address":"02:00:00:00:00:03"}`,

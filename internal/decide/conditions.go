@@ -7,7 +7,7 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// maxMessage, in runes, is a little less than the API takes (metav1.Condition): what it does not take keeps the whole
+// maxMessage, in runes, is a little less than the API takes (metav1.Condition): a longer message would keep the whole
 // status from being written.
 const maxMessage = 30 << 10
 

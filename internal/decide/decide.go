@@ -1,8 +1,8 @@
 // Package decide says what a decider is: pure code that says what objects of the API should be.
 //
-// In: a world, with what was decided in the place of what the API shows, and the time. Out: what objects should say,
-// the Events that tell people of what became different, and when to ask again. Who asks puts what is desired over his
-// world before he asks the next decider, and writes what the API does not show yet.
+// In: a world, with decisions instead of what the API shows, and the time. Out: the desired statuses of objects, Events
+// about changes, and the time of the next decision. The caller puts desired statuses over its world before it asks the
+// next decider, and writes those that the API does not show yet.
 package decide
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Decider decides about objects of one kind or several. What it remembers is of one term: the next leader's begins with
-// what the objects say.
+// Decider decides about objects of one kind or several. Its memory is of one term: the next leader's decider begins
+// with the objects' statuses.
 type Decider interface {
 	// Touched tells of all that changes in the world, by the API and by decisions, in order.
 	Touched([]world.Touch)
-	// Seen tells of an object, of which something was decided, that the API has shown anew. It returns when to decide
-	// though nothing else changes; zero: not.
-	Seen(v View, object world.Touch) (again time.Time)
-	// Decide says what objects should be, those first that are to be written first. What it has said of an object
-	// stands: it need not say it again. It changes nothing in the world. It returns when to decide though nothing
+	// Seen reports a new version of an object that has a decision. It returns when to decide though nothing else
 	// changes; zero: not.
+	Seen(v View, object world.Touch) (again time.Time)
+	// Decide returns the desired state of objects, in the order in which they must be written. Earlier decisions stand:
+	// it need not repeat them. It changes nothing in the world. It returns when to decide though nothing changes; zero:
+	// not.
 	Decide(v View) (desired []Desired, again time.Time)
 }
 
@@ -44,7 +44,7 @@ type Desired struct {
 type Event struct {
 	Warning bool
 	Reason  string
-	Action  string // what the decider does: "Assign"
+	Action  string // the decider's action: "Assign"
 	Message string
 	// IP is the address that it is about, where it is about one.
 	IP netip.Addr
@@ -64,7 +64,7 @@ func (IgnoresChanges) Touched([]world.Touch) {}
 // Seen does nothing.
 func (IgnoresChanges) Seen(View, world.Touch) time.Time { return time.Time{} }
 
-// Earlier is the first of two times; zero is none.
+// Earlier returns the first of two times; a zero time does not count.
 func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -6,7 +6,7 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// What is said of pods' packets while an object has no node for them, as api/v1 documents it.
+// These are the reasons of condition Fallback, as api/v1 documents them.
 const (
 	ConditionFallback = "Fallback"
 
@@ -21,8 +21,8 @@ const (
 )
 
 // FallsBack is the Event when pods lose their address, or what becomes of their packets gets another reason. Of a new
-// object others tell what is wrong with it. That the last node has confirmed what was told of already is none, nor that
-// another object takes over.
+// object others tell what is wrong with it. The last node's confirmation of a known state is not news, nor is another
+// object that takes over.
 func FallsBack(before []world.Condition, now world.Condition) []Event {
 	old := Condition(before, ConditionFallback)
 	fallen := old.Status == "True" && (asks(old) == asks(now) || ofOthers(now))

@@ -9,14 +9,14 @@ import (
 
 // Finding is what is wrong with an object, as a value: two that are equal are no news, whatever their words say by now.
 type Finding struct {
-	Kind   string     // what is wrong: "EgressIPConflict"
+	Kind   string     // the kind of fault: "EgressIPConflict"
 	Reason string     // why, as a condition names it: "NoAssignableNode"
 	IP     netip.Addr // the address that it is about; zero: the whole object
 	Family world.Family
 	Part   string // the part of the object that it is about, as people write it: "192.0.2.7:80/tcp"
 	Node   string // the node that it is about, or that reports it
-	Detail string // what the node, or the border to the API, says of it
-	Late   bool   // it has been so for longer than it should, which makes it news once more; that it is over is none
+	Detail string // the words of the node, or of the border to the API
+	Late   bool   // it has been so for longer than it should, which is news once more; its end is not
 }
 
 // Notice is a finding with the Event that tells people of it.
@@ -78,10 +78,10 @@ func Texts(notices []Notice) []string {
 	return out
 }
 
-// Told is what people were told of in one term, by object.
+// Told has the findings reported in one term, by object.
 type Told map[string]ToldOf
 
-// ToldOf is what people were told of one object.
+// ToldOf has the findings reported about one object.
 type ToldOf struct {
 	uid     string
 	notices []Notice

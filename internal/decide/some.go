@@ -30,8 +30,7 @@ func someOf(first []string, all int, separator string) string {
 	return text
 }
 
-// Unasked is what is added to a message about nodes that have not confirmed it and cannot be asked; "" where there are
-// none.
+// Unasked returns the words about nodes that have not confirmed a message and cannot be asked; "" without such nodes.
 func Unasked(nodes []string) string {
 	if len(nodes) == 0 {
 		return ""

@@ -7,12 +7,12 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Stale is which objects of a kind, by key, are to be decided about anew: because what their last decision has read was
-// touched, or a time that it named has come.
+// Stale is the set of objects of a kind whose decision must be recomputed, because a dependency changed or a deadline
+// passed.
 type Stale struct {
 	Objects map[string]struct{}
 	Readers *world.Readers[string]
-	timed   map[string]time.Time // when an object is to be decided about though nothing changes
+	timed   map[string]time.Time // the deadline of an object's decision
 	now     time.Time            // of the last decision
 }
 
@@ -24,7 +24,7 @@ func NewStale() Stale {
 // Touch notes who has read what has changed.
 func (s *Stale) Touch(t world.Touch) { maps.Copy(s.Objects, s.Readers.Of(t)) }
 
-// Take notes that objects of which there is news are to be decided about anew. It is no news any more then.
+// Take adds the objects whose dependencies changed. It is no news any more then.
 func (s *Stale) Take(news map[string]struct{}) {
 	maps.Copy(s.Objects, news)
 	clear(news)
@@ -41,7 +41,7 @@ func (s *Stale) Pass(now time.Time) (back bool) {
 	return back
 }
 
-// Note keeps of a decision when it is to be made again; zero: when something changes.
+// Note keeps the deadline of a decision; zero: it has no deadline.
 func (s *Stale) Note(key string, again time.Time) {
 	if s.timed[key] = again; again.IsZero() {
 		delete(s.timed, key)
@@ -54,7 +54,7 @@ func (s *Stale) Forget(key string) {
 	delete(s.timed, key)
 }
 
-// Soonest is when the first object is to be decided about though nothing changes; zero: none is.
+// Soonest returns the first deadline of all objects; zero: no object has one.
 func (s *Stale) Soonest() (again time.Time) {
 	for _, at := range s.timed {
 		again = Earlier(again, at)

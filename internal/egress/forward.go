@@ -12,8 +12,8 @@ import (
 // node's connections. To the former holder that is what answers its own, from hosts that have received the successor's
 // announcement before all pods' nodes have rerouted; to the successor, what comes from hosts that have not received it,
 // or were answered by the former holder last. Whether the other answers this node is all the same: pods' nodes may. The
-// frame has this node's source address, or switches would look for its sender here. What comes from that very node it
-// had no use for itself; the time to live bounds what more than two nodes do with a packet that none of them knows.
+// frame has this node's source address, or switches would look for its sender here. That node had no use for its own
+// packets to this one; the time to live bounds the path of a packet that none of several nodes knows.
 func Forward(w *world.View, e plan.Egress, own string, out *plan.Rows) {
 	other := otherHolder(w, e.Object.Key(), e.IP)
 	if other == nil || !other.UplinkMAC.IsValid() {

@@ -17,7 +17,7 @@ func FilteredPods(f world.Family) string { return "egressip-guarded-pods." + f.S
 // masquerades what pods send.
 func ThroughHost(w *world.View) bool {
 	h := w.Host()
-	return w.Config.GatewayMode == world.LocalGateway || h != nil && len(h.Links) > 0 || w.AnyEgressService()
+	return w.Config.GatewayMode == world.LocalGateway || h != nil && len(h.Links) > 0 || w.HasBeenHost()
 }
 
 // Filter puts all that a pod of this node sends outside under the leak filter.
@@ -31,7 +31,7 @@ func Filter(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
 
 // DropOnHost drops what pods of a set begin through the host without an egress mark, but to nodes: the host would give
 // it its own address. beside is what else a packet must have, with a space before it. The set is grown before the
-// logical network steers, and shrunk after it: what comes by a path that is no longer, or not yet, in force is dropped.
+// logical network steers, and shrunk after it: packets by a path that is no longer, or not yet, in force are dropped.
 func DropOnHost(w *world.View, f world.Family, pods, beside string, out *plan.Rows) {
 	h := Host{f, out}
 	h.AddSet(pods)

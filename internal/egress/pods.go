@@ -2,6 +2,7 @@ package egress
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/ref"
@@ -25,6 +26,37 @@ func Pause(w *world.View, n plan.Names, f world.Family, ip netip.Addr, out *plan
 	if n.Network == ref.DefaultNetwork {
 		Filter(w, f, ip, out)
 	}
+}
+
+// Waits says whether a pod's packets to an object's destinations wait, and are dropped meanwhile: one of the nodes that
+// they would be led to may still translate them for another object.
+func Waits(w *world.View, object ref.Object, ip netip.Addr, nodes []string) bool {
+	return slices.ContainsFunc(nodes, func(node string) bool { return w.MayTranslate(node, ip, object) })
+}
+
+// TellWaits says for which of the nodes a pod's packets wait, where that lasts: a problem of the object.
+func TellWaits(w *world.View, object ref.Object, ip netip.Addr, nodes []string, out *plan.Rows) {
+	for _, node := range nodes {
+		if w.MayTranslate(node, ip, object) && w.LateToFollow(node) {
+			tellUnfollowed(object, node, out)
+		}
+	}
+}
+
+// TellUnanswered says which of the nodes that an object's addresses of a family are assigned to have not answered at
+// all since this node's agent started, though they were asked for some time: no packet is led there.
+func TellUnanswered(w *world.View, object ref.Object, f world.Family, items []world.Assignment, out *plan.Rows) {
+	for _, a := range items {
+		if world.FamilyOf(a.IP) == f && a.Node != world.HostAll && !w.Cleared(a.Node) && w.LateToFollow(a.Node) {
+			tellUnfollowed(object, a.Node, out)
+		}
+	}
+}
+
+func tellUnfollowed(object ref.Object, node string, out *plan.Rows) {
+	text := "pods of this node that it serves wait for " + node + ": its agent does not say that it has followed " +
+		"which pods they are. Is it running, does it reach the API server, and does its host let its --agent-port in?"
+	plan.Add(&out.Problems, plan.Problem{Object: object, Reason: world.ReasonUnfollowed, Message: text}, plan.None{})
 }
 
 // Management is the address of a node's management port, by which packets go to its host.

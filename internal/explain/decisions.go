@@ -198,8 +198,8 @@ func (d decision) object(o ref.Object, says string) string {
 	return strings.Join(append(lines, faults(conditions(d.w, o))...), "\n") + "\n"
 }
 
-// faults are the conditions that say that something is not as it should be. What one says as the one before it did is
-// said once.
+// faults are the conditions that say that something is not as it should be. A line that repeats the line above it is
+// left out.
 func faults(conditions []world.Condition) []string {
 	bad := map[string]string{decide.ConditionFallback: "True", conditionOverlapped: "True"} // others: all but True
 	var lines []string

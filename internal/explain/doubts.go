@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -21,12 +22,31 @@ func doubts(w *world.World, pod *world.Pod, f world.Family) []string {
 	return out
 }
 
+// Elsewhere is what another node than the one that is asked knows of a pod's packet: the routing table of a host.
+func Elsewhere(w *world.World, pod *world.Pod, p trace.Packet) []string {
+	var out []string
+	f := world.FamilyOf(p.Dst)
+	for _, c := range w.Claims(pod, w.PrimaryNetwork(pod.Namespace), f) {
+		if s := w.EgressService(c.By.Key()); c.By.Kind == ref.EgressService && s.Table != (world.RoutingTable{}) &&
+			s.Host != w.Self && s.Host != world.HostAll {
+			out = append(out, fmt.Sprintf("%s routes by table %s of %s, which alone knows where that leads: where it "+
+				"has no route, by the host's own routing", c.By, plain(s.Table.String()), plain(s.Host)))
+		}
+	}
+	return out
+}
+
 func doubtsOf(s *world.EgressService, o ref.Object) []string {
+	source := ""
+	if s.Host == world.HostAll {
+		source = "; packets have the address of the link"
+	}
 	switch {
 	case s.Table != (world.RoutingTable{}):
-		return []string{fmt.Sprintf("%s routes by table %s of hosts", o, plain(s.Table.String()))}
+		return []string{fmt.Sprintf("%s routes by table %s of hosts, and where that has no route, by hosts' own "+
+			"routes%s", o, plain(s.Table.String()), source)}
 	case s.Host == world.HostAll:
-		return []string{fmt.Sprintf("%s routes by hosts' own routes, and packets have the address of the link", o)}
+		return []string{fmt.Sprintf("%s routes by hosts' own routes%s", o, source)}
 	}
 	return nil
 }

@@ -39,12 +39,16 @@ func Ask(w *world.World, key string, p trace.Packet) (Answer, error) {
 		return Answer{}, err
 	}
 	a := Answer{Pod: pod, Packet: p, scope: s}
-	a.Ends, err = walk(s.plans(), p)
+	plans, err := read(s.plans())
+	if err != nil {
+		return a, err
+	}
+	a.Ends = plans.Walk(p)
 	slices.SortFunc(a.Ends, func(a, b trace.End) int { return strings.Compare(a.String(), b.String()) })
 	if !a.staysInside() {
 		a.Doubts = doubts(w, pod, world.FamilyOf(p.Dst))
 	}
-	return a, err
+	return a, nil
 }
 
 // ready says what a pod lacks that has no packets yet, or any longer.

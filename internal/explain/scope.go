@@ -23,7 +23,7 @@ type scope struct {
 	at       map[netip.Addr]bool // where it may end inside: its destination, and these Services' endpoints
 	pods     []string            // with these addresses, and the pod
 	nodes    []string            // of all these, and the pod's own
-	near     []string            // of these, where a packet may come to before a Service is balanced, or leave
+	near     []string            // nodes that a packet may reach before a Service is balanced, or may leave by
 }
 
 // mostNodes bounds the plans that are compiled for one packet: an agent does nothing else meanwhile.

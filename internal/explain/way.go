@@ -10,24 +10,29 @@ import (
 )
 
 // Way walks a packet of a pod over the plan of the pod's node, which the world is of, and over what other nodes' plans
-// must be. The packet has a source.
-func Way(w *world.World, own *plan.State, pod *world.Pod, p trace.Packet) ([]trace.End, error) {
+// must be. Tables are this host's own. The packet has a source.
+func Way(w *world.World, own *plan.State, tables trace.Lookup, pod *world.Pod, p trace.Packet) ([]trace.End, error) {
 	s, err := scopeOf(w, pod, p)
 	if err != nil {
 		return nil, err
 	}
 	net := s.plans()
 	net[w.Self] = own
-	return walk(net, p)
+	plans, err := read(net)
+	if err != nil {
+		return nil, err
+	}
+	plans.Know(w.Self, tables)
+	return plans.Walk(p), nil
 }
 
-func walk(net trace.Network, p trace.Packet) ([]trace.End, error) {
+func read(net trace.Network) (*trace.Cluster, error) {
 	plans, err := trace.Read(net)
 	if err != nil {
 		return nil, fmt.Errorf("no trace: this version of Egret does not know all that its plan says, "+
 			"and a guess would mislead; please report this: %w", err)
 	}
-	return plans.Walk(p), nil
+	return plans, nil
 }
 
 // Steps are the ends, each with its way.

@@ -29,7 +29,7 @@ type Claim struct {
 // requests are those to the API server. One is under way at a time.
 type requests struct {
 	under bool
-	at    time.Time // when the next one is to be sent, if name is set
+	at    time.Time // when to send the next one, if name is set
 	name  string    // an EgressIP with a claim that waits for an answer
 }
 
@@ -85,7 +85,7 @@ func (m *Machine) ask(look bool) {
 	m.requests.under = len(m.out.Ask) > 0
 }
 
-// answered takes in an answer, or that there is none.
+// answered takes in an answer, or its absence.
 func (m *Machine) answered(x Answer) {
 	if x.Err == nil {
 		m.resume(x.Name, x.EgressIP)

@@ -11,8 +11,8 @@ import (
 const (
 	// defendEvery is DEFEND_INTERVAL of RFC 5227: a conflict that lasts is not fought over more often.
 	defendEvery = 10 * time.Second
-	// correctEvery is the same towards a node of the cluster, which yields: what counts is that hosts outside receive
-	// the right one last.
+	// correctEvery is the same towards a node of the cluster, which yields: hosts outside must only receive the right
+	// one last.
 	correctEvery = time.Second
 	// conflictFor is how long a claim counts after it was last received.
 	conflictFor = 30 * time.Second

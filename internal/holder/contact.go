@@ -40,9 +40,9 @@ func (m *Machine) wasAlone() bool {
 	return m.contact.alone || !r.IsZero() && m.now.Sub(r) < unsureFor
 }
 
-// isNew says whether an address is held since this node was alone last: what gave it to this node is later than what
-// that kept from it. Where no node hosts addresses any more, BFD sessions end one by one, so that a node may seem alone
-// that was not, and the next hand-over would end in yielding to the former holder.
+// isNew says whether this node got the address after it was last alone. The assignment is then later than any news that
+// it missed while alone. Where no node hosts addresses any more, BFD sessions end one by one, so that a node may seem
+// alone that was not, and the next hand-over would end in yielding to the former holder.
 func (m *Machine) isNew(a *address) bool {
 	return !m.contact.alone && a.since.After(m.contact.rejoined)
 }

@@ -2,7 +2,7 @@
 // else has them, renew the ARP reply lease; and how long it leads its pods' packets to a node that is to hold an
 // address and does not say yet that it does.
 //
-// In: Facts, which are what the plan announces, what was received on the link, what Kubernetes says and whether it
-// says anything, and the time. Out: a Result with the requests and packets to send, what changes in the world, and
-// when the machine is to be asked again. It has no clock, no timer, no goroutine and no I/O.
+// In: Facts, which are what the plan announces, what was received on the link, what Kubernetes says and whether it says
+// anything, and the time. Out: a Result with the requests and packets to send, the changes of the world, and the time
+// of the next step. It has no clock, no timer, no goroutine and no I/O.
 package holder

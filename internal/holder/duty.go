@@ -43,8 +43,8 @@ func Duties(v *world.View, object string, f world.Family) []Duty {
 	return draining
 }
 
-// answersLeaving says whether this node still answers for an address that it is leaving: if it does not yield it,
-// until its successor does, unless another node left it later, or nobody is to have it.
+// answersLeaving says whether this node still answers for an address that it is leaving. It does until its successor
+// does, unless it yields the address, another node left it later, or no successor is assigned.
 func answersLeaving(v *world.View, object string, ip netip.Addr) bool {
 	successor := v.PlacementOf(object).Assignee(ip)
 	if successor == "" || v.Yielded(object, ip) != nil || v.Holds(successor, object, ip) && v.Alive(successor) {
@@ -55,7 +55,7 @@ func answersLeaving(v *world.View, object string, ip netip.Addr) bool {
 }
 
 // StandIn is the node that answers for an address while nobody holds it who is assigned it: of the live ones that are
-// leaving it the one that left last, for those before it have yielded to it already. "" is none.
+// leaving it the one that left last, for those before it have yielded to it already. "" stands for no node.
 func StandIn(v *world.View, object string, ip netip.Addr) string {
 	for _, l := range slices.Backward(v.PlacementOf(object).Leaving) {
 		if l.IP == ip && v.Holds(l.Node, object, ip) && v.Alive(l.Node) {

@@ -24,19 +24,19 @@ func LastResort(v *world.View, object string, ip netip.Addr) string {
 	return assigned(v, object, ip, false)
 }
 
-// assigned is the node that an address is assigned to, if it holds it and is alive, or is not; else "". What this very
-// node has yielded, while it cannot be told otherwise, it does not hold any more, and somebody else does.
+// assigned is the node that an address is assigned to, if it holds it and is alive, or is not; else "". An address that
+// this very node has yielded, while it cannot be told otherwise, is held by another machine.
 func assigned(v *world.View, object string, ip netip.Addr, alive bool) string {
 	node := v.PlacementOf(object).Assignee(ip)
 	holds := v.Holds(node, object, ip) || node == v.Self && v.Yielded(object, ip) != nil
-	if to := instead(v, object, node, ip); holds && v.Alive(node) == alive && numbered(v, to) {
+	if to := instead(v, object, node, ip); holds && v.Alive(node) == alive && mayLead(v, to) {
 		return to
 	}
 	return ""
 }
 
 func leaving(v *world.View, object string, ip netip.Addr) string {
-	if to := instead(v, object, StandIn(v, object, ip), ip); numbered(v, to) {
+	if to := instead(v, object, StandIn(v, object, ip), ip); mayLead(v, to) {
 		return to
 	}
 	return ""
@@ -49,15 +49,17 @@ func leaving(v *world.View, object string, ip netip.Addr) string {
 func Promised(v *world.View, object string, ip netip.Addr) string {
 	node := v.PlacementOf(object).Assignee(ip)
 	late := v.Overdue(world.EgressAddress{Object: object, IP: ip}) == node
-	if node == "" || late || v.Yielded(object, ip) != nil || !v.Alive(node) || !numbered(v, node) {
+	if node == "" || late || v.Yielded(object, ip) != nil || !v.Alive(node) || !mayLead(v, node) {
 		return ""
 	}
 	return node
 }
 
-func numbered(v *world.View, node string) bool {
+// mayLead says whether a node has a number, and has followed what this one has seen since its agent started, or need
+// not.
+func mayLead(v *world.View, node string) bool {
 	n := v.Node(node)
-	return n != nil && n.ID != 0
+	return n != nil && n.ID != 0 && v.Cleared(node)
 }
 
 // instead is a holder, or the node that this one yields to; "" if that is no node of the cluster.

@@ -41,12 +41,12 @@ type Facts struct {
 // Answer is the API server's about one EgressIP that Result.Ask names.
 type Answer struct {
 	Name     string
-	EgressIP *world.EgressIP // nil if there is none
+	EgressIP *world.EgressIP // nil without one
 	Err      error           // no further answers come
 	Last     bool
 }
 
-// Result is what is to be done.
+// Result is the outcome of a step.
 type Result struct {
 	Announce []netip.Addr        // again, and ask who else has them
 	Probe    []plan.Announcement // ask who else has them
@@ -95,7 +95,7 @@ type address struct {
 	unsteered *unsteered        // nil while this node's own pods are steered to it
 }
 
-// Step takes in facts and says what is to be done.
+// Step takes in facts and returns the actions that follow.
 func (m *Machine) Step(f Facts, now time.Time) Result {
 	m.facts, m.now, m.out = f, now, Result{Yields: map[world.EgressAddress]*world.Yield{},
 		Overdue: map[world.EgressAddress]string{}}
@@ -121,7 +121,7 @@ func (m *Machine) Step(f Facts, now time.Time) Result {
 
 // renew asks for the ARP reply lease, as soon as a plan is in place and then every few seconds. After a standstill it
 // does so that much later: another node may have been given the addresses, and until the API server has said so this
-// one must not answer beside it. What nobody else announces is answered for without a lease.
+// one must not answer beside it. An address that no other machine announces needs no lease.
 func (m *Machine) renew() {
 	switch since := m.now.Sub(m.renewed); {
 	case since < renewEvery:
@@ -132,8 +132,8 @@ func (m *Machine) renew() {
 	}
 }
 
-// hold takes in what is held where that has changed. What another node has let go of is announced again: some host
-// outside may have received that one's announcement last.
+// hold takes in what is held where that has changed. An address that another node has released is announced again: some
+// host outside may have received that node's announcement last.
 func (m *Machine) hold() {
 	h := m.facts.Holds
 	if h == nil || h == m.holds {

@@ -58,7 +58,7 @@ func (m *Machine) stands(c world.EgressAddress, p promise) bool {
 		!m.facts.View.Holds(p.node, c.Object, c.IP)
 }
 
-// uid is that of an object by its key; "" if there is none.
+// uid returns the UID of an object by its key; "" if the object does not exist.
 func (m *Machine) uid(object string) string {
 	if s := m.facts.View.EgressService(object); s != nil {
 		return s.UID

@@ -38,8 +38,8 @@ func (m *Machine) yield(a *address, mac string) {
 
 // leadsTo is the node that this one's own pods are led to while it yields. One that leaves goes on translating: its
 // pods stay with it until the successor says that it holds the address, as those of other nodes do. An announcement
-// does not say so: agents of before announce an address 2 s after they have written it, whether or not OVS has the
-// flows. Where the API server is silent no report comes.
+// does not say so: older agents announce an address 2 s after they have written it, whether or not OVS has the flows.
+// Where the API server is silent no report comes.
 func (m *Machine) leadsTo(c world.EgressAddress, y *yield) string {
 	p := m.facts.View.PlacementOf(c.Object)
 	if !y.unasked && !m.facts.APISilent && p != nil && p.Leaves(m.Self, c.IP) {

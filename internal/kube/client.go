@@ -3,6 +3,7 @@ package kube
 import (
 	"fmt"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -19,8 +20,8 @@ import (
 
 // Clients are REST clients of the API groups that Egret uses, one a group. They share a rate limit.
 type Clients struct {
-	Core, Discovery, Events rest.Interface // speak protobuf
-	EgressIP, Egret         rest.Interface // speak JSON, as custom resources do
+	Core, Discovery, Events, Coordination rest.Interface // speak protobuf
+	EgressIP, Egret                       rest.Interface // speak JSON, as custom resources do
 }
 
 // Config reads a kubeconfig file, or, if path is empty, what a pod finds in itself. Up to qps requests a second are
@@ -42,7 +43,8 @@ func Config(path string, qps float32, userAgent string) (*rest.Config, error) {
 func NewClients(c *rest.Config) (*Clients, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{metav1.AddMetaToScheme, corev1.AddToScheme,
-		discoveryv1.AddToScheme, eventsv1.AddToScheme, v1.AddToScheme, egretv1.AddToScheme} {
+		discoveryv1.AddToScheme, eventsv1.AddToScheme, coordinationv1.AddToScheme, v1.AddToScheme,
+		egretv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("types of the API: %w", err)
 		}
@@ -63,6 +65,7 @@ func NewClients(c *rest.Config) (*Clients, error) {
 		{&out.Core, corev1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
 		{&out.Discovery, discoveryv1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
 		{&out.Events, eventsv1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
+		{&out.Coordination, coordinationv1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
 		{&out.EgressIP, v1.GroupVersion, runtime.ContentTypeJSON},
 		{&out.Egret, egretv1.GroupVersion, runtime.ContentTypeJSON},
 	} {

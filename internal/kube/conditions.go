@@ -33,6 +33,17 @@ func statusConditions(list []world.Condition) []metav1.Condition {
 	return out
 }
 
+// rewords reports whether conditions become others that differ from them in messages, and in nothing else.
+func rewords(shown, should []world.Condition) bool {
+	lacks := func(c world.Condition) bool {
+		return !slices.ContainsFunc(should, func(o world.Condition) bool {
+			o.Message = c.Message
+			return c.Same(o)
+		})
+	}
+	return len(shown) == len(should) && !slices.ContainsFunc(shown, lacks)
+}
+
 // inForce says by family whether a status lists it.
 func inForce(list []v1.IPFamily) [2]bool {
 	return [2]bool{slices.Contains(list, v1.IPv4), slices.Contains(list, v1.IPv6)}

@@ -198,6 +198,19 @@ func TestConfirmedNetworks(t *testing.T) {
 	}
 }
 
+// TestExternalIPs: people let Services name a node's addresses with "true" alone.
+func TestExternalIPs(t *testing.T) {
+	for text, x := range map[string]struct {
+		lets     bool
+		problems int
+	}{"true": {true, 0}, "false": {false, 0}, "": {false, 1}, "yes": {false, 1}} {
+		n := Node(annotated(map[string]string{v1.AnnotationExternalIPs: text}))
+		if n.LetsExternalIPs != x.lets || len(n.Problems) != x.problems {
+			t.Errorf("%q: %t, problems %q", text, n.LetsExternalIPs, n.Problems)
+		}
+	}
+}
+
 func TestCordon(t *testing.T) {
 	for text, boot := range map[string]string{"": "", "maintenance": "", v1.EgressCordonShutdown + "b1": "b1"} {
 		if n := Node(annotated(map[string]string{v1.AnnotationEgressCordon: text})); !n.Cordoned ||

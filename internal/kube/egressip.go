@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -21,6 +22,8 @@ func EgressIP(o *v1.EgressIP) *world.EgressIP {
 		Version: o.ResourceVersion,
 	}
 	e.DropWhenUnassigned, e.UnassignedProblem = whenUnassigned(o.Annotations)
+	override, problem := asked(o.Annotations, v1.AnnotationOverride, v1.OverrideNever)
+	e.NeverOverridden, e.UnassignedProblem = override, bothProblems(e.UnassignedProblem, problem)
 	e.Namespaces, e.Pods, e.SelectorProblem = selectors(&o.Spec)
 	e.Traffic, e.TrafficProblem = trafficSelector(&o.Spec)
 	e.TrafficUnknown = e.TrafficProblem != ""
@@ -40,17 +43,31 @@ func EgressIP(o *v1.EgressIP) *world.EgressIP {
 		}
 	}
 	readStatus(e, &o.Status)
+	e.Altered = !equality.Semantic.DeepEqual(EgressIPStatus(e), o.Status)
 	return e
 }
 
-// whenUnassigned reads the annotation: who writes one and makes a mistake does not ask for packets with another source.
 func whenUnassigned(annotations map[string]string) (drop bool, problem string) {
-	asked, given := annotations[v1.AnnotationWhenUnassigned]
-	if !given || strings.EqualFold(strings.TrimSpace(asked), v1.WhenUnassignedDrop) {
+	return asked(annotations, v1.AnnotationWhenUnassigned, v1.WhenUnassignedDrop)
+}
+
+// asked reads an annotation of one value: who writes one and makes a mistake does not ask for packets with another
+// source.
+func asked(annotations map[string]string, name, value string) (is bool, problem string) {
+	text, given := annotations[name]
+	if !given || strings.EqualFold(strings.TrimSpace(text), value) {
 		return given, ""
 	}
 	return true, plain(fmt.Sprintf("annotation %s: %q is not %q: write that, or remove the annotation; until then it "+
-		"counts as that", v1.AnnotationWhenUnassigned, asked, v1.WhenUnassignedDrop))
+		"counts as that", name, text, value))
+}
+
+// bothProblems joins two problems, of which either may be none.
+func bothProblems(a, b string) string {
+	if a != "" && b != "" {
+		return a + "; " + b
+	}
+	return a + b
 }
 
 // selectors reads those of pods; if one cannot be read, the object selects nothing.

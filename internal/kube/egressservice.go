@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/egret-net/egret/api/v1"
@@ -30,6 +31,7 @@ func EgressService(o *v1.EgressService) *world.EgressService {
 	s.Nodes = hostSelector(&o.Spec.NodeSelector)
 	s.DropWhenUnassigned, s.UnassignedProblem = whenUnassigned(o.Annotations)
 	readHosting(s, &o.Status)
+	s.Altered = !equality.Semantic.DeepEqual(EgressServiceStatus(s), o.Status)
 	return s
 }
 
@@ -42,6 +44,9 @@ func sourceIPBy(m v1.SourceIPMode) (world.SourceIPBy, error) {
 	}
 	return 0, fmt.Errorf("spec.sourceIPBy: %q: write LoadBalancerIP or Network", plain(string(m)))
 }
+
+// localTable is iproute2's name of plan.LocalTable.
+const localTable = "local"
 
 // maxTableName is the CRD's bound of spec.network.
 const maxTableName = 63
@@ -58,6 +63,9 @@ func routingTable(text string) (world.RoutingTable, error) {
 	switch {
 	case text == "":
 		return world.RoutingTable{}, nil
+	case plan.IsReserved(uint32(number)) || text == localTable:
+		return world.RoutingTable{}, fmt.Errorf("spec.network: %q has the host's own addresses, or is Egret's: write "+
+			"another routing table", plain(text))
 	case err == nil && number > 0 && text[0] != '0':
 		return world.RoutingTable{Number: uint32(number)}, nil
 	case len(text) <= maxTableName && tableName.MatchString(text) && !numeric.MatchString(text):

@@ -6,10 +6,12 @@ import (
 	"maps"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
@@ -23,6 +25,7 @@ import (
 func TestRoutingTable(t *testing.T) {
 	for text, want := range map[string]world.RoutingTable{
 		"": {}, "100": {Number: 100}, "2097151": {Number: plan.MostTable}, "blue": {Name: "blue"},
+		"254": {Number: 254}, "main": {Name: "main"}, "1001": {Number: 1001},
 		"100a":                  {Name: "100a"},
 		strings.Repeat("a", 63): {Name: strings.Repeat("a", 63)},
 	} {
@@ -31,9 +34,36 @@ func TestRoutingTable(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"0", "010", "2097152", "4294967296", "0x64", "-1", "blue lookup main", "a/b", "ü",
+		"255", "local", "284279",
 		strings.Repeat("a", 64)} {
 		if have, err := routingTable(text); err == nil {
 			t.Errorf("%q: have %+v", text, have)
+		}
+	}
+}
+
+// TestNetworksOfNamespace: the list is what the annotation has between commas; without it there is no limit.
+func TestNetworksOfNamespace(t *testing.T) {
+	for text, want := range map[string][]string{"blue, 1001": {"blue", "1001"}, "": {""}, "*": {"*"}} {
+		n := Namespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Annotations: map[string]string{v1.AnnotationEgressServiceNetworks: text}}})
+		if !n.LimitsNetworks || !slices.Equal(n.Networks, want) {
+			t.Errorf("%q: %+v", text, n)
+		}
+	}
+	if n := Namespace(&corev1.Namespace{}); n.LimitsNetworks {
+		t.Errorf("without annotation: %+v", n)
+	}
+}
+
+// TestOverrideOfEgressIP: a value that says nothing counts as never, and is told.
+func TestOverrideOfEgressIP(t *testing.T) {
+	for text, told := range map[string]bool{"never": false, " Never": false, "nver": true} {
+		e := EgressIP(&v1.EgressIP{ObjectMeta: metav1.ObjectMeta{
+			Annotations: map[string]string{v1.AnnotationOverride: text}}})
+		if !e.NeverOverridden || e.DropWhenUnassigned ||
+			strings.Contains(e.UnassignedProblem, v1.AnnotationOverride) != told {
+			t.Errorf("%q: %+v", text, e)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ func Holding(o *egretv1.EgressNode) *world.Holding {
 	}
 	problems := problemsOf(o)
 	readProblems(h, problems)
+	readAgentPort(h, &o.Status)
 	readHeld(h, heldAddresses(&o.Status))
 	cut := saysReason(problems, world.ReasonSteersCut)
 	readObjectSteers(h, o.Status.ObjectSteers, cut)
@@ -56,6 +58,19 @@ func readHeld(h *world.Holding, list []egretv1.HeldAddress) {
 	for _, ips := range h.Holds {
 		slices.SortFunc(ips, netip.Addr.Compare)
 	}
+}
+
+// readAgentPort reads where the agent answers others. An agent that knows nothing of that leaves the field as it is,
+// and writes its version without the mark.
+func readAgentPort(h *world.Holding, s *egretv1.EgressNodeStatus) {
+	if !strings.HasSuffix(s.AgentVersion, egretv1.AnswersMark) {
+		return
+	}
+	if s.AgentPort < 0 || s.AgentPort > math.MaxUint16 {
+		unread(h, "agentPort", fmt.Errorf("%d is no TCP port", s.AgentPort))
+		return
+	}
+	h.Port = uint16(s.AgentPort)
 }
 
 func readConflicts(h *world.Holding, list []egretv1.Conflict) {
@@ -155,6 +170,11 @@ func EgressNode(h *world.Holding, nodeUID, agentVersion string, problems []world
 			FormatVersion: egretv1.FormatVersion, BootID: h.BootID,
 			AgentVersion: characters(agentVersion, egretv1.MaxAgentVersion),
 		},
+	}
+	if h.Port != 0 {
+		o.Status.AgentPort = int32(h.Port)
+		o.Status.AgentVersion = characters(agentVersion, egretv1.MaxAgentVersion-len(egretv1.AnswersMark)) +
+			egretv1.AnswersMark
 	}
 	writeHeld(h, &o.Status)
 	writeSteers(h, &o.Status)

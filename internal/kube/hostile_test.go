@@ -135,10 +135,13 @@ func outcome(ends []trace.End) string {
 var outside = []netip.Addr{netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("2001:db8::1"),
 	netip.MustParseAddr("172.18.0.100")}
 
-// mayBe says whether an address may be n3's. What is recorded of it decides; of a node that has joined just now, the
-// one that it says it is known by in that family, if nobody else in the
-// cluster has it. What it lists beside is not.
+// mayBe says whether an address may be n3's. What is recorded of it decides, and what it lists in the network of n1 and
+// n2; of a node that has joined just now, also the one that it says it is known by in that family, if nobody else in
+// the cluster has it.
 func (h hostile) mayBe(ip netip.Addr) bool {
+	if compiletest.Node(1).Primary[world.FamilyOf(ip)].Contains(ip) && slices.Contains(h.node().HostAddrs, ip) {
+		return slices.Contains(outside, ip)
+	}
 	if h.recorded {
 		return false
 	}

@@ -17,10 +17,10 @@ import (
 // moment, read a page at a time.
 func Load(ctx context.Context, clients *Clients, w *world.World, kinds ...Kind) error {
 	s := NewSource(clients, slog.New(slog.DiscardHandler), kinds...)
-	for _, k := range kinds {
+	for i, k := range kinds {
 		objects, version, err := list(ctx, clients, k)
 		if err == nil {
-			err = s.tables[k.plural()].Replace(objects, version)
+			err = s.tables[i].Replace(objects, version)
 		}
 		if err != nil {
 			return fmt.Errorf("list %s, which this needs to be allowed to in all namespaces: %w", k.plural(), err)

@@ -113,6 +113,7 @@ var nodeReaders = []nodeReader{
 	{v1.AnnotationEgressCordon, readCordon},
 	{v1.AnnotationRecordedAddresses, readRecord},
 	{v1.AnnotationSecondaryNetworks, readConfirmed},
+	{v1.AnnotationExternalIPs, readExternalIPs},
 }
 
 func readCordon(n *world.Node, text string) error {
@@ -128,6 +129,13 @@ func readConfirmed(n *world.Node, text string) error {
 	var err error
 	n.Confirmed, err = prefixes(list)
 	return errors.Join(tooMany, err)
+}
+
+func readExternalIPs(n *world.Node, text string) (err error) {
+	if n.LetsExternalIPs = text == "true"; !n.LetsExternalIPs && text != "false" {
+		err = fmt.Errorf("%q is neither true nor false", text)
+	}
+	return err
 }
 
 // readChassisID takes a node's own name only, which is what agents publish (package node): with another's a node would

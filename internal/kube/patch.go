@@ -15,7 +15,6 @@ type Patch struct {
 	Plural, Namespace, Name string
 	Subresource             string // "status", or ""
 	Type                    types.PatchType
-	Manager                 string // owns what a server-side apply says; else ""
 	Body                    []byte
 	Client                  func(*Clients) rest.Interface // of the kind's group
 }
@@ -26,9 +25,6 @@ func (c *Clients) Patch(ctx context.Context, p Patch) (string, error) {
 	r = r.Resource(p.Plural).Name(p.Name).Body(p.Body)
 	if p.Subresource != "" {
 		r = r.SubResource(p.Subresource)
-	}
-	if p.Manager != "" {
-		r = r.Param("fieldManager", p.Manager).Param("force", "true")
 	}
 	version, err := versionAfter(ctx, r)
 	if err != nil {

@@ -3,6 +3,7 @@ package kube
 import (
 	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -13,7 +14,14 @@ import (
 
 // Namespace is a namespace as the world has it.
 func Namespace(o *corev1.Namespace) *world.Namespace {
-	return &world.Namespace{Name: o.Name, Labels: o.Labels}
+	n := &world.Namespace{Name: o.Name, Labels: o.Labels}
+	if list, limited := o.Annotations[v1.AnnotationEgressServiceNetworks]; limited {
+		n.LimitsNetworks = true
+		for entry := range strings.SplitSeq(list, ",") {
+			n.Networks = append(n.Networks, strings.TrimSpace(entry))
+		}
+	}
+	return n
 }
 
 // Pod is a pod as the world has it. Its addresses are those that its node's agent wrote before the pod ran, else those
@@ -25,7 +33,31 @@ func Pod(o *corev1.Pod) *world.Pod {
 		Created: o.CreationTimestamp.Time, Terminating: o.DeletionTimestamp != nil,
 		IPs: ips, Confirmed: told, HostNetwork: o.Spec.HostNetwork, Running: o.Status.Phase == corev1.PodRunning,
 		Completed: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed,
+		HostPorts: hostPorts(o),
 	}
+}
+
+// maxHostPorts is the most ports of one pod whose former connections are ended.
+const maxHostPorts = 256
+
+// hostPorts returns those of protocols whose connections nothing ends, of all containers. A pod of the host's network
+// has its host's ports, and nothing translates them.
+func hostPorts(o *corev1.Pod) []world.HostPort {
+	var out []world.HostPort
+	for _, containers := range [][]corev1.Container{o.Spec.InitContainers, o.Spec.Containers} {
+		for _, c := range containers {
+			for _, p := range c.Ports {
+				endless := p.Protocol == corev1.ProtocolUDP || p.Protocol == corev1.ProtocolSCTP
+				if p.HostPort <= 0 || !endless || o.Spec.HostNetwork || len(out) == maxHostPorts {
+					continue
+				}
+				ip, _ := netip.ParseAddr(p.HostIP)
+				out = append(out, world.HostPort{Protocol: strings.ToLower(string(p.Protocol)), IP: ip.Unmap(),
+					Port: uint16(p.HostPort), To: uint16(p.ContainerPort)})
+			}
+		}
+	}
+	return out
 }
 
 // kubeletUID is the UID that the kubelet gives the CNI plugin. A static pod has one that the kubelet made, and what the

@@ -1,9 +1,11 @@
 package kube
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -21,6 +23,9 @@ type Resource[O runtime.Object, T any] struct {
 	Example O
 	// Selector says by labels which objects are followed; "": all.
 	Selector string
+	// Fields selects the objects by their fields; nil: all. Served is a further part of it that an API server without
+	// the kind's newest definition refuses: it is left out then.
+	Fields, Served fields.Selector
 	// Convert makes of an object what the world has of it.
 	Convert func(O) *T
 	// Set and Del bring it into the world, and take it away.
@@ -28,6 +33,8 @@ type Resource[O runtime.Object, T any] struct {
 	Del func(w *world.World, key string) []world.Touch
 	// Written is of the kinds that the controller writes.
 	Written Written
+	// Claims says that objects of the kind decide which objects have claims to a pod's packets (Source.Seen).
+	Claims bool
 
 	// intern makes equal strings the same, of kinds with many objects.
 	intern func(*T, *interner)
@@ -49,6 +56,10 @@ type Written struct {
 type Write struct {
 	// Version is that of the object as it was seen.
 	Version string
+	// Urgent: packets wait for it. Else it is words for people.
+	Urgent bool
+	// Rewords: only messages of conditions become different.
+	Rewords bool
 	// Patch is the request, when it is sent at a time.
 	Patch func(now time.Time) Patch
 }
@@ -59,7 +70,9 @@ type Kind interface {
 	client(*Clients) rest.Interface
 	example() runtime.Object
 	selector() string
+	fields() (all, served fields.Selector)
 	is(obj any) bool
+	decidesClaims() bool
 	// Writing is how its objects are written.
 	Writing() Written
 	// conversion says how an object comes into the world, and how it goes.
@@ -81,10 +94,26 @@ func (r Resource[O, T]) example() runtime.Object { return r.Example }
 
 func (r Resource[O, T]) selector() string { return r.Selector }
 
+func (r Resource[O, T]) fields() (all, served fields.Selector) {
+	return cmp.Or(r.Fields, fields.Everything()), cmp.Or(r.Served, fields.Everything())
+}
+
+func (r Resource[O, T]) decidesClaims() bool { return r.Claims }
+
 func (r Resource[O, T]) is(obj any) bool {
 	_, is := obj.(O)
 	return is
 }
+
+// selects says whether an object of that key is one that the kind follows, as far as its name tells.
+func selects(k Kind, key string) bool {
+	_, name := splitKey(key)
+	all, _ := k.fields()
+	return all.Matches(fields.Set{fieldName: name})
+}
+
+// fieldName is the field that each object has.
+const fieldName = "metadata.name"
 
 func (r Resource[O, T]) conversion(s *Source) (convert func(obj any) Change, remove func(key string) Change) {
 	set, del := r.Set, r.Del

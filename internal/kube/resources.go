@@ -1,8 +1,11 @@
 package kube
 
 import (
+	"strconv"
+
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
@@ -13,9 +16,16 @@ import (
 // One function a kind. All programs follow the same kinds, and the controller writes those that it has deciders for.
 
 // Followed are all kinds that are followed.
-func Followed() []Kind {
+func Followed() []Kind { return append(followedWhole(), EgressNodes()) }
+
+// FollowedBy returns what a node's agent follows: of what nodes report, its own words and what concerns other nodes.
+func FollowedBy(node string) []Kind {
+	return append(followedWhole(), ownEgressNode(node), othersEgressNodes(node))
+}
+
+func followedWhole() []Kind {
 	return []Kind{Nodes(), Namespaces(), Pods(), Services(), EndpointSlices(), EgressIPs(), EgressIPTraffics(),
-		EgressServices(), EgressNodes()}
+		EgressServices()}
 }
 
 func ofCore(c *Clients) rest.Interface { return c.Core }
@@ -36,7 +46,7 @@ func Nodes() Kind {
 // Namespaces are followed for their labels.
 func Namespaces() Kind {
 	return Resource[*corev1.Namespace, world.Namespace]{
-		Plural: "namespaces", Client: ofCore, Example: &corev1.Namespace{}, Convert: Namespace,
+		Plural: "namespaces", Claims: true, Client: ofCore, Example: &corev1.Namespace{}, Convert: Namespace,
 		Set: (*world.World).SetNamespace, Del: (*world.World).DelNamespace,
 	}
 }
@@ -44,7 +54,7 @@ func Namespaces() Kind {
 // Pods are followed for their addresses and labels.
 func Pods() Kind {
 	return Resource[*corev1.Pod, world.Pod]{
-		Plural: "pods", Client: ofCore, Example: &corev1.Pod{}, Convert: Pod,
+		Plural: "pods", Claims: true, Client: ofCore, Example: &corev1.Pod{}, Convert: Pod,
 		Set: (*world.World).SetPod, Del: (*world.World).DelPod,
 		intern: func(p *world.Pod, i *interner) { p.Labels = i.labels(p.Labels) },
 	}
@@ -53,7 +63,7 @@ func Pods() Kind {
 // EgressIPs are followed by all; the controller writes their status.
 func EgressIPs() Kind {
 	return Resource[*v1.EgressIP, world.EgressIP]{
-		Plural: "egressips", Client: ofEgressIP, Example: &v1.EgressIP{}, Convert: EgressIP,
+		Plural: "egressips", Claims: true, Client: ofEgressIP, Example: &v1.EgressIP{}, Convert: EgressIP,
 		Set: (*world.World).SetEgressIP, Del: (*world.World).DelEgressIP,
 		Written: Written{Kind: world.KindEgressIP, APIVersion: v1.GroupVersion.String(), Object: "EgressIP",
 			Write: Writing(world.KindEgressIP, writeEgressIP)},
@@ -63,7 +73,7 @@ func EgressIPs() Kind {
 // EgressIPTraffics are followed by all, for the networks that EgressIPs select.
 func EgressIPTraffics() Kind {
 	return Resource[*v1.EgressIPTraffic, world.Traffic]{
-		Plural: "egressiptraffics", Client: ofEgressIP, Example: &v1.EgressIPTraffic{}, Convert: Traffic,
+		Plural: "egressiptraffics", Claims: true, Client: ofEgressIP, Example: &v1.EgressIPTraffic{}, Convert: Traffic,
 		Set: (*world.World).SetTraffic, Del: (*world.World).DelTraffic,
 		intern: func(t *world.Traffic, i *interner) { t.Labels = i.labels(t.Labels) },
 	}
@@ -72,18 +82,32 @@ func EgressIPTraffics() Kind {
 // EgressServices are followed by all; the controller writes their status.
 func EgressServices() Kind {
 	return Resource[*v1.EgressService, world.EgressService]{
-		Plural: "egressservices", Client: ofEgressIP, Example: &v1.EgressService{}, Convert: EgressService,
-		Set: (*world.World).SetEgressService, Del: (*world.World).DelEgressService,
+		Plural: "egressservices", Claims: true, Client: ofEgressIP, Example: &v1.EgressService{},
+		Convert: EgressService,
+		Set:     (*world.World).SetEgressService, Del: (*world.World).DelEgressService,
 		Written: Written{Kind: world.KindEgressService, APIVersion: v1.GroupVersion.String(), Object: "EgressService",
 			Write: Writing(world.KindEgressService, writeEgressService)},
 	}
 }
 
-// EgressNodes are what nodes report.
-func EgressNodes() Kind {
+// EgressNodes are what nodes report. Controllers follow all of them.
+func EgressNodes() Kind { return egressNodes(nil, nil) }
+
+func ownEgressNode(node string) Kind {
+	return egressNodes(fields.OneTermEqualSelector(fieldName, node), nil)
+}
+
+// othersEgressNodes leaves out the reports that only controllers read: else the reports of all nodes would go to all
+// nodes.
+func othersEgressNodes(node string) Kind {
+	return egressNodes(fields.OneTermNotEqualSelector(fieldName, node),
+		fields.OneTermNotEqualSelector("status.formatVersion", strconv.Itoa(egretv1.FormatForControllers)))
+}
+
+func egressNodes(all, served fields.Selector) Kind {
 	return Resource[*egretv1.EgressNode, world.Holding]{
 		Plural: "egressnodes", Client: func(c *Clients) rest.Interface { return c.Egret },
-		Example: &egretv1.EgressNode{}, Convert: Holding,
+		Example: &egretv1.EgressNode{}, Fields: all, Served: served, Convert: Holding,
 		Set: (*world.World).SetHolding, Del: (*world.World).DelHolding,
 	}
 }
@@ -92,7 +116,7 @@ func EgressNodes() Kind {
 // condition of them.
 func Services() Kind {
 	return Resource[*corev1.Service, servicePart]{
-		Plural: "services", Client: ofCore, Example: &corev1.Service{}, Convert: servicePartOf,
+		Plural: "services", Claims: true, Client: ofCore, Example: &corev1.Service{}, Convert: servicePartOf,
 		Written: Written{Kind: world.KindService, APIVersion: "v1", Object: "Service",
 			Write: Writing(world.KindService, writeService)},
 		join: func(j *join) (func(*world.World, *servicePart) []world.Touch, func(*world.World, string) []world.Touch) {
@@ -104,7 +128,7 @@ func Services() Kind {
 // EndpointSlices are the endpoints of Services. Headless Services have none that a load balancer would lead to.
 func EndpointSlices() Kind {
 	return Resource[*discoveryv1.EndpointSlice, slicePart]{
-		Plural: "endpointslices", Client: func(c *Clients) rest.Interface { return c.Discovery },
+		Plural: "endpointslices", Claims: true, Client: func(c *Clients) rest.Interface { return c.Discovery },
 		Example: &discoveryv1.EndpointSlice{}, Selector: "!" + labelHeadless, Convert: slicePartOf,
 		intern: func(p *slicePart, i *interner) { p.intern(i.string) },
 		join: func(j *join) (func(*world.World, *slicePart) []world.Touch, func(*world.World, string) []world.Touch) {

@@ -20,6 +20,8 @@ type resumer struct {
 	*cache.ListWatch
 	forked func() // what was followed is not the API server's history any more
 	listed bool   // a list has come, and no watch since: it goes on from what the API server itself has just said
+	// What is followed may be narrowed by what an API server with the kind's definition of before refuses.
+	refusable, refused bool
 }
 
 var _ cache.ListerWatcherWithContext = &resumer{}
@@ -27,6 +29,10 @@ var _ cache.ListerWatcherWithContext = &resumer{}
 // ListWithContext lists.
 func (r *resumer) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	list, err := r.ListWatch.ListWithContext(ctx, o)
+	if r.refusable && !r.refused && apierrors.IsBadRequest(err) {
+		r.refused = true
+		list, err = r.ListWatch.ListWithContext(ctx, o)
+	}
 	r.listed = err == nil
 	return list, err
 }
@@ -55,7 +61,7 @@ func (r *resumer) reached(ctx context.Context, version string) error {
 	if err != nil {
 		return err
 	}
-	if older(m.GetResourceVersion(), version) {
+	if Older(m.GetResourceVersion(), version) {
 		r.forked()
 		return apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion %s was seen, and the API server is at %s",
 			version, m.GetResourceVersion()))

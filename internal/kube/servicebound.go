@@ -14,7 +14,7 @@ import (
 // for all nodes that grows with the product.
 const (
 	mostFronts    = 64    // addresses beside cluster IPs
-	mostFrontends = 4096  // these addresses with their ports
+	mostFrontends = 512   // these addresses with their ports
 	mostChoices   = 16384 // these addresses with their ports and the ports' endpoints, or source ranges
 	mostOfOne     = 65536 // the same of one address, which is always served
 )

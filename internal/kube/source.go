@@ -8,7 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
@@ -24,7 +26,7 @@ type Source struct {
 	clients   *Clients
 	log       *slog.Logger
 	kinds     []Kind
-	tables    map[string]*table // by plural
+	tables    []*table // of kinds, in their order
 	changes   chan Change
 	unsynced  atomic.Int32
 	wentBack  atomic.Int64
@@ -37,13 +39,14 @@ type Source struct {
 // NewSource prepares to follow objects of the given kinds.
 func NewSource(clients *Clients, log *slog.Logger, kinds ...Kind) *Source {
 	s := &Source{
-		clients: clients, log: log, kinds: kinds, tables: map[string]*table{},
+		clients: clients, log: log, kinds: kinds,
 		changes: make(chan Change, backlog), stopped: make(chan struct{}), join: newJoin(),
 	}
 	for _, k := range kinds {
 		convert, remove := k.conversion(s)
-		s.tables[k.plural()] = &table{convert: convert, remove: remove, send: s.send, known: map[string]string{},
-			synced: func() { s.unsynced.Add(-1) }, back: func(seen, list string) { s.tellBack(k.plural(), seen, list) }}
+		s.tables = append(s.tables, &table{convert: convert, remove: remove, send: s.send, known: map[string]string{},
+			synced: func() { s.unsynced.Add(-1) },
+			back:   func(seen, list string) { s.tellBack(k.plural(), seen, list) }})
 	}
 	s.unsynced.Store(int32(len(kinds)))
 	return s
@@ -70,20 +73,41 @@ func (s *Source) tellBack(plural, seen, list string) {
 // Observe takes an object that the API server gave in answer to a request, so that it is in the world before the watch
 // brings it.
 func (s *Source) Observe(obj any) error {
-	for _, k := range s.kinds {
-		if k.is(obj) {
-			return s.tables[k.plural()].observe(obj)
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return fmt.Errorf("an object of the API without metadata: %w", err)
+	}
+	for i, k := range s.kinds {
+		if k.is(obj) && selects(k, keyOf(m.GetNamespace(), m.GetName())) {
+			return s.tables[i].observe(obj)
 		}
 	}
-	return fmt.Errorf("%T is of no kind that is followed", obj)
+	return fmt.Errorf("%T %s is none that is followed", obj, m.GetName())
+}
+
+// table returns the table that follows an object of a resource, or nil.
+func (s *Source) table(plural, key string) *table {
+	for i, k := range s.kinds {
+		if k.plural() == plural && selects(k, key) {
+			return s.tables[i]
+		}
+	}
+	return nil
 }
 
 // Outdated says whether an object that the API server has is newer than what was taken in of it: the watch has yet to
 // bring it. Versions are compared with those of the same resource only; Kubernetes promises no order across resources
 // (KEP-5504).
 func (s *Source) Outdated(k Kind, m metav1.Object) bool {
-	t := s.tables[k.plural()]
-	return t != nil && t.outdated(keyOf(m.GetNamespace(), m.GetName()), m.GetResourceVersion())
+	key := keyOf(m.GetNamespace(), m.GetName())
+	t := s.table(k.plural(), key)
+	return t != nil && t.outdated(key, m.GetResourceVersion())
+}
+
+// Overwritten reports whether an object has been written or deleted since the write that gave it a version, as far as
+// that is known.
+func (s *Source) Overwritten(k Kind, key, version string) bool {
+	return s.table(k.plural(), key).overwritten(key, version)
 }
 
 // Applied returns when the world has all that was observed, or brought by a watch, before the call.
@@ -104,13 +128,16 @@ func (s *Source) Applied(ctx context.Context) error {
 // Run follows until ctx is done. It is called once.
 func (s *Source) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	for _, k := range s.kinds {
-		wg.Go(func() { s.reflector(k).RunWithContext(ctx) })
+	for i, k := range s.kinds {
+		wg.Go(func() { s.reflector(k, s.tables[i]).RunWithContext(ctx) })
 	}
 	<-ctx.Done()
 	close(s.stopped)
 	wg.Wait()
 }
+
+// Store returns what the reflector of a kind fills. A caller that does not Run the source fills it itself.
+func (s *Source) Store(k Kind) cache.TransformingStore { return s.table(k.plural(), "") }
 
 func (s *Source) send(c Change) {
 	select {
@@ -126,11 +153,17 @@ func (s *Source) interning(do func(*interner)) {
 	do(&s.strings)
 }
 
-func (s *Source) reflector(k Kind) *cache.Reflector {
-	options := func(o *metav1.ListOptions) { o.LabelSelector = k.selector() }
-	list := cache.NewFilteredListWatchFromClient(k.client(s.clients), k.plural(), metav1.NamespaceAll, options)
-	t := s.tables[k.plural()]
-	resumes := &resumer{ListWatch: list, forked: t.fork}
+func (s *Source) reflector(k Kind, t *table) *cache.Reflector {
+	all, served := k.fields()
+	resumes := &resumer{forked: t.fork, refusable: !served.Empty()}
+	options := func(o *metav1.ListOptions) {
+		o.LabelSelector, o.FieldSelector = k.selector(), all.String()
+		if !resumes.refused {
+			o.FieldSelector = fields.AndSelectors(all, served).String()
+		}
+	}
+	resumes.ListWatch = cache.NewFilteredListWatchFromClient(k.client(s.clients), k.plural(), metav1.NamespaceAll,
+		options)
 	return cache.NewReflectorWithOptions(resumes, k.example(), t, cache.ReflectorOptions{
 		Name: k.plural(),
 		// The API server may be away for a restart only: client-go's own 30 s would be an outage of ours.

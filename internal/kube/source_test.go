@@ -118,6 +118,29 @@ func TestTableObserves(t *testing.T) {
 	}
 }
 
+// TestTableKnowsWhatWasOverwritten: an object was written or deleted after a version if the watch has shown a later
+// one, or has got further without it.
+func TestTableKnowsWhatWasOverwritten(t *testing.T) {
+	for name, c := range map[string]struct {
+		watch func(*table) error
+		want  bool
+	}{
+		"not listed yet": {func(*table) error { return nil }, false},
+		"late":           {func(t *table) error { return t.Update(namespace("a", "9", "")) }, false},
+		"our own":        {func(t *table) error { return t.observe(namespace("a", "10", "")) }, false},
+		"another's":      {func(t *table) error { return t.Update(namespace("a", "11", "")) }, true},
+		"deleted before": {func(t *table) error { return t.Delete(namespace("a", "9", "")) }, false},
+		"deleted":        {func(t *table) error { return t.Delete(namespace("a", "11", "")) }, true},
+		"gone":           {func(t *table) error { return t.Replace(nil, "11") }, true},
+	} {
+		_, table, _ := namespaces()
+		must(t, c.watch(table))
+		if have := table.overwritten("a", "10"); have != c.want {
+			t.Errorf("%s: %v, want %v", name, have, c.want)
+		}
+	}
+}
+
 func TestTableTransformsOnce(t *testing.T) {
 	w := world.New("", &world.Config{})
 	table := newTable(w, func() {})

@@ -34,15 +34,22 @@ type table struct {
 	send    func(Change)            // blocks while the loop is behind
 	synced  func()                  // once, when the first list is in the world
 	// with each list that showed that history went back from one version to another, when it is in the world
-	back   func(seen, list string)
-	mu     sync.Mutex        // also keeps the order of sends
-	known  map[string]string // key to resourceVersion
-	latest string            // resourceVersion up to which the watch has brought everything; "": nothing yet
-	listed bool
-	forked bool // the API server has not reached what was seen of it: its next list is the truth
+	back    func(seen, list string)
+	mu      sync.Mutex        // also keeps the order of sends
+	known   map[string]string // key to resourceVersion
+	latest  string            // resourceVersion up to which the watch has brought everything; "": nothing yet
+	newest  string            // the version of an object, or of its end, that was sent last
+	lacks   string            // that of the last list without objects that were known: their ends have no version here
+	first   string            // the version of the first list, or of the first one since history went back
+	waiting []waiter
+	listed  bool
+	forked  bool // the API server has not reached what was seen of it: its next list is the truth
 }
 
-var _ cache.TransformingStore = &table{}
+var (
+	_ cache.TransformingStore      = &table{}
+	_ cache.ResourceVersionUpdater = &table{}
+)
 
 // Transformer converts an object of a list as soon as it is there, so that the whole list is never held as it was sent.
 func (t *table) Transformer() cache.TransformFunc {
@@ -86,16 +93,25 @@ func (t *table) Update(obj any) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.reach(r.version)
 	t.put(r)
+	t.reach(r.version)
 	return nil
 }
 
-// reach notes how far the watch is: it brings all changes of a kind in order of their versions.
+// reach notes how far the watch is: it brings all changes of a kind in order of their versions. What it brought was
+// sent before.
 func (t *table) reach(version string) {
 	if newer(version, t.latest) {
 		t.latest = version
+		t.wakeWaiting()
 	}
+}
+
+// UpdateResourceVersion takes the version of a bookmark: the watch has brought everything up to it.
+func (t *table) UpdateResourceVersion(version string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reach(version)
 }
 
 // observe takes an object that the API server gave in answer to a request of our own. It may be here before the watch
@@ -128,12 +144,24 @@ func (t *table) missing(key, version string) bool {
 	return newer(version, t.latest) // else the watch has brought its end
 }
 
+// overwritten reports whether an object was written or deleted after a version of it: a watch that has not reached that
+// version says nothing.
+func (t *table) overwritten(key, version string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, is := t.known[key]; is {
+		return newer(known, version)
+	}
+	return t.latest != "" && !newer(version, t.latest)
+}
+
 // put sends what is newer than what was sent.
 func (t *table) put(r *row) {
 	if old, is := t.known[r.key]; is && !newer(r.version, old) {
 		return
 	}
 	t.known[r.key] = r.version
+	t.see(r.version)
 	t.send(r.set)
 }
 
@@ -143,8 +171,8 @@ func newer(a, b string) bool {
 	return err != nil || c > 0
 }
 
-// older says that version a comes before b; if they cannot be compared, it does not.
-func older(a, b string) bool {
+// Older says that version a comes before b; if they cannot be compared, it does not.
+func Older(a, b string) bool {
 	c, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && c < 0
 }
@@ -158,9 +186,10 @@ func (t *table) Delete(obj any) error {
 	key := keyOf(m.GetNamespace(), m.GetName())
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.reach(m.GetResourceVersion())
 	delete(t.known, key)
+	t.see(m.GetResourceVersion())
 	t.send(t.remove(key))
+	t.reach(m.GetResourceVersion())
 	return nil
 }
 
@@ -175,23 +204,35 @@ func (t *table) Replace(list []any, version string) error {
 		return err
 	}
 	back := t.wentBack(rows, version)
+	if back {
+		t.newest, t.lacks = "", ""
+	}
+	if back || !t.listed {
+		t.first = version
+	}
 	var changes []Change
 	there := make(map[string]bool, len(list))
 	for _, r := range rows {
 		there[r.key] = true
 		if old, is := t.known[r.key]; back || !is || newer(r.version, old) {
 			t.known[r.key] = r.version
+			t.see(r.version)
 			changes = append(changes, r.set)
 		}
 	}
-	changes = append(changes, t.removeAllBut(there, func(old string) bool {
+	gone := t.removeAllBut(there, func(old string) bool {
 		return !back && version != "" && newer(old, version) // what we wrote after the list was made exists
-	})...)
+	})
+	if len(gone) > 0 {
+		t.lacks = version
+	}
+	changes = append(changes, gone...)
 	if back {
 		changes = append(changes, t.tellBack(t.latest, version))
 	}
 	t.latest, t.forked = version, false
 	t.send(t.all(changes))
+	t.wakeWaiting()
 	return nil
 }
 
@@ -200,9 +241,9 @@ func (t *table) Replace(list []any, version string) error {
 // asks for one at least as new as the last version that it was given, or, when the API server refuses that, for a
 // consistent read; only its first one may be of any age.
 func (t *table) wentBack(rows []*row, version string) bool {
-	return t.forked || older(version, t.latest) || slices.ContainsFunc(rows, func(r *row) bool {
+	return t.forked || Older(version, t.latest) || slices.ContainsFunc(rows, func(r *row) bool {
 		known, is := t.known[r.key]
-		return is && older(r.version, known) && !newer(known, version)
+		return is && Older(r.version, known) && !newer(known, version)
 	})
 }
 

@@ -26,7 +26,9 @@ type hostingPatch struct {
 // writeEgressService makes the status of an EgressService what it should be, if the object is still at the version that
 // was seen.
 func writeEgressService(shown, should *world.EgressService) *Write {
-	return &Write{shown.Version, func(now time.Time) Patch {
+	urgent := shown.Host != should.Host || !shown.Placement.Same(&should.Placement)
+	only := !urgent && !shown.Altered && rewords(shown.Conditions, should.Conditions)
+	return &Write{Version: shown.Version, Urgent: urgent, Rewords: only, Patch: func(now time.Time) Patch {
 		written := *should
 		written.Placement = should.WrittenAt(now, &shown.Placement)
 		s := EgressServiceStatus(&written)

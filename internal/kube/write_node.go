@@ -27,7 +27,7 @@ func writeAllocation(shown, should *world.Node) *Write {
 		return nil
 	}
 	body := []byte(encode(map[string]metadata{"metadata": m}))
-	return &Write{shown.Version, func(time.Time) Patch {
+	return &Write{Version: shown.Version, Urgent: true, Patch: func(time.Time) Patch {
 		return Patch{Plural: "nodes", Name: shown.Name, Type: types.MergePatchType, Body: body, Client: ofCore}
 	}}
 }

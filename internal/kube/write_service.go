@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,38 +11,36 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// serviceManager owns what the controller says in the status of Services (server-side apply).
-const serviceManager = "egret-controller"
+// serviceConditions are the types of conditions of a Service that are the controller's.
+var serviceConditions = []string{v1.ConditionRefused, v1.ConditionServed}
 
-// serviceApply is what of a Service the controller decides: a condition that it applied before and leaves out now goes.
-type serviceApply struct {
-	APIVersion string            `json:"apiVersion"`
-	Kind       string            `json:"kind"`
-	Metadata   map[string]string `json:"metadata"`
-	Status     struct {
-		Conditions []metav1.Condition `json:"conditions"`
+// servicePatch is a strategic merge patch: conditions are merged by type, and others' stay. A server-side apply would
+// remove only what metadata.managedFields says is the controller's. Everybody who may write the Service can empty that.
+type servicePatch struct {
+	Metadata map[string]string `json:"metadata"`
+	Status   struct {
+		Conditions []map[string]any `json:"conditions"`
 	} `json:"status"`
 }
 
 // writeService makes the conditions of a Service that are the controller's what they should be, unless another object
 // has its name by now.
 func writeService(shown, should *world.Service) *Write {
-	apply := serviceApply{APIVersion: "v1", Kind: "Service", Metadata: map[string]string{
-		"namespace": shown.Namespace, "name": shown.Name, "uid": shown.UID,
-	}}
-	apply.Status.Conditions = []metav1.Condition{}
-	for _, k := range should.Conditions {
-		if k.Type != v1.ConditionRefused {
-			continue // not the controller's
+	patch := servicePatch{Metadata: map[string]string{"uid": shown.UID}}
+	for _, kind := range serviceConditions {
+		is := func(c world.Condition) bool { return c.Type == kind }
+		if i := slices.IndexFunc(should.Conditions, is); i >= 0 {
+			c := should.Conditions[i]
+			patch.Status.Conditions = append(patch.Status.Conditions, map[string]any{"type": kind, "status": c.Status,
+				"reason": c.Reason, "message": c.Message, "lastTransitionTime": metav1.NewTime(c.Since),
+				"observedGeneration": nil})
+		} else if slices.ContainsFunc(shown.Conditions, is) {
+			patch.Status.Conditions = append(patch.Status.Conditions, map[string]any{"type": kind, "$patch": "delete"})
 		}
-		apply.Status.Conditions = append(apply.Status.Conditions, metav1.Condition{
-			Type: k.Type, Status: metav1.ConditionStatus(k.Status), Reason: k.Reason, Message: k.Message,
-			LastTransitionTime: metav1.NewTime(k.Since),
-		})
 	}
-	body := []byte(encode(apply))
-	return &Write{shown.Version, func(time.Time) Patch {
+	body := []byte(encode(patch))
+	return &Write{Version: shown.Version, Patch: func(time.Time) Patch {
 		return Patch{Plural: "services", Namespace: shown.Namespace, Name: shown.Name, Subresource: "status",
-			Type: types.ApplyYAMLPatchType, Manager: serviceManager, Body: body, Client: ofCore}
+			Type: types.StrategicMergePatchType, Body: body, Client: ofCore}
 	}}
 }

@@ -64,8 +64,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit is the connection with its bounds, or nil, and the one whose place it takes, if any. That one no longer counts;
-// it is to be closed.
+// admit is the connection with its bounds, or nil, and the one whose place it takes, if any. The caller closes that
+// one; it no longer counts.
 func (l *listener) admit(c net.Conn) (admitted, displaced *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +109,7 @@ func (b Bounds) peer() *peer {
 }
 
 // most is the peer with the most connections, of several the one with the connection that has been idle for longest.
-// This host itself is none of them; there is one.
+// This host itself is not a peer; there is one.
 func (l *listener) most() (most *peer) {
 	for _, p := range l.peers {
 		if p.own || len(p.open) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// page is /metrics in Prometheus' text format, or why there is none.
+// page is /metrics in Prometheus' text format, or the error that kept it from being made.
 type page struct {
 	text []byte
 	err  error
@@ -43,5 +43,5 @@ func answerPage(w http.ResponseWriter, r *http.Request, pages *cache[page]) {
 	}
 	w.Header().Set("Content-Type", string(format))
 	w.Header().Set("Content-Length", strconv.Itoa(len(p.text)))
-	_, _ = w.Write(p.text) // who asked has gone
+	_, _ = w.Write(p.text) // the client has gone
 }

@@ -33,7 +33,7 @@ const (
 var bounds = limit.Bounds{Connections: 64, PerPeer: 16, NewPerSecond: 50, BytesPerSecond: 32 << 10}
 
 // Health is what /healthz says: 200 or 503, and what is wrong, one line each. A program that waits for others lives all
-// the same: to start it anew would not help.
+// the same: a restart would not help.
 type Health struct {
 	Alive    bool
 	Problems []string

@@ -16,12 +16,12 @@ type Files struct {
 	ClientCA string
 }
 
-// given says whether TLS is asked for. With a part of the files nothing is served: what was to be secret is not told
-// to everybody for want of a file.
+// given says whether TLS is asked for. With only a part of the files nothing is served: a missing file must not make
+// secrets public.
 func (f Files) given() bool { return f != Files{} }
 
-// credential is the server's side of TLS. Certificates are read again when they have changed. While there is none that
-// can be used, handshakes fail, and the log says why.
+// credential is the server's side of TLS. Certificates are read again when they have changed. Without a usable
+// certificate handshakes fail, and the log says why.
 type credential struct{ material *certs.Material }
 
 func newCredential(f Files, log *slog.Logger) *credential {
@@ -44,7 +44,7 @@ func (c *credential) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 		Certificates: []tls.Certificate{*have.Cert}}
 	if have.CA != nil {
-		// The kubelet, which asks for /healthz, has none: who reads /metrics must, see authenticated.
+		// The kubelet, which asks for /healthz, has no certificate. A reader of /metrics needs one, see authenticated.
 		config.ClientCAs, config.ClientAuth = have.CA, tls.VerifyClientCertIfGiven
 	}
 	return config, nil

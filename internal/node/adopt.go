@@ -46,7 +46,7 @@ func (a *Agent) adopt(ctx context.Context, filter formerFilter) error {
 }
 
 // adoptHeld has the holder look after what a former process announced on the primary network, which OVN goes on
-// answering for. What the host itself answers for on secondary links waits for the cluster.
+// answering for. Addresses that the host itself answers for on secondary links wait for the cluster.
 func (a *Agent) adoptHeld(ctx context.Context, nb *ovn.Plane) {
 	rows, err := nb.Ours(ctx, "NAT")
 	if err != nil {
@@ -70,6 +70,7 @@ func (a *Agent) readHost(ctx context.Context, changed route.Change, do func(Chan
 	}
 	if facts := hostFacts(h, a.config, route.TableNames(a.hostRoot)); facts != nil {
 		a.addrs(facts.Addrs)
+		a.gateways.Store(&facts.Gateways)
 		do(func(w *world.World) []world.Touch { return w.SetHost(facts) })
 		a.tellNeighbours(h)
 	}

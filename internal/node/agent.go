@@ -35,10 +35,12 @@ type Agent struct {
 	log      *slog.Logger
 	loop     *Loop
 	ovs      *ovs.DB
-	api      *API
-	source   *kube.Source
-	cni      *cniserver.Server
-	metrics  *Metrics
+	// setPaused has OVS remember of a pod's interface whether what it sends outside is dropped.
+	setPaused func(ctx context.Context, hostIface string, paused bool) error
+	api       *API
+	source    *kube.Source
+	cni       *cniserver.Server
+	metrics   *Metrics
 	// reads are of the API server; applied waits until the world has what they gave.
 	reads   reads
 	applied func(context.Context) error
@@ -48,24 +50,29 @@ type Agent struct {
 	reading   chan struct{} // full while one of their targets is read
 	// addrs is told of the host's own addresses before the world is.
 	addrs func([]netip.Addr)
+	// gateways are the host's own, as last read.
+	gateways atomic.Pointer[[]netip.Addr]
 	// confirmed says whether the zone's hypervisor has what the Northbound says.
 	confirmed func() bool
 
 	reports     *mailbox[Report]
 	annotations *mailbox[map[string]string]
-	rewrites    rewrites // of the loop alone
-	firewall    *firewall
-	last        Report // of the loop alone
+	// nodeSays is what the API shows of this node's annotations.
+	nodeSays atomic.Pointer[shownAnnotations]
+	wentBack int64 // of the loop alone: as the source last counted
+	firewall *firewall
+	last     Report // of the loop alone
 	// mayHold is what the targets may have rows of, by the plans so far; of the loop alone.
 	mayHold map[world.EgressAddress]ref.Since
 	// known is what the world has been told that this node holds, of the loop alone; nil at first.
 	known map[world.EgressAddress]ref.Since
-	ours  []string // what was last seen of ours on this host
+	ours  []string // our rows on this host, as last seen
 	// tellOwn is given the node's own addresses, to announce those that are new.
 	tellOwn func([]plan.Announcement)
 
-	holding *holding
-	tidying *tidying
+	holding  *holding
+	clearing *clearing
+	tidying  *tidying
 
 	uncordoning atomic.Bool
 
@@ -96,6 +103,20 @@ func (a *Agent) askWatchers(w *world.World) {
 	}
 }
 
+// decide asks the machines.
+func (a *Agent) decide(w *world.World, touched []world.Touch, now time.Time) ([]world.Touch, time.Time) {
+	cleared, ask := a.clearing.decide(w, touched, now)
+	held, look := a.holding.decide(w, now)
+	return append(cleared, held...), earliest(ask, look)
+}
+
+// begin has the agent act on the cluster, which is known now.
+func (a *Agent) begin() {
+	a.loop.Do(filterOrphans)
+	a.loop.Do(func(w *world.World) []world.Touch { return a.clearing.begin(w, a.api.BootID) })
+	a.loop.Synced()
+}
+
 // grown tells the others what this node holds as soon as it does: they steer packets here then.
 func (a *Agent) grown(_ context.Context, w *world.World, o Outcome) {
 	a.holding.grown(o.State)
@@ -123,9 +144,9 @@ func (a *Agent) after(ctx context.Context, w *world.World, o Outcome) {
 	a.askWatchers(w)
 }
 
-// tell puts what is new into the mailboxes; a report that the API server does not have any more is sent
-// again.
+// tell puts what is new into the mailboxes.
 func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
+	a.forgetLost()
 	faults := networkFaults(w, n, h)
 	if faultsKnown(w.Holding(a.self), faults) {
 		a.publish(n, published(a.self, h, n, a.config))
@@ -139,6 +160,7 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	a.mayHold = mayHold(a.mayHold, o)
 	a.last = report(a.self, n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
 	maps.Copy(a.last.Holding, left)
+	_, a.last.Egress = n.Labels[world.AssignableLabel]
 	a.last.Problems = append(a.last.Problems, asProblems(faults)...)
 	a.last.Problems = append(a.last.Problems, a.holding.machine.Problems()...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonNoAnswer, a.silent())...)
@@ -146,26 +168,10 @@ func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonMTU, a.config.TooSmall(h))...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonFirewall, a.firewall.problems())...)
 	a.last.Conflicts = a.holding.machine.Conflicts()
-	if w.Holding(a.self) == nil {
-		a.reports.forget()
-	}
+	a.last.Port = a.clearing.port()
 	a.reports.put(a.last)
 	a.metrics.told(a.last)
 	a.knows(a.last)
-}
-
-// publish has annotations written, and anew where the Node says something else: who garbled one would have taken the
-// node out until then.
-func (a *Agent) publish(n *world.Node, annotations map[string]string) {
-	if n.Published != kube.Published(annotations) {
-		switch wait := a.rewrites.due(time.Now()); {
-		case wait == 0:
-			a.annotations.forget()
-		case wait > 0:
-			time.AfterFunc(wait, a.loop.Again)
-		}
-	}
-	a.annotations.put(annotations)
 }
 
 // silent are the processes that do not answer, as problems.
@@ -208,7 +214,7 @@ func (a *Agent) tidy(ctx context.Context, w *world.World) {
 }
 
 func (a *Agent) resumeEgress(ctx context.Context, at *world.Attachment) error {
-	if err := a.ovs.SetEgressPaused(ctx, at.HostIface, false); err != nil {
+	if err := a.setPaused(ctx, at.HostIface, false); err != nil {
 		a.log.Warn("could not end a pod's paused egress", "pod", at.Key(), "error", err)
 		return err
 	}
@@ -274,9 +280,11 @@ func podNetworksValue(nets cniserver.PodNetworks) (map[string]any, error) {
 func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
 	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics(), reading: make(chan struct{}, 1)}
 	a.subnets.Store(&[]netip.Prefix{})
+	a.gateways.Store(&[]netip.Addr{})
 	a.loop = NewLoop(world.New(self, c), all.Features(), log)
 	a.holding, a.tidying = newHolding(self, a.loop, log), newTidying(a.loop.Again)
+	a.clearing = newClearing(a.loop, a.metrics.asked, log)
 	a.firewall = newFirewall(c.Families(), log)
-	a.loop.Decide, a.loop.Grown, a.loop.After, a.loop.Ran = a.holding.decide, a.grown, a.after, a.metrics.ran
+	a.loop.Decide, a.loop.Grown, a.loop.After, a.loop.Ran = a.decide, a.grown, a.after, a.metrics.ran
 	return a
 }

@@ -34,7 +34,7 @@ func TestLoopWaitsForTheHolder(t *testing.T) {
 		l := NewLoop(w, all.Features(), slog.New(slog.DiscardHandler))
 		h := newHolding("n1", l, l.Log)
 		h.withFakes(listen.NewFake())
-		l.Decide, l.Grown = h.decide, func(_ context.Context, _ *world.World, o Outcome) { h.grown(o.State) }
+		l.Decide, l.Grown = deciding(h), func(_ context.Context, _ *world.World, o Outcome) { h.grown(o.State) }
 		go h.run(ctx, nil)
 		go l.Run(ctx)
 		l.Synced()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +22,7 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// API is what the agent writes to Kubernetes: annotations of its own Node and pods, and its own EgressNode.
+// API is what the agent writes to Kubernetes: annotations of its own Node and pods, its own EgressNode and its Lease.
 type API struct {
 	Node, BootID, Version string
 	Clients               *kube.Clients
@@ -33,10 +34,10 @@ type API struct {
 
 const fieldManager = "egret-node"
 
-// AnnotateNode sets annotations of this node. What they say of other networks stays: it is read first, and the Node
-// must still be as it was read.
-func (a *API) AnnotateNode(ctx context.Context, annotations map[string]string) error {
-	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+// AnnotateNode sets annotations of this node, and returns the Node's version then. Their entries of other networks
+// stay: the Node is read first, and must be unchanged when it is written.
+func (a *API) AnnotateNode(ctx context.Context, annotations map[string]string) (version string, err error) {
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		n := &corev1.Node{}
 		if err := a.Clients.Core.Get().Resource("nodes").Name(a.Node).Do(ctx).Into(n); err != nil {
 			return fmt.Errorf("read node %s: %w", a.Node, err)
@@ -47,8 +48,10 @@ func (a *API) AnnotateNode(ctx context.Context, annotations map[string]string) e
 		if err != nil {
 			return err
 		}
-		return a.patchNode(ctx, patch)
+		version, err = a.patchNode(ctx, patch)
+		return err
 	})
+	return version, err
 }
 
 // Cordon sets the annotation egress-cordon of this node, if the Node is still as it was at that version.
@@ -68,25 +71,26 @@ func (a *API) patchCordon(ctx context.Context, version string, value any) error 
 	if err != nil {
 		return err
 	}
-	return a.patchNode(ctx, patch)
+	_, err = a.patchNode(ctx, patch)
+	return err
 }
 
-func (a *API) patchNode(ctx context.Context, patch []byte) error {
+func (a *API) patchNode(ctx context.Context, patch []byte) (version string, err error) {
 	n := &corev1.Node{}
-	err := a.Clients.Core.Patch(types.MergePatchType).Resource("nodes").Name(a.Node).
+	err = a.Clients.Core.Patch(types.MergePatchType).Resource("nodes").Name(a.Node).
 		VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager},
 			metav1.ParameterCodec).Body(patch).Do(ctx).Into(n)
 	if err != nil {
-		return fmt.Errorf("annotate node %s: %w", a.Node, err)
+		return "", fmt.Errorf("annotate node %s: %w", a.Node, err)
 	}
-	return a.Observe(n)
+	return n.ResourceVersion, a.Observe(n)
 }
 
 // AnnotatePod sets annotations of a pod, if it is still the one that has that UID for the kubelet: the API server
 // refuses to change the UID of another pod of that name. A nil value removes the key.
 func (a *API) AnnotatePod(ctx context.Context, namespace, name, uid string, annotations map[string]any) error {
 	err := a.patchPod(ctx, namespace, name, uid, annotations)
-	if !apierrors.IsInvalid(err) { // what a patch with another UID gets
+	if !apierrors.IsInvalid(err) { // the answer to a patch with another UID
 		return err
 	}
 	mirror, e := a.Pod(ctx, namespace, name)
@@ -136,9 +140,11 @@ func (a *API) EgressIPTraffics(ctx context.Context) error {
 	return a.takeIn(ctx, kube.EgressIPTraffics(), a.egress("egressiptraffics"), &apiv1.EgressIPTrafficList{})
 }
 
-// EgressServices has the world take in all EgressServices as they are now.
-func (a *API) EgressServices(ctx context.Context) error {
-	return a.takeIn(ctx, kube.EgressServices(), a.egress("egressservices"), &apiv1.EgressServiceList{})
+// EgressServices has the world take in all EgressServices of a namespace as they are now: no other one is for its pods.
+func (a *API) EgressServices(ctx context.Context, namespace string) error {
+	return a.takeIn(ctx, kube.EgressServices(), func() *rest.Request {
+		return a.Clients.EgressIP.Get().Namespace(namespace).Resource("egressservices")
+	}, &apiv1.EgressServiceList{})
 }
 
 // egress asks for all objects of a resource of group k8s.ovn.org.
@@ -172,7 +178,7 @@ func (a *API) takeIn(ctx context.Context, kind kube.Kind, get func() *rest.Reque
 // metadata".
 const onlyMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
-// EgressIP asks the API server for an EgressIP and has the world take it in; nil without an error if there is none.
+// EgressIP asks the API server for an EgressIP and puts it into the world; nil without an error if it does not exist.
 func (a *API) EgressIP(ctx context.Context, name string) (*world.EgressIP, error) {
 	o := &apiv1.EgressIP{}
 	err := a.Clients.EgressIP.Get().Resource("egressips").Name(name).Do(ctx).Into(o)
@@ -185,13 +191,14 @@ func (a *API) EgressIP(ctx context.Context, name string) (*world.EgressIP, error
 	return kube.EgressIP(o), a.Observe(o)
 }
 
-// Report writes this node's EgressNode, whole, in one request: a merge patch, which costs the API server less than an
-// apply, or the first time a create. The Node, by its UID, owns it, so that it goes with the Node.
-func (a *API) Report(ctx context.Context, r Report) error {
-	o, stored := kube.EgressNode(r.of(a.Node, a.BootID), r.Owner, a.Version, r.Problems), &egretv1.EgressNode{}
+// Report writes this node's EgressNode, whole, in one request, and returns its version: a merge patch, which costs the
+// API server less than an apply, or the first time a create. The Node, by its UID, owns it, so that it goes with the
+// Node.
+func (a *API) Report(ctx context.Context, r Report) (version string, err error) {
+	o, stored := r.object(a.Node, a.BootID, a.Version), &egretv1.EgressNode{}
 	patch, err := wholePatch(o)
 	if err != nil {
-		return err
+		return "", err
 	}
 	err = a.Clients.Egret.Patch(types.MergePatchType).Resource("egressnodes").Name(a.Node).
 		VersionedParams(&metav1.PatchOptions{FieldManager: fieldManager},
@@ -202,9 +209,16 @@ func (a *API) Report(ctx context.Context, r Report) error {
 				metav1.ParameterCodec).Body(o).Do(ctx).Into(stored)
 	}
 	if err != nil {
-		return fmt.Errorf("write EgressNode %s: %w", a.Node, err)
+		return "", fmt.Errorf("write EgressNode %s: %w", a.Node, err)
 	}
-	return a.Observe(stored)
+	return stored.ResourceVersion, a.Observe(stored)
+}
+
+// RenewLease says in this agent's Lease that the agent lives, for as long as a renewal lasts.
+func (a *API) RenewLease(ctx context.Context, owner string, lasts time.Duration) error {
+	short, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return a.Clients.RenewAgentLease(short, a.Node, owner, lasts, time.Now())
 }
 
 // wholePatch also removes what the object no longer says: a merge patch leaves alone what it does not name (RFC 7386).
@@ -217,6 +231,7 @@ func wholePatch(o *egretv1.EgressNode) ([]byte, error) {
 			"problems":      o.Status.Problems,
 			"heldAddresses": o.Status.HeldAddresses, "objectProblems": o.Status.ObjectProblems,
 			"conflicts": o.Status.Conflicts, "steers": o.Status.Steers, "objectSteers": o.Status.ObjectSteers,
+			"agentPort": o.Status.AgentPort,
 		},
 	})
 }

@@ -73,7 +73,7 @@ func TestAnnotateNodeKeepsOtherNetworks(t *testing.T) {
 		t.Fatal(err)
 	}
 	api := API{Node: "n1", Clients: clients, Observe: func(any) error { return nil }}
-	if err := api.AnnotateNode(t.Context(), map[string]string{key: `{"default":{}}`}); err != nil {
+	if _, err := api.AnnotateNode(t.Context(), map[string]string{key: `{"default":{}}`}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"metadata":{"annotations":{"` + key + `":"{\"blue\":2,\"default\":{}}"},"resourceVersion":"2"}}`

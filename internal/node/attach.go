@@ -113,7 +113,7 @@ func (a *Agent) attach(ctx context.Context, at *world.Attachment) error {
 		object := waiting(&w.View, at.Key())
 		return object, object == ref.Object{}
 	})
-	if err == nil { // the world has a holder; OVN is to have it, too
+	if err == nil { // the world has a holder; OVN must have it, too
 		return a.loop.DoAndWait(ctx, func(*world.World) []world.Touch { return nil })
 	}
 	if ctx.Err() != nil {
@@ -122,7 +122,7 @@ func (a *Agent) attach(ctx context.Context, at *world.Attachment) error {
 	return a.pauseEgress(ctx, at, waitsFor)
 }
 
-// waiting is the object with a claim to a pod's packets that no node is ready for; zero if there is none.
+// waiting returns the object with a claim to a pod's packets that no node is ready for; zero without such an object.
 func waiting(w *world.View, pod string) ref.Object {
 	if object := egressservice.Waiting(w, pod); object != (ref.Object{}) {
 		return object
@@ -132,7 +132,7 @@ func waiting(w *world.View, pod string) ref.Object {
 
 // pauseEgress drops what the pod sends outside until a node is ready to translate it.
 func (a *Agent) pauseEgress(ctx context.Context, at *world.Attachment, object ref.Object) error {
-	if err := a.ovs.SetEgressPaused(ctx, at.HostIface, true); err != nil {
+	if err := a.setPaused(ctx, at.HostIface, true); err != nil {
 		return fmt.Errorf("pause the pod's egress: %w", err)
 	}
 	paused := *at

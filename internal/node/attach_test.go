@@ -126,9 +126,9 @@ func startLateAgent(t *testing.T, s *lateServer) (*Agent, *ovn.Fake) {
 	a.holding.withFakes(listen.NewFake())
 	a.source = kube.NewSource(clients, a.log, kube.Namespaces(), kube.Pods(), kube.EgressIPs(), kube.Services())
 	a.api = &API{Node: "n1", Clients: clients, Observe: a.source.Observe, Outdated: a.source.Outdated}
-	a.reads, a.applied = newReads(a.api), a.source.Applied
-	a.reports, a.annotations = newMailbox("", Report.Equal, nil, a.log), newMailbox[map[string]string]("", nil, nil,
-		a.log)
+	a.reads, a.applied, a.clearing.pastLists = newReads(a.api), a.source.Applied, a.source.SeenPods
+	a.reports, a.annotations = newMailbox("", Report.Equal, nil, nil, a.log), newMailbox[map[string]string]("", nil, nil,
+		nil, a.log)
 	a.loop.Do(func(w *world.World) []world.Touch {
 		touched := w.SetHost(compiletest.Host("n1"))
 		for i := 1; i <= 3; i++ {
@@ -222,7 +222,7 @@ func TestPodStartAsksLittle(t *testing.T) {
 	}
 	slices.Sort(s.asked)
 	want := []string{"/api/v1/namespaces/shop", "/apis/k8s.ovn.org/v1/egressips",
-		"/apis/k8s.ovn.org/v1/egressiptraffics", "/apis/k8s.ovn.org/v1/egressservices"}
+		"/apis/k8s.ovn.org/v1/egressiptraffics", "/apis/k8s.ovn.org/v1/namespaces/shop/egressservices"}
 	if !slices.Equal(s.asked, want) {
 		t.Errorf("asked for %v, want %v", s.asked, want)
 	}

@@ -42,7 +42,8 @@ const brokenNorthbound = "could not forget what was held before the boot: the ho
 	"See whether the ovsdb-server of OVN_Northbound runs, what its log says, and whether its disk has room; " +
 	"a damaged file may be removed, for all that is in it is written anew"
 
-// brokenBridge says what to do while the bridge of the uplink cannot be made, or looked at. What stands of it stays.
+// brokenBridge says what to do while the bridge of the uplink cannot be made, or looked at. The rows that are there
+// stay.
 const brokenBridge = "could not bring up the gateway bridge: nothing is changed that a former start of the agent has " +
 	"set up, and no pod is attached; trying again. See whether ovs-vswitchd and ovsdb-server answer, and whether " +
 	"the machine has time for them"
@@ -130,7 +131,7 @@ func empty(ctx context.Context, o Options, t *targets, log *slog.Logger) error {
 		log.Warn("ovn-controller has not confirmed that it holds nothing of before the boot: is ovn-northd running, "+
 			"and ovn-controller?", "waited", emptied)
 	}
-	return forget() // what the first waited with: a former connection may have sent a part, and ended
+	return forget() // again: a connection that has ended meanwhile may have sent a part
 }
 
 // emptied is how long ovn-controller may take, which starts at the same time as the agent.

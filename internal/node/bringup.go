@@ -40,7 +40,7 @@ func bringUp(ctx context.Context, o Options, t *targets, closed bool) error {
 			return err
 		}
 		if closed {
-			t.flow.Forget() // ovs-vswitchd may have started anew meanwhile
+			t.flow.Forget() // ovs-vswitchd may have been restarted meanwhile
 		}
 		late, err = growBase(ctx, base, t.nft, t.flow)
 		return err

@@ -23,18 +23,16 @@ func newReads(api *API) reads {
 		traffic: newShared(readTimeout, func(ctx context.Context, _ string) error {
 			return api.EgressIPTraffics(ctx)
 		}),
-		egressServices: newShared(readTimeout, func(ctx context.Context, _ string) error {
-			return api.EgressServices(ctx)
-		}),
-		services: newShared(readTimeout, api.Services),
+		egressServices: newShared(readTimeout, api.EgressServices),
+		services:       newShared(readTimeout, api.Services),
 	}
 }
 
-// catchUp returns when the targets hold what Kubernetes says of a namespace's labels, of EgressIPs, EgressIPTraffics
-// and EgressServices, and of the Services of these, as of some moment after the call. Watches of different resources
-// are not ordered: a pod's may bring the pod before the namespace's brings the label that it was created under, and by
-// the former label it would leave with its node's address. How far a watch is cannot be told from the pod's
-// resourceVersion: Kubernetes orders versions of one resource only (KEP-5504).
+// catchUp returns when the targets hold a namespace's labels, EgressIPs, EgressIPTraffics and the namespace's
+// EgressServices with their Services, as they were in Kubernetes at some moment after the call. Watches of different
+// resources are not ordered: a pod's may bring the pod before the namespace's brings the label that it was created
+// under, and by the former label it would leave with its node's address. How far a watch is cannot be told from the
+// pod's resourceVersion: Kubernetes orders versions of one resource only (KEP-5504).
 //
 // Without an answer the pod does not start; it could not be annotated then either. The kubelet tries again.
 func (a *Agent) catchUp(ctx context.Context, namespace string) error {
@@ -42,7 +40,7 @@ func (a *Agent) catchUp(ctx context.Context, namespace string) error {
 	group.Go(func() error { return a.reads.namespace.do(all, namespace) })
 	group.Go(func() error { return a.reads.egressIPs.do(all, "") })
 	group.Go(func() error { return a.reads.traffic.do(all, "") })
-	group.Go(func() error { return a.reads.egressServices.do(all, "") })
+	group.Go(func() error { return a.reads.egressServices.do(all, namespace) })
 	err := group.Wait()
 	if err == nil {
 		err = a.applied(ctx)

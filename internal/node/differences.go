@@ -65,8 +65,8 @@ type later struct {
 	moved bool
 }
 
-// compare reads a target until the plan is the same before and after: what differs then is the target's doing, and not
-// the plan's. Where the plan does not rest, what was found each time is left.
+// compare reads a target until the plan is the same before and after: the target, and not the plan, then causes the
+// differences. Where the plan does not rest, what was found each time is left.
 func (a *Agent) compare(ctx context.Context, c plane.Comparer, now snapshot) ([]plane.Difference, later, error) {
 	var found []plane.Difference
 	for reading := range mostReadings {

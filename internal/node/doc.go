@@ -1,5 +1,5 @@
 // Package node is a node's agent: it keeps this node's targets equal to the plan of the world.
 //
 // In: changes of the world, from Kubernetes, from this host and from CNI calls. Out: the planes applied, in one order;
-// what this node holds, told to the others; conditions and Events where a target refused something.
+// a report to other nodes about held addresses; conditions and Events where a target refused something.
 package node

@@ -51,7 +51,7 @@ func (f *firewall) follow(ctx context.Context, others <-chan struct{}, outdated,
 			f.log.Warn("could not read which rules of others drop what this host forwards; trying again", "error", err)
 			again = time.After(retryPauses * f.pause)
 		}
-		select { // who changes rules all the time is followed at a pace
+		select { // continuous changes of rules are followed at a bounded pace
 		case <-ctx.Done():
 			return
 		case <-time.After(f.pause):

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -17,6 +18,7 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan r
 	go a.annotations.run(ctx)
 	go a.holding.run(ctx, t.listener.Claims())
 	go a.followTunnels(ctx, t.ovs)
+	go route.AskGateways(ctx, a.config.Bridge, func() []netip.Addr { return *a.gateways.Load() }, a.log)
 	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
 	inTurn := func(c Change) { _ = a.loop.Turn(ctx, c) } // its only error is that the agent ends
 	go a.followHost(ctx, host, inTurn)
@@ -36,21 +38,21 @@ func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan r
 	}
 	go each(ctx, t.nb.LateConfirm(), a.loop.Confirmed)
 	for _, again := range t.connections {
-		go each(ctx, again, func() { a.loop.Look(plan.InSources) })
+		go each(ctx, again, func() { a.loop.Look(plan.InSources | plan.InDatagrams) })
 	}
 }
 
 // hostRetry is when the host is looked at again after something about it could not be done.
 const hostRetry = time.Second
 
-// followHost reads the host anew when the kernel, or a file with names of routing tables, tells of a change. Without
+// followHost reads the host again when the kernel, or a file with names of routing tables, reports a change. Without
 // such telling, names are read with the next change of the kernel.
 func (a *Agent) followHost(ctx context.Context, host <-chan route.Change, do func(Change)) {
 	names, err := route.WatchNames(ctx, a.hostRoot)
 	if err != nil {
 		a.log.Warn("changed names of routing tables may not be seen at once", "error", err)
 	}
-	retry := time.After(0)   // what has changed since the host was read and before this
+	retry := time.After(0)   // changes after the host was read and before this
 	var changed route.Change // since the host was last taken in
 	for {
 		select {
@@ -106,9 +108,8 @@ func (a *Agent) changes(ctx context.Context, disturbed func()) {
 			}
 		case <-synced:
 			if a.source.Synced() {
-				a.loop.Do(filterOrphans)
 				disturbed()
-				a.loop.Synced()
+				a.begin()
 				synced = nil
 			}
 		}

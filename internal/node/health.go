@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net"
 	"net/netip"
@@ -26,10 +25,22 @@ type Health struct {
 // healthRetry is the pause before the service is started again after it failed, as when somebody else has the port.
 const healthRetry = 3 * time.Second
 
-// serveHealth answers on the management addresses until ctx is done: those of the pod subnets that the node has,
-// whenever they become others. As long as it is said to have none, it answers as before.
+// serveHealth answers on the management addresses until ctx is done.
 func (a *Agent) serveHealth(ctx context.Context, o Health) {
-	if o.Port == 0 {
+	a.serveSubnets(ctx, o.Port, func(ctx context.Context, l net.Listener) error {
+		return probe.Serve(ctx, l, o.TLS, a.log)
+	}, func(err error) {
+		a.log.Error("controllers cannot ask this agent whether it lives; trying again", "error", err, "flag",
+			"--egressip-node-healthcheck-port, the same for agents and controllers")
+	})
+}
+
+// serveSubnets has serve answer on a port of the management addresses until ctx is done: those of the pod subnets that
+// the node has, whenever they become others. As long as it is said to have none, it answers as before. Where serve
+// fails, failed is told, and it is tried again.
+func (a *Agent) serveSubnets(ctx context.Context, port int, serve func(context.Context, net.Listener) error,
+	failed func(error)) {
+	if port == 0 {
 		return
 	}
 	serving := map[netip.Prefix]context.CancelFunc{}
@@ -49,23 +60,20 @@ func (a *Agent) serveHealth(ctx context.Context, o Health) {
 		})
 		for _, s := range subnets {
 			if serving[s] == nil {
-				serving[s] = a.serveAt(ctx, netip.AddrPortFrom(zone.ManagementAddr(s), uint16(o.Port)), o.TLS)
+				at := netip.AddrPortFrom(zone.ManagementAddr(s), uint16(port))
+				one, stop := context.WithCancel(ctx)
+				serving[s] = stop
+				go keepServing(one, at, serve, failed)
 			}
 		}
 	}
 }
 
-// serveAt answers on one address until stop.
-func (a *Agent) serveAt(ctx context.Context, address netip.AddrPort, tls probe.Files) (stop context.CancelFunc) {
-	ctx, stop = context.WithCancel(ctx)
-	go keepServing(ctx, address, tls, a.log)
-	return stop
-}
-
-func keepServing(ctx context.Context, address netip.AddrPort, tls probe.Files, log *slog.Logger) {
+func keepServing(ctx context.Context, address netip.AddrPort, serve func(context.Context, net.Listener) error,
+	failed func(error)) {
 	for ctx.Err() == nil {
-		if err := serveOn(ctx, address, tls, log); err != nil {
-			log.Error("controllers cannot ask this agent whether it lives; trying again", "error", err)
+		if err := serveOn(ctx, address, serve); err != nil {
+			failed(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -74,13 +82,12 @@ func keepServing(ctx context.Context, address netip.AddrPort, tls probe.Files, l
 	}
 }
 
-func serveOn(ctx context.Context, address netip.AddrPort, tls probe.Files, log *slog.Logger) error {
+func serveOn(ctx context.Context, address netip.AddrPort, serve func(context.Context, net.Listener) error) error {
 	l, err := (&net.ListenConfig{Control: freely}).Listen(ctx, "tcp", address.String())
 	if err != nil {
-		return fmt.Errorf("health service: %w; free the port, or give another --egressip-node-healthcheck-port to "+
-			"agents and controllers", err)
+		return fmt.Errorf("%w; free the port, or give another by the flag", err)
 	}
-	return probe.Serve(ctx, l, tls, log)
+	return serve(ctx, l)
 }
 
 // freely lets a socket listen on an address that the host does not have yet: the management port comes with the first

@@ -6,6 +6,9 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/world"
 )
 
 // TestHealthFollowsSubnets: a node whose pod subnets become others answers on the management address of the new ones,
@@ -32,6 +35,43 @@ func TestHealthFollowsSubnets(t *testing.T) {
 	move()
 	time.Sleep(100 * time.Millisecond)
 	answers(t, "127.72.0.2", port, true)
+}
+
+// TestAgentsAnswerInOneFamily: an agent says where it answers as long as it does at one of its addresses. One that says
+// no port is led to unasked.
+func TestAgentsAnswerInOneFamily(t *testing.T) {
+	a := startPlainAgent(t)
+	port := freePort(t)
+	taken, err := net.Listen("tcp", fmt.Sprint("127.74.0.2:", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	subnets := []netip.Prefix{netip.MustParsePrefix("127.74.0.0/24"), netip.MustParsePrefix("127.75.0.0/24")}
+	a.subnets.Store(&subnets)
+	go a.serveAgents(t.Context(), port)
+	answers(t, "127.75.0.2", port, true)
+	time.Sleep(healthRetry + time.Second) // the other one fails again
+	if have := a.clearing.port(); int(have) != port {
+		t.Errorf("says port %d, want %d", have, port)
+	}
+	taken.Close()
+	answers(t, "127.74.0.2", port, true)
+}
+
+// TestNextFamily: after a question without an answer another node is asked in the other family.
+func TestNextFamily(t *testing.T) {
+	w := compiletest.Small("n1", world.SharedGateway)
+	families := map[bool]bool{}
+	for failed := range 4 {
+		from, to, ok := between(w, "n2", failed)
+		if !ok || from.Is4() != to.Addr().Is4() || from.Is4() != (failed%2 == 0) {
+			t.Errorf("after %d failures from %v to %v, %v", failed, from, to, ok)
+		}
+		families[from.Is4()] = true
+	}
+	if _, _, ok := between(w, "nobody", 0); ok || len(families) != 2 {
+		t.Errorf("asks a node that there is not: %v; families %v", ok, families)
+	}
 }
 
 func freePort(t *testing.T) int {

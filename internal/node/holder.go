@@ -22,7 +22,7 @@ type holding struct {
 	machine holder.Machine
 	facts   holder.Facts
 
-	// What the machine's results are carried out with. None of it is waited for.
+	// These carry out the machine's results. None of it is waited for.
 	silence  func() time.Duration // of the API server
 	ask      func(ctx context.Context, egressIP string) (*world.EgressIP, error)
 	announce func(netip.Addr)
@@ -42,8 +42,8 @@ func newHolding(self string, loop *Loop, log *slog.Logger) *holding {
 		renewals: make(chan struct{}, 1), questions: make(chan []string, 1)}
 }
 
-// run brings claims into the loop, renews the lease and asks the API server until ctx ends. What others send never
-// fills the loop's queue.
+// run brings claims into the loop, renews the lease and asks the API server until ctx ends. Packets of others never
+// fill the loop's queue.
 func (h *holding) run(ctx context.Context, claims <-chan listen.Claim) {
 	go each(ctx, h.renewals, func() {
 		if err := h.renew(ctx); err != nil && ctx.Err() == nil {

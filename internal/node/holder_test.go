@@ -49,7 +49,7 @@ func TestHoldingCarriesOut(t *testing.T) {
 		}
 		h.renew = func(context.Context) error { renewed.Add(1); return nil }
 		h.announce = func(netip.Addr) { announced.Add(1) }
-		l.Decide, l.Grown = h.decide, func(_ context.Context, _ *world.World, o Outcome) { h.grown(o.State) }
+		l.Decide, l.Grown = deciding(h), func(_ context.Context, _ *world.World, o Outcome) { h.grown(o.State) }
 		go h.run(ctx, listener.Claims())
 		go l.Run(ctx)
 		l.Synced()
@@ -116,4 +116,11 @@ func TestAskingEndsWithTheAgent(t *testing.T) {
 			t.Errorf("asked: %v, ended with the agent: %v", asked, ended)
 		}
 	})
+}
+
+// deciding has a holding's machine be all that decides.
+func deciding(h *holding) func(*world.World, []world.Touch, time.Time) ([]world.Touch, time.Time) {
+	return func(w *world.World, _ []world.Touch, now time.Time) ([]world.Touch, time.Time) {
+		return h.decide(w, now)
+	}
 }

@@ -5,9 +5,11 @@ import (
 	"net/netip"
 	"slices"
 
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/feature/egressservice"
 	"github.com/egret-net/egret/internal/holder"
+	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/ref"
@@ -16,25 +18,38 @@ import (
 
 // Report is what this node says of itself to the others.
 type Report struct {
-	Owner string // the Node's UID
+	Owner  string // the Node's UID
+	Egress bool   // this node can be given egress IPs
 	// Holding are the addresses that this node translates to, with since when, as far as the object's status says.
 	Holding   map[world.EgressAddress]ref.Since
 	Steers    []plan.Steered    // sorted
 	Problems  []world.Problem   // sorted
 	Conflicts []holder.Conflict // sorted
+	Port      uint16            // where this agent answers others
 }
 
 // Equal compares two reports.
 func (r Report) Equal(o Report) bool {
-	return r.Owner == o.Owner && maps.Equal(r.Holding, o.Holding) && slices.Equal(r.Steers, o.Steers) &&
+	return r.Owner == o.Owner && r.Egress == o.Egress && r.Port == o.Port && maps.Equal(r.Holding, o.Holding) &&
+		slices.Equal(r.Steers, o.Steers) &&
 		slices.Equal(r.Problems, o.Problems) && slices.Equal(r.Conflicts, o.Conflicts)
+}
+
+// object is the EgressNode that says what a report does. Other nodes' agents follow it if the node holds anything, or
+// may be given it at any time.
+func (r Report) object(node, bootID, version string) *egretv1.EgressNode {
+	o := kube.EgressNode(r.of(node, bootID), r.Owner, version, r.Problems)
+	if !r.Egress && len(r.Holding) == 0 {
+		o.Status.FormatVersion = egretv1.FormatForControllers
+	}
+	return o
 }
 
 // of is what a report says of a node and a boot of it; its problems are said in words only.
 func (r Report) of(node, bootID string) *world.Holding {
 	h := &world.Holding{
 		Node: node, BootID: bootID, Holds: map[string][]netip.Addr{}, Conflicts: map[string][]world.Conflict{},
-		Steers: map[string][]world.Assignment{},
+		Steers: map[string][]world.Assignment{}, Port: r.Port,
 	}
 	for _, s := range r.Steers {
 		to, object := world.Assignment{Node: s.Node, IP: s.IP}, s.Object.Key()
@@ -94,7 +109,7 @@ func steered(before []plan.Steered, s *plan.State, concerned map[ref.Object]bool
 
 // report says what is held, and where this node's own pods are led to, after a round. An egress IP is held once the
 // flows that translate to it are in OVS (confirmed); until then only what was held before and is still planned counts,
-// as it was given then. What a target refused is not held.
+// as it was given then. An address that a target refused is not held.
 func report(node, owner string, before Report, o Outcome, confirmed bool) Report {
 	r := Report{Owner: owner, Holding: map[world.EgressAddress]ref.Since{}}
 	refused, concerned := map[plan.Owner]bool{}, map[ref.Object]bool{}
@@ -156,9 +171,10 @@ func mayHold(before map[world.EgressAddress]ref.Since, o Outcome) map[world.Egre
 	return out
 }
 
-// standing are the addresses that this node may hold, said or not, that no status names it for any more, and that are
-// not planned: as long as the targets may hold rows of former plans, this node translates to them still, and nobody
-// else is to be given them. No packet is led here for them: what no status names counts for nothing else (World.Holds).
+// standing returns the addresses that this node may hold, reported or not, although no status assigns them to it and
+// the plan does not contain them. As long as the targets may hold rows of previous plans, this node may translate to
+// them, and no other node must get them. No node steers packets here for them: an address that no status names counts
+// for nothing else (World.Holds).
 func standing(w *world.World, node string, before map[world.EgressAddress]ref.Since, o Outcome,
 ) map[world.EgressAddress]ref.Since {
 	if o.Shrunk {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
@@ -229,5 +230,23 @@ func TestMayHold(t *testing.T) {
 	}
 	if held = mayHold(held, Outcome{State: plan.New(), Shrunk: true}); len(held) > 0 {
 		t.Errorf("%v may be held when nothing is left", held)
+	}
+}
+
+// TestReportConcernsOthers: other nodes follow a report if its node holds anything, or can be given it.
+func TestReportConcernsOthers(t *testing.T) {
+	held := map[world.EgressAddress]ref.Since{{Object: "ns/s", IP: netip.MustParseAddr("172.18.0.33")}: 0}
+	for name, c := range map[string]struct {
+		report Report
+		want   int32
+	}{
+		"nothing":        {Report{}, egretv1.FormatForControllers},
+		"leads its pods": {Report{Steers: []plan.Steered{{Node: "n2"}}}, egretv1.FormatForControllers},
+		"can be given":   {Report{Egress: true}, egretv1.FormatVersion},
+		"holds":          {Report{Holding: held}, egretv1.FormatVersion},
+	} {
+		if have := c.report.object("n1", "boot", "devel").Status.FormatVersion; have != c.want {
+			t.Errorf("%s: %d, want %d", name, have, c.want)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/node/inspect"
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
@@ -78,11 +79,18 @@ func parseObject(text string, kinds []string) (ref.Object, error) {
 
 // Trace is part of inspect.Agent.
 func (a *Agent) Trace(ctx context.Context, pod string, p trace.Packet) (string, error) {
-	return a.inLoop(ctx, func(w *world.World, m *compile.Memo) (string, error) { return traced(w, m.State, pod, p) })
+	host, err := route.ReadHost(ctx)
+	if err != nil {
+		return "", err
+	}
+	return a.inLoop(ctx, func(w *world.World, m *compile.Memo) (string, error) {
+		return traced(w, m.State, host.Route, pod, p)
+	})
 }
 
-// traced walks a packet of a pod over this node's plan, and over what other nodes' plans must be.
-func traced(w *world.World, own *plan.State, key string, p trace.Packet) (string, error) {
+// traced walks a packet of a pod over this node's plan and its host's own tables, and over what other nodes' plans must
+// be.
+func traced(w *world.World, own *plan.State, tables trace.Lookup, key string, p trace.Packet) (string, error) {
 	pod, err := ownPod(w, key)
 	if err != nil {
 		return "", err
@@ -90,11 +98,15 @@ func traced(w *world.World, own *plan.State, key string, p trace.Packet) (string
 	if p, err = explain.Packet(pod, p); err != nil {
 		return "", err
 	}
-	ends, err := explain.Way(w, own, pod, p)
+	ends, err := explain.Way(w, own, tables, pod, p)
 	if err != nil {
 		return "", err
 	}
-	return explain.Title(pod, p) + "\n" + explain.Steps(ends), nil
+	text := explain.Title(pod, p) + "\n" + explain.Steps(ends)
+	for _, doubt := range explain.Elsewhere(w, pod, p) {
+		text += doubt + "\n"
+	}
+	return text, nil
 }
 
 // ownPod is a pod that has a port on this node.

@@ -38,7 +38,7 @@ func TestNobodyWaitsForFormerConnections(t *testing.T) {
 		l.Planes = []plane.Plane{
 			plane.For(plan.InNFTRules, rules, plane.After()),
 			plane.For(plan.InNB|plan.InSetElems, target, plane.After("nft")),
-			plane.For(plan.InSources, connections, plane.After(), plane.Unawaited),
+			plane.For(plan.InSources, connections, plane.After(), plane.Unawaited, plane.Ending),
 		}
 		var last atomic.Pointer[Outcome]
 		l.After = func(_ context.Context, _ *world.World, o Outcome) { last.Store(&o) }
@@ -50,6 +50,9 @@ func TestNobodyWaitsForFormerConnections(t *testing.T) {
 		synctest.Wait() // the loop is at rest: what follows reads what it writes
 		if err != nil || !hasPort(target, "ns0_p0") {
 			t.Fatalf("a pod does not start: %v; port there: %v", err, hasPort(target, "ns0_p0"))
+		}
+		if err := l.WaitCleared(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("others are told that no connection has a former source: %v", err)
 		}
 		if rules.count("shrink") == 0 {
 			t.Error("rules are not removed while connections cannot be ended")
@@ -63,6 +66,25 @@ func TestNobodyWaitsForFormerConnections(t *testing.T) {
 		synctest.Wait()
 		if n := connections.tried.Load() - before; n < 8 || n > 20 {
 			t.Errorf("within %v it was tried again %d times", 10*lastRetry, n)
+		}
+	})
+}
+
+// TestOnlyConnectionsHoldAnswersBack: other nodes that ask what this one has followed do not wait for what leads no
+// packet by a former plan, as an entry of a firewall.
+func TestOnlyConnectionsHoldAnswersBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
+		l.Planes = []plane.Plane{
+			plane.For(plan.InNB|plan.InSetElems, ovn.NewFake(), plane.After()),
+			plane.For(plan.InAccepts, &full{}, plane.After(), plane.Unawaited),
+		}
+		go l.Run(t.Context())
+		l.Synced()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := l.WaitCleared(ctx); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // secondaryLinks are the links that egress IPs can be on beside the primary network: ordinary ones with a global
-// address of their own. Ports of OVS, VRF devices, and ports of bridges and bonds are none.
+// address of their own. Ports of OVS, VRF devices, and ports of bridges and bonds do not count.
 func secondaryLinks(h route.Host, c *world.Config, gateway func(dev string) bool) []world.Link {
 	var out []world.Link
 	for _, l := range h.Links {

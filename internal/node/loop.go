@@ -21,15 +21,15 @@ type Change func(*world.World) []world.Touch
 type Outcome struct {
 	State       *plan.State
 	Refused     []*plane.Refused
-	Err         error // what stopped planes; nil when only rows were refused
+	Err         error // the errors that stopped planes; nil when only rows were refused
 	Left        error // why targets hold what they should not any more, for which nobody waits
 	Unconfirmed bool  // the Northbound, or what it holds, has not taken effect yet: nothing that waits for it was done
 	Shrunk      bool  // the targets hold nothing of former plans, but for what Left says
 	Duration    time.Duration
 }
 
-// Loop owns the world. A change is acted on at once; what comes meanwhile makes the next round. A round that fails is
-// repeated, with growing distance; every few minutes all targets are read anew. A round does not wait for what it has
+// Loop owns the world. A change is acted on at once; changes of the meantime make the next round. A round that fails is
+// repeated, with growing distance; every few minutes all targets are read again. A round does not wait for what it has
 // written to take effect: it ends, and Confirmed makes the one that does the rest.
 type Loop struct {
 	// Planes are all targets, in the order in which a packet meets them last to first. When all are in sync, a change
@@ -37,20 +37,21 @@ type Loop struct {
 	Planes []plane.Plane
 	// Early are the planes that are grown before the cluster is known, from local facts alone.
 	Early []plane.Plane
-	// Grown is told, in the loop, when the targets hold all of a plan and may still hold more. What others wait for
-	// need not wait for the removal of what was before.
+	// Grown is told, in the loop, when the targets hold all of a plan and may still hold more. Others do not have to
+	// wait for the removal of old rows.
 	Grown func(context.Context, *world.World, Outcome)
-	// Decide is asked in each round, once what is new is in the world: it may change the world on account of that,
-	// and says when it is to be asked again.
-	Decide func(*world.World, time.Time) ([]world.Touch, time.Time)
-	// After is told of each round, in the loop.
+	// Decide is asked in each round, once what is new is in the world, and told what that touched: it may change the
+	// world on account of that, and says when it is to be asked again.
+	Decide func(*world.World, []world.Touch, time.Time) ([]world.Touch, time.Time)
+	// After is called after each round, in the loop.
 	After func(context.Context, *world.World, Outcome)
-	// Ran is told of each round that looked at targets.
+	// Ran is called after each round that looked at targets.
 	Ran func(Outcome)
 	Log *slog.Logger
 
 	world *world.World
 	memo  *compile.Memo
+	now   func() time.Time // of the clock
 
 	mu      sync.Mutex
 	pending []Change
@@ -58,11 +59,12 @@ type Loop struct {
 	wake    chan struct{}
 	round   uint64        // rounds begun
 	done    uint64        // the latest round that went through
+	cleared uint64        // the latest that also left nothing of former plans
 	passed  chan struct{} // closed and replaced when done grows
 	synced  bool
 	reread  bool
-	look    plan.Tables // whose targets are to be looked at, whether or not the plan changes
-	apply   bool        // the targets are to be looked at, whether or not the plan changes
+	look    plan.Tables // planes whose targets must be read, whether or not the plan changes
+	apply   bool        // all targets must be read, whether or not the plan changes
 
 	last       Outcome       // of the loop alone
 	inSync     bool          // the last round left nothing to do
@@ -71,9 +73,11 @@ type Loop struct {
 	waiting    bool          // the last round waits for nothing but Confirmed
 	awaited    uint64        // the round whose plan that is
 	since      time.Time     // and since when it waits
-	touched    []world.Touch // what the plan does not follow yet
+	touched    []world.Touch // changes that the plan does not contain yet
 	unfinished bool          // it left something for which nobody need wait
-	again      time.Time     // when Decide is to be asked again
+	again      time.Time     // the time of the next Decide
+	retry      time.Duration // after the next round that fails
+	lastRead   time.Time     // when all targets were read
 }
 
 const (
@@ -90,18 +94,19 @@ const allTables = ^plan.Tables(0)
 func NewLoop(w *world.World, features []compile.Feature, log *slog.Logger) *Loop {
 	return &Loop{
 		Log: log, world: w, memo: compile.NewMemo(features), wake: make(chan struct{}, 1), passed: make(chan struct{}),
-		room:   make(chan struct{}),
-		Decide: func(_ *world.World, now time.Time) ([]world.Touch, time.Time) { return nil, now.Add(rereadAll) },
-		Grown:  func(context.Context, *world.World, Outcome) {}, After: func(context.Context, *world.World, Outcome) {},
+		room: make(chan struct{}), now: time.Now, retry: firstRetry,
+		Decide: func(_ *world.World, _ []world.Touch, now time.Time) ([]world.Touch, time.Time) {
+			return nil, now.Add(rereadAll)
+		},
+		Grown: func(context.Context, *world.World, Outcome) {}, After: func(context.Context, *world.World, Outcome) {},
 		Ran: func(Outcome) {},
 	}
 }
 
 // Run runs rounds until ctx ends.
 func (l *Loop) Run(ctx context.Context) {
-	retry := firstRetry
 	timer, decide := time.NewTimer(rereadAll), time.NewTimer(rereadAll)
-	lastRead := time.Now()
+	l.lastRead = l.now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -109,40 +114,54 @@ func (l *Loop) Run(ctx context.Context) {
 		case <-l.wake:
 		case <-decide.C:
 		case <-timer.C:
-			if !l.waiting {
-				l.lookAtAll()
-			}
+			l.timeIsUp()
 		}
-		if time.Since(lastRead) > rereadAll {
-			l.Reread()
-			lastRead = time.Now()
+		if pause := l.turn(ctx); pause > 0 {
+			timer.Reset(pause)
 		}
-		switch l.oneRound(ctx); {
-		case l.inSync:
-			retry = firstRetry
-			timer.Reset(time.Until(lastRead.Add(rereadAll + time.Second)))
-		case l.unfinished:
-			l.Wake()
-		case l.waiting:
-			timer.Reset(stillWaiting)
-		default:
-			timer.Reset(retry)
-			retry = min(2*retry, lastRetry)
-		}
-		decide.Reset(time.Until(l.again))
+		decide.Reset(l.again.Sub(l.now()))
 	}
+}
+
+// timeIsUp has the next round look at the targets, unless that only waits for them.
+func (l *Loop) timeIsUp() {
+	if !l.waiting {
+		l.lookAtAll()
+	}
+}
+
+// turn makes one round, and says when time is up for the next; 0: when it was said before, or at once.
+func (l *Loop) turn(ctx context.Context) time.Duration {
+	if l.now().Sub(l.lastRead) > rereadAll {
+		l.Reread()
+		l.lastRead = l.now()
+	}
+	switch l.oneRound(ctx); {
+	case l.inSync:
+		l.retry = firstRetry
+		return l.lastRead.Add(rereadAll + time.Second).Sub(l.now())
+	case l.unfinished:
+		l.Wake()
+		return 0
+	case l.waiting:
+		return stillWaiting
+	}
+	pause := l.retry
+	l.retry = min(2*l.retry, lastRetry)
+	return pause
 }
 
 // oneRound takes in what is pending, and applies the plan if anything is left to do.
 func (l *Loop) oneRound(ctx context.Context) {
 	r := l.take()
+	before := len(l.touched)
 	for _, c := range r.changes {
 		l.touched = append(l.touched, c(l.world)...)
 	}
-	decided, again := l.Decide(l.world, time.Now())
+	decided, again := l.Decide(l.world, l.touched[before:], l.now())
 	l.touched, l.again = append(l.touched, decided...), again
 	// a plan is carried out before it is changed, or it never would be where changes do not end
-	if l.waiting && !r.apply && time.Since(l.since) < stillWaiting {
+	if l.waiting && !r.apply && l.now().Sub(l.since) < stillWaiting {
 		l.owed |= r.look
 		l.runRound(ctx, round{number: l.awaited, synced: r.synced})
 		if l.waiting {
@@ -165,17 +184,17 @@ func (l *Loop) oneRound(ctx context.Context) {
 func (l *Loop) pass(ctx context.Context, r round) {
 	if r.synced {
 		l.After(ctx, l.world, l.last)
-		l.finish(r.number)
+		l.finish(r.number, true)
 	}
 }
 
 func (l *Loop) runRound(ctx context.Context, r round) {
-	start := time.Now()
+	start := l.now()
 	planes := plane.Concerned(l.Planes, l.owed|l.memo.State.ChangedSince(l.settled))
 	err := l.applyPlan(ctx, r.synced, planes)
 	l.last = l.outcome(err)
 	l.last.Shrunk = r.synced && plane.OnlyRefusals(err) && !errors.Is(err, plane.ErrUnfinished)
-	l.last.Duration = time.Since(start)
+	l.last.Duration = l.now().Sub(start)
 	if waiting := plane.OnlyUnconfirmed(err); waiting && (!l.waiting || l.awaited != r.number) {
 		l.awaited, l.since = r.number, start
 	}
@@ -191,7 +210,7 @@ func (l *Loop) runRound(ctx context.Context, r round) {
 	if r.synced {
 		l.After(ctx, l.world, l.last)
 		if l.last.Err == nil && !l.last.Unconfirmed {
-			l.finish(r.number)
+			l.finish(r.number, l.last.Shrunk && !plane.LeavesConnections(err))
 		}
 	}
 }

@@ -13,11 +13,13 @@ import (
 func TestNewsAreCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var delivered []int
-		m := newMailbox("a number", func(a, b int) bool { return a == b }, func(_ context.Context, n int) error {
+		deliver := func(_ context.Context, n int) (string, error) {
 			time.Sleep(5 * time.Millisecond) // an API server's answer
 			delivered = append(delivered, n)
-			return nil
-		}, slog.New(slog.DiscardHandler))
+			return "", nil
+		}
+		m := newMailbox("a number", func(a, b int) bool { return a == b }, deliver,
+			func(int, string) bool { return false }, slog.New(slog.DiscardHandler))
 		go m.run(t.Context())
 		for n := range 10 {
 			m.put(n)

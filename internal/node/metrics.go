@@ -20,6 +20,7 @@ type Metrics struct {
 	apply    *prometheus.HistogramVec
 	refused  *prometheus.CounterVec
 	cni      *prometheus.HistogramVec
+	asks     *prometheus.CounterVec
 }
 
 // NewMetrics registers all metrics of the agent's own doings; what is read from targets is registered by countBlocked.
@@ -45,10 +46,13 @@ func NewMetrics() *Metrics {
 		cni: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "egret_node_cni_seconds",
 			Help: "Time of one call of the CNI plugin, by command and result (ok, error).", Buckets: seconds},
 			[]string{"command", "result"}),
+		asks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_node_questions_total",
+			Help: "Questions to other agents whether they have followed what this one has seen, by result: followed, " +
+				"failed."}, []string{"result"}),
 	}
 	m.Registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.held, m.paused, m.problems, m.rounds, m.round, m.apply, m.refused, m.cni)
+		m.held, m.paused, m.problems, m.rounds, m.round, m.apply, m.refused, m.cni, m.asks)
 	return m
 }
 
@@ -80,6 +84,15 @@ func (m *Metrics) answered(command string, took time.Duration, err error) {
 		result = "error"
 	}
 	m.cni.WithLabelValues(command, result).Observe(took.Seconds())
+}
+
+// asked counts one question to another agent.
+func (m *Metrics) asked(err error) {
+	result := "followed"
+	if err != nil {
+		result = "failed"
+	}
+	m.asks.WithLabelValues(result).Inc()
 }
 
 func (m *Metrics) told(r Report) {

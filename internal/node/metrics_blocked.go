@@ -90,7 +90,7 @@ func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, pl
 // Describe is part of prometheus.Collector.
 func (b *blocked) Describe(out chan<- *prometheus.Desc) { out <- b.total }
 
-// Collect is part of prometheus.Collector. What cannot be read stays at what it was.
+// Collect is part of prometheus.Collector. An unreadable counter keeps its value.
 func (b *blocked) Collect(out chan<- prometheus.Metric) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

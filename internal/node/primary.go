@@ -10,7 +10,7 @@ import (
 
 // preferred are the addresses of the uplink, one a family, that are the node's own as far as the kernel can tell: the
 // source of the default route, else the oldest. A deprecated or a temporary one never is, and a virtual one (VRRP),
-// which is alone in its subnet or younger than the others, only where there is no other. What the kubelet says, where
+// which is alone in its subnet or younger than the others, only where there is no other. The kubelet's address, where
 // it is known, goes before this (package world).
 func preferred(h route.Host, gateway func(dev string) bool) []netip.Prefix {
 	var out []netip.Prefix

@@ -55,13 +55,24 @@ func (l *Loop) DoAndWait(ctx context.Context, change Change) error {
 	if err != nil {
 		return err
 	}
-	return l.wait(ctx, round)
+	return l.wait(ctx, round, &l.done)
 }
 
-func (l *Loop) wait(ctx context.Context, round uint64) error {
+// WaitCleared returns when the planes hold the plan with all changes from before the call, and nothing of previous
+// plans is left, no connection that was made by them either.
+func (l *Loop) WaitCleared(ctx context.Context) error {
+	round, err := l.offer(ctx, func(*world.World) []world.Touch { return nil })
+	if err != nil {
+		return err
+	}
+	return l.wait(ctx, round, &l.cleared)
+}
+
+// wait returns when a count of rounds has reached one.
+func (l *Loop) wait(ctx context.Context, round uint64, count *uint64) error {
 	for {
 		l.mu.Lock()
-		done, passed := l.done, l.passed
+		done, passed := *count, l.passed
 		l.mu.Unlock()
 		if done >= round {
 			return nil
@@ -82,8 +93,8 @@ func (l *Loop) Ask(ctx context.Context, question func(*world.World)) error {
 	})
 }
 
-// Turn has change made in the loop and waits until that is so. Who brings one change after the other by it never has
-// more than one among those that wait.
+// Turn has change made in the loop and waits until that is so. A caller that brings one change after the other by it
+// never has more than one in the queue.
 func (l *Loop) Turn(ctx context.Context, change Change) error {
 	made := make(chan struct{})
 	err := l.Offer(ctx, func(w *world.World) []world.Touch {
@@ -109,7 +120,7 @@ func (l *Loop) Synced() {
 	l.Wake()
 }
 
-// Reread makes the next round read the targets anew.
+// Reread makes the next round read the targets again.
 func (l *Loop) Reread() {
 	l.mu.Lock()
 	l.reread = true
@@ -141,7 +152,7 @@ func (l *Loop) Look(tables plan.Tables) {
 // Again asks for a round, in which whoever waits for what rounds tell looks again.
 func (l *Loop) Again() { l.poke() }
 
-// Confirmed tells that what planes hold has taken effect: what waited for it is done.
+// Confirmed reports that the rows of planes have taken effect, and ends the waits for that.
 func (l *Loop) Confirmed() { l.poke() }
 
 func (l *Loop) poke() {
@@ -184,10 +195,13 @@ func (l *Loop) takeAll() (r round, reread bool) {
 	return r, reread
 }
 
-func (l *Loop) finish(round uint64) {
+// finish ends the wait for a round, of which the planes hold all; cleared: and nothing of former plans.
+func (l *Loop) finish(round uint64, cleared bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.done = round
+	if l.done = round; cleared {
+		l.cleared = round
+	}
 	close(l.passed)
 	l.passed = make(chan struct{})
 }

@@ -26,11 +26,12 @@ type Options struct {
 	BootMarker                        string // /run/egret/booted: a file that a boot removes
 	HostRoot                          string // /: where the host's /etc and /usr are
 	Health                            Health
+	Lease                             time.Duration // for how long a renewal of the agent's Lease lasts; 0: it has none
 	Metrics                           metrics.Options
 	Healthz                           string // host:port of /healthz alone; empty: nowhere
 }
 
-// Run is the agent, until ctx ends. What it has set up stays: an agent's restart is nobody's business but its own.
+// Run is the agent, until ctx ends. Everything that it has set up stays: an agent's restart must not concern others.
 func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	t, err := open(ctx, o, log)
 	if err != nil {
@@ -55,6 +56,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 		return err
 	}
 	a.adoptHeld(ctx, t.nb)
+	a.clearing.readLed(ctx, t.nb)
 	host, err := route.Watch(ctx)
 	if err != nil {
 		return err
@@ -63,6 +65,8 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	go a.serveCNI(ctx, o)
 	go a.serveQuestions(ctx, o.AgentSocket)
 	go a.serveHealth(ctx, o.Health)
+	go a.serveAgents(ctx, int(o.Config.AgentPort))
+	go a.keepLease(ctx, o.Lease)
 	go a.serveMetrics(ctx, o, t)
 	a.loop.Run(ctx)
 	return nil
@@ -74,18 +78,21 @@ func (a *Agent) connect(o Options, t *targets) error {
 	if err != nil {
 		return err
 	}
-	a.source = kube.NewSource(clients, a.log, kube.Followed()...)
+	a.source = kube.NewSource(clients, a.log, kube.FollowedBy(a.self)...)
 	a.api = &API{Node: o.Node, BootID: o.BootID, Version: o.Version, Clients: clients, Observe: a.source.Observe,
 		Outdated: a.source.Outdated}
 	a.reads, a.applied = newReads(a.api), a.source.Applied
-	a.reports = newMailbox("what this node holds", Report.Equal, a.api.Report, a.log)
-	a.annotations = newMailbox("this node's addresses", maps.Equal[map[string]string], a.api.AnnotateNode, a.log)
+	a.reports = newMailbox("what this node holds", Report.Equal, a.api.Report, a.reportOverwritten, a.log)
+	a.annotations = newMailbox("this node's addresses", maps.Equal[map[string]string], a.api.AnnotateNode,
+		a.annotationsOverwritten, a.log)
 	h := a.holding
 	h.watch, h.announce, h.probe = t.listener.Watch, t.link.Defend, t.link.Probe
 	a.tellOwn = t.link.Tell
 	h.silence, h.ask = contact.Silence, a.api.EgressIP
 	h.renew = func(ctx context.Context) error { return t.vswitchd.Do(ctx, t.flow.Renew) }
-	a.ovs, a.confirmed, a.pulses = t.ovs, t.nb.Confirmed, t.pulses
+	a.clearing.answersAt.Store(uint32(o.Config.AgentPort)) // the first report says so: without it nobody asks
+	a.clearing.ask, a.clearing.pastLists = a.ask, a.source.SeenPods
+	a.ovs, a.setPaused, a.confirmed, a.pulses = t.ovs, t.ovs.SetEgressPaused, t.nb.Confirmed, t.pulses
 	a.loop.Planes, a.loop.Early = plane.Timed(t.all, a.metrics.applied), t.early
 	a.comparers = t.comparers
 	a.addrs = t.tellAddrs

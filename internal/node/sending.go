@@ -9,7 +9,7 @@ import (
 )
 
 // sending is what the holder's machine wants sent to links: one goroutine sends it in order, and the loop does not wait
-// for that. What waits already is not added again, so that no more waits than there are addresses.
+// for that. A waiting packet is not added again, so that no more packets wait than there are addresses.
 type sending struct {
 	mu       sync.Mutex
 	announce []netip.Addr

@@ -64,8 +64,8 @@ func (s *shared) run(key string, q *queue) {
 	}
 }
 
-// take is the answer that is waited for; who joins from here on waits for another. Nil when nobody waits: then the
-// queue is gone.
+// take returns the awaited answer; callers that join from here on wait for the next one. Nil when nobody waits: then
+// the queue is gone.
 func (s *shared) take(key string, q *queue) *answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

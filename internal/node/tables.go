@@ -5,12 +5,13 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// hostTables are the routing tables that EgressServices can name: those that have a name, and those that have routes of
-// others than this agent's.
+// hostTables are the routing tables that EgressServices can name: those that have a name, and those that have routes.
+// Of routes of this agent's it only says that there are some, and none of the main table's is a reason to say so.
 func hostTables(h route.Host, names map[string]int) []world.HostTable {
 	tables := map[int]*world.HostTable{}
 	table := func(id int) *world.HostTable {
@@ -22,13 +23,22 @@ func hostTables(h route.Host, names map[string]int) []world.HostTable {
 	to := map[int]map[netip.Prefix]bool{}
 	for _, r := range h.Routes {
 		if r.Ours {
+			if r.Table != plan.MainTable {
+				table(r.Table).Ours = true
+			}
 			continue
 		}
 		if to[r.Table] == nil {
 			to[r.Table] = map[netip.Prefix]bool{}
 		}
 		to[r.Table][r.Dst] = true
+		table(r.Table).Routes[world.FamilyOf(r.Dst.Addr())] = true
 		table(r.Table).Default = defaults(to[r.Table])
+	}
+	for _, r := range h.Refusals {
+		if r.Dst.Bits() == 0 {
+			table(r.Table).Refuses[world.FamilyOf(r.Dst.Addr())] = true
+		}
 	}
 	for name, id := range names {
 		table(id).Names = append(table(id).Names, name)
@@ -48,7 +58,7 @@ func hostTables(h route.Host, names map[string]int) []world.HostTable {
 	return out
 }
 
-// halves are what VPN clients write in the place of a default route, so that the host's own stays below it.
+// halves are the two routes that VPN clients write instead of a default route, so that the host's own stays below them.
 var halves = [2][2]netip.Prefix{
 	{netip.MustParsePrefix("0.0.0.0/1"), netip.MustParsePrefix("128.0.0.0/1")},
 	{netip.MustParsePrefix("::/1"), netip.MustParsePrefix("8000::/1")},

@@ -72,16 +72,16 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 		listener: listen.New(ctx, map[string]string{o.Config.Bridge: o.Config.UplinkInterface}, log),
 	}
 	openvswitch, north, south := t.watch(ctx, o)
-	own := func() map[string]conntrack.Own { return t.ownSources(o) }
-	inSwitch := conntrack.New(conntrack.Switch{RunDir: o.OVSRunDir}, db, own, log)
-	inKernel := conntrack.New(conntrack.Kernel{}, conntrack.Kernel{},
-		func() map[string]conntrack.Own { return hostSources(o) }, log)
-	t.connections, t.disturbed = []<-chan struct{}{inSwitch.Again(), inKernel.Again()}, inKernel.Disturbed
+	own, ofSwitch := func() map[string]conntrack.Own { return t.ownSources(o) }, conntrack.Switch{RunDir: o.OVSRunDir}
+	inSwitch, balanced := conntrack.New(ctx, ofSwitch, db, own, log), conntrack.NewBalanced(ctx, ofSwitch, log)
+	ofHost := func() map[string]conntrack.Own { return hostSources(o) }
+	inKernel := conntrack.New(ctx, conntrack.Kernel{}, conntrack.Kernel{}, ofHost, log)
+	datagrams := conntrack.NewDatagrams(conntrack.Kernel{}, log)
+	t.disturbed = inKernel.Disturbed
+	t.connections = []<-chan struct{}{inSwitch.Again(), inKernel.Again(), datagrams.Again()}
 	t.comparers = []plane.Comparer{t.nft, t.vswitchd.Comparer(t.flow), north.Comparer(t.nb), south.Comparer(t.sb)}
 	ports := plane.For(plan.InOVSIDs|plan.InPorts, openvswitch.On(ovs.NewPlane(db)), plane.After())
 	t.early = []plane.Plane{ports, t.nft, t.flow}
-	balanced := conntrack.NewBalanced(ctx, conntrack.Switch{RunDir: o.OVSRunDir}, log)
-	datagrams := conntrack.NewDatagrams(conntrack.Kernel{}, log)
 	t.all = []plane.Plane{
 		// The first is shrunk last, after the rules: when those have gone, no packet makes an entry by them.
 		plane.For(plan.InDatagrams, datagrams, plane.After(), plane.Unawaited),
@@ -99,8 +99,8 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 			t.flow.Name(), t.sb.Name())),
 		plane.For(conntrack.Tables, t.vswitchd.On(inSwitch.Early()), plane.After(t.nb.Name())),
 		plane.For(plan.InAnnouncements, t.link, plane.After(t.nb.Name()), plane.Telling, plane.Unawaited),
-		plane.For(conntrack.Tables, t.vswitchd.On(inSwitch), plane.After(), plane.Unawaited),
-		plane.For(conntrack.Tables, inKernel, plane.After(), plane.Unawaited),
+		plane.For(conntrack.Tables, t.vswitchd.On(inSwitch), plane.After(), plane.Unawaited, plane.Ending),
+		plane.For(conntrack.Tables, inKernel, plane.After(), plane.Unawaited, plane.Ending),
 		plane.For(plan.InDatagrams, balanced, plane.After(), plane.Unawaited),
 		plane.For(plan.InHealthChecks, health.New(ctx, health.Sockets{}),
 			plane.After(), plane.Following(t.nb.Name()), plane.Telling, plane.Unawaited),

@@ -7,10 +7,11 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// tidying has what is to be done about attachments done outside the loop. What is under way is not begun again by later
-// rounds: while ovsdb-server does not answer, they would queue.
+// tidying runs the cleaning of attachments outside the loop. Later rounds do not begin it again while it runs: while
+// ovsdb-server does not answer, they would queue.
 type tidying struct {
-	again func() // asks for a round
+	again func()       // asks for a round
+	start func(func()) // has a chore done beside the loop
 
 	mu   sync.Mutex
 	busy map[chore]struct{}
@@ -29,7 +30,9 @@ const (
 	release
 )
 
-func newTidying(again func()) *tidying { return &tidying{again: again, busy: map[chore]struct{}{}} }
+func newTidying(again func()) *tidying {
+	return &tidying{again: again, start: func(do func()) { go do() }, busy: map[chore]struct{}{}}
+}
 
 // begin does a chore, if it is not under way. Where do fails, a round is asked for later, which begins it again.
 func (t *tidying) begin(c chore, do func() error) {
@@ -39,13 +42,13 @@ func (t *tidying) begin(c chore, do func() error) {
 		return
 	}
 	t.busy[c] = struct{}{}
-	go func() {
+	t.start(func() {
 		err := do()
 		t.end(c)
 		if err != nil {
 			time.AfterFunc(lastRetry, t.again)
 		}
-	}()
+	})
 }
 
 func (t *tidying) end(c chore) {

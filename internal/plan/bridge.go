@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// What the flows of the gateway bridge are made of: see feature gateway. Host and gateway routers share the node's
-// addresses, and ct_mark in ZoneGateway tells whose a connection is.
+// These constants make up the flows of the gateway bridge: see feature gateway. Host and gateway routers share the
+// node's addresses, and ct_mark in ZoneGateway tells whose a connection is.
 
 // PatchPort stands for the gateway bridge's patch port to the network; the plane puts the number in.
 func (n Names) PatchPort() string { return "{" + Patch + n.Network + "}" }
@@ -19,12 +19,27 @@ func (n Names) PatchInterface(bridge, node string) string {
 	return "patch-" + n.Localnet(bridge, node) + "-to-" + IntegrationBridge
 }
 
-// Commit remembers that the connection is the network's.
-func (n Names) Commit() string { return commit(n.CTMark()) }
+// Commit remembers that the connection of a packet from OVN is the network's. A connection of the host stays the
+// host's: a pod may have the same source port towards the same destination.
+func (n Names) Commit() string {
+	return fmt.Sprintf("ct(commit,zone=%d,exec(%s))", ZoneGateway, n.mark())
+}
 
-// CommitAs does the same, and translates the source to an address.
+// CommitAs does the same, and translates the source to an address and one of PodPorts.
 func (n Names) CommitAs(src string) string {
-	return fmt.Sprintf("ct(commit,zone=%d,nat(src=%s),exec(set_field:%#x->ct_mark))", ZoneGateway, src, n.CTMark())
+	if strings.Contains(src, ":") { // before a port, ovs-actions(7) wants brackets
+		src = "[" + src + "]"
+	}
+	return fmt.Sprintf("ct(commit,zone=%d,nat(src=%s:%s),exec(%s))", ZoneGateway, src, PodPorts, n.mark())
+}
+
+// mark makes a connection the network's. The default network leaves the host's bit; the sources of others are never the
+// host's. OpenFlow 1.4 has no set_field for a part of a field.
+func (n Names) mark() string {
+	if n.ID == 0 {
+		return fmt.Sprintf("load:%#x->NXM_NX_CT_MARK[0]", n.CTMark())
+	}
+	return fmt.Sprintf("set_field:%#x->ct_mark", n.CTMark())
 }
 
 // Leaves is how a packet leaves by the uplink once an action of conntrack has committed its connection.
@@ -43,15 +58,15 @@ func Leaves(commit, uplink string, userspace bool) string {
 // ARPAnew and NDAnew have OVS look at each announcement of a neighbour. In userspace it hears them for its tunnels only
 // where it has no datapath flow for them (OVS 3.5, ofproto-dpif-xlate.c, terminate_native_tunnel), which lives until
 // 10 s after the last packet: one with a hardware address that the neighbour had a moment ago too would be passed on,
-// and what goes by the tunnel be sent to the address in between. What is read here belongs to the datapath flow's
-// match, and plane/announce has it differ each time.
+// and what goes by the tunnel be sent to the address in between. The fields that are read here belong to the datapath
+// flow's match, and plane/announce varies them each time.
 const (
 	ARPAnew = "move:NXM_NX_ARP_THA[]->NXM_NX_XXREG3[0..47],"
 	NDAnew  = "move:NXM_NX_IPV6_LABEL[]->NXM_NX_XXREG3[0..19],"
 )
 
-// CopyTo copies a frame to a network beside the default one, by a flow of that network: where it has no patch port yet
-// there is none.
+// CopyTo copies a frame to a network other than the default one, by a flow of that network. Without a patch port the
+// network has no such flow.
 func (n Names) CopyTo() string {
 	return fmt.Sprintf("set_field:%#x->reg1,resubmit(,%d)", n.CTMark(), CopyToNetwork.Table())
 }
@@ -59,13 +74,13 @@ func (n Names) CopyTo() string {
 // CopiedTo matches frames that were copied so.
 func (n Names) CopiedTo() string { return fmt.Sprintf("reg1=%#x", n.CTMark()) }
 
-// ToOVN gives a new connection from outside to the network.
-func (n Names) ToOVN() string { return n.Commit() + ",output:" + n.PatchPort() }
+// ToOVN gives a connection from outside to the network, though the host may have had it.
+func (n Names) ToOVN() string { return commit(n.CTMark()) + ",output:" + n.PatchPort() }
 
 // CommitHost remembers that the connection is the host's.
 func CommitHost() string { return commit(hostCTMark) }
 
-// ToHost gives a new connection from outside to the host.
+// ToHost gives a connection from outside to the host.
 func ToHost() string { return CommitHost() + ",LOCAL" }
 
 func commit(mark int) string {
@@ -73,5 +88,11 @@ func commit(mark int) string {
 }
 
 // OfNetwork and OfHost match connections that were committed so.
-func (n Names) OfNetwork() string { return fmt.Sprintf("ct_mark=%#x", n.CTMark()) }
-func OfHost() string              { return fmt.Sprintf("ct_mark=%#x", hostCTMark) }
+func (n Names) OfNetwork() string {
+	if n.ID == 0 {
+		return fmt.Sprintf("ct_mark=%#x/%#x", n.CTMark(), n.CTMark()|hostCTMark)
+	}
+	return fmt.Sprintf("ct_mark=%#x", n.CTMark())
+}
+
+func OfHost() string { return fmt.Sprintf("ct_mark=%#[1]x/%#[1]x", hostCTMark) }

@@ -58,6 +58,12 @@ func (r *Rows) AddACL(id string, sw RowID, priority int, match string) {
 		"action": "drop"})
 }
 
+// AddBalancedACL claims an ACL of a switch for packets that come in, after the switch has balanced Services.
+func (r *Rows) AddBalancedACL(id string, sw RowID, priority int, match, action string) {
+	r.AddNB(RowID{"ACL", id}, sw, Cols{"direction": "from-lport", "priority": priority, "match": match,
+		"action": action, "options": map[string]string{"apply-after-lb": "true"}})
+}
+
 // Discard is the next hop of a static route that drops.
 const Discard = "discard"
 

@@ -51,8 +51,8 @@ type Follower[K comparable] struct {
 // Follow is a Follower of a table, before its first moment.
 func Follow[K comparable](table Tables) Follower[K] { return Follower[K]{table: table} }
 
-// Take is what is to be applied. Until Done says that it was, anything may be: who fails half way gets everything the
-// next time.
+// Take returns the rows that the target must apply. Until Done is called the target may hold anything: after a failure
+// half way the next Take returns all rows.
 func (f *Follower[K]) Take(s *State) Changes[K] {
 	known := f.state == s
 	f.state = nil
@@ -99,8 +99,8 @@ type journal[K comparable] struct {
 	dropped int // how many older ones are no longer in recent
 }
 
-// maxJournal bounds a journal: what is longer ago costs a whole comparison. At twice that the older half goes, so
-// that a full journal costs no copy a change.
+// maxJournal bounds a journal: a follower that is further behind compares whole tables. At twice that the older half
+// goes, so that a full journal costs no copy a change.
 const maxJournal = 4096
 
 func journalOf[K comparable](s *State, table Tables) *journal[K] {

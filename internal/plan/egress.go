@@ -47,8 +47,8 @@ func (s Steered) Compare(o Steered) int {
 	return cmp.Or(s.Egress.Compare(o.Egress), cmp.Compare(s.Node, o.Node), cmp.Compare(s.Since, o.Since))
 }
 
-// Problem is what keeps this node from doing something for an object, as far as the world tells: what is in no plan can
-// be refused by no target.
+// Problem is what keeps this node from doing something for an object, as far as the world tells. Such a thing is in no
+// plan, so no target can refuse it.
 type Problem struct {
 	Object          ref.Object
 	Reason, Message string

@@ -48,10 +48,9 @@ type Route struct {
 	OnLink bool
 }
 
-// Rule is one policy routing rule. Src and Dst may be zero: any. Mark 0 with Mask 0 is any. It has a table, or what it
-// is for is unreachable.
+// Rule is one policy routing rule. Src and Dst may be zero: any. Mark 0 with Mask 0 is any.
 type Rule struct {
-	V6, Unreachable bool
+	V6              bool
 	Priority, Table int
 	Mark, Mask      uint32
 	Src, Dst        netip.Prefix
@@ -74,8 +73,8 @@ type NFTRule struct {
 type NFTSet struct{ Name string }
 
 // NFTSetSpec is a set's type, or a map's when Value is not "". Interval sets hold prefixes and ranges "FIRST-LAST"
-// (disjoint ones: the kernel refuses overlaps). With TypeOf, Key and Value are expressions of those types, for types
-// that have no name (nft(8), "typeof").
+// (disjoint ones: the kernel refuses overlaps). With TypeOf, Key and Value are expressions that have these types:
+// some types have no name (nft(8), "typeof").
 type NFTSetSpec struct {
 	Key, Value       string
 	Interval, TypeOf bool
@@ -100,12 +99,17 @@ type Announcement struct {
 	MAC string
 }
 
-// Datagram is a UDP address and port that this host's kernel translates, or with OVN set a load balancer of OVN, and
-// what it may translate it to.
+// Datagram is an address and port that packets of a protocol whose connections nothing ends are translated from, and
+// what they may be translated to: by this host's kernel, or with OVN set by a load balancer of OVN.
 type Datagram struct {
+	Protocol string // "udp" or "sctp"
 	From, To netip.AddrPort
 	OVN      bool
+	Foreign  bool // by rules of another program, which come and go when that program says
 }
+
+// Frontend returns the address and port that packets come with, whatever they are translated to, and by whom.
+func (d Datagram) Frontend() Datagram { return Datagram{Protocol: d.Protocol, From: d.From} }
 
 // HealthCheck is a TCP port at which load balancers ask: of one Service whether this node serves it
 // (Service.spec.healthCheckNodePort), or of all whether it takes connections.
@@ -130,10 +134,12 @@ func LinkSetting(link, setting string) string {
 }
 
 // Accept lets packets that come in from a device, or go out to it, through the host's own FORWARD chain: all, or those
-// of one source.
+// of one source. With a port it lets what comes to that TCP port through the host's INPUT chain.
 type Accept struct {
 	V6  bool
 	Dev string
 	Out bool
 	Src netip.Addr // zero for all
+	// Port is the host's own.
+	Port uint16
 }

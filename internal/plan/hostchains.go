@@ -27,6 +27,7 @@ const (
 	ChainPostrouting
 	ChainEgressIPGuard
 	ChainEgressServiceGuard
+	ChainClusterIPGuard
 
 	hostChains
 )
@@ -74,6 +75,8 @@ var hostChainRegistry = [hostChains]hostChain{
 		"egressip", "drop what would leave by a link, or past it, with another source"),
 	ChainEgressServiceGuard: inet("egress-service-guard", "filter", "postrouting", "102",
 		"egressservice", "drop what would leave with another source than the Service's"),
+	ChainClusterIPGuard: inet("cluster-ip-guard", "filter", "postrouting", "103",
+		"service", "drop packets to cluster IPs that would leave the cluster"),
 }
 
 func inet(name, kind, hook, priority, features, purpose string) hostChain {

@@ -6,9 +6,15 @@ import "fmt"
 const MainTable = 254
 
 // ReplyTable is the routing table with a route of each egress IP of this node's, for replies that the host is to cut.
-// It is none of the tables that Open vSwitch follows (local, main and default): where the datapath is in userspace, any
-// change there has it forget all routes and read them anew, and what it translates meanwhile leaves by no tunnel.
+// Open vSwitch does not follow it, as it does local, main and default. After any change in those, a userspace datapath
+// forgets all routes and reads them again, and packets that it translates meanwhile leave by no tunnel.
 const ReplyTable = 0x45677
+
+// LocalTable is the routing table of the host's own addresses.
+const LocalTable = 255
+
+// IsReserved says whether a routing table is never one that people can have packets of pods routed by.
+func IsReserved(table uint32) bool { return table == LocalTable || table == ReplyTable }
 
 // LinkTable is the routing table with the routes of the link of that index.
 func LinkTable(index int) int { return 1000 + index }
@@ -21,7 +27,6 @@ type HostRule uint8
 const (
 	RuleBeforeVRF HostRule = iota
 	RuleNetwork
-	RuleNoNetwork
 	RuleReply
 	RuleNodeIP
 	RuleEgressIP
@@ -35,7 +40,6 @@ var hostRuleRegistry = [hostRules]struct {
 }{
 	RuleBeforeVRF: {999, "egressip egressservice", "find pods by the main table, before the rule of a link's VRF does"},
 	RuleNetwork:   {5000, "egressservice", "lead pods behind an EgressService to its network's table"},
-	RuleNoNetwork: {5001, "egressservice", "refuse what that table has no route to"},
 	RuleReply:     {5998, "egressip", "lead replies to egress IPs that the host cuts to ReplyTable"},
 	RuleNodeIP:    {5999, "egressip", "lead what is marked 1008 to the main table"},
 	RuleEgressIP:  {6000, "egressip", "lead pods with an egress IP on a link to the link's table"},

@@ -7,9 +7,9 @@ import (
 	"github.com/egret-net/egret/internal/ref"
 )
 
-// Names gives every thing of one logical network its name or its number, as OVN-Kubernetes does: people and their
-// tools look for these. What belongs to the default network has plain names; what belongs to another has the network's
-// name in front. Nothing else makes such a name.
+// Names gives every thing of one logical network its name or its number, as OVN-Kubernetes does: people and their tools
+// look for these. Rows of the default network have plain names, and rows of another network have its name in front.
+// Nothing else makes such a name.
 type Names struct {
 	Network string
 	ID      int // 0 is the default network's
@@ -22,8 +22,8 @@ func DefaultNames() Names { return Names{Network: ref.DefaultNetwork} }
 func (n Names) Row(name string) string { return n.prefix() + name }
 
 // prefix is the network's name in front of its rows, and no other network's. OVN's names cannot have '-' everywhere:
-// '.' is in its place, as with OVN-Kubernetes. What is no lower-case letter or digit besides, '.' itself too, is
-// written as its number behind an X, which nothing else becomes: networks a-b and a.b are two.
+// '.' is in its place, as with OVN-Kubernetes. All other characters but lower-case letters and digits, '.' too, are
+// written as their number behind an X, which nothing else becomes: networks a-b and a.b are two.
 func (n Names) prefix() string {
 	if n.Network == ref.DefaultNetwork {
 		return ""
@@ -102,16 +102,23 @@ func (n Names) PodPort(namespace, name string) string { return n.Row(namespace +
 // keys free for that.
 func (n Names) TransitKey() int { return 16711683 + n.ID }
 
-// CTMark is the ct_mark, in ZoneGateway, of connections of the network's pods.
+// CTMark is the ct_mark, in ZoneGateway, of connections of the network's pods. Only the default network's has one of
+// the two lowest bits.
 func (n Names) CTMark() int {
 	if n.ID == 0 {
 		return 1
 	}
-	return 3 + n.ID
+	return n.ID << 2
 }
 
-// hostCTMark is the ct_mark, in ZoneGateway, of the host's connections.
+// hostCTMark is the bit of ct_mark, in ZoneGateway, of the host's connections. Where it is set, others do not count.
 const hostCTMark = 2
+
+// PodPorts are the source ports of pods' packets that leave with their node's address. None of them is a node port
+// (30000-32767) or one that the kernel gives to the host's own connections (32768-60999 in ip_local_port_range), and
+// few servers of hosts listen there. A pod that could choose any port would take answers to its node's connections, or
+// with one datagram a client's connection to a node port.
+const PodPorts = "11000-29999"
 
 // LivenessPort is the tunnel port to the node of an id on LivenessBridge: it is of no network.
 func LivenessPort(id int) string { return "bfd-" + Itoa(id) }

@@ -35,6 +35,7 @@ const (
 	ReplySize
 	Established
 	ServiceNew
+	ServiceFragment
 	ServiceRefused
 	ForwardedBack
 	Forward
@@ -95,6 +96,7 @@ var registry = [stages]stage{
 	ReplySize:        {1, 105, "egressip", "ask whether pods' links carry a reply to an egress IP, and go on in table 8"},
 	Established:      {1, 100, "gateway", "give packets to the side that the connection is of"},
 	ServiceNew:       {1, 50, "service", "give a new connection to a Service to its side"},
+	ServiceFragment:  {1, 45, "service", "give the host fragments to a Service's address, to put them together"},
 	ServiceRefused:   {1, 40, "service", "drop clients outside of spec.loadBalancerSourceRanges"},
 	ForwardedBack:    {1, 21, "egress", "drop what the other holder of an address forwarded"},
 	Forward:          {1, 20, "egress", "forward what is of no connection here to the other holder of an address"},
@@ -144,7 +146,7 @@ func StageAt(table, priority int) (Stage, bool) {
 	return 0, false
 }
 
-// Table is the number of the stage's table: what other flows resubmit to.
+// Table is the number of the stage's table, to which other flows resubmit.
 func (s Stage) Table() int { return registry[s].table }
 
 // Priority is the stage's priority in its table.

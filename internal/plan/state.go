@@ -31,9 +31,10 @@ type Rows struct {
 	// have another one are flushed when this changes, but to SourceExempt, which keep the node's address.
 	Sources      map[Source]SourcesTo
 	SourceExempt map[netip.Addr]None
-	// Destinations are what Sources name. They are none of theirs, so that a network more is no change of each pod.
+	// Destinations are what Sources name. They are not part of Sources, so that one more network does not change each
+	// pod's row.
 	Destinations map[string]destinations.Set
-	// Datagrams are all translations of their From: entries with another one are flushed, since UDP does not end.
+	// Datagrams are all translations of their From: entries with another one are flushed, since nothing else ends them.
 	Datagrams    map[Datagram]None
 	HealthChecks map[HealthCheck]HealthSpec
 	// Steered, Translated, Forwarded and Answered are applied to nothing: they are what the node tells of the rows
@@ -49,8 +50,8 @@ type Rows struct {
 	parts []part
 }
 
-// State is everything a node must hold: every owner's Rows, merged. What changes comes in through Replace, which
-// notes it for Followers.
+// State is everything a node must hold: every owner's Rows, merged. Changes come in through Replace, which notes them
+// for Followers.
 type State struct {
 	NB            Table[RowID, Row]
 	SB            Table[RowID, Row]
@@ -100,7 +101,7 @@ func New() *State {
 	}
 }
 
-// Snapshot is a copy that does not change with s. It knows nothing of what changed before: who follows it takes all.
+// Snapshot is a copy that does not change with s. It has no journal: a Follower of it takes all rows.
 func (s *State) Snapshot() *State {
 	return &State{
 		NB: maps.Clone(s.NB), SB: maps.Clone(s.SB), SetElems: maps.Clone(s.SetElems), OVSIDs: maps.Clone(s.OVSIDs),

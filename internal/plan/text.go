@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/egret-net/egret/internal/destinations"
@@ -42,7 +43,8 @@ func (s *State) Lines() []string {
 		return "destinations " + k + arrow(v.String())
 	})
 	add(&l, s.Datagrams, func(k Datagram, _ None) string {
-		return "datagram " + flag(k.OVN, "by OVN ") + k.From.String() + arrow(k.To.String())
+		return "datagram " + flag(k.OVN, "by OVN ") + flag(k.Foreign, "by others ") + flag(k.Protocol != "udp",
+			"of "+k.Protocol+" ") + k.From.String() + arrow(k.To.String())
 	})
 	add(&l, s.HealthChecks, func(k HealthCheck, v HealthSpec) string {
 		if v.Node != "" {
@@ -180,9 +182,6 @@ func (r Rule) String() string {
 	if r.Mask != 0 {
 		s += fmt.Sprintf(" fwmark %#x/%#x", r.Mark, r.Mask)
 	}
-	if r.Unreachable {
-		return s + " unreachable"
-	}
 	return s + fmt.Sprintf(" lookup %d", r.Table)
 }
 
@@ -204,6 +203,9 @@ func (a Accept) String() string {
 	text := [...]string{"v4", "v6"}[index(a.V6)] + " " + direction + " " + a.Dev
 	if a.Src.IsValid() {
 		text += " of " + a.Src.String()
+	}
+	if a.Port != 0 {
+		text += " to port " + strconv.Itoa(int(a.Port))
 	}
 	return text
 }

@@ -25,7 +25,7 @@ func Group(name string) RowID  { return RowID{"Load_Balancer_Group", name} }
 // Priorities of logical router policies, as in OVN-Kubernetes.
 const (
 	PriorityOwnNode  = 1004 // to an address of the pod's own node: to the host, by the management port
-	PriorityAllow    = 102  // what no egress feature may touch
+	PriorityAllow    = 102  // traffic that no egress feature may touch
 	PriorityEgressIP = 100
 	// PriorityUncovered comes after all that gives pods' packets a source.
 	PriorityUncovered = 99
@@ -35,6 +35,10 @@ const (
 	PriorityFragments = 101
 	// PriorityRefuse is of the ACLs of node switches.
 	PriorityRefuse = 1000
+	// PriorityUnserved is of the ACLs that come after load balancing: PriorityUnservedDrop drops what they do not
+	// answer.
+	PriorityUnserved     = 1000
+	PriorityUnservedDrop = 900
 	// PriorityReplies is of the QoS rules that mark replies of inbound connections, and PriorityInsideReplies of the
 	// one that takes those out that stay inside the cluster.
 	PriorityReplies       = 103

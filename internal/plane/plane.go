@@ -16,20 +16,19 @@ import (
 )
 
 // Plane is one target that holds rows. Every call reads or already knows what the target holds, and applies the
-// difference: calling it again is free, and a process that starts anew adopts what a former one left. Rows that do not
-// carry our mark are never changed.
+// difference. A second call is free, and a new process adopts what the previous one left. Rows that do not carry our
+// mark are never changed.
 type Plane interface {
 	Name() string
 	// Grow adds and changes rows until the target holds all of want.
 	Grow(ctx context.Context, want *plan.State) error
 	// Shrink removes the rows of ours that want does not have.
 	Shrink(ctx context.Context, want *plan.State) error
-	// Forget makes the next call read the target anew.
+	// Forget makes the next call read the target again.
 	Forget()
 }
 
-// Trait is something that the order of planes needs to know of one. What Grow is called with is read by several planes
-// at once.
+// Trait is something that the order of planes needs to know of one. Several planes read the argument of Grow at once.
 type Trait func(*member)
 
 // After makes a plane grow when those of these names have, and those shrink when it has, whatever becomes of the
@@ -43,13 +42,16 @@ func Following(names ...string) Trait {
 	return func(m *member) { m.following = names }
 }
 
-// Telling is a plane that leads no packet anywhere and only tells others what there is: what it tells no more, it may
-// stop telling at once.
+// Telling is a plane that steers no packet and only tells others what there is. It may stop at once to tell a row that
+// the plan no longer has.
 func Telling(m *member) { m.telling = true }
 
-// Unawaited is a plane whose Shrink nobody waits for, who waits for a round: what it has left to remove gives no
-// packet a way or a source that the plan does not have any more, or only those of connections that were there before.
+// Unawaited is a plane whose Shrink is not part of a round that somebody waits for. The rows that it has left to remove
+// give no packet a path or a source that the plan lacks, but for connections that were there before.
 func Unawaited(m *member) { m.unawaited = true }
+
+// Ending is a plane that ends connections which packets would go on by as a former plan had it.
+func Ending(m *member) { m.ending = true }
 
 // For is p, which holds those tables of a plan and nothing else.
 func For(tables plan.Tables, p Plane, traits ...Trait) Plane {
@@ -68,6 +70,7 @@ type member struct {
 	following []string // when it grows
 	telling   bool
 	unawaited bool
+	ending    bool
 }
 
 // Concerned are the planes that hold one of the changed tables; those that do not say what they hold are always among
@@ -190,25 +193,43 @@ func neededBy(planes []Plane, name string) bool {
 func failedShrink(p Plane, err error) error {
 	err = fmt.Errorf("shrink %s: %w", p.Name(), err)
 	if m, says := p.(member); says && m.unawaited {
-		return &Leftover{err}
+		return &Leftover{err, m.ending}
 	}
 	return err
 }
 
 // ErrUnconfirmed is returned by a Grow whose rows, or former ones, have not taken effect yet. In the latter case it may
-// leave its own for a later call. What follows waits until the plane says that it is over; nothing has failed.
+// leave its own for a later call. Later steps wait until the plane says that it is over; nothing has failed.
 var ErrUnconfirmed = errors.New("ovn-controller has not carried out the last change yet")
 
-// ErrUnfinished is returned by a Shrink that has much to remove and lets others have their turn: what it did stands,
-// and the next round, which need not wait, goes on.
+// ErrUnfinished is returned by a Shrink that has much to remove and lets others have their turn. Its work so far
+// stands, and the next round, which need not wait, goes on.
 var ErrUnfinished = errors.New("more is to be removed")
 
 // Leftover is the error of a Shrink that nobody waits for. The round is repeated on account of it.
-type Leftover struct{ Err error }
+type Leftover struct {
+	Err error
+	// Connections: packets may go on by connections of former plans.
+	Connections bool
+}
 
 func (l *Leftover) Error() string { return l.Err.Error() }
 
 func (l *Leftover) Unwrap() error { return l.Err }
+
+// LeavesConnections says whether err says so of any plane.
+func LeavesConnections(err error) bool {
+	if l, is := err.(*Leftover); is {
+		return l.Connections
+	}
+	switch x := err.(type) {
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(x.Unwrap(), LeavesConnections)
+	case interface{ Unwrap() error }:
+		return LeavesConnections(x.Unwrap())
+	}
+	return false
+}
 
 // Refused is one row that a target would not take. Its owner is quarantined; nobody else is.
 type Refused struct {

@@ -7,8 +7,8 @@ import (
 )
 
 // Texts of rows become part of what other programs parse: a line of ovs-ofctl, a rule of nft, a match of OVN, a path
-// below /proc/sys. Whoever wrote a row, and whatever was parsed before, each plane refuses what would end the part that
-// it was meant to be.
+// below /proc/sys. Each plane refuses text that would end the part of a row that it was meant to be, even if other code
+// has parsed the row before.
 
 // CheckText says why a text is not one line of printable ASCII, or holds one of the characters in but.
 func CheckText(what, text, but string) error {

@@ -82,10 +82,10 @@ type Change struct {
 }
 
 // Look draws the conclusions at a time from the signs of all nodes that are probed, and returns what has become
-// different. Of a node whose probing began since the last look it knows nothing, and returns what it finds, whatever
-// that is: who asked for it waits for an answer. Beside them it is told when a witness answered last, or 0. It must be
-// called several times in Total. A node that is not among them is forgotten; one that was unreachable or not answering
-// is told of as neither then.
+// different. It has no earlier verdict on a node whose probing began since the last call, and returns its finding in
+// any case: the caller waits for an answer. Beside them it is told when a witness answered last, or 0. It must be
+// called several times in Total. A node that is not among them is forgotten; if it was unreachable or not answering, it
+// is reported as neither.
 func (j *Judge) Look(now time.Duration, signs map[string]Signs, witnessed time.Duration) []Change {
 	var changes []Change
 	if now-j.last > j.Total/4 {

@@ -23,7 +23,7 @@ type answer struct {
 	after time.Duration
 }
 
-// knock is one that was not answered yet. Who ends it closes its socket.
+// knock is one that was not answered yet. To end it, close its socket.
 type knock struct {
 	fd       int
 	answered func(answer)
@@ -31,7 +31,7 @@ type knock struct {
 	begin    time.Time
 }
 
-// knock asks once. Of the one that is to be timed the answer is waited for, beside all else. An error, such as no
+// knock asks once. For the knock that is timed, a goroutine of its own waits for the answer. An error, such as no
 // route, is no answer.
 func (k *knocker) knock(to netip.AddrPort, timed bool, answered func(answer)) {
 	n := knock{answered: answered, begin: time.Now()}

@@ -97,8 +97,8 @@ func (x *peer) knock(port int, timed, silent bool) {
 	}
 }
 
-// keepSession begins a session where there is none, and asks over the one that there is for an answer, or ends it, when
-// it is silent.
+// keepSession begins a session if there is no session. Otherwise it asks for an answer, or ends the session when it is
+// silent.
 func (x *peer) keepSession(now, silence time.Duration, hurry bool) {
 	switch {
 	case x.session == nil && now >= x.notBefore:

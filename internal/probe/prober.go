@@ -63,8 +63,8 @@ type Prober struct {
 	changed    chan struct{}
 }
 
-// following is whom to probe from now on, and which of them anew: their addresses were others, or nobody's, at any time
-// since the one before was taken.
+// following is the set of nodes to probe from now on, and those of them whose probing starts again, because their
+// addresses changed at any time since the previous call.
 type following struct {
 	targets []Target
 	anew    map[string]bool
@@ -90,7 +90,7 @@ func New(o Options) *Prober {
 }
 
 // Follow says which nodes to probe from now on, and who are witnesses beside them. A node that was not among them the
-// time before, or with other addresses, is another one, and Tell is told of it, whatever it does. It never waits; one
+// time before, or had other addresses, counts as new, and Tell receives its state in any case. It never waits; one
 // goroutine calls it.
 func (p *Prober) Follow(targets []Target, beside Witnesses) {
 	p.witnesses.Store(&beside)
@@ -156,7 +156,7 @@ func (p *Prober) ask() {
 	p.askWitnesses(now)
 }
 
-// timed is told of the answer to a knock that was waited for.
+// timed receives the answer to a knock that was timed.
 func (p *Prober) timed(x *peer, after time.Duration) {
 	x.hostAnswered()
 	p.o.RTT(after)

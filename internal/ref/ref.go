@@ -21,7 +21,7 @@ const (
 	Service         = "Service"
 	// Network is no object of Kubernetes: a subnet of a node's links, by its prefix.
 	Network = "Network"
-	// LogicalNetwork is none either: a network of pods beside the cluster default network, by its name.
+	// LogicalNetwork is not an API kind either: a network of pods other than the cluster default network, by its name.
 	LogicalNetwork = "LogicalNetwork"
 )
 

@@ -76,8 +76,8 @@ func inheritCpuset(parent, dir string) error {
 	return nil
 }
 
-// delegate hands a v2 group's controllers to its children. What the machine withholds stays withheld: the kubelet says
-// so if it cannot do without.
+// delegate hands a v2 group's controllers to its children. A controller that the machine withholds stays withheld: the
+// kubelet says so if it needs it.
 func delegate(dir string) {
 	content, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {

@@ -75,8 +75,8 @@ func (c *Cluster) FabricBridge() string { return bridge }
 // SecondaryBridge is the bridge inside FabricNetns of the network of eth<i>, from 1.
 func (c *Cluster) SecondaryBridge(i int) string { return secondaryBridge(i) }
 
-// FabricPort is the interface inside FabricNetns that a node or host is plugged into; empty if there is none of the
-// name.
+// FabricPort is the interface inside FabricNetns that a node or host is plugged into; empty without such a node or
+// host.
 func (c *Cluster) FabricPort(name string) string {
 	for _, e := range append(c.layout.nodes(), c.layout.hosts()...) {
 		if e.name == name {

@@ -89,7 +89,7 @@ const (
 	freedIn   = 5 * time.Second // how long a former port may take to be free again
 )
 
-// listenLoopback opens the former port, or one that is free if there is none, or another program took it meanwhile.
+// listenLoopback opens the previous port, or a free one if there was no port or another program took it meanwhile.
 func listenLoopback(ctx context.Context, port int) (*net.TCPListener, error) {
 	if port == 0 {
 		return listenAnywhere()

@@ -9,8 +9,8 @@ import (
 )
 
 // Down removes the sandbox of this name and all it may have left: processes, namespaces, mounts, control groups, links,
-// files. No error if there is none. Of the options, Name and StateDir are read. It waits for other commands that work
-// on the sandbox.
+// files. No error if the sandbox does not exist. Of the options, Name and StateDir are read. It waits for other
+// commands that work on the sandbox.
 func Down(o Options) error {
 	if !namePattern.MatchString(o.Name) {
 		return o.Validate()

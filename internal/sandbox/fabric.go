@@ -99,7 +99,7 @@ func unplug(l layout, e endpoint) error {
 	})
 }
 
-// deletePort takes a link and its peer away; no error if there is none.
+// deletePort removes a link and its peer; no error if the link does not exist.
 func deletePort(name string) error {
 	link, err := netlink.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {

@@ -27,8 +27,8 @@ func apply(ctx context.Context, l layout, manifests string) error {
 	return nil
 }
 
-// agentSettings is the ConfigMap of deploy/cluster, with what is other here than its flags' defaults: who explains what
-// agents do reads it.
+// agentSettings is the ConfigMap of deploy/cluster, with the settings that differ from the flags' defaults here:
+// `kubectl egret explain` reads it.
 func agentSettings(l layout, datapath string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: ConfigMap

@@ -146,7 +146,8 @@ func shareNetnsDir() error {
 	return unix.Mount("", netnsDir, "none", unix.MS_SHARED|unix.MS_REC, "")
 }
 
-// deleteNetns removes the name and, once its last process has ended, the namespace; no error if there is none.
+// deleteNetns removes the name and, once its last process has ended, the namespace; no error if the name does not
+// exist.
 func deleteNetns(name string) error {
 	path := netnsPath(name)
 	for { // several mounts can lie on one name
@@ -169,7 +170,7 @@ func isNetns(name string) bool {
 	return unix.Statfs(netnsPath(name), &fs) == nil && fs.Type == unix.NSFS_MAGIC
 }
 
-// netnsID identifies the namespace behind a name, as the links /proc/PID/ns/net do; 0 if there is none.
+// netnsID identifies the namespace behind a name, as the links /proc/PID/ns/net do; 0 if the name does not exist.
 func netnsID(name string) uint64 {
 	if !isNetns(name) {
 		return 0

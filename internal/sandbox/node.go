@@ -51,8 +51,8 @@ func (n node) on() bool {
 	return err == nil && plugged(n.layout, n.endpoint)
 }
 
-// powerOn gives the node fresh namespaces and links and starts it on its disk. What is left of an earlier run must
-// have been cleared by powerOff.
+// powerOn gives the node fresh namespaces and links and starts it on its disk. powerOff must have cleared the rest of
+// an earlier run.
 func (n node) powerOn() error {
 	if err := n.write(); err != nil {
 		return fmt.Errorf("files of node %s: %w", n.name, err)

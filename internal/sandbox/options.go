@@ -33,8 +33,7 @@ const (
 type CNI string
 
 // Pod networks. PTP is the plain reference for the time a pod takes to start: one veth a pod, no Services, no cluster
-// DNS. None leaves nodes NotReady, as other installers do: what is to be the pod network is installed by who asked for
-// the sandbox.
+// DNS. None leaves nodes NotReady, as other installers do: the user installs a pod network afterwards.
 const (
 	Egret CNI = "egret"
 	PTP   CNI = "ptp"
@@ -66,7 +65,7 @@ type Options struct {
 	Settings string `json:"settings"`
 	// MetalLB gives Services of type LoadBalancer their addresses, and the first external host is a BGP router.
 	MetalLB bool `json:"metalLB"`
-	// no control plane and no kubelets: who starts it gives the agents their API server
+	// no control plane and no kubelets: the caller gives the agents their API server
 	NoKubernetes bool `json:"noKubernetes"`
 
 	StateDir string `json:"-"` // of all sandboxes; on a file system that overlayfs takes as upper folder, such as ext4

@@ -40,7 +40,7 @@ table %[1]s {
 }`, table, n.port, rules.sent, rules.received))
 }
 
-// Heal ends a node's partition. No error if there is none.
+// Heal ends a node's partition. No error without a cut.
 func (c *Cluster) Heal(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -55,8 +55,8 @@ func partitionTable(n node) string { return "netdev partition_" + n.port }
 // partitioning is what is dropped of what a node sends, and of what is sent to it.
 type partitioning struct{ sent, received string }
 
-// partitionRules tell the API server apart by its hardware address, which it has for itself. Who asks for that address
-// asks everybody, so that a node cut off from the rest still may.
+// partitionRules tell the API server apart by its hardware address, which it has for itself. A request for that address
+// goes to everybody, so that a node cut off from the rest still may ask.
 func partitionRules(l layout, from Side) (partitioning, bool) {
 	api := l.controlPlane()
 	switch from {

@@ -51,7 +51,7 @@ func (c *Cluster) PowerOn(ctx context.Context, name string) error {
 	if n.on() {
 		return nil
 	}
-	if err := n.powerOff(); err != nil { // what a crash between links and processes left
+	if err := n.powerOff(); err != nil { // the rest of a crash between links and processes
 		return err
 	}
 	c.dropDeadTokens(ctx, n)

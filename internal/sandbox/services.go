@@ -34,7 +34,7 @@ const NodeHealthPort = 10256
 const controllerNodes = 2
 
 // nodeUnits lists what runs on the node with this number, from 1. have says whether a program of the product has been
-// built: what is not there is left out.
+// built: a missing one is left out.
 func nodeUnits(l layout, e endpoint, number int, datapath string, images []string,
 	have func(string) bool) []nodeinit.Unit {
 	units := []nodeinit.Unit{containerdUnit()}

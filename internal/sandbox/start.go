@@ -42,8 +42,8 @@ func startDaemon(netns string, cmd *exec.Cmd, logFile string) (process, error) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setsid = true // an interrupt of the terminal is not for it
-	// What this process inherited itself is not for it either: a lock of flock(1) would be held until the sandbox is
-	// down.
+	// Files that this process inherited itself are not for it either: a lock of flock(1) would be held until the
+	// sandbox is down.
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return process{}, fmt.Errorf("keep descriptors from %s: %w", filepath.Base(cmd.Path), err)
 	}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// state is sandbox.json: what cannot be read back from the kernel.
+// state is sandbox.json, the part that cannot be read back from the kernel.
 type state struct {
 	Options  Options `json:"options"`
 	BinDir   string  `json:"binDir"`

@@ -12,8 +12,8 @@ import (
 // setting is a line of the file that means a flag.
 type setting struct{ section, key, flag string }
 
-// settings are OVN-Kubernetes' names, but for slot subnets, witnesses and the authority of metrics' readers, which it
-// has none of; of two lines for one flag the first here counts.
+// settings are OVN-Kubernetes' names, but for slot subnets, witnesses, agents' Leases and the authority of metrics'
+// readers, which it has none of; of two lines for one flag the first here counts.
 var settings = []setting{
 	{"default", "mtu", "mtu"},
 	{"default", "encap-port", "encap-port"},
@@ -30,6 +30,7 @@ var settings = []setting{
 	{"ovnkubernetesfeature", "egressip-reachability-total-timeout", "egressip-reachability-total-timeout"},
 	{"ovnkubernetesfeature", "egressip-node-healthcheck-port", "egressip-node-healthcheck-port"},
 	{"ovnkubernetesfeature", "egressip-reachability-witnesses", "egressip-reachability-witnesses"},
+	{"ovnkubernetesfeature", "agent-lease-duration", "agent-lease-duration"},
 	{"metrics", "bind-address", "metrics-bind-address"},
 	{"metrics", "node-server-privkey", "node-server-privkey"},
 	{"metrics", "node-server-cert", "node-server-cert"},

@@ -16,7 +16,7 @@ type Metrics struct {
 	former string // --metrics-address
 }
 
-// MetricsFlags registers the flags. Check is to be called when they, and the file of --config-file, have been read.
+// MetricsFlags registers the flags. Call Check when they, and the file of --config-file, have been read.
 func MetricsFlags(f *flag.FlagSet) *Metrics {
 	m := &Metrics{}
 	f.StringVar(&m.Address, "metrics-bind-address", "",

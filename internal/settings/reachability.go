@@ -17,12 +17,12 @@ import (
 type Reachability struct {
 	// Timeout of silence after which a node is dead; 0: nobody looks.
 	Timeout time.Duration
-	// Port of the agents' health service on the management addresses; 0: there is none, and TCP port 9 is knocked at.
+	// Port of the agents' health service on the management addresses; 0: no such service, and TCP port 9 is probed.
 	Port int
 	// TLS of the health service.
 	TLS probe.Files
-	// Ignored are the lines of the file that mean nothing to these programs: what OVN-Kubernetes' own ones read, and
-	// what is spelled wrong.
+	// Ignored are the lines of the file that mean nothing to these programs: settings of OVN-Kubernetes' own programs,
+	// and misspelled ones.
 	Ignored []string
 
 	// Witnesses are hosts outside whose answers prove that a controller is not cut off.
@@ -33,7 +33,7 @@ type Reachability struct {
 	seconds         int
 }
 
-// Flags registers the flags. Read is to be called when they are parsed.
+// Flags registers the flags. Call Read when they are parsed.
 func Flags(f *flag.FlagSet) *Reachability {
 	r := &Reachability{flags: f}
 	f.StringVar(&r.file, "config-file", "", "INI `file` with settings; flags that are given beat it")

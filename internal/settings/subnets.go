@@ -8,13 +8,13 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Subnets are the ranges that the cluster gives out; agents and controllers are to be told the same.
+// Subnets are the ranges that the cluster gives out; agents and controllers must have the same.
 type Subnets struct {
 	cluster, service                string
 	join, transit, slot, masquerade [2]string // by world.Family
 }
 
-// SubnetFlags registers the flags. Into is to be called when they are parsed.
+// SubnetFlags registers the flags. Call Into when they are parsed.
 func SubnetFlags(f *flag.FlagSet) *Subnets {
 	s := &Subnets{}
 	f.StringVar(&s.cluster, "cluster-subnets", "10.244.0.0/16/24",
@@ -39,7 +39,7 @@ const (
 	few, fewText   = 3, "8 addresses"
 )
 
-// pair reads a range a family; flag has %s in the place of v4 and v6.
+// pair reads a range a family; flag has %s instead of v4 and v6.
 func pair(flag string, of [2]string, room int, roomText string, like []netip.Prefix) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for i, text := range of {

@@ -7,10 +7,10 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Tunnel is how packets go between nodes; agents alone are told.
+// Tunnel is how packets go between nodes, as agents are told.
 type Tunnel struct{ mtu, port int }
 
-// TunnelFlags registers the flags. Into is to be called when they are parsed.
+// TunnelFlags registers the flags. Call Into when they are parsed.
 func TunnelFlags(f *flag.FlagSet) *Tunnel {
 	t := &Tunnel{}
 	f.IntVar(&t.mtu, "mtu", 0,

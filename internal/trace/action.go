@@ -48,7 +48,7 @@ func parseAction(text string) (action, error) {
 		return parseCT(actions(args))
 	case name == "learn" && strings.HasPrefix(args, "table="): // the flow that it makes is not for this packet
 		return pass, nil
-	case name == "check_pkt_larger" && strings.HasSuffix(rest, ")->reg0[0]"): // what is walked fits everywhere
+	case name == "check_pkt_larger" && strings.HasSuffix(rest, ")->reg0[0]"): // walked packets fit everywhere
 		return func(w *walker, _ []action, _ flow) ([]End, bool) { w.reg0 &^= 1; return nil, false }, nil
 	}
 	return parseSetting(text)
@@ -143,10 +143,12 @@ func (c *conntrack) read(arg string) (err error) {
 	switch {
 	case arg == "commit", arg == "nat", arg == "zone="+plan.Itoa(plan.ZoneGateway):
 	case translates:
-		c.src, err = netip.ParseAddr(strings.TrimSuffix(source, ")"))
+		addr, _ := strings.CutSuffix(strings.TrimSuffix(source, ")"), ":"+plan.PodPorts)
+		c.src, err = netip.ParseAddr(strings.Trim(addr, "[]"))
 	case name == "table":
 		c.table, err = strconv.Atoi(value)
-	case strings.HasPrefix(arg, "exec(set_field:") && strings.HasSuffix(arg, "->ct_mark)"):
+	case strings.HasPrefix(arg, "exec(set_field:") && strings.HasSuffix(arg, "->ct_mark)"),
+		strings.HasPrefix(arg, "exec(load:") && strings.HasSuffix(arg, "->NXM_NX_CT_MARK[0])"):
 	default:
 		err = errUnknown
 	}

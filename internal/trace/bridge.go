@@ -60,7 +60,7 @@ func (f flow) name(table int) string {
 	return fmt.Sprintf("flow %spriority=%d,%s", in, f.priority, f.match)
 }
 
-// act carries a flow's actions out, in order. What is sent to several places has an end at each.
+// act carries a flow's actions out, in order. A packet that is sent to several places has an end at each.
 func (w walker) act(todo []action, f flow) []End {
 	var ends []End
 	for i, a := range todo {
@@ -96,8 +96,8 @@ func (w walker) output(port string) []End {
 
 // toFrame is the nodes' network, for what a flow has addressed to another node's hardware address.
 func (w walker) toFrame() []End {
-	for name, z := range w.net {
-		if name != w.node && z.uplinkMAC() == w.frame.dst {
+	for _, name := range w.nodes {
+		if name != w.node && w.zones[name].uplinkMAC() == w.frame.dst {
 			w.node = name
 			return w.step("to %s over the nodes' network", w.frame.dst).enter()
 		}
@@ -105,11 +105,11 @@ func (w walker) toFrame() []End {
 	return w.end(Dropped, "no node has the hardware address %s", w.frame.dst)
 }
 
-// arrive is the nodes' network: another node, or beyond.
+// arrive is the nodes' network: another node, the first by name that has the address, or beyond.
 func (w walker) arrive() []End {
 	w.frame = frame{src: w.zone().uplinkMAC()}
-	for name, z := range w.net {
-		if dev := z.local[w.p.Dst]; dev == uplink && name != w.node {
+	for _, name := range w.nodes {
+		if name != w.node && w.zones[name].local[w.p.Dst] == uplink {
 			from := w.node
 			w.node = name
 			w = w.step("from %s over the nodes' network", from)

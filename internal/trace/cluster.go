@@ -12,7 +12,10 @@ import (
 type Network map[string]*plan.State
 
 // Cluster is plans that were read.
-type Cluster struct{ zones map[string]*zone }
+type Cluster struct {
+	zones map[string]*zone
+	nodes []string // by name: of two nodes that could be meant, the answer is the same each time
+}
 
 // Read reads plans. The error names the first row that the tracer does not know all of, and the text of it.
 func Read(net Network) (*Cluster, error) { return NewReader().Read(net) }
@@ -43,6 +46,7 @@ func (r *Reader) Reread(former *Cluster, changed Network) (*Cluster, error) {
 		}
 		c.zones[node] = z
 	}
+	c.nodes = slices.Sorted(maps.Keys(c.zones))
 	return c, nil
 }
 

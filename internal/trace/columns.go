@@ -12,7 +12,7 @@ import (
 
 // knownColumns are, by table, the columns that the tracer understands, and with "column:key" the options; with the
 // values that it understands, or nil where it reads them or where no value changes the way of a packet: names, tunnel
-// keys, and what concerns ARP, ND or packets that are too big. What is absent here makes a plan unreadable.
+// keys, and what concerns ARP, ND or packets that are too big. A column that is absent here makes a plan unreadable.
 var knownColumns = map[string]map[string][]string{
 	"NB_Global": {"name": nil, "options:name": nil, "options:use_ct_inv_match": nil}, // nothing walked is invalid
 	"Logical_Router": {"name": nil, "load_balancer_group": nil, "options:chassis": nil,
@@ -22,7 +22,7 @@ var knownColumns = map[string]map[string][]string{
 	"Copp":           {"name": nil, "meters": nil},
 	"Meter":          {"name": nil, "unit": nil, "fair": nil},
 	"Meter_Band":     {"action": nil, "rate": nil, "burst_size": nil},
-	"Logical_Switch": {"name": nil, "load_balancer_group": nil, "other_config:requested-tnl-key": nil},
+	"Logical_Switch": {"name": nil, "load_balancer_group": nil, "other_config:requested-tnl-key": nil, "copp": nil},
 	"Logical_Switch_Port": {"name": nil, "type": {"router", "localnet", "remote"}, "addresses": nil,
 		"port_security": nil, "options:router-port": nil, "options:requested-chassis": nil, "options:iface-id-ver": nil,
 		"options:requested-tnl-key": nil, "options:network_name": nil, "options:nat-addresses": nil,
@@ -33,9 +33,11 @@ var knownColumns = map[string]map[string][]string{
 		"options:pkt_mark": nil},
 	"Logical_Router_Static_Route": {"ip_prefix": nil, "nexthop": nil, "policy": {"dst-ip", "src-ip"},
 		"output_port": nil},
-	"Static_MAC_Binding":  {"logical_port": nil, "ip": nil, "mac": nil, "override_dynamic_mac": {"true"}},
-	"NAT":                 {"type": {"snat"}, "external_ip": nil, "logical_ip": nil, "match": nil, "priority": nil},
-	"ACL":                 {"direction": {"from-lport"}, "priority": nil, "match": nil, "action": {"drop"}},
+	"Static_MAC_Binding": {"logical_port": nil, "ip": nil, "mac": nil, "override_dynamic_mac": {"true"}},
+	"NAT": {"type": {"snat"}, "external_ip": nil, "logical_ip": nil, "match": nil, "priority": nil,
+		"external_port_range": nil},
+	"ACL": {"direction": {"from-lport"}, "priority": nil, "match": nil, "action": {"drop", "reject"},
+		"options:apply-after-lb": {"true"}},
 	"QoS":                 {"direction": {"from-lport"}, "priority": nil, "match": nil, "action:mark": nil},
 	"Address_Set":         {"name": nil},
 	"Load_Balancer_Group": {"name": nil},
@@ -122,7 +124,7 @@ func (c *cells) priority() int {
 	return n
 }
 
-// mark is the packet mark of an option, 0 if there is none.
+// mark returns the packet mark of an option, 0 without one.
 func (c *cells) mark(col, key string) int {
 	text := c.options(col)[key]
 	if text == "" {

@@ -42,9 +42,22 @@ func fieldOf(name string) (field, bool) {
 	case "ct.new":
 		return field{truth: func(e env) bool { return (e.tracked || e.forced) && !e.p.Reply }}, true
 	case "ip.is_frag":
-		return field{truth: func(env) bool { return false }}, true // what is walked is whole
+		return field{truth: func(env) bool { return false }}, true // walked packets are whole
 	case "ct_mark.force_snat":
 		return field{has: func(e env) bool { return e.forced }, number: func(env) int { return 1 }}, true
+	case "ip.later_frag":
+		return field{truth: func(env) bool { return false }}, true
+	case "tcp", "udp", "sctp":
+		return field{truth: func(e env) bool { return e.p.Proto == name }}, true
+	case "icmp4.type", "icmp6.type":
+		echo := map[string][2]int{"icmp4.type": {8, 0}, "icmp6.type": {128, 129}}[name]
+		return field{has: func(e env) bool { return e.p.Proto == "icmp" && e.p.Dst.Is4() == (name == "icmp4.type") },
+			number: func(e env) int {
+				if e.p.Reply {
+					return echo[1]
+				}
+				return echo[0]
+			}}, true
 	case "tcp.dst", "udp.dst", "sctp.dst":
 		proto, _, _ := strings.Cut(name, ".")
 		return field{has: func(e env) bool { return e.p.Proto == proto },

@@ -64,14 +64,18 @@ func parseTerm(text string) (term, error) {
 		return parseFrameTerm(key, value)
 	case "ct_state":
 		return parseState(value)
-	case "tp_dst", "reg0", "reg1", "pkt_mark", "ct_mark", "icmp_type":
+	case "tp_dst", "reg0", "reg1", "pkt_mark", "icmp_type":
 		return parseNumberTerm(key, value)
+	case "ct_mark": // a connection that was there before may have one, which no plan tells
+		return func(walker) bool { return false }, nil
 	case "hard_timeout": // how long the flow stays
 		return func(walker) bool { return true }, nil
 	case "arp_op", "arp_spa", "arp_tpa", "nd_target":
 		return func(walker) bool { return false }, nil // neither ARP nor ND is walked
+	case "nw_ttl": // of ND, which is not walked
+		return func(walker) bool { return false }, nil
 	case "nw_frag":
-		return func(walker) bool { return false }, nil // what is walked is whole
+		return func(walker) bool { return false }, nil // walked packets are whole
 	}
 	return nil, errUnknown
 }
@@ -100,7 +104,7 @@ func parseAddressTerm(key, value string) (term, error) {
 	return func(w walker) bool { return p.Contains(w.p.Dst) }, err
 }
 
-// multicast is what frames to many begin with. What is walked goes to one machine.
+// multicast is what frames to many begin with. A walked packet goes to one machine.
 const multicast = "01:00:00:00:00:00/01:00:00:00:00:00"
 
 // parseFrameTerm reads a hardware address. A destination that the walk does not know is the one that is asked for.
@@ -119,12 +123,10 @@ func parseFrameTerm(key, value string) (term, error) {
 func parseNumberTerm(key, value string) (term, error) {
 	n, err := strconv.ParseUint(value, 0, 32)
 	of := map[string]func(walker) int{
-		"tp_dst":   func(w walker) int { return int(w.p.DstPort) },
-		"reg0":     func(w walker) int { return w.reg0 },
-		"reg1":     func(w walker) int { return w.reg1 },
-		"pkt_mark": func(w walker) int { return w.mark },
-		// A connection that was there before may have another one, which no plan tells.
-		"ct_mark":   func(walker) int { return 0 },
+		"tp_dst":    func(w walker) int { return int(w.p.DstPort) },
+		"reg0":      func(w walker) int { return w.reg0 },
+		"reg1":      func(w walker) int { return w.reg1 },
+		"pkt_mark":  func(w walker) int { return w.mark },
 		"icmp_type": func(w walker) int { return w.p.echo() },
 	}[key]
 	return func(w walker) bool { return of(w) == int(n) }, err

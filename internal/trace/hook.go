@@ -74,7 +74,7 @@ func (w walker) evaluate(c *chain, depth int) (walker, verdict) {
 	return w, verdict{}
 }
 
-// apply is one rule. What it did before a condition that does not hold stays.
+// apply is one rule. Its effects before a condition that does not hold stay.
 func (w walker) apply(r rule) (walker, verdict) {
 	changed := w
 	for _, s := range r.statements {

@@ -68,24 +68,54 @@ func (w walker) routed() walker {
 		w.oif = dev
 	}
 	for _, r := range rules {
-		if r.Unreachable {
+		dev, ok := w.find(r.Table)
+		switch {
+		case ok && dev == "":
 			w.oif = ""
-			return w.step("rule %s", r)
-		}
-		dev, ok := w.lookup(r.Table)
-		if !ok && !w.hasTable(r.Table) {
-			dev, ok = fmt.Sprint("table ", r.Table), true
-		}
-		if ok {
+			return w.step("rule %s, where a route refuses it", r)
+		case ok:
 			w.oif = dev
 			return w.step("rule %s, by %s", r, dev)
+		case !w.hasTable(r.Table):
+			w = w.step("rule %s, where it has no route", r)
 		}
 	}
 	return w
 }
 
-// hasTable says whether a table is the plan's, with routes or without. Those of others are the host's own: the walk
-// takes it that they lead outside.
+// Lookup is the route that a table of the host's own has for a destination: the link that it leaves by, "" where the
+// route refuses it.
+type Lookup func(table int, to netip.Addr) (dev string, ok bool)
+
+// Know has a node's own tables looked up. Of a node of which they are not known the walk takes it that they lead
+// outside.
+func (c *Cluster) Know(node string, tables Lookup) {
+	if z := c.zones[node]; z != nil {
+		known := *z
+		known.tables = tables
+		c.zones[node] = &known
+	}
+}
+
+// find is the link by which a table leads to the destination.
+func (w walker) find(table int) (dev string, ok bool) {
+	switch dev, ok = w.lookup(table); {
+	case !ok && table == plan.MainTable:
+		return uplink, true
+	case ok || w.hasTable(table):
+		return dev, ok
+	}
+	tables := w.zone().tables
+	if tables == nil {
+		return fmt.Sprint("table ", table), true
+	}
+	if dev, ok = tables(table, w.p.Dst); dev != "" && dev == w.zone().bridge {
+		dev = uplink
+	}
+	return dev, ok
+}
+
+// hasTable says whether a table is the plan's, with routes or without.
 func (w walker) hasTable(table int) bool {
 	if table == plan.ReplyTable {
 		return true
@@ -132,7 +162,7 @@ func (w walker) linkAddress() netip.Addr {
 	return netip.Addr{}
 }
 
-// What rules ask of a packet on the host.
+// These are the conditions of rules on a packet on the host.
 
 // outgoing is the name of the link by which the packet goes out.
 func (w walker) outgoing() string {

@@ -116,7 +116,10 @@ func webService() *world.Service {
 	return s
 }
 
-var webVIP = []netip.Addr{netip.MustParseAddr("10.96.0.10"), netip.MustParseAddr("fd00:10:96::10")}
+var (
+	webVIP = []netip.Addr{netip.MustParseAddr("10.96.0.10"), netip.MustParseAddr("fd00:10:96::10")}
+	noVIP  = []netip.Addr{netip.MustParseAddr("10.96.0.2"), netip.MustParseAddr("fd00:10:96::2")}
+)
 
 // agreement is one zone's databases, ovn-northd and ovn-trace for each node's plan.
 type agreement struct {
@@ -193,6 +196,7 @@ func (a *agreement) check(t *testing.T) {
 			{"to another node, from n3", 2, compiletest.Node(1).HostAddrs[f], false},
 			{"not selected, to another node", 3, compiletest.Node(2).HostAddrs[f], false},
 			{"to a Service", 0, webVIP[f], false},
+			{"to a cluster IP that no Service has", 0, noVIP[f], false},
 			{"a reply to a client outside", 0, client, true},
 		} {
 			pod := compiletest.Pod(p.pod, fmt.Sprint("n", 1+p.pod%3))
@@ -201,8 +205,8 @@ func (a *agreement) check(t *testing.T) {
 		}
 	}
 	pod := compiletest.Pod(3, "n1")
-	a.compare(t, "to a Service without endpoints", pod, trace.Packet{Src: pod.IPs[0],
-		Dst: netip.MustParseAddr("10.96.0.2"), Proto: "tcp", DstPort: 80})
+	a.compare(t, "to a port that its Service has not", pod, trace.Packet{Src: pod.IPs[0], Dst: webVIP[0],
+		Proto: "tcp", DstPort: 81})
 }
 
 // compare holds every zone that the packet passes against OVN.

@@ -63,7 +63,7 @@ func (e End) String() string {
 
 // walker is one packet under way. It is copied where the way forks.
 type walker struct {
-	net   map[string]*zone
+	*Cluster
 	names plan.Names // of the network that the packet is in
 	p     Packet
 	node  string

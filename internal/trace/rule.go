@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/egret-net/egret/internal/plan"
 )
 
 // statement is one statement of a rule: a condition, a change of the packet, or a verdict.
@@ -16,7 +18,7 @@ type verdict struct {
 	kind  verdictKind
 	why   string           // of a drop, for the reader
 	chain string           // of a jump or a goto
-	to    []netip.AddrPort // what a destination is translated to; one of them
+	to    []netip.AddrPort // the addresses that a destination is translated to; one of them
 }
 
 type verdictKind int
@@ -110,7 +112,7 @@ func (p *ruleParser) toChain(kind verdictKind) (statement, error) {
 // changing reads statements that change the packet or its connection.
 func (p *ruleParser) changing() (statement, error) {
 	switch {
-	case p.take("masquerade"):
+	case p.take("masquerade to :" + plan.PodPorts), p.take("masquerade"):
 		return func(w *walker) verdict { w.p.Src = w.linkAddress(); return verdict{kind: source} }, nil
 	case p.take("snat ip to ip daddr"), p.take("snat ip6 to ip6 daddr"):
 		return func(w *walker) verdict { w.p.Src = w.p.Dst; return verdict{kind: source} }, nil

@@ -8,8 +8,8 @@ import (
 // Walk sends a packet from the pod that has its source address. Every end it may come to is listed.
 func (c *Cluster) Walk(p Packet) []End {
 	w := c.start(p)
-	for name, z := range w.net {
-		if port, ok := z.podPort(w.names.NodeSwitch(name), p.Src); ok {
+	for _, name := range w.nodes {
+		if port, ok := w.zones[name].podPort(w.names.NodeSwitch(name), p.Src); ok {
 			w.node, w.inport = name, port.name
 			if port.secured != nil && !slices.Contains(port.secured, p.Src) {
 				return w.end(Dropped, "port security of %s", port.name)
@@ -30,7 +30,7 @@ func (c *Cluster) Arrive(node string, p Packet) []End {
 }
 
 func (c *Cluster) start(p Packet) walker {
-	return walker{net: c.zones, names: p.names(), p: p}
+	return walker{Cluster: c, names: p.names(), p: p}
 }
 
 // podPort is the port of a switch that has an address.
@@ -45,7 +45,7 @@ func (z *zone) podPort(sw string, a netip.Addr) (switchPort, bool) {
 	return switchPort{}, false
 }
 
-func (w walker) zone() *zone { return w.net[w.node] }
+func (w walker) zone() *zone { return w.zones[w.node] }
 
 // nodeSwitch drops what it must, marks replies, balances Services, and hands over to the port or to the router.
 func (w walker) nodeSwitch() []End {
@@ -60,20 +60,22 @@ func (w walker) nodeSwitch() []End {
 	return w.balanced(sw.groups, walker.switched)
 }
 
+// switched is what the node switch does with a packet after it has balanced.
 func (w walker) switched() []End {
+	if refused := w.refuse(w.zone().switches[w.names.NodeSwitch(w.node)], true, true); refused != nil {
+		return refused
+	}
 	if port, ok := w.zone().podPort(w.names.NodeSwitch(w.node), w.p.Dst); ok {
 		return w.deliver(port)
 	}
 	return w.route(w.names.ClusterRouter(), w.names.RouterToNodeSwitch(w.node))
 }
 
-// enterSwitch is the ACLs and the QoS rows of a switch, for what comes in by a port of it. What comes from a router is
+// enterSwitch is the ACLs and the QoS rows of a switch, for what comes in by a port of it. Packets from a router are
 // not given to conntrack, nor balanced.
 func (w walker) enterSwitch(sw *lswitch, tracked bool) (out walker, refused []End) {
-	for _, a := range sw.acls {
-		if w.matches(a.match, w.inport, tracked) {
-			return w, w.end(Dropped, "ACL %s", a.id)
-		}
+	if refused := w.refuse(sw, tracked, false); refused != nil {
+		return w, refused
 	}
 	for _, q := range sw.qos {
 		if w.matches(q.match, w.inport, tracked) {
@@ -82,6 +84,20 @@ func (w walker) enterSwitch(sw *lswitch, tracked bool) (out walker, refused []En
 		}
 	}
 	return w, nil
+}
+
+// refuse is the ACLs of a switch before it balances, or those after that.
+func (w walker) refuse(sw *lswitch, tracked, late bool) []End {
+	for _, a := range sw.acls {
+		if a.isLate != late || !w.matches(a.match, w.inport, tracked) {
+			continue
+		}
+		if a.rejects {
+			return w.end(Dropped, "rejected: ACL %s", a.id)
+		}
+		return w.end(Dropped, "ACL %s", a.id)
+	}
+	return nil
 }
 
 func (w walker) matches(m match, inport string, tracked bool) bool {
@@ -93,6 +109,9 @@ func (w walker) fromRouter(port switchPort) []End {
 	w.inport = w.names.NodeSwitchToRouter(w.node)
 	if sw := w.zone().switches[port.sw]; sw != nil {
 		next, refused := w.enterSwitch(sw, false)
+		if refused == nil {
+			refused = next.refuse(sw, false, true)
+		}
 		if refused != nil {
 			return refused
 		}
@@ -120,7 +139,7 @@ func (w walker) route(name, inport string) []End {
 	case r == nil:
 		return w.end(Dropped, "no router %s", name)
 	case name == w.names.GatewayRouter(w.node):
-		w.balancer = nil // what the switch did does not matter any more
+		w.balancer = nil // the switch's part does not matter any more
 		return w.balanced(r.groups, func(w walker) []End {
 			w.forced = r.forceSNAT && w.balancer != nil && !w.balancer.skipSNAT
 			return w.decide(r, inport)
@@ -212,8 +231,8 @@ func (w walker) forward(r *router, via netip.Addr) []End {
 	if port, ok := w.zone().podPort(w.names.NodeSwitch(w.node), via); ok {
 		return w.fromRouter(port)
 	}
-	for name, z := range w.net {
-		port, c := w.names.RouterToTransit(name), z.routers[w.names.ClusterRouter()]
+	for _, name := range w.nodes {
+		port, c := w.names.RouterToTransit(name), w.zones[name].routers[w.names.ClusterRouter()]
 		if name != w.node && c != nil && (c.has(via) || w.bound(via, name, port)) && w.knows(name) {
 			w.node, w.mark = name, 0 // Geneve carries no packet mark between zones
 			return w.route(c.name, port)
@@ -226,7 +245,7 @@ func (w walker) forward(r *router, via netip.Addr) []End {
 // the address does not matter.
 func (w walker) bound(via netip.Addr, node, port string) bool {
 	mac := w.zone().bound[via]
-	return mac != "" && w.net[node].macs[port] == mac
+	return mac != "" && w.zones[node].macs[port] == mac
 }
 
 // knows says whether this zone has a port on the transit switch for another one.
@@ -288,7 +307,7 @@ func (w walker) asRouter(r *router) walker {
 	return w
 }
 
-// into is a switch between routers, or to the bridge: what it marks, as it can do nothing else.
+// into walks a switch between routers, or to the bridge, and returns the marks that it sets: it can do nothing else.
 func (w walker) into(name, inport string) walker {
 	sw := w.zone().switches[name]
 	if sw == nil {

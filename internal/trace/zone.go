@@ -28,6 +28,7 @@ type zone struct {
 	hooks    map[string][]*chain // base chains, in the order in which they are passed
 	// balancers by what they balance.
 	balancers map[frontend]*balancer
+	tables    Lookup // of the host's own; nil: not known
 	// bridge is the gateway bridge, and uplink its port to outside, in braces.
 	bridge, uplink string
 }
@@ -35,8 +36,8 @@ type zone struct {
 // lswitch is a logical switch, as far as it does more than carry frames.
 type lswitch struct {
 	groups []string // of load balancers
-	acls   []acl
-	qos    []qos // highest priority first
+	acls   []acl    // highest priority first
+	qos    []qos    // highest priority first
 }
 
 type router struct {
@@ -46,7 +47,7 @@ type router struct {
 	nat      []nat
 	networks map[string][]netip.Prefix // by router port
 	groups   []string                  // of load balancers
-	// forceSNAT: what a load balancer of the router has given a destination gets the router's source.
+	// forceSNAT: packets that got a destination from a load balancer of the router get the router's source.
 	forceSNAT bool
 }
 
@@ -67,10 +68,12 @@ type route struct {
 	port    string // of a connected route
 }
 
-// acl drops what comes in by a port of the switch.
+// acl drops what comes in by a port of the switch, or answers for it: before the switch balances, or after that.
 type acl struct {
-	id    string
-	match match
+	id              string
+	priority        int
+	match           match
+	rejects, isLate bool
 }
 
 // qos marks what comes in by a port of the switch.
@@ -110,7 +113,9 @@ func (r *Reader) zone(node string, s *plan.State) (*zone, error) {
 		slices.SortFunc(sw.qos, func(a, b qos) int {
 			return either(b.priority-a.priority, strings.Compare(a.id, b.id))
 		})
-		slices.SortFunc(sw.acls, func(a, b acl) int { return strings.Compare(a.id, b.id) })
+		slices.SortFunc(sw.acls, func(a, b acl) int {
+			return either(b.priority-a.priority, strings.Compare(a.id, b.id))
+		})
 	}
 	z.indexHost()
 	return z, first([]error{r.indexFlows(z), r.indexNFT(z)})
@@ -212,7 +217,8 @@ func (r *Reader) index(z *zone, id plan.RowID, row plan.Row) error {
 		z.bound[c.addr(c.text("ip"))] = c.text("mac")
 	case "ACL":
 		sw := z.lswitch(row.Parent)
-		sw.acls = append(sw.acls, acl{id.Name, m})
+		sw.acls = append(sw.acls, acl{id.Name, c.priority(), m, c.text("action") == "reject",
+			c.options("options")["apply-after-lb"] != ""})
 	case "QoS":
 		sw := z.lswitch(row.Parent)
 		sw.qos = append(sw.qos, qos{id.Name, c.priority(), c.mark("action", "mark"), m})

@@ -16,7 +16,7 @@ const settled = time.Second
 type Session struct {
 	Node  string
 	Up    bool
-	WasUp bool // it is up, or was before; ovs-vswitchd begins anew when it is started
+	WasUp bool // it is up, or was before; a start of ovs-vswitchd clears it
 }
 
 // state: a session that never came up may have no other end, for that node's agent is of a version without. So it is

@@ -20,19 +20,35 @@ func (w *View) EgressServiceActive(key string, f Family) bool {
 func (w *View) EgressServiceBinds(key string, f Family) bool { return w.activityOf(key)[f] == binding }
 
 // EgressServiceOf is the one that decides about a pod's packets of a family, or nil: of those that are active, the
-// first that binds, else the first. One that nobody is ready for yet takes no packet from one in force. Who reads more
-// of it than its name asks for the EgressService.
+// first that binds, else the first. One that nobody is ready for yet takes no packet from one in force. None does where
+// an EgressIP forbids it. A reader of more than its name asks for the EgressService.
 func (w *View) EgressServiceOf(p *Pod, f Family) *EgressService {
 	var first *EgressService
 	for _, s := range w.EgressServicesOf(p, f) {
-		switch is := w.activityOf(s.Key())[f]; {
-		case is == binding:
-			return s
-		case is == waiting && first == nil:
+		is := w.activityOf(s.Key())[f]
+		if is == binding {
+			first = s
+			break
+		}
+		if is == waiting && first == nil {
 			first = s
 		}
 	}
+	if first == nil || w.Forbids(p, f) != nil {
+		return nil
+	}
 	return first
+}
+
+// Forbids is the EgressIP that no EgressService overrides for a pod's packets of a family, or nil: it asks for
+// addresses of the family and has destinations, or nobody knows which, whether it has a node or not.
+func (w *View) Forbids(p *Pod, f Family) *EgressIP {
+	for _, e := range w.Selecting(p) {
+		if e.NeverOverridden && e.Asks(f) && (e.TrafficUnknown || w.overlap(e, e, f)) {
+			return e
+		}
+	}
+	return nil
 }
 
 func (w *View) activityOf(key string) [2]activity {
@@ -40,9 +56,12 @@ func (w *View) activityOf(key string) [2]activity {
 	return w.activities[key]
 }
 
-// activate follows a change of an EgressService or its Service.
+// activate follows a change of an EgressService or its Service. One that is not served does nothing.
 func (w *World) activate(key string) []Touch {
-	now := activities(w.egressServices[key], w.services[key])
+	var now [2]activity
+	if w.servesEgressService(key) {
+		now = activities(w.egressServices[key], w.services[key])
+	}
 	if now == w.activities[key] {
 		return nil
 	}

@@ -11,8 +11,8 @@ type Allocation struct {
 	ID            int            // 0: none is free
 	Subnets       []netip.Prefix // one a family, in the order of the families; fewer where none is free
 	Join, Transit []netip.Prefix // the node's addresses there, one a family
-	Record        Record         // what is the node's own, of what it names
-	Problem       string         // what was wrong or is lacking, and what to do
+	Record        Record         // the addresses it names that are the node's own
+	Problem       string         // the fault, and what to do
 }
 
 // decidesNode is how that stands over Nodes.

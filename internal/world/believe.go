@@ -11,12 +11,12 @@ import (
 	"github.com/egret-net/egret/internal/ref"
 )
 
-// What Nodes say of themselves is not all believed: the credentials of one node must not make others send it what is a
-// third one's. Ids, node subnets, addresses and hardware addresses must be in range, and each is one node's. Of several
-// that claim the same it is the one's that the controller has recorded with it (Record); of those of one rank, the
-// former keeps it: the one that this world knew first and that has claimed it ever since. When a program starts, that
-// is the older Node, for lists are taken in in order of creation (package kube). Only the controller writes ids and
-// node subnets: they need no record. A node believes itself before all others.
+// Not all that Nodes say about themselves is believed: the credentials of one node must not draw packets of a second
+// one away from a third. Ids, node subnets, addresses and hardware addresses must be in range, and each is one node's.
+// Of several that claim the same it is the one's that the controller has recorded with it (Record); of those of one
+// rank, the former keeps it: the one that this world knew first and that has claimed it ever since. When a program
+// starts, that is the older Node, for lists are taken in in order of creation (package kube). Only the controller
+// writes ids and node subnets: they need no record. A node believes itself before all others.
 
 // FirstID is the lowest id of a node: 1 is the cluster router's address in the join subnets.
 const FirstID = 2
@@ -254,7 +254,7 @@ func (w *World) notPrimary(n *Node, a netip.Addr) string {
 	return ""
 }
 
-// deleteIfGone is what helps where a machine was installed anew under another name.
+// deleteIfGone is the remedy for a machine that was installed again under another name.
 func deleteIfGone(node string) string { return "delete Node " + node + " if it is gone" }
 
 // ownedParts are a node's parts of networks beside the default one, as far as the networks are known and their subnets
@@ -314,7 +314,8 @@ func notASubnet(p netip.Prefix) string {
 	return "is no node's part of the cluster subnets"
 }
 
-// Said is a node as SetNode was told of it, or nil: for who puts right what is not believed. It does not record.
+// Said returns a node as SetNode got it, or nil, for code that corrects claims that are not believed. It does not
+// record.
 func (w *World) Said(name string) *Node { return w.said[name] }
 
 // PodIPs are the addresses of a pod in a network that are in its node's subnets there, for a pod's status and
@@ -341,37 +342,6 @@ func (w *View) PodIPs(p *Pod, network string) []netip.Addr {
 	return out
 }
 
-// NodeAddrs are the addresses that selected pods of this node reach with the node's own address. Of this node they are
-// all of its host. Of another they are one a family: those that it is recorded with. While nothing is recorded of it
-// they are its address on the primary network, or its kubelet's where it is believed none. Whatever else a node says
-// could be a host's outside, which selected pods must not reach with any address but an egress IP. What an EgressIP's
-// status has placed is no node's, whoever says so.
-func (w *View) NodeAddrs(n *Node) []netip.Addr {
-	listed := n.HostAddrs
-	if n.Name != w.Self {
-		listed = w.knownBy(n)
-	}
-	return slices.DeleteFunc(slices.Clone(listed), w.Placed)
-}
-
-// knownBy are the addresses that another node is known by, one a family.
-func (w *View) knownBy(n *Node) []netip.Addr {
-	no := func(a netip.Addr) bool { return w.Config.isReserved(a) || NotAHosts(Single(a)) != "" }
-	if len(n.Record.Addrs) > 0 {
-		return slices.DeleteFunc(slices.Clone(n.Record.Addrs), no)
-	}
-	var out []netip.Addr
-	told := slices.DeleteFunc(slices.Clone(n.InternalIPs), no)
-	for _, f := range [...]Family{V4, V6} {
-		if p, ok := f.Of(n.Primary); ok && NotAHosts(p) == "" {
-			out = append(out, p.Addr())
-		} else if ips := f.OfAddrs(told); !ok && len(ips) > 0 {
-			out = append(out, ips[0])
-		}
-	}
-	return out
-}
-
 // Placed says whether an address is that of an EgressIP by its status, whether it has a node now or not.
 func (w *View) Placed(a netip.Addr) bool {
 	return len(w.PlacedBy(a)) > 0
@@ -383,8 +353,8 @@ func (w *View) PlacedBy(a netip.Addr) []string {
 	return w.placed[a]
 }
 
-// place notes the addresses of an EgressIP's status, old and new. Nodes that say that they have one of these addresses
-// are looked at anew.
+// place notes the addresses of an EgressIP's status, old and new. Nodes that claim one of these addresses are judged
+// again.
 func (w *World) place(old, new *EgressIP) []Touch {
 	var touched []Touch
 	was, is := old.places(), new.places()
@@ -415,8 +385,8 @@ func (e *EgressIP) places() (out []netip.Addr) {
 	return out
 }
 
-// note keeps in an index, by address, whether a name is there. The names of an address are sorted.
-func note(index map[netip.Addr][]string, a netip.Addr, name string, is bool) {
+// note keeps in an index whether a name is there under a key. The names of a key are sorted.
+func note[K comparable](index map[K][]string, a K, name string, is bool) {
 	names := without(index[a], name)
 	if is {
 		names = append(names, name)

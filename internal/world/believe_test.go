@@ -72,8 +72,8 @@ func TestSelfIsBelieved(t *testing.T) {
 	}
 }
 
-// TestListsTakeNothing: what a node lists beside its primary address makes that no address of it to other nodes, and is
-// there for a node to come.
+// TestListsTakeNothing: what a node lists beside its primary address makes no host outside its address to other nodes,
+// and is there for a node to come.
 func TestListsTakeNothing(t *testing.T) {
 	w := world.New("n1", compiletest.Config(world.SharedGateway))
 	w.SetNode(compiletest.Node(1))
@@ -83,12 +83,16 @@ func TestListsTakeNothing(t *testing.T) {
 		n3.InternalIPs = []netip.Addr{netip.MustParseAddr("172.18.0.100"), netip.MustParseAddr("2001:db8::1")}
 	})
 	w.SetNode(lists)
-	if have, want := w.NodeAddrs(w.Node("n3")), lists.HostAddrs[:2]; !slices.Equal(have, want) {
+	if have, want := w.NodeAddrs(w.Node("n3")), lists.HostAddrs[:8]; !slices.Equal(have, want) {
 		t.Errorf("n3's addresses are %s, want %s", have, want)
 	}
 	w.SetNode(compiletest.Node(2))
 	if have := w.Node("n2"); !reflect.DeepEqual(have, compiletest.Node(2)) {
 		t.Errorf("n2 lost something: %+v", have)
+	}
+	primary := compiletest.Node(2).Primary[0].Addr()
+	if have := w.NodeAddrs(w.Node("n3")); slices.Contains(have, primary) {
+		t.Errorf("n3's addresses are %s, with n2's", have)
 	}
 	if have, want := w.NodeAddrs(w.Node("n1")), compiletest.Node(1).HostAddrs; !slices.Equal(have, want) {
 		t.Errorf("this node's addresses are %s, want %s", have, want)
@@ -141,6 +145,81 @@ func TestWithoutAgent(t *testing.T) {
 	}
 	if touched := w.SetNode(node(told[2])); !slices.Contains(touched, world.Touch{Kind: world.KindNode, Key: "n9"}) {
 		t.Errorf("its kubelet tells another address: %v", touched)
+	}
+}
+
+// TestFurtherAddresses checks which of a node's further addresses other nodes reach it at: those in a network that
+// another node has, or that people confirm, and none that is an egress IP, this host's gateway or another node's.
+func TestFurtherAddresses(t *testing.T) {
+	w := world.New("n1", compiletest.Config(world.SharedGateway))
+	w.SetHost(compiletest.Host("n1"))
+	w.SetNode(compiletest.Recorded(1))
+	vips := []netip.Addr{netip.MustParseAddr("172.18.0.200"), netip.MustParseAddr("fc00:f853:ccd:e793::200")}
+	egressIP := compiletest.EgressAddr(0)[0]
+	n3, own := compiletest.Recorded(3), compiletest.Node(3).HostAddrs
+	for _, a := range []string{"172.18.0.1", "172.18.0.2", "172.18.0.255", "8.8.8.8", "2001:db8::1", "10.9.0.1",
+		"192.168.5.7", egressIP.String()} {
+		n3.HostAddrs = append(n3.HostAddrs, netip.MustParseAddr(a))
+	}
+	n3.HostAddrs = append(n3.HostAddrs, vips...)
+	n3.CIDRs = append(n3.CIDRs, netip.MustParsePrefix("8.8.8.8/24"), netip.MustParsePrefix("192.168.5.7/24"))
+	n3.Confirmed = []netip.Prefix{netip.MustParsePrefix("192.168.5.0/24")}
+	e := compiletest.EgressIP(0, "", egressIP)
+	e.Items = []world.Assignment{{Node: "n1", IP: egressIP}}
+	w.SetEgressIP(e)
+	expect := func(when string, touched []world.Touch, want ...netip.Addr) {
+		t.Helper()
+		if have := w.NodeAddrs(w.Node("n3")); !slices.Equal(have, want) {
+			t.Errorf("%s: n3's addresses are %s, want %s", when, have, want)
+		}
+		if when != "n3 alone" && len(touched) > 0 && !slices.ContainsFunc(touched, func(t world.Touch) bool {
+			return t.Kind == world.KindNodeNetwork || t.Kind == world.KindNetworkLengths
+		}) {
+			t.Errorf("%s: touched %v", when, touched)
+		}
+	}
+	confirmed := netip.MustParseAddr("192.168.5.7")
+	expect("n3 alone", w.SetNode(n3), append(append(slices.Clone(own), confirmed), vips...)...)
+	expect("n1 is gone", w.DelNode("n1"), append(slices.Clone(own[:2]), confirmed)...)
+	n2 := compiletest.Recorded(2)
+	n2.HostAddrs = append(n2.HostAddrs, vips...)
+	expect("n2 joins, and has the virtual addresses, too", w.SetNode(n2),
+		append(append(append(slices.Clone(own), netip.MustParseAddr("172.18.0.2")), confirmed), vips...)...)
+	if have := w.NodeAddrs(w.Node("n2")); !slices.Equal(have[len(have)-2:], vips) {
+		t.Errorf("n2's addresses are %s", have)
+	}
+}
+
+// TestAlikeOnAllHosts: an address that nodes have alike, as that of docker0, is believed of none of them, as long as
+// none has another one in its network. How many nodes there are decides nothing, and neither does who came first.
+func TestAlikeOnAllHosts(t *testing.T) {
+	w := world.New("n1", compiletest.Config(world.SharedGateway))
+	alike := netip.MustParseAddr("172.17.0.1")
+	bridged := func(i int, a netip.Addr) *world.Node {
+		n := compiletest.Recorded(i)
+		n.HostAddrs, n.CIDRs = append(n.HostAddrs, a), append(n.CIDRs, netip.PrefixFrom(a, 16))
+		return n
+	}
+	w.SetNode(compiletest.Recorded(1))
+	for i := 2; i <= 5; i++ {
+		w.SetNode(bridged(i, alike))
+	}
+	touches := func(touched []world.Touch) bool {
+		return slices.Contains(touched, world.Touch{Kind: world.KindNodeNetwork, Key: "172.17.0.0/16"})
+	}
+	for _, one := range []struct {
+		when string
+		set  *world.Node
+		want bool
+	}{{"all alike", bridged(5, alike), false}, {"one has another", bridged(5, alike.Next()), true},
+		{"all alike again", bridged(5, alike), false}} {
+		changed := !slices.Equal(one.set.HostAddrs, w.Node("n5").HostAddrs)
+		if touched := w.SetNode(one.set); changed != touches(touched) {
+			t.Errorf("%s: touched %v", one.when, touched)
+		}
+		if have := slices.Contains(w.NodeAddrs(w.Node("n2")), alike); have != one.want {
+			t.Errorf("%s: believed %t, want %t", one.when, have, one.want)
+		}
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 type Claim struct{ By ref.Object }
 
 // Claims are those to a pod's packets of a family in its primary network, in order of precedence and disjoint by
-// destination; in another there are none. An EgressService has all destinations, and comes before EgressIPs: one that
-// binds before all, one that only has a host before those that only have a node. Where no object has a claim, packets
-// leave with the node's address. The objects without one stand by, which is no state: it is what this says when the
-// others are gone.
+// destination. Other networks have no claims. An EgressService has all destinations, and comes before EgressIPs: one
+// that binds before all, one that only has a host before those that only have a node; but none where an EgressIP that
+// selects the pod forbids it (Forbids), whoever has a claim then. Where no object has a claim, packets leave with the
+// node's address. The objects without one stand by, which is no state: it is what this says when the others are gone.
 func (w *View) Claims(p *Pod, network string, f Family) []Claim {
 	if w.PrimaryNetwork(p.Namespace) != network {
 		return nil
@@ -89,10 +89,14 @@ func (w *View) Standbys(p *Pod, f Family) []Standby {
 		return nil
 	}
 	claims := w.Claims(p, w.PrimaryNetwork(p.Namespace), f)
+	before := claims
+	if e := w.Forbids(p, f); e != nil {
+		before = []Claim{e.claim()}
+	}
 	var out []Standby
 	for _, s := range services {
 		if !slices.Contains(claims, s.claim()) {
-			out = append(out, Standby{s.claim().By, claims})
+			out = append(out, Standby{s.claim().By, before})
 		}
 	}
 	for _, s := range w.unserved(selecting, claims, f) {
@@ -103,9 +107,9 @@ func (w *View) Standbys(p *Pod, f Family) []Standby {
 	return out
 }
 
-// Wanted are the claims to a pod's packets of a family in its primary network, and the EgressIPs that select it, ask
-// for addresses of the family and have none of these, each with those that keep it from one; nothing keeps one that has
-// no node. In another network there are neither.
+// Wanted are the claims to a pod's packets of a family in its primary network, and the EgressIPs that select it and get
+// no address of the family that they ask for. Each of these has the objects that keep it from one; an EgressIP without
+// a node has no such objects. In another network there are neither.
 func (w *View) Wanted(p *Pod, network string, f Family) (claims []Claim, unserved []Standby) {
 	if w.PrimaryNetwork(p.Namespace) != network {
 		return nil, nil

@@ -34,8 +34,9 @@ type Config struct {
 	Bridge            string         // "breth0"
 	SlotSubnets       []netip.Prefix // of the ECMP slots' next hops, see DefaultSlotSubnets
 	UserspaceOVS      bool           // OVS' netdev datapath: the kernel sees the uplink's packets too
-	MTU               int            // of pods' links, in bytes; 0: what the uplink's tunnels carry, see PodMTU
+	MTU               int            // of pods' links, in bytes; 0: as the uplink's tunnels carry, see PodMTU
 	NodeHealthPort    uint16         // where load balancers ask whether a node takes connections; 0: nowhere
+	AgentPort         uint16         // at the management port, where other agents ask; 0: nowhere
 	EncapPort         int            // UDP port of tunnels, the same on all nodes
 	// ReachabilityTimeout is the time of silence after which an egress node is dead; 0: egress nodes are assumed to be
 	// reachable.

@@ -12,7 +12,7 @@ type Decision struct {
 	UID string // of the object that it is about: another one of the same name is not
 	// Status is of the type that the kind has for it: Placement of an EgressIP. nil: nothing but conditions is decided.
 	Status any
-	// Labels are those of a prefix that the object is to have, and no others of that prefix.
+	// Labels are the desired labels of a prefix: the object must have no others of that prefix.
 	Labels Labels
 	// Conditions take the place of those of their type. One without a status is not to be there.
 	Conditions []Condition
@@ -25,7 +25,7 @@ type Labels struct {
 	Keys   []string
 }
 
-// over are an object's labels, with those that were decided in the place of all others of their prefix.
+// over returns an object's labels, with the decided ones instead of all others of their prefix.
 func (l Labels) over(shown map[string]string) map[string]string {
 	if l.Prefix == "" {
 		return shown
@@ -44,7 +44,7 @@ func (l Labels) over(shown map[string]string) map[string]string {
 // Decides is how what was decided stands over objects of a kind.
 type Decides[T any] struct {
 	UID func(*T) string
-	// Over is an object as the API shows it, with what was decided in the place of what it says itself.
+	// Over returns an object as the API shows it, with decisions instead of its own status.
 	Over func(shown *T, d Decision) *T
 	// Same says whether two objects say the same of all that is decided about the kind.
 	Same func(a, b *T) bool
@@ -68,8 +68,8 @@ func (w *World) Undecide() []Touch {
 	return touched
 }
 
-// ShownAnew are the objects of which something was decided that the API has shown anew since the last call. As long as
-// it shows nothing else than was decided, that touches nothing.
+// ShownAnew are the objects with a decision of which the API has shown a new version since the last call. As long as it
+// shows nothing else than was decided, that touches nothing.
 func (w *World) ShownAnew() []Touch {
 	var out []Touch
 	for k, t := range w.kinds {
@@ -164,7 +164,7 @@ func (d Decision) then(later Decision) Decision {
 	return later
 }
 
-// conditionsOver are an object's conditions with those that were decided in the place of others of their type.
+// conditionsOver returns an object's conditions with the decided ones instead of others of their type.
 func conditionsOver(shown, decided []Condition) []Condition {
 	is := slices.DeleteFunc(slices.Clone(decided), func(c Condition) bool { return c.Status == "" })
 	return slices.Concat(is, withoutTypes(shown, decided))

@@ -78,7 +78,7 @@ func (e *EgressIP) servesAlike(o *EgressIP) bool {
 		}
 	}
 	return e.Pods.String() == o.Pods.String() && sameSelector(e.Traffic, o.Traffic) &&
-		e.TrafficUnknown == o.TrafficUnknown
+		e.NeverOverridden == o.NeverOverridden && e.TrafficUnknown == o.TrafficUnknown
 }
 
 // Asks says whether the EgressIP requests an address of a family.
@@ -91,12 +91,13 @@ func (e *EgressIP) same(o *EgressIP) bool {
 		e.Namespaces.String() == o.Namespaces.String() && e.Pods.String() == o.Pods.String() &&
 		e.Nodes.same(o.Nodes) && sameSelector(e.Traffic, o.Traffic) && e.TrafficProblem == o.TrafficProblem &&
 		e.TrafficUnknown == o.TrafficUnknown && e.Placement.Same(&o.Placement) &&
-		e.DropWhenUnassigned == o.DropWhenUnassigned && e.UnassignedProblem == o.UnassignedProblem &&
+		e.DropWhenUnassigned == o.DropWhenUnassigned && e.NeverOverridden == o.NeverOverridden &&
+		e.UnassignedProblem == o.UnassignedProblem &&
 		slices.Equal(e.Problems, o.Problems)
 }
 
-// selectIn brings one namespace's list up to date for one EgressIP, nil where it is to be in it no more, and returns
-// what was in the list.
+// selectIn updates one namespace's list for one EgressIP, or removes it from the list if it is nil, and returns the
+// list's previous entry.
 func (w *World) selectIn(ns, name string, e *EgressIP) (was *EgressIP) {
 	list := w.selecting[ns]
 	i := slices.IndexFunc(list, func(o *EgressIP) bool { return o.Name == name })
@@ -131,7 +132,7 @@ func placed(list []*EgressIP, i int, e *EgressIP) []*EgressIP {
 	return list
 }
 
-// reselect makes a namespace's list anew, after its labels changed.
+// reselect makes a namespace's list again, after its labels changed.
 func (w *World) reselect(ns string) []Touch {
 	before := w.selecting[ns]
 	var list []*EgressIP

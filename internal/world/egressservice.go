@@ -10,7 +10,7 @@ import (
 )
 
 // EgressService is an EgressService object: pods behind the Service of the same name leave with its load balancer's
-// address, or through a routing table of hosts. What could not be read of it is in Problems.
+// address, or through a routing table of hosts. Problems has its unreadable parts.
 type EgressService struct {
 	Namespace, Name, UID string
 	Created              time.Time
@@ -25,7 +25,9 @@ type EgressService struct {
 	Placement
 	// Conditions are those of the status, as they stand.
 	Conditions []Condition
-	// DropWhenUnassigned: what its pods send is dropped while it has no host (egret.k8s.ovn.org/when-unassigned).
+	// Altered: the status says more than this, or the same otherwise than a controller writes it.
+	Altered bool
+	// DropWhenUnassigned: its pods' packets are dropped while it has no host (egret.k8s.ovn.org/when-unassigned).
 	DropWhenUnassigned bool
 	// UnassignedProblem says that the annotation about that cannot be read; then DropWhenUnassigned is true.
 	UnassignedProblem string
@@ -34,6 +36,10 @@ type EgressService struct {
 	// Problems say which field could not be read: then nothing is configured.
 	Problems []string
 }
+
+// MaxEgressServices is how many EgressServices of one namespace are served, the oldest first. Each pod of the namespace
+// asks all of them whether it is behind their Services, and each is a label of its host's Node.
+const MaxEgressServices = 100
 
 // HostAll is the host of an EgressService with SourceNetwork: each node for the endpoints that it runs. No node has
 // that name.
@@ -65,6 +71,17 @@ func (t RoutingTable) String() string {
 // Key is "namespace/name", which is its Service's, too.
 func (s *EgressService) Key() string { return s.Namespace + "/" + s.Name }
 
+// anyNetwork is the entry of a namespace's list that stands for all routing tables.
+const anyNetwork = "*"
+
+// MayName says whether EgressServices of a namespace may name a routing table; "" is the host's own routing. Entries
+// are compared as text: a table has one name more where a host says so, and no host decides what a namespace may name.
+func (w *View) MayName(namespace, table string) bool {
+	n := w.Namespace(namespace)
+	return table == "" || n == nil || !n.LimitsNetworks || slices.Contains(n.Networks, anyNetwork) ||
+		slices.Contains(n.Networks, table)
+}
+
 // Asks says whether it is to give packets of a family a source, or with SourceNetwork a way: in those of its Service's
 // ingress IPs, and before there is any, in the Service's own. In another family pods leave with their node's address.
 func (s *EgressService) Asks(service *Service, f Family) bool {
@@ -86,7 +103,7 @@ func (s *EgressService) Gives(a Assignment) bool {
 	return slices.Contains(s.Items, a)
 }
 
-// Sources are the source addresses that the status names, one a family at the most.
+// Sources are the source addresses that the status names, at most one a family.
 func (s *EgressService) Sources() []netip.Addr {
 	out := make([]netip.Addr, len(s.Items))
 	for i, a := range s.Items {
@@ -101,10 +118,40 @@ func (w *View) EgressServices() []string {
 	return slices.Sorted(maps.Keys(w.egressServices))
 }
 
-// AnyEgressService says whether there is one: then any host's kernel may meet packets that pods send outside.
-func (w *View) AnyEgressService() bool {
-	w.saw(KindAnyEgressService, "")
-	return len(w.egressServices) > 0
+// HasBeenHost reports whether this node has been the host of an EgressService since this process began. Only then does
+// this node lead its own pods' packets through its kernel for one. It stays true after the last EgressService has gone:
+// for a moment switches still send packets by flows that they have cached, and tenants who create and delete
+// EgressServices change nothing on nodes.
+func (w *View) HasBeenHost() bool {
+	w.saw(KindHasBeenHost, "")
+	return w.hosts(w.Self) || w.hosts(HostAll)
+}
+
+func (w *tables) hosts(node string) bool {
+	_, is := w.egressHosts[node]
+	return is
+}
+
+// noteHosts remembers the nodes that an EgressService's status names.
+func (w *World) noteHosts(s *EgressService) []Touch {
+	if s == nil {
+		return nil
+	}
+	before := w.HasBeenHost()
+	names := []string{s.Host}
+	for _, a := range s.Items {
+		names = append(names, a.Node)
+	}
+	for _, l := range s.Leaving {
+		names = append(names, l.Node)
+	}
+	for _, name := range names {
+		w.egressHosts[name] = struct{}{}
+	}
+	if before == w.HasBeenHost() {
+		return nil
+	}
+	return []Touch{{KindHasBeenHost, ""}}
 }
 
 // EgressService is the EgressService of the Service with a key, or nil.
@@ -143,14 +190,15 @@ type Hosting struct {
 func decidesEgressService() Decides[EgressService] {
 	return Decides[EgressService]{UID: func(s *EgressService) string { return s.UID }, Over: hostedOver,
 		Same: func(a, b *EgressService) bool {
-			return a.Host == b.Host && a.Placement.Same(&b.Placement) && SameConditions(a.Conditions, b.Conditions)
+			return a.Host == b.Host && a.Placement.Same(&b.Placement) && SameConditions(a.Conditions, b.Conditions) &&
+				a.Altered == b.Altered
 		}}
 }
 
 func hostedOver(shown *EgressService, d Decision) *EgressService {
 	out := *shown
 	if h, is := d.Status.(Hosting); is {
-		out.Host, out.Placement = h.Host, h.over(&shown.Placement)
+		out.Host, out.Placement, out.Altered = h.Host, h.over(&shown.Placement), false
 	}
 	out.Conditions = conditionsOver(shown.Conditions, d.Conditions)
 	return &out

@@ -17,7 +17,8 @@ import (
 // here, for an EndpointSlice can name any address, and its pods would leave with an address of somebody else. Neither
 // is one that has got the address of a former endpoint, if the slice says which pod's that is.
 type endpoints struct {
-	of   map[string][]backend    // by EgressService: its Service's endpoints, sorted, each once
+	all  []string                // EgressServices by age, of which the first MaxEgressServices are served
+	of   map[string][]backend    // by EgressService that is served: its Service's endpoints, sorted, each once
 	at   map[backend][]string    // EgressServices by endpoint
 	pods map[netip.Addr][]string // pods by address, by their own word
 }
@@ -32,13 +33,13 @@ func (b backend) compare(o backend) int { return cmp.Or(b.ip.Compare(o.ip), cmp.
 
 // EgressServicesOf are the EgressServices of which a pod is an endpoint by its address of a family, ready or not, or
 // which select it, in order of precedence, whether they decide about its packets or not. No EndpointSlice names a pod
-// that starts: by that alone its first packets would leave with another source. Who reads more of one than its name
-// asks for the EgressService.
+// that starts: by that alone its first packets would leave with another source. A reader of more than a name asks for
+// the EgressService.
 func (w *View) EgressServicesOf(p *Pod, f Family) []*EgressService {
 	if p.HostNetwork || p.Completed {
 		return nil
 	}
-	w.saw(KindPod, p.Key()) // what selects it is told as a change of it
+	w.saw(KindPod, p.Key()) // EgressServices that select it see a change of it
 	w.saw(KindEgressServicesIn, p.Namespace)
 	in := w.endpoints[p.Namespace]
 	if in == nil {
@@ -131,37 +132,93 @@ func endpointKey(namespace string, ip netip.Addr) string { return namespace + "/
 // egressServiceChanged follows which namespaces have EgressServices, and where their endpoints are.
 func (w *World) egressServiceChanged(old, now *EgressService) []Touch {
 	key := cmp.Or(now, old).Key()
-	touched := slices.Concat(w.activate(key), w.named(key, old.placement(), now.placement()))
-	if old != nil && now != nil && old.Created.Equal(now.Created) {
-		return touched
+	touched := w.named(key, old.placement(), now.placement())
+	if old == nil || now == nil || !old.Created.Equal(now.Created) {
+		touched = append(touched, w.reorder(key, now)...)
 	}
-	touched = append(touched, w.touchSelectedBy(w.services[key])...)
-	if old != nil { // its place in the order may be another
-		touched = append(touched, w.endpointsMoved(key, nil, now != nil)...)
-	}
-	if now != nil {
-		touched = append(touched, w.endpointsMoved(key, w.services[key], true)...)
-	}
-	if n := len(w.egressServices); n == 0 || n == 1 && old == nil { // the last has gone, or the first has come
-		touched = append(touched, Touch{KindAnyEgressService, ""})
-	}
-	return touched
+	touched = append(touched, w.noteHosts(now)...)
+	return append(touched, w.activate(key)...)
 }
 
-// endpointsMoved follows the endpoints of a Service that has an EgressService, or has it no more.
-func (w *World) endpointsMoved(key string, s *Service, egress bool) []Touch {
+// reorder gives an EgressService its place by age among those of its namespace, and another one the place that it takes
+// or leaves among those that are served.
+func (w *World) reorder(key string, now *EgressService) (touched []Touch) {
 	namespace, _, _ := strings.Cut(key, "/")
-	in, touched := w.endpoints[namespace], []Touch(nil)
+	in := w.endpoints[namespace]
 	if in == nil {
 		in = w.endpointsIn(namespace)
 		touched = append(touched, Touch{KindEgressServicesIn, namespace})
 	}
-	for _, b := range in.move(key, s.backends(), egress) {
-		touched = append(touched, Touch{KindEgressServicesAt, endpointKey(namespace, b.ip)})
+	last := in.lastServed()
+	if in.all = without(in.all, key); now != nil {
+		i, _ := slices.BinarySearchFunc(in.all, now, func(o string, s *EgressService) int {
+			return w.egressServices[o].ByAge(s)
+		})
+		in.all = slices.Insert(in.all, i, key)
 	}
-	if len(in.of) == 0 {
+	touched = append(touched, w.serve(in, key)...)
+	for _, other := range [...]string{last, in.lastServed()} {
+		if _, was := in.of[other]; other != key && other != "" && was != in.serves(other) {
+			touched = append(touched, w.serve(in, other)...)
+			touched = append(touched, Touch{KindEgressService, other})
+			touched = append(touched, w.activate(other)...)
+		}
+	}
+	if len(in.all) == 0 {
 		delete(w.endpoints, namespace)
 		touched = append(touched, Touch{KindEgressServicesIn, namespace})
+	}
+	return touched
+}
+
+// serve follows whether an EgressService is served, and since its place in the order may be another, who reads of it.
+func (w *World) serve(in *endpoints, key string) (touched []Touch) {
+	_, was := in.of[key]
+	is := in.serves(key)
+	if was {
+		touched = w.endpointsMoved(key, nil, is)
+	}
+	if is {
+		touched = append(touched, w.endpointsMoved(key, w.services[key], true)...)
+	}
+	if was || is {
+		touched = append(touched, w.touchSelectedBy(w.services[key])...)
+	}
+	return touched
+}
+
+func (in *endpoints) serves(key string) bool {
+	return slices.Contains(in.all[:min(len(in.all), MaxEgressServices)], key)
+}
+
+// lastServed returns the youngest EgressService that is served; "" without one.
+func (in *endpoints) lastServed() string {
+	if len(in.all) == 0 {
+		return ""
+	}
+	return in.all[min(len(in.all), MaxEgressServices)-1]
+}
+
+// EgressServiceServed reports whether an EgressService is one of the oldest MaxEgressServices of its namespace.
+func (w *View) EgressServiceServed(key string) bool {
+	w.saw(KindEgressService, key)
+	return w.servesEgressService(key)
+}
+
+func (w *tables) servesEgressService(key string) bool {
+	namespace, _, _ := strings.Cut(key, "/")
+	if in := w.endpoints[namespace]; in != nil {
+		_, is := in.of[key]
+		return is
+	}
+	return false
+}
+
+// endpointsMoved follows the endpoints of a Service that has an EgressService that is served, or has it no more.
+func (w *World) endpointsMoved(key string, s *Service, egress bool) (touched []Touch) {
+	namespace, _, _ := strings.Cut(key, "/")
+	for _, b := range w.endpoints[namespace].move(key, s.backends(), egress) {
+		touched = append(touched, Touch{KindEgressServicesAt, endpointKey(namespace, b.ip)})
 	}
 	return touched
 }

@@ -1,6 +1,7 @@
 package world_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -216,5 +217,46 @@ func TestEgressServiceOf(t *testing.T) {
 		if have != c.want {
 			t.Errorf("%s: have %q, want %q", name, have, c.want)
 		}
+	}
+}
+
+// TestMostEgressServices: of one namespace the oldest are served, and others as soon as one of these goes; another
+// namespace's are not concerned. Whoever reads of one is told.
+func TestMostEgressServices(t *testing.T) {
+	w := compiletest.Small("", world.SharedGateway)
+	p := compiletest.Pod(0, "n1") // of ns0
+	w.SetPod(p)
+	set := func(age int) []world.Touch {
+		s := compiletest.EgressService(3 * age) // of ns0
+		lb := compiletest.LoadBalancer(3*age, p)
+		lb.LoadBalancerIPs = nil
+		return append(w.SetService(lb), w.SetEgressService(s)...)
+	}
+	for age := range world.MaxEgressServices + 1 {
+		set(age + 1)
+	}
+	youngest, last := fmt.Sprint("ns0/s", 3*(world.MaxEgressServices+1)), fmt.Sprint("ns0/s", 3*world.MaxEgressServices)
+	w.SetEgressService(compiletest.EgressService(1000)) // of ns1
+	expect := func(why string, touched []world.Touch, key string, served bool) {
+		t.Helper()
+		if have := len(w.EgressServicesOf(p, world.V4)); have != world.MaxEgressServices {
+			t.Errorf("%s: the pod is behind %d", why, have)
+		}
+		if have := w.EgressServiceServed(key); have != served {
+			t.Errorf("%s: %s is served: %t", why, key, have)
+		}
+		if touched != nil && !slices.Contains(touched, world.Touch{Kind: world.KindEgressService, Key: key}) {
+			t.Errorf("%s: nobody is told about %s: %v", why, key, touched)
+		}
+	}
+	expect("one too many", nil, youngest, false)
+	expect("the last that is served", nil, last, true)
+	expect("of another namespace", nil, "ns1/s1000", true)
+	expect("an older one comes", set(0), last, false)
+	expect("the oldest goes", w.DelEgressService("ns0/s0"), last, true)
+	expect("another goes", w.DelEgressService("ns0/s3"), youngest, true)
+	w.DelEgressService(youngest)
+	if n := len(w.EgressServicesOf(p, world.V4)); n != world.MaxEgressServices-1 {
+		t.Errorf("the youngest has gone, and the pod is behind %d", n)
 	}
 }

@@ -93,7 +93,7 @@ func Longest(of iter.Seq[netip.Prefix], ip netip.Addr) (longest netip.Prefix) {
 // All is the prefix of the family's every address: 0.0.0.0/0 or ::/0.
 func (f Family) All() netip.Prefix { return netip.PrefixFrom(f.Unspecified(), 0) }
 
-// Unspecified is the family's address that is none: 0.0.0.0 or ::.
+// Unspecified returns the family's unspecified address: 0.0.0.0 or ::.
 func (f Family) Unspecified() netip.Addr {
 	if f == V4 {
 		return netip.IPv4Unspecified()

@@ -4,21 +4,43 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"time"
 )
 
-// First is the Service that gets an address and port of all that ask for it: one whose cluster IP it is, then the
-// oldest; "" if none does.
+// claimant is a Service that asks for an address and port.
+type claimant struct {
+	key    string
+	served time.Time // since when condition Served lists it; zero: it does not
+}
+
+// First returns the Service that gets an address and port of all that ask for it: one whose cluster IP it is, then one
+// whose load balancer has the address; of equals the one that condition Served says has it already, then the oldest;
+// "" if no Service asks.
 func (w *View) First(f Frontend) string {
 	w.saw(KindFrontend, f.String())
+	return w.first(f)
+}
+
+// IsFirst says whether a Service is First. Of many that ask for the same, a change of the first concerns two.
+func (w *View) IsFirst(f Frontend, key string) bool {
+	if w.read != nil {
+		w.read(isFirst(f, key))
+	}
+	return w.first(f) == key
+}
+
+func isFirst(f Frontend, key string) Touch { return Touch{KindIsFirst, f.String() + " " + key} }
+
+func (w *tables) first(f Frontend) string {
 	if len(w.claims[f]) == 0 {
 		return ""
 	}
-	return w.claims[f][0]
+	return w.claims[f][0].key
 }
 
-// NodesAt are the nodes whose own address on the primary network that is, by name. What else is on a host may come and
-// go: kube-vip and keepalived put a load balancer's address there. What a node claims beside what is recorded of it
-// does not count: with it, it could take Services' addresses.
+// NodesAt are the nodes whose own address on the primary network that is, by name. Other addresses of a host may come
+// and go: kube-vip and keepalived put a load balancer's address there. A node's claims beyond its record do not count:
+// with them, it could take Services' addresses.
 func (w *View) NodesAt(a netip.Addr) []string {
 	w.saw(KindNodeAddress, a.String())
 	return w.nodesAt[a]
@@ -29,6 +51,42 @@ func (w *View) NodesAt(a netip.Addr) []string {
 func (w *View) HostsAt(a netip.Addr) []string {
 	w.saw(KindHostAddress, a.String())
 	return w.hostsAt[a]
+}
+
+// GatewaysAt returns the nodes that say that an address is their default gateway's, by name.
+func (w *View) GatewaysAt(a netip.Addr) []string {
+	w.saw(KindGatewayAddress, a.String())
+	return w.gatewaysAt[a]
+}
+
+// BalancersAt returns the Services whose load balancer has an address, by name.
+func (w *View) BalancersAt(a netip.Addr) []string {
+	w.saw(KindBalancerAddress, a.String())
+	return w.balancersAt[a]
+}
+
+// ServicesAt returns the Services that ask for an address, or that have it as cluster IP, by name.
+func (w *View) ServicesAt(a netip.Addr) []string {
+	if w.read != nil { // the controller asks for all egress IPs, and records nothing: without their texts
+		w.saw(KindServiceAddress, a.String())
+	}
+	return w.servicesAt[a]
+}
+
+// addresses returns a Service's cluster IPs, then its load balancer's addresses and spec.externalIPs.
+func (s *Service) addresses() []netip.Addr {
+	if s == nil {
+		return nil
+	}
+	return slices.Concat(s.ClusterIPs, s.LoadBalancerIPs, s.ExternalIPs)
+}
+
+// balanced returns the addresses of a Service's load balancer.
+func (s *Service) balanced() []netip.Addr {
+	if s == nil {
+		return nil
+	}
+	return s.LoadBalancerIPs
 }
 
 // Frontends are all addresses and ports that a Service asks for, each once.
@@ -55,37 +113,57 @@ func (s *Service) Frontends() []Frontend {
 	return out
 }
 
-// reclaim notes what a Service asks for now. Those that ask for the same are compiled anew where another one is first
-// than before: many may ask for the same in vain, and what one of them does costs the others nothing.
-func (w *World) reclaim(key string, old, new *Service) (touched []Touch) {
-	was, is := old.Frontends(), new.Frontends()
+// claimAnew notes what a Service asks for now. Readers are compiled again only where the first changes. Many may ask
+// for the same in vain, and a change of one of them costs the others nothing.
+func (w *World) claimAnew(key string, old, new *Service, was, is []Frontend) (touched []Touch) {
 	stays := map[Frontend]bool{}
-	if old != nil && new != nil && old.Created.Equal(new.Created) && slices.Equal(old.ClusterIPs, new.ClusterIPs) {
+	if old.claimsLike(new) {
+		if slices.Equal(was, is) {
+			return nil // most changes are of endpoints
+		}
 		stays = common(was, is)
 	}
-	note := func(f Frontend, i int, list []string) {
-		if w.claims[f] = list; len(list) == 0 {
-			delete(w.claims, f)
-		}
-		if i == 0 {
-			touched = append(touched, Touch{KindFrontend, f.String()})
-		}
+	before := map[Frontend]string{}
+	for _, f := range slices.Concat(was, is) {
+		before[f] = w.first(f)
 	}
 	for _, f := range was {
 		if list := w.claims[f]; !stays[f] {
-			i := slices.Index(list, key)
-			note(f, i, slices.Concat(list[:i], list[i+1:]))
+			w.setClaims(f, slices.DeleteFunc(slices.Clone(list), func(c claimant) bool { return c.key == key }))
 		}
 	}
+	served, since := new.served()
 	for _, f := range is {
 		if list := w.claims[f]; !stays[f] {
-			i, _ := slices.BinarySearchFunc(list, new, func(o string, s *Service) int {
-				return w.precedence(f, w.services[o], s)
+			now := claimant{key: key}
+			if served[f] {
+				now.served = since
+			}
+			i, _ := slices.BinarySearchFunc(list, now, func(a, b claimant) int {
+				return w.precedence(f, a, b, w.services[a.key], new)
 			})
-			note(f, i, slices.Concat(list[:i], []string{key}, list[i:]))
+			w.setClaims(f, slices.Concat(list[:i], []claimant{now}, list[i:]))
+		}
+	}
+	for _, f := range slices.Concat(was, is) {
+		if now := w.first(f); now != before[f] {
+			touched = append(touched, Touch{KindFrontend, f.String()}, isFirst(f, before[f]), isFirst(f, now))
+			before[f] = now
 		}
 	}
 	return touched
+}
+
+func (w *World) setClaims(f Frontend, list []claimant) {
+	if w.claims[f] = list; len(list) == 0 {
+		delete(w.claims, f)
+	}
+}
+
+// claimsLike says whether two states of a Service rank it alike for each address and port that it asks for in both.
+func (s *Service) claimsLike(o *Service) bool {
+	return s != nil && o != nil && s.Created.Equal(o.Created) && slices.Equal(s.ClusterIPs, o.ClusterIPs) &&
+		slices.Equal(s.LoadBalancerIPs, o.LoadBalancerIPs) && s.servedCondition().Same(o.servedCondition())
 }
 
 // common is what is in both lists, each of which has everything once.
@@ -100,23 +178,31 @@ func common(a, b []Frontend) map[Frontend]bool {
 	return out
 }
 
-// precedence is for Services that ask for the same: one whose cluster IP it is before others, then creation, namespace,
-// name.
-func (w *World) precedence(f Frontend, a, b *Service) int {
-	own := func(s *Service) int {
-		if slices.Contains(s.ClusterIPs, f.IP) {
-			return 0
-		}
-		return 1
-	}
-	return cmp.Or(own(a)-own(b), a.Created.Compare(b.Created), cmp.Compare(a.Namespace, b.Namespace),
-		cmp.Compare(a.Name, b.Name))
+// precedence orders Services that ask for the same: by their title to the address; then one that condition Served says
+// has it, the one that says so latest first; then creation, namespace, name.
+func (w *World) precedence(f Frontend, a, b claimant, as, bs *Service) int {
+	return cmp.Or(as.title(f.IP)-bs.title(f.IP), b.served.Compare(a.served), as.Created.Compare(bs.Created),
+		cmp.Compare(as.Namespace, bs.Namespace), cmp.Compare(as.Name, bs.Name))
 }
 
-// relocate notes the addresses that a node has now.
+// title ranks why a Service asks for an address, the best title first: its cluster IP, which the API server gave it;
+// the address in status.loadBalancer, which a load balancer's controller wrote; spec.externalIPs, which its user wrote.
+func (s *Service) title(ip netip.Addr) int {
+	switch {
+	case slices.Contains(s.ClusterIPs, ip):
+		return 0
+	case slices.Contains(s.LoadBalancerIPs, ip):
+		return 1
+	}
+	return 2
+}
+
+// relocate notes the addresses and networks that a node has now.
 func (w *World) relocate(name string, old, new *Node) []Touch {
-	return append(relocateIn(w.nodesAt, KindNodeAddress, name, old.settled(), new.settled()),
-		relocateIn(w.hostsAt, KindHostAddress, name, old.tells(), new.tells())...)
+	return slices.Concat(relocateIn(w.nodesAt, KindNodeAddress, name, old.settled(), new.settled()),
+		relocateIn(w.hostsAt, KindHostAddress, name, old.tells(), new.tells()),
+		relocateIn(w.gatewaysAt, KindGatewayAddress, name, old.gateways(), new.gateways()),
+		w.reconnect(name, old.cidrs(), new.cidrs()))
 }
 
 func relocateIn(index map[netip.Addr][]string, kind Kind, name string, was, is []netip.Addr) []Touch {
@@ -137,6 +223,13 @@ func (n *Node) tells() []netip.Addr {
 		return nil
 	}
 	return slices.Concat(n.addresses(), n.InternalIPs, n.HostAddrs)
+}
+
+func (n *Node) gateways() []netip.Addr {
+	if n == nil {
+		return nil
+	}
+	return n.Gateways
 }
 
 func (n *Node) addresses() []netip.Addr {

@@ -16,7 +16,7 @@ type HeldFor struct {
 }
 
 // HeldBefore says whether a node's claim to an address for an object is of a giving before a time: of a former object,
-// where that is when the one of this key was made. It does not record: what a node says of since when touches HeldAt.
+// where that is when the one of this key was made. It does not record: a change of a node's times touches HeldAt.
 func (w *World) HeldBefore(node, object string, ip netip.Addr, made time.Time) bool {
 	since := w.holdings[node].Held(object, ip)
 	return since != 0 && since < ref.SinceTime(made)
@@ -47,8 +47,8 @@ func (w *View) HeldAt(ip netip.Addr) []HeldFor {
 // MostStanding is how many addresses that no status names it for one node can keep from others by its own word.
 const MostStanding = 64
 
-// Overclaims says whether a node says that it holds more than MostStanding addresses that no status names it for. Who
-// has read HeldAt of any of them need not record it: that is touched when this becomes another answer.
+// Overclaims says whether a node says that it holds more than MostStanding addresses that no status names it for. A
+// reader of HeldAt for any of them need not record it: that is touched when this answer changes.
 func (w *World) Overclaims(node string) bool { return w.unnamed[node] > MostStanding }
 
 // unnamedBy counts the addresses that a node says it holds for an object, and that a placement does not name it for.

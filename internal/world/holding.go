@@ -11,8 +11,8 @@ import (
 
 // Holds says whether a node holds an egress address of an EgressIP or an EgressService: the object's status names it,
 // it says so itself, of this giving and no former one, and it has not been rebooted since. Of itself a node knows
-// without asking. What a node says of an address that the controller did not give it counts for nothing. Here as in all
-// that follows an object is named by its key, as in a Holding.
+// without asking. A node's report about an address that it was not assigned does not count. Here as in all that follows
+// an object is named by its key, as in a Holding.
 func (w *View) Holds(node, object string, ip netip.Addr) bool {
 	w.saw(KindHolders, object)
 	p := w.PlacementOf(object)
@@ -28,7 +28,7 @@ func (w *View) Holds(node, object string, ip netip.Addr) bool {
 }
 
 // isOf says whether a claim that repeats since when the address was given is of the giving of which the status says the
-// same. An agent of before repeats nothing, and the status of a controller of before says nothing.
+// same. An older agent repeats nothing, and an older controller's status says nothing.
 func isOf(repeated, said ref.Since) bool { return repeated == 0 || said == 0 || repeated == said }
 
 // SaysItHolds says whether a node says since its last boot that it holds an address that no status names it for, and
@@ -119,7 +119,7 @@ func (c EgressAddress) Compare(o EgressAddress) int {
 
 // Yield is an address that this node held and does not answer for, because another machine does.
 type Yield struct {
-	To       string // a node; "" if that machine is none of the cluster
+	To       string // a node; "" if that machine is not one of the cluster's
 	Draining bool   // this node still translates to it
 }
 

@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Who may write a Service decides which labels its selector asks for, and how many.
+// A Service's author decides which labels its selector asks for, and how many.
 const (
 	mostAsked   = 16  // of one selector are looked at, for the one that leaves the fewest pods
-	mostIndexed = 256 // of a namespace; then it begins anew
+	mostIndexed = 256 // of a namespace; then it begins again
 )
 
-// podGroup is the pods of a namespace. It finds those that a selector selects without a look at the others, as far as
-// the selector demands a value of a label: who serves pods must not cost what the pods beside them are.
+// podGroup is the pods of a namespace. It finds the pods of a selector without a look at the others, as far as the
+// selector demands a value of a label: the cost of a Service must not depend on other pods.
 type podGroup struct {
 	pods map[string]*Pod
 	// labelled is by key and value of those labels that somebody asked for; then by pod.

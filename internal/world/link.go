@@ -118,6 +118,9 @@ func (h *Host) Faults() map[netip.Prefix]string {
 
 // Networks are the subnets that a node has addresses in, the primary network's first.
 func (n *Node) Networks() []netip.Prefix {
+	if n == nil {
+		return nil
+	}
 	var out []netip.Prefix
 	for _, p := range slices.Concat(n.Primary, n.CIDRs) {
 		if m := p.Masked(); hosts(p) && !slices.Contains(out, m) {

@@ -9,8 +9,8 @@ const overhead = 100
 // option, and the frame's inside.
 var geneve = [...]int{20 + 8 + 16 + 14, 40 + 8 + 16 + 14}
 
-// PodMTU is the size in bytes of what pods may send so that it fits into a tunnel over the uplink: what --mtu says, as
-// far as the uplink carries it. With the uplink's own MTU a TCP stream stalls.
+// PodMTU returns the largest size in bytes of pods' packets that fits into a tunnel over the uplink: the value of
+// --mtu, as far as the uplink carries it. With the uplink's own MTU a TCP stream stalls.
 func (c *Config) PodMTU(h *Host) int {
 	if c.MTU == 0 {
 		return h.MTU - overhead

@@ -136,8 +136,8 @@ func (w *View) Networks() []string {
 	return slices.Insert(slices.Delete(names, i, i+1), 0, ref.DefaultNetwork)
 }
 
-// Network is a network, or nil. One whose number is none, or was another's first, is nobody's: its rows would be the
-// other's.
+// Network is a network, or nil. A network without a valid number, or with one that was another's first, does not count:
+// its rows would be the other's.
 func (w *View) Network(name string) *Network {
 	w.saw(KindNetwork, name)
 	n := w.networks[name]

@@ -50,7 +50,7 @@ func (c *Config) CheckSubnets() error {
 }
 
 // OverlappedBy says which of a host's networks have addresses in common with a range of the cluster, one sentence each,
-// with what to do. An address that is alone in its network is none: hosts have Services' on links of their own
+// with what to do. An address that is alone in its network is not one: hosts have Services' on links of their own
 // (NodeLocal DNSCache).
 func (c *Config) OverlappedBy(h *Host) []string {
 	var out []string

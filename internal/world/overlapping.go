@@ -8,8 +8,8 @@ type pair struct{ one, other string }
 func pairOf(a, b *EgressIP) pair { return pair{min(a.Name, b.Name), max(a.Name, b.Name)} }
 
 // overlap says whether two EgressIPs have a destination of a family in common; of an EgressIP and itself, whether it
-// has any. It is kept for as long as both have their selectors. Who asks has asked which EgressIPs select a pod: when
-// the answer becomes another one, that is what is touched (overlapAnew), and not when a network comes or goes.
+// has any. It is kept for as long as both have their selectors. The caller has asked which EgressIPs select a pod. A
+// change of this answer touches that one (overlapAnew), and a network that comes or goes does not.
 func (w *View) overlap(a, b *EgressIP, f Family) bool {
 	if a.Traffic == nil && b.Traffic == nil {
 		return true

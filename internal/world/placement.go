@@ -16,7 +16,7 @@ type Placement struct {
 	// address.
 	Given   []Given
 	Leaving []Leaving
-	Granted []netip.Addr // of an EgressIP: what has or once had a node, sorted
+	Granted []netip.Addr // of an EgressIP: addresses that have or once had a node, sorted
 	InForce [2]bool      // by Family: once held, its pods send nothing with another source
 }
 
@@ -78,7 +78,7 @@ func (p *Placement) naming(node string, ips []netip.Addr) []netip.Addr {
 	return slices.DeleteFunc(slices.Clone(ips), func(ip netip.Addr) bool { return !p.Names(node, ip) })
 }
 
-// PlacementOf is the one of an object by its key, an EgressIP or an EgressService; nil if there is none.
+// PlacementOf returns the placement of an object by its key, an EgressIP or an EgressService; nil without one.
 func (w *View) PlacementOf(key string) *Placement {
 	if strings.Contains(key, "/") {
 		if s := w.EgressService(key); s != nil {
@@ -106,7 +106,7 @@ func (w *World) ShownPlacementOf(key string) *Placement {
 	return nil
 }
 
-// over is a placement that was decided, in the place of one that the API shows.
+// over is a decided placement, instead of the one that the API shows.
 func (p Placement) over(shown *Placement) Placement {
 	p.Leaving = datedAs(p.Leaving, shown.Leaving)
 	return p
@@ -123,7 +123,7 @@ func (w *World) ShownEgressIP(name string) *EgressIP { return Shown[EgressIP](w,
 func placedOver(shown *EgressIP, d Decision) *EgressIP {
 	out := *shown
 	if p, is := d.Status.(Placement); is {
-		out.Placement = p.over(&shown.Placement)
+		out.Placement, out.Altered = p.over(&shown.Placement), false
 	}
 	out.Conditions = conditionsOver(shown.Conditions, d.Conditions)
 	return &out
@@ -143,15 +143,15 @@ func datedAs(decided, shown []Leaving) []Leaving {
 }
 
 func sameStatus(a, b *EgressIP) bool {
-	return a.Placement.Same(&b.Placement) && SameConditions(a.Conditions, b.Conditions)
+	return a.Placement.Same(&b.Placement) && SameConditions(a.Conditions, b.Conditions) && a.Altered == b.Altered
 }
 
 // unpunctual is how much later than it was decided a status is written with new times. One that is written at once
 // comes back just as it was decided.
 const unpunctual = time.Second
 
-// WrittenAt is a placement as it is to be written at a time: a node that is not listed as leaving yet leaves from then,
-// however long the write had to wait. None can know before that it has a successor.
+// WrittenAt returns a placement as it must be written at a time: a node that is not listed as leaving yet leaves from
+// then, however long the write had to wait. None can know before that it has a successor.
 func (p Placement) WrittenAt(now time.Time, shown *Placement) Placement {
 	p.Leaving = slices.Clone(p.Leaving)
 	for i := range p.Leaving {

@@ -6,8 +6,8 @@ import (
 )
 
 // The shortest prefixes that a node's link can have. No network of hosts is larger than the largest private one,
-// 10.0.0.0/8, or than what a provider gets of IPv6, a /32: who names more names the Internet. Prefixes of one address
-// are what many clouds give their machines.
+// 10.0.0.0/8, or than a provider's IPv6 range, a /32. A larger one is the Internet. Prefixes of one address are what
+// many clouds give their machines.
 const (
 	shortestV4 = 8
 	shortestV6 = 32

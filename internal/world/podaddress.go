@@ -9,10 +9,10 @@ import (
 	"github.com/egret-net/egret/internal/ref"
 )
 
-// An address is one pod's alone: whoever says that it has another's would draw that one's packets to its own EgressIP,
-// or have them dropped. On a pod's own node it is the attachment's, which nobody but its agent makes. Elsewhere, of the
-// pods of one node that say that they have it, it is the first one's by pod.before; all nodes see the same, whenever
-// their agents started.
+// An address belongs to one pod alone. A pod that claims another's address would draw that pod's packets to its own
+// EgressIP, or have them dropped. On a pod's own node it is the attachment's, which nobody but its agent makes.
+// Elsewhere, of the pods of one node that say that they have it, it is the first one's by pod.before; all nodes see the
+// same, whenever their agents started.
 
 // podAddress is an address in a network that pods of a node say they have.
 type podAddress struct {
@@ -162,13 +162,13 @@ func (a *Attachment) addresses(node string) iter.Seq[podAddress] {
 	}
 }
 
-// of says whether it is a pod's, and not that of a former one with its name.
+// of says whether it belongs to a pod, and not to a previous one with its name.
 func (a *Attachment) of(p *Pod) bool {
 	return a.UID == p.UID && a.Namespace == p.Namespace && a.Name == p.Name
 }
 
 // touchAt touches the pods that say that they have an address that an attachment gets or gives up. A pod that has it
-// alone, as its attachment does, is none: an address that is not disputed costs nothing.
+// alone, as its attachment does, is not in the list: an undisputed address costs nothing.
 func (w *World) touchAt(a podAddress, at *Attachment) (touched []Touch) {
 	pods, disputed := w.rivals[a], len(without(w.attachedAt[a], at.Key())) > 0
 	if only := w.podsAt[a]; pods == nil && only != nil && (disputed || !at.of(only)) {
@@ -194,13 +194,33 @@ func (w *View) ownerOf(a podAddress, p *Pod) string {
 	return ""
 }
 
+// ClaimedIPs returns the addresses in the default network that packets of a pod of this node have, or that other nodes
+// take for the pod's: while a pod's successor is attached with its address, both pods.
+func (w *View) ClaimedIPs(p *Pod) (out []netip.Addr) {
+	w.saw(KindPod, p.Key())
+	for a := range p.addresses() {
+		list := w.rivals[a]
+		if a.network == ref.DefaultNetwork && (list == nil || list[0].is(p)) {
+			out = append(out, a.ip)
+		}
+	}
+	if at := w.Attachment(p.Key()); at != nil && at.UID == p.UID && p.Node == w.Self {
+		for _, ip := range at.In(ref.DefaultNetwork) {
+			if !slices.Contains(out, ip) {
+				out = append(out, ip)
+			}
+		}
+	}
+	return out
+}
+
 // TakenAddress is one that a pod says it has, and that is another's, "namespace/name".
 type TakenAddress struct {
 	IP    netip.Addr
 	Owner string
 }
 
-// Taken are the addresses that a pod says it has and that are others'. What changes that touches the pod.
+// Taken are the addresses that a pod says it has and that are others'. A change of the answer touches the pod.
 func (w *View) Taken(p *Pod) (out []TakenAddress) {
 	w.saw(KindPod, p.Key())
 	for a := range p.addresses() {

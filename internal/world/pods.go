@@ -53,7 +53,7 @@ func (p *Pod) same(o *Pod) bool {
 	return p.UID == o.UID && p.Node == o.Node && p.HostNetwork == o.HostNetwork && p.Running == o.Running &&
 		p.Completed == o.Completed && p.Confirmed == o.Confirmed && p.Terminating == o.Terminating &&
 		p.Created.Equal(o.Created) &&
-		maps.Equal(p.Labels, o.Labels) && slices.Equal(p.IPs, o.IPs) &&
+		maps.Equal(p.Labels, o.Labels) && slices.Equal(p.IPs, o.IPs) && slices.Equal(p.HostPorts, o.HostPorts) &&
 		slices.EqualFunc(p.Further, o.Further, Interface.same)
 }
 
@@ -79,4 +79,7 @@ func (w *World) namespaceChanged(old, now *Namespace) []Touch {
 	return append(w.reselect(now.Name), w.choosePrimary(now.Name)...)
 }
 
-func (n *Namespace) same(o *Namespace) bool { return maps.Equal(n.Labels, o.Labels) }
+func (n *Namespace) same(o *Namespace) bool {
+	return maps.Equal(n.Labels, o.Labels) && n.LimitsNetworks == o.LimitsNetworks &&
+		slices.Equal(n.Networks, o.Networks)
+}

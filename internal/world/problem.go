@@ -17,6 +17,7 @@ type Problem struct {
 const (
 	ReasonRefused        = "Refused"        // a target refused a row
 	ReasonUnserved       = "Unserved"       // pods of another network than it serves send nothing outside
+	ReasonUnfollowed     = "Unfollowed"     // a holder does not say that it has followed which pods an object serves
 	ReasonUnavailable    = "Unavailable"    // targets could not be written
 	ReasonNotSteered     = "NotSteered"     // the node's own pods do not get through to what it hosts
 	ReasonNetworkFault   = "NetworkFault"   // a network of the node can host nothing

@@ -1,12 +1,12 @@
 package world
 
-// Readers are who has read what of a world: what follows from it is to be made again when it is touched, and then only.
+// Readers records which unit read which key, so that a change recomputes exactly the units that depend on it.
 type Readers[U comparable] struct {
 	of    map[Touch]map[U]struct{}
 	reads map[U][]Touch
 }
 
-// NewReaders are none yet.
+// NewReaders returns an empty record.
 func NewReaders[U comparable]() *Readers[U] {
 	return &Readers[U]{of: map[Touch]map[U]struct{}{}, reads: map[U][]Touch{}}
 }
@@ -14,7 +14,7 @@ func NewReaders[U comparable]() *Readers[U] {
 // Of are those that have read what was touched.
 func (r *Readers[U]) Of(t Touch) map[U]struct{} { return r.of[t] }
 
-// Reading is a view that notes what u reads through it, in the place of what u had read before.
+// Reading returns a view that records the keys that u reads through it, and forgets those that u read before.
 func (r *Readers[U]) Reading(w *World, u U) *View {
 	r.Forget(u)
 	return w.Recording(func(t Touch) {

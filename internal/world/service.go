@@ -39,7 +39,7 @@ type Service struct {
 	Conditions []Condition
 	// Version is the object's resourceVersion, for those who write it.
 	Version string
-	// Problems say which address could not be read. What could be read stands.
+	// Problems say which address could not be read. The readable part stands.
 	Problems []string
 }
 
@@ -69,7 +69,7 @@ type Endpoint struct {
 	// Ready is what new connections may go to; with publishNotReadyAddresses every endpoint is. Serving is the same
 	// whether or not the pod is Terminating.
 	Ready, Serving, Terminating bool
-	// ForNodes and ForZones are hints: who should use the endpoint.
+	// ForNodes and ForZones are hints: the nodes and zones that should use the endpoint.
 	ForNodes, ForZones []string
 }
 
@@ -114,11 +114,13 @@ func (w *World) DelService(key string) []Touch { return Del[Service](w, KindServ
 
 func (w *World) serviceChanged(old, now *Service) []Touch {
 	key := cmp.Or(now, old).Key()
-	touched := append(w.reclaim(key, old, now), w.activate(key)...)
+	touched := append(w.reclaim(old, now), w.activate(key)...)
+	touched = append(touched, relocateIn(w.servicesAt, KindServiceAddress, key, old.addresses(), now.addresses())...)
+	touched = append(touched, relocateIn(w.balancersAt, KindBalancerAddress, key, old.balanced(), now.balanced())...)
 	if !sameEndpoints(old, now) {
 		touched = append(touched, Touch{KindEndpoints, key})
 	}
-	if w.egressServices[key] != nil {
+	if w.servesEgressService(key) {
 		touched = append(touched, w.endpointsMoved(key, now, true)...)
 		if !old.selectsAlike(now) {
 			touched = append(touched, w.touchSelectedBy(old, now)...)

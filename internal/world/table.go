@@ -27,7 +27,7 @@ type Spec[T any] struct {
 // table is all objects of a kind, by key.
 type table[T any] struct {
 	Spec[T]
-	rows    map[string]*T // what everybody reads: as the API shows it, with what was decided in its place
+	rows    map[string]*T // as everybody reads it: the API's, with decisions in its place
 	decided map[string]*over[T]
 	anew    map[string]bool // those of decided that the API has shown since the last call of ShownAnew
 }

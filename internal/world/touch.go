@@ -38,25 +38,36 @@ const (
 	KindSteering
 	KindHolders // the nodes that hold addresses of one EgressIP
 	KindHeldAt  // the nodes that say that they hold one address, for whatever object
-	// what nodes say keeps them from holding addresses of one EgressIP, and who else has these
+	// reported hindrances to holding addresses of one EgressIP, and other machines that have these
 	KindProblems
-	KindNodeProblem // what one node says keeps it from all of them
-	KindYielded     // what this node yields
+	KindNodeProblem // one node's reported hindrance to all of them
+	KindYielded     // the addresses that this node yields
 	KindHosts       // whether one node hosts egress IPs
-	KindFaults      // what one node says of its networks that can host nothing
+	KindFaults      // one node's report on its networks that can host nothing
 	KindTunnel      // whether one node answers over its tunnel
+	// whether one node has followed what this one has seen; "": whether that counts
+	KindClearance
+	KindFormer // the former claims to one address of this node's pods
 	KindAttachments
 	KindAttachment
 	KindServices
 	KindService
-	KindEndpoints   // the endpoints of one Service
-	KindSlots       // how many ECMP slots EgressIPs need
-	KindFrontend    // the Service that gets an address and port
-	KindNodeAddress // the nodes that have one address
-	KindHostAddress // the nodes that say that their hosts have one address
+	KindEndpoints      // the endpoints of one Service
+	KindSlots          // how many ECMP slots EgressIPs need
+	KindServiceAddress // the Services that ask for one address
+	KindFrontend       // the Service that gets an address and port
+	KindIsFirst        // whether one Service gets it, "address:port/protocol namespace/name"
+	KindNodeAddress    // the nodes that have one address
+	KindHostAddress    // the nodes that say that their hosts have one address
+	KindGatewayAddress // the nodes whose default gateway has one address
+	// the Services whose load balancer has one address
+	KindBalancerAddress
+	KindNodeNetwork // the nodes that have an address in one network
+	// the lengths of the networks that nodes have addresses in
+	KindNetworkLengths
 	KindEgressServices
 	KindEgressService
-	KindAnyEgressService // whether there is any
+	KindHasBeenHost      // whether this node has been the host of an EgressService
 	KindEgressServicesIn // whether one namespace has EgressServices
 	// the EgressServices of a namespace that have an endpoint at one address, "namespace/address"
 	KindEgressServicesAt

@@ -4,7 +4,8 @@ package world
 type Tunnel uint8
 
 const (
-	// TunnelUnknown: it has not answered since there is a session, or there is none. It says nothing about the node.
+	// TunnelUnknown: it has not answered since the session began, or there is no session. It says nothing about the
+	// node.
 	TunnelUnknown Tunnel = iota
 	// TunnelUp: the node's switch answers.
 	TunnelUp

@@ -29,6 +29,9 @@ type Node struct {
 	CIDRs []netip.Prefix
 	// Confirmed are networks that people say the node has (egret.k8s.ovn.org/secondary-networks).
 	Confirmed []netip.Prefix
+	// LetsExternalIPs: people let Services' spec.externalIPs name the node's addresses
+	// (egret.k8s.ovn.org/external-ips).
+	LetsExternalIPs bool
 	// Gateways are the next hops of the host's default routes (k8s.ovn.org/l3-gateway-config).
 	Gateways []netip.Addr
 	// ChassisID is the OVN system-id (k8s.ovn.org/node-chassis-id); "" until the agent has published it.
@@ -61,8 +64,8 @@ type Node struct {
 	OtherNetworks map[string]string
 	// Version is the object's resourceVersion, for those who write it.
 	Version string
-	// Problems say which annotation could not be read, and why. What could be read stands; of what could not, SetNode
-	// keeps what was known before.
+	// Problems say which annotation could not be read, and why. The readable part stands; for the rest SetNode keeps
+	// the previous values.
 	Problems []NodeProblem
 	Unread   Unread
 }
@@ -74,6 +77,10 @@ func (n *Node) Key() string { return n.Name }
 type Namespace struct {
 	Name   string
 	Labels map[string]string
+	// LimitsNetworks: its EgressServices may name the routing tables in Networks alone, as people write them
+	// (egret.k8s.ovn.org/egress-service-networks).
+	LimitsNetworks bool
+	Networks       []string
 }
 
 // Key is the name.
@@ -91,6 +98,8 @@ type Pod struct {
 	HostNetwork bool
 	// Running: its containers were started, which CNI ADD came before.
 	Running bool
+	// HostPorts are the ports of UDP and SCTP of the pod's node that lead to it.
+	HostPorts []HostPort
 	// Completed pods have given their addresses up; terminating ones keep theirs, and their egress IP.
 	Completed bool
 	// The rest decides whose an address is that several pods say they have. Confirmed: IPs are in
@@ -101,6 +110,13 @@ type Pod struct {
 
 // Key is "namespace/name".
 func (p *Pod) Key() string { return p.Namespace + "/" + p.Name }
+
+// HostPort is a port of a node that the portmap plugin translates to a port of a pod.
+type HostPort struct {
+	Protocol string     // "udp" or "sctp"
+	IP       netip.Addr // the node's only address with it; unspecified or invalid: all have it
+	Port, To uint16
+}
 
 // Assignment says that a node should hold an egress address: one item of an EgressIP's status, or the host of an
 // EgressService with one of its source addresses.
@@ -128,7 +144,7 @@ type Given struct {
 	Since ref.Since // never 0
 }
 
-// EgressIP is an EgressIP object; what could not be read of it is in Problems.
+// EgressIP is an EgressIP object; Problems has its unreadable parts.
 type EgressIP struct {
 	Name, UID  string
 	Created    time.Time
@@ -142,10 +158,15 @@ type EgressIP struct {
 	TrafficUnknown     bool            // it cannot be read, and no former one is known
 	Placement                          // of the status
 	DropWhenUnassigned bool
-	// UnassignedProblem says that the annotation about that cannot be read; then DropWhenUnassigned is true.
+	// NeverOverridden: EgressServices stand by for the pods that it selects
+	// (egret.k8s.ovn.org/override-by-egress-services).
+	NeverOverridden bool
+	// UnassignedProblem says that an annotation about these two cannot be read; then what it is about is true.
 	UnassignedProblem string
 	// Conditions are those of the status, as they stand.
 	Conditions []Condition
+	// Altered: the status says more than this, or the same otherwise than a controller writes it.
+	Altered bool
 	// Version is the object's resourceVersion, for those who write it.
 	Version string
 	// Problems say which address could not be read; SelectorProblem, why a selector could not: then it selects nothing.
@@ -224,13 +245,13 @@ type Host struct {
 	Tables []HostTable
 }
 
-// Holding is what one node says of itself: the egress addresses that its targets hold. What it says of an object is by
-// the object's key: an EgressIP's name, or an EgressService's namespace/name, which is no EgressIP's.
+// Holding is what one node says of itself: the egress addresses that its targets hold. Its maps are by an object's key:
+// an EgressIP's name, or an EgressService's namespace/name, which no EgressIP can have.
 type Holding struct {
 	Node, BootID string
 	Holds        map[string][]netip.Addr
 	// HeldSince and SteersSince are since when what Holds and Steers say was given to the node that holds it, as the
-	// object's status said when this node did it. What says nothing of that is not in them: see SayHeld, SaySteers.
+	// object's status said when this node did it. Entries that do not say it are not in them: see SayHeld, SaySteers.
 	HeldSince, SteersSince map[Of]ref.Since
 	// Steers are the nodes that it leads its own pods' packets to, by address. Only the controller reads it.
 	Steers map[string][]Assignment
@@ -244,6 +265,16 @@ type Holding struct {
 	Faults map[netip.Prefix]string
 	// Conflicts are addresses that it holds and another machine says it has, in order of address.
 	Conflicts map[string][]Conflict
+	// Port is where its agent says whether it has followed what another has seen; 0: it is of a version that does not.
+	Port uint16
+}
+
+// AnswersAt is Port; 0 of nil.
+func (h *Holding) AnswersAt() uint16 {
+	if h == nil {
+		return 0
+	}
+	return h.Port
 }
 
 // Of is an assignment of an object, by its key.

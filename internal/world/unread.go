@@ -3,9 +3,9 @@ package world
 // Unread says which of a node's annotations are there and cannot be read.
 type Unread struct{ Chassis, Primary, HostAddrs, Gateway bool }
 
-// orBefore is n with what was known of the same Node before in place of what cannot be read: its agent writes it anew
-// within a second or two, and until then the host is as it was. Who starts meanwhile knows less, as of a node that is
-// new.
+// orBefore returns n with the previous values of the same Node instead of unreadable ones: its agent writes them again
+// within a second or two, and until then the host is unchanged. An agent that starts in the meantime has no previous
+// value, as for a new node.
 func (n *Node) orBefore(old *Node) *Node {
 	if old == nil || old.UID != n.UID || n.Unread == (Unread{}) {
 		return n
@@ -27,14 +27,14 @@ func (n *Node) orBefore(old *Node) *Node {
 		out.UplinkMAC = old.UplinkMAC
 	}
 	if out.same(n) {
-		return n // who looks for its own object finds it
+		return n // a lookup by the object's own key succeeds
 	}
 	return &out
 }
 
-// orBefore is e with the selector of traffic that the same object had before in place of one that cannot be read: what
-// leaves with the right source goes on. Who has not seen that one does not know to which destinations the object serves
-// its pods.
+// orBefore returns e with the previous traffic selector of the same object instead of an unreadable one: traffic that
+// leaves with the right source goes on. An agent that has not seen the previous one does not know to which destinations
+// the object serves its pods.
 func (e *EgressIP) orBefore(old *EgressIP) *EgressIP {
 	if !e.TrafficUnknown || old == nil || old.UID != e.UID || old.TrafficUnknown {
 		return e

@@ -13,8 +13,8 @@ import (
 // takes some tens of milliseconds. Once it says so, its own word counts (heldAt).
 const unsaidFor = 10 * time.Second
 
-// unsaid is a node that was named for an address of an object, and has not said that it holds it as it was given then:
-// what it says of a former giving, or said before it booted, is no word about this one.
+// unsaid is a node that was assigned an address of an object and has not reported that assignment. Its reports about a
+// previous assignment, or from before its boot, do not count for this one.
 type unsaid struct {
 	at    HeldFor
 	given ref.Since
@@ -99,8 +99,8 @@ func (w *World) noLongerNamed(object string, i Assignment) []Touch {
 	return nil
 }
 
-// saysSince says whether a node says since its last boot that it holds an address as it was given. An agent of before
-// status.holding[].since does not say since when.
+// saysSince says whether a node says since its last boot that it holds an address as it was given. An agent older than
+// status.holding[].since does not report the time.
 func (w *World) saysSince(object string, i Assignment, given ref.Since) bool {
 	h, n := w.holdings[i.Node], w.nodes[i.Node]
 	if h == nil || n == nil || h.BootID != n.BootID || !slices.Contains(h.Holds[object], i.IP) {
@@ -110,7 +110,7 @@ func (w *World) saysSince(object string, i Assignment, given ref.Since) bool {
 	return since == 0 || since >= given
 }
 
-// hasSaid forgets what a node had not said, if it says so now; false if there is nothing of that.
+// hasSaid removes a node's missing report if it is there now; false if no report was missing.
 func (w *World) hasSaid(object string, i Assignment) bool {
 	at, list := HeldFor{Node: i.Node, Object: object, Unsaid: true}, w.unsaid[i.IP]
 	left := slices.DeleteFunc(list, func(u unsaid) bool { return u.at == at && w.saysSince(object, i, u.given) })

@@ -1,7 +1,7 @@
 package world
 
 // View is what features read a world through. Each of its methods records what it looked at, so that what was computed
-// from it is computed again when, and only when, that is touched. What does not record is a method of World.
+// from it is computed again when, and only when, that is touched. Methods that do not record are World's.
 type View struct {
 	Self   string // this node's name; "" in the controller
 	Config *Config

@@ -96,6 +96,8 @@ func argument(draw *rand.Rand, pods []*world.Pod, t reflect.Type) any {
 		return world.Family(draw.IntN(2))
 	case reflect.TypeFor[*world.Pod]():
 		return pods[draw.IntN(len(pods))]
+	case reflect.TypeFor[*world.Service]():
+		return &world.Service{Namespace: "default", Name: fmt.Sprint("s", i)}
 	case reflect.TypeFor[*world.Node]():
 		return compiletest.Node(1 + draw.IntN(3))
 	case reflect.TypeFor[world.Assignment]():
@@ -104,6 +106,8 @@ func argument(draw *rand.Rand, pods []*world.Pod, t reflect.Type) any {
 		return []world.Assignment{{Node: node, IP: addr}}
 	case reflect.TypeFor[world.EgressAddress]():
 		return world.EgressAddress{Object: fmt.Sprint("e", i), IP: addr}
+	case reflect.TypeFor[ref.Object]():
+		return ref.OfKey(fmt.Sprint("e", i))
 	case reflect.TypeFor[world.Frontend]():
 		return world.Frontend{IP: compiletest.V4(10, 96, 0, 1), Protocol: "tcp", Port: 443}
 	}

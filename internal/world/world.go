@@ -20,7 +20,7 @@ type tables struct {
 	found          *Host                   // as it was read
 	host           *Host                   // with the addresses that are the node's own
 	said           map[string]*Node        // as the Nodes have it
-	nodes          map[string]*Node        // what is believed of them
+	nodes          map[string]*Node        // the believed part of them
 	assetsOf       map[asset][]string      // the nodes that claim it, in the order in which they did
 	placed         map[netip.Addr][]string // EgressIPs whose statuses give an address to a node
 	networks       map[string]*Network
@@ -39,22 +39,32 @@ type tables struct {
 	destinations   map[string][2]destinations.Set      // by EgressIP with a selector of traffic that was asked about
 	overlaps       map[pair][2]bool                    // by family, of EgressIPs that somebody asked about
 	holdings       map[string]*Holding                 // by node
-	heldAt         map[netip.Addr]map[HeldFor]struct{} // what nodes say that they hold, in the controller alone
+	heldAt         map[netip.Addr]map[HeldFor]struct{} // addresses that nodes report as held, in the controller alone
 	unnamed        map[string]int                      // how many of these are unnamed, by node
-	unsaid         map[netip.Addr][]unsaid             // what nodes may hold and have not said, in the controller alone
+	unsaid         map[netip.Addr][]unsaid             // unreported holders, in the controller alone
 	ending         map[netip.Addr]struct{}             // those of unsaid for which any node is named no more
 	own            *Holding                            // this node's, by its own knowledge; nil until it has any
 	yielded        map[EgressAddress]*Yield
 	overdue        map[EgressAddress]string // nodes
 	tunnels        map[string]Tunnel        // by node
+	clearing       bool                     // whether packets are led to cleared nodes alone
+	clearance      map[string]Clearance     // by node
+	formers        map[netip.Addr][]Former  // by address of this node's pods
 	attachments    map[string]*Attachment
 	services       map[string]*Service
 	egressServices map[string]*EgressService
+	egressHosts    map[string]struct{}       // nodes that statuses of EgressServices have named, HostAll among them
 	endpoints      map[string]*endpoints     // by namespace, of those that have EgressServices
 	activities     map[string][2]activity    // by EgressService, of those that are active in any family
-	claims         map[Frontend][]string     // by address and port: the Services that ask for it
+	claims         map[Frontend][]claimant   // by address and port: the Services that ask for it
+	fronting       map[string]*frontings     // by namespace: its Services' addresses, without cluster IPs
 	nodesAt        map[netip.Addr][]string   // the nodes that have an address
+	servicesAt     map[netip.Addr][]string   // the Services that ask for an address
 	hostsAt        map[netip.Addr][]string   // the nodes that say that their hosts have an address
+	gatewaysAt     map[netip.Addr][]string   // the nodes whose default gateway has an address
+	balancersAt    map[netip.Addr][]string   // the Services whose load balancer has an address
+	nodesIn        map[netip.Prefix]members  // the nodes that have an address in a network
+	lengths        [129]int                  // how many keys of nodesIn have a length
 	unreachable    map[string]Unreachability // by node
 	notAnswering   map[string]bool           // nodes
 
@@ -95,9 +105,17 @@ func newTables() *tables {
 		yielded:      map[EgressAddress]*Yield{},
 		overdue:      map[EgressAddress]string{},
 		tunnels:      map[string]Tunnel{},
-		claims:       map[Frontend][]string{},
+		clearance:    map[string]Clearance{},
+		formers:      map[netip.Addr][]Former{},
+		claims:       map[Frontend][]claimant{},
+		fronting:     map[string]*frontings{},
 		nodesAt:      map[netip.Addr][]string{},
+		servicesAt:   map[netip.Addr][]string{},
 		hostsAt:      map[netip.Addr][]string{},
+		gatewaysAt:   map[netip.Addr][]string{},
+		balancersAt:  map[netip.Addr][]string{},
+		nodesIn:      map[netip.Prefix]members{},
+		egressHosts:  map[string]struct{}{},
 		endpoints:    map[string]*endpoints{},
 		activities:   map[string][2]activity{},
 		kinds:        map[Kind]kept{},
@@ -197,7 +215,7 @@ func (w *World) nodeGone(name string) []Touch {
 // same compares nodes: a kubelet writes its status every few seconds, and most of it concerns nobody here.
 func (n *Node) same(o *Node) bool {
 	return n.UID == o.UID && n.ID == o.ID && n.Ready == o.Ready && n.BootID == o.BootID && n.Deleting == o.Deleting &&
-		n.Cordoned == o.Cordoned &&
+		n.Cordoned == o.Cordoned && n.LetsExternalIPs == o.LetsExternalIPs &&
 		n.CordonBoot == o.CordonBoot && n.Unschedulable == o.Unschedulable &&
 		n.UplinkMAC == o.UplinkMAC && n.ChassisID == o.ChassisID &&
 		maps.Equal(n.Labels, o.Labels) && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Primary, o.Primary) &&

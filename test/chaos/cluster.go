@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,14 +27,24 @@ const (
 // numbers are the last parts of an EgressIP's addresses: those that it has, and those that a respec gives it.
 type numbers struct{ usual, other []int }
 
+const (
+	byTraffic = "chaos-t" // an EgressIP that serves its pods to the networks of the EgressIPTraffic of that name alone
+	byService = "chaos-s" // a Service with its EgressService
+)
+
 // egressIPs are by name, which is also their pods' value of groupKey.
-var egressIPs = map[string]numbers{"chaos-a": {[]int{70, 71}, []int{70, 72}}, "chaos-b": {[]int{80}, []int{81}}}
+var egressIPs = map[string]numbers{"chaos-a": {[]int{70, 71}, []int{70, 72}}, "chaos-b": {[]int{80}, []int{81}},
+	byTraffic: {[]int{90}, []int{91}}}
+
+// ingress are the addresses that the Service has of its load balancer.
+var ingress = addresses{netip.MustParseAddr("192.0.2.95"), netip.MustParseAddr("2001:db8::95")}
 
 // otherOf is where a relabel takes a pod.
 var otherOf = map[string]string{"chaos-a": "chaos-b", "chaos-b": "chaos-a"}
 
-// cluster is the sandbox with what the program puts there: three egress nodes, two EgressIPs, and on each node a pod
-// of each and one of none.
+// cluster is the sandbox with what the program puts there: three egress nodes, three EgressIPs, one of them with
+// networks, and an EgressService. On each node is a pod of each of the first two and one of none, on two a pod of each
+// of the others.
 type cluster struct{ *harness.Cluster }
 
 func begin(ctx context.Context, o sandbox.Options, log io.Writer) (*cluster, error) {
@@ -51,7 +62,8 @@ func begin(ctx context.Context, o sandbox.Options, log io.Writer) (*cluster, err
 
 // fill makes all objects.
 func (c *cluster) fill(ctx context.Context) error {
-	err := c.EnsureNamespace(ctx, namespace)
+	err := errors.Join(c.EnsureNamespace(ctx, namespace), c.CreateTraffic(ctx, byTraffic,
+		map[string]string{groupKey: byTraffic}, c.networks(0)), c.serve(ctx))
 	for name, n := range egressIPs {
 		err = errors.Join(err, c.create(ctx, name, n.usual))
 	}
@@ -68,7 +80,31 @@ func (c *cluster) create(ctx context.Context, name string, n []int) error {
 	}
 	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
 	e.Spec.PodSelector.MatchLabels = map[string]string{groupKey: name}
+	if name == byTraffic {
+		e.Spec.TrafficSelector = &metav1.LabelSelector{MatchLabels: map[string]string{groupKey: name}}
+	}
 	return c.CreateEgressIP(ctx, e)
+}
+
+// networks are one address of the host outside: 0 is that of IPv4, 1 that of IPv6.
+func (c *cluster) networks(i int) []v1.CIDR {
+	ip := c.ExternalHosts()[0].IPs[i]
+	return []v1.CIDR{v1.CIDR(netip.PrefixFrom(ip, ip.BitLen()).String())}
+}
+
+// retraffic gives the EgressIPTraffic other networks.
+func (c *cluster) retraffic(ctx context.Context, i int) error {
+	return c.PatchTraffic(ctx, byTraffic, fmt.Sprintf(
+		`[{"op":"replace","path":"/spec/destinationNetworks","value":[%q]}]`, c.networks(i)[0]))
+}
+
+// serve makes the Service and its EgressService.
+func (c *cluster) serve(ctx context.Context) error {
+	policy, of := corev1.IPFamilyPolicyRequireDualStack, metav1.ObjectMeta{Namespace: namespace, Name: byService}
+	service := &corev1.Service{ObjectMeta: of, Spec: corev1.ServiceSpec{IPFamilyPolicy: &policy,
+		Selector: map[string]string{groupKey: byService}, Ports: []corev1.ServicePort{{Port: 80}}}}
+	return errors.Join(c.CreateLoadBalancer(ctx, service, ingress...),
+		c.CreateEgressService(ctx, &v1.EgressService{ObjectMeta: of}))
 }
 
 // addresses with these numbers in the primary network, in each family.
@@ -85,11 +121,18 @@ func (c *cluster) addresses(numbers []int) []netip.Addr {
 	return out
 }
 
-// senders are the pods: one of each EgressIP and one of none on each node.
+// senders are the pods.
 func (c *cluster) senders() map[string]*sender {
 	out := map[string]*sender{}
-	for _, node := range c.Nodes() {
-		for group, short := range map[string]string{"": "plain", "chaos-a": "a", "chaos-b": "b"} {
+	for i, node := range c.Nodes() {
+		groups := map[string]string{"": "plain", "chaos-a": "a", "chaos-b": "b"}
+		if i != 1 {
+			groups[byTraffic] = "t"
+		}
+		if i != 0 {
+			groups[byService] = "s"
+		}
+		for group, short := range groups {
 			name := short + "-" + node.Name
 			out[name] = &sender{name: name, node: node.Name, group: history[string]{{value: group}}}
 		}
@@ -137,14 +180,27 @@ func (c *cluster) respec(ctx context.Context, name string, ips []netip.Addr) err
 	return c.PatchEgressIP(ctx, name, []byte(`{"spec":{"egressIPs":[`+text+`]}}`))
 }
 
-// holders are the nodes that an EgressIP's status names.
+// holders are the nodes that an EgressIP's status names, or the EgressService's.
 func (c *cluster) holders(ctx context.Context, name string) ([]string, error) {
+	if name == byService {
+		s, err := c.EgressService(ctx, namespace, name)
+		return []string{s.Status.Host}, err
+	}
 	e, err := c.EgressIP(ctx, name)
 	var out []string
 	for _, i := range e.Status.Items {
 		out = append(out, i.Node)
 	}
 	return out, err
+}
+
+// served returns nil if the EgressService is Ready, which it is not before its pods run.
+func (c *cluster) served(ctx context.Context) error {
+	s, err := c.EgressService(ctx, namespace, byService)
+	if err == nil && !meta.IsStatusConditionTrue(s.Status.Conditions, v1.ConditionReady) {
+		err = fmt.Errorf("EgressService %s has host %q: %+v", byService, s.Status.Host, s.Status.Conditions)
+	}
+	return err
 }
 
 // healthy returns nil if all nodes are Ready with an agent of this boot, and all EgressIPs too.

@@ -57,6 +57,8 @@ func (r *run) do(ctx context.Context, f fault) error {
 		return persist(ctx, func() error { return c.PatchNode(ctx, f.node, `{"spec":{"unschedulable":true}}`) })
 	case respec:
 		return r.respec(ctx, f.object, egressIPs[f.object].other)
+	case retraffic:
+		return persist(ctx, func() error { return c.retraffic(ctx, 1) })
 	case relabel:
 		return r.relabel(ctx, f.object)
 	case recreate:
@@ -85,6 +87,8 @@ func (r *run) undo(ctx context.Context, f fault) error {
 		return persist(ctx, func() error { return c.PatchNode(ctx, f.node, `{"spec":{"unschedulable":null}}`) })
 	case respec:
 		return r.respec(ctx, f.object, egressIPs[f.object].usual)
+	case retraffic:
+		return persist(ctx, func() error { return c.retraffic(ctx, 0) })
 	case relabel:
 		return r.relabel(ctx, f.object)
 	}
@@ -114,16 +118,12 @@ func (r *run) moveDatabases(ctx context.Context, node, script string) error {
 // persist asks the API server until it does as it is told: it starts anew for longer than its outage lasts.
 func persist(ctx context.Context, ask func() error) error { return until(ctx, time.Minute, ask) }
 
-// respec and relabel write down what is right from now on.
+// respec and relabel write down what pods are to be seen with from now on.
 
 func (r *run) respec(ctx context.Context, name string, n []int) error {
-	ips, asked := r.cluster.addresses(n), time.Now()
-	r.note(func() {
-		r.record.addresses[name] = append(r.record.addresses[name], change[addresses]{asked: asked, value: ips})
-	})
-	err := persist(ctx, func() error { return r.cluster.respec(ctx, name, ips) })
-	r.note(func() { finish(r.record.addresses[name]) })
-	return err
+	ips := r.cluster.addresses(n)
+	r.note(func() { r.record.addresses[name] = ips })
+	return persist(ctx, func() error { return r.cluster.respec(ctx, name, ips) })
 }
 
 func (r *run) relabel(ctx context.Context, pod string) error {
@@ -131,9 +131,6 @@ func (r *run) relabel(ctx context.Context, pod string) error {
 	group := otherOf[s.group.last()]
 	r.note(func() { s.group = append(s.group, change[string]{asked: asked, value: group}) })
 	err := persist(ctx, func() error { return r.cluster.LabelPod(ctx, namespace, pod, groupKey, group) })
-	r.note(func() { finish(s.group) })
+	r.note(func() { s.group[len(s.group)-1].done = time.Now() })
 	return err
 }
-
-// finish says that the last change has been made.
-func finish[T any](h history[T]) { h[len(h)-1].done = time.Now() }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/test/harness"
+	"github.com/egret-net/egret/test/oracle"
 	"github.com/egret-net/egret/test/traffic"
 )
 
@@ -28,6 +29,7 @@ type run struct {
 	out     io.Writer
 	seen    *traffic.Capture
 	asked   *traffic.Asking
+	right   *oracle.Oracle
 	was     map[string]float64
 	mu      sync.Mutex // of record
 	record  *record
@@ -37,7 +39,7 @@ type run struct {
 // newRun returns when all pods send as they should.
 func newRun(ctx context.Context, c *cluster, out io.Writer) (*run, error) {
 	r := &run{cluster: c, out: out, record: newRecord(c)}
-	if err := r.listen(); err != nil {
+	if err := r.listen(ctx); err != nil {
 		return nil, err
 	}
 	if err := until(ctx, 2*time.Minute, func() error { return c.healthy(ctx) }); err != nil {
@@ -59,18 +61,19 @@ func newRun(ctx context.Context, c *cluster, out io.Writer) (*run, error) {
 
 func newRecord(c *cluster) *record {
 	r := &record{senders: c.senders(), nodes: map[string]addresses{},
-		addresses: map[string]history[addresses]{}, holders: map[string]history[[]string]{}}
+		addresses: map[string]addresses{}, holders: map[string]history[[]string]{}}
 	for _, n := range c.Nodes() {
 		r.nodes[n.Name] = n.IPs
 	}
 	for name, n := range egressIPs {
-		r.addresses[name] = history[addresses]{{value: c.addresses(n.usual)}}
+		r.addresses[name] = c.addresses(n.usual)
 	}
+	r.addresses[byService] = ingress
 	return r
 }
 
-// listen captures packets and asks for addresses until the program ends.
-func (r *run) listen() (err error) {
+// listen captures packets, asks for addresses and follows the API until the program ends.
+func (r *run) listen(ctx context.Context) (err error) {
 	outside := r.cluster.ExternalHosts()[0]
 	if _, err := traffic.Swallow(outside.Name); err != nil {
 		return err
@@ -78,7 +81,10 @@ func (r *run) listen() (err error) {
 	if r.seen, err = traffic.Listen(r.cluster.Cluster.Cluster); err != nil {
 		return err
 	}
-	r.asked, err = traffic.Ask(outside, r.everyAddress(), asking)
+	if r.asked, err = traffic.Ask(outside, r.everyAddress(), asking); err != nil {
+		return err
+	}
+	r.right, err = oracle.Follow(ctx, r.cluster.Egret)
 	return err
 }
 
@@ -138,7 +144,7 @@ func (r *run) stage() stage {
 		s.nodes = append(s.nodes, n.Name)
 	}
 	for _, p := range slices.Sorted(maps.Keys(r.record.senders)) {
-		if r.record.senders[p].group[0].value != "" {
+		if _, can := otherOf[r.record.senders[p].group[0].value]; can {
 			s.pods = append(s.pods, p)
 		}
 	}
@@ -166,10 +172,12 @@ func (r *run) one(ctx context.Context, f fault) error {
 	w := window{fault: f, begin: time.Now(), end: time.Now().Add(time.Hour)}
 	number := 0
 	r.note(func() { number, r.record.windows = len(r.record.windows), append(r.record.windows, w) })
+	follows := r.disturb(f, w.begin)
 	err := r.do(ctx, f)
 	r.say("%s", f)
 	pause(ctx, time.Until(w.begin.Add(f.lasts)))
 	err = errors.Join(err, r.undo(context.WithoutCancel(ctx), f))
+	follows()
 	r.note(func() { r.record.windows[number].end = time.Now() })
 	if err != nil {
 		return fmt.Errorf("%s: %w", f, err)
@@ -177,10 +185,20 @@ func (r *run) one(ctx context.Context, f fault) error {
 	return nil
 }
 
+// disturb tells the oracle that a fault keeps its node from following the API, and returns what says that it is undone.
+func (r *run) disturb(f fault, begin time.Time) (undone func()) {
+	after, behind := f.recovery()
+	if !behind {
+		return func() {}
+	}
+	end := r.right.Disturb(f.node, begin.Add(-before))
+	return func() { end(time.Now().Add(after)) }
+}
+
 // watch writes down which nodes hold what, until ctx ends. While the API server is away, nobody can say.
 func (r *run) watch(ctx context.Context) {
 	for ctx.Err() == nil {
-		for name := range egressIPs {
+		for _, name := range append(slices.Collect(maps.Keys(egressIPs)), byService) {
 			asked := time.Now()
 			if nodes, err := r.cluster.holders(ctx, name); err == nil {
 				r.note(func() { r.record.holders[name] = known(r.record.holders[name], asked, nodes) })
@@ -201,7 +219,7 @@ func known(h history[[]string], asked time.Time, nodes []string) history[[]strin
 // healthy returns nil if the cluster is whole and every pod is seen at every address outside, with what is its source
 // from now on.
 func (r *run) healthy(ctx context.Context) error {
-	if err := r.cluster.healthy(ctx); err != nil {
+	if err := errors.Join(r.cluster.healthy(ctx), r.cluster.served(ctx)); err != nil {
 		return err
 	}
 	count := map[traffic.Flow]int{}
@@ -234,7 +252,7 @@ func (r *run) judge(noRoom int) {
 	r.record.seen, r.record.answers = r.seen.Since(time.Time{}), r.asked.Since(time.Time{})
 	r.seen.Forget()
 	r.asked.Forget()
-	wrong, packets := r.record.wrong()
+	wrong, packets := r.record.wrong(r.right.Judge)
 	lost, missing, excused := r.record.lost()
 	twice, moving, late := r.record.twice(asking)
 	for _, found := range [][]string{wrong, lost, twice} {
@@ -257,7 +275,7 @@ func (r *run) judge(noRoom int) {
 
 // end measures the nodes once more.
 func (r *run) end(ctx context.Context) error {
-	pause(ctx, handover)
+	pause(ctx, settled)
 	now, err := r.cluster.least(ctx)
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		r.say("  %s: %.0f, was %.0f", name, now[name], r.was[name])

@@ -24,6 +24,7 @@ const (
 	cordon    kind = "cordon"    // the node is unschedulable
 	respec    kind = "respec"    // an EgressIP has other addresses
 	relabel   kind = "relabel"   // a pod is of the other EgressIP
+	retraffic kind = "retraffic" // an EgressIPTraffic has other networks
 	recreate  kind = "recreate"  // a pod is deleted, and made anew
 )
 
@@ -91,7 +92,7 @@ var weights = []struct {
 	{cutBoth, 1, 2, 10},
 	{fullDisk, 1, 3, 8}, {noAPI, 1, 5, 12}, {unlabel, 2, 2, 8}, {cordon, 2, 2, 8}, {respec, 2, 2, 8},
 	{relabel, 2, 2, 8},
-	{recreate, 3, 3, 3},
+	{recreate, 3, 3, 3}, {retraffic, 2, 2, 8},
 }
 
 func draw(r *rand.Rand, s stage) fault {
@@ -112,6 +113,8 @@ func draw(r *rand.Rand, s stage) fault {
 func (f *fault) aim(r *rand.Rand, s stage) {
 	switch f.kind {
 	case noAPI:
+	case retraffic:
+		f.object = byTraffic
 	case respec:
 		f.object = s.egressIPs[r.IntN(len(s.egressIPs))]
 	case relabel, recreate:
@@ -151,7 +154,7 @@ func (f fault) clashes(g fault) bool {
 // needsAPI says whether it cannot be done, or undone, without the API server.
 func (f fault) needsAPI() bool {
 	switch f.kind {
-	case power, unlabel, cordon, respec, relabel, recreate:
+	case power, unlabel, cordon, respec, relabel, recreate, retraffic:
 		return true
 	}
 	return false

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/egret-net/egret/test/oracle"
 	"github.com/egret-net/egret/test/traffic"
 )
 
 const (
-	// handover is how long after a change in the API the former address is as right as the new one.
-	handover = 30 * time.Second
+	// settled is how long what happened leaves traces: whom a pod's EgressIP was, what nodes hold.
+	settled = 30 * time.Second
 	// aftermath is how long after its end a fault explains what is lost by those that it touched, and two answers.
 	aftermath = 15 * time.Second
 	// before a fault's beginning is logged it has begun.
@@ -38,11 +39,11 @@ type change[T any] struct {
 // history are the values that something had, in their order.
 type history[T any] []change[T]
 
-// at are the values that are right at a time: the last, and those that were replaced less than a hand-over ago.
+// at are the values that count at a time: the last, and those that were replaced a short time ago.
 func (h history[T]) at(t time.Time) []T {
 	var out []T
 	for i, c := range h {
-		if c.asked.After(t) || i+1 < len(h) && !h[i+1].done.IsZero() && h[i+1].done.Add(handover).Before(t) {
+		if c.asked.After(t) || i+1 < len(h) && !h[i+1].done.IsZero() && h[i+1].done.Add(settled).Before(t) {
 			continue
 		}
 		out = append(out, c.value)
@@ -57,54 +58,48 @@ type addresses = []netip.Addr
 // sender is a pod that sends.
 type sender struct {
 	name, node string
-	// group names the EgressIP that serves it; "" is none, and the pod leaves with its node's address.
+	// group names the EgressIP or the EgressService that serves it; "" is none: it leaves with its node's address.
 	group history[string]
 }
 
 // record is all that was seen of a run.
 type record struct {
 	senders   map[string]*sender
-	nodes     map[string]addresses          // by node
-	addresses map[string]history[addresses] // by EgressIP
-	holders   map[string]history[[]string]  // nodes that status named, by EgressIP
+	nodes     map[string]addresses         // by node
+	addresses map[string]addresses         // by EgressIP, as last asked for
+	holders   map[string]history[[]string] // nodes that status named, by EgressIP
 	windows   []window
 	seen      []traffic.Sighting
 	answers   []traffic.Answer
 }
 
-// right are the addresses that a pod may have at a time.
-func (r *record) right(s *sender, t time.Time) []netip.Addr {
-	var out []netip.Addr
-	for _, group := range s.group.at(t) {
-		if group == "" {
-			out = append(out, r.nodes[s.node]...)
-		}
-		for _, list := range r.addresses[group].at(t) {
-			out = append(out, list...)
-		}
-	}
-	return out
-}
-
 // last are the addresses that a pod may have once everything has taken effect.
 func (r *record) last(s *sender) addresses {
-	if group := s.group.last(); group != "" {
-		return r.addresses[group].last()
+	switch group := s.group.last(); group {
+	case "":
+		return r.nodes[s.node]
+	case byTraffic: // to one of two destinations, and to the other
+		return append(slices.Clone(r.nodes[s.node]), r.addresses[group]...)
+	default:
+		return r.addresses[group]
 	}
-	return r.nodes[s.node]
 }
 
-// wrong are the packets that had no right source, in sentences, and their number.
-func (r *record) wrong() (found []string, packets int) {
-	type run struct{ pod, kind, src string }
+// wrong are the packets that had no right source, in sentences, and their number. judge says what would have been
+// right, or "".
+func (r *record) wrong(judge func(oracle.Packet) string) (found []string, packets int) {
+	type run struct{ pod, kind, src, right string }
 	first, last, count := map[run]traffic.Sighting{}, map[run]traffic.Sighting{}, map[run]int{}
 	var order []run
 	for _, x := range r.seen {
-		s := r.senders[x.Pod]
-		if s == nil || slices.Contains(r.right(s, x.At), x.Src) {
+		if r.senders[x.Pod] == nil {
 			continue
 		}
-		k := run{x.Pod, x.Kind, x.Src.String()}
+		right := judge(oracle.Packet{At: x.At, Pod: namespace + "/" + x.Pod, Src: x.Src, Dst: x.Dst})
+		if right == "" {
+			continue
+		}
+		k := run{x.Pod, x.Kind, x.Src.String(), right}
 		if count[k]++; count[k] == 1 {
 			first[k], order = x, append(order, k)
 		}
@@ -112,9 +107,10 @@ func (r *record) wrong() (found []string, packets int) {
 		packets++
 	}
 	for _, k := range order {
-		found = append(found, fmt.Sprintf("%d %s packets of %s on %s had source %s, number %d at %s to number %d at %s",
-			count[k], k.kind, k.pod, r.senders[k.pod].node, k.src, first[k].Number, clock(first[k].At), last[k].Number,
-			clock(last[k].At)))
+		found = append(found, fmt.Sprintf("%d %s packets of %s on %s had source %s, number %d at %s to number %d at %s; "+
+			"right was %s", count[k], k.kind, k.pod, r.senders[k.pod].node, k.src, first[k].Number,
+			clock(first[k].At), last[k].Number,
+			clock(last[k].At), k.right))
 	}
 	return found, packets
 }
@@ -145,8 +141,11 @@ func (r *record) touched(s *sender, from, to time.Time) bool {
 }
 
 // touches says whether a fault concerned a pod: its node, a node that held one of its addresses, its EgressIP or
-// itself. The API server is on nobody's way.
+// itself. The API server is on nobody's way, and a kill of what is on no packet's way concerns no pod.
 func (r *record) touches(w window, s *sender) bool {
+	if w.sparesTraffic() {
+		return false
+	}
 	if w.node == s.node && w.node != "" || w.object == s.name {
 		return true
 	}
@@ -199,10 +198,36 @@ func (r *record) explained(at time.Time) (after time.Duration, explained bool) {
 	return after, explained
 }
 
+// offTheWay are the processes that run no part of a pod's way.
+var offTheWay = []string{"egret-controller", "containerd", "kubelet"}
+
+// recovery is how long after a fault's end its node has not followed the API yet; behind is false where it follows all
+// the time.
+func (f fault) recovery() (after time.Duration, behind bool) {
+	switch f.kind {
+	case power, fullDisk:
+		return aftermath, true
+	case cutAPI, cutFabric, cutBoth, noAPI:
+		return 5 * time.Second, true
+	case kill, freeze:
+		return 5 * time.Second, !slices.Contains(offTheWay, f.object)
+	}
+	return 0, false
+}
+
+// sparesTraffic reports whether a fault costs no packet and moves no address: a kill of a process that no packet needs,
+// and that starts again before Kubernetes misses its node. A stopped kubelet is missed.
+func (f fault) sparesTraffic() bool {
+	return f.kind == kill && slices.Contains(offTheWay, f.object)
+}
+
 // moves says whether a fault moves addresses.
 func (w window) moves() bool {
+	if w.sparesTraffic() {
+		return false
+	}
 	switch w.kind {
-	case recreate, relabel, noAPI:
+	case recreate, relabel, retraffic, noAPI:
 		return false
 	}
 	return true

@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/egret-net/egret/test/oracle"
 	"github.com/egret-net/egret/test/traffic"
 )
 
 var (
 	egressA, egressB = netip.MustParseAddr("172.18.0.70"), netip.MustParseAddr("172.18.0.80")
-	movedA, nodeAddr = netip.MustParseAddr("172.18.0.71"), netip.MustParseAddr("172.18.0.2")
+	nodeAddr         = netip.MustParseAddr("172.18.0.2")
 	outside          = netip.MustParseAddr("172.18.0.100")
 )
 
@@ -24,49 +25,56 @@ func seen(at float64, pod string, number int, src netip.Addr) traffic.Sighting {
 	return traffic.Sighting{At: second(at), Pod: pod, Kind: "new", Number: number, Src: src, Dst: outside}
 }
 
-// testRecord has pod a of EgressIP A on n1, held by n2, and pod p without one on n1. A is on another address from
-// second 100 on.
+// testRecord has pod a of EgressIP A on n1, held by n2, and pod p without one on n1.
 func testRecord(all ...traffic.Sighting) *record {
 	slices.SortStableFunc(all, func(x, y traffic.Sighting) int { return x.At.Compare(y.At) })
 	return &record{
 		senders: map[string]*sender{
 			"a": {name: "a", node: "n1", group: history[string]{{value: "A"}}},
 			"p": {name: "p", node: "n1", group: history[string]{{value: ""}}}},
-		nodes: map[string][]netip.Addr{"n1": {nodeAddr}},
-		addresses: map[string]history[[]netip.Addr]{
-			"A": {{value: []netip.Addr{egressA}}, {asked: second(100), done: second(101), value: []netip.Addr{movedA}}},
-			"B": {{value: []netip.Addr{egressB}}}},
-		holders: map[string]history[[]string]{"A": {{value: []string{"n2"}}}},
-		seen:    all,
+		nodes:     map[string][]netip.Addr{"n1": {nodeAddr}},
+		addresses: map[string]addresses{"A": {egressA}, "B": {egressB}},
+		holders:   map[string]history[[]string]{"A": {{value: []string{"n2"}}}},
+		seen:      all,
 	}
 }
 
+// TestWrong: what the oracle calls wrong is told by pod, source and what would have been right.
 func TestWrong(t *testing.T) {
+	r := testRecord(seen(10, "a", 1, nodeAddr), seen(11, "a", 2, nodeAddr), seen(12, "a", 3, egressA),
+		seen(13, "p", 1, egressB), seen(14, "other", 1, egressB))
+	found, packets := r.wrong(func(x oracle.Packet) string {
+		if x.Src == egressA || x.Dst != outside {
+			return ""
+		}
+		return "another for " + x.Pod
+	})
+	want := []string{"2 new packets of a on n1 had source 172.18.0.2, number 1 at 00:16:50.000 to number 2 at " +
+		"00:16:51.000; right was another for chaos/a", "1 new packets of p on n1 had source 172.18.0.80, number 1 at " +
+		"00:16:53.000 to number 1 at 00:16:53.000; right was another for chaos/p"}
+	if packets != 3 || !slices.Equal(found, want) {
+		t.Errorf("%d wrong: %q, want 3: %q", packets, found, want)
+	}
+}
+
+// TestRecovery: what runs no part of a pod's way leaves its node up to date.
+func TestRecovery(t *testing.T) {
 	for _, c := range []struct {
-		why   string
-		at    float64
-		pod   string
-		src   netip.Addr
-		wrong int
-	}{
-		{"right", 10, "a", egressA, 0}, {"its node's", 10, "a", nodeAddr, 1},
-		{"another EgressIP's", 10, "a", egressB, 1}, {"not yet its own", 99, "a", movedA, 1},
-		{"new, while it is asked for", 100.5, "a", movedA, 0}, {"former, in the hand-over", 102, "a", egressA, 0},
-		{"former, after the hand-over", 140, "a", egressA, 1},
-		{"its node's, in the hand-over", 102, "a", nodeAddr, 1}, {"pod without EgressIP", 10, "p", nodeAddr, 0},
-		{"pod without EgressIP as one with", 10, "p", egressA, 1},
-		{"somebody else's packet", 10, "other", nodeAddr, 0},
-	} {
-		if found, have := testRecord(seen(c.at, c.pod, 1, c.src)).wrong(); have != c.wrong || len(found) != c.wrong {
-			t.Errorf("%s: %d wrong %v, want %d", c.why, have, found, c.wrong)
+		fault  fault
+		behind bool
+	}{{fault{kind: kill, object: "egret-node"}, true}, {fault{kind: freeze, object: "kubelet"}, false},
+		{fault{kind: power}, true}, {fault{kind: noAPI}, true}, {fault{kind: relabel}, false},
+		{fault{kind: cordon, node: "n1"}, false}} {
+		if _, behind := c.fault.recovery(); behind != c.behind {
+			t.Errorf("%s: behind %v", c.fault, behind)
 		}
 	}
 }
 
 func TestLast(t *testing.T) {
 	r := testRecord()
-	if have := r.last(r.senders["a"]); !slices.Equal(have, addresses{movedA}) {
-		t.Errorf("pod of A: %v in the end, want %v", have, movedA)
+	if have := r.last(r.senders["a"]); !slices.Equal(have, addresses{egressA}) {
+		t.Errorf("pod of A: %v in the end, want %v", have, egressA)
 	}
 	if have := r.last(r.senders["p"]); !slices.Equal(have, addresses{nodeAddr}) {
 		t.Errorf("pod without EgressIP: %v in the end, want %v", have, nodeAddr)
@@ -83,6 +91,9 @@ func TestLost(t *testing.T) {
 	}{
 		{"nothing happened", fault{}, 500, 501, "a", 3, 0},
 		{"its node", fault{kind: kill, node: "n1"}, 10, 12, "a", 0, 3},
+		{"its node's kubelet", fault{kind: kill, node: "n1", object: "kubelet"}, 10, 12, "a", 3, 0},
+		{"its node's kubelet stands still", fault{kind: freeze, node: "n1", object: "kubelet"}, 10, 12, "a", 0, 3},
+		{"its holder's containerd", fault{kind: kill, node: "n2", object: "containerd"}, 10, 12, "a", 3, 0},
 		{"its holder", fault{kind: power, node: "n2"}, 10, 12, "a", 0, 3},
 		{"another node", fault{kind: power, node: "n3"}, 10, 12, "a", 3, 0},
 		{"a holder of what does not serve it", fault{kind: power, node: "n2"}, 10, 12, "p", 3, 0},
@@ -110,7 +121,8 @@ func TestTwice(t *testing.T) {
 	r.answers = []traffic.Answer{answer(1, "x"), answer(1.1, "x"), answer(1.2, "y"), answer(1.3, "y"), answer(2, "x"),
 		answer(2.01, "y"), answer(40, "x"), answer(40.01, "y")}
 	r.windows = []window{{fault{kind: cutFabric, node: "n2"}, second(38), second(39)},
-		{fault{kind: noAPI}, second(0), second(3)}}
+		{fault{kind: noAPI}, second(0), second(3)},
+		{fault{kind: kill, node: "n2", object: "kubelet"}, second(1), second(3)}}
 	if found, excused, late := r.twice(100 * time.Millisecond); len(found) != 1 || excused != 1 ||
 		late != 1010*time.Millisecond {
 		t.Errorf("%v, %d excused, the last after %v; want that of second 2, and that of second 40 excused, a second "+

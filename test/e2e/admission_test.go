@@ -22,7 +22,7 @@ import (
 
 // TestStolenCredentials tries what somebody could do who has the credentials of one node: its agent's and its
 // controller's tokens and its kubelet's certificate, at the real API server; and a tenant, who has role edit in one
-// namespace. Nothing is changed (dry run).
+// namespace, or that and the one of EgressServices. Nothing is changed (dry run).
 func TestStolenCredentials(t *testing.T) {
 	c := theCluster(t)
 	own, other := c.nodes[0], c.nodes[1]
@@ -37,7 +37,9 @@ func TestStolenCredentials(t *testing.T) {
 		{"agent", c.byToken(t, own, "node"), paths.ofAgent()},
 		{"kubelet", c.byCertificate(t, own), paths.ofKubelet()},
 		{"controller", c.byToken(t, own, "controller"), paths.ofController()},
-		{"tenant", c.byTenant(t, n.name), ofTenant(n.name, paths)},
+		{"tenant", c.byTenant(t, n.name, "edit"), ofTenant(n.name, paths)},
+		{"tenant with EgressServices", c.byTenant(t, n.name, "egret-egressservices-edit", "edit"),
+			ofTenantWithEgressServices(n.name)},
 	} {
 		for _, a := range who.tries {
 			t.Run(who.name+": "+a.name, func(t *testing.T) { a.judge(t, who.by) })
@@ -90,15 +92,18 @@ func (c *cluster) byCertificate(t *testing.T, n sandbox.Member) *caller {
 	return c.calling(t, config)
 }
 
-// byTenant has those of a user who has role edit in one namespace.
-func (c *cluster) byTenant(t *testing.T, namespace string) *caller {
+// byTenant has those of a user who has roles in one namespace. The last is edit, with which the wait ends: the API
+// server learns of them in order.
+func (c *cluster) byTenant(t *testing.T, namespace string, roles ...string) *caller {
 	t.Helper()
-	const user = "egret-tenant"
-	o := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}}
-	_, err := c.api.RbacV1().RoleBindings(namespace).Create(t.Context(), o, metav1.CreateOptions{})
-	must(t, err)
+	user := fmt.Sprint("egret-tenant-", len(roles))
+	for _, role := range roles {
+		o := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user + "-" + role},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}}
+		_, err := c.api.RbacV1().RoleBindings(namespace).Create(t.Context(), o, metav1.CreateOptions{})
+		must(t, err)
+	}
 	config := rest.CopyConfig(c.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	by := c.calling(t, config)

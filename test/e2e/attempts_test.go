@@ -18,11 +18,14 @@ const (
 	// byRBAC is in the words of the API server's own authorization.
 	byRBAC    = "cannot "
 	ofOthers  = "a kubelet may not change them"
-	egressIPs = "/apis/k8s.ovn.org/v1/egressips"
+	ovn       = "/apis/k8s.ovn.org/v1"
+	egressIPs = ovn + "/egressips"
 	services  = "/api/v1/namespaces/default/services/kubernetes"
 	events    = "/apis/events.k8s.io/v1/namespaces/default/events"
 	tokens    = "/api/v1/namespaces/egret-system/serviceaccounts/"
 	leases    = "/apis/coordination.k8s.io/v1/namespaces/egret-system/leases/"
+	ofAgents  = "/apis/coordination.k8s.io/v1/namespaces/egret-node-lease/leases/"
+	renewal   = `{"spec":{"leaseDurationSeconds":20}}`
 	networks  = `{"default":{"ip_addresses":["10.244.0.9/24"],"mac_address":"0a:58:0a:f4:00:09"}}`
 )
 
@@ -86,6 +89,11 @@ func (o objects) ofAgent() []attempt {
 		{"a token", http.MethodPost, tokens + "egret-controller/token", `{"spec":{}}`, byRBAC},
 		{"EgressService's label", http.MethodPatch, o.node,
 			serviceLabel, "annotations of its Node and nothing else"},
+		{"own Lease", http.MethodPatch, ofAgents + o.name, renewal, admitted},
+		{"own Lease deleted", http.MethodDelete, ofAgents + o.name, "", byRBAC},
+		{"another's Lease", http.MethodPatch, ofAgents + o.otherName, renewal, "egret-node-lease/" + o.name + " only"},
+		{"another's Lease deleted", http.MethodDelete, ofAgents + o.otherName, "", byRBAC},
+		{"controllers' lease", http.MethodPatch, leases + "egret-controller", renewal, byRBAC},
 	}
 }
 
@@ -122,6 +130,7 @@ func (o objects) ofKubelet() []attempt {
 		{"own EgressNode", http.MethodPatch, o.egressNode, `{"status":{"problems":["x"]}}`, byRBAC},
 		{"the agent's token", http.MethodPost, tokens + "egret-node/token", `{"spec":{}}`, "forbidden"},
 		{"EgressService's label", http.MethodPatch, o.node, serviceLabel, "a kubelet may not change them"},
+		{"its agent's Lease", http.MethodPatch, ofAgents + o.name, renewal, "forbidden"},
 	}
 }
 
@@ -147,6 +156,8 @@ func (o objects) ofController() []attempt {
 		{"EgressNode deleted", http.MethodDelete, o.otherEgressNode, "", byRBAC},
 		{"another's lease", http.MethodGet, leases + "x", "", byRBAC},
 		{"its lease", http.MethodGet, leases + "egret-controller", "", admitted},
+		{"agents' Leases", http.MethodGet, strings.TrimSuffix(ofAgents, "/"), "", admitted},
+		{"an agent's Lease", http.MethodPatch, ofAgents + o.name, renewal, byRBAC},
 		{"Event of a kubelet", http.MethodPost, events, eventOf("kubelet", o.name), "in its own name"},
 		{"Event of its own", http.MethodPost, events, eventOf("egret-controller", o.name), admitted},
 		{"Node's status", http.MethodPatch, o.otherNode + "/status", egressLabel, byRBAC},
@@ -164,10 +175,6 @@ func ofTenant(namespace string, o objects) []attempt {
 		a.name, a.want = name, want
 		return a
 	}
-	const ovn = "/apis/k8s.ovn.org/v1"
-	service := func(spec string) attempt {
-		return in(ovn, "egressservices", `{"apiVersion":"k8s.ovn.org/v1","kind":"EgressService","metadata":{"name":"web"},"spec":`+spec+`}`)
-	}
 	podOf := func(meta string) attempt {
 		return in("/api/v1", "pods", `{"metadata":{`+meta+`},"spec":{"containers":[{"name":"c","image":"x"}]}}`)
 	}
@@ -180,12 +187,7 @@ func ofTenant(namespace string, o objects) []attempt {
 		refused("a pod with addresses and no name", podOf(`"generateName":"x-",`+theirs), agents),
 		refused("a pod", podOf(`"name":"x"`), admitted),
 		{"another annotation", http.MethodPatch, o.pod, annotation("example.org/x", "x"), admitted},
-		refused("an EgressService", service(`{}`), admitted),
-		refused("an EgressService, wrong", service(`{"sourceIPBy":"x"}`), "Unsupported value"),
-		refused("an EgressService of another namespace", attempt{verb: http.MethodPost,
-			path: ovn + "/namespaces/default/egressservices", body: `{}`}, byRBAC),
-		{"an EgressService's status", http.MethodPatch, ovn + "/namespaces/" + namespace + "/egressservices/web/status",
-			`{"status":{"host":"ALL"}}`, byRBAC},
+		egressServiceBy("an EgressService", namespace, `{}`, byRBAC),
 		{"a Service's ingress", http.MethodPatch, "/api/v1/namespaces/" + namespace + "/services/web/status",
 			`{"status":{"loadBalancer":{"ingress":[{"ip":"172.18.0.2"}]}}}`, byRBAC},
 		{"an EgressIP", http.MethodPost, egressIPs, `{}`, byRBAC},
@@ -195,6 +197,24 @@ func ofTenant(namespace string, o objects) []attempt {
 		{"a Node's label", http.MethodPatch, o.node, egressLabel, byRBAC},
 		{"its namespace's labels", http.MethodPatch, "/api/v1/namespaces/" + namespace,
 			labelled("env", "prod"), byRBAC},
+		{"an agent's Lease", http.MethodPatch, ofAgents + o.name, renewal, byRBAC},
+		{"an agent's Lease deleted", http.MethodDelete, ofAgents + o.name, "", byRBAC},
 		{"the agent's token", http.MethodPost, tokens + "egret-node/token", `{"spec":{}}`, byRBAC},
 	}
+}
+
+// ofTenantWithEgressServices has somebody who may write those of one namespace.
+func ofTenantWithEgressServices(namespace string) []attempt {
+	return []attempt{
+		egressServiceBy("an EgressService", namespace, `{}`, admitted),
+		egressServiceBy("an EgressService, wrong", namespace, `{"sourceIPBy":"x"}`, "Unsupported value"),
+		egressServiceBy("an EgressService of another namespace", "default", `{}`, byRBAC),
+		{"an EgressService's status", http.MethodPatch, ovn + "/namespaces/" + namespace + "/egressservices/web/status",
+			`{"status":{"host":"ALL"}}`, byRBAC},
+	}
+}
+
+func egressServiceBy(name, namespace, spec, want string) attempt {
+	return attempt{name, http.MethodPost, ovn + "/namespaces/" + namespace + "/egressservices",
+		`{"apiVersion":"k8s.ovn.org/v1","kind":"EgressService","metadata":{"name":"web"},"spec":` + spec + `}`, want}
 }

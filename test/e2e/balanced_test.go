@@ -261,7 +261,7 @@ func datagram(namespace string, from netip.AddrPort, to netip.AddrPort, question
 	if _, err := conn.Write([]byte(question)); err != nil {
 		return "", err
 	}
-	answer := make([]byte, 256)
+	answer := make([]byte, 1<<13)
 	n, err := conn.Read(answer)
 	return string(answer[:n]), err
 }

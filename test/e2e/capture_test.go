@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/egret-net/egret/test/oracle"
 	"github.com/egret-net/egret/test/traffic"
 )
 
@@ -49,6 +50,41 @@ func (s *capture) onlyFrom(n *namespace, want []netip.Addr) {
 	if err := s.Complete(); err != nil {
 		s.t.Error(err)
 	}
+}
+
+// eachItsOwn says that each datagram of a namespace's pods had a source that was that very pod's, by the objects with a
+// claim to it when it was seen, and that nothing was missed.
+func (s *capture) eachItsOwn(n *namespace) {
+	s.t.Helper()
+	all := s.Since(time.Time{})
+	if wrong := s.misjudged(n.name+"/", time.Time{}); len(wrong) > 0 {
+		s.t.Errorf("datagrams with another source than their pod's: %q", wrong)
+	}
+	if !slices.ContainsFunc(all, func(x traffic.Sighting) bool { return strings.HasPrefix(x.Pod, n.name+"/") }) {
+		s.t.Error("the capture saw no datagram of " + n.name + " at all")
+	}
+	if err := s.Complete(); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// misjudged are the datagrams after a time, of pods whose name begins so, that the oracle calls wrong, in sentences.
+func (s *capture) misjudged(pods string, begin time.Time) []string {
+	count := map[string]int{}
+	for _, x := range s.Since(begin) {
+		if !strings.HasPrefix(x.Pod, pods) {
+			continue
+		}
+		if right := running.right.Judge(oracle.Packet{At: x.At, Pod: x.Pod, Src: x.Src, Dst: x.Dst}); right != "" {
+			count[fmt.Sprintf("%s to %s as %s, right was %s", x.Pod, x.Dst, x.Src, right)]++
+		}
+	}
+	var out []string
+	for text, n := range count {
+		out = append(out, fmt.Sprintf("%d of %s", n, text))
+	}
+	slices.Sort(out)
+	return out
 }
 
 // lost says what is missing after a time.

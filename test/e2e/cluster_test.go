@@ -19,6 +19,7 @@ import (
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/test/oracle"
 	"github.com/egret-net/egret/test/traffic"
 )
 
@@ -34,7 +35,8 @@ type cluster struct {
 	hosts  []sandbox.Member
 	// healthPort is that of the agents' health service; 0: nodes are probed at TCP port 9.
 	healthPort int
-	listens    *testing.T // the test that tells who was heard if it fails
+	right      *oracle.Oracle // of what pods' packets may leave with
+	listens    *testing.T     // the test that tells who was heard if it fails
 }
 
 func start(ctx context.Context, o sandbox.Options) (*cluster, error) {
@@ -51,6 +53,9 @@ func start(ctx context.Context, o sandbox.Options) (*cluster, error) {
 		return nil, err
 	}
 	if c.kube, err = kube.NewClients(c.config); err != nil {
+		return nil, err
+	}
+	if c.right, err = oracle.Follow(context.Background(), c.kube); err != nil {
 		return nil, err
 	}
 	return c, traffic.Install(ctx, s)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,8 +50,17 @@ func nowhere(s *behindService) {
 	}
 }
 
-// unanswered: neither do the Service's answers go another way.
-func unanswered(s *behindService) {
+// byMainTable: what the table has no route to leaves by the main table, with the Service's address, and so do answers.
+func byMainTable(s *behindService) {
+	s.Helper()
+	asService(s)
+	for _, h := range s.c.hosts {
+		s.c.from(s.T, h).to(s.b.balancer).answeredBy(behindPods...)
+	}
+}
+
+// refusesRest: neither pods' packets nor answers leave by another table than one that ends with a refusal.
+func refusesRest(s *behindService) {
 	s.Helper()
 	nowhere(s)
 	for _, h := range s.c.hosts {
@@ -89,9 +99,12 @@ func misfits() []misfit {
 			"HostNetworkEndpoints", "are not of the pod network", asNodes,
 			func(s *behindService) { s.b.goesTo(behindPods...) }},
 		{"unknown network", func(s *behindService) { s.patch(`{"spec":{"network":"nosuch"}}`) }, "UnknownNetwork",
-			"no routing table named nosuch", unanswered, func(s *behindService) { s.patch(`{"spec":{"network":null}}`) }},
-		{"table without default route", (*behindService).withoutDefault, "NoDefaultRoute", "has no default route here",
-			nowhere, func(s *behindService) { s.patch(`{"spec":{"network":null}}`) }},
+			"no routing table named nosuch", byMainTable,
+			func(s *behindService) { s.patch(`{"spec":{"network":null}}`) }},
+		{"table without default route", (*behindService).withoutDefault, "", "pods leave through",
+			byMainTable, func(s *behindService) { s.patch(`{"spec":{"network":null}}`) }},
+		{"table that refuses the rest", (*behindService).refuses, "NoDefaultRoute", "refuses what it has no route to",
+			refusesRest, func(s *behindService) { s.patch(`{"spec":{"network":null}}`) }},
 		{"selector matching no node", func(s *behindService) {
 			s.patch(`{"spec":{"nodeSelector":{"matchLabels":{"kubernetes.io/hostname":"nosuch"}}}}`)
 		}, "NoMatchingNode", "no node matches spec.nodeSelector", asNodes,
@@ -133,6 +146,22 @@ func (s *behindService) withoutDefault() {
 		}
 	}
 	s.patch(`{"spec":{"network":"` + noDefault + `"}}`)
+}
+
+// refuses has it leave by that table, with a route that refuses all else.
+func (s *behindService) refuses() {
+	s.Helper()
+	s.withoutDefault()
+	for _, m := range s.c.nodes {
+		for _, flag := range []string{"-4", "-6"} {
+			route := []string{"unreachable", "default", "metric", "4278198272", "table", noDefault}
+			s.c.on(s.T, m.Name, slices.Concat([]string{"ip", flag, "route", "replace"}, route)...)
+			s.Cleanup(func() {
+				del := slices.Concat([]string{"ip", flag, "route", "del"}, route)
+				_, _ = s.c.feed(context.Background(), m.Name, nil, del...)
+			})
+		}
+	}
 }
 
 // withoutSelector has it lose its host while its selector cannot be read; the node can be the host again then.

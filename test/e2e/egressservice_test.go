@@ -180,8 +180,8 @@ func (s behindService) defaultRoute(m sandbox.Member, ip, via netip.Addr, table 
 	})
 }
 
-// TestEgressServiceNetwork: pods leave their own node by a routing table, with the address of its link; a node without
-// the table sends nothing of theirs.
+// TestEgressServiceNetwork: pods leave their own node by a routing table, with the address of its link; on a node whose
+// table has no route, as when its routes go, by the main table, as Ready says. The annotation has that dropped.
 func TestEgressServiceNetwork(t *testing.T) {
 	c := theCluster(t)
 	const table = "4242"
@@ -199,8 +199,20 @@ func TestEgressServiceNetwork(t *testing.T) {
 	for i, p := range behindPods[:2] {
 		s.n.from(p).to(c.beside(0)).soonArrivesAs(c.nodes[i].Secondary[0]...)
 	}
-	s.n.from(behindPods[2]).to(c.outside(0)).soonReachesNothing()
+	s.n.from(behindPods[2]).to(c.outside(0)).soonArrivesAs(c.nodes[2].IPs...)
 	within(t, soon, s.tellsOfNetwork(c.nodes[2].Name))
+	s.patch(`{"metadata":{"annotations":{"egret.k8s.ovn.org/when-unassigned":"drop"}}}`)
+	s.n.from(behindPods[2]).to(c.outside(0)).soonReachesNothing()
+	s.patch(`{"metadata":{"annotations":null}}`)
+	for _, flag := range []string{"-4", "-6"} { // n2 loses its routes
+		c.on(t, c.nodes[1].Name, "ip", flag, "route", "flush", "table", table)
+	}
+	s.n.from(behindPods[1]).to(c.outside(0)).formerly(c.nodes[1].Secondary[0]...).soonArrivesAs(c.nodes[1].IPs...)
+	c.from(t, c.hosts[0]).to(s.b.on(c.nodes[1])).answeredBy(behindPods...)
+	for i, ip := range c.nodes[1].Secondary[0] {
+		s.defaultRoute(c.nodes[1], ip, c.hosts[0].Secondary[0][i], table)
+	}
+	s.n.from(behindPods[1]).to(c.beside(0)).formerly(c.nodes[1].IPs...).soonArrivesAs(c.nodes[1].Secondary[0]...)
 	for i, ip := range c.nodes[2].Secondary[0] { // it gets the table, too
 		s.defaultRoute(c.nodes[2], ip, c.hosts[0].Secondary[0][i], table)
 	}

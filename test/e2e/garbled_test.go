@@ -7,16 +7,19 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	v1 "github.com/egret-net/egret/api/v1"
 )
 
-// rewrittenIn is how soon an agent puts its own annotations right: it does so once a second at most, and is read over
-// the API on busy cores.
+// rewrittenIn is how soon an agent puts its own words right: it does so once a second at most, and is read over the API
+// on busy cores.
 const rewrittenIn = 3 * time.Second
 
 // TestGarbledAnnotations: what a node's agent owns is garbled by hand, one annotation after the other, and is written
-// anew. The egress IP stays on that node, and selected pods go on leaving by it and in no other way.
+// anew. So is its report, which somebody writes over with a previous state, or deletes. The egress IP stays on that
+// node, and selected pods go on leaving by it and in no other way.
 func TestGarbledAnnotations(t *testing.T) {
 	c := theCluster(t)
 	c.alikeInBoth(t)
@@ -41,8 +44,36 @@ func TestGarbledAnnotations(t *testing.T) {
 		n.from("a").to(c.outside(0)).soonArrivesAs(ips...)
 		t.Logf("%s: written anew after %s; %s", key, took.Round(time.Millisecond), seen.lost(begin))
 	}
+	c.losesReport(t, holder.Name)
+	e.readyOn(holder)
+	n.from("a").to(c.outside(0)).soonArrivesAs(ips...)
 	seen.flowing(c, n, []string{"a", "b"}, time.Now(), soon)
 	seen.onlyFrom(n, ips)
+}
+
+// losesReport patches, and then deletes, a node's EgressNode, and waits each time until it says again what is held.
+func (c *cluster) losesReport(t *testing.T, node string) {
+	t.Helper()
+	report := func() (o egretv1.EgressNode, err error) {
+		err = c.kube.Egret.Get().Resource("egressnodes").Name(node).Do(t.Context()).Into(&o)
+		return o, err
+	}
+	was, err := report()
+	must(t, err)
+	before := []byte(`{"status":{"holding":null,"holdingCount":0,"heldIPs":"","heldAddresses":null,"steers":null}}`)
+	for name, write := range map[string]*rest.Request{
+		"patched": c.kube.Egret.Patch(mergePatch).Body(before), "deleted": c.kube.Egret.Delete(),
+	} {
+		must(t, write.Resource("egressnodes").Name(node).Do(t.Context()).Error())
+		took := within(t, rewrittenIn, func() error {
+			now, err := report()
+			if err == nil && (now.Status.HeldIPs != was.Status.HeldIPs || now.Status.HeldIPs == "") {
+				err = fmt.Errorf("it says that %q is held, want %q", now.Status.HeldIPs, was.Status.HeldIPs)
+			}
+			return err
+		})
+		t.Logf("EgressNode %s: written again after %s", name, took.Round(time.Millisecond))
+	}
 }
 
 // garbles puts garbage into an annotation of a node and waits until it is as it was.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -11,9 +12,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/probe"
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/internal/world"
 )
 
 // holding is an EgressIP on the third node, with senders on all nodes, and everything that is looked at: the second
@@ -257,27 +262,68 @@ func TestPowerCycle(t *testing.T) {
 }
 
 // TestAgentGone: nobody tells the OVN of a node whose agent is gone for good that Kubernetes has named another one. It
-// is silent all the same, from when that one announces the address.
+// is silent all the same, from when that one announces the address, and people are told whose agent is away. Pods go
+// on, and new ones on other nodes leave as they do. An agent that comes back moves nothing. It is missed by its health
+// service, or where nobody asks that, by its Lease.
 func TestAgentGone(t *testing.T) {
 	c := theCluster(t)
-	if c.healthPort == 0 {
-		t.Skip("agents are not asked here: nothing moves when one is gone")
-	}
 	h := c.holding(t, "agent-gone", 92)
 	t.Cleanup(func() { c.startAgent(t, h.from.Name) })
-	if err := c.StopProcess(t.Context(), h.from.Name, "egret-node"); err != nil {
-		t.Fatal(err)
+	must(t, c.StopProcess(t.Context(), h.from.Name, "egret-node"))
+	if c.healthPort == 0 {
+		c.shortenLease(t, h.from.Name)
 	}
 	h.e.missed(h.from.Name)
-	h.e.readyOn(h.to)
+	where := h.agentAway()
 	h.asked.onlyHolders(h.e)
-	h.arrive("a", "b")
+	h.runs(pod{name: "new", node: c.nodes[0], sends: true})
+	h.arrive("a", "b", "new")
+	h.seen.flowing(c, h.namespace, []string{"a", "b", "c", "new"}, time.Now(), soon)
 	c.startAgent(t, h.from.Name)
 	h.e.readyOn(h.to)
 	h.asked.onlyHolders(h.e)
-	h.arrive("a", "b", "c")
+	h.arrive("a", "b", "c", "new")
+	if now := h.e.ready(); !maps.Equal(where, now) {
+		t.Errorf("with the agent back, addresses moved from %v to %v", where, now)
+	}
 	h.asked.neverTwo()
 	h.seen.onlyFrom(h.namespace, h.ips)
+}
+
+// shortenLease has the Lease of an agent that is gone run out as early as any may.
+func (c *cluster) shortenLease(t *testing.T, node string) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"spec":{"leaseDurationSeconds":%d}}`, probe.ShortestLease/time.Second)
+	_, err := c.api.CoordinationV1().Leases(kube.AgentLeaseNamespace).Patch(t.Context(), node, mergePatch,
+		[]byte(patch), metav1.PatchOptions{})
+	must(t, err)
+}
+
+// agentAway waits until condition Ready, and an Event of the Node, name the former holder as one whose agent is away:
+// it runs one of the pods. It returns where the addresses are, which is on the other node alone.
+func (h *holding) agentAway() map[string]string {
+	h.t.Helper()
+	const reason = string(world.AgentAway)
+	where := map[string]string{}
+	within(h.t, soon, func() error {
+		o, err := h.e.get()
+		if err != nil {
+			return err
+		}
+		where = nodesOf(o)
+		c := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionReady)
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != reason ||
+			!strings.Contains(c.Message, h.from.Name) ||
+			slices.Contains(slices.Collect(maps.Values(where)), h.from.Name) {
+			return fmt.Errorf("addresses are on %v; Ready is %+v, want reason %s of %s", where, c, reason, h.from.Name)
+		}
+		events := h.c.eventsOf(types.UID(h.from.Name))
+		if !slices.ContainsFunc(events, func(e string) bool { return strings.HasPrefix(e, "Warning "+reason+" ") }) {
+			return fmt.Errorf("Node %s has no Event %s: %q", h.from.Name, reason, events)
+		}
+		return nil
+	})
+	return where
 }
 
 // TestAddressInUse: a machine outside has an egress IP already, on the primary network or on a secondary one. That is

@@ -54,7 +54,7 @@ func TestHostileNode(t *testing.T) {
 	}
 	h.tells(v1.AnnotationL3GatewayConfig)
 	h.tells(v1.AnnotationHostCIDRs)
-	h.seen.onlyFrom(h.n, concat(h.own, h.others))
+	h.seen.eachItsOwn(h.n)
 	if lost := h.seen.lost(h.begin); lost.Gap > standstill {
 		t.Errorf("traffic stood still: %s", lost)
 	}

@@ -141,7 +141,10 @@ func faultsWith(pod netip.Addr) []fault {
 // fault that it would mend.
 func (c *cluster) holdsRules(t *testing.T, node string, first fault) (write func()) {
 	t.Helper()
-	const stub = "#!/bin/sh\ncase $* in *-f*) echo held by a test >&2; exit 1;; esac\nexec " + heldNft + ` "$@"` + "\n"
+	const stub = `#!/bin/sh
+case " $* " in *" -f "*) echo held by a test >&2; exit 1;; esac
+exec ` + heldNft + ` "$@"
+`
 	c.on(t, node, "cp", "-L", nft, heldNft)
 	if _, err := c.feed(t.Context(), node, []byte(stub), "sh", "-c", "cat >$0 && chmod +x $0 && mount --bind $0 $1",
 		heldNft+"-stub", nft); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/internal/world"
 )
 
 // running is the sandbox of this run; nil where the machine or the environment does not allow one.
@@ -110,7 +111,7 @@ func options() (sandbox.Options, error) {
 		o.Name += "-" + strconv.Itoa(o.Nodes)
 	}
 	o.Name = orElse(os.Getenv("EGRET_E2E_NAME"), o.Name)
-	o.SecondaryNetworks = 1
+	o.SecondaryNetworks = 2
 	port, err := strconv.Atoi(orElse(os.Getenv("EGRET_E2E_HEALTHCHECK_PORT"), "0"))
 	if err != nil {
 		return o, fmt.Errorf("EGRET_E2E_HEALTHCHECK_PORT: %w", err)
@@ -124,7 +125,10 @@ func options() (sandbox.Options, error) {
 	return o, o.Validate()
 }
 
-const otherMTU = 1340
+const (
+	otherMTU       = 1340
+	otherEncapPort = world.GenevePort + 1
+)
 
 // otherSettings are of sandboxes with one family: everything that a cluster may choose and the others leave as it is.
 var otherSettings = `
@@ -132,7 +136,7 @@ egressip-v4-slot-subnet=100.104.0.0/13
 egressip-v6-slot-subnet=fd96:18::/29
 [default]
 mtu=` + strconv.Itoa(otherMTU) + `
-encap-port=6082
+encap-port=` + strconv.Itoa(otherEncapPort) + `
 [gateway]
 v4-join-subnet=100.65.0.0/16
 v6-join-subnet=fd99::/64

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -96,6 +97,21 @@ func (n *namespace) awaits(pods ...pod) {
 			return n.answers(p)
 		})
 	}
+}
+
+// deletes returns when a pod is gone.
+func (n *namespace) deletes(name string) {
+	n.t.Helper()
+	pods := n.c.api.CoreV1().Pods(n.name)
+	must(n.t, pods.Delete(n.t.Context(), name, metav1.DeleteOptions{}))
+	within(n.t, podsTimeout, func() error {
+		if _, err := pods.Get(n.t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("pod %s/%s is still there: %v", n.name, name, err)
+		}
+		return nil
+	})
+	delete(n.ips, name)
+	delete(n.at, name)
 }
 
 // answers is nil when a pod's server answers its own node.

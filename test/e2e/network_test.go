@@ -2,10 +2,12 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +33,7 @@ func TestPodNetwork(t *testing.T) {
 		podToOutside},
 		part{"LargeTransfer", largeTransfer}, part{"DNS", clusterDNS}, part{"ClusterIP", clusterIP}, part{"APIServer",
 			apiServer},
-		part{"HostPort", hostPort},
+		part{"HostPort", hostPort}, part{"HostPortFollows", hostPortFollows},
 		part{"PastTheSwitch", pastTheSwitch}, part{"NoTunnel", noTunnel})
 }
 
@@ -202,6 +204,42 @@ func hostPort(t *testing.T, n *namespace) {
 				t.Errorf("%s to hostPort %s: answer %q, %v; want other", who.Name, ip, out, err)
 			}
 		}
+	}
+}
+
+// hostPortFollows: a client that goes on sending from one port is answered by the pod that has the hostPort, also where
+// that was added while the former one, deleted by force, still ended.
+func hostPortFollows(t *testing.T, n *namespace) {
+	const port = 31053
+	node, none := n.c.nodes[1], int64(0)
+	answeredBy := func(want string) error {
+		var errs []error
+		for i, ip := range node.IPs {
+			from := netip.AddrPortFrom(netip.IPv6Unspecified(), uint16(20100+i))
+			if ip.Is4() {
+				from = netip.AddrPortFrom(netip.IPv4Unspecified(), from.Port())
+			}
+			answer, err := datagram(n.c.hosts[0].Name, from, netip.AddrPortFrom(ip, port), "hostname")
+			if err != nil || answer != want {
+				errs = append(errs, fmt.Errorf("hostPort %d at %s: answer %q, %v; want %s", port, ip, answer, err,
+					want))
+			}
+		}
+		return errors.Join(errs...)
+	}
+	for _, name := range []string{"former", "successor"} {
+		o := n.object(pod{name: name, node: node})
+		main := &o.Spec.Containers[0]
+		server := strings.Replace(main.Command[2], "exec ", "", 1)
+		main.Command[2] = "trap : TERM; " + server + " & while :; do wait; done"
+		main.Ports = []corev1.ContainerPort{{ContainerPort: udpPort, HostPort: port, Protocol: corev1.ProtocolUDP}}
+		o.Spec.TerminationGracePeriodSeconds = nil
+		pods := n.c.api.CoreV1().Pods(n.name)
+		if _, err := pods.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		within(t, programmed, func() error { return answeredBy(name) })
+		must(t, pods.Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: &none}))
 	}
 }
 

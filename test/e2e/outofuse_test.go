@@ -84,7 +84,7 @@ func (c *cluster) outOfUse(t *testing.T, n *namespace, seen *capture, name strin
 	within(t, outOfUse, u.gone)
 	t.Logf("out of use %s after the status said so", time.Since(said).Round(time.Millisecond))
 	if u.e.exists() {
-		seen.onlyFrom(n, append(ips, u.instead...))
+		seen.eachItsOwn(n)
 	}
 	if successor && u.e.exists() {
 		return

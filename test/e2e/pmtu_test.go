@@ -54,6 +54,7 @@ func TestPathMTU(t *testing.T) {
 			n.downloads(far, c.nodes[0].IPs, port.tcp)
 			n.downloads(far, c.nodes[2].IPs, port.tcp)
 		}},
+		part{"ExchangedGateway", func(t *testing.T, n *namespace) { exchanged(t, n, far) }},
 	)
 }
 

@@ -55,8 +55,7 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
-// TestAgentStops: an agent that is restarted, or gone for a while, moves nothing. With a health service it is missed
-// after its grace, and found again.
+// TestAgentStops: an agent that is restarted, or gone for a while, moves nothing.
 func TestAgentStops(t *testing.T) {
 	c := theCluster(t)
 	n := c.namespace(t, nil)
@@ -78,10 +77,6 @@ func TestAgentStops(t *testing.T) {
 	n.from("a").to(family4or6(c.outside(0), ips[0])).arrivesAs(ips...)
 	if after := e.ready(); !maps.Equal(before, after) {
 		t.Errorf("moved from %v to %v when the agent stopped", before, after)
-	}
-	if c.healthPort != 0 {
-		e.missed(hosting)
-		n.from("a").to(family4or6(c.outside(0), ips[0])).soonArrivesAs(ips...)
 	}
 	c.startAgent(t, hosting)
 }

@@ -73,7 +73,7 @@ func TestRelabelled(t *testing.T) {
 						ips["green"])...).soonArrivesAs(ips[color]...)
 				}
 			}
-			seen.onlyFrom(n, slices.Concat(ips["blue"], ips["green"]))
+			seen.eachItsOwn(n)
 		})
 	}
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -31,11 +32,13 @@ func TestServices(t *testing.T) {
 	n.each(
 		part{"ClusterPods", clusterPods}, part{"LocalPods", localPods}, part{"LocalByLink", localByLink},
 		part{"ClusterHosts", clusterHosts}, part{"LocalHosts", localHosts},
-		part{"Mixed", mixed}, part{"Nobody", nobody}, part{"Affinity", affinity}, part{"WithoutNodePort",
-			withoutNodePort}, part{"OwnEndpoint", ownEndpoint},
+		part{"Mixed", mixed}, part{"Nobody", nobody}, part{"Unserved", unserved}, part{"Affinity", affinity},
+		part{"WithoutNodePort", withoutNodePort}, part{"OwnEndpoint", ownEndpoint},
 		part{"HealthCheck", healthCheck}, part{"NodeHealth", nodeHealth}, part{"Datagrams", datagrams},
+		part{"Fragmented", fragmented},
 		part{"Egress", servedAndEgress},
 		part{"SamePort", samePort}, part{"RefusedAddress", refusedAddress},
+		part{"NodeAddress", nodeAddress},
 		part{"SomeClients", someClients}, part{"BegunEarly", begunEarly}, part{"BegunByLink",
 			begunByLink}, part{"LostFirst", lostFirst},
 		part{"FirstOfAffinity", firstOfAffinity},
@@ -353,6 +356,34 @@ func datagrams(t *testing.T, n *namespace) {
 	}
 }
 
+// fragmented: a datagram in fragments that begins a connection is answered, by all addresses that the outside uses and
+// for a process of a node, with both policies.
+func fragmented(t *testing.T, n *namespace) {
+	question := "echo " + strings.Repeat("x", 2000) // the server reads 2,048 bytes
+	for i, change := range []func(*corev1.ServiceSpec){nil, local} {
+		s := n.balances(fmt.Sprint("fragmented-", i), 210+5*i, change, "one")
+		nodePort := n.c.service(t, n.name, s.name).Spec.Ports[1].NodePort
+		n.c.routed(t, n.c.hosts[0], n.c.nodes[0], s.balancer)
+		n.c.routed(t, n.c.hosts[0], n.c.nodes[0], s.external)
+		outside, node := n.c.hosts[0].Name, n.c.nodes[0].Name
+		for who, all := range map[string][]endpoint{node: {s.cluster},
+			outside: {{"node port", n.c.nodes[0].IPs, int(nodePort)}, s.balancer, s.external}} {
+			for _, to := range all {
+				for _, ip := range to.ips {
+					at := netip.AddrPortFrom(ip, uint16(to.port))
+					within(t, programmed, func() error {
+						answer, err := datagram(who, netip.AddrPort{}, at, question)
+						if err != nil || "echo "+answer != question {
+							return fmt.Errorf("%s to %s of Service %s: %d bytes, %v", who, at, s.name, len(answer), err)
+						}
+						return nil
+					})
+				}
+			}
+		}
+	}
+}
+
 // servedAndEgress: a pod with an egress IP behind a Service answers with the Service's address, whichever node the
 // client asks, and what it opens itself carries the egress IP.
 func servedAndEgress(t *testing.T, n *namespace) {
@@ -379,15 +410,15 @@ func servedAndEgress(t *testing.T, n *namespace) {
 }
 
 // repliesTo: the answers to a pod's own connection come back to it although its port is some Service's node port; one a
-// family, for a port is not used again at once.
+// family, for a port is not used again at once. The port stays, unless the pod leaves with a node's address.
 func (n *namespace) repliesTo(pod string, ports []int, as ...netip.Addr) {
 	n.t.Helper()
 	for i, a := range as {
 		ip, port := numberedOf(n.c.hosts[0].IPs, a.Is4())[0], ports[i]
-		want := netip.AddrPortFrom(a, uint16(port)).String()
 		out, err := fetch(n.t.Context(), n.clientAt(pod, port), url(ip, n.c.outside(0).port, "/clientip"))
-		if err != nil || out != want {
-			n.t.Errorf("pod %s from port %d to a host outside: seen as %q, %v; want %s", pod, port, out, err, want)
+		seen, _ := netip.ParseAddrPort(out)
+		if err != nil || seen.Addr() != a || (int(seen.Port()) == port) == n.c.isNodes(a) {
+			n.t.Errorf("pod %s from port %d to a host outside: seen as %q, %v; want %s", pod, port, out, err, a)
 		}
 	}
 }
@@ -401,12 +432,28 @@ func samePort(_ *testing.T, n *namespace) {
 	n.repliesTo("two", []int{a.nodePort, b.nodePort}, n.c.nodes[1].IPs...)
 }
 
+// nodeAddress: a load balancer gives a node's own address, as ServiceLB of k3s does. Everybody reaches the Service
+// there.
+func nodeAddress(t *testing.T, n *namespace) {
+	s, node := n.balances("at-node", 148, nil, "one"), n.c.nodes[1]
+	n.ingress(s.name, node.IPs)
+	at := endpoint{"the node's own address", node.IPs, 80}
+	n.c.from(t, n.c.hosts[0]).to(at).answeredBy("one")
+	n.from("client").to(at).answeredBy("one")
+	for _, from := range n.c.nodes {
+		n.c.from(t, from).to(at).answeredBy("one")
+	}
+}
+
 // refusedAddress: of two Services with one external IP the older one has it; the younger one is told so, and all else
-// of it works. A node's own address is no Service's.
+// of it works. External IPs get no address of a node that nobody has annotated. What a load balancer gave the younger
+// one stays the younger one's, though the older one has it as an external IP.
 func refusedAddress(t *testing.T, n *namespace) {
-	older := n.balances("older", 140, nil, "one")
+	older := n.balances("older", 140, func(s *corev1.ServiceSpec) {
+		s.ExternalIPs = append(s.ExternalIPs, texts(n.c.beyond(145))...)
+	}, "one")
 	younger := n.balances("younger", 145, func(s *corev1.ServiceSpec) {
-		s.ExternalIPs = append(texts(older.external.ips), texts(n.c.nodes[1].IPs)...)
+		s.ExternalIPs = slices.Concat(s.ExternalIPs, texts(older.external.ips), texts(n.c.nodes[1].IPs))
 	}, "two")
 	want := []string{"Service " + n.name + "/older, which comes first", "an address of node " + n.c.nodes[1].Name}
 	var uid types.UID
@@ -432,7 +479,46 @@ func refusedAddress(t *testing.T, n *namespace) {
 	outside.to(older.external).answeredBy("one")
 	outside.to(younger.balancer).answeredBy("two")
 	outside.to(younger.on(n.c.nodes[0])).answeredBy("two")
-	if c := n.c.service(t, n.name, "older").Status.Conditions; len(c) != 0 {
-		t.Errorf("conditions of the older: %v", c)
+	within(t, programmed, func() error {
+		all := n.c.service(t, n.name, "older").Status.Conditions
+		want := "Service " + n.name + "/younger, whose load balancer has that address"
+		if c := meta.FindStatusCondition(all, v1.ConditionRefused); c == nil || !strings.Contains(c.Message, want) ||
+			strings.Contains(c.Message, "which comes first") {
+			return fmt.Errorf("conditions of the older: %v, want %q", all, want)
+		}
+		return nil
+	})
+	servedAlready(t, n, older, younger)
+}
+
+// servedAlready: an older Service that asks for the address of a younger one later is refused it, and told so. What it
+// is told goes when it asks no more, also where somebody has emptied its managedFields.
+func servedAlready(t *testing.T, n *namespace, older, younger balanced) {
+	asks := func(ips ...netip.Addr) {
+		t.Helper()
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"managedFields": []any{map[string]any{}}},
+			"spec": map[string]any{"externalIPs": texts(ips)}})
+		must(t, err)
+		_, err = n.c.api.CoreV1().Services(n.name).Patch(t.Context(), older.name, mergePatch, patch,
+			metav1.PatchOptions{})
+		must(t, err)
 	}
+	says := func(want string) {
+		t.Helper()
+		within(t, programmed, func() error {
+			c := meta.FindStatusCondition(n.c.service(t, n.name, older.name).Status.Conditions, v1.ConditionRefused)
+			if c == nil && want == "" || c != nil && want != "" && strings.Contains(c.Message, want) {
+				return nil
+			}
+			return fmt.Errorf("condition of the older: %+v, want %q", c, want)
+		})
+	}
+	outside := n.c.from(t, n.c.hosts[0])
+	n.c.routed(t, n.c.hosts[0], n.c.nodes[0], younger.external)
+	outside.to(younger.external).answeredBy("two")
+	asks(slices.Concat(older.external.ips, younger.external.ips)...)
+	says("Service " + n.name + "/younger, which comes first")
+	outside.to(younger.external).answeredBy("two")
+	asks(older.external.ips...)
+	says("")
 }

@@ -40,6 +40,7 @@ var stoppable = map[string]string{
 func TestStoppedProcess(t *testing.T) {
 	c := theCluster(t)
 	c.alikeInBoth(t)
+	c.noneEnds(t) // a pod of the test before may be on the node that stands still
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1])
 	ips := c.number(72)

@@ -43,10 +43,10 @@ func TestTakesOver(t *testing.T) {
 			e.replace(c.number(180), c.number(181))
 			within(t, soon, func() error { return seen.leaving(n, c.number(181)) })
 			t.Logf("took over after %s", time.Since(begin).Round(time.Millisecond))
-			seen.onlyFrom(n, concat(c.number(180), c.number(181)))
+			seen.eachItsOwn(n)
 			if other.exists() {
 				within(t, soon, func() error { return seen.leaving(m, c.number(182)) })
-				seen.onlyFrom(m, concat(c.number(181), c.number(182)))
+				seen.eachItsOwn(m)
 			}
 		})
 	}
@@ -70,7 +70,7 @@ type party struct {
 // exchange gives each what the other has, by two writes with a decision between them.
 func (c *cluster) exchange(t *testing.T, seen *capture, first, second *party) {
 	t.Helper()
-	all, both := concat(c.number(first.number), c.number(second.number)), []*party{first, second}
+	both := []*party{first, second}
 	for _, p := range both {
 		within(t, soon, func() error { return seen.leaving(p.pods, c.number(p.number)) })
 	}
@@ -83,7 +83,7 @@ func (c *cluster) exchange(t *testing.T, seen *capture, first, second *party) {
 		within(t, soon, func() error { return seen.leaving(p.pods, c.number(p.number)) })
 	}
 	for _, p := range both {
-		seen.onlyFrom(p.pods, all)
+		seen.eachItsOwn(p.pods)
 	}
 }
 

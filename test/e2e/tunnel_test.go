@@ -15,9 +15,13 @@ import (
 // noTunnel: what a pod sends to the port of nodes' tunnels leaves its node nowhere. With its node's address as source
 // it would be a packet of that node's tunnels. What it sends to the next port arrives.
 func noTunnel(t *testing.T, n *namespace) {
+	port := uint16(world.GenevePort)
+	if n.c.Options().IPFamily != sandbox.Dual {
+		port = otherEncapPort
+	}
 	for _, ip := range n.c.hosts[0].IPs {
-		tunnel := receives(t, n.c.hosts[0].Name, netip.AddrPortFrom(ip, world.GenevePort))
-		other := receives(t, n.c.hosts[0].Name, netip.AddrPortFrom(ip, world.GenevePort+1))
+		tunnel := receives(t, n.c.hosts[0].Name, netip.AddrPortFrom(ip, port))
+		other := receives(t, n.c.hosts[0].Name, netip.AddrPortFrom(ip, port+1))
 		within(t, soon, func() error {
 			for _, to := range []*receiver{tunnel, other} {
 				if err := n.inside("client", to.isSentOne); err != nil {

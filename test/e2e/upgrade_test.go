@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/sandbox"
 	"github.com/egret-net/egret/internal/sandbox/rootfs"
 	"github.com/egret-net/egret/test/harness"
@@ -185,6 +187,7 @@ func (c *cluster) runFormerAgent(t *testing.T, n sandbox.Member, binary string) 
 	must(t, copyFile(binary, filepath.Join(c.etc(n), program)))
 	t.Cleanup(func() { c.startAgent(t, n.Name) })
 	must(t, c.StopProcess(t.Context(), n.Name, "egret-node"))
+	c.forgetLease(t, n.Name)
 	const pidFile = "/run/egret-former.pid"
 	args = append([]string{"sh", "-c", `echo $$ >"$0"; exec "$@"`, pidFile, "/etc/egret/" + program}, args...)
 	enter, err := c.Command(n.Name, args...)
@@ -206,6 +209,15 @@ func (c *cluster) runFormerAgent(t *testing.T, n sandbox.Member, binary string) 
 	})
 	c.answering(t, n)
 	return stop
+}
+
+// forgetLease is what an administrator does before a node runs a former agent, which renews no Lease.
+func (c *cluster) forgetLease(t *testing.T, node string) {
+	t.Helper()
+	err := c.api.CoordinationV1().Leases(kube.AgentLeaseNamespace).Delete(t.Context(), node, metav1.DeleteOptions{})
+	if !apierrors.IsNotFound(err) {
+		must(t, err)
+	}
 }
 
 // argsOf are the arguments of a process of a node, its program first.

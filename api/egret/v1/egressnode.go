@@ -2,9 +2,14 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// FormatVersion is what agents write as the form of an EgressNode. It never grows: the first agents take a node with
-// a higher one as holding nothing. New fields stand beside old ones, and readers take what they know.
+// FormatVersion is what agents write as the form of an EgressNode. The form never changes: the first agents take a node
+// with a higher number as holding nothing. New fields stand beside old ones, and readers take what they know.
 const FormatVersion = 1
+
+// FormatForControllers is written in its place by an agent whose report concerns no other node: the node holds nothing
+// and cannot be given egress IPs. Agents leave such EgressNodes out of what they follow. An agent that does not know
+// this writes FormatVersion, so that its reports are followed by all.
+const FormatForControllers = 2
 
 // What the schema of EgressNodeStatus takes. A report with more would be refused as a whole.
 const (
@@ -17,6 +22,9 @@ const (
 	MaxReason        = 64  // characters
 )
 
+// AnswersMark ends the agentVersion of an agent that answers other agents at agentPort.
+const AnswersMark = "+answers"
+
 // MaxStatusBytes is what a status may take as JSON. etcd takes 1.5 MiB a request by default, and the metadata have the
 // rest.
 const MaxStatusBytes = 1300 << 10
@@ -27,6 +35,7 @@ const MaxStatusBytes = 1300 << 10
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,path=egressnodes,singular=egressnode,shortName=egn
+// +kubebuilder:selectablefield:JSONPath=`.status.formatVersion`
 // +kubebuilder:printcolumn:name="Holding",type=integer,JSONPath=`.status.holdingCount`
 // +kubebuilder:printcolumn:name="Egress IPs",type=string,JSONPath=`.status.heldIPs`
 // +kubebuilder:printcolumn:name="BootID",type=string,JSONPath=`.status.bootID`,priority=1
@@ -55,7 +64,8 @@ type EgressNodeList struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.holdingCount == (has(self.holding) ? size(self.holding) : 0)",message="holdingCount must be the number of items of holding"
 type EgressNodeStatus struct {
-	// FormatVersion is 1. No reader looks at it.
+	// FormatVersion is 1, or 2 where the node holds nothing and cannot be given egress IPs: other nodes' agents do not
+	// follow this then. The form is the same.
 	//
 	// +required
 	// +kubebuilder:validation:Minimum=1
@@ -70,7 +80,8 @@ type EgressNodeStatus struct {
 	// +kubebuilder:validation:Pattern=`^[0-9A-Za-z._-]+$`
 	BootID string `json:"bootID"`
 
-	// AgentVersion is the version of the agent that wrote this.
+	// AgentVersion is the version of the agent that wrote this. AnswersMark at its end says that agentPort is that
+	// agent's.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
@@ -137,6 +148,16 @@ type EgressNodeStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	ObjectProblems []Problem `json:"objectProblems,omitempty"`
+
+	// AgentPort is the TCP port, at the node's management port, where the agent tells other agents whether it has
+	// followed what they have seen of the API: before a pod's packets are led to this node, the pod's own node asks. An
+	// agent of a version that does not know this field leaves it as it is; it counts where agentVersion ends in
+	// AnswersMark.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	AgentPort int32 `json:"agentPort,omitempty"`
 
 	// Conflicts are held addresses that another machine on the network says it has, as long as it said so lately.
 	//

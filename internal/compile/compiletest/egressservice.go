@@ -17,6 +17,15 @@ func EgressService(i int) *world.EgressService {
 		Created: time.Unix(int64(2000+i), 0)}
 }
 
+// Crowd leaves room for one more EgressService in ns0.
+func Crowd(w *world.World) {
+	for i := range world.MaxEgressServices - 1 {
+		s := EgressService(3 * i)
+		s.Name, s.Created = fmt.Sprint("crowd", i), time.Unix(1, 0)
+		w.SetEgressService(s)
+	}
+}
+
 // LoadBalancer is the Service of EgressService(i), with the i-th egress address of each family and with pods as
 // endpoints.
 func LoadBalancer(i int, pods ...*world.Pod) *world.Service {

@@ -26,8 +26,9 @@ func RandomService(t *rapid.T, i int) *world.Service {
 	}
 	for j, protocol := range []string{"tcp", "udp"} {
 		s.Ports = append(s.Ports, world.ServicePort{
-			Protocol: protocol, Port: 80, NodePort: rapid.SampledFrom([]uint16{0, 30080,
-				uint16(30100 + 10*j + i)}).Draw(t, "node port"), Endpoints: endpoints(t),
+			Protocol: protocol, Port: rapid.SampledFrom([]uint16{80, 80, 80, 22}).Draw(t, "port"),
+			NodePort:  rapid.SampledFrom([]uint16{0, 30080, uint16(30100 + 10*j + i)}).Draw(t, "node port"),
+			Endpoints: endpoints(t),
 		})
 	}
 	return s

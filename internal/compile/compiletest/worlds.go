@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
+	"github.com/egret-net/egret/internal/destinations"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -28,7 +29,7 @@ func Config(mode world.GatewayMode) *world.Config {
 		JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
 		SlotSubnets: world.DefaultSlotSubnets(), MasqueradeSubnets: world.DefaultMasqueradeSubnets(),
 		EncapPort: world.GenevePort, ReachabilityTimeout: world.DefaultReachabilityTimeout,
-		UplinkInterface: "eth0", Bridge: "breth0", UserspaceOVS: true,
+		UplinkInterface: "eth0", Bridge: "breth0", UserspaceOVS: true, AgentPort: 9413,
 	}
 }
 
@@ -170,7 +171,7 @@ func Change(t *rapid.T, w *world.World) []world.Touch { return Draw(t, w)(w) }
 func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 	i := rapid.IntRange(0, 5).Draw(t, "i")
 	node := fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "node"))
-	switch rapid.IntRange(0, 23).Draw(t, "change") {
+	switch rapid.IntRange(0, 24).Draw(t, "change") {
 	case 0:
 		n := changedNode(t, node)
 		return func(w *world.World) []world.Touch { return w.SetNode(n) }
@@ -219,7 +220,22 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		n := oddNode(t, 1+i%3)
 		return func(w *world.World) []world.Touch { return w.SetNode(n) }
 	}
-	return apiServers(i % 2)
+	return []func(*world.World) []world.Touch{apiServers(i % 2), drawClearance(t, node, i)}[i/2%2]
+}
+
+// drawClearance changes what is known of a node, or of the former claims to a pod's address, or makes it count.
+func drawClearance(t *rapid.T, node string, i int) func(*world.World) []world.Touch {
+	c := world.Clearance{Cleared: rapid.Bool().Draw(t, "cleared"), Late: rapid.Bool().Draw(t, "late")}
+	var formers []world.Former
+	if rapid.Bool().Draw(t, "formers") {
+		formers = []world.Former{{By: []ref.Object{ref.OfKey(fmt.Sprint("e", i%4))}, To: destinations.Everything(),
+			Nodes: []string{node}}}
+	}
+	return []func(*world.World) []world.Touch{
+		(*world.World).BeginClearing,
+		func(w *world.World) []world.Touch { return w.SetClearance(node, c) },
+		func(w *world.World) []world.Touch { return w.SetFormers(Pod(i, node).IPs[0], formers) },
+	}[i%3]
 }
 
 // apiServers has one of two addresses be the API server's.
@@ -235,6 +251,7 @@ func oddNode(t *rapid.T, i int) *world.Node {
 	n := Recorded(i)
 	n.UID = rapid.SampledFrom([]string{"", "anew"}).Draw(t, "UID of the node")
 	n.Deleting, n.Cordoned = onceIn(t, 6, "node is being deleted"), onceIn(t, 6, "cordoned")
+	n.LetsExternalIPs = rapid.Bool().Draw(t, "lets externalIPs")
 	if rapid.Bool().Draw(t, "kubelet says its address") {
 		n.InternalIPs = []netip.Addr{Primary(rapid.IntRange(1, 3).Draw(t, "kubelet's address"))}
 	}

@@ -1,7 +1,7 @@
-// Package handover has what deciders about EgressIPs and EgressServices have in common: who is waited for until an
-// object's pods leave with its addresses, how long a former holder goes on, which node can take what, and which pods
-// concern which object.
+// Package handover is the common part of the deciders for EgressIPs and EgressServices. It decides which nodes an
+// object waits for until its pods leave with its addresses, how long a previous holder goes on, which node can take an
+// address, and which pods concern which object.
 //
-// In: the world, with what was decided in the place of what the API shows, what it shows, and the time. Out: former
-// holders, nodes that are waited for, counts of pods.
+// In: the world with decisions, the world as the API shows it, and the time. Out: former holders, nodes that are waited
+// for, counts of pods.
 package handover

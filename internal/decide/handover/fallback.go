@@ -20,7 +20,7 @@ type Fallback struct {
 	Object ref.Object
 	Lacks  func(world.Family) bool
 	Kept   func(world.Family) bool // and in which it stays in force all the same
-	Drop   bool                    // what its pods send in a family that it lacks is to be dropped
+	Drop   bool                    // its pods' packets in a family that it lacks must be dropped
 	Words  FallbackWords
 }
 
@@ -117,7 +117,7 @@ func (r *Round) fateOf(o ref.Object, is func(world.Family) bool) fate {
 	delete(others, ref.Object{})
 	for _, other := range slices.SortedFunc(maps.Keys(others), ref.Object.Compare) {
 		suffix := droppedSuffix
-		out.own = out.own || toSome(r.W, other) // what its pods send elsewhere is nobody else's
+		out.own = out.own || toSome(r.W, other) // no other object has its pods' packets to other destinations
 		if !OnlyDrops(r.W, other, families...) {
 			out.serving, suffix = true, ""
 		}

@@ -8,10 +8,10 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Given are since when the items of an object are what they are. What was one before, or is only leaving, stays as it
-// was given: the node has had it all the time. What is new is given now, and later than all that is known of the
-// object, whatever the clock: no report of a former giving is one of this. Of an item of a controller of before nobody
-// says.
+// Given are since when the items of an object are what they are. An item that was there before, or is only leaving,
+// keeps its time: the node has had the address all the time. A new item gets a time later than all times of the object,
+// whatever the clock says: a report about a previous assignment must not count for this one. Items of a controller that
+// does not set times have none.
 func Given(is *world.Placement, before, items []world.Assignment, now time.Time) []world.Given {
 	if slices.Equal(before, items) {
 		return is.Given

@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -10,13 +11,13 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// How long a former holder goes on translating at the most, when pods' nodes do not say that they have stopped sending
+// A previous holder goes on translating at most so long when pods' nodes do not report that they have stopped sending
 // packets there.
 const (
 	// LeavingFor is with a successor: longer than an agent is restarted for, so that its pods lose nothing.
 	LeavingFor = 30 * time.Second
-	// saysNothingFor is how long a pods' node that has not told where it steers is taken to steer to the former holder:
-	// an agent of before status.steers.
+	// saysNothingFor is how long a pods' node that does not report where it steers counts as steering to the previous
+	// holder: an agent older than status.steers.
 	saysNothingFor = 2 * time.Second
 	// abandonedFor is without one: an administrator who takes a node out of use expects it to be out of use.
 	abandonedFor = 3 * time.Second
@@ -26,7 +27,7 @@ const (
 type Object struct {
 	ref.Object
 	Is    *world.Placement // as it was decided before
-	Shown *world.Placement // as the API shows it: what nodes can know by now
+	Shown *world.Placement // as the API shows it, and so known to nodes
 	// Has says whether an address is still the object's, and nobody else's.
 	Has func(netip.Addr) bool
 }
@@ -34,7 +35,7 @@ type Object struct {
 // Round is a decision round.
 type Round struct {
 	World  *world.World
-	W      *world.View // of World; what is read through it may be recorded
+	W      *world.View // of World; reads through it may be recorded
 	Served *Served     // the nodes of the pods that are served
 	Names  []string    // of all nodes
 	Now    time.Time
@@ -58,10 +59,44 @@ func (r *Round) Leaving(o Object, items []world.Assignment) (out []world.Leaving
 			again = decide.Earlier(again, r.nextLook(l, until))
 		}
 	}
-	return out, again
+	return o.withinRoom(out), again
 }
 
-// nextLook is when a former holder is to be looked at again though nothing changes.
+// MostLeaving returns how many former holders the schema of a kind of object has room for.
+func MostLeaving(kind string) int {
+	if kind == ref.EgressService {
+		return 32
+	}
+	return 1024
+}
+
+// withinRoom leaves out what the schema would refuse, and the whole status with it. The API server has shown of some
+// former holders neither that they hold nor that they leave: these have hardly begun. Next go those that leave already,
+// the longest first: their successors know of them. Each stops translating a little early, and an address goes to
+// nobody else before its node says that it holds it no longer.
+func (o Object) withinRoom(list []world.Leaving) []world.Leaving {
+	most := MostLeaving(o.Kind)
+	if len(list) <= most {
+		return list
+	}
+	rank := func(l world.Leaving) int {
+		switch {
+		case slices.Contains(o.Shown.Items, world.Assignment{Node: l.Node, IP: l.IP}):
+			return 0
+		case o.Shown.Leaves(l.Node, l.IP):
+			return 1
+		}
+		return 2
+	}
+	kept := slices.SortedStableFunc(slices.Values(list), func(a, b world.Leaving) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), b.Since.Compare(a.Since))
+	})[:most]
+	return slices.DeleteFunc(list, func(l world.Leaving) bool {
+		return !slices.ContainsFunc(kept, func(k world.Leaving) bool { return k.Node == l.Node && k.IP == l.IP })
+	})
+}
+
+// nextLook returns the deadline of the decision about a previous holder.
 func (r *Round) nextLook(l world.Leaving, until time.Time) time.Time {
 	if silent := l.Since.Add(saysNothingFor); silent.After(r.Now) && silent.Before(until) {
 		return silent
@@ -135,6 +170,33 @@ func (r *Round) Answers(node string) bool {
 	return n != nil && n.Ready && r.W.Unreachable(node) == ""
 }
 
+// AgentsAway lists by name the nodes that hold addresses of an object, or run pods that it serves, and whose agents are
+// away. Nobody can tell what holds there by now: a pod that came, or has other labels, is served as before or not at
+// all. A node that Kubernetes calls NotReady is not among them.
+func (r *Round) AgentsAway(o ref.Object, items []world.Assignment) []string {
+	var out []string
+	note := func(node string) {
+		if n := r.W.Node(node); n != nil && n.Ready && r.W.Unreachable(node) == world.AgentAway {
+			out = append(out, node)
+		}
+	}
+	for _, i := range items {
+		note(i.Node)
+	}
+	for _, f := range r.W.Config.Families() {
+		for _, node := range r.Served.Nodes(o, f) {
+			note(node)
+		}
+	}
+	return distinctTexts(out)
+}
+
+// AgentsAwayText says so for people, and what to do.
+func AgentsAwayText(nodes []string) string {
+	return "no agent lives on " + decide.Some(nodes) + ": what it has set up goes on as it is, and nothing new is set " +
+		"up: see whether egret-node runs there"
+}
+
 // steersTo says whether any node that can be reached leads its pods to a holder, or may do so and has no room left to
 // say.
 func (r *Round) steersTo(o Object, to world.Assignment) bool {
@@ -148,8 +210,8 @@ func (r *Round) steersTo(o Object, to world.Assignment) bool {
 }
 
 // Unconfirmed are the nodes with pods of an object that have not confirmed that they lead these to all of what it has
-// in a family, or refuse part of it, by name. Some of them may not be waited for, see Answers: what their pods send,
-// they drop or send as they did.
+// in a family, or refuse part of it, by name. Some of them may not be waited for, see Answers: they drop their pods'
+// packets or send them as before.
 func (r *Round) Unconfirmed(o ref.Object, f world.Family, to []world.Assignment) []string {
 	return slices.DeleteFunc(r.Served.Nodes(o, f), func(node string) bool {
 		return r.W.Steers(node, o.Key(), f, to) && !r.Refuses(node, o.Key())

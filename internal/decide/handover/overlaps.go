@@ -73,11 +73,11 @@ func (o *Overlaps) Pods() int { return len(o.Lists) }
 type Standby struct {
 	Text   string // "stands by for 2 pods that it selects, because others serve them: a (2)"
 	Reason string // of a condition: ServedByOther, or DroppedByOther where no other leads any to a node
-	Others string // what the others do with a pod: "serves", or "decides about" where one has what it sends dropped
+	Others string // the others' part in a pod: "serves", or "decides about" where one drops its packets
 }
 
 // Standing says for whom an object stands by, those that decide about the most pods first; false if for nobody. How is
-// what the pods are to the object, and kind is what people need not be told of the others.
+// the pods' relation to the object, and kind is the part of the others' names that a message leaves out.
 func (o *Overlaps) Standing(w *world.View, key, how, kind string) (s Standby, is bool) {
 	sum := o.standing[key]
 	if sum == nil {

@@ -35,7 +35,7 @@ func (m *PerPod[T]) Touch(touched []world.Touch) {
 	}
 }
 
-// Update counts anew what was touched since it was last called; the first time, everything.
+// Update counts again what was touched since the last call; the first time, everything.
 func (m *PerPod[T]) Update(w *world.World) {
 	if !m.Known {
 		m.Known = true
@@ -43,18 +43,15 @@ func (m *PerPod[T]) Update(w *world.World) {
 			m.Put(p.Key(), m.Of(&w.View, p))
 		}
 	}
+	nodes := map[string]struct{}{} // that come or go: these decide which addresses their pods have
 	for t := range m.stale {
 		switch t.Kind {
 		case world.KindPod:
 			m.update(w, t.Key)
 		case world.KindEgressServicesAt:
 			m.updateAt(w, t.Key)
-		case world.KindSubnets: // a node comes or goes: these decide which addresses its pods have
-			for p := range w.EachPod() {
-				if p.Node == t.Key {
-					m.Put(p.Key(), m.Of(&w.View, p))
-				}
-			}
+		case world.KindSubnets:
+			nodes[t.Key] = struct{}{}
 		case world.KindEgressServiceActive:
 			for pod := range w.EgressPods(t.Key) {
 				m.update(w, pod)
@@ -66,6 +63,19 @@ func (m *PerPod[T]) Update(w *world.World) {
 		}
 	}
 	clear(m.stale)
+	m.updateOn(w, nodes)
+}
+
+// updateOn counts the pods of some nodes again, in one look at all pods.
+func (m *PerPod[T]) updateOn(w *world.World, nodes map[string]struct{}) {
+	if len(nodes) == 0 {
+		return
+	}
+	for p := range w.EachPod() {
+		if _, on := nodes[p.Node]; on {
+			m.Put(p.Key(), m.Of(&w.View, p))
+		}
+	}
 }
 
 func (m *PerPod[T]) updateAt(w *world.World, endpoint string) {

@@ -9,12 +9,12 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Standing is a node that says that it still holds an address for another object than one by its key, or may hold it
-// and has not said so yet: what it has of the former one stands until its agent has let go of it, and its own pods
-// leave with the address. A node that is gone, booted anew or out holds nothing any more. Whoever misuses a node's
-// credentials can say so of any address: a node that says it of too many is not believed (world.MostStanding), and what
-// has a node by its own status already is taken from nobody. What it reads is recorded by the view, which is of the
-// world; how much the node says is not. An object of the same key that was made anew is another one.
+// Standing returns a node that reports that it still holds an address for another object, or that may hold it and has
+// not reported yet. Its rows stay until its agent has released the address, and its own pods leave with it. A node that
+// is gone, rebooted or out no longer holds anything. A node's credentials can be misused to report any address. A node
+// that reports too many is not believed (world.MostStanding), and an address that is already assigned in its object's
+// status is never reassigned because of such a report. The view records its reads, but not how much the node reports. A
+// recreated object of the same key is another one.
 func Standing(all *world.World, w *world.View, object Claimant, ip netip.Addr) (h world.HeldFor, is bool) {
 	for _, h := range w.HeldAt(ip) {
 		if ofAnother(all, w, h, object, ip) && !isOut(w, h.Node) && (h.Unsaid || !all.Overclaims(h.Node)) {
@@ -24,8 +24,8 @@ func Standing(all *world.World, w *world.View, object Claimant, ip netip.Addr) (
 	return h, false
 }
 
-// ofAnother says whether a node's claim is another object's, or a former one's of the same key. What the object's own
-// status names is its own, whatever the clocks say of which its making and its giving are told by.
+// ofAnother says whether a node's claim is another object's, or a former one's of the same key. An address that the
+// object's own status names is its own, whatever the clocks say that stamped its creation and its assignment.
 func ofAnother(all *world.World, w *world.View, h world.HeldFor, object Claimant, ip netip.Addr) bool {
 	if h.Object != object.Key {
 		return true

@@ -59,7 +59,7 @@ func (t *Turns) Lately(node string) bool {
 	return is
 }
 
-// Next is when the first of them is to be forgotten; zero: there is none.
+// Next returns when the first of them is forgotten; zero: the list is empty.
 func (t *Turns) Next() (next time.Time) {
 	for _, at := range t.at {
 		next = decide.Earlier(next, at.Add(TogetherFor))

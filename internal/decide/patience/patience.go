@@ -1,8 +1,8 @@
 // Package patience measures how long nodes do not do what objects' statuses ask of them: hold an address, or lead their
 // pods there.
 //
-// In: what was decided of objects and what the API shows of them, what nodes report, and the time. Out: which nodes are
-// too late with what, for a decider to try others, and what people are told of that.
+// In: decisions about objects and their state in the API, reports of nodes, and the time. Out: which nodes are too late
+// with which address, for a decider to try others, and the words about that.
 package patience
 
 import (
@@ -33,16 +33,16 @@ const (
 	mostForgiven  = 40 * time.Minute
 )
 
-// Patience measures how long nodes do not do what objects of one kind ask of them, by the controller's clock. What
-// follows stands beside the world in a decision, and is written nowhere: another leader begins to measure anew.
+// Patience measures how long nodes do not do what objects of one kind ask of them, by the controller's clock. The
+// result is an input of a decision next to the world, and is written nowhere: another leader begins to measure again.
 type Patience struct {
 	// News are the objects, by key, of which it says something else than before.
 	News     map[string]struct{}
 	asks     Asks
 	attempts map[assignedTo]*attempt
 	steering map[podsOf]*silence
-	awaited  map[string][]assignedTo // by object: what is assigned, as the API shows it, and not held
-	specs    map[string]spec         // by object: what nodes are waited for to carry out
+	awaited  map[string][]assignedTo // by object: addresses that are assigned, as the API shows it, and not held
+	specs    map[string]spec         // by object: the steps that nodes are waited for
 }
 
 // Asks says whether there is an object, and an address is one that it asks nodes to hold.
@@ -57,13 +57,13 @@ type assignedTo struct {
 // attempt is what is known of a node that does not hold an address which it is assigned, or did not when it was.
 type attempt struct {
 	since    time.Time // when the API showed that it is assigned; zero: it is not any more
-	among    int       // how many addresses the node was waited for meanwhile, at the most
+	among    int       // the largest number of addresses that the node was waited for in the meantime
 	failures int       // how often it was too late
 	left     time.Time // when the address was taken from it after that
 	how      Lateness
 	why      string // it was too late, by its own word; "": it says nothing
 	refuses  bool   // it says what keeps it
-	excused  bool   // the clock began anew when it had refused
+	excused  bool   // the clock began again after its refusal
 }
 
 // Lateness is how long a node has not held an address that it is assigned.
@@ -122,8 +122,8 @@ func (p *Patience) TooLate() Failed {
 // Items are which nodes are to hold an object's addresses, as it was decided.
 type Items func(object string) []world.Assignment
 
-// Shown is what an object's status says as the API shows it: what nodes can know by now. It is never nil of an object
-// that there is.
+// Shown is an object's status as the API shows it, and so as nodes can know it. It is never nil of an object that there
+// is.
 type Shown func(object string) *world.Placement
 
 // Look compares what is assigned with what is held, of the objects for which any of that may have changed since it was
@@ -177,7 +177,7 @@ func (p *Patience) Idle() bool {
 	return len(p.attempts) == 0 && len(p.awaited) == 0 && len(p.steering) == 0 && len(p.News) == 0
 }
 
-// Forget no longer knows what nodes are waited for: all objects are to be looked at.
+// Forget drops the steps that nodes are waited for: all objects must be looked at.
 func (p *Patience) Forget() { clear(p.awaited) }
 
 // compare notes what an object's status assigns as decided and as written, and the node does not hold. It forgets what
@@ -188,7 +188,7 @@ func (p *Patience) compare(w *world.World, object string, items []world.Assignme
 	for _, i := range items {
 		a := assignedTo{world.EgressAddress{Object: object, IP: i.IP}, i.Node}
 		switch {
-		case w.Holds(i.Node, object, i.IP):
+		case w.Holds(i.Node, object, i.IP) && !lacksNetwork(w, i.Node, object):
 			p.forget(a)
 		case slices.Contains(shown.Items, i):
 			awaited = append(awaited, a)
@@ -200,7 +200,14 @@ func (p *Patience) compare(w *world.World, object string, items []world.Assignme
 	}
 }
 
-// respecify begins anew with an object whose spec is another one than before.
+// lacksNetwork says whether a node that holds an address does not send by the network that the object names: it may
+// stay if no other node can have the address, and is waited for as one that does not hold it.
+func lacksNetwork(w *world.World, node, object string) bool {
+	text, reason := w.ProblemReason(node, object)
+	return reason == world.ReasonUnknownNetwork && text != w.Problem(node, "")
+}
+
+// respecify begins again with an object whose spec changed.
 func (p *Patience) respecify(object string, now spec) {
 	if was, known := p.specs[object]; known && was != now {
 		for a := range p.attempts {
@@ -212,7 +219,7 @@ func (p *Patience) respecify(object string, now spec) {
 	p.specs[object] = now
 }
 
-// spec is that of one object: one that is made anew by the same name begins with generation 1 again.
+// spec is that of one object: a recreated object of the same name begins with generation 1 again.
 type spec struct {
 	uid        string
 	generation int64
@@ -228,8 +235,8 @@ func specOf(w *world.World, object string) spec {
 	return spec{}
 }
 
-// excuse begins anew with a node that does not say any more what kept it: it has had no time yet to do what it could
-// not do before. It does so once: a node that says so now and then is to hold the address at last, or another node is.
+// excuse begins again with a node that no longer reports a hindrance: it has had no time yet to do what it could not do
+// before. It does so once: a node that says so now and then is to hold the address at last, or another node is.
 func (p *Patience) excuse(a assignedTo, refuses bool) {
 	t := p.attempts[a]
 	if t == nil {
@@ -302,7 +309,7 @@ func (p *Patience) judge(w *world.World, a assignedTo, t *attempt, now time.Time
 	return tellAt
 }
 
-// notAfter is a time that has come: where the clock was set back since it was noted, waiting begins anew.
+// notAfter is a time that has come: if the clock was set back since it was noted, waiting begins again.
 func notAfter(t, now time.Time) time.Time {
 	if t.After(now) {
 		return now
@@ -310,8 +317,8 @@ func notAfter(t, now time.Time) time.Time {
 	return t
 }
 
-// judgeFormer says of an address that was taken from a node whether that is to be remembered, so that the node is not
-// given the next. It is forgotten when nobody asks for the address, and some time after it was forgiven.
+// judgeFormer reports whether the loss of an address must be remembered, so that the node does not get the next one. It
+// is forgotten when nobody asks for the address, and some time after it was forgiven.
 func (p *Patience) judgeFormer(w *world.World, a assignedTo, t *attempt, now time.Time) (next time.Time) {
 	if t.failures == 0 || w.Node(a.node) == nil || !p.asks(w, a.claim.Object, a.claim.IP) {
 		p.forget(a)

@@ -34,9 +34,9 @@ func (p *Patience) isSilent(node, object string) bool {
 // Awaited are the nodes that an object was decided to wait for, and that do not say what keeps them.
 type Awaited func(object string) []string
 
-// Await compares what was decided, and of that what was decided anew, with how long nodes have been waited for. It says
-// whether that calls for another decision, and when to look again though nothing changes; zero: not. A node that
-// confirms, or says what keeps it, begins anew.
+// Await compares decisions, and those of them that are new, with how long nodes have been waited for. It says whether
+// that calls for another decision, and when to look again though nothing changes; zero: not. A node that confirms, or
+// reports a hindrance, begins again.
 func (p *Patience) Await(awaited Awaited, anew iter.Seq[string], now time.Time) (changed bool, again time.Time) {
 	for object := range anew {
 		for _, node := range awaited(object) {

@@ -25,7 +25,7 @@ func (p *Patience) Unheld(w *world.View, object string, i world.Assignment, fail
 	return text, why
 }
 
-// Because is a text and why that is so, if anything is known of that.
+// Because returns a text with its reason, if the reason is known.
 func Because(text, why string) string {
 	if why == "" {
 		return text

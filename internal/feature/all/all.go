@@ -18,7 +18,7 @@ func Features() []compile.Feature {
 		gateway.Settings{}, gateway.Bridge{}, gateway.NetworkBridge{},
 		gateway.Management{}, gateway.Router{}, gateway.Firewall{},
 		zone.Own{}, zone.Remote{}, liveness.Sessions{},
-		pod.Ports{},
+		pod.Ports{}, pod.HostPorts{},
 		service.Balancers{}, service.Bridge{}, service.Host{}, service.HostPorts{}, service.NodeHealth{},
 		egressip.Allow{}, egressip.NodeAddresses{}, egressip.APIServer{}, egressip.Destinations{}, egressip.Hosts{},
 		egressip.Yields{},

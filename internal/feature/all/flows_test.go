@@ -7,6 +7,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -135,11 +136,30 @@ func apart(key, a, b string) bool {
 	switch {
 	case key == "ct_state":
 		return statesApart(a, b) || statesApart(b, a)
+	case key == "ct_mark":
+		return marksApart(a, b)
 	case slices.Contains([]string{"nw_src", "nw_dst", "ipv6_src", "ipv6_dst"}, key):
 		x, y := prefix(a), prefix(b)
 		return x.IsValid() && y.IsValid() && !x.Overlaps(y)
 	}
 	return a != b && !strings.Contains(a+b, "/")
+}
+
+// marksApart: "0x1/0x3" and "0x2/0x2" differ in a bit that both ask for.
+func marksApart(a, b string) bool {
+	x, of := number(a)
+	y, by := number(b)
+	return (x^y)&of&by != 0
+}
+
+// number reads "VALUE" or "VALUE/MASK".
+func number(text string) (value, mask uint64) {
+	v, m, masked := strings.Cut(text, "/")
+	value, _ = strconv.ParseUint(v, 0, 32)
+	if mask, _ = strconv.ParseUint(m, 0, 32); !masked {
+		mask = 1<<32 - 1
+	}
+	return value, mask
 }
 
 // statesApart: "+trk+est-rpl" and "+rpl". Connections are either established, or new, or related.

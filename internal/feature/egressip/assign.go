@@ -20,11 +20,11 @@ type Decision struct {
 	UID string // of the object
 	world.Placement
 	Conditions []world.Condition // Assigned, Ready, InForce, Fallback; Since is zero where the status changed now
-	Notices    []decide.Notice   // what is wrong with it
-	Events     []decide.Event    // what became different, and what was not wrong before
+	Notices    []decide.Notice   // its faults
+	Events     []decide.Event    // changes, and new faults
 	Awaited    []string          // nodes that Ready waits for, and that do not say what keeps them
 	Again      time.Time         // when to decide anew though nothing changes; zero: not
-	WaitsFor   []string          // EgressIPs whose status still gives an address to a node, and is to be written first
+	WaitsFor   []string          // EgressIPs whose status still gives an address to a node, and must be written first
 }
 
 // Beside is what a decision is composed of beside the world.
@@ -38,12 +38,12 @@ type Beside struct {
 	Now       time.Time
 }
 
-// assigner finds places for the addresses of all EgressIPs, and composes decisions about them. What it has found stands
-// until what it was told to renew says otherwise.
+// assigner finds places for the addresses of all EgressIPs, and composes decisions about them. Its findings stand until
+// renewed inputs contradict them.
 type assigner struct {
 	Beside
 	world   *world.World
-	w       *world.View // of world; what a decision about one object reads through it may be recorded
+	w       *world.View // of world; reads of a decision about one object may be recorded
 	pods    *podAddresses
 	objects []*object // in order of precedence
 	byName  map[string]*object

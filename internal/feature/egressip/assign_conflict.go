@@ -22,7 +22,7 @@ const (
 	noConflictAnyLonger = "no other machine has answered for an address lately"
 )
 
-// addressConflict is that condition, and what is to be told of it; one that never had a conflict does not carry it.
+// addressConflict returns that condition and its Events; an EgressIP that never had a conflict does not carry it.
 func (a *assigner) addressConflict(o *object, items []world.Assignment) (
 	c world.Condition, notices []decide.Notice, is bool) {
 	var said []string

@@ -143,6 +143,7 @@ func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []wo
 	unsteered patience.Unsteered) (c world.Condition, named []hindrance) {
 	c = world.Condition{Type: ConditionReady, Status: "False", Reason: assigned.Reason, Message: assigned.Message}
 	waiting := append(a.waiting(e.Name, items), a.troubles(e.Name, items)...)
+	away := a.round().AgentsAway(refTo(e.Name), items)
 	switch {
 	case len(selectorProblems(e)) > 0:
 		c.Reason, c.Message = ReasonInvalidSelector, strings.Join(selectorProblems(e), "; ")
@@ -156,6 +157,8 @@ func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []wo
 		all := a.notSteering(e.Name, unsteered)
 		named = all[:min(len(all), decide.MostNamed)]
 		c.Reason, c.Message = ReasonWaitingForNode, decide.Some(texts(all))
+	case len(away) > 0:
+		c.Reason, c.Message = handover.CauseAgentAway, handover.AgentsAwayText(away)
 	default:
 		c.Status, c.Reason, c.Message = "True", ReasonHeld,
 			"selected pods leave with "+assigned.Message+unsteered.Given()+a.othersServe(e)

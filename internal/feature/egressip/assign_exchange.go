@@ -13,7 +13,7 @@ import (
 const exchange = 10 * time.Second
 
 // Exchanges are since when EgressIPs have lost the last address of a family to older ones. Another leader begins to
-// count anew.
+// count again.
 type Exchanges map[lostAll]time.Time
 
 type lostAll struct {

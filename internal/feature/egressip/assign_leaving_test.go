@@ -180,7 +180,7 @@ func TestReadyWaitsForPodsNodes(t *testing.T) {
 		t.Errorf("n2 leads them elsewhere: %+v", c)
 	}
 	w.SetUnreachable("n2", world.AgentAway)
-	if c := said("Ready"); c.Status != "True" {
+	if c := said("Ready"); c.Status != "False" || c.Reason != "AgentAway" || !strings.Contains(c.Message, "n2") {
 		t.Errorf("its agent is away: %+v", c)
 	}
 	w.SetUnreachable("n2", "")

@@ -82,7 +82,7 @@ func (m named) settle() (primary, secondary map[netip.Prefix]naming) {
 	return primary, secondary
 }
 
-// othersHave is the longest subnet of an address that another egress node than that one names; zero if there is none.
+// othersHave returns the longest subnet of an address that an egress node other than that one names; zero without one.
 func (m named) othersHave(ip netip.Addr, name string) netip.Prefix {
 	besides := func(n naming) bool { return n.besides(name) }
 	a, b := world.Longest(those(m.primary, besides), ip), world.Longest(those(m.secondary, besides), ip)

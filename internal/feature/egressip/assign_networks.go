@@ -45,8 +45,8 @@ func (s subnets) each() iter.Seq[netip.Prefix] {
 
 func (s subnets) isPrimary(p netip.Prefix) bool { return slices.Contains(s.primary, p) }
 
-// of is the subnet of a node that an address belongs to there, the longest, and what keeps the node from hosting it;
-// zero if there is none.
+// of returns the longest subnet of a node that an address belongs to, and the node's hindrance to hosting it; zero
+// without such a subnet.
 func (s subnets) of(ip netip.Addr) (cidr netip.Prefix, fault string) {
 	cidr = world.Longest(slices.Values(s.all), ip)
 	if f := world.Longest(maps.Keys(s.faults), ip); f.Bits() >= cidr.Bits() && f.IsValid() {
@@ -68,9 +68,8 @@ func (a *assigner) faultFor(n *world.Node, ip netip.Addr) string {
 }
 
 // candidates yields the hosts that an address can go to: those that answer and its object selects, with a link into its
-// subnet.
-// Where egress nodes agree that it is in a secondary network, longer than any primary one that they agree on, nobody is
-// one who has it in a shorter network. What one of them says alone takes it from nobody.
+// subnet. Where egress nodes agree that it is in a secondary network, longer than any primary one that they agree on,
+// nobody is one who has it in a shorter network. The word of one of them alone takes it from no other.
 func (a *assigner) candidates(e *world.EgressIP, ip netip.Addr, found func(host int)) {
 	secondary := world.Longest(maps.Keys(a.longest.secondary), ip)
 	primary := world.Longest(maps.Keys(a.longest.primary), ip)

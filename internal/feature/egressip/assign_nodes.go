@@ -11,7 +11,7 @@ import (
 )
 
 // host is a node that can take egress IPs now, and how many it has; or one that is unfit and goes on (handover.GoesOn).
-// That one takes none, but goes on translating as it did: what no other can take stays there.
+// That node takes no address, but goes on translating: an address that no other can take stays there.
 type host struct {
 	node *world.Node
 	load int

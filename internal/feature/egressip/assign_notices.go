@@ -43,8 +43,8 @@ func ofSpec(kind, problem string) decide.Notice {
 	return decide.Notice{Finding: decide.Finding{Kind: kind, Detail: problem}, Event: kind, Message: problem}
 }
 
-// hindrance is what keeps condition Ready from being True. It is told of in an Event, too, if it is of this object
-// alone: what is of a whole node would be told of once for each object that comes to the node.
+// hindrance is what keeps condition Ready from being True. It becomes an Event, too, if it is about this object alone:
+// a fault of a whole node would be an Event of each object that comes to the node.
 type hindrance struct {
 	decide.Finding
 	text     string
@@ -104,8 +104,8 @@ func told(list []hindrance) []decide.Notice {
 	return out
 }
 
-// before are the notices of the last decision about an object. The first decision of a term knows of none: what the
-// conditions say to be wrong, a former leader has told of.
+// before are the notices of the last decision about an object. The first decision of a term has no news: the previous
+// leader has reported the faults in the conditions.
 func (a *assigner) before(e *world.EgressIP, now []decide.Notice) []decide.Notice {
 	if last, is := a.Last[e.Name]; is && last.UID == e.UID {
 		return last.Notices

@@ -52,7 +52,7 @@ func (d *Overlapper) Decide(v decide.View) (desired []decide.Desired, again time
 	return desired, time.Time{}
 }
 
-// Condition is Overlapped of an EgressIP, and the Event when it begins. What it reads of the others it reads through w.
+// Condition is Overlapped of an EgressIP, and the Event when it begins. It reads the others through w.
 func (d *Overlapper) Condition(w *world.View, e *world.EgressIP) (world.Condition, []decide.Event) {
 	standing, is := d.Standing(w, e.Name, "that it selects", ref.EgressIP)
 	if !is {

@@ -80,7 +80,7 @@ func (a *assigner) forbid() {
 	}
 	a.refuse("the cluster IP of Service ", a.asked(a.serviceAddresses))
 	a.refuse("the API server's, by the endpoints of Service ", a.asked(a.apiServerAddresses))
-	a.doubt("the external or load-balancer IP of Service ", a.asked(a.frontAddresses))
+	a.doubt("the load-balancer IP of Service ", a.asked(a.balancerAddresses))
 	a.doubt("the network address of ", a.asked(a.endsOf(networkAddress)))
 	a.doubt("the broadcast address of ", a.asked(a.endsOf(broadcastAddress)))
 	a.doubt("the gateway of node ", a.asked(a.gatewayAddresses))
@@ -91,9 +91,11 @@ func (a *assigner) forbid() {
 type found func(ip netip.Addr, whose string)
 
 func (a *assigner) serviceAddresses(found found) {
-	for _, key := range a.w.Services() {
-		for _, ip := range a.w.ServiceSpec(key).ClusterIPs {
-			found(ip, key)
+	for ip := range a.owner {
+		for _, key := range a.w.ServicesAt(ip) {
+			if slices.Contains(a.w.ServiceSpec(key).ClusterIPs, ip) {
+				found(ip, key)
+			}
 		}
 	}
 }
@@ -113,15 +115,14 @@ func (a *assigner) apiServerAddresses(found found) {
 	}
 }
 
-// frontAddresses are those by which the outside reaches Services.
-func (a *assigner) frontAddresses(found found) {
-	for _, key := range a.w.Services() {
-		s := a.w.ServiceSpec(key)
-		for _, ip := range s.LoadBalancerIPs {
-			found(ip, key)
-		}
-		for _, ip := range s.ExternalIPs {
-			found(ip, key)
+// balancerAddresses are those of Services' load balancers. An address that only spec.externalIPs name is free: users
+// write any address there, and the Service loses it to the EgressIP.
+func (a *assigner) balancerAddresses(found found) {
+	for ip := range a.owner {
+		for _, key := range a.w.ServicesAt(ip) {
+			if slices.Contains(a.w.ServiceSpec(key).LoadBalancerIPs, ip) {
+				found(ip, key)
+			}
 		}
 	}
 }
@@ -159,8 +160,9 @@ func broadcastAddress(p netip.Prefix) netip.Addr {
 	return world.Nth(p, 1<<(32-p.Bits())-1)
 }
 
-// gatewayAddresses are the next hops of nodes' default routes. The nodes of a network name the same ones: what one node
-// names alone is kept from nobody, where another egress node has that address in a network of its own.
+// gatewayAddresses are the next hops of nodes' default routes. The nodes of a network name the same ones. A gateway
+// that only one node names does not keep the address from others, if another egress node has it in a network of its
+// own.
 func (a *assigner) gatewayAddresses(found found) {
 	by := map[netip.Addr][]string{}
 	for _, name := range a.names {
@@ -194,8 +196,8 @@ func (a *assigner) nodeAddresses(found found) {
 	}
 }
 
-// ofNode names a node that says that it has an address, and whether nothing but its own word says so: who misuses a
-// node's credentials can keep addresses from new EgressIPs, and people are to see which node it is.
+// ofNode names a node that says that it has an address, and whether only its own word says so: misused credentials of a
+// node can keep addresses from new EgressIPs, and people must see which node it is.
 func ofNode(n *world.Node, ip netip.Addr) string {
 	if slices.Contains(n.Record.Addrs, ip) {
 		return n.Name

@@ -9,7 +9,7 @@ import (
 )
 
 // unselected says whether a node may not keep an object's addresses by spec.egressNodeSelector. A selector that cannot
-// be read takes nothing away: what leaves with the right source goes on.
+// be read takes nothing away: traffic with the right source goes on.
 func unselected(e *world.EgressIP, n *world.Node) bool {
 	return e.Nodes.Problem == "" && !e.Nodes.Matches(n)
 }

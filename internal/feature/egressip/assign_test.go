@@ -422,9 +422,7 @@ func TestRefusals(t *testing.T) {
 		"100.64.0.9":  {egressip.ReasonConflict, egressip.EventConflict, "the cluster's join subnet"},
 		"100.88.0.9":  {egressip.ReasonConflict, egressip.EventConflict, "the cluster's transit subnet"},
 		"172.18.0.90": {egressip.ReasonConflict, egressip.EventConflict,
-			"the external or load-balancer IP of Service default/svc"},
-		"172.18.0.91": {egressip.ReasonConflict, egressip.EventConflict,
-			"the external or load-balancer IP of Service default/svc"},
+			"the load-balancer IP of Service default/svc"},
 		"172.18.0.0":   {egressip.ReasonConflict, egressip.EventConflict, "the network address of 172.18.0.0/24"},
 		"172.18.0.255": {egressip.ReasonConflict, egressip.EventConflict, "the broadcast address of 172.18.0.0/24"},
 		"fd00:18::":    {egressip.ReasonConflict, egressip.EventConflict, "the network address of fd00:18::/64"},
@@ -455,6 +453,15 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("another object does not work: %+v", all["young"])
 			}
 		})
+	}
+}
+
+// TestUsersKeepNoAddress: an address that only spec.externalIPs name, which any user writes, is free.
+func TestUsersKeepNoAddress(t *testing.T) {
+	w := crowded()
+	w.SetEgressIP(object("e", 1, "172.18.0.91"))
+	if d := decide(w)["e"]; len(d.Items) != 1 {
+		t.Errorf("no node gets it: %+v", conditionOf(d, "Assigned"))
 	}
 }
 

@@ -40,7 +40,7 @@ func TestWordsEvictNothing(t *testing.T) {
 			w.SetNode(n)
 		},
 		"Service": func(w *world.World) {
-			w.SetService(&world.Service{Namespace: "a", Name: "b", ExternalIPs: []netip.Addr{ip}})
+			w.SetService(&world.Service{Namespace: "a", Name: "b", LoadBalancerIPs: []netip.Addr{ip}})
 		},
 	} {
 		w := newWorld()

@@ -80,10 +80,16 @@ func ownerOfPods(egressIP string) plan.Owner {
 // brings them and the last takes them away, so that a node holds nothing for EgressIPs that none of its pods use.
 func steerPod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
 	s := steer(w, e, f)
+	egress.TellUnanswered(w, refTo(e.Name), f, e.Items, out)
 	if s.action == "" {
 		if a := w.Attachment(p.Key()); a != nil && a.EgressPaused {
 			pauseClaim(w, e, f, ip, out)
 		}
+		return
+	}
+	if egress.Waits(w, refTo(e.Name), ip, s.nodes) {
+		egress.TellWaits(w, refTo(e.Name), ip, s.nodes, out)
+		pauseClaim(w, e, f, ip, out)
 		return
 	}
 	filterClaim(w, e, f, ip, out)

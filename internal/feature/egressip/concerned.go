@@ -35,7 +35,7 @@ func (s *concerned) Seen(_ decide.View, object world.Touch) time.Time {
 	return time.Time{}
 }
 
-// those are the EgressIPs that are concerned, by name. From here on none is. Gone is told of those that are gone.
+// those are the EgressIPs that are concerned, by name. From here on none is. Gone receives those that are gone.
 func (s *concerned) those(v decide.View, gone func(name string)) (those []*world.EgressIP) {
 	if s.all {
 		for _, name := range v.EgressIPs() {

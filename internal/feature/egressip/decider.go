@@ -2,6 +2,7 @@ package egressip
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -16,9 +17,8 @@ const action = "Assign"
 
 // Assigner decides for every EgressIP which node hosts which of its addresses (seed egress-ip-original-proposal.md
 // 4.1-4.6). It is sticky: an address stays where the object's status says it is while that node can host it, and is not
-// too late. The same world has the same answer, and one that says what was decided has no Events. It decides anew about
-// those alone for which something has changed that their decision follows from; a property test holds it to one that
-// remembers nothing.
+// too late. The same world has the same answer, and one that says what was decided has no Events. It recomputes only
+// the decisions with a changed dependency; a property test compares it with one that remembers nothing.
 type Assigner struct {
 	served    *handover.Served
 	patience  *patience.Patience
@@ -53,8 +53,13 @@ func (d *Assigner) Touched(touched []world.Touch) {
 	}
 	d.run.pods.Touch(touched)
 	for _, t := range touched {
-		if _, waits := d.run.unplaced[t.Key]; waits && t.Kind == world.KindHeldAt {
-			d.placing = true
+		switch t.Kind {
+		case world.KindHeldAt:
+			_, waits := d.run.unplaced[t.Key]
+			d.placing = d.placing || waits
+		case world.KindServiceAddress:
+			ip, err := netip.ParseAddr(t.Key)
+			d.placing = d.placing || err == nil && d.run.owner[ip] != nil
 		}
 	}
 }
@@ -86,7 +91,7 @@ func (d *Assigner) Decide(v decide.View) (desired []decide.Desired, again time.T
 	return desired, decide.Earlier(decide.Earlier(again, d.turns.Next()), d.Soonest())
 }
 
-// renew looks again at what has changed, and finds places anew if these follow from it.
+// renew looks again at what has changed, and recomputes placements if they depend on it.
 func (d *Assigner) renew() {
 	for name := range d.nodes {
 		d.turns.See(d.run.w, name, d.run.Now)
@@ -110,7 +115,7 @@ func (d *Assigner) renew() {
 	}
 }
 
-// redo decides anew about the EgressIPs for which something has changed, in order of precedence.
+// redo recomputes the decisions about EgressIPs with a changed dependency, in order of precedence.
 func (d *Assigner) redo() (redone []*object) {
 	d.anew = slices.Collect(maps.Keys(d.Objects))
 	clear(d.Objects)
@@ -156,7 +161,7 @@ func say(e *world.EgressIP, conditions []world.Condition) bool {
 	return !slices.ContainsFunc(conditions, func(c world.Condition) bool { return !c.Same(condition(e, c.Type)) })
 }
 
-// ofEgressIP is an EgressIP with conditions that were decided, and what is told of them.
+// ofEgressIP is an EgressIP with decided conditions, and their Events.
 func ofEgressIP(e *world.EgressIP, conditions []world.Condition, events []decide.Event) decide.Desired {
 	for i := range events {
 		events[i].Action = action

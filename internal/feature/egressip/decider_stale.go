@@ -11,8 +11,8 @@ import (
 // staleness is what has changed since the last decision about each EgressIP.
 type staleness struct {
 	decide.Stale
-	nodes   map[string]struct{} // that are to be looked at again
-	placing bool                // places are to be found anew
+	nodes   map[string]struct{} // that must be looked at again
+	placing bool                // placements must be recomputed
 	waiting map[string]struct{} // EgressIPs that wait until others are written
 }
 
@@ -32,7 +32,7 @@ func (s *staleness) everything(w *world.World) {
 	s.placing = true
 }
 
-// touch notes what follows from a change: who has read it, and what else was made of it.
+// touch notes the consequences of a change: its readers, and everything else that was derived from it.
 func (s *staleness) touch(t world.Touch) {
 	s.Touch(t)
 	switch t.Kind {
@@ -44,14 +44,13 @@ func (s *staleness) touch(t world.Touch) {
 		}
 	case world.KindNode, world.KindReach, world.KindFaults:
 		s.nodes[t.Key] = struct{}{}
-	case world.KindService:
-		s.placing = true
 	case world.KindEndpoints:
 		s.placing = s.placing || t.Key == world.APIServers
 	}
 }
 
-// seen notes that the API shows an EgressIP anew: what it says itself, and which nodes it gives addresses to.
+// seen notes that the API shows a new version of an EgressIP, with its own status and the nodes that it gives addresses
+// to.
 func (s *staleness) seen(e *world.EgressIP, run *assigner) {
 	s.Objects[e.Name] = struct{}{}
 	if run != nil && run.byName[e.Name] != nil && !slices.Equal(run.byName[e.Name].shown, e.Items) {
@@ -59,7 +58,7 @@ func (s *staleness) seen(e *world.EgressIP, run *assigner) {
 	}
 }
 
-// note keeps of a decision when it is to be made again, and whether it waits for others.
+// note keeps the deadline of a decision, and whether it waits for others.
 func (s *staleness) note(name string, d Decision) {
 	s.Note(name, d.Again)
 	if s.waiting[name] = struct{}{}; len(d.WaitsFor) == 0 {

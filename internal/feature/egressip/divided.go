@@ -9,7 +9,7 @@ import (
 	"github.com/egret-net/egret/internal/destinations"
 )
 
-// quicklyAnew is how many networks ovn-controller makes all flows of anew in a few milliseconds (15 µs a network and
+// quicklyAnew is how many networks ovn-controller can recompute all flows of in a few milliseconds (15 µs a network and
 // row).
 const quicklyAnew = 256
 

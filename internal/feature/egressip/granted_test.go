@@ -22,7 +22,7 @@ func claims(ip netip.Addr) map[string]func(*world.World) {
 		},
 		"holding": func(w *world.World) { hold(w, "n3", map[string][]netip.Addr{"shop/web": {ip}}) },
 		"Service": func(w *world.World) {
-			w.SetService(&world.Service{Namespace: "a", Name: "b", ExternalIPs: []netip.Addr{ip}})
+			w.SetService(&world.Service{Namespace: "a", Name: "b", LoadBalancerIPs: []netip.Addr{ip}})
 		},
 	}
 }

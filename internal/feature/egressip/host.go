@@ -57,8 +57,8 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 
 // prepare has the bridge's flows, and the kernel's routes for what they give it, ready on the nodes that a new
 // EgressIP's addresses may be given to, so that the host has less to do between the status and the first packet. Where
-// OVN does not translate to an address they do nothing. What would do something waits for the status: the controller
-// may refuse an address.
+// OVN does not translate to an address they do nothing. Rows with an effect wait for the status: the controller may
+// refuse an address.
 func prepare(w *world.View, h *world.Host, e *world.EgressIP, out *plan.Rows) {
 	n := w.Node(w.Self)
 	if _, labelled := n.Labels[AssignableLabel]; !labelled || !mayHost(e, n) {

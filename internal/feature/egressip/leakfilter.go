@@ -62,10 +62,10 @@ func filterClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr
 	}
 }
 
-// dropOnBridge drops what has the mark and the node's address. What answers a connection from outside to a node port
-// has that address rightly: the bridge knows that connection, and that this is its reply direction. The same is true of
-// the pod's ICMP errors about what came by it. A pod's own connections are dropped also where the bridge knows them:
-// they may have begun before the pod came under the filter.
+// dropOnBridge drops what has the mark and the node's address. Answers of a connection from outside to a node port have
+// that address rightly: the bridge knows that connection, and that this is its reply direction. The same is true of the
+// pod's ICMP errors about what came by it. A pod's own connections are dropped also where the bridge knows them: they
+// may have begun before the pod came under the filter.
 func dropOnBridge(c *world.Config, f world.Family, node netip.Addr, out *plan.Rows) {
 	ip, source := [...]string{"ip", "ipv6"}[f], [...]string{",nw_src=", ",ipv6_src="}[f]+node.String()
 	n := plan.DefaultNames()

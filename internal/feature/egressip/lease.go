@@ -13,7 +13,7 @@ const (
 	// leased is how long OVN may answer unconditionally after the agent was last there. It is less than the 30 s
 	// after which an agent counts as away and its addresses move.
 	leased = 20
-	// silence is how long a claim of another machine counts: whoever holds an address announces it every minute.
+	// silence is how long a claim of another machine counts: a holder announces its address every minute.
 	silence = 70
 )
 

@@ -130,7 +130,12 @@ func (b *bridge) answers(when string, want bool) {
 	b.t.Helper()
 	before := b.count("eth0", "tx")
 	b.claim("ovn", b.own)
-	if have := b.count("eth0", "tx") > before; have != want {
+	have := b.count("eth0", "tx") > before
+	for end := time.Now().Add(5 * time.Second); want && !have && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+		have = b.count("eth0", "tx") > before
+	}
+	if have != want {
 		b.t.Errorf("%s: OVN's answer goes out: %v, want %v\n%s", when, have, want, b.s.Ofctl("dump-flows",
 			b.s.Mgmt("breth0")))
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// What an EgressIP has in OVN and in the host's kernel is named here, and read back here, by Adopted and IsLeakFilter:
-// of what a former process left, nothing but its name tells what it is.
+// An EgressIP's rows in OVN and in the host's kernel are named here, and read back here, by Adopted, Led and
+// IsLeakFilter: only its name identifies a row that a previous process left.
 
 // contents is what a set of an EgressIP has.
 type contents string
@@ -60,6 +60,20 @@ func contentsOf(set string) contents {
 func IsLeakFilter(set string) bool {
 	return set == egress.FilteredPods(world.V4) || set == egress.FilteredPods(world.V6) ||
 		contentsOf(set) == filteredPodsOf
+}
+
+// Led is the EgressIP by which pods in a set are led to holders, or what they send is dropped; false for every other
+// set.
+func Led(set string) (e ref.Object, is bool) {
+	rest, _ := strings.CutPrefix(set, namePrefix)
+	name, _, _ := strings.Cut(rest, "/")
+	return refTo(name), contentsOf(set) == localPods
+}
+
+// LedTo is the EgressIP whose destinations are in a set; false for every other set.
+func LedTo(set string) (e ref.Object, is bool) {
+	e, _ = Led(set)
+	return e, contentsOf(set) == destinationsOf
 }
 
 // natRow is the start of the ids of the rows that translate to an address.

@@ -16,7 +16,7 @@ type Networks struct{}
 func (Networks) Name() string    { return "egressip-network" }
 func (Networks) Per() world.Kind { return world.KindNetwork }
 
-// Compile adds the policies of one such network: what Allow says of the default one, as far as it is about pods that
+// Compile adds the policies of one such network: those of Allow for the default one, as far as they are about pods that
 // send nothing outside.
 func (Networks) Compile(w *world.View, network string, out *plan.Rows) {
 	p := w.Part(network)

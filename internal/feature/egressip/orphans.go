@@ -13,8 +13,8 @@ type Orphans struct{}
 func (Orphans) Name() string    { return "egressip-orphan" }
 func (Orphans) Per() world.Kind { return world.KindAttachment }
 
-// Compile pauses the egress of an attached pod that has no object of its own. An agent that starts knows of none yet:
-// what a pod sent by then, it goes on to send.
+// Compile pauses the egress of an attached pod that has no object of its own. An agent that starts does not know any
+// yet: a pod goes on sending as before.
 func (Orphans) Compile(w *world.View, key string, out *plan.Rows) {
 	a, p := w.Attachment(key), w.Pod(key)
 	if a == nil || a.Unfiltered || p != nil && p.UID == a.UID {

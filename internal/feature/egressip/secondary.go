@@ -31,8 +31,8 @@ func ownHop(
 	return gateway, true
 }
 
-// hostOnLink is all that a node has for an address on a link. Where another node answers for it by now (muted) it is no
-// address here any more: what is still on its way is translated.
+// hostOnLink is all that a node has for an address on a link. If another node answers for it by now (muted) it is no
+// longer an address here: packets on their way are translated.
 func hostOnLink(
 	w *world.View, n *world.Node, e *world.EgressIP, f world.Family, ip netip.Addr, l *world.Link, muted bool,
 	out *plan.Rows,

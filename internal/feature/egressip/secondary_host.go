@@ -9,8 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// kernel writes the rows of one link and family in the host's kernel. What is the link's, and not an EgressIP's, every
-// EgressIP on it claims.
+// kernel writes the rows of one link and family in the host's kernel. Every EgressIP on a link claims the rows that are
+// the link's.
 type kernel struct {
 	egress.Host
 	config *world.Config
@@ -65,7 +65,7 @@ func (k kernel) translate(e *world.EgressIP, ip netip.Addr) {
 // filterLeaks drops packets of connections with the mark that would leave by another link or with another source: the
 // masquerading of local gateway mode comes between, and a connection keeps the source that it began with. The
 // connection's mark, not the packet's: a reply keeps its own when OVS' kernel datapath puts it into a tunnel, and the
-// tunnel's packets are none of this. Nobody listens at an egress IP: the host would end connections that moved here
+// tunnel's packets must not have it. Nobody listens at an egress IP: the host would end connections that moved here
 // with RST.
 func (k kernel) filterLeaks(ip netip.Addr) {
 	set := fmt.Sprintf("egress-ips/%d.%s", k.link.Index, k.Family)

@@ -15,7 +15,8 @@ type steering struct {
 	action   string // "reroute"; "drop"; "": the path that the pod had, with its node's own address
 	nextHops []nextHop
 	to       []lead // by address
-	splits   bool   // fragments of one datagram between the next hops
+	nodes    []string
+	splits   bool // fragments of one datagram between the next hops
 }
 
 // lead is the node that an address's next hop leads to; ahead if it does not say yet that it holds the address.
@@ -31,8 +32,8 @@ type nextHop struct {
 	port, mac string
 }
 
-// steer reroutes to the nodes that are ready, or to those that are about to be for the first time; drops while the
-// EgressIP is in force and nobody is, or which packets are to be rerouted is not known; or does nothing.
+// steer reroutes to the nodes that are ready, or to those that are about to be for the first time. It drops while the
+// EgressIP is in force without a ready node, or while its packets are unknown. Otherwise it does nothing.
 func steer(w *world.View, e *world.EgressIP, f world.Family) steering {
 	if !w.EgressIP(e.Name).Active(f) {
 		return steering{}
@@ -63,7 +64,7 @@ func reroute(w *world.View, e *world.EgressIP, f world.Family) steering {
 	if len(all) == 0 {
 		own, all = nodesOf(ips, func(ip netip.Addr) string { return holder.LastResort(w, e.Name, ip) })
 	}
-	if len(all) == 0 {
+	if s.nodes = all; len(all) == 0 {
 		return steering{}
 	}
 	for slot, node := range own {

@@ -229,8 +229,8 @@ func (s selection) news(e *world.EgressIP, last selection) []decide.Event {
 	return out
 }
 
-// lost is what was selected, of families that it has addresses of, and is no more; "": nothing. What is left of a large
-// network without many small ones can be a million.
+// lost is what was selected, of families that it has addresses of, and is no more; "": nothing. A large network without
+// many small ones can leave a million networks.
 func (s selection) lost(last selection) string {
 	if last.everything && !s.everything {
 		return "what the selected EgressIPTraffics do not name"

@@ -5,9 +5,9 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Yields keeps this node's gateway router from answering for addresses that it yields and of which Kubernetes has
-// told nothing since the agent was started: what a former process wrote to OVN is still in force then, and those
-// addresses may be others' by now.
+// Yields keeps this node's gateway router from answering for addresses that it yields and that Kubernetes has not named
+// since the agent was started. The rows of a previous process are still in force then, and those addresses may be
+// others' by now.
 type Yields struct{}
 
 func (Yields) Name() string    { return "egressip-yields" }

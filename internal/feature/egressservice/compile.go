@@ -9,6 +9,7 @@ package egressservice
 
 import (
 	"net/netip"
+	"strings"
 
 	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/holder"
@@ -17,10 +18,23 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
+const namePrefix, local = "egressservice/", "local."
+
+// Led is the EgressService by which pods in a set are led to hosts, or what they send is dropped; false for every other
+// set.
+func Led(set string) (s ref.Object, is bool) {
+	key, is := strings.CutPrefix(set, namePrefix)
+	i := strings.LastIndex(key, "/")
+	if !is || i < 0 || !strings.HasPrefix(key[i+1:], local) {
+		return ref.Object{}, false
+	}
+	return ref.Of(ref.EgressService, key[:i]), true
+}
+
 // Ids of sets. Their members are all that grows with the number of pods. localPods is of this node's pods, and
 // remotePods of others': two policies of one priority and one match would act in an undefined order.
 func localPods(s *world.EgressService, f world.Family) string {
-	return "egressservice/" + s.Key() + "/local." + f.String()
+	return namePrefix + s.Key() + "/" + local + f.String()
 }
 func remotePods(s *world.EgressService, f world.Family) string {
 	return "egressservice/" + s.Key() + "/remote." + f.String()
@@ -83,10 +97,16 @@ func egressOf(s *world.EgressService, ip netip.Addr) plan.Egress {
 // first brings them and the last takes them away.
 func steerPod(w *world.View, s *world.EgressService, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
 	to := steer(w, s, f, out)
+	egress.TellUnanswered(w, refTo(s), f, s.Items, out)
 	if to.action == "" {
 		if a := w.Attachment(p.Key()); a != nil && a.EgressPaused {
 			egress.Pause(w, plan.DefaultNames(), f, ip, out)
 		}
+		return
+	}
+	if egress.Waits(w, refTo(s), ip, to.nodes()) {
+		egress.TellWaits(w, refTo(s), ip, to.nodes(), out)
+		egress.Pause(w, plan.DefaultNames(), f, ip, out)
 		return
 	}
 	egress.Filter(w, f, ip, out)
@@ -101,11 +121,7 @@ func steerPod(w *world.View, s *world.EgressService, f world.Family, p *world.Po
 func translatePod(
 	w *world.View, s *world.EgressService, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows,
 ) (source plan.SourceTo, ok bool) {
-	n, ok := networkOf(w, s)
-	if !ok {
-		return source, false
-	}
-	source.To, source.Mark = plan.Everywhere, n.mark
+	source.To, source.Mark = plan.Everywhere, networkOf(w, s).mark
 	if s.Host == world.HostAll {
 		if p.Node != w.Self {
 			return source, false

@@ -23,9 +23,9 @@ const action = "Assign"
 // uncounted is how soon to decide about one that leaves: no decision has counted the time of what was not written.
 const uncounted = time.Second
 
-// Decider decides about EgressServices, and about the labels of Nodes that follow. It decides anew about those alone
-// for which something has changed that their decision follows from; a property test holds it to one that remembers
-// nothing. What must not move stays: a host is chosen for those that have none, or none that can go on.
+// Decider decides about EgressServices, and about the labels of Nodes that follow. It recomputes only the decisions
+// with a changed dependency; a property test compares it with one that remembers nothing. Hosts stay where they can: a
+// host is chosen for EgressServices without one, or whose host cannot go on.
 type Decider struct {
 	decide.Stale
 	begun    bool // false: nothing was decided yet
@@ -63,7 +63,7 @@ func (d *Decider) Touched(touched []world.Touch) {
 	d.overlaps.Touch(touched)
 	d.backing.Touch(touched)
 	if !d.begun {
-		return // the first decision is about everything; who does not lead makes none
+		return // the first decision is about everything; a controller that does not lead makes no decisions
 	}
 	for _, t := range touched {
 		d.Touch(t)
@@ -130,8 +130,8 @@ func (d *Decider) Decide(v decide.View) (desired []decide.Desired, again time.Ti
 	return desired, decide.Earlier(d.waited(v, anew), d.Soonest())
 }
 
-// wait looks at how late nodes are. Where that is news, those whose hosts are too late are decided about anew: another
-// node may be on time now.
+// wait looks at how late nodes are. If that is news, the decisions about late hosts are recomputed: another node may be
+// on time now.
 func (d *Decider) wait(v decide.View) {
 	if d.failed = nil; len(d.Objects) == 0 && d.patience.Idle() {
 		return

@@ -26,6 +26,8 @@ const (
 	ReasonWaitingForNode       = decide.ReasonWaitingForNode
 	ReasonInvalidSpec          = "InvalidSpec"
 	ReasonInvalidSelector      = "InvalidSelector"
+	ReasonNetworkNotAllowed    = "NetworkNotAllowed"
+	ReasonTooMany              = "TooManyEgressServices"
 	ReasonNoService            = "NoService"
 	ReasonNotLoadBalancer      = "NotLoadBalancer"
 	ReasonNoIngressIP          = "NoIngressIP"
@@ -127,7 +129,7 @@ func (o *object) ready(assigned world.Condition) (world.Condition, []decide.Noti
 		return c, []decide.Notice{{Finding: decide.Finding{Kind: reason}, Event: reason, Message: message}}
 	}
 	unsteered := o.unsteered()
-	waiting := slices.Concat(o.lacking(), o.untold(), o.unheld(), o.notSteering(unsteered))
+	waiting := slices.Concat(o.lacking(), o.untold(), o.unheld(), o.notSteering(unsteered), o.agentsAway())
 	switch {
 	case len(waiting) == 0 && o.standby.Reason != "": // condition Overlapped tells of it
 		c.Reason, c.Message = o.standby.Reason, "no pod leaves as this EgressService says: it "+o.standby.Text
@@ -173,6 +175,17 @@ func (o *object) untold() []hindrance {
 	return []hindrance{h}
 }
 
+// agentsAway is that agents are away which the EgressService depends on. An Event of the Node tells of it.
+func (o *object) agentsAway() []hindrance {
+	nodes := o.round.AgentsAway(ref.Of(ref.EgressService, o.s.Key()), o.items)
+	if len(nodes) == 0 {
+		return nil
+	}
+	h := hindrance{reason: handover.CauseAgentAway}
+	h.Message = handover.AgentsAwayText(nodes)
+	return []hindrance{h}
+}
+
 // unheld are source addresses that the host does not hold, or does not serve all pods with.
 func (o *object) unheld() []hindrance {
 	var out []hindrance
@@ -187,7 +200,11 @@ func (o *object) unheld() []hindrance {
 			}
 			out = append(out, h)
 		case o.round.Refuses(i.Node, key):
-			out = append(out, o.hindered(i.Node, i.Node+" holds "+i.IP.String()+" and does not serve all pods", i.IP))
+			h := o.hindered(i.Node, i.Node+" holds "+i.IP.String()+" and does not serve all pods", i.IP)
+			if h.reason != ReasonWaitingForNode {
+				h.Message = i.Node + " holds " + i.IP.String() + " and lacks the network"
+			}
+			out = append(out, h)
 		}
 	}
 	return out
@@ -229,7 +246,7 @@ func (o *object) unconfirmed(f world.Family) []string {
 	})
 }
 
-// hindered is what a node does not do, with what it says of that.
+// hindered returns the step that a node does not take, with its own words about that.
 func (o *object) hindered(node, text string, ip netip.Addr) hindrance {
 	problem, reason := o.round.W.ProblemReason(node, o.s.Key())
 	h := hindrance{reason: ReasonWaitingForNode, tell: problem != ""}

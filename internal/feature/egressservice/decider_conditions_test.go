@@ -104,3 +104,49 @@ func TestMovesInWords(t *testing.T) {
 	c.service(func(s *world.Service) { s.LoadBalancer = false })
 	says("none", "Released: n2 is no longer the host (NotLoadBalancer)")
 }
+
+// TestNetworkNotAllowed: an EgressService that names a routing table which its namespace may not name has no host, says
+// so, and keeps its address from nobody; it has one when it may.
+func TestNetworkNotAllowed(t *testing.T) {
+	limit := func(c *cluster, networks ...string) {
+		c.set(func(w *world.World) []world.Touch {
+			return w.SetNamespace(&world.Namespace{Name: "ns0", LimitsNetworks: networks != nil, Networks: networks})
+		})
+		c.decides()
+		c.report("n1", "n2", "n3")
+		c.decides()
+	}
+	for _, by := range []world.SourceIPBy{world.SourceLoadBalancerIP, world.SourceNetwork} {
+		c := settled(t)
+		c.object(func(s *world.EgressService) { s.Table.Name, s.SourceIPBy = "blue", by })
+		limit(c, "green", "100")
+		if s, said := c.w.EgressService("ns0/s0"), c.says("ns0/s0", egressservice.ConditionReady); s.Host != "" ||
+			s.InForce != ([2]bool{}) || !strings.HasPrefix(said, "False NetworkNotAllowed") ||
+			!strings.Contains(said, "blue") {
+			t.Errorf("by %d: host %q in force %v: %s", by, s.Host, s.InForce, said)
+		}
+		limit(c, "blue")
+		if s := c.w.EgressService("ns0/s0"); s.Host == "" {
+			t.Errorf("by %d: allowed, and no host: %s", by, c.says("ns0/s0", egressservice.ConditionReady))
+		}
+	}
+}
+
+// TestNeverOverriddenIsTold: pods that an EgressIP keeps from an EgressService are in its condition, with the EgressIP.
+func TestNeverOverriddenIsTold(t *testing.T) {
+	c := settled(t)
+	e := compiletest.EgressIP(0, "", compiletest.EgressAddr(50)...)
+	e.NeverOverridden = true
+	c.set(func(w *world.World) []world.Touch {
+		return append(w.SetNamespace(&world.Namespace{Name: "ns0"}), w.SetEgressIP(e)...)
+	})
+	c.decides()
+	for _, condition := range []string{egressservice.ConditionOverlapped, egressservice.ConditionReady} {
+		if said := c.says("ns0/s0", condition); !strings.Contains(said, "EgressIP/e0") {
+			t.Errorf("%s: %s", condition, said)
+		}
+	}
+	if said := c.says("ns0/s0", egressservice.ConditionOverlapped); !strings.Contains(said, "=never") {
+		t.Errorf("%s", said)
+	}
+}

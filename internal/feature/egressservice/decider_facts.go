@@ -13,12 +13,12 @@ import (
 type facts struct {
 	// reason and message say why nothing can be configured; "": it can.
 	reason, message string
-	sources         []netip.Addr    // what its pods are to leave with, one a family at the most
+	sources         []netip.Addr    // the sources of its pods' packets, at most one a family
 	spare           []netip.Addr    // ingress IPs beside these, which are not used
 	taken           []string        // whose else other ingress IPs are, in words
 	lacking         [2]bool         // families without a source, because ingress IPs are somebody else's
-	awaited         [2]bool         // of these, those in which one is free as soon as a node has let go of it
-	doubts          []string        // what is the matter with sources that it keeps all the same
+	awaited         [2]bool         // of these, those in which one is free as soon as a node has released it
+	doubts          []string        // faults of sources that it keeps all the same
 	strays          int             // endpoints with an address of the pod network, whoever has it
 	others          int             // endpoints without
 	local           map[string]bool // the nodes that can be the host for their ready endpoints; nil: all
@@ -28,14 +28,14 @@ type facts struct {
 type owners struct {
 	label string // by its name
 	of    func(source netip.Addr) string
-	// standing says which node still holds an address for what it was of before; "": none.
+	// standing returns the node that still holds an address for its previous object; "" without one.
 	standing func(source netip.Addr) string
 }
 
 // factsOf looks at an EgressService and its Service.
 func factsOf(w *world.View, s *world.EgressService, by owners) (f facts) {
 	service := w.Service(s.Key())
-	if f.refuse(s, service); f.reason != "" {
+	if f.refuse(w, s, service); f.reason != "" {
 		return f
 	}
 	f.count(w.Config, service)
@@ -62,6 +62,9 @@ func factsOf(w *world.View, s *world.EgressService, by owners) (f facts) {
 	return f
 }
 
+// networksAnnotation is api/v1's AnnotationEgressServiceNetworks.
+const networksAnnotation = "egret.k8s.ovn.org/egress-service-networks"
+
 // noPods says that no pod is behind the Service. It has a host all the same: the first pod, which no EndpointSlice
 // names yet, would leave with another source until one is chosen and ready.
 func (f *facts) noPods(namespace string) (reason, message string) {
@@ -76,10 +79,18 @@ func (f *facts) noPods(namespace string) (reason, message string) {
 }
 
 // refuse says what is the matter with the object and its Service.
-func (f *facts) refuse(s *world.EgressService, service *world.Service) {
+func (f *facts) refuse(w *world.View, s *world.EgressService, service *world.Service) {
 	switch {
+	case !w.EgressServiceServed(s.Key()):
+		f.reason = ReasonTooMany
+		f.message = fmt.Sprintf("namespace %s has more than %d EgressServices, and only the oldest %[2]d are served: "+
+			"delete others of them, or use another namespace", s.Namespace, world.MaxEgressServices)
 	case len(s.Problems) > 0:
 		f.reason, f.message = ReasonInvalidSpec, strings.Join(s.Problems, "; ")
+	case !w.MayName(s.Namespace, s.Table.String()):
+		f.reason = ReasonNetworkNotAllowed
+		f.message = fmt.Sprintf("annotation %s of namespace %s does not list routing table %s: name one that it lists, "+
+			"or ask an administrator to add it", networksAnnotation, s.Namespace, s.Table)
 	case service == nil:
 		f.reason = ReasonNoService
 		f.message = "there is no Service " + s.Key() + " with a cluster IP that this cluster's network serves"

@@ -43,7 +43,7 @@ func (o *object) unasked(service *world.Service) string {
 	})
 }
 
-// unread is what is told of an annotation that cannot be read.
+// unread returns the Event about an annotation that cannot be read.
 func (o *object) unread() []decide.Notice {
 	problem := o.s.UnassignedProblem
 	if problem == "" {

@@ -20,14 +20,26 @@ func (o *object) stay() {
 	case o.s.SourceIPBy == world.SourceNetwork:
 		o.host = world.HostAll
 	case o.s.Host != "" && o.s.Host != world.HostAll:
-		if o.cause = o.unfit(o.s.Host); o.cause == "" && o.isTooLate(o.s.Host) && o.anyOnTime(o.candidates()) {
-			o.cause = handover.CauseNotHeld
-		}
-		if o.cause == "" {
+		if o.cause = o.loses(); o.cause == "" {
 			o.host = o.s.Host
 		}
 	}
 	o.assign()
+}
+
+// loses says why the host must be replaced, or "". One that is unfit but goes on stays where no node takes over, unless
+// it never held what it was given and another one whose agent is away may. That is known before any election, so it
+// counts for its node in each election: the result follows from the statuses alone.
+func (o *object) loses() string {
+	host := o.s.Host
+	switch why := o.unfit(host); {
+	case why == "" && o.isTooLate(host) && o.anyOnTime(o.candidates()):
+		return handover.CauseNotHeld
+	case why != "" && o.goesOn() && len(o.candidates()) == 0 && !(o.isTooLate(host) && o.anyOnTime(o.awayTogether())):
+		return ""
+	default:
+		return why
+	}
 }
 
 // unfit says why a node cannot be the host, or "". A selector that cannot be read takes none away.
@@ -80,19 +92,14 @@ func (o *object) candidates() []string {
 }
 
 // elect chooses a host: of the nodes that can become it, one that was not too late with anything, then the one that is
-// it for the fewest EgressServices, then the first by name. Where there is none, the former one stays as long as it
-// goes on; where that is gone, or never held what it was given, it is one of those whose agents are away, if there are
-// several.
+// it for the fewest EgressServices, then the first by name. Without such a node, it is one of those whose agents are
+// away, if there are several.
 func (o *object) elect(loads map[string]int) {
-	o.host = o.best(o.candidates(), loads)
-	if o.host == "" {
-		together := o.awayTogether()
-		if o.goesOn() && !(o.isTooLate(o.s.Host) && o.anyOnTime(together)) {
-			o.host, o.cause = o.s.Host, ""
-		} else {
-			o.host = o.best(together, loads)
-		}
+	nodes := o.candidates()
+	if len(nodes) == 0 {
+		nodes = o.awayTogether()
 	}
+	o.host = o.best(nodes, loads)
 	o.assign()
 }
 

@@ -21,14 +21,14 @@ func labelOf(s *world.EgressService) string { return s.Namespace + "-" + s.Name 
 // labels are which node has which label.
 type labels struct {
 	nodes map[string]map[string]struct{} // EgressServices by node that has their labels
-	stale map[string]struct{}            // nodes whose labels are to be looked at
+	stale map[string]struct{}            // nodes whose labels must be looked at
 }
 
 func newLabels() labels {
 	return labels{nodes: map[string]map[string]struct{}{}, stale: map[string]struct{}{}}
 }
 
-// move notes that a label goes from one node to another; "" is none.
+// move notes that a label goes from one node to another; "" stands for no node.
 func (l *labels) move(key, from, to string) {
 	if from == to {
 		return
@@ -87,7 +87,7 @@ func (d *Decider) relabel(v decide.View) (out []decide.Desired) {
 	return out
 }
 
-// labelsOf are a node's labels of the prefix, sorted; one with a value is none that the controller has written.
+// labelsOf returns a node's labels of the prefix, sorted; the controller has not written one with a value.
 func labelsOf(n *world.Node) []string {
 	var out []string
 	for key, value := range n.Labels {

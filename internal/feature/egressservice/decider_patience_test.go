@@ -208,7 +208,7 @@ func TestOnlyNodeNotReady(t *testing.T) {
 	c = lone(t)
 	c.unreached(world.AgentAway, "n1")
 	c.decides()
-	c.is(`"n1" leaving [] label [n1] Ready=True Held`)
+	c.is(`"n1" leaving [] label [n1] Ready=False AgentAway`)
 	c.node(1, func(n *world.Node) { n.Labels = nil })
 	c.decides()
 	c.is(`"" leaving [] label [] Ready=False NoMatchingNode`) // it is not selected any more
@@ -319,6 +319,26 @@ func TestClockBeginsAnewWithoutPods(t *testing.T) {
 	}
 }
 
+// TestHoldsWithoutNetwork: a host that holds the addresses and has no such routing table gives way to another that may
+// have it, and stays the host where there is no other.
+func TestHoldsWithoutNetwork(t *testing.T) {
+	for host, cordoned := range map[string][]int{"n3": {2}, "n1": {2, 3}} {
+		c := settled(t)
+		c.cordoned(cordoned...)
+		c.object(func(s *world.EgressService) { s.Table, s.Generation = world.RoutingTable{Name: "blue"}, 7 })
+		c.misreports("n1", func(h *world.Holding) {
+			h.Problems = map[string]string{"ns0/s0": noTable}
+			h.Reasons = map[string]string{"ns0/s0": world.ReasonUnknownNetwork}
+		})
+		c.lasts(8)
+		c.is(`"n1" leaving [] label [n1] Ready=False UnknownNetwork`)
+		c.lasts(8)
+		if have := c.w.EgressService("ns0/s0").Host; have != host {
+			t.Errorf("host %s, want %s", have, host)
+		}
+	}
+}
+
 // TestRefusesNowAndThen: a node does not stay the host by saying again and again that it is kept, and no more.
 func TestRefusesNowAndThen(t *testing.T) {
 	c := settled(t)
@@ -354,7 +374,7 @@ func TestAgentsAwayTogether(t *testing.T) {
 	c := settled(t)
 	c.unreached(world.AgentAway, "n1", "n2", "n3")
 	c.decides()
-	c.is(`"n1" leaving [] label [n1] Ready=True Held`)
+	c.is(`"n1" leaving [] label [n1] Ready=False AgentAway`)
 	c.unreached(world.NodeUnreachable, "n1")
 	c.decides()
 	if host := c.w.EgressService("ns0/s0").Host; host != "n2" {
@@ -364,6 +384,22 @@ func TestAgentsAwayTogether(t *testing.T) {
 	c.decides()
 	if host := c.w.EgressService("ns0/s0").Host; host != "" {
 		t.Errorf("one agent is away alone: host %q", host)
+	}
+}
+
+// TestGoesOnAndCounts: a host that goes on though it is unfit counts for its node in every decision, be it about what
+// has changed or about everything, as a new leader's is: an older EgressService without a host goes elsewhere.
+func TestGoesOnAndCounts(t *testing.T) {
+	for _, forgets := range []bool{false, true} {
+		c := settled(t)
+		c.unreached(world.AgentAway, "n1", "n2", "n3")
+		c.decides()
+		c.forgets = forgets
+		c.add("older", "s", 5000)
+		c.decides()
+		if have := c.hosts(); have != "n2 n1" {
+			t.Errorf("forgets %v: hosts by age %q", forgets, have)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package egressservice
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/decide/handover"
@@ -39,17 +40,20 @@ func servers(w *world.View, p *world.Pod) []handover.ServedBy {
 }
 
 // standbys are the EgressServices that a pod is an endpoint of, and that would decide about its packets if another did
-// not.
+// not: another EgressService, or an EgressIP that forbids it.
 func standbys(w *world.View, p *world.Pod) []handover.Overlap {
 	var out []handover.Overlap
 	for _, f := range families {
+		server := ref.Object{}
 		first := w.EgressServiceOf(p, f)
-		if first == nil {
-			continue
+		if e := w.Forbids(p, f); e != nil {
+			server = ref.Of(ref.EgressIP, e.Name)
+		} else if first != nil {
+			server = refTo(first)
 		}
 		for _, s := range w.EgressServicesOf(p, f) {
 			if s != first && w.EgressServiceActive(s.Key(), f) {
-				out = append(out, handover.Overlap{By: s.Key(), Server: refTo(first)})
+				out = append(out, handover.Overlap{By: s.Key(), Server: server})
 			}
 		}
 	}
@@ -67,6 +71,9 @@ func (d *Decider) standby(w *world.View, s *world.EgressService) (handover.Stand
 	return d.overlaps.Standing(w, s.Key(), behind, ref.EgressService)
 }
 
+// overrideAnnotation is api/v1's AnnotationOverride.
+const overrideAnnotation = "egret.k8s.ovn.org/override-by-egress-services"
+
 // behind is what pods are to an EgressService.
 const behind = "behind its Service"
 
@@ -80,6 +87,9 @@ func (d *Decider) overlapped(w *world.View, s *world.EgressService) (world.Condi
 	}
 	c.Status, c.Reason = "True", standing.Reason
 	c.Message = fmt.Sprintf("%s; the oldest EgressService that is in force %s a pod", standing.Text, standing.Others)
+	if strings.Contains(standing.Text, ref.EgressIP+"/") {
+		c.Message += ", but none one of an EgressIP with annotation " + overrideAnnotation + "=never"
+	}
 	if decide.Condition(s.Conditions, ConditionOverlapped).Status == "True" {
 		return c, nil
 	}

@@ -380,3 +380,36 @@ func (c *cluster) says1(object string, ips ...netip.Addr) {
 		return w.SetHolding(&world.Holding{Node: "n1", BootID: "boot-n1", Holds: map[string][]netip.Addr{object: ips}})
 	})
 }
+
+// TestMostOfNamespace: an EgressService with too many older ones in its namespace is not served, says so, and keeps
+// nothing from another namespace. It is served when one of these goes, and what it needs is nobody's.
+func TestMostOfNamespace(t *testing.T) {
+	c := newCluster(t)
+	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+	filler := compiletest.EgressService(0)
+	filler.Namespace, filler.Created = "a-b", time.Unix(1, 0)
+	for i := range world.MaxEgressServices {
+		one := *filler
+		one.Name, one.UID = fmt.Sprint("filler", i), fmt.Sprint("filler", i)
+		c.set(func(w *world.World) []world.Touch { return w.SetEgressService(&one) })
+	}
+	c.add("a-b", "c", 9)
+	c.add("a", "b-c", 1)
+	events := c.decides()
+	if have := c.assigned("a-b/c"); have != " "+egressservice.ReasonTooMany {
+		t.Errorf("one too many: %s", have)
+	}
+	if !strings.Contains(events, egressservice.ReasonTooMany) {
+		t.Errorf("no Event says so: %s", events)
+	}
+	if have := c.assigned("a/b-c"); have != "n1 Assigned" {
+		t.Errorf("the other namespace's: %s", have)
+	}
+	c.set(func(w *world.World) []world.Touch {
+		return append(w.DelEgressService("a/b-c"), w.DelEgressService("a-b/filler7")...)
+	})
+	c.decides()
+	if have := c.assigned("a-b/c"); have != "n1 Assigned" {
+		t.Errorf("one of its namespace has gone: %s", have)
+	}
+}

@@ -8,7 +8,8 @@ import (
 )
 
 // candidates are the ingress IPs of a family that can be an EgressService's source, whatever others ask for: the one
-// that it has, if it can keep that, else all. So it keeps nobody from those beside. It also says why others are none.
+// that it has, if it can keep that, else all. So it keeps nobody from those beside. It also says why other addresses
+// are not sources.
 func candidates(w *world.View, s *world.EgressService, service *world.Service, f world.Family) (
 	out []netip.Addr, taken []string) {
 	for _, ip := range f.OfAddrs(service.LoadBalancerIPs) {
@@ -26,8 +27,8 @@ func candidates(w *world.View, s *world.EgressService, service *world.Service, f
 }
 
 // conflict says why an ingress IP is no source of an EgressService, whatever others ask for; "": it can be. A node's
-// word takes none from one that has it. What a host has beside its node's own addresses is no conflict: there are load
-// balancers that put the ingress IP on a link of the host that they announce it from (kube-vip, keepalived).
+// word takes none from one that has it. An address of a host that is not its node's own is no conflict: some load
+// balancers put the ingress IP on a link of the host that they announce it from (kube-vip, keepalived).
 func conflict(w *world.View, s *world.EgressService, ip netip.Addr) string {
 	if by := w.PlacedBy(ip); len(by) > 0 {
 		return ip.String() + " is an address of EgressIP " + by[0] + ": take it out of that, or have the load " +

@@ -419,7 +419,7 @@ func TestAgentAway(t *testing.T) {
 			w.SetUnreachable("n3", world.NodeUnreachable))
 	})
 	c.decides()
-	c.is(`"n1" leaving [] label [n1] Ready=True Held`)
+	c.is(`"n1" leaving [] label [n1] Ready=False AgentAway`)
 	c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n3", "") })
 	c.decides()
 	c.is(`"n3" leaving [n1] label [n1] Ready=False WaitingForNode`)

@@ -29,31 +29,28 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 	if !ok || s == nil {
 		return
 	}
+	by := networkOf(w, s)
 	if s.Host == w.Self {
-		tellOfNetwork(w, s, out)
+		by.tell(w, s, out)
 	}
-	by, known := networkOf(w, s)
 	for _, f := range w.Config.Families() {
 		k := kernel{egress.Host{Family: f, Out: out}, w, s, by}
 		all, duties := s.Host == world.HostAll && w.EgressServiceActive(key, f), holder.Duties(w, key, f)
-		switch {
-		case !known && (all || len(duties) > 0):
-			k.silence()
-		case all:
+		if all {
 			k.mark()
 			k.route()
 			k.replies()
 			k.hide()
-		case known:
-			for _, d := range duties {
-				egress.ToHost(n, f, remotePods(s, f), plan.PriorityEgressService, "", out)
-				k.mark()
-				k.route()
-				k.replies()
-				k.translate(d.IP)
-				egress.Forward(w, egressOf(s, d.IP), h.UplinkMAC, out)
-				plan.Add(&out.Translated, egressOf(s, d.IP), s.Since(world.Assignment{Node: w.Self, IP: d.IP}))
-			}
+			continue
+		}
+		for _, d := range duties {
+			egress.ToHost(n, f, remotePods(s, f), plan.PriorityEgressService, "", out)
+			k.mark()
+			k.route()
+			k.replies()
+			k.translate(d.IP)
+			egress.Forward(w, egressOf(s, d.IP), h.UplinkMAC, out)
+			plan.Add(&out.Translated, egressOf(s, d.IP), s.Since(world.Assignment{Node: w.Self, IP: d.IP}))
 		}
 	}
 }
@@ -71,8 +68,8 @@ func (k kernel) translate(ip netip.Addr) {
 }
 
 // hide drops what would leave through the network with a pod's own address: packets of other nodes' pods, which are led
-// here as long as their nodes know of a host. The sets have those of them until rows of before are removed. The rules
-// are a table's, as those that route are: no name in them has to fit beside the subnet.
+// here as long as their nodes know of a host. The sets have those of them until old rows are removed. The rules are a
+// table's, as those that route are: no name in them has to fit beside the subnet.
 func (k kernel) hide() {
 	guard := k.chain(LeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "102"})
 	for _, p := range k.w.Config.Cluster(k.Family) {

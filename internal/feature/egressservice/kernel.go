@@ -44,9 +44,9 @@ func (k kernel) mark() {
 	k.AddRule(c, k.name()+" known", "%s ct mark %#x meta mark set %#x", outside, k.by.mark, k.by.mark)
 }
 
-// route sends marked packets by the table, and nowhere else: what it has no route to is unreachable. Rules are a
-// table's, not a pod's. `from` the cluster's ranges: what comes in from outside carries the mark too, so that the check
-// of its source looks by the table, and must find pods and Services by the main one.
+// route sends marked packets by the table; the kernel goes on to the main table with what that has no route to, as it
+// does with the seed's rules. Rules are a table's, not a pod's. `from` the cluster's ranges: packets from outside carry
+// the mark too, so that the check of their source uses the table, and must find pods and Services by the main one.
 func (k kernel) route() {
 	if k.by.table.ID == 0 {
 		return
@@ -58,7 +58,6 @@ func (k kernel) route() {
 	inside := slices.Concat(k.w.Config.Cluster(k.Family), k.services())
 	for _, p := range append(inside, world.Single(k.w.Config.LocalOnly(k.Family))) {
 		rule(plan.Rule{Priority: plan.RuleNetwork.Priority(), Table: int(k.by.table.ID), Src: p})
-		rule(plan.Rule{Priority: plan.RuleNoNetwork.Priority(), Unreachable: true, Src: p})
 		if k.by.table.VRF { // the VRF's own rule would look for the pod in the VRF's table
 			rule(plan.Rule{Priority: plan.RuleBeforeVRF.Priority(), Table: plan.MainTable, Dst: p})
 		}
@@ -95,20 +94,9 @@ func (k kernel) fromPods() map[string]string {
 	return out
 }
 
-// silence drops what answers connections from outside to the Service where this host lacks the table: it would leave by
-// another one. What the host itself asked for is not forwarded, and has its answers.
-func (k kernel) silence() {
-	c := k.chain(plan.ForwardChain, plan.NFTChainSpec{Type: "filter", Hook: "forward", Priority: "filter"})
-	dev := plan.DefaultNames().ManagementPort()
-	_, answer := k.atFrontends()
-	for name, from := range k.fromPods() {
-		k.AddRule(c, k.name()+" no network"+name, "%s oifname != %q ct direction reply %s counter drop", from, dev,
-			answer)
-	}
-}
-
 // atFrontends match packets of connections from outside to the Service's frontends: those that ask, as they come in,
-// and those that answer. What nodes ask each other, pods' connections to node ports among it, is answered as without.
+// and those that answer. Connections between nodes, with those of pods to node ports, are answered as without an
+// EgressService.
 func (k kernel) atFrontends() (asked, answer string) {
 	set := "egressservice/" + egress.Short(k.s.Key()) + "/frontends." + k.Family.String()
 	plan.Add(&k.Out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{
@@ -136,7 +124,7 @@ func (k kernel) frontends() []world.Frontend {
 		if !f.IP.IsValid() {
 			at = k.w.Host().Addrs
 		}
-		if k.w.First(f) != k.s.Key() || slices.Contains(service.ClusterIPs, f.IP) {
+		if !k.w.IsFirst(f, k.s.Key()) || slices.Contains(service.ClusterIPs, f.IP) {
 			continue
 		}
 		for _, ip := range k.Family.OfAddrs(at) {

@@ -25,16 +25,17 @@ func isHosted(s *world.EgressService) bool { return len(s.Items) > 0 }
 
 // asks are the things that an EgressService needs: its label, and one of the addresses of each family. One that cannot
 // be served as it is written, whatever others leave to it, asks for nothing and keeps nothing from them: it cannot be
-// read, its Service is not one for a load balancer or has no address that could be a source, its label is too long, or
-// nodeSelector and the Service's policy leave it no node. That a node is not well is no reason: another one would take
-// its things for a moment's sake.
+// read, its namespace has too many older ones, its Service is not one for a load balancer or has no address that could
+// be a source, its label is too long, or nodeSelector and the Service's
+// policy leave it no node. That a node is not well is no reason: another one would take its things for a moment's sake.
 func asks(w *world.View, key string) (out []thing) {
 	s := w.EgressService(key)
-	if s == nil || s.SourceIPBy != world.SourceLoadBalancerIP {
+	if s == nil || s.SourceIPBy != world.SourceLoadBalancerIP || !w.EgressServiceServed(key) {
 		return nil
 	}
 	service := w.ServiceSpec(key)
-	if service == nil || !service.LoadBalancer || len(s.Problems) > 0 || len(labelOf(s)) > maxLabelName {
+	if service == nil || !service.LoadBalancer || len(s.Problems) > 0 || !w.MayName(s.Namespace, s.Table.String()) ||
+		len(labelOf(s)) > maxLabelName {
 		return nil
 	}
 	for _, f := range families {
@@ -74,8 +75,8 @@ func newSharing() *sharing {
 // round begins a round of decisions, of which all are from the same statuses.
 func (x *sharing) round() { clear(x.gets) }
 
-// follow notes what an EgressService asks for now, and returns those that ask for any of that, or of what it asked for
-// before.
+// follow notes the resources that an EgressService asks for now, and returns all that ask for any of these, or of those
+// that it asked for before.
 func (x *sharing) follow(key string, asks []thing) (others []string) {
 	for _, t := range x.by[key] {
 		if delete(x.of[t], key); len(x.of[t]) == 0 {

@@ -3,6 +3,7 @@ package egressservice
 import (
 	"cmp"
 	"net/netip"
+	"slices"
 
 	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/holder"
@@ -21,17 +22,18 @@ type steering struct {
 
 // steer reroutes to the host that is ready, and drops while the EgressService binds and none is; or then, for up to a
 // second, reroutes to the one that is about to be: a host that gets another address need not stop, and what comes to
-// any other before it translates is dropped there (holder.Promised). With HostAll that is
-// this very node, if it has the routing table; what it lacks is a problem of the EgressService, where it has pods.
+// any other before it translates is dropped there (holder.Promised). With HostAll that is this very node. A gap in its
+// routing table is a problem of the EgressService, where it has pods: these leave by the host's own routing, or not at
+// all where the EgressService asks for that.
 func steer(w *world.View, s *world.EgressService, f world.Family, out *plan.Rows) steering {
 	dropped := steering{}
 	if w.EgressServiceBinds(s.Key(), f) {
 		dropped.action = "drop"
 	}
 	if s.Host == world.HostAll {
-		_, ok := networkOf(w, s)
-		tellOfNetwork(w, s, out)
-		if hop, has := egress.Management(w.Node(w.Self), f); ok && has {
+		by := networkOf(w, s)
+		by.tell(w, s, out)
+		if hop, has := egress.Management(w.Node(w.Self), f); has && (by.leads(f) || !s.DropWhenUnassigned) {
 			return steering{action: "reroute", hop: hop, to: world.Assignment{Node: w.Self, IP: f.Unspecified()}}
 		}
 		return dropped
@@ -48,6 +50,14 @@ func steer(w *world.View, s *world.EgressService, f world.Family, out *plan.Rows
 		return steering{"reroute", hop, world.Assignment{Node: node, IP: ip}, plan.Ahead(ahead)}
 	}
 	return dropped
+}
+
+// nodes are those that packets are led to.
+func (t steering) nodes() []string {
+	if t.to.Node == "" {
+		return nil
+	}
+	return []string{t.to.Node}
 }
 
 // sourceOf is the address of a family that pods are to leave with: assigned, or else left last.
@@ -109,7 +119,10 @@ func Waiting(w *world.View, key string) ref.Object {
 		if s == nil {
 			continue
 		}
-		if to := steer(w, s, f, &plan.Rows{}); to.action != "reroute" || bool(to.ahead) {
+		to := steer(w, s, f, &plan.Rows{})
+		waits := func(ip netip.Addr) bool { return egress.Waits(w, refTo(s), ip, to.nodes()) }
+		ips := f.OfAddrs(egress.Addresses(w, p, ref.DefaultNetwork))
+		if to.action != "reroute" || bool(to.ahead) || slices.ContainsFunc(ips, waits) {
 			return refTo(s)
 		}
 	}

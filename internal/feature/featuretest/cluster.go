@@ -35,8 +35,9 @@ func newConfig(mode, family string) (*world.Config, error) {
 			netip.MustParsePrefix("fd00:10:96::/112")},
 		JoinSubnets: world.DefaultJoinSubnets(), TransitSubnets: world.DefaultTransitSubnets(),
 		SlotSubnets: world.DefaultSlotSubnets(), MasqueradeSubnets: world.DefaultMasqueradeSubnets(),
-		EncapPort: world.GenevePort, NodeHealthPort: 10256, ReachabilityTimeout: world.DefaultReachabilityTimeout,
-		UplinkInterface: "eth0", Bridge: "breth0", UserspaceOVS: true,
+		EncapPort: world.GenevePort, NodeHealthPort: 10256, AgentPort: 9413,
+		ReachabilityTimeout: world.DefaultReachabilityTimeout,
+		UplinkInterface:     "eth0", Bridge: "breth0", UserspaceOVS: true,
 	}
 	if c.GatewayMode != world.SharedGateway && c.GatewayMode != world.LocalGateway || len(c.ClusterSubnets) == 0 {
 		return nil, fmt.Errorf("write: cluster shared|local ipv4|ipv6|dual")
@@ -116,7 +117,16 @@ func (c *cluster) network() (*trace.Cluster, error) {
 		}
 		n[name] = p
 	}
-	return trace.Read(n)
+	net, err := trace.Read(n)
+	if err != nil {
+		return nil, err
+	}
+	for name, v := range c.views {
+		if h := v.world.Host(); h != nil {
+			net.Know(name, lookUp(h.Tables))
+		}
+	}
+	return net, nil
 }
 
 func (c *cluster) nodes() []string { return slices.Sorted(maps.Keys(c.views)) }

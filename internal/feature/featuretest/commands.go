@@ -11,11 +11,13 @@ import (
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/destinations"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -39,10 +41,10 @@ func (c *cluster) command(name string, args []string) (string, error) {
 		"walk": c.walk, "explain": c.explain}
 	changes := map[string]func([]string) (string, error){
 		"cluster": c.begin, "apply": c.apply, "delete": c.del, "label": c.label, "assign": c.assign, "report": c.report,
-		"overdue": c.overdue,
+		"overdue": c.overdue, "cleared": c.cleared, "former": c.former,
 	}
 	least := map[string]int{"cluster": 2, "apply": 1, "delete": 2, "label": 3, "plan": 1, "diff": 1, "packet": 2,
-		"walk": 2, "explain": 2, "overdue": 1}
+		"walk": 2, "explain": 2, "overdue": 1, "cleared": 3, "former": 4}
 	if len(args) < least[name] {
 		return "", fmt.Errorf("%s wants %d arguments", name, least[name])
 	}
@@ -202,6 +204,37 @@ func (c *cluster) overdue(args []string) (string, error) {
 	for address, node := range holder.AheadOf(p) {
 		v.memo.Update(v.world, v.world.SetOverdue(address, node))
 	}
+	return "", nil
+}
+
+// cleared has a node know of another one that it has followed, "yes", or "no", or that it is "late", or "unanswered":
+// late and not followed.
+func (c *cluster) cleared(args []string) (string, error) {
+	v := c.views[args[0]]
+	if v == nil {
+		return "", fmt.Errorf("no node %s", args[0])
+	}
+	v.memo.Update(v.world, v.world.BeginClearing())
+	known := world.Clearance{Cleared: args[2] == "yes" || args[2] == "late",
+		Late: args[2] == "late" || args[2] == "unanswered"}
+	v.memo.Update(v.world, v.world.SetClearance(args[1], known))
+	return "", nil
+}
+
+// former has a node know that another one may translate an address for an EgressIP, or EgressService, as before; "-"
+// in the place of both ends that.
+func (c *cluster) former(args []string) (string, error) {
+	v := c.views[args[0]]
+	ip, err := netip.ParseAddr(args[1])
+	if v == nil || err != nil {
+		return "", fmt.Errorf("no node %s, or no address: %w", args[0], err)
+	}
+	var list []world.Former
+	if args[2] != "-" {
+		list = []world.Former{{By: []ref.Object{ref.OfKey(args[2])}, To: destinations.Everything(),
+			Nodes: []string{args[3]}}}
+	}
+	v.memo.Update(v.world, v.world.SetFormers(ip, list))
 	return "", nil
 }
 

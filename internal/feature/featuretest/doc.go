@@ -13,6 +13,9 @@
 //	assign                                egress IPs' statuses, as the controller decides; prints what changed
 //	report [NODE]...                      nodes, or all, say in their EgressNode what their plan translates to
 //	overdue NODE                          the node waits no longer for holders that have not said that they are
+//	cleared NODE OTHER yes|no|late|unanswered
+//	                                      the node knows that another one has followed, or not, or is late to say so
+//	former NODE IP OBJECT OTHER           another one may translate an address for an object as before; -: no more
 //	plan NODE [feature=NAME] [WORD]...    a node's plan, of one feature, the lines that contain one of the words
 //	diff NODE [WORD]...                   what the last change did to it
 //	packet POD ADDR[:PORT/PROTO] [reply]  where a packet of a pod ends

@@ -3,6 +3,7 @@ package featuretest
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -116,16 +118,38 @@ func setNode(w *world.World, o *corev1.Node) []world.Touch {
 	})...)
 }
 
-// tables are blue, which is number 100, where the node has label table=blue, and red, which is number 200 and a VRF's,
-// where it has table=red.
+// tables are those that label table names: blue, which is number 100, bare, the same without routes, closed, the same
+// with a default route of type unreachable alone, or red, which is number 200 and a VRF's.
 func tables(n *world.Node) []world.HostTable {
+	both := [2]bool{true, true}
+	blue := world.HostTable{ID: 100, Names: []string{"blue"}}
 	switch n.Labels["table"] {
 	case "blue":
-		return []world.HostTable{{ID: 100, Names: []string{"blue"}, Default: [2]bool{true, true}}}
+		blue.Routes, blue.Default = both, both
+	case "bare":
+	case "closed":
+		blue.Refuses = both
 	case "red":
-		return []world.HostTable{{ID: 200, Names: []string{"red"}, Default: [2]bool{true, true}, VRF: true}}
+		return []world.HostTable{{ID: 200, Names: []string{"red"}, Routes: both, Default: both, VRF: true}}
+	default:
+		return nil
 	}
-	return nil
+	return []world.HostTable{blue}
+}
+
+// lookUp leads outside by the tables that have a default route.
+func lookUp(tables []world.HostTable) trace.Lookup {
+	return func(table int, to netip.Addr) (dev string, ok bool) {
+		for _, t := range tables {
+			if f := world.FamilyOf(to); t.ID == uint32(table) && (t.Default[f] || t.Refuses[f]) {
+				if t.Default[f] {
+					dev = fmt.Sprint("table ", table)
+				}
+				return dev, true
+			}
+		}
+		return "", false
+	}
 }
 
 // links is one, eth1, with all published addresses that are not the primary network's.

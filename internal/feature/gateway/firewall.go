@@ -46,8 +46,8 @@ func (Firewall) Compile(w *world.View, _ string, out *plan.Rows) {
 }
 
 // foreignPods drops and counts what comes from the management port with another node's pod as source: it was steered
-// here to be translated and was not. Masquerading would give it this node's address. What is marked is for an egress IP
-// on a link, and translated further on, or dropped there. What answers a connection that the host sent to a pod is
+// here to be translated and was not. Masquerading would give it this node's address. Marked packets are for an egress
+// IP on a link, and translated further on, or dropped there. Answers of a connection that the host sent to a pod are
 // translated back.
 func foreignPods(c plan.NFTChain, dev string, own, cluster netip.Prefix, out *plan.Rows) {
 	ip := family(own)
@@ -63,9 +63,9 @@ func noTunnels(c plan.NFTChain, dev string, port int, out *plan.Rows) {
 	rule(c, "tunnels", fmt.Sprintf("iifname %q meta l4proto udp th dport %d counter drop", dev, port), out)
 }
 
-// noConnection drops and counts what a pod sends outside that is of no connection, as an RST after the connection has
-// ended here: the kernel translates nothing of that, and it would leave with the pod's address. What answers a
-// connection that did not have to be translated goes on.
+// noConnection drops and counts packets that a pod sends outside and that belong to no connection, as an RST after the
+// connection has ended here. The kernel does not translate such packets, and they would leave with the pod's address.
+// Answers of a connection that did not have to be translated go on.
 func noConnection(c plan.NFTChain, dev string, cluster netip.Prefix, out *plan.Rows) {
 	ip := family(cluster)
 	rule(c, plan.ForwardUntranslated+"no connection "+cluster.String(), fmt.Sprintf(
@@ -73,13 +73,18 @@ func noConnection(c plan.NFTChain, dev string, cluster netip.Prefix, out *plan.R
 		dev, dev, ip, cluster, ip, cluster), out)
 }
 
-// masquerade gives this node's pods the address of the interface they leave by. What the host sends to itself from the
-// management port's address is none of that: on the loopback the kernel takes the first link's address.
+// masquerade gives this node's pods the address of the interface they leave by, and a port of plan.PodPorts. Packets
+// that the host sends to itself do not have the management port's address: on the loopback the kernel takes the first
+// link's address.
 func masquerade(c plan.NFTChain, dev string, own, cluster netip.Prefix, out *plan.Rows) {
 	ip := family(own)
-	rule(c, "masquerade "+own.String(), fmt.Sprintf("oifname != { %q, \"lo\" } %s saddr %s %s daddr != %s masquerade",
-		dev, ip, own, ip, cluster), out)
+	match := fmt.Sprintf("oifname != { %q, \"lo\" } %s saddr %s %s daddr != %s ", dev, ip, own, ip, cluster)
+	rule(c, "masquerade "+own.String(), transport+match+"masquerade to :"+plan.PodPorts, out)
+	rule(c, "masquerade "+own.String()+" without ports", match+"masquerade", out)
 }
+
+// transport matches protocols that have ports, and that the kernel translates.
+const transport = "meta l4proto { tcp, udp, sctp } "
 
 // inbound gives what the host sends on to pods or Services (connections to a hostPort or a node port) the management
 // port's address, or the pod's replies would leave by the gateway router, translated as a new connection's.

@@ -29,7 +29,8 @@ const (
 	forAll = "dl_dst=01:00:00:00:00:00/01:00:00:00:00:00"
 )
 
-// Compile adds the flows. The bridge is secure: what no flow allows does not pass, and after a restart nothing does.
+// Compile adds the flows. The bridge is secure: a packet passes only if a flow allows it, and after a restart none
+// does.
 func (Bridge) Compile(w *world.View, _ string, out *plan.Rows) {
 	h := w.Host()
 	if h == nil || h.UplinkMAC == "" {
@@ -114,9 +115,9 @@ func (b flows) neighbours() {
 	b.neighboursFromOVN()
 }
 
-// noTunnels drops what a network sends to the port of nodes' tunnels. With the node's address, which a pod's packets
-// leave with, it would be a packet of that node's own: whoever reads it there believes whatever it says it carries. OVN
-// sends its own by the host's addresses and routes, and never here.
+// noTunnels drops what a network sends to the port of nodes' tunnels. A pod's packets leave with the node's address, so
+// it would look like a packet of that node's own, and the receiver would believe its content. OVN sends its own by the
+// host's addresses and routes, and never here.
 func (b flows) noTunnels(f world.Family, port int) {
 	match := fmt.Sprintf("%s,in_port=%s,tp_dst=%d", [...]string{"udp", "udp6"}[f], b.names.PatchPort(), port)
 	b.add(plan.ForgedTunnel, match, "drop")
@@ -124,7 +125,9 @@ func (b flows) noTunnels(f world.Family, port int) {
 
 func (b flows) neighboursFromOVN() {
 	for t := neighbourFirst; t <= neighbourLast; t++ {
-		b.add(plan.Neighbours, fmt.Sprintf("icmp6,icmp_type=%d,in_port=%s", t, b.names.PatchPort()), "output:"+b.uplink)
+		// A router's own messages have the hop limit 255 (RFC 4861, 6.1), and a pod's, which it has routed, have less.
+		match := fmt.Sprintf("icmp6,icmp_type=%d,nw_ttl=255,in_port=%s", t, b.names.PatchPort())
+		b.add(plan.Neighbours, match, "output:"+b.uplink)
 	}
 }
 

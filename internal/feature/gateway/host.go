@@ -49,6 +49,9 @@ func managementFamily(names plan.Names, w *world.View, subnet netip.Prefix, mtu 
 	for _, toPods := range []bool{false, true} {
 		plan.Add(&out.Accepts, plan.Accept{V6: f == world.V6, Dev: dev, Out: toPods}, plan.None{})
 	}
+	if port := w.Config.AgentPort; port != 0 {
+		plan.Add(&out.Accepts, plan.Accept{V6: f == world.V6, Dev: dev, Port: port}, plan.None{})
+	}
 	for _, key := range forwarding(f, dev) {
 		plan.Add(&out.Sysctls, plan.Sysctl{Key: key}, "1")
 	}
@@ -64,9 +67,9 @@ func managementFamily(names plan.Names, w *world.View, subnet netip.Prefix, mtu 
 	}
 }
 
-// noRedirects: what comes late for an address that this node has given up goes to its default gateway, and the kernel
-// would tell the sender to go there itself from then on. Linux believes that for five minutes, though the address may
-// be back on this node the next second. The kernel asks whether either setting is on.
+// noRedirects: packets that come late for an address that this node has given up go to its default gateway, and the
+// kernel would tell the sender to go there itself from then on. Linux believes that for five minutes, though the
+// address may be back on this node the next second. The kernel asks whether either setting is on.
 func noRedirects(bridge string, out *plan.Rows) {
 	for _, link := range []string{"all", bridge} {
 		plan.Add(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(link, "send_redirects")}, "0")

@@ -56,6 +56,7 @@ func nodeIP(names plan.Names, self string, subnet netip.Prefix, node netip.Addr,
 	id := plan.RowID{Table: "NAT", Name: names.Row("node-ip/" + subnet.String())}
 	out.AddNB(id, plan.Router(names.GatewayRouter(self)), plan.Cols{
 		"type": "snat", "external_ip": node.String(), "logical_ip": subnet.String(),
+		"external_port_range": plan.PodPorts,
 	})
 }
 

@@ -2,7 +2,7 @@
 // that it needs to know of.
 //
 // In: nodes, whether they host egress IPs, and this host's address. Out: one Geneve port a session on a bridge of our
-// own. What a session says comes back as a fact of the world (World.Tunnel), from OVS' own database. README.md says
+// own. The state of a session comes back as a fact of the world (World.Tunnel), from OVS' own database. README.md says
 // what becomes of it.
 package liveness
 

@@ -38,8 +38,8 @@ func (b balancers) add(at scope, protocol string, ip netip.Addr, port uint16, to
 
 func (b balancers) write(c *world.Config, node string, s *world.Service, out *plan.Rows) {
 	for id, endpoints := range b {
-		if id.protocol == "udp" {
-			datagrams(endpoints, out)
+		if endless(id.protocol) {
+			datagrams(id.protocol, endpoints, out)
 		}
 		name := "Service_" + s.Key() + "_" + strings.ToUpper(id.protocol) + "_" + string(id.scope)
 		if id.scope != scopeCluster {
@@ -60,17 +60,23 @@ func (b balancers) write(c *world.Config, node string, s *world.Service, out *pl
 	}
 }
 
-// datagrams are the translations of UDP. OVN flushes the entries of endpoints that have gone (ct_flush), but before OVS
-// has let go of all it had made of the former flows: a client that goes on sending makes new ones.
-func datagrams(endpoints map[netip.AddrPort][]world.Endpoint, out *plan.Rows) {
+// endless reports whether nothing ends connections of a protocol whose endpoint has gone. A client of UDP goes on
+// sending from one port, and one of SCTP begins again from the same: its conntrack entry keeps it with that endpoint. A
+// pod that ends finishes its TCP connections, and a client of TCP begins again from another port.
+func endless(protocol string) bool { return protocol != "tcp" }
+
+// datagrams are the translations of such a protocol. OVN flushes the entries of endpoints that have gone (ct_flush),
+// but before OVS has let go of all it had made of the former flows: a client that goes on sending makes new ones.
+func datagrams(protocol string, endpoints map[netip.AddrPort][]world.Endpoint, out *plan.Rows) {
 	for from, all := range endpoints {
 		for _, to := range all {
-			plan.Add(&out.Datagrams, plan.Datagram{From: from, To: to.AddrPort, OVN: true}, plan.None{})
+			plan.Add(&out.Datagrams, plan.Datagram{Protocol: protocol, From: from, To: to.AddrPort, OVN: true},
+				plan.None{})
 		}
 	}
 }
 
-// vips is the column of that name.
+// vips returns the column vips.
 func vips(endpoints map[netip.AddrPort][]world.Endpoint) map[string]string {
 	out := make(map[string]string, len(endpoints))
 	for at, all := range endpoints {
@@ -85,8 +91,8 @@ func vips(endpoints map[netip.AddrPort][]world.Endpoint) map[string]string {
 
 // lastingAffinity is the session affinity, in seconds, from which on a client stays with its endpoint for as long as
 // the endpoints do: the API's default. A hash of the client's address does that. OVN's affinity_timeout ends it in
-// time, and drops the packet that begins it: the first connection of each client is late, or hangs where OVS' userspace
-// datapath has tracked the dropped packet. That is for those who ask for an end.
+// time, but drops the packet that begins it. So the first connection of each client is late, or hangs where OVS'
+// userspace datapath has tracked the dropped packet. That is for those who ask for an end.
 const lastingAffinity = 10800
 
 func options(c *world.Config, s *world.Service, id balancer) map[string]string {
@@ -99,9 +105,7 @@ func options(c *world.Config, s *world.Service, id balancer) map[string]string {
 		"neighbor_responder": "none",
 		"hairpin_snat_ip":    c.Hairpin(world.V4).String() + " " + c.Hairpin(world.V6).String(),
 	}
-	if id.protocol == "udp" {
-		// of connections to endpoints that have gone, which nothing else ends; a pod that ends finishes its TCP
-		// connections
+	if endless(id.protocol) {
 		o["ct_flush"] = "true"
 	}
 	if s.Affinity > 0 && s.Affinity < lastingAffinity {

@@ -26,6 +26,7 @@ func (Bridge) Compile(w *world.View, key string, out *plan.Rows) {
 	b := bridge{w: w, s: s, h: h, out: out}
 	for _, p := range s.Ports {
 		for _, f := range w.Config.Families() {
+			b.fragments(p, f)
 			if byHost(w, s) {
 				b.local(p, f)
 			} else {
@@ -53,6 +54,18 @@ func (b bridge) shared(p world.ServicePort, f world.Family) {
 	}
 	for _, ip := range f.OfAddrs(b.h.Addrs) {
 		b.give(f, destination{p.Protocol, ip, p.NodePort}, to)
+	}
+}
+
+// fragments of a datagram have no port here, see inFragments, and in IPv6 all but the first have no protocol. Those for
+// the node's addresses go to the host as all that no Service has.
+func (b bridge) fragments(p world.ServicePort, f world.Family) {
+	if !inFragments(b.w, p) {
+		return
+	}
+	for _, ip := range f.OfAddrs(External(b.w, b.s, p)) {
+		b.add(plan.ServiceFragment, fmt.Sprintf("%s,dl_dst=%s,%s=%s,nw_frag=yes", [...]string{"ip", "ipv6"}[f],
+			b.h.UplinkMAC, [...]string{"nw_dst", "ipv6_dst"}[f], ip), "LOCAL")
 	}
 }
 

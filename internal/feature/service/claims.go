@@ -12,7 +12,7 @@ import (
 
 // Gets says whether a Service gets an address and port that it asks for.
 func Gets(w *world.View, s *world.Service, f world.Frontend) bool {
-	return refusal(w, s, f).Message == ""
+	return (!s.IsFront(f) || w.Fronts(s)) && w.IsFirst(f, s.Key()) && refusalToFirst(w, s, f).Message == ""
 }
 
 // External are the addresses beside cluster IPs that a Service asks for and gets for one of its ports, without node
@@ -28,16 +28,34 @@ func External(w *world.View, s *world.Service, p world.ServicePort) []netip.Addr
 	return out
 }
 
+// Served returns the addresses and ports that a Service gets, without cluster IPs and node ports: no two Services have
+// the same of these.
+func Served(w *world.View, s *world.Service) []world.Frontend {
+	var out []world.Frontend
+	for _, f := range s.Frontends() {
+		if s.IsFront(f) && Gets(w, s, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // Reasons of findings about Services.
 const (
-	unreadable    = "Unreadable" // what its spec says
+	unreadable    = "Unreadable" // as in its spec
 	servedFor     = "ServedFor"  // another Service, which comes first
+	tooMany       = "TooMany"    // addresses with their ports, of older Services of its namespace
 	addressOfNode = "AddressOfNode"
+	portOfNode    = "PortOfNode" // ports that the node itself listens at
 	ofEgressIP    = "AddressOfEgressIP"
 	ofAPIServer   = "AddressOfAPIServer"
+	ofGateway     = "AddressOfGateway"
+	ofBalancer    = "AddressOfLoadBalancer" // of another namespace's Service
+	ofNoHost      = "AddressOfNoHost"
 	insideCluster = "InsideCluster" // an address of the cluster's own subnets
 	nobodyHasIt   = "NobodyHasIt"   // an endpoint inside the subnets for pods, and in no node's part
 	noEndpoint    = "NoEndpoint"    // an endpoint inside another of the cluster's own subnets
+	portOfTunnels = "PortOfTunnels" // an endpoint outside the pods' subnets at the UDP port of nodes' tunnels
 )
 
 // refused is what was found, with the words for it; of one address all ports may have the same.
@@ -49,7 +67,7 @@ func refused(f decide.Finding, format string, args ...any) decide.Notice {
 // Refusals say what a Service asks for and does not get, and what to do about each.
 func Refusals(w *world.View, s *world.Service) []decide.Notice {
 	var out []decide.Notice
-	found := map[decide.Finding]bool{} // who writes a Service decides how many they are
+	found := map[decide.Finding]bool{} // a Service's author decides how many they are
 	add := func(n decide.Notice) {
 		if n.Message != "" && !found[n.Finding] {
 			found[n.Finding] = true
@@ -64,22 +82,33 @@ func Refusals(w *world.View, s *world.Service) []decide.Notice {
 	}
 	parts := sync.OnceValue(func() []netip.Prefix { return partsOfNodes(w) })
 	type endpoint struct {
-		ip    netip.Addr
-		named bool
+		ip            netip.Addr
+		named, tunnel bool
 	}
 	seen := map[endpoint]bool{} // of many ports
 	for _, p := range s.Ports {
 		for _, e := range p.Endpoints {
-			if one := (endpoint{e.Addr(), e.Node != ""}); !seen[one] {
+			if one := (endpoint{e.Addr(), e.Node != "", isTunnel(w.Config, p, e)}); !seen[one] {
 				seen[one] = true
-				add(nowhere(w, e, parts))
+				add(unusable(w, e, one.tunnel, parts))
 			}
 		}
 	}
 	return out
 }
 
-// nowhere is why nobody can be at an endpoint's address; it says nothing if somebody can. What is in none of the
+// unusable says why an endpoint gets no connections; it says nothing if it gets some.
+func unusable(w *world.View, e world.Endpoint, tunnel bool, parts func() []netip.Prefix) decide.Notice {
+	n := nowhere(w, e, parts)
+	if n.Message == "" && tunnel {
+		return refused(decide.Finding{Reason: portOfTunnels, IP: e.Addr()},
+			"endpoint %s is at UDP port %d, which is that of nodes' tunnels: it gets no connections, use another port",
+			e.AddrPort, w.Config.EncapPort)
+	}
+	return n
+}
+
+// nowhere is why nobody can be at an endpoint's address; it says nothing if somebody can. An address outside all of the
 // cluster's subnets is a host's, of this network or of one that it has a route to.
 func nowhere(w *world.View, e world.Endpoint, parts func() []netip.Prefix) decide.Notice {
 	subnet, what := inside(w.Config, e.Addr())
@@ -108,20 +137,44 @@ func anyContains(prefixes []netip.Prefix, a netip.Addr) bool {
 }
 
 // refusal is why a Service does not get an address and port; it says nothing if it does. The order of precedence is
-// world.First's; what is an address of a host, an EgressIP, a pod or another part of the cluster stays that.
+// world.First's. An address of an EgressIP, a pod or another part of the cluster stays theirs.
 func refusal(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
+	if s.IsFront(f) && !w.Fronts(s) {
+		return refused(decide.Finding{Reason: tooMany},
+			"it is served at cluster IPs and node ports alone: older Services of namespace %s have more than the %d "+
+				"addresses with their ports that one namespace has, so use fewer addresses and ports in them, or another "+
+				"namespace", s.Namespace, world.MaxFronts)
+	}
 	if first := w.First(f); first != "" && first != s.Key() {
+		if o := w.ServiceSpec(first); !slices.Contains(s.LoadBalancerIPs, f.IP) &&
+			slices.Contains(o.LoadBalancerIPs, f.IP) {
+			return refused(decide.Finding{Reason: servedFor, IP: f.IP, Part: f.String()},
+				"%s is served for Service %s, whose load balancer has that address: give one of them another address "+
+					"or port", f, first)
+		}
 		return refused(decide.Finding{Reason: servedFor, IP: f.IP, Part: f.String()},
 			"%s is served for Service %s, which comes first: give one of them another address or port", f, first)
 	}
-	if !f.IP.IsValid() || slices.Contains(s.ClusterIPs, f.IP) {
+	return refusalToFirst(w, s, f)
+}
+
+// refusalToFirst is why the Service that comes first of all does not get an address and port.
+func refusalToFirst(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
+	if !s.IsFront(f) {
 		return decide.Notice{}
 	}
-	if nodes := w.NodesAt(f.IP); len(nodes) > 0 {
-		return refused(decide.Finding{Reason: addressOfNode, IP: f.IP},
-			"%s is an address of node %s, and stays that: use a node port, or another address", f.IP, nodes[0])
+	balanced := slices.Contains(s.LoadBalancerIPs, f.IP)
+	nodes := w.NodesAt(f.IP)
+	if len(nodes) == 0 && !balanced { // kube-vip and keepalived put a load balancer's address on a host
+		nodes = w.HostsAt(f.IP)
 	}
-	if isAPIServer(w, f.IP) {
+	if len(nodes) > 0 {
+		if n := refusalAtNodes(w, s, f, nodes); n.Message != "" || balanced {
+			return n
+		}
+		return refusalToUser(w, s, f)
+	}
+	if isAPIServer(w, func(e world.Endpoint) bool { return e.Addr() == f.IP }) {
 		return refused(decide.Finding{Reason: ofAPIServer, IP: f.IP},
 			"%s is an address of an API server, by Service %s, and stays that: use another address", f.IP, world.APIServers)
 	}
@@ -133,18 +186,21 @@ func refusal(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
 		return refused(decide.Finding{Reason: insideCluster, IP: f.IP},
 			"%s is inside %s, which is %s: use an address of no such subnet", f.IP, subnet, what)
 	}
-	return decide.Notice{}
+	if balanced {
+		return decide.Notice{}
+	}
+	return refusalToUser(w, s, f)
 }
 
-// isAPIServer says whether an address is that of a machine of the control plane, which need be no node: the hosts' own
-// connections to it must not go elsewhere.
-func isAPIServer(w *world.View, ip netip.Addr) bool {
+// isAPIServer says whether an API server is such an endpoint. Its machine need be no node: the hosts' own connections
+// to it must not go elsewhere.
+func isAPIServer(w *world.View, is func(world.Endpoint) bool) bool {
 	s := w.Service(world.APIServers)
 	if s == nil {
 		return false
 	}
 	return slices.ContainsFunc(s.Ports, func(p world.ServicePort) bool {
-		return slices.ContainsFunc(p.Endpoints, func(e world.Endpoint) bool { return e.Addr() == ip })
+		return slices.ContainsFunc(p.Endpoints, is)
 	})
 }
 
@@ -165,6 +221,11 @@ func inside(c *world.Config, ip netip.Addr) (subnet netip.Prefix, what string) {
 	for _, s := range slices.Concat(c.JoinSubnets, c.TransitSubnets, c.SlotSubnets, world.FurtherSlotSubnets()) {
 		if s.Masked().Contains(ip) {
 			return s, "between the cluster's routers"
+		}
+	}
+	for _, s := range c.MasqueradeSubnets {
+		if s.Masked().Contains(ip) {
+			return s.Masked(), "for use inside nodes"
 		}
 	}
 	return netip.Prefix{}, ""

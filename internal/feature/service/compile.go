@@ -77,10 +77,10 @@ func byLocalOnly(w *world.View, s *world.Service, p world.ServicePort, f world.F
 	rows.add(scope, p.Protocol, w.Config.LocalOnly(f), p.NodePort, BackendsOf(w, s, p, f).LocalPods)
 }
 
-// onGateway is what comes in by the uplink in shared gateway mode. What this host itself listens to is not behind the
-// gateway router, which has the host's address: the bridge gives that to the host. A reject must not be translated (OVN
-// 25.03 gives it the router's address, whatever the client asked), so that what has no endpoint is with what keeps
-// sources.
+// onGateway is what comes in by the uplink in shared gateway mode. Ports that this host itself listens at are not
+// behind the gateway router, which has the host's address: the bridge gives their packets to the host. A reject must
+// not be translated (OVN 25.03 gives it the router's address, whatever the client asked), so that what has no endpoint
+// is with what keeps sources.
 func onGateway(w *world.View, s *world.Service, p world.ServicePort, f world.Family, h *world.Host, rows balancers) {
 	to, scope := FromOutside(w, s, p, f), scopeRouter
 	if s.ExternalLocal || len(to.Gateway) == 0 {

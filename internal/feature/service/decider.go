@@ -9,14 +9,15 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// ConditionRefused of a Service, and its reason, as api/v1 documents them.
+// ConditionRefused of a Service, its reason, and that of world.ConditionServed, as api/v1 documents them.
 const (
 	ConditionRefused = "egret.k8s.ovn.org/Refused"
 	ReasonRefused    = "AddressRefused"
+	ReasonServed     = "AddressServed"
 )
 
-// Refuser decides about Services: it says what is refused to them. Who gets an address needs no decision: all nodes
-// know by the same function.
+// Refuser decides about Services: it says what is refused to them, and records what they get. The owner of an address
+// needs no decision: all nodes compute it by the same function, from the record.
 type Refuser struct {
 	decide.IgnoresChanges
 	decide.Stale
@@ -27,10 +28,10 @@ type Refuser struct {
 // NewRefuser has looked at no Service yet.
 func NewRefuser() *Refuser { return &Refuser{Stale: decide.NewStale(), told: decide.Told{}} }
 
-// Touched notes which Services are to be looked at: those that have changed, and those of which what was read has.
+// Touched notes the Services whose decision must be recomputed: those that have changed, and those whose inputs have.
 func (r *Refuser) Touched(touched []world.Touch) {
 	if !r.begun {
-		return // the first decision is about all; who does not lead makes none
+		return // the first decision is about all; a controller that does not lead makes no decisions
 	}
 	for _, t := range touched {
 		if r.Touch(t); t.Kind == world.KindService {
@@ -56,8 +57,9 @@ func (r *Refuser) Decide(v decide.View) ([]decide.Desired, time.Time) {
 			delete(r.told, key)
 			continue
 		}
-		if refused := Refusals(w, s); len(refused) > 0 || shows(s) {
-			out = append(out, r.desired(v, s, refused))
+		refused, served := Refusals(w, s), Served(w, s)
+		if len(refused) > 0 || len(served) > 0 || shows(s, ConditionRefused) || shows(s, world.ConditionServed) {
+			out = append(out, r.desired(v, s, refused, served))
 		} else {
 			delete(r.told, key)
 		}
@@ -66,23 +68,41 @@ func (r *Refuser) Decide(v decide.View) ([]decide.Desired, time.Time) {
 	return out, time.Time{}
 }
 
-// desired is a Service with condition Refused as long as something is refused to it.
-func (r *Refuser) desired(v decide.View, s *world.Service, now []decide.Notice) decide.Desired {
+// desired is a Service with condition Refused as long as something is refused to it, and condition Served as long as it
+// gets something.
+func (r *Refuser) desired(v decide.View, s *world.Service, now []decide.Notice,
+	served []world.Frontend) decide.Desired {
 	d := decide.Desired{Kind: world.KindService, Key: s.Key(), Decision: world.Decision{UID: s.UID}}
-	d.Events = r.told.Tell(s.Key(), s.UID, shows(s), now)
+	d.Events = r.told.Tell(s.Key(), s.UID, shows(s, ConditionRefused), now)
 	for i := range d.Events {
 		d.Events[i].Action = "Serve"
 	}
-	if len(now) == 0 {
-		d.Decision.Conditions = []world.Condition{{Type: ConditionRefused}}
-		return d
+	refused := []world.Condition{{Type: ConditionRefused}}
+	if len(now) > 0 {
+		refused[0].Status, refused[0].Reason, refused[0].Message = "True", ReasonRefused, decide.Messages(now)
+		refused = decide.Dated(s.Conditions, 0, v.Now, refused...)
 	}
-	c := world.Condition{Type: ConditionRefused, Status: "True", Reason: ReasonRefused, Message: decide.Messages(now)}
-	d.Decision.Conditions = decide.Dated(s.Conditions, 0, v.Now, c)
+	d.Decision.Conditions = append(refused, record(v, s, served))
 	return d
 }
 
-// shows says whether a Service says that something is refused to it.
-func shows(s *world.Service) bool {
-	return decide.Condition(s.Conditions, ConditionRefused).Status != ""
+// record is condition Served. It says since when the list is what it is.
+func record(v decide.View, s *world.Service, served []world.Frontend) world.Condition {
+	c := world.Condition{Type: world.ConditionServed}
+	if len(served) == 0 {
+		return c
+	}
+	c.Status, c.Reason, c.Message = "True", ReasonServed, world.FormatServed(served)
+	if was := decide.Condition(s.Conditions, c.Type); was.Status != c.Status || was.Message != c.Message ||
+		was.Since.IsZero() {
+		c.Since = v.Now.UTC().Truncate(time.Second) // as exact as the API keeps it
+	} else {
+		c.Since = was.Since
+	}
+	return c
+}
+
+// shows says whether a Service shows a condition.
+func shows(s *world.Service, kind string) bool {
+	return decide.Condition(s.Conditions, kind).Status != ""
 }

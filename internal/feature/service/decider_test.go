@@ -1,7 +1,9 @@
 package service_test
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,9 +43,10 @@ func TestRefusalIsToldOnce(t *testing.T) {
 		says     string
 		events   int
 	}{
-		{"old", "192.0.2.7", 1, "for Service shop/old,", 1}, {"older", "192.0.2.7", 2, "for Service shop/older,", 0},
-		{"older", "192.0.2.8", 2, "for Service shop/old,", 0}, {"old", "192.0.2.8", 1, "", 0},
-		{"old", "192.0.2.7", 1, "for Service shop/old,", 1},
+		{"old", "192.0.2.7", 1, "for Service shop/old,", 1}, {"older", "192.0.2.7", 2, "for Service shop/old,", 0},
+		{"old", "192.0.2.8", 1, "for Service shop/older,", 0}, {"older", "192.0.2.9", 2, "", 0},
+		{"young", "192.0.2.8", 0, "for Service shop/old,", 1}, {"young", "192.0.2.7", 0, "", 0},
+		{"young", "192.0.2.8", 0, "for Service shop/old,", 1},
 	} {
 		r.Touched(w.SetService(asking(c.name, c.ip, c.days)))
 		says, events := refusedTo(w, r)
@@ -53,6 +56,176 @@ func TestRefusalIsToldOnce(t *testing.T) {
 	}
 	if _, events := refusedTo(w, service.NewRefuser()); events != 0 {
 		t.Errorf("the next term tells of it again")
+	}
+}
+
+// TestLoadBalancerComesFirst: the address that a load balancer gives a Service is taken from an older Service that
+// names it in spec.externalIPs, which is told so. It gets the address again when the load balancer gives that up.
+func TestLoadBalancerComesFirst(t *testing.T) {
+	w, r := compiletest.Small("", world.SharedGateway), service.NewRefuser()
+	r.Touched(w.SetService(asking("young", "192.0.2.7", 5)))
+	balanced := asking("balanced", "192.0.2.7", 0)
+	balanced.ExternalIPs, balanced.LoadBalancer = nil, true
+	for _, x := range []struct {
+		ips  []netip.Addr
+		says string
+	}{
+		{nil, ""},
+		{[]netip.Addr{compiletest.V4(192, 0, 2, 7)}, "Service shop/balanced, whose load balancer has that address"},
+		{nil, ""},
+	} {
+		s := *balanced
+		s.LoadBalancerIPs = x.ips
+		r.Touched(w.SetService(&s))
+		says, _ := refusedTo(w, r)
+		if (says == "") != (x.says == "") || !strings.Contains(says, x.says) {
+			t.Errorf("the load balancer has %v: the condition says %q, want %q", x.ips, says, x.says)
+		}
+		if c := decide.Condition(w.Service("shop/balanced").Conditions, service.ConditionRefused); c.Status != "" {
+			t.Errorf("the load balancer has %v: it is told %v", x.ips, c)
+		}
+	}
+}
+
+// term is a controller's term, a minute a decision, and what the API shows of Services.
+type term struct {
+	w     *world.World
+	r     *service.Refuser
+	now   time.Time
+	shown map[string]*world.Service
+}
+
+func newTerm(before term) term {
+	n := term{compiletest.Small("", world.SharedGateway), service.NewRefuser(), before.now, before.shown}
+	for _, s := range before.shown {
+		n.w.SetService(s)
+	}
+	return n
+}
+
+// show has the API show a Service with the status that it had.
+func (x *term) show(s *world.Service) {
+	if was := x.shown[s.Key()]; was != nil {
+		s.Conditions = was.Conditions
+	}
+	x.shown[s.Key()] = s
+	x.r.Touched(x.w.SetService(s))
+}
+
+// hide has the world forget a Service that is still there, as where a label says that another proxy serves it.
+func (x *term) hide(s *world.Service) { x.r.Touched(x.w.DelService(s.Key())) }
+
+// decide decides, and has the API show it. It returns which Services are recorded with which addresses.
+func (x *term) decide() string {
+	x.now = x.now.Add(time.Minute)
+	x.r.Touched(refuse(x.r, x.w, x.now))
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(x.shown)) {
+		if s := x.w.Service(key); s != nil {
+			x.shown[key] = s
+			if c := decide.Condition(s.Conditions, world.ConditionServed); c.Status != "" {
+				out = append(out, s.Name+" "+c.Message)
+			}
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// TestServedAlreadyKeepsIt: an older Service that adds an address later does not take it from the one that has it,
+// whichever controller decides, and is told so. The oldest gets it when that one gives it up, and keeps it then.
+func TestServedAlreadyKeepsIt(t *testing.T) {
+	x := newTerm(term{now: time.Unix(1e9, 0), shown: map[string]*world.Service{}})
+	expect := func(step, want string) {
+		t.Helper()
+		if have := x.decide(); have != want {
+			t.Errorf("%s: recorded: %s, want %s", step, have, want)
+		}
+	}
+	ask := func(name, ip string, days int) { x.show(asking(name, ip, days)) }
+	ask("young", "192.0.2.7", 0)
+	expect("alone", "young 192.0.2.7:80/tcp")
+	ask("old", "192.0.2.7", 1)
+	ask("older", "192.0.2.7", 2)
+	expect("older ones come", "young 192.0.2.7:80/tcp")
+	said := decide.Condition(x.w.Service("shop/older").Conditions, service.ConditionRefused).Message
+	if !strings.Contains(said, "is served for Service shop/young,") {
+		t.Errorf("the oldest is told %q", said)
+	}
+	x = newTerm(x)
+	expect("another controller leads", "young 192.0.2.7:80/tcp")
+	ask("young", "192.0.2.8", 0)
+	expect("it gives the address up", "older 192.0.2.7:80/tcp; young 192.0.2.8:80/tcp")
+	ask("young", "192.0.2.7", 0)
+	expect("and asks again", "older 192.0.2.7:80/tcp")
+	x = newTerm(term{now: x.now, shown: map[string]*world.Service{}})
+	for days, name := range []string{"young", "old", "older"} {
+		ask(name, "192.0.2.7", days)
+	}
+	expect("nothing is recorded", "older 192.0.2.7:80/tcp")
+}
+
+// TestFormerRecord: a Service that Egret did not serve for a while comes back with its former record. It takes nothing
+// from the Service that was recorded meanwhile, be it older, and its record follows.
+func TestFormerRecord(t *testing.T) {
+	x := newTerm(term{now: time.Unix(1e9, 0), shown: map[string]*world.Service{}})
+	squatter, victim := asking("old", "192.0.2.7", 1), asking("young", "192.0.2.7", 0)
+	victim.ExternalIPs = append(victim.ExternalIPs, compiletest.V4(192, 0, 2, 8))
+	x.show(squatter)
+	x.show(victim)
+	if have := x.decide(); have != "old 192.0.2.7:80/tcp; young 192.0.2.8:80/tcp" {
+		t.Fatal(have)
+	}
+	x.hide(squatter)
+	if have := x.decide(); have != "young 192.0.2.7:80/tcp, 192.0.2.8:80/tcp" {
+		t.Fatal(have)
+	}
+	x.show(squatter)
+	f := world.Frontend{IP: compiletest.V4(192, 0, 2, 7), Protocol: "tcp", Port: 80}
+	if first := x.w.First(f); first != "shop/young" {
+		t.Errorf("the former one is back, and %s has the address", first)
+	}
+	if have := x.decide(); have != "young 192.0.2.7:80/tcp, 192.0.2.8:80/tcp" {
+		t.Error(have)
+	}
+}
+
+// TestLoadBalancerBeatsRecord: a record keeps an address from equals, and not from a load balancer's word.
+func TestLoadBalancerBeatsRecord(t *testing.T) {
+	x := newTerm(term{now: time.Unix(1e9, 0), shown: map[string]*world.Service{}})
+	x.show(asking("named", "192.0.2.7", 9))
+	x.decide()
+	balanced := asking("balanced", "192.0.2.7", 0)
+	balanced.LoadBalancerIPs, balanced.ExternalIPs = balanced.ExternalIPs, nil
+	x.show(balanced)
+	if have := x.decide(); have != "balanced 192.0.2.7:80/tcp" {
+		t.Error(have)
+	}
+}
+
+// TestNoTunnelsByServices: a Service leads nobody to the port of nodes' tunnels, on a node or on any other host, and is
+// told so. A pod may have that port, and a host the same one of TCP.
+func TestNoTunnelsByServices(t *testing.T) {
+	for _, x := range []struct {
+		protocol, at string
+		refused      bool
+	}{
+		{"udp", "172.18.0.3:6081", true}, {"udp", "192.0.2.9:6081", true}, {"udp", "172.18.0.3:6082", false},
+		{"tcp", "172.18.0.3:6081", false}, {"udp", "10.244.1.10:6081", false},
+	} {
+		w, r := compiletest.Small("n1", world.LocalGateway), service.NewRefuser()
+		s := asking("young", "192.0.2.7", 0)
+		s.ClusterIPs = []netip.Addr{compiletest.V4(10, 96, 0, 10)}
+		s.Ports[0].Protocol, s.Ports[0].NodePort = x.protocol, 30081
+		s.Ports[0].Endpoints = []world.Endpoint{{AddrPort: netip.MustParseAddrPort(x.at), Node: "n2", Ready: true}}
+		r.Touched(w.SetService(s))
+		says, _ := refusedTo(w, r)
+		if told := strings.Contains(says, "which is that of nodes' tunnels"); told != x.refused {
+			t.Errorf("%s %s: the condition says %q", x.protocol, x.at, says)
+		}
+		b := service.BackendsOf(&w.View, s, s.Ports[0], world.V4)
+		if led := len(b.Cluster) > 0; led == x.refused {
+			t.Errorf("%s %s gets connections: %t", x.protocol, x.at, led)
+		}
 	}
 }
 
@@ -122,5 +295,58 @@ func TestRefusedForTheAPIServer(t *testing.T) {
 	}
 	if ips := service.External(&w.View, w.Service("shop/young"), w.Service("shop/young").Ports[0]); len(ips) > 0 {
 		t.Errorf("it gets %v", ips)
+	}
+}
+
+// TestRefusedAtNodes: a load balancer gives a Service ports of a node's address, and spec.externalIPs do where people
+// let them; neither does what nodes listen at themselves. What changes beside the Service is followed.
+func TestRefusedAtNodes(t *testing.T) {
+	w, r := compiletest.Small("", world.SharedGateway), service.NewRefuser()
+	w.Config.NodeHealthPort = 20256
+	w.Config.EncapPort = 16081
+	at := compiletest.Primary(2)
+	other := asking("other", "192.0.2.7", 1)
+	other.Ports[0].NodePort = 20080
+	api := &world.Service{Namespace: "default", Name: "kubernetes",
+		ClusterIPs: []netip.Addr{compiletest.V4(10, 96, 0, 1)},
+		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []world.Endpoint{
+			{AddrPort: netip.AddrPortFrom(at, 443), Ready: true}}}}}
+	w.SetService(other)
+	w.SetService(api)
+	for _, x := range []struct {
+		balanced, let bool
+		port          uint16
+		says          string
+	}{
+		{false, false, 80, "172.18.0.3 is an address of node n2, and stays that"},
+		{false, true, 80, ""}, {false, false, 22, "172.18.0.3 is an address of node n2"},
+		{true, false, 80, ""}, {true, true, 80, ""}, {true, true, 53, ""},
+		{true, true, 22, "172.18.0.3:22/tcp is on node n2 the port of SSH: use another"},
+		{true, true, 6443, "the port of the API server"}, {false, true, 443, "the port of the API server"},
+		{true, true, 2380, "the port of etcd"}, {true, true, 10250, "the port of the kubelet"},
+		{true, true, 6081, "the port of nodes' tunnels"}, {true, true, 16081, "the port of nodes' tunnels"},
+		{true, true, 20256, "the port of a load balancer's health check"},
+		{true, true, 20080, "the port of a node port"}, {true, true, 32767, "the port of a node port"},
+		{true, true, 9410, "the port of Egret's metrics"}, {false, true, 9411, ""},
+	} {
+		n := *compiletest.Recorded(2)
+		n.LetsExternalIPs = x.let
+		r.Touched(w.SetNode(&n))
+		s := asking("young", at.String(), 0)
+		if s.Ports[0].Port = x.port; x.balanced {
+			s.LoadBalancerIPs, s.ExternalIPs = s.ExternalIPs, nil
+		}
+		r.Touched(w.SetService(s))
+		says, _ := refusedTo(w, r)
+		if (says == "") != (x.says == "") || !strings.Contains(says, x.says) {
+			t.Errorf("%+v: the condition says %q", x, says)
+		}
+		if gets := len(service.External(&w.View, s, s.Ports[0])) > 0; gets != (x.says == "") {
+			t.Errorf("%+v: it gets the address: %t", x, gets)
+		}
+	}
+	r.Touched(w.SetNode(compiletest.Recorded(2)))
+	if says, _ := refusedTo(w, r); !strings.Contains(says, "annotate the node") {
+		t.Errorf("people let it no longer, and the condition says %q", says)
 	}
 }

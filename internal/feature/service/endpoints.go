@@ -19,16 +19,24 @@ type Backends struct {
 	LocalPods, LocalHost []world.Endpoint
 }
 
+// isTunnel reports whether an endpoint may be a node's end of tunnels. Hosts would send there with a node's own
+// address, which the other node takes for a peer's, whatever the packet carries. Pods do not reach that port outside
+// either (plan.ForgedTunnel), so that it does not matter which hosts are nodes, or become nodes later.
+func isTunnel(c *world.Config, p world.ServicePort, e world.Endpoint) bool {
+	_, what := inside(c, e.Addr())
+	return p.Protocol == "udp" && int(e.Port()) == c.EncapPort && what != forPods
+}
+
 // zoneLabel is where a node is (topology.kubernetes.io/zone of core/v1).
 const zoneLabel = "topology.kubernetes.io/zone"
 
-// BackendsOf chooses, of those that somebody can be at, as kube-proxy does: the ready ones; if there are none, those
-// that end and still serve (KEP-1669); among the ready those that hints give to this node, else to its zone, where
-// every one has a hint (KEP-2433, KEP-3015).
+// BackendsOf chooses among reachable endpoints as kube-proxy does: the ready ones, or, without any, those that
+// terminate and still serve (KEP-1669). If every ready one has a hint, it chooses those that hints give to this node,
+// else to its zone (KEP-2433, KEP-3015).
 func BackendsOf(w *world.View, s *world.Service, p world.ServicePort, f world.Family) Backends {
 	all := slices.DeleteFunc(slices.Clone(p.Endpoints), func(e world.Endpoint) bool {
 		_, what := inside(w.Config, e.Addr())
-		return world.FamilyOf(e.Addr()) != f || what != "" && what != forPods
+		return world.FamilyOf(e.Addr()) != f || what != "" && what != forPods || isTunnel(w.Config, p, e)
 	})
 	var b Backends
 	b.Cluster = usable(all)
@@ -117,7 +125,7 @@ func here(w *world.View, e world.Endpoint) bool {
 		slices.ContainsFunc(n.Subnets, func(p netip.Prefix) bool { return p.Contains(e.Addr()) })
 }
 
-// OnOwnHost says whether an address is this host's own: what listens there is host-networked.
+// OnOwnHost says whether an address is this host's own, so that its servers are host-networked.
 func OnOwnHost(w *world.View, a netip.Addr) bool {
 	h := w.Host()
 	return h != nil && slices.Contains(h.Addrs, a)

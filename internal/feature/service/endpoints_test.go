@@ -155,7 +155,8 @@ func TestRefusals(t *testing.T) {
 		`spec.externalIPs: "x"`,
 		"172.18.0.200:80/tcp is served for Service shop/old, which comes first: give one of them another address " +
 			"or port",
-		"172.18.0.3 is an address of node n2, and stays that: use a node port, or another address",
+		"172.18.0.3 is an address of node n2, and stays that: use a node port, or another address, or have an " +
+			"administrator annotate the node with egret.k8s.ovn.org/external-ips=true",
 		"10.244.1.10 is inside 10.244.0.0/16, which is for pods: use an address of no such subnet",
 		"10.96.0.9 is inside 10.96.0.0/16, which is for cluster IPs: use an address of no such subnet",
 		"100.64.0.2 is inside 100.64.0.0/16, which is between the cluster's routers: use an address of no such subnet",

@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"net/netip"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -22,26 +23,39 @@ func (Host) Compile(w *world.View, _ string, out *plan.Rows) {
 	}
 	plan.Add(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(w.Config.Bridge, "forwarding")}, "1")
 	for _, f := range w.Config.Families() {
-		k := kernel{f, out}
+		k := kernel{w.Config, f, out}
 		k.sets()
 		k.refuseClients()
+		if k.hasFragments() {
+			k.translate(fragments, out.AddChain(plan.ChainServices), fmt.Sprintf("iifname %q ", w.Config.Bridge))
+		}
 		k.translate(all, out.AddChain(plan.ChainServices), notFromPods())
 		own := out.AddChain(plan.ChainOwnServices)
 		k.translate(ownHost, own, "")
 		k.translate(all, own, "")
 		k.source()
+		k.keepInside(w.Config.ServiceSubnets)
 		if s, ok := f.Of(n.Subnets); ok {
 			toOwnPods(w, n, f, world.Nth(s, 1), out)
 		}
 	}
 }
 
-// Who begins a connection: a process of this host, where that makes a difference, and all others. The names are in the
-// order of look-ups.
+// These are the origins of a connection that make a difference: a client outside with a datagram in fragments, a
+// process of this host, and all others. The names are in the order of look-ups.
 const (
-	ownHost = "1-host"
-	all     = "2-all"
+	fragments = "0-fragments"
+	ownHost   = "1-host"
+	all       = "2-all"
 )
+
+// inFragments reports whether OVN cannot balance a datagram that comes in fragments and begins a connection. OVS 3.5 in
+// userspace puts fragments together for conntrack alone, and lets them go on one by one, without ports: no load
+// balancer of OVN 25.03 matches any. The host's kernel puts them together, and has to choose the endpoint itself. The
+// kernel's datapath has whole datagrams.
+func inFragments(w *world.View, p world.ServicePort) bool {
+	return w.Config.UserspaceOVS && p.Protocol == "udp"
+}
 
 // How an endpoint is chosen: there is one; by chance; by the client's address.
 const (
@@ -74,8 +88,14 @@ const modulus = 1 << 16
 
 // kernel writes one family's rows.
 type kernel struct {
+	config *world.Config
 	family world.Family
 	out    *plan.Rows
+}
+
+// hasFragments reports whether what comes by the bridge is in fragments: all else OVN balances.
+func (k kernel) hasFragments() bool {
+	return k.config.UserspaceOVS && k.config.GatewayMode == world.SharedGateway
 }
 
 func (k kernel) ip() string { return [...]string{"ip", "ip6"}[k.family] }
@@ -86,7 +106,11 @@ func (k kernel) frontend() string { return k.ip() + " daddr . meta l4proto . th 
 func (k kernel) sets() {
 	address := [...]string{"ipv4_addr", "ipv6_addr"}[k.family]
 	key, value := address+" . inet_proto . inet_service", address+" . inet_service"
-	for _, who := range []string{ownHost, all} {
+	lookUps := []string{ownHost, all}
+	if k.hasFragments() {
+		lookUps = append(lookUps, fragments)
+	}
+	for _, who := range lookUps {
 		k.set(targets(who, one, k.family), plan.NFTSetSpec{Key: key, Value: value})
 		for _, choice := range []string{shares, affine} {
 			k.set(targets(who, choice, k.family), plan.NFTSetSpec{
@@ -107,7 +131,7 @@ func (k kernel) set(name string, spec plan.NFTSetSpec) {
 
 const transport = "meta l4proto { tcp, udp, sctp } "
 
-// notFromPods: what comes by the management port has been balanced in OVN.
+// notFromPods: packets from the management port have been balanced in OVN.
 func notFromPods() string { return fmt.Sprintf("iifname != %q ", plan.DefaultNames().ManagementPort()) }
 
 // refuseClients answers before anything is translated.
@@ -136,18 +160,36 @@ func (k kernel) translate(who string, c plan.NFTChain, match string) {
 }
 
 // source keeps the addresses of clients outside where the policy asks for it, before gateway.Firewall masquerades what
-// goes to pods. What goes on to another node's host gets this host's address, or the answer would not come back here.
-// What the host asks of an endpoint of its own comes from that endpoint's address: a server that is bound to no address
-// answers by UDP from the one that its client asks from.
+// goes to pods. Packets that go on to another node's host get this host's address, or the answer would not come back
+// here. Requests of the host to an endpoint of its own come from that endpoint's address: a server that is bound to no
+// address answers by UDP from the address that its client asks from.
 func (k kernel) source() {
 	c := k.out.AddChain(plan.ChainPostrouting)
 	asked := fmt.Sprintf("ct original %s daddr . meta l4proto . ct original proto-dst", k.ip())
 	dev := plan.DefaultNames().ManagementPort()
 	const foreign = transport + "fib saddr type != local "
-	k.rule(c, "client kept", foreign+"oifname %q %s @%s accept", dev, asked, frontendSet(setKept, k.family))
+	balanced := ""
+	if k.hasFragments() { // which pods would answer by the bridge
+		balanced = k.ip() + " daddr " + k.config.LocalOnly(k.family).String() + " "
+	}
+	k.rule(c, "client kept", foreign+"oifname %q %s%s @%s accept", dev, balanced, asked,
+		frontendSet(setKept, k.family))
 	k.rule(c, "own endpoint", transport+"oifname \"lo\" ct status dnat snat %[1]s to %[1]s daddr", k.ip())
 	k.rule(c, "client masqueraded", foreign+"oifname != %q %s @%s masquerade", dev, asked,
 		frontendSet(setHidden, k.family))
+}
+
+// keepInside drops packets to cluster IPs that would leave by another link than the management port, because the host
+// has lost its route to the node switch. The switch answers for the addresses that no Service has (feature zone). It
+// does not drop packets to a cluster IP that the host itself has: NodeLocal DNSCache listens at one.
+func (k kernel) keepInside(ranges []netip.Prefix) {
+	c := k.out.AddChain(plan.ChainClusterIPGuard)
+	for _, s := range ranges {
+		if world.FamilyOf(s.Addr()) == k.family {
+			k.rule(c, s.String(), "oifname != { %q, \"lo\" } %s daddr %s counter drop",
+				plan.DefaultNames().ManagementPort(), k.ip(), s)
+		}
+	}
 }
 
 func (k kernel) rule(c plan.NFTChain, name, format string, args ...any) {

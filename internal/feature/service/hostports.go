@@ -48,7 +48,7 @@ type hostPort struct {
 
 // compile adds the cluster IP, for processes of the host, and the addresses that the outside uses too.
 func (h hostPort) compile() {
-	if h.gets(world.Frontend{IP: h.clusterIP, Protocol: h.p.Protocol, Port: h.p.Port}) && !h.allPods(h.b.Internal) {
+	if h.gets(world.Frontend{IP: h.clusterIP, Protocol: h.p.Protocol, Port: h.p.Port}) && !h.byOVN(h.b.Internal) {
 		h.to(ownHost, netip.AddrPortFrom(h.clusterIP, h.p.Port), directly(h.b.Internal), h.s.Affinity > 0)
 	}
 	for _, at := range h.external() {
@@ -57,9 +57,17 @@ func (h hostPort) compile() {
 		if !slices.Equal(from, own) {
 			h.to(ownHost, at, own, h.s.Affinity > 0)
 		}
+		if slices.ContainsFunc(from, h.isLocalOnly) && h.comesInFragments() {
+			h.to(fragments, at, directly(h.b.LocalPods), h.s.Affinity > 0)
+		}
 		h.sources(at, from)
 	}
 }
+
+// comesInFragments reports whether a connection that comes by the bridge began in fragments, and OVN balances all
+// others. Pods see it with the management port's address whatever the policy: their answers to the client would leave
+// by the gateway router.
+func (h hostPort) comesInFragments() bool { return inFragments(h.w, h.p) && !byHost(h.w, h.s) }
 
 func (h hostPort) gets(f world.Frontend) bool { return Gets(h.w, h.s, f) }
 
@@ -97,14 +105,14 @@ func (h hostPort) fromOutside() []share {
 	switch {
 	case !h.s.ExternalLocal:
 		return h.anyOf(h.b.Cluster, h.s.Affinity > 0)
-	case local && h.p.NodePort != 0:
+	case local && h.p.NodePort != 0 && !(inFragments(h.w, h.p) && len(h.b.LocalPods) > 0):
 		return h.byManagementPort()
 	case local:
 		return directly(slices.Concat(h.b.LocalHost, h.b.LocalPods))
 	case len(h.b.LocalHost) > 0 && !byHost(h.w, h.s):
 		return directly(h.b.LocalHost) // the gateway bridge has sent the pods' share to OVN
 	case len(h.b.LocalPods) > 0 && HasNodePort(h.w, h.s, h.p) && h.isAnswered():
-		return h.byManagementPort() // what comes by a link beside the bridge, or is of an EgressService's network
+		return h.byManagementPort() // packets by a link other than the bridge, or of an EgressService's network
 	}
 	// Pods' answers to the client would leave by the bridge: its address is lost.
 	return directly(slices.Concat(h.b.LocalHost, h.b.LocalPods))
@@ -163,10 +171,15 @@ func (h hostPort) isLocalOnly(s share) bool { return s.to.Addr() == h.w.Config.L
 // anyOf leaves the choice to OVN if it can make it. It sees all clients that the host sends with the host's address: it
 // cannot keep each with its endpoint.
 func (h hostPort) anyOf(endpoints []world.Endpoint, keepClients bool) []share {
-	if len(endpoints) == 0 || h.allPods(endpoints) && !h.s.InternalLocal && !keepClients {
+	if len(endpoints) == 0 || h.byOVN(endpoints) && !h.s.InternalLocal && !keepClients {
 		return []share{{netip.AddrPortFrom(h.clusterIP, h.p.Port), 1}}
 	}
 	return directly(endpoints)
+}
+
+// byOVN reports whether OVN can balance all that the host sends to these.
+func (h hostPort) byOVN(endpoints []world.Endpoint) bool {
+	return h.allPods(endpoints) && (len(endpoints) == 0 || !inFragments(h.w, h.p))
 }
 
 // allPods says whether every endpoint is in the pod network.
@@ -196,8 +209,8 @@ func (h hostPort) to(who string, at netip.AddrPort, to []share, keepClients bool
 		}
 		plan.Add(&h.out.NFTElems, plan.NFTElem{Set: targets(who, choice, h.family), Key: key}, fmt.Sprintf("%s . %d",
 			to[i].to.Addr(), to[i].to.Port()))
-		if h.p.Protocol == "udp" {
-			plan.Add(&h.out.Datagrams, plan.Datagram{From: at, To: to[i].to}, plan.None{})
+		if endless(h.p.Protocol) {
+			plan.Add(&h.out.Datagrams, plan.Datagram{Protocol: h.p.Protocol, From: at, To: to[i].to}, plan.None{})
 		}
 	}
 }

@@ -31,9 +31,9 @@ func onlyAnswers(f world.Family, at netip.Addr, out *plan.Rows) {
 	}
 }
 
-// byGatewayRouter leads to the gateway router what the host sends. What it does not balance (a Service that is new, or
-// gone) it discards. It gives pods' answers that address as source again, by which the bridge knows that they are the
-// host's, which translates them back and has the route to the client.
+// byGatewayRouter leads to the gateway router what the host sends. It discards packets that it does not balance (of a
+// Service that is new, or gone). It gives pods' answers that address as source again, by which the bridge knows that
+// they are the host's, which translates them back and has the route to the client.
 func byGatewayRouter(w *world.View, n *world.Node, f world.Family, at netip.Addr, out *plan.Rows) {
 	names, to := plan.DefaultNames(), world.Single(at).String()
 	out.AddRoute(names.ClusterRouter(), "dst-ip", to, w.Config.Join(n.ID, f).Addr().String(), "")
@@ -43,7 +43,7 @@ func byGatewayRouter(w *world.View, n *world.Node, f world.Family, at netip.Addr
 	out.AddFlow(w.Config.Bridge, plan.HostAnswer, match, "set_field:"+w.Host().UplinkMAC+"->eth_dst,LOCAL")
 	plan.Add(&out.Accepts, plan.Accept{V6: f == world.V6, Dev: w.Config.Bridge, Src: at}, plan.None{})
 	if f == world.V4 {
-		// Loose: what comes by the bridge with that source is on its way back by another link than it went in.
+		// Loose: a packet that comes by the bridge with that source is on its way back by another link than it went in.
 		plan.Add(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(w.Config.Bridge, "rp_filter")}, "2")
 	}
 }

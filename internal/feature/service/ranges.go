@@ -26,9 +26,9 @@ func forSome(s *world.Service, ip netip.Addr) bool {
 	return len(s.SourceRanges) > 0 && slices.Contains(s.LoadBalancerIPs, ip)
 }
 
-// refusePods drops what pods of this node that are none of its clients send to an address that is for some only, before
-// the switch balances it. What the host sends in by its management port never has such a destination: the host has
-// translated it, for its own set of clients.
+// refusePods drops packets from pods of this node to an address that is for some clients only, if the pods are not
+// among these, before the switch balances it. Packets that the host sends in by its management port never have such a
+// destination: the host has translated it, for its own set of clients.
 func refusePods(w *world.View, s *world.Service, p world.ServicePort, f world.Family, ip netip.Addr, out *plan.Rows) {
 	if !forSome(s, ip) {
 		return

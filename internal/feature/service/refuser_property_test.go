@@ -27,6 +27,7 @@ func TestRefusesAsFromNothing(t *testing.T) {
 			}
 			r.Touched(refuse(r, some, now))
 			refuse(service.NewRefuser(), all, now)
+			now = now.Add(time.Second)
 			for _, key := range all.Services() {
 				if a, b := all.Service(key).Conditions, some.Service(key).Conditions; !world.SameConditions(a, b) {
 					t.Fatalf("%s is\n%+v, want\n%+v", key, b, a)
@@ -60,7 +61,10 @@ func drawConcerning(t *rapid.T, w *world.World) func(*world.World) []world.Touch
 	}
 	s := compiletest.RandomService(t, i)
 	s.ExternalIPs = compiletest.EgressAddr(i)[:rapid.IntRange(0, 1).Draw(t, "addresses of an EgressIP")]
-	s.Created = time.Unix(1, 0)
+	if rapid.Bool().Draw(t, "asks for what others ask for") {
+		s.ExternalIPs = append(s.ExternalIPs, compiletest.V4(192, 0, 2, 7))
+	}
+	s.Created = time.Unix(int64(rapid.IntRange(1, 3).Draw(t, "age")), 0)
 	if rapid.Bool().Draw(t, "an endpoint that is no pod's") {
 		strange := netip.AddrPortFrom(compiletest.V4(10, 244, 99, 9), 80)
 		s.Ports[0].Endpoints = append(s.Ports[0].Endpoints, world.Endpoint{AddrPort: strange, Ready: true})

@@ -21,14 +21,14 @@ type Allocation struct {
 	ID            int            // 0: none is free
 	Subnets       []netip.Prefix // one a family, in the order of the families; fewer where none is free
 	Join, Transit []netip.Prefix // the node's addresses there, one a family
-	Record        world.Record   // what is the node's own, of what it names
+	Record        world.Record   // the addresses it names that are the node's own
 	// Problems say what was wrong or is lacking, and what to do.
 	Problems []decide.Notice
 }
 
 // Reasons of findings about nodes.
 const (
-	notBelieved    = "NotBelieved" // what the node says of itself
+	notBelieved    = "NotBelieved" // as the node itself reports
 	idOutOfRange   = "IDOutOfRange"
 	idTaken        = "IDTaken"
 	noIDFree       = "NoIDFree"
@@ -43,9 +43,9 @@ func (a *Allocation) refuse(f decide.Finding, format string, args ...any) {
 		Message: fmt.Sprintf(format, args...)})
 }
 
-// Allocate gives each node an id and pod subnets, and says what is recorded of it. What a node has and may have it
-// keeps; of two nodes with the same, the one that the world believes keeps it. Others get the lowest that is free. A
-// node that is going away keeps its own until it is gone.
+// Allocate gives each node an id and pod subnets, and says what is recorded of it. A node keeps what it has and may
+// have. Of two nodes with the same subnet or number, the one that the world believes keeps it. Others get the lowest
+// that is free. A node that is going away keeps its own until it is gone.
 func Allocate(w *world.View) map[string]Allocation {
 	names := w.Nodes()
 	out := make(map[string]Allocation, len(names))

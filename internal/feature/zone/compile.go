@@ -82,7 +82,9 @@ func (z ownPart) nodeSwitch() {
 	sw := z.names.NodeSwitch(z.Node.Name)
 	z.out.AddNB(plan.Switch(sw), plan.RowID{}, plan.Cols{
 		"name": sw, "load_balancer_group": []plan.RowID{plan.Group(z.names.ServiceLBGroup())},
+		"copp": z.meter("egret-rejects", rejectsPerSecond, rejectsAtOnce, "reject"),
 	})
+	z.rejectUnserved(plan.Switch(sw))
 	port, peer := z.names.RouterToNodeSwitch(z.Node.Name), z.names.NodeSwitchToRouter(z.Node.Name)
 	z.out.AddPeers(z.names.ClusterRouter(), port, sw, peer,
 		world.MAC(RouterAddr(z.Subnets[0])), routers, nil, nil)
@@ -123,8 +125,9 @@ func (z ownPart) joins(id int) []string {
 // another node has: when that comes here, the hosts that packets go to are known, if they were heard of lately. Until
 // OVN 25.03 has resolved one it drops all but four packets to it, and that takes a round through the Southbound. Its
 // one neighbour on the join switch is known to northd: OVN-Kubernetes' option dynamic_neigh_routers, for join switches
-// with a router of each node, would have the first replies to pods wait for it. What is too big for pods it answers
-// with ICMP: the links outside carry more than pods' do, and where these end it would be lost in silence.
+// with a router of each node, would have the first replies to pods wait for it. It answers packets that are too big for
+// pods with ICMP: the links outside carry more than pods' do, and at the pods' links such packets would be lost in
+// silence.
 func (z ownPart) gatewayRouter() {
 	gr, ext := z.names.GatewayRouter(z.Node.Name), z.names.ExternalSwitch(z.Node.Name)
 	z.out.AddNB(plan.Router(gr), plan.RowID{}, plan.Cols{"name": gr, "options": map[string]string{

@@ -18,14 +18,20 @@ const reasonAllocation = "NodeAllocation"
 // reasonMoved is the reason of the Event of a node that is recorded with other addresses than before.
 const reasonMoved = "NodeAddressChanged"
 
-// Allocator decides about Nodes: what Allocate says. It asks that again when something has changed that this follows
-// from, and decides about the nodes that have changed themselves, or get something else.
+// Allocator decides about Nodes by Allocate. It asks that again when something has changed that this follows from, and
+// decides about the nodes that have changed themselves, or get something else.
 type Allocator struct {
 	readers *world.Readers[struct{}]
 	stale   bool
-	touched map[string]struct{}   // nodes, since the last decision
-	last    map[string]Allocation // what each node got
-	told    decide.Told           // by node
+	touched map[string]struct{} // nodes, since the last decision
+	last    map[string]lastGot  // the allocation of each node
+	told    decide.Told         // by node
+}
+
+// lastGot is what a Node got by the last decision, and its UID: another Node by the same name has got nothing.
+type lastGot struct {
+	Allocation
+	uid string
 }
 
 // NewAllocator has decided nothing yet, and told of nothing.
@@ -44,7 +50,7 @@ func (d *Allocator) Touched(touched []world.Touch) {
 	}
 }
 
-// Seen does nothing: what was decided of a Node does not follow from how much of it is written.
+// Seen does nothing: a decision about a Node does not depend on how much of it has been written.
 func (d *Allocator) Seen(decide.View, world.Touch) time.Time { return time.Time{} }
 
 // Decide says what each node gets, of those for which that is news.
@@ -55,14 +61,26 @@ func (d *Allocator) Decide(v decide.View) (desired []decide.Desired, again time.
 	all := Allocate(d.readers.Reading(v.World, struct{}{}))
 	for _, name := range v.Nodes() {
 		_, touched := d.touched[name]
-		if last, is := d.last[name]; !is || touched || !last.equal(all[name]) {
-			desired = append(desired, d.desired(v.Said(name), all[name], last))
+		n := v.Said(name)
+		last, is := d.last[name]
+		if is = is && last.uid == n.UID; !is {
+			last.Allocation = Allocation{}
+		}
+		if !is || touched || !last.equal(all[name]) {
+			desired = append(desired, d.desired(n, all[name], last.Allocation))
 		}
 	}
 	maps.DeleteFunc(d.told, func(name string, _ decide.ToldOf) bool { return v.Node(name) == nil })
-	d.stale, d.last = false, all
-	clear(d.touched)
+	d.remember(v.World, all)
 	return desired, time.Time{}
+}
+
+func (d *Allocator) remember(w *world.World, all map[string]Allocation) {
+	d.stale, d.last = false, map[string]lastGot{}
+	clear(d.touched)
+	for name, a := range all {
+		d.last[name] = lastGot{a, w.Said(name).UID}
+	}
 }
 
 // desired is a Node with what it gets, given what it got last.

@@ -15,8 +15,8 @@ const secondaryNetworks = "egret.k8s.ovn.org/secondary-networks"
 // nodes reach what is recorded with their node's address, so that a node that is in wrong hands could name any host
 // outside and have them reach it with that.
 
-// near is how far from its recorded address a node may move by its own word, by family: what is within is commonly one
-// link, and of one owner.
+// near is how far from its recorded address a node may move by its own word, by family: a prefix of that length is
+// commonly one link, and of one owner.
 var near = [...]int{world.V4: 24, world.V6: 64}
 
 // strays says why a node's new address is not believed on its word alone, and what to do; "" if it is near, in a

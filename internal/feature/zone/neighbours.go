@@ -10,7 +10,7 @@ import (
 const (
 	// neighboursASecond is how many neighbours a gateway router learns, by ARP, by neighbour solicitations and by
 	// advertisements. Any machine on the link can tell it of as many as it likes, and each is a row of the Southbound.
-	// What is known already costs nothing. With neighbourAge there are 15,000 of each at most.
+	// Packets to a known neighbour cost nothing. With neighbourAge there are 15,000 of each at most.
 	neighboursASecond = 50
 	// neighboursAtOnce is how many of each it learns at once, as after a boot.
 	neighboursAtOnce = 100
@@ -18,22 +18,29 @@ const (
 	neighbourAge = 300
 )
 
-// boundNeighbours bounds what a gateway router learns of the link, ovn-nb(5) "Copp". What it asks for itself is not
-// bounded: packets to one host that is not there would keep others from being found.
+// boundNeighbours bounds what a gateway router learns of the link, ovn-nb(5) "Copp". Its own questions are not bounded:
+// packets to one absent host would otherwise keep others from being found.
 func (z ownPart) boundNeighbours() plan.RowID {
-	name := z.names.Row("egret-neighbours")
+	return z.meter("egret-neighbours", neighboursASecond, neighboursAtOnce, "arp", "nd-ns", "nd-na")
+}
+
+// meter bounds what ovn-controller receives of some kinds of packets, each kind for itself.
+func (z ownPart) meter(name string, perSecond, burst int, kinds ...string) plan.RowID {
+	name = z.names.Row(name)
 	copp, meter := plan.RowID{Table: "Copp", Name: name}, plan.RowID{Table: "Meter", Name: name}
 	z.out.AddNB(plan.RowID{Table: "Meter_Band", Name: name}, meter, plan.Cols{
-		"action": "drop", "rate": neighboursASecond, "burst_size": neighboursAtOnce,
+		"action": "drop", "rate": perSecond, "burst_size": burst,
 	})
 	z.out.AddNB(meter, plan.RowID{}, plan.Cols{"name": name, "unit": "pktps", "fair": true})
-	z.out.AddNB(copp, plan.RowID{}, plan.Cols{"name": name, "meters": map[string]string{
-		"arp": name, "nd-ns": name, "nd-na": name,
-	}})
+	meters := map[string]string{}
+	for _, kind := range kinds {
+		meters[kind] = name
+	}
+	z.out.AddNB(copp, plan.RowID{}, plan.Cols{"name": name, "meters": meters})
 	return copp
 }
 
-// ages are the option mac_binding_age_threshold, ovn-nb(5) "Logical_Router": what is not heard of is forgotten, but for
+// ages are the option mac_binding_age_threshold, ovn-nb(5) "Logical_Router": silent neighbours are forgotten, but for
 // the gateways outside. A node that takes an egress IP over, and that no packet left through for a while, knows the way
 // then.
 func (z ownPart) ages() string {

@@ -9,8 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// recorder decides what is recorded of each node: what it is believed to have. What a node no longer has is kept until
-// it has something else in its place, and nobody else gets it until then.
+// recorder decides what is recorded about each node: the addresses that it is believed to have. An address that a node
+// no longer has is kept until it has another one instead, and no other node gets it until then.
 type recorder struct {
 	w     *world.View
 	addrs map[netip.Addr]string // whose record has them, of nodes that claim nothing else
@@ -115,22 +115,9 @@ func (r recorder) refusal(n *world.Node, p netip.Prefix) (reason, why string) {
 	if len(n.Record.Addrs) == 0 {
 		return "", ""
 	}
-	if key := r.serviceAt(ip); key != "" {
+	if services := r.w.ServicesAt(ip); len(services) > 0 {
 		return ofService, fmt.Sprintf("is an address of Service %s, which keeps it: take it out of the Service, or "+
-			"give the node another", key)
+			"give the node another", services[0])
 	}
 	return r.strays(n, p)
-}
-
-// serviceAt is the first Service by name that has or asks for an address; "" if none does.
-func (r recorder) serviceAt(ip netip.Addr) string {
-	first := ""
-	for _, key := range r.w.Services() {
-		s := r.w.ServiceSpec(key)
-		if slices.Contains(slices.Concat(s.ClusterIPs, s.LoadBalancerIPs, s.ExternalIPs), ip) && (first == "" ||
-			key < first) {
-			first = key
-		}
-	}
-	return first
 }

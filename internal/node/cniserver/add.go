@@ -40,7 +40,7 @@ func (s *Server) add(ctx context.Context, r *cni.Request) (*current.Result, erro
 				return result, err
 			}
 		}
-		// What is left of the pod's former sandbox, or of a former pod of that name, has the same logical port.
+		// Remains of the pod's previous sandbox, or of a previous pod of that name, have the same logical port.
 		if p.Namespace == r.Pod.Namespace && p.Name == r.Pod.Name {
 			if err := s.detach(ctx, p); err != nil {
 				return nil, fmt.Errorf("remove the pod's former interface %s: %w", p.HostIface, err)
@@ -67,7 +67,7 @@ func (s *Server) pod(ctx context.Context, want cni.Pod) (PodInfo, error) {
 	return pod, nil
 }
 
-// again answers a repeated ADD; a nil result means that what is there is not whole and the pod must be attached anew.
+// again answers a repeated ADD; a nil result means that the attachment is not whole and the pod must be attached again.
 func (s *Server) again(ctx context.Context, r *cni.Request, p PodPort) (*current.Result, error) {
 	if peer, err := podlink.PeerName(p.HostIface, r.NetNS); err == nil && peer != "" && peer != r.IfName {
 		return nil, types.NewError(types.ErrInvalidEnvironmentVariables,

@@ -18,8 +18,8 @@ import (
 const undoTimeout = 10 * time.Second
 
 // del detaches a container. A DEL of another interface than the container has is of an ADD that was refused, which
-// runtimes clean up after (CNI specification 1.1.0, section 2, ADD), and changes nothing. What the pod calls its
-// interface by now does not count: KubeVirt gives it another name.
+// runtimes clean up after (CNI specification 1.1.0, section 2, ADD), and changes nothing. The interface's present name
+// in the pod does not count: KubeVirt gives it another name.
 func (s *Server) del(ctx context.Context, r *cni.Request) error {
 	ports, err := s.portsWhere(ctx, func(p PodPort) bool { return p.SandboxID == r.ContainerID })
 	if err != nil {

@@ -15,7 +15,7 @@ type PodPort struct {
 	Name      string
 	UID       string
 	NetNS     string // path of the pod's network namespace
-	IfName    string // CNI_IFNAME of its ADD; "" if an agent of before answered that
+	IfName    string // CNI_IFNAME of its ADD; "" if an older agent answered that
 	MAC       string
 	IPs       []netip.Addr
 	// Problem says what of it cannot be read, and what to do; "" where all can.

@@ -28,7 +28,7 @@ const (
 
 // Server attaches pods. It may be used by several goroutines.
 type Server struct {
-	// Answered is told of each call; it is set before Serve, and may be called concurrently.
+	// Answered is called for each call; it is set before Serve, and may be called concurrently.
 	Answered func(command string, took time.Duration, err error)
 
 	attachments Attachments
@@ -78,7 +78,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		defer close(stopped)
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 		defer cancel()
-		_ = server.Shutdown(last) // what has not ended by then is cut off with the process
+		_ = server.Shutdown(last) // calls that have not ended by then are cut off with the process
 	})
 	err := server.Serve(l)
 	if stop() {

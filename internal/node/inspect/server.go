@@ -82,7 +82,7 @@ func answer(turn chan struct{}, ask func(context.Context, *http.Request) (string
 	}
 }
 
-// packet reads what is to be traced.
+// packet reads the packet to trace.
 func packet(r *http.Request) (trace.Packet, error) {
 	to, err := netip.ParseAddr(r.FormValue("to"))
 	if err != nil {

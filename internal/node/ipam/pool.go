@@ -65,7 +65,7 @@ func (p *Pool) adopt(owner string, addrs []netip.Addr) {
 }
 
 // Allocate gives owner one address of each subnet, in the order of the subnets. An owner that has addresses gets the
-// same again. The error wraps ErrFull and names the subnet when there is none left.
+// same again. The error wraps ErrFull and names the subnet that has no address left.
 func (p *Pool) Allocate(owner string) ([]netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +101,7 @@ func (p *Pool) Release(owner string) {
 	delete(p.owned, owner)
 }
 
-// Owned is every owner's addresses, a copy: what New takes to make a pool of other subnets.
+// Owned returns a copy of every owner's addresses, from which New makes a pool of other subnets.
 func (p *Pool) Owned() map[string][]netip.Addr {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,6 +11,6 @@
 // The addresses of the uplink's bridge itself are in no plan: when an agent starts, when one comes, and when they have
 // another hardware address, Tell announces them at once and those first few times.
 //
-// Nothing on a link can be read back or removed: a new process announces everything anew, and Shrink only stops
+// Nothing on a link can be read back or removed: a new process announces everything again, and Shrink only stops
 // repeating.
 package announce

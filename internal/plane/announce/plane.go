@@ -60,7 +60,7 @@ func (s *schedule) next() time.Time {
 	return s.first.Add(repeats[len(repeats)-1] + time.Duration(s.sent-len(repeats))*every)
 }
 
-// due says whether it is time. What is later than standstill is put off until patience is over.
+// due says whether it is time. An announcement that is later than standstill is put off until patience is over.
 func (s *schedule) due(now time.Time) bool {
 	late := now.Sub(s.next())
 	if late > standstill {
@@ -122,9 +122,9 @@ func (p *Plane) Shrink(_ context.Context, want *plan.State) error {
 	return nil
 }
 
-// Forget makes the next Grow announce what could not be announced the last time. Of the others nothing can be read
-// again: an agent that stood still forgets what it held as soon as it goes on, with a plan of before, and what it
-// announces then is due by the schedules alone.
+// Forget makes the next Grow announce what could not be announced the last time. For the others nothing can be read
+// again. An agent that stood still forgets what it held as soon as it goes on, with its old plan, and then announces by
+// the schedules alone.
 func (p *Plane) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,11 +17,11 @@ import (
 
 // Pairs is where OVN's load balancers track connections: Switch, and Fake.
 type Pairs interface {
-	// FlushPairs ends the UDP connections to each From that are translated to its To, in all zones.
+	// FlushPairs ends the connections to each From that are translated to its To, in all zones.
 	FlushPairs(ctx context.Context, pairs ...plan.Datagram) error
 }
 
-// Balanced is the plane of State.Datagrams in OVS: when a load balancer loses an endpoint, UDP connections to it end.
+// Balanced is the plane of State.Datagrams in OVS: when a load balancer loses an endpoint, connections to it end.
 // ovn-controller flushes them when it has changed the flows (ct_flush), and a packet that ovs-vswitchd's datapath still
 // sends by a former flow makes its entry again: here it is flushed once more, when that is over. When a load balancer
 // gets its first endpoint, what was begun before, and is translated to nothing, ends likewise: as connections that are
@@ -79,15 +79,15 @@ func begun(before, now map[plan.Datagram]bool) []plan.Datagram {
 	if before == nil {
 		return nil
 	}
-	served := map[netip.AddrPort]bool{}
+	served := map[plan.Datagram]bool{}
 	for d := range before {
-		served[d.From] = true
+		served[d.Frontend()] = true
 	}
 	var out []plan.Datagram
 	for d := range now {
-		if !served[d.From] {
-			served[d.From] = true
-			out = append(out, plan.Datagram{From: d.From, To: d.From, OVN: true})
+		if !served[d.Frontend()] {
+			served[d.Frontend()] = true
+			out = append(out, plan.Datagram{Protocol: d.Protocol, From: d.From, To: d.From, OVN: true})
 		}
 	}
 	return out
@@ -107,7 +107,7 @@ func (p *Balanced) flush(pairs []plan.Datagram) {
 		return
 	}
 	if err := p.target.FlushPairs(p.ctx, gone...); err != nil {
-		p.log.Warn("UDP connections to endpoints that have gone, or that were none, may go on: could not flush them",
+		p.log.Warn("connections to endpoints that have gone, or that were none, may go on: could not flush them",
 			"endpoints", len(gone), "error", err)
 	}
 }
@@ -126,9 +126,9 @@ func (s Switch) FlushPairs(ctx context.Context, pairs ...plan.Datagram) error {
 			return flushListed(ctx, c, datapath, pairs)
 		}
 		for _, d := range pairs {
-			if _, err := c.Call(ctx, "dpctl/flush-conntrack", datapath, udpEnd("dst", d.From),
-				udpEnd("src", d.To)); err != nil {
-				return fmt.Errorf("flush UDP connections from %s to %s: %w", d.From, d.To, err)
+			if _, err := c.Call(ctx, "dpctl/flush-conntrack", datapath, end("dst", d.Protocol, d.From),
+				end("src", d.Protocol, d.To)); err != nil {
+				return fmt.Errorf("flush connections of %s from %s to %s: %w", d.Protocol, d.From, d.To, err)
 			}
 		}
 		return nil
@@ -142,7 +142,7 @@ func flushListed(ctx context.Context, c *unixctl.Conn, datapath string, pairs []
 	}
 	is := make(map[plan.Datagram]bool, len(pairs))
 	for _, d := range pairs {
-		is[plan.Datagram{From: d.From, To: d.To}] = true
+		is[plan.Datagram{Protocol: d.Protocol, From: d.From, To: d.To}] = true
 	}
 	var calls [][]string
 	var unread []error
@@ -150,24 +150,26 @@ func flushListed(ctx context.Context, c *unixctl.Conn, datapath string, pairs []
 		e, err := parseEntry(line)
 		if err != nil {
 			unread = append(unread, err)
-		} else if e.Proto == protoUDP && is[e.pair()] {
+		} else if d, ok := e.pair(); ok && is[d] {
 			calls = append(calls, []string{datapath, fmt.Sprintf("zone=%d", e.Zone), e.flushTuple()})
 		}
 	}
 	return errors.Join(append(unread, c.CallEach(ctx, "dpctl/flush-conntrack", calls, unlessEnded))...)
 }
 
-// pair is what a connection went to, and what that was translated to.
-func (e Entry) pair() plan.Datagram {
-	return plan.Datagram{From: netip.AddrPortFrom(e.Orig.Dst, e.Orig.DstPort),
-		To: netip.AddrPortFrom(e.Reply.Src, e.Reply.SrcPort)}
+// pair returns what a connection went to, and what that was translated to. is: nothing else ends such connections.
+func (e Entry) pair() (d plan.Datagram, is bool) {
+	protocol, is := map[uint8]string{protoUDP: "udp", protoSCTP: "sctp"}[e.Proto]
+	return plan.Datagram{Protocol: protocol, From: netip.AddrPortFrom(e.Orig.Dst, e.Orig.DstPort),
+		To: netip.AddrPortFrom(e.Reply.Src, e.Reply.SrcPort)}, is
 }
 
-// udpEnd is one end of a tuple, for all connections that have it (OVS 3.1 and later).
-func udpEnd(side string, at netip.AddrPort) string {
+// end is one end of a tuple, for all connections that have it (OVS 3.1 and later).
+func end(side, protocol string, at netip.AddrPort) string {
 	family := "nw"
 	if at.Addr().Is6() {
 		family = "ipv6"
 	}
-	return fmt.Sprintf("ct_%s_%s=%s,ct_nw_proto=%d,ct_tp_%s=%d", family, side, at.Addr(), protoUDP, side, at.Port())
+	return fmt.Sprintf("ct_%s_%s=%s,ct_nw_proto=%d,ct_tp_%s=%d", family, side, at.Addr(), protocols[protocol], side,
+		at.Port())
 }

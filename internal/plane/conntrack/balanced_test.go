@@ -16,8 +16,8 @@ import (
 func balancedTo(endpoints ...string) *plan.State {
 	s := plan.New()
 	for _, e := range endpoints {
-		s.Datagrams.Put(planetest.Owner("service"), plan.Datagram{From: netip.MustParseAddrPort("10.96.0.10:53"),
-			To: netip.MustParseAddrPort(e), OVN: true}, plan.None{})
+		s.Datagrams.Put(planetest.Owner("service"), plan.Datagram{Protocol: "udp",
+			From: netip.MustParseAddrPort("10.96.0.10:53"), To: netip.MustParseAddrPort(e), OVN: true}, plan.None{})
 	}
 	return s
 }
@@ -111,11 +111,13 @@ func TestPairsOfARealSwitch(t *testing.T) {
 	}
 	for i, c := range []struct{ from, to string }{{"10.96.0.10:53", "10.244.2.5:53"}, {"[fd00:10:96::10]:53",
 		"[fd00:10:244:2::5]:53"}} {
-		pair := plan.Datagram{From: netip.MustParseAddrPort(c.from), To: netip.MustParseAddrPort(c.to), OVN: true}
+		pair := plan.Datagram{Protocol: "udp", From: netip.MustParseAddrPort(c.from), OVN: true,
+			To: netip.MustParseAddrPort(c.to)}
 		pairs := []plan.Datagram{pair}
 		for n := range i * 2 * fewPairs { // the second one among many
-			pairs = append(pairs, plan.Datagram{From: pair.From, To: netip.AddrPortFrom(pair.To.Addr(), uint16(1000+n)),
-				OVN: true})
+			another := pair
+			another.To = netip.AddrPortFrom(pair.To.Addr(), uint16(1000+n))
+			pairs = append(pairs, another)
 		}
 		for range 2 { // once more when there is nothing left
 			if err := target.FlushPairs(t.Context(), pairs...); err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -108,7 +109,9 @@ func sources(kv ...string) *plan.State {
 	return s
 }
 
-func newPlane(f *Fake) *Plane { return New(f, f, own, slog.New(slog.DiscardHandler)) }
+func newPlane(f *Fake) *Plane {
+	return New(context.Background(), f, f, own, slog.New(slog.DiscardHandler))
+}
 
 func seen(f *Fake) string {
 	var out []string
@@ -184,7 +187,9 @@ func TestOnlyWrongOnesEndAndOnlyOnChange(t *testing.T) {
 // silentSwitch does not say what it tracks.
 type silentSwitch struct{ *Fake }
 
-func (silentSwitch) Dump(context.Context, int) ([]Entry, error) { return nil, errors.New("no answer") }
+func (silentSwitch) Dump(context.Context, int, ...Entry) ([]Entry, error) {
+	return nil, errors.New("no answer")
+}
 
 // TestEarly: connections end when the early plane is grown. What keeps it from that is said by the other one, which
 // does the rest.
@@ -297,7 +302,8 @@ func TestRealSwitch(t *testing.T) {
 	before := count(5, 8, "")
 	count(6, 8, "")
 	count(plan.ZoneGateway, 8, "")
-	p := New(target, NewFake(map[string]int{"GR_n1_snat": 5, "GR_n1_dnat": 6}), own, slog.New(slog.DiscardHandler))
+	zones := NewFake(map[string]int{"GR_n1_snat": 5, "GR_n1_dnat": 6})
+	p := New(t.Context(), target, zones, own, slog.New(slog.DiscardHandler))
 	shrink(t, p, sources("10.244.1.5", "172.18.0.50", "10.244.1.6", "172.18.0.50", "fd00:10:244::5", "fc00::50"))
 	count(5, 3, "10.244.1.5")
 	count(6, 3, "10.244.1.5")
@@ -376,7 +382,9 @@ func many(n int) []Entry {
 
 // Thousands of connections are ended by portions, and others have their turn after each; a look at all of them is not
 // repeated for that.
-func TestPortions(t *testing.T) {
+func TestPortions(t *testing.T) { synctest.Test(t, endsByPortions) }
+
+func endsByPortions(t *testing.T) {
 	f := NewFake(map[string]int{"GR_n1_snat": 5}, many(5*portion)...)
 	p, want := newPlane(f), sources()
 	p.turn = 0
@@ -398,7 +406,9 @@ func TestPortions(t *testing.T) {
 
 // TestEndingGoesOnThroughChanges: a change does not throw away what was found, whoever is concerned, and what became
 // wrong by it is found in the end.
-func TestEndingGoesOnThroughChanges(t *testing.T) {
+func TestEndingGoesOnThroughChanges(t *testing.T) { synctest.Test(t, endingGoesOn) }
+
+func endingGoesOn(t *testing.T) {
 	f := NewFake(map[string]int{"GR_n1_snat": 5}, many(4*portion)...)
 	p := newPlane(f)
 	p.turn = 0

@@ -24,7 +24,7 @@ func (p *Plane) Disturbed() {
 	p.mu.Lock()
 	p.disturbed = time.Now().Add(restored)
 	p.mu.Unlock()
-	p.recheck.begin(lookAgain())
+	p.recheck.begin(lookAgain(), routers(p.own())...)
 }
 
 // endUntranslated ends what pods have begun to others than pods, and was not translated, by portions while it is its

@@ -8,9 +8,9 @@
 // connection's first translation for its life, so a changed rule alone leaves old connections with the old address
 // (law 3).
 //
-// Datagrams is a second plane, on the host's kernel: in, State.Datagrams, the translations of UDP addresses and ports
-// that the host makes for Services; out, no tracked UDP connection to an endpoint that is no more. Balanced is a third
-// one, on ovs-vswitchd, for those that OVN's load balancers make.
+// Datagrams is a second plane, on the host's kernel: in, State.Datagrams, the translations of addresses and ports of
+// UDP and SCTP that the host makes for Services and for hostPorts of pods; out, no tracked connection to an endpoint
+// that has gone. Balanced is a third one, on ovs-vswitchd, for those that OVN's load balancers make.
 //
 // The target holds connections, not rows of ours, so Grow has nothing to do. Shrink runs once the rules are new: an
 // entry flushed earlier could come back with the old address. Where one other plane has all of these rules, Early need

@@ -29,13 +29,20 @@ type Tuple struct {
 var protocols = map[string]uint8{"icmp": 1, "igmp": 2, "tcp": 6, "udp": 17, "dccp": 33, "icmpv6": 58, "sctp": 132,
 	"udplite": 136}
 
-const protoICMP, protoUDP, protoICMPv6 = 1, 17, 58
+const protoICMP, protoUDP, protoICMPv6, protoSCTP = 1, 17, 58, 132
 
 // Source is the address that the connection's far end sees.
 func (e Entry) Source() netip.Addr { return e.Reply.Dst }
 
 // Translated says whether the source was changed.
 func (e Entry) Translated() bool { return e.Reply.Dst != e.Orig.Src }
+
+// isLike reports whether an entry matches a pattern.
+func (e Entry) isLike(pattern Entry) bool {
+	o, like := e.Orig, pattern.Orig
+	return (pattern.Proto == 0 || e.Proto == pattern.Proto) && (!like.Src.IsValid() || o.Src == like.Src) &&
+		(!like.Dst.IsValid() || o.Dst == like.Dst) && (like.DstPort == 0 || o.DstPort == like.DstPort)
+}
 
 // parseEntry reads one line of a dump. Fields it does not know (mark, labels, timeout, helper, protoinfo) are left out.
 func parseEntry(line string) (Entry, error) {

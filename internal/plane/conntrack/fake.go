@@ -48,11 +48,13 @@ func (f *Fake) CTZone(_ context.Context, name string) (int, bool) {
 	return z, ok
 }
 
-func (f *Fake) Dump(_ context.Context, zone int) ([]Entry, error) {
+func (f *Fake) Dump(_ context.Context, zone int, like ...Entry) ([]Entry, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dumps++
-	return slices.DeleteFunc(slices.Clone(f.entries), func(e Entry) bool { return e.Zone != zone }), nil
+	return slices.DeleteFunc(slices.Clone(f.entries), func(e Entry) bool {
+		return e.Zone != zone || len(like) > 0 && !slices.ContainsFunc(like, e.isLike)
+	}), nil
 }
 
 func (f *Fake) Flush(_ context.Context, entries ...Entry) error {
@@ -65,14 +67,14 @@ func (f *Fake) Flush(_ context.Context, entries ...Entry) error {
 	return nil
 }
 
-// FlushPairs ends UDP connections in all zones.
+// FlushPairs ends connections in all zones.
 func (f *Fake) FlushPairs(_ context.Context, pairs ...plan.Datagram) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.entries = slices.DeleteFunc(f.entries, func(e Entry) bool {
-		return e.Proto == protoUDP && slices.ContainsFunc(pairs, func(d plan.Datagram) bool {
-			return e.pair() == plan.Datagram{From: d.From, To: d.To}
-		})
+		pair, is := e.pair()
+		pair.OVN = true
+		return is && slices.Contains(pairs, pair)
 	})
 	return nil
 }

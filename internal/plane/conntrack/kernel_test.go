@@ -52,13 +52,13 @@ func TestKernelConnections(t *testing.T) {
 	send(t, "10.244.1.7:1005", "8.8.8.8:53") // of a pod that is no longer selected
 	send(t, "10.244.1.8:1006", "8.8.8.8:53") // translated by somebody else
 	send(t, "[fd00:10:244::5]:1004", "[2001:db8::1]:53")
-	ping(t, "10.244.1.5", "8.8.8.8")
-	ping(t, "10.244.1.8", "8.8.8.8")
+	ping(t, "10.244.1.5", "8.8.8.8", 7)
+	ping(t, "10.244.1.8", "8.8.8.8", 7)
 	before, err := said(t)
 	if err != nil || len(before) != 8 {
 		t.Fatalf("%d connections, %v, want 8: %+v", len(before), err, before)
 	}
-	p := New(Kernel{}, Kernel{}, func() map[string]Own {
+	p := New(t.Context(), Kernel{}, Kernel{}, func() map[string]Own {
 		return map[string]Own{plan.HostKernel: {Pods: own()["GR_n1"].Pods, Mark: 0xe000000, Mask: 0xff000000}}
 	}, slog.New(slog.DiscardHandler))
 	want := sources()
@@ -90,11 +90,7 @@ func TestKernelFlushIsQuick(t *testing.T) {
 		v4, v6 := conn("10.244.1.5", "8.8.8.8", "172.18.0.50"), conn("fd00:10:244::5", "2001:db8::1", "fc00::50")
 		for _, e := range []*Entry{&v4, &v6} {
 			e.Orig.SrcPort, e.Reply.DstPort, e.Zone = uint16(10000+i), uint16(10000+i), hostZone
-			f := e.toFlow()
-			f.TimeOut = 600
-			if err := netlink.ConntrackCreate(netlink.ConntrackTable, e.family(), f); err != nil {
-				t.Fatal(err)
-			}
+			track(t, *e)
 		}
 		all = append(all, v4, v6)
 	}
@@ -124,6 +120,72 @@ func TestKernelFlushIsQuick(t *testing.T) {
 	}
 }
 
+// TestKernelPatterns: the kernel lists what is like a pattern, and ends one echo of several between two addresses.
+func TestKernelPatterns(t *testing.T) {
+	planetest.OwnNetns(t)
+	for i, proto := range []uint8{6, protoUDP, protoSCTP} {
+		for _, ends := range [][2]string{{"10.244.1.5", "8.8.8.8"}, {"fd00:10:244::5", "2001:db8::1"},
+			{"10.244.1.6", "8.8.4.4"}} {
+			e := conn(ends[0], ends[1], ends[0])
+			e.Proto, e.Orig.SrcPort, e.Reply.DstPort = proto, uint16(1000+i), uint16(1000+i)
+			track(t, e)
+		}
+	}
+	count := func(want int, like ...Entry) []Entry {
+		t.Helper()
+		have, err := Kernel{}.Dump(t.Context(), hostZone, like...)
+		if err != nil || len(have) != want {
+			t.Errorf("%+v: %v, %d entries, want %d: %+v", like, err, len(have), want, have)
+		}
+		return have
+	}
+	pod := Entry{Orig: Tuple{Src: addr("10.244.1.5")}}
+	count(9)
+	count(3, pod)
+	count(3, Entry{Orig: Tuple{Src: addr("fd00:10:244::5")}})
+	count(3, Entry{Proto: protoUDP})
+	count(1, Entry{Proto: protoSCTP, Orig: Tuple{Dst: addr("8.8.8.8"), DstPort: 53}})
+	count(0, Entry{Proto: protoSCTP, Orig: Tuple{Dst: addr("8.8.8.8"), DstPort: 54}})
+	count(6, pod, Entry{Orig: Tuple{Src: addr("fd00:10:244::5")}})
+	for _, e := range count(3, pod) {
+		if e.Orig != (Tuple{Src: addr("10.244.1.5"), Dst: addr("8.8.8.8"), SrcPort: e.Orig.SrcPort, DstPort: 53}) ||
+			e.Reply.DstPort != e.Orig.SrcPort {
+			t.Errorf("read %+v", e)
+		}
+	}
+	for _, command := range []string{"ip link set lo up", "ip link add d0 type bridge", "ip link set d0 up",
+		"ip addr add 10.244.1.7/24 dev d0", "ip route add default dev d0", "nft add table inet t",
+		"nft add chain inet t c { type nat hook postrouting priority 100; }",
+		"nft add rule inet t c ip saddr 10.244.1.7 snat ip to 172.18.0.50",
+		"ip neigh add 8.8.8.8 lladdr 02:00:00:00:00:01 dev d0"} {
+		run(t, command)
+	}
+	ping(t, "10.244.1.7", "8.8.8.8", 7)
+	ping(t, "10.244.1.7", "8.8.8.8", 8)
+	echo := Entry{Proto: protoICMP, Orig: Tuple{Src: addr("10.244.1.7")}}
+	echoes := count(2, echo)
+	if err := (Kernel{}).Flush(t.Context(), echoes[0]); err != nil {
+		t.Error(err)
+	}
+	if left := count(1, echo); left[0].Orig.ICMPID != echoes[1].Orig.ICMPID {
+		t.Errorf("left is %+v, ended was %+v", left, echoes[0])
+	}
+}
+
+// track has the kernel track a connection.
+func track(t testing.TB, e Entry) {
+	t.Helper()
+	tuple := func(d Tuple) netlink.IPTuple {
+		return netlink.IPTuple{SrcIP: d.Src.AsSlice(), DstIP: d.Dst.AsSlice(), SrcPort: d.SrcPort, DstPort: d.DstPort,
+			Protocol: e.Proto}
+	}
+	family := familyOf(e.Orig.Src)
+	if err := netlink.ConntrackCreate(netlink.ConntrackTable, family, &netlink.ConntrackFlow{FamilyType: uint8(family),
+		TimeOut: 6000, Forward: tuple(e.Orig), Reverse: tuple(e.Reply)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // said leaves out what the kernel itself says, to routers.
 func said(t *testing.T) ([]Entry, error) {
 	all, err := Kernel{}.Dump(t.Context(), 0)
@@ -131,14 +193,14 @@ func said(t *testing.T) ([]Entry, error) {
 }
 
 // ping is one ICMP echo request, by a socket like send's.
-func ping(t *testing.T, from, to string) {
+func ping(t *testing.T, from, to string, id int) {
 	t.Helper()
 	c, err := icmp.ListenPacket("ip4:icmp", from)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	m := icmp.Message{Type: ipv4.ICMPTypeEcho, Body: &icmp.Echo{ID: 7}}
+	m := icmp.Message{Type: ipv4.ICMPTypeEcho, Body: &icmp.Echo{ID: id}}
 	text, err := m.Marshal(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -35,6 +35,7 @@ type Zones interface {
 
 // Plane flushes connections with a wrong source.
 type Plane struct {
+	ctx    context.Context // of what is read outside of Shrink
 	target Target
 	zones  Zones
 	own    func() map[string]Own
@@ -46,8 +47,10 @@ type Plane struct {
 	recheck recheck
 
 	mu   sync.Mutex
-	done map[string]rest    // by router whose connections follow the Sources that were last seen
+	done map[string]rest    // by router whose connections follow the Sources that were last seen, but for due
 	left map[string][]Entry // by router that is half done: what was found wrong, to be ended if it still is
+	due  map[string]pods    // by router: those whose connections must be looked at
+	seen map[string][]Entry // by router: what was read outside of Shrink, which is wrong or not
 	// ended counts the connections that were ended.
 	ended uint64
 	// disturbed is until when connections that are not translated are ended, too.
@@ -56,6 +59,8 @@ type Plane struct {
 	sources      plan.Follower[plan.Source]
 	destinations plan.Follower[string]
 }
+
+type pods map[netip.Addr]bool
 
 // rest is what else than Sources a router's connections follow.
 type rest struct {
@@ -70,25 +75,27 @@ var _ plane.Plane = (*Plane)(nil)
 // New is a plane on target. own gives, by router, what connections look like without an egress IP; its routers are
 // looked at even when none of their pods has one, so that a pod that lost its egress IP while nobody looked loses its
 // connections.
-func New(target Target, zones Zones, own func() map[string]Own, log *slog.Logger) *Plane {
+func New(
+	ctx context.Context, target Target, zones Zones, own func() map[string]Own, log *slog.Logger,
+) *Plane {
 	p := &Plane{
-		target: target, zones: zones, own: own, log: log, turn: turn, done: map[string]rest{},
-		left:         map[string][]Entry{},
+		ctx: ctx, target: target, zones: zones, own: own, log: log, turn: turn, done: map[string]rest{},
+		left: map[string][]Entry{}, due: map[string]pods{}, seen: map[string][]Entry{},
 		again:        make(chan struct{}, 1),
 		sources:      plan.Follow[plan.Source](plan.InSources),
 		destinations: plan.Follow[string](plan.InDestinations),
 	}
-	p.recheck.due = p.due
+	p.recheck.due = p.read
 	return p
 }
 
 // Again is signalled when connections are to be looked at though nothing has changed: Shrink does, when it is called.
 func (p *Plane) Again() <-chan struct{} { return p.again }
 
-func (p *Plane) due() {
-	p.Forget()
+// signal leaves one signal, however many there have been since the last was taken.
+func signal(c chan<- struct{}) {
 	select {
-	case p.again <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -98,18 +105,17 @@ func (p *Plane) Name() string { return "conntrack" }
 // Grow does nothing: a connection is ended only when the rules for its successor are in place.
 func (p *Plane) Grow(context.Context, *plan.State) error { return nil }
 
-// Shrink flushes what is wrong on the routers for which something changed. A router that has no zone yet has no
-// connections; it is looked at when it has one. Where there are many, it returns plane.ErrUnfinished for others to have
-// their turn.
+// Shrink flushes what is wrong on the routers for which something changed: of the pods whose Sources did, or of all. A
+// router that has no zone yet has no connections; it is looked at when it has one. Where there are many, it returns
+// plane.ErrUnfinished for others to have their turn.
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	changed, ended := p.forgetChanged(want), p.ended
+	own := p.own()
+	changed, ended := p.noteChanged(want, own), p.ended
 	untranslated := p.endUntranslated(ctx)
-	routersChanged, err := p.look(ctx, want)
-	if changed || routersChanged {
-		p.recheck.begin(after(p.ended > ended))
-	}
+	routersChanged, err := p.look(ctx, want, own)
+	p.recheck.begin(after(p.ended > ended), append(changed, routersChanged...)...)
 	if untranslated == nil {
 		return err
 	}
@@ -124,50 +130,69 @@ func after(ended bool) []time.Duration {
 	return lookAgain()
 }
 
-// look ends what is wrong on the routers that are not done, and says whether any of them was before, and follows
+// look ends what is wrong on the routers that are not done, and returns those that were done before, and follow
 // something else now.
-func (p *Plane) look(ctx context.Context, want *plan.State) (changed bool, err error) {
+func (p *Plane) look(ctx context.Context, want *plan.State, own map[string]Own) (changed []plan.Source, err error) {
 	exempt := exempted(want)
-	own := p.own()
 	for _, router := range slices.Sorted(maps.Keys(own)) {
 		now := rest{own[router], exempt}
 		done, is := p.done[router]
-		if is && done.equal(now) {
+		known := is && done.equal(now)
+		if known && len(p.due[router]) == 0 && len(p.seen[router]) == 0 {
 			continue
 		}
 		zone, ok := p.zones.CTZone(ctx, plan.SNATZone(router))
 		if !ok {
 			continue
 		}
-		changed = changed || is
-		delete(p.done, router)
+		if is && !known {
+			changed = append(changed, plan.Source{Router: router})
+		}
 		before, _ := p.zones.CTZone(ctx, router+"_dnat")
-		if err := p.enforce(ctx, zone, policy{router, want, now, before}); err != nil {
+		if err := p.enforce(ctx, zone, policy{router, want, now, before}, known); err != nil {
 			return changed, err
 		}
-		p.done[router] = now
 	}
 	return changed, nil
 }
 
-// forgetChanged takes the routers whose Sources have changed from those that are done, and says whether there are any.
-// From then on what is not done need not be noted.
-func (p *Plane) forgetChanged(want *plan.State) bool {
+// noteChanged notes the pods whose Sources have changed, and returns these Sources. From then on what is not due need
+// not be noted.
+func (p *Plane) noteChanged(want *plan.State, own map[string]Own) (changed []plan.Source) {
 	sources, to := p.sources.Take(want), p.destinations.Take(want)
 	p.sources.Done(want)
 	p.destinations.Done(want)
 	if !sources.Known || !to.Known {
 		clear(p.done)
-		return true
+		return routers(own)
 	}
-	changed := sources.Keys
+	changed = slices.Clone(sources.Keys)
 	if len(to.Keys) > 0 {
-		changed = slices.Concat(changed, naming(want, to.Keys))
+		changed = append(changed, naming(want, to.Keys)...)
 	}
+	changed = slices.DeleteFunc(changed, func(s plan.Source) bool {
+		_, is := own[s.Router]
+		return !is
+	})
 	for _, s := range changed {
-		delete(p.done, s.Router)
+		p.noteDue(s.Router, s.Pod)
 	}
-	return len(changed) > 0
+	return changed
+}
+
+func (p *Plane) noteDue(router string, pod netip.Addr) {
+	if p.due[router] == nil {
+		p.due[router] = pods{}
+	}
+	p.due[router][pod] = true
+}
+
+// routers stand for all Sources of theirs.
+func routers(own map[string]Own) (out []plan.Source) {
+	for router := range own {
+		out = append(out, plan.Source{Router: router})
+	}
+	return out
 }
 
 // naming are the Sources that name destinations.
@@ -200,11 +225,26 @@ func (p *Plane) Forget() {
 	clear(p.done)
 }
 
-// enforce flushes until a look finds nothing wrong, or its turn is over.
-func (p *Plane) enforce(ctx context.Context, zone int, right policy) error {
+// enforce flushes until a look finds nothing wrong, or its turn is over. known: all connections but those of the pods
+// that are due are right, if what was read since says so.
+func (p *Plane) enforce(ctx context.Context, zone int, right policy, known bool) error {
+	for _, e := range p.seen[right.router] {
+		if known && right.stale(e) {
+			p.noteDue(right.router, e.Orig.Src)
+		}
+	}
+	delete(p.seen, right.router)
+	due := p.due[right.router]
+	if known && len(due) == 0 {
+		return nil
+	}
+	if !known {
+		due = nil
+		delete(p.done, right.router)
+	}
 	end := time.Now().Add(p.turn)
 	for range rounds {
-		stale, unread := p.wrong(ctx, zone, right)
+		stale, unread := p.wrong(ctx, zone, right, due)
 		if err := p.flush(ctx, right, stale, end); err != nil {
 			return err
 		}
@@ -212,6 +252,8 @@ func (p *Plane) enforce(ctx context.Context, zone int, right policy) error {
 			return fmt.Errorf("look at connections of %s: %w", right.router, unread)
 		}
 		if len(stale) == 0 {
+			p.done[right.router] = right.rest
+			delete(p.due, right.router)
 			return nil
 		}
 		p.log.Info("connections with a former source ended", "router", right.router, "zone", zone, "count", len(stale))
@@ -223,15 +265,56 @@ func (p *Plane) enforce(ctx context.Context, zone int, right policy) error {
 // wrong is what is left of the last look and is still wrong, or what a new one finds: beside an error, what could be
 // read. There is a new look once nothing is left, and not after each change: a look takes long where connections are
 // many, and where changes are, too, nothing else would be done.
-func (p *Plane) wrong(ctx context.Context, zone int, right policy) ([]Entry, error) {
+func (p *Plane) wrong(ctx context.Context, zone int, right policy, of pods) ([]Entry, error) {
 	isRight := func(e Entry) bool { return !right.stale(e) }
 	left := slices.DeleteFunc(p.left[right.router], isRight)
 	delete(p.left, right.router)
 	if len(left) > 0 {
 		return left, nil
 	}
-	entries, err := p.target.Dump(ctx, zone)
+	entries, err := p.target.Dump(ctx, zone, of.patterns()...)
 	return slices.DeleteFunc(entries, isRight), err
+}
+
+// patterns are like the connections of these pods; none, for all connections, of nil or of many.
+func (p pods) patterns() (out []Entry) {
+	if len(p) > fewPatterns {
+		return nil
+	}
+	for pod := range p {
+		out = append(out, Entry{Orig: Tuple{Src: pod}})
+	}
+	return out
+}
+
+// read reads connections of Sources outside of the agent's loop, and has Shrink called, which judges them. It finds
+// nothing wrong nearly always, and then nobody has waited for it.
+func (p *Plane) read(sources []plan.Source) {
+	of := map[string]pods{}
+	for _, s := range sources {
+		if of[s.Router] == nil {
+			of[s.Router] = pods{}
+		}
+		of[s.Router][s.Pod] = true
+	}
+	for router, which := range of {
+		zone, ok := p.zones.CTZone(p.ctx, plan.SNATZone(router))
+		if !ok {
+			continue
+		}
+		all := which[netip.Addr{}]
+		if all {
+			which = nil
+		}
+		entries, err := p.target.Dump(p.ctx, zone, which.patterns()...)
+		entries = slices.DeleteFunc(entries, func(e Entry) bool { return !all && !which[e.Orig.Src] })
+		p.mu.Lock()
+		if p.seen[router] = append(p.seen[router], entries...); err != nil {
+			delete(p.done, router) // Shrink reads again, and says what is wrong
+		}
+		p.mu.Unlock()
+	}
+	signal(p.again)
 }
 
 // flush ends connections by portions.

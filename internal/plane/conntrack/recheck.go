@@ -1,8 +1,11 @@
 package conntrack
 
 import (
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/egret-net/egret/internal/plan"
 )
 
 // lookAgain is when after a change connections are looked at once more. ovs-vswitchd replaces the flows that its
@@ -20,35 +23,86 @@ func lookSoon() []time.Duration {
 	return []time.Duration{20 * time.Millisecond, 60 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond}
 }
 
-// recheck calls due some times after a change; a later change begins anew.
+// recheck calls due with the Sources whose connections must be looked at once more, outside of the agent's loop.
 type recheck struct {
-	due func()
+	due func([]plan.Source)
 
-	mu    sync.Mutex
-	turn  int // of the latest change: a look that was under way then prepares no other
-	timer *time.Timer
+	mu      sync.Mutex
+	times   map[plan.Source][]time.Time // when each is looked at, ascending
+	timer   *time.Timer
+	looking bool
+	pause   time.Time // until when there is no other look
 }
 
-// begin is called at a change, with the times at which it is looked after it, ascending.
-func (r *recheck) begin(after []time.Duration) {
+// begin is called when Sources change, with the times after that, ascending. A later change of a Source begins again.
+func (r *recheck) begin(after []time.Duration, changed ...plan.Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.times == nil {
+		r.times = map[plan.Source][]time.Time{}
+	}
+	now := time.Now()
+	for _, s := range changed {
+		r.times[s] = nil
+		for _, d := range after {
+			r.times[s] = append(r.times[s], now.Add(d))
+		}
+	}
+	r.prepare()
+}
+
+// prepare sets the timer for the next look.
+func (r *recheck) prepare() {
+	if r.looking || len(r.times) == 0 {
+		return
+	}
+	var next time.Time
+	for _, times := range r.times {
+		if next.IsZero() || times[0].Before(next) {
+			next = times[0]
+		}
+	}
+	if next.Before(r.pause) {
+		next = r.pause
+	}
 	if r.timer != nil {
 		r.timer.Stop()
 	}
-	r.turn++
-	r.schedule(r.turn, after, 0)
+	r.timer = time.AfterFunc(time.Until(next), r.look)
 }
 
-// schedule prepares the first of these looks of a turn; the former one was at past.
-func (r *recheck) schedule(turn int, after []time.Duration, past time.Duration) {
-	if len(after) == 0 || turn != r.turn {
+// lookPause is how many times longer than a look the pause after it is: long looks do not keep a daemon busy.
+const lookPause = 4
+
+func (r *recheck) look() {
+	r.mu.Lock()
+	if r.looking {
+		r.mu.Unlock()
 		return
 	}
-	r.timer = time.AfterFunc(after[0]-past, func() {
-		r.due()
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.schedule(turn, after[1:], after[0])
-	})
+	begin, due := time.Now(), r.takeDue()
+	r.looking = true
+	r.mu.Unlock()
+	if len(due) > 0 {
+		r.due(due)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.looking, r.pause = false, time.Now().Add(lookPause*time.Since(begin))
+	r.prepare()
+}
+
+// takeDue returns the Sources whose time has come, and takes these times away.
+func (r *recheck) takeDue() (due []plan.Source) {
+	now := time.Now()
+	for s, times := range r.times {
+		left := slices.DeleteFunc(times, func(t time.Time) bool { return !t.After(now) })
+		if len(left) < len(times) {
+			due = append(due, s)
+		}
+		if r.times[s] = left; len(left) == 0 {
+			delete(r.times, s)
+		}
+	}
+	return due
 }

@@ -3,12 +3,19 @@ package conntrack
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
 // TestConnectionsAreLookedAtAgain: a connection that a cached flow of the datapath makes by the former rules, after the
@@ -99,22 +106,107 @@ func TestWhatWasBegunWithoutRules(t *testing.T) {
 	})
 }
 
-// TestOneChainOfLooks: a change during a look begins anew, and the former change's looks end with that one.
-func TestOneChainOfLooks(t *testing.T) {
+// TestLooksOfEachSource: a change of a Source during a look begins again for that Source, and for no other one.
+func TestLooksOfEachSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begin, looks := time.Now(), []time.Duration{}
+		begin, looks := time.Now(), map[string][]time.Duration{}
+		a, b := plan.Source{Router: "a"}, plan.Source{Router: "b"}
 		r := &recheck{}
-		r.due = func() {
-			looks = append(looks, time.Since(begin))
-			if len(looks) == 1 {
-				r.begin([]time.Duration{2 * time.Second, 4 * time.Second})
+		r.due = func(sources []plan.Source) {
+			for _, s := range sources {
+				looks[s.Router] = append(looks[s.Router], time.Since(begin))
+				if s == a && len(looks["a"]) == 1 {
+					r.begin([]time.Duration{2 * time.Second, 4 * time.Second}, a)
+				}
 			}
 		}
-		r.begin([]time.Duration{time.Second, 2 * time.Second, 6 * time.Second})
+		r.begin([]time.Duration{time.Second, 2 * time.Second, 6 * time.Second}, a, b)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if want := []time.Duration{time.Second, 3 * time.Second, 5 * time.Second}; !slices.Equal(looks, want) {
-			t.Errorf("looked after %v, want %v", looks, want)
+		if diff := cmp.Diff(map[string][]time.Duration{"a": {time.Second, 3 * time.Second, 5 * time.Second},
+			"b": {time.Second, 2 * time.Second, 6 * time.Second}}, looks); diff != "" {
+			t.Errorf("looked (-want +have)\n%s", diff)
+		}
+	})
+}
+
+// slow is a Fake that takes a second to list.
+type slow struct{ *Fake }
+
+func (s slow) Dump(ctx context.Context, zone int, like ...Entry) ([]Entry, error) {
+	time.Sleep(time.Second)
+	return s.Fake.Dump(ctx, zone, like...)
+}
+
+// TestLaterLooksTakeNoTimeOfTheLoop: where nothing is wrong, a later look takes no time of Shrink.
+func TestLaterLooksTakeNoTimeOfTheLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := NewFake(map[string]int{"GR_n1_snat": 5}, conn("10.244.1.5", "8.8.8.8", "172.18.0.50"))
+		p := New(t.Context(), slow{f}, f, own, slog.New(slog.DiscardHandler))
+		want := sources("10.244.1.5", "172.18.0.50")
+		shrink(t, p, want)
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+			select {
+			case <-p.Again():
+			case <-time.After(time.Second):
+				continue
+			}
+			begin := time.Now()
+			if shrink(t, p, want); time.Since(begin) > 0 {
+				t.Errorf("Shrink took %s", time.Since(begin))
+			}
+		}
+		if have := f.Dumps(); have < 3 || have > 1+len(lookAgain()) {
+			t.Errorf("looked %d times", have)
+		}
+	})
+}
+
+// TestPauseBetweenLooks: however many Sources change, and whenever, later looks take a fifth of the time at most.
+func TestPauseBetweenLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var looks atomic.Int64
+		begin := time.Now()
+		r := &recheck{due: func([]plan.Source) { looks.Add(1); time.Sleep(time.Second) }}
+		for i := range 500 {
+			r.begin(lookAgain(), plan.Source{Router: fmt.Sprint(i)})
+			time.Sleep(100 * time.Millisecond)
+		}
+		passed, have := time.Since(begin), int(looks.Load())
+		if most := int(passed/time.Second)/(1+lookPause) + 1; have > most || have < most-2 {
+			t.Errorf("looked %d times in %s, want %d", have, passed, most)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// TestOthersFlap: Sources of one pod that change all the time have nobody look at another pod's connections, and keep
+// nobody from looking at these when it is time.
+func TestOthersFlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := NewFake(map[string]int{"GR_n1_snat": 5})
+		p := newPlane(f)
+		ip := func(i int) string { return fmt.Sprint("172.18.0.", 50+i%2) }
+		shrink(t, p, sources())
+		time.Sleep(time.Minute)
+		s, last := sources("10.244.1.5", "172.18.0.50"), &plan.Rows{}
+		shrink(t, p, s)
+		begin, ended := time.Now(), []time.Duration{}
+		for i := range 300 {
+			r := &plan.Rows{}
+			r.AddSource(plan.Source{Router: "GR_n1", Pod: addr("10.244.1.6")}, plan.SourceTo{To: plan.Everywhere,
+				IP: addr(ip(i))})
+			s.Replace(planetest.Owner("flaps"), last, r)
+			shrink(t, p, s)
+			if last = r; len(f.Entries()) == 0 {
+				ended = append(ended, time.Since(begin).Round(time.Second))
+				f.Add(conn("10.244.1.5", "8.8.8.8", "172.18.0.2"))
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if want := []time.Duration{0, time.Second, 2 * time.Second, 5 * time.Second, 20 * time.Second}; !slices.Equal(
+			ended, want) {
+			t.Errorf("another pod's connections were ended after %v, want %v", ended, want)
 		}
 	})
 }
@@ -142,11 +234,11 @@ type unreadable struct {
 	err error
 }
 
-func (u *unreadable) Dump(ctx context.Context, zone int) ([]Entry, error) {
+func (u *unreadable) Dump(ctx context.Context, zone int, like ...Entry) ([]Entry, error) {
 	if u.err != nil {
 		return nil, u.err
 	}
-	return u.Fake.Dump(ctx, zone)
+	return u.Fake.Dump(ctx, zone, like...)
 }
 
 // TestUnreadableWhileDisturbed: a change of sources is followed by all later looks also where connections could not be
@@ -154,10 +246,11 @@ func (u *unreadable) Dump(ctx context.Context, zone int) ([]Entry, error) {
 func TestUnreadableWhileDisturbed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := &unreadable{Fake: NewFake(map[string]int{"GR_n1_snat": 5})}
-		p := New(u, u.Fake, newPlane(u.Fake).own, slog.New(slog.DiscardHandler))
+		p := New(t.Context(), u, u.Fake, newPlane(u.Fake).own, slog.New(slog.DiscardHandler))
 		shrink(t, p, sources("10.244.1.5", "172.18.0.50"))
 		p.Disturbed()
 		time.Sleep(restored - time.Millisecond)
+		synctest.Wait()
 		now := sources("10.244.1.5", "172.18.0.51")
 		u.err = errors.New("interrupted")
 		if p.Shrink(t.Context(), now) == nil {

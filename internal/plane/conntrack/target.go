@@ -11,18 +11,23 @@ import (
 
 // Target is where connections are tracked.
 type Target interface {
-	// Dump lists the entries of a zone. Entries that cannot be read are an error beside those that can.
-	Dump(ctx context.Context, zone int) ([]Entry, error)
+	// Dump lists the entries of a zone that are like any of some patterns; without patterns, all. It may list more. A
+	// pattern is an Entry's protocol and original direction; fields that are zero are not compared. Entries that cannot
+	// be read are an error in addition to those that can.
+	Dump(ctx context.Context, zone int, like ...Entry) ([]Entry, error)
 	// Flush ends exactly these connections; one that is gone already is no error.
 	Flush(ctx context.Context, entries ...Entry) error
 }
+
+// fewPatterns are looked for one by one: for each, the kernel goes through its whole table.
+const fewPatterns = 8
 
 // Switch is the conntrack of ovs-vswitchd, asked over its control socket in RunDir (/run/openvswitch). With bridges of
 // both kinds there are two datapaths, and dpctl commands without a name then fail: each is asked by name.
 type Switch struct{ RunDir string }
 
-// Dump asks every datapath.
-func (s Switch) Dump(ctx context.Context, zone int) ([]Entry, error) {
+// Dump asks every datapath, which lists all of a zone (OVS 3.5).
+func (s Switch) Dump(ctx context.Context, zone int, _ ...Entry) ([]Entry, error) {
 	var entries []Entry
 	var errs []error
 	err := s.each(ctx, func(c *unixctl.Conn, datapath string) error {

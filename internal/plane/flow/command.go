@@ -59,12 +59,12 @@ func (c *command) hasEnded() bool {
 	}
 }
 
-// finish gives a command its input, and waits for its end. What it complained of is a *commandError.
+// finish gives a command its input, and waits for its end. Its complaint is a *commandError.
 func (c *command) finish(ctx context.Context, input string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	defer context.AfterFunc(ctx, c.kill)()
-	_, _ = io.WriteString(c.input, input) // who does not read it has ended, or is ended by ctx
+	_, _ = io.WriteString(c.input, input) // a reader that does not read it has ended, or is ended by ctx
 	_ = c.input.Close()
 	<-c.done
 	if exit := (*exec.ExitError)(nil); errors.As(c.err, &exit) && exit.Exited() {

@@ -87,7 +87,7 @@ func differences(bridge, text string, wanted []line) []plane.Difference {
 	return out
 }
 
-// cookieOf is that of a line that ovs-ofctl printed, 0 where there is none.
+// cookieOf returns the cookie of a line that ovs-ofctl printed, 0 if it has no cookie.
 func cookieOf(flow string) uint64 {
 	m := cookieText.FindStringSubmatch(flow)
 	if m == nil {

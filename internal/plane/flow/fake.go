@@ -18,7 +18,7 @@ type Fake struct {
 	Refuse func(f plan.Flow, actions string) error
 
 	mu      sync.Mutex
-	flows   map[plan.Flow]string // what the bridges hold of ours, ports as numbers
+	flows   map[plan.Flow]string // our flows that the bridges hold, ports as numbers
 	Foreign map[plan.Flow]string
 	pending []plan.Flow
 	writes  int

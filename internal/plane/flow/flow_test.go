@@ -248,6 +248,18 @@ func TestRewriteKeepsCounters(t *testing.T) {
 	}
 }
 
+// TestRevalidated: ovs-vswitchd knows the command that is asked for, and one that does not run is no wait.
+func TestRevalidated(t *testing.T) {
+	s, p := start(t)
+	if err := p.switches.revalidated(t.Context()); err != nil {
+		t.Error(err)
+	}
+	s.KillVSwitchd()
+	if err := p.switches.revalidated(t.Context()); err == nil {
+		t.Error("no error without ovs-vswitchd")
+	}
+}
+
 func TestRestartOfVSwitchd(t *testing.T) {
 	s, p := start(t)
 	apply(t, p, stateA())

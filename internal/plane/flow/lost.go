@@ -44,7 +44,7 @@ type given struct {
 }
 
 // lost says whether any bridge has fewer flows than it was given, and forgets such ones. The plane is not held up
-// meanwhile: what it has changed by then is left for the next time, and so is a bridge that does not answer.
+// meanwhile: a bridge that it has changed by then, or that does not answer, is left for the next time.
 func (p *Plane) lost(ctx context.Context) bool {
 	p.mu.Lock()
 	all := p.given()
@@ -61,7 +61,7 @@ func (p *Plane) lost(ctx context.Context) bool {
 	return found
 }
 
-// given are the bridges that have all their flows. Whoever calls it has p.mu.
+// given are the bridges that have all their flows. The caller holds p.mu.
 func (p *Plane) given() map[string]given {
 	all := map[string]given{}
 	for name, b := range p.bridges {

@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/egret-net/egret/internal/plane/ovs/unixctl"
 )
 
 // switches are bridges, by name.
@@ -21,6 +24,8 @@ type switches interface {
 	count(ctx context.Context, bridge, cookie string) (int, error)
 	// diff compares a bridge with flows: "-" is before those that only the bridge has, "+" before those that it lacks.
 	diff(ctx context.Context, bridge string, flows []string) (string, error)
+	// revalidated returns when all that the datapath has is as the bridges' flows were at the call, or newer.
+	revalidated(ctx context.Context) error
 	// bridges are all that there are.
 	bridges() ([]string, error)
 }
@@ -80,6 +85,27 @@ func (o ofctl) bundle(ctx context.Context, bridge string, lines []string) error 
 // startBundle begins a command that reads its input to the end before it connects to the bridge.
 func (o ofctl) startBundle(ctx context.Context, bridge string) (*command, error) {
 	return o.start(ctx, "--bundle", "add-flows", o.socket(bridge), "-")
+}
+
+// revalidationTimeout bounds the wait for the datapath: a round begins at the latest 0.5 s after the one before
+// (other_config:max-revalidator of OVS 3.5).
+const revalidationTimeout = 3 * time.Second
+
+// revalidated waits for the end of two rounds: the one that is under way may have passed what has changed.
+func (o ofctl) revalidated(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, revalidationTimeout)
+	defer cancel()
+	conn, err := unixctl.Dial(ctx, o.runDir, "ovs-vswitchd")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for range 2 {
+		if err := conn.Ask(ctx, "revalidator/wait"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (o ofctl) dump(ctx context.Context, bridge, cookie string) ([]string, error) {

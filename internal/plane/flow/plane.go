@@ -61,8 +61,8 @@ func newPlane(s switches, ports Ports, log *slog.Logger) *Plane {
 func (p *Plane) Name() string { return planeName }
 
 // Grow installs all flows whose ports are there; the others are Pending. A bridge that does not answer is an error, a
-// flow that its switch refuses is a Refused; neither keeps the flows of another bridge out. While there is any of
-// these, all flows are compared the next time.
+// flow that its switch refuses is a Refused; neither keeps the flows of another bridge out. While there is such a flow,
+// all flows are compared the next time.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +105,7 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	for f := range d.Del {
 		stale[f.Bridge] = append(stale[f.Bridge], f)
 	}
-	for f := range d.Put { // what was to take its place was refused, or waits for a port
+	for f := range d.Put { // its successor was refused, or waits for a port
 		if _, held := p.held[f]; held {
 			stale[f.Bridge] = append(stale[f.Bridge], f)
 		}
@@ -121,7 +121,7 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	return err
 }
 
-// Forget makes the next call write everything again: after ovs-vswitchd has started anew every flow is gone.
+// Forget makes the next call write everything again: after a restart of ovs-vswitchd every flow is gone.
 func (p *Plane) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,8 +134,9 @@ func (p *Plane) Forget() {
 }
 
 // Renew makes the flows that end by themselves (hard_timeout) last for that time again, or be again if they have ended,
-// or were left out when all flows of their bridge were written: Grow writes them only where they are new. What the
-// bridge has learnt by then is forgotten, for they overrode it: when they end, what was learnt from now on counts.
+// or were left out when all flows of their bridge were written: Grow writes them only where they are new. The bridge
+// forgets the addresses that it has learnt by then, for they overrode these: when they end, only addresses learnt from
+// now on count.
 func (p *Plane) Renew(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

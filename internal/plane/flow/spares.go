@@ -18,7 +18,7 @@ type spares struct {
 	timer map[string]*time.Timer
 }
 
-// rest is how long after a change the next spare is started: what follows the change has the processors until then.
+// rest is how long after a change the next spare is started: until then the processors are left to the change.
 const rest = 100 * time.Millisecond
 
 func newSpares(ctx context.Context) *spares {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Fake is FORWARD of both families in memory, as the commands show it.
+// Fake is FORWARD and INPUT of both families in memory, as the commands show them.
 type Fake struct {
 	Rules  map[bool][]string // by v6: `FORWARD -i …`, in order
 	Writes int
@@ -20,9 +20,11 @@ func (f *Fake) Run(_ context.Context, v6 bool, args ...string) (string, error) {
 		f.Rules = map[bool][]string{}
 	}
 	if args[0] == "-S" {
-		out := "-P FORWARD DROP\n"
+		out := "-P " + args[1] + " DROP\n"
 		for _, r := range f.Rules[v6] {
-			out += "-A " + r + "\n"
+			if strings.HasPrefix(r, args[1]+" ") {
+				out += "-A " + r + "\n"
+			}
 		}
 		return out, nil
 	}

@@ -69,17 +69,17 @@ func TestChainThatCannotBeListed(t *testing.T) {
 		}
 	}
 	p := New(u)
-	holds("new", p, a, 5)
-	holds("changed", p, b, 3)
-	holds("another agent", New(u), b, 3)
+	holds("new", p, a, 7)
+	holds("changed", p, b, 4)
+	holds("another agent", New(u), b, 4)
 	u.Rules[false] = nil
 	p.Outdated()
-	holds("flushed", p, b, 3)
+	holds("flushed", p, b, 4)
 	u.is = false
-	holds("listed again", p, a, 5)
+	holds("listed again", p, a, 7)
 	u.is = true
 	p.Outdated()
-	holds("no longer listed", p, b, 3)
+	holds("no longer listed", p, b, 4)
 }
 
 // TestListedTheNextTime: what cannot be listed for a moment is, and loses what a former agent left.
@@ -102,7 +102,7 @@ func TestListedTheNextTime(t *testing.T) {
 func TestOtherFamilyNotInstalled(t *testing.T) {
 	for range 20 {
 		f := &without6{err: fmt.Errorf("run: %w", exec.ErrNotFound)}
-		if err := New(f).Grow(t.Context(), a); err != nil || len(f.Rules[false]) != 3 {
+		if err := New(f).Grow(t.Context(), a); err != nil || len(f.Rules[false]) != 4 {
 			t.Fatalf("%v, rules %v", err, f.Rules)
 		}
 	}

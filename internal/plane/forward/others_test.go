@@ -90,7 +90,7 @@ func TestOutdated(t *testing.T) {
 		t.Error("the chain was read though nobody told of a change")
 	}
 	p.Outdated()
-	if grow(); len(f.Rules[false]) != 3 {
-		t.Errorf("rules %q, want three", f.Rules[false])
+	if grow(); len(f.Rules[false]) != 4 {
+		t.Errorf("rules %q, want four", f.Rules[false])
 	}
 }

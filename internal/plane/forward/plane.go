@@ -1,9 +1,9 @@
-// Package forward is the plane of the host's own FORWARD chain: where its policy is DROP, as with a firewall or a
-// container engine on the node, the management port's packets (and pods' answers that come by the gateway bridge) must
-// be accepted in that very chain, for an accept in a chain of ours would not overrule it.
+// Package forward is the plane of the host's own chains FORWARD and INPUT: where their policy is DROP, as with a
+// firewall or a container engine on the node, the management port's packets (and pods' answers that come by the gateway
+// bridge) must be accepted in that very chain, for an accept in a chain of ours would not overrule it.
 //
-// In: State.Accepts. Out: one rule each at the start of FORWARD of iptables' filter table, with our comment. Nothing
-// else of the chain is read or changed. A host without iptables has no such chain, and needs nothing.
+// In: State.Accepts. Out: one rule each at the start of the chain in iptables' filter table, with our comment. Nothing
+// else of the chains is read or changed. A host without iptables has no such chains, and needs nothing.
 package forward
 
 import (
@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -54,15 +55,15 @@ func (Commands) Run(ctx context.Context, v6 bool, args ...string) (string, error
 type Plane struct {
 	tables   Tables
 	held     map[plan.Accept]plan.None
-	unlisted map[bool]bool // by v6: chains that cannot be listed, of which held may not have all
-	outdated atomic.Bool   // held is to be read, for the first time or again
+	unlisted map[chain]bool // those that cannot be listed, of which held may not have all
+	outdated atomic.Bool    // held is to be read, for the first time or again
 }
 
 var _ plane.Plane = (*Plane)(nil)
 
 // New is a plane on tables; Commands{} is the host's.
 func New(tables Tables) *Plane {
-	p := &Plane{tables: tables, unlisted: map[bool]bool{}}
+	p := &Plane{tables: tables, unlisted: map[chain]bool{}}
 	p.Forget()
 	return p
 }
@@ -99,7 +100,7 @@ func (p *Plane) accept(ctx context.Context, a plan.Accept) error {
 	if err := plane.CheckDevice(a.Dev); err != nil {
 		return err
 	}
-	if p.unlisted[a.V6] && p.run(ctx, a, "-C") == nil {
+	if p.unlisted[chainOf(a)] && p.run(ctx, a, "-C") == nil {
 		return nil // it was there before this agent
 	}
 	return p.run(ctx, a, "-I")
@@ -123,20 +124,41 @@ func (p *Plane) run(ctx context.Context, a plan.Accept, command string) error {
 }
 
 func spec(a plan.Accept) []string {
-	flag, out := "-i", []string{"FORWARD"}
+	flag, out := "-i", []string{chainOf(a).name}
 	if a.Out {
 		flag = "-o"
 	}
 	if a.Src.IsValid() {
 		out = append(out, "-s", netip.PrefixFrom(a.Src, a.Src.BitLen()).String())
 	}
-	return append(out, flag, a.Dev, "-m", "comment", "--comment", Comment, "-j", "ACCEPT")
+	if out = append(out, flag, a.Dev); a.Port != 0 {
+		out = append(append(out, toPort...), strconv.Itoa(int(a.Port)))
+	}
+	return append(out, "-m", "comment", "--comment", Comment, "-j", "ACCEPT")
+}
+
+// toPort comes before a port.
+var toPort = []string{"-p", "tcp", "-m", "tcp", "--dport"}
+
+// chain is one of the host's.
+type chain struct {
+	name string
+	v6   bool
+}
+
+var chains = []chain{{"FORWARD", false}, {"INPUT", false}, {"FORWARD", true}, {"INPUT", true}}
+
+func chainOf(a plan.Accept) chain {
+	if a.Port != 0 {
+		return chain{"INPUT", a.V6}
+	}
+	return chain{"FORWARD", a.V6}
 }
 
 // incompatible is what iptables-nft says of a chain that it cannot list.
 const incompatible = "incompatible"
 
-// read lists the chain of both families, once. A chain that cannot be listed is asked for the rules that it had:
+// read lists the chains of both families, once. A chain that cannot be listed is asked for the rules that it had:
 // iptables-nft (1.8.9) lists none to which somebody has added, in nftables' own language, a rule with a map
 // ("incompatible, use 'nft' tool"), and checks, inserts and deletes there as in any. A kernel without IPv6 has neither,
 // and there nothing is wanted of it.
@@ -145,20 +167,20 @@ func (p *Plane) read(ctx context.Context) {
 		return
 	}
 	held := map[plan.Accept]plan.None{}
-	for _, v6 := range []bool{false, true} {
-		out, err := p.tables.Run(ctx, v6, "-S", "FORWARD")
-		if p.unlisted[v6] = err != nil && !errors.Is(err, exec.ErrNotFound); p.unlisted[v6] {
+	for _, c := range chains {
+		out, err := p.tables.Run(ctx, c.v6, "-S", c.name)
+		if p.unlisted[c] = err != nil && !errors.Is(err, exec.ErrNotFound); p.unlisted[c] {
 			if !strings.Contains(err.Error(), incompatible) {
 				p.outdated.Store(true) // it may be listed the next time
 			}
 			for a := range p.held {
-				if a.V6 == v6 && p.run(ctx, a, "-C") == nil {
+				if chainOf(a) == c && p.run(ctx, a, "-C") == nil {
 					held[a] = plan.None{}
 				}
 			}
 		}
 		for line := range strings.Lines(out) {
-			if a, ours := parse(line, v6); err == nil && ours {
+			if a, ours := parse(line, c.v6); err == nil && ours {
 				held[a] = plan.None{}
 			}
 		}
@@ -166,7 +188,8 @@ func (p *Plane) read(ctx context.Context) {
 	p.held = held
 }
 
-// parse reads `-A FORWARD [-s ADDRESS/LENGTH] -i DEV -m comment --comment egret -j ACCEPT`.
+// parse reads `-A FORWARD [-s ADDRESS/LENGTH] -i DEV -m comment --comment egret -j ACCEPT`, and
+// `-A INPUT -i DEV -p tcp -m tcp --dport PORT -m comment --comment egret -j ACCEPT`.
 func parse(line string, v6 bool) (plan.Accept, bool) {
 	a, f := plan.Accept{V6: v6}, strings.Fields(line)
 	if len(f) == 12 && f[2] == "-s" {
@@ -176,7 +199,15 @@ func parse(line string, v6 bool) (plan.Accept, bool) {
 		}
 		a.Src, f = source.Addr(), slices.Delete(f, 2, 4)
 	}
-	if len(f) != 10 || f[7] != Comment && f[7] != `"`+Comment+`"` || f[9] != "ACCEPT" || f[2] != "-i" && f[2] != "-o" {
+	if len(f) == 16 && slices.Equal(f[4:9], toPort) {
+		port, err := strconv.ParseUint(f[9], 10, 16)
+		if err != nil {
+			return plan.Accept{}, false
+		}
+		a.Port, f = uint16(port), slices.Delete(f, 4, 10)
+	}
+	if len(f) != 10 || f[1] != chainOf(a).name || f[7] != Comment && f[7] != `"`+Comment+`"` || f[9] != "ACCEPT" ||
+		f[2] != "-i" && f[2] != "-o" {
 		return plan.Accept{}, false
 	}
 	a.Dev, a.Out = f[3], f[2] == "-o"

@@ -27,8 +27,10 @@ func state(accepts ...plan.Accept) *plan.State {
 var (
 	from = []netip.Addr{netip.MustParseAddr("169.254.169.3"), netip.MustParseAddr("fd69::3")}
 	a    = state(plan.Accept{Dev: "mp0"}, plan.Accept{Dev: "mp0", Out: true}, plan.Accept{Dev: "mp0", V6: true},
-		plan.Accept{Dev: "br0", Src: from[0]}, plan.Accept{Dev: "br0", V6: true, Src: from[1]})
-	b = state(plan.Accept{Dev: "mp0"}, plan.Accept{Dev: "mp1"}, plan.Accept{Dev: "br1", Src: from[0]})
+		plan.Accept{Dev: "br0", Src: from[0]}, plan.Accept{Dev: "br0", V6: true, Src: from[1]},
+		plan.Accept{Dev: "mp0", Port: 9413}, plan.Accept{Dev: "mp0", V6: true, Port: 9413})
+	b = state(plan.Accept{Dev: "mp0"}, plan.Accept{Dev: "mp1"}, plan.Accept{Dev: "br1", Src: from[0]},
+		plan.Accept{Dev: "mp0", Port: 9414})
 )
 
 // rig works on any Tables: the fake, or the commands in a network namespace of the test's own.
@@ -43,7 +45,7 @@ func rig(t *testing.T, tables Tables) *planetest.Rig {
 	dump := func(t *testing.T, ours bool) string {
 		var lines []string
 		for _, v6 := range []bool{false, true} {
-			for line := range strings.Lines(run(t, v6, "-S", "FORWARD")) {
+			for line := range strings.Lines(run(t, v6, "-S", "FORWARD") + run(t, v6, "-S", "INPUT")) {
 				if a, is := parse(line, v6); is && ours {
 					lines = append(lines, "accept "+a.String()+"\n")
 				} else if !is && !ours && !strings.HasPrefix(line, "-P") {

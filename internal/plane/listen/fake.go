@@ -16,5 +16,6 @@ func NewFake() *Fake { return &Fake{newFiltered()} }
 // Watch replaces what is watched; a Fake is on no device.
 func (f *Fake) Watch(own map[netip.Addr]string, _ []string) { f.watch(own) }
 
-// Say is what the link would have received: what is not watched, or claims the watched hardware address, is dropped.
+// Say delivers a claim as the link would: a claim to an address that is not watched, or by the watched hardware
+// address, is dropped.
 func (f *Fake) Say(c Claim) { f.receive(c) }

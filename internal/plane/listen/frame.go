@@ -14,7 +14,7 @@ const (
 	etherIPv6     = 0x86dd
 	protoICMP     = 58
 	advertisement = 136
-	// outgoing is PACKET_OUTGOING of linux/if_packet.h: what this host sends itself.
+	// outgoing is PACKET_OUTGOING of linux/if_packet.h: frames that this host sends itself.
 	outgoing = 4
 	// headers are those of Ethernet and IPv6, up to the ICMP message.
 	headers = 14 + 40

@@ -36,8 +36,8 @@ type Listener interface {
 // backlog is enough for one announcement of each of a thousand addresses.
 const backlog = 1024
 
-// Of the claims to one address so many are passed on at once, and then one in each pause: who floods is a conflict like
-// any other, and is not to hide those about other addresses.
+// So many claims to one address are passed on at once, and then one in each pause. A machine that floods is a conflict
+// like any other, and must not hide those about other addresses.
 const (
 	burst = 16
 	pause = 100 * time.Millisecond
@@ -109,7 +109,7 @@ type Link struct {
 }
 
 // New listens until ctx is done; devices that are not there are waited for. instead names, for a device, the one whose
-// frames are to be received in its place: a bridge hands those of its ports to nobody.
+// frames are received instead: a bridge hands frames of its ports to nobody.
 func New(ctx context.Context, instead map[string]string, log *slog.Logger) *Link {
 	return &Link{filtered: newFiltered(), ctx: ctx, instead: instead, log: log, open: map[string]context.CancelFunc{}}
 }

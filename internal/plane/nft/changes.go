@@ -70,7 +70,7 @@ func (c *changes) byUs(write func() error) error {
 	c.arrived(func() { c.ours = true })
 	err := write()
 	c.arrived(func() {
-		c.foreign = c.foreign || err != nil && !c.ours // what was taken for ours was not
+		c.foreign = c.foreign || err != nil && !c.ours // an object that was taken for ours was not
 		c.ours = false
 	})
 	return err

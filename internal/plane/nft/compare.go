@@ -12,7 +12,7 @@ import (
 
 var _ plane.Comparer = (*Plane)(nil)
 
-// Compare is part of plane.Comparer: it lists the tables anew, and remembers nothing of it.
+// Compare implements plane.Comparer: it lists the tables again, and remembers nothing of the listing.
 func (p *Plane) Compare(ctx context.Context, want *plan.State) ([]plane.Difference, error) {
 	var out []plane.Difference
 	for _, t := range []*table{p.inet, p.netdev} {

@@ -8,7 +8,7 @@ import (
 )
 
 // Packets is how many packets have met each rule of ours with a counter in a chain of family inet, by the rule's name.
-// A rule that is written anew counts from 0.
+// A rule that is written again counts from 0.
 func Packets(ctx context.Context, chain string) (map[string]uint64, error) {
 	// knftables v0.0.22 leaves counters out of what it lists.
 	out, err := exec.CommandContext(ctx, "nft", "--json", "list", "chain", "inet", TableName, chain).Output()

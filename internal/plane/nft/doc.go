@@ -8,11 +8,11 @@
 // the set `egret-objects` has one element for each, whose key is a hash of name and definition and whose comment is the
 // name.
 //
-// What was written is remembered, and what changed in the plan since is learnt from its journal: one new element costs
-// one small transaction, no listing and no comparison of other rows, however large its set is; an address is written by
-// netlink, and everything else by the nft command. While a row is refused,
-// everything is compared each time. Forget, any transaction that fails, and a change of our tables by somebody else
-// lead to a new reading, after which everything is compared, too.
+// The plane remembers what it wrote, and learns from the plan's journal what changed since. One new element costs one
+// small transaction, no listing and no comparison of other rows, however large its set is. An address is written by
+// netlink, and everything else by the nft command. While a row is refused, everything is compared each time. Forget,
+// any transaction that fails, and a change of our tables by somebody else lead to a new reading, after which everything
+// is compared, too.
 //
 // Keys and values of elements are compared in nft's spelling: addresses, prefixes, marks in any base and interface
 // names are put into it; protocols must be written by name ("tcp"), ports by number.

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/knftables"
 )
 
-// elementChange is an address that a set gets or loses. One without an address is none.
+// elementChange is an address that a set gets or loses. An element without an address is not one of these.
 type elementChange struct {
 	set  string
 	addr netip.Addr

@@ -10,7 +10,7 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 )
 
-// step is one operation of a transaction: what it is for, how it is written, and what the table holds when it is done.
+// step is one operation of a transaction, with its purpose, its text, and the content of the table afterwards.
 type step struct {
 	owner    plan.Owner
 	row      string
@@ -22,8 +22,8 @@ type step struct {
 
 // batch is what one transaction does: steps in an order in which nothing names what is not there yet.
 type batch struct {
-	// rebuild makes the table anew in the same transaction. It is how a chain or set gets another definition, which
-	// nftables does not allow while rules name it.
+	// rebuild deletes the table and creates it again in the same transaction. It is how a chain or set gets another
+	// definition, which nftables does not allow while rules name it.
 	rebuild bool
 	steps   []step
 }

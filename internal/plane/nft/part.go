@@ -33,7 +33,7 @@ func (p part) complete() part {
 	return part{p.chains.Once(), p.rules.Once(), p.sets.Once(), p.elems.Once()}
 }
 
-// losesObjects says that the plan does not have a chain or a set any more: what else it has of them is to be refused.
+// losesObjects says that the plan no longer has a chain or a set: their other rows must be refused.
 func (p part) losesObjects(s *plan.State) bool {
 	return slices.ContainsFunc(p.chains.Keys, func(k plan.NFTChain) bool { _, ok := s.NFTChains[k]; return !ok }) ||
 		slices.ContainsFunc(p.sets.Keys, func(k plan.NFTSet) bool { _, ok := s.NFTSets[k]; return !ok })

@@ -60,7 +60,7 @@ func Open() (*Plane, error) {
 	return p, nil
 }
 
-// Watch signals, until ctx ends, when somebody else has changed our tables; the next Grow reads them anew. It is for
+// Watch signals, until ctx ends, when somebody else has changed our tables. The next Grow reads them again. It is for
 // planes that were opened.
 func (p *Plane) Watch(ctx context.Context) <-chan struct{} { return p.changes.watch(ctx) }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // tryRun carries out b, or what can be carried out of it, by what dry runs say: one that fails has done nothing. It
-// writes once: what fails then may have been carried out, and a rule that is added again is there twice.
+// writes once: a transaction that fails may have been carried out, and a rule that is added again is there twice.
 func (t *table) tryRun(ctx context.Context, b batch) ([]*plane.Refused, error) {
 	if b.empty() {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 )
 
-// manyDeletions of an interval set at once take longer than to write the set anew: for each one nft looks through the
+// manyDeletions of an interval set at once take longer than to write the set again. For each one nft looks through the
 // whole set (1.0.6 and 1.1.3: 100 of 9,000 take 1 s, 5,000 of 10,000 more than 10 s), and so it would take longer than
 // a call may. To add 10,000 takes 0.1 s.
 const manyDeletions = 100

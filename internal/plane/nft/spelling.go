@@ -87,7 +87,7 @@ func spellPart(s string) string {
 	return s
 }
 
-// parts are the parts of a spelled key or value as nft reads them: what could be taken for syntax is quoted.
+// parts returns the parts of a spelled key or value as nft reads them, quoted where they could be taken for syntax.
 func parts(s string) []string {
 	p := strings.Split(s, " . ")
 	for i := range p {

@@ -10,7 +10,7 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-// What nft(8) reads: a line is a command, and so is what follows a semicolon; # begins a comment; strings have no
+// The syntax of nft(8): a line is a command, and so is the text behind a semicolon; # begins a comment; strings have no
 // escapes. The plane's transactions are such lines (knftables), with names of chains and sets as they are.
 
 // identifier is a name without quotes: nft(8), "Lexical conventions".
@@ -36,7 +36,7 @@ func checkChain(k plan.NFTChain, s plan.NFTChainSpec) error {
 	return errors.Join(errs...)
 }
 
-// checkRule also refuses quotes that have no end: what follows the rule would be part of it.
+// checkRule also refuses quotes that have no end: the text behind the rule would be part of it.
 func checkRule(text string) error {
 	if err := plane.CheckText("rule", text, ";#\\"); err != nil {
 		return err

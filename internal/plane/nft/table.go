@@ -55,7 +55,7 @@ func (t *table) growPart(ctx context.Context, want *plan.State, p part) bool {
 		return false
 	}
 	if err = t.runPart(ctx, b); err != nil {
-		t.held = nil // what we remember may be wrong
+		t.held = nil // our memory of the table may be wrong
 	}
 	return err == nil
 }
@@ -106,9 +106,9 @@ func ownersOf(refused []*plane.Refused) []plan.Owner {
 	return out
 }
 
-// growSound is one transaction. When it fails, what we remember may be wrong, or it was carried out and its answer
-// lost: the table is read anew and the transaction computed again. When that cannot be carried out either, the owners
-// that make it fail are left out.
+// growSound is one transaction. When it fails, our memory of the table may be wrong, or it was carried out and its
+// answer lost. The table is read again, and the transaction computed again. When that cannot be carried out either, the
+// owners that make it fail are left out.
 func (t *table) growSound(ctx context.Context, w *wanted) ([]*plane.Refused, error) {
 	sound := func(owner plan.Owner) bool { return !slices.Contains(t.suspects, owner) }
 	b, err := t.growth(ctx, w)
@@ -228,7 +228,7 @@ func (t *table) drop(ctx context.Context) error {
 	return nil
 }
 
-// read makes sure that t.held is known. What is read anew may differ from the plan in any row.
+// read makes sure that t.held is known. A table that was read again may differ from the plan in any row.
 func (t *table) read(ctx context.Context) error {
 	if t.held != nil {
 		return nil

@@ -19,7 +19,7 @@ type wanted struct {
 	rules   map[string][]wantedRule // by chain, in order of name
 	elems   []wantedElem
 	refused []error
-	former  *former // what beside it may go; nil: whatever the table holds beside it
+	former  *former // which other rows may go; nil: all other rows of the table
 }
 
 type wantedObject struct {

@@ -144,7 +144,7 @@ func (p *Plane) build(s *session, cs []change) (*txn, []refusal, error) {
 }
 
 // send runs one transaction, if it has anything to do. After any failure but a refusal nobody knows what the database
-// holds: the connection goes, and the next call reads the database anew.
+// holds: the connection is closed, and the next call reads the database again.
 func (p *Plane) send(ctx context.Context, s *session, t *txn) error {
 	if len(t.ops) == 0 {
 		return nil

@@ -17,8 +17,8 @@ type confirm struct {
 
 func newConfirm() *confirm { return &confirm{reached: make(chan struct{}, 1)} }
 
-// load starts anew from what a database says, which may be one that began again at zero. What it has last counts,
-// whoever wrote it: it may be a transaction of ours whose reply was lost.
+// load starts again from what a database says, which may have begun again at zero. Its last value counts, even if
+// another wrote it: it may be a transaction of ours whose reply was lost.
 func (c *confirm) load(nbCfg, hvCfg int64) {
 	c.mu.Lock()
 	c.want = nbCfg

@@ -78,8 +78,8 @@ func (c *conn) notify(args []json.RawMessage, onUpdate func(tableUpdates)) error
 // callTimeout bounds one call; ovsdb-server takes 1.5 s for a transaction of 10,000 rows.
 const callTimeout = 20 * time.Second
 
-// call ends the connection when its time is over: what became of the call is not known then, and a server that stands
-// still does not read, so that even sending may wait.
+// call ends the connection when its time is over. The call's effect is not known then, and a server that stands still
+// does not read, so that even sending may wait.
 func (c *conn) call(ctx context.Context, method string, args, reply any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -14,8 +14,8 @@
 //   - Encap (Southbound): by type and ip, ours when its chassis is.
 //   - Static_MAC_Binding: by logical_port and ip, ours when that port is.
 //
-// NB_Global is everybody's: whatever its RowID.Name, it means the one row of that table; its wanted columns are set,
-// its wanted map keys are merged in one by one, and nothing of it is ever removed.
+// NB_Global is everybody's: any RowID.Name means the one row of that table. Its wanted columns are set, its wanted map
+// keys are merged in one by one, and nothing of it is ever removed.
 //
 // # Columns
 //

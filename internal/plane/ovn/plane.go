@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -135,7 +136,20 @@ func (p *Plane) Ours(ctx context.Context, table string) ([]plan.RowID, error) {
 	return out, nil
 }
 
-// Forget makes the next call connect and read anew.
+// Elements are those of all address sets of ours, whoever wrote them, in no order.
+func (p *Plane) Elements(ctx context.Context) ([]plan.SetElem, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, err := p.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.m.elems)), nil
+}
+
+// Forget makes the next call connect and read again.
 func (p *Plane) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,7 +201,7 @@ func (p *Plane) refusals(bad []refusal) error {
 	return errors.Join(errs...)
 }
 
-// connect is the session, a new one where there is none or the connection was lost.
+// connect returns the session, a new one if there was no session or the connection was lost.
 func (p *Plane) connect(ctx context.Context) (*session, error) {
 	if p.session != nil && p.session.alive() {
 		return p.session, nil

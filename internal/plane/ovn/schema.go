@@ -49,7 +49,7 @@ type table struct {
 
 type schema map[string]*table
 
-// childColumn is the one column of table parent that refers to table child; nil if there is none, or several.
+// childColumn returns the one column of table parent that refers to table child; nil without one, or with several.
 func (s schema) childColumn(parent, child string) *column {
 	if t := s[parent]; t != nil {
 		return t.children[child]
@@ -169,7 +169,7 @@ func (t *table) foundKey(cols map[string]value) plan.RowID {
 func (s schema) monitored(southbound bool) map[string]ovsdb.MonitorRequest {
 	m := map[string]ovsdb.MonitorRequest{}
 	for name, t := range s {
-		// The Southbound is large and ovn-northd's; the rest of it is none of ours.
+		// The Southbound is large and belongs to ovn-northd; we need nothing else of it.
 		if southbound && name != "Chassis" && name != tableEncap || name == "Connection" || name == "SSL" {
 			continue
 		}

@@ -13,7 +13,8 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 )
 
-// session is one connection with its local copy. It ends with the connection; what it knew is then read anew.
+// session is one connection with its local copy. It ends with the connection, and the next session reads everything
+// again.
 type session struct {
 	conn *conn
 	log  *slog.Logger

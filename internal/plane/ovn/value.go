@@ -55,20 +55,19 @@ func (v value) patch(c *column, diff value) value {
 	return value{set: symmetric(v.set, diff.set)}
 }
 
-// symmetric is the symmetric difference of two sorted sets.
+// symmetric returns the symmetric difference of two sorted sets. It compares few elements if b is small: an update of
+// a large set often brings one.
 func symmetric(a, b []string) []string {
 	out := make([]string, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0] < b[0]:
-			out, a = append(out, a[0]), a[1:]
-		case b[0] < a[0]:
-			out, b = append(out, b[0]), b[1:]
-		default:
-			a, b = a[1:], b[1:]
+	for _, x := range b {
+		i, is := slices.BinarySearch(a, x)
+		if out, a = append(out, a[:i]...), a[i:]; is {
+			a = a[1:]
+		} else {
+			out = append(out, x)
 		}
 	}
-	return append(append(out, a...), b...)
+	return append(out, a...)
 }
 
 // fromWire reads a column in the form of RFC 7047 5.1.

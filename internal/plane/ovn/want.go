@@ -54,7 +54,7 @@ func (w *wanted) keyOf(ref plan.RowID) plan.RowID {
 	return ref
 }
 
-// same says, without looking into the columns, that w is the row r: rows are made anew when they change, never edited.
+// same says, without a look into the columns, that w is the row r: rows that change are replaced, never edited.
 func (w *wanted) same(id plan.RowID, r plan.Row) bool {
 	return w.id == id && w.keys == nil && w.row.Parent == r.Parent &&
 		reflect.ValueOf(w.row.Cols).Pointer() == reflect.ValueOf(r.Cols).Pointer()

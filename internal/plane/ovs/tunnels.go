@@ -12,7 +12,7 @@ const nodeKey = "egret-node"
 type Tunnel struct {
 	Node  string
 	Up    bool
-	WasUp bool // it is up, or was before; ovs-vswitchd begins anew when it is started
+	WasUp bool // it is up, or was before; a start of ovs-vswitchd clears it
 }
 
 // TunnelsChanged gets a value when what Tunnels says may have changed since the last one was taken.

@@ -24,8 +24,8 @@ type Uplink struct {
 // may be interrupted anywhere and called again, also after a reboot, when the bridge is in the database and the
 // addresses are on the device. IPv6 link-local addresses stay where they are.
 //
-// Who gave the device an address for a time, by DHCP or by router advertisements (RA), does not renew it on the bridge:
-// it is there for good. An IPv6 default route that the kernel has from RA is kept by RA.
+// A DHCP client, or a router by its advertisements (RA), that gave the device an address for a time does not renew it
+// on the bridge: the address stays for good. An IPv6 default route that the kernel has from RA is kept by RA.
 func (d *DB) MoveUplink(ctx context.Context, u Uplink, baseFlows func(context.Context) error) error {
 	device, err := netlink.LinkByName(u.Device)
 	if err != nil {

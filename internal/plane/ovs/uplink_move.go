@@ -31,8 +31,8 @@ func move(from, to netlink.Link) error {
 	return removeAddrs(from, addrs)
 }
 
-// takeBack is move, but for addresses that are on the device alone: whoever has put them there, as keepalived does on
-// the link that its configuration names, takes them away there, too.
+// takeBack is move, but for addresses that are on the device alone: a program that has put them there, as keepalived
+// does on the link that its configuration names, takes them away there, too.
 func takeBack(from, to netlink.Link) error {
 	addrs, err := globalAddrs(from)
 	if err != nil {
@@ -135,8 +135,8 @@ func mainRoutes(link netlink.Link) ([]netlink.Route, error) {
 	return all, nil
 }
 
-// made says that a route to the prefix of an address, though it is of protocol kernel, is not the kernel's: whoever
-// manages the link has the kernel make none (noprefixroute), and makes it with a metric of its own.
+// made says that a route to the prefix of an address, though it has protocol kernel, is not the kernel's. The link's
+// manager tells the kernel to make no such route (noprefixroute), and makes it with its own metric.
 func made(r netlink.Route, addrs []netlink.Addr) bool {
 	return slices.ContainsFunc(addrs, func(a netlink.Addr) bool {
 		prefix := net.IPNet{IP: a.IP.Mask(a.Mask), Mask: a.Mask}

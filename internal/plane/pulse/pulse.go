@@ -119,7 +119,7 @@ func (p *Pulse) Problem() string {
 	return ""
 }
 
-// Do does something that needs the process. What it does has to end with its context.
+// Do does something that needs the process. It must end with its context.
 func (p *Pulse) Do(ctx context.Context, do func(context.Context) error) error {
 	alive := p.life()
 	if alive.Err() != nil {

@@ -2,6 +2,7 @@ package route
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -64,10 +65,34 @@ func (p *Plane) growAddr(k plan.Addr, spec plan.AddrSpec, links links, have map[
 		return noLink(k.Dev)
 	}
 	h, there := have[k]
-	if there && (!h.ours || h.spec == seenSpec(k, spec) && !h.former) {
+	if there && !h.ours {
+		return nil
+	}
+	if h.severed {
+		return p.renewAddr(k, spec)
+	}
+	delete(p.renewed, k)
+	if there && h.spec == seenSpec(k, spec) && !h.former {
 		return nil
 	}
 	if err := p.stack.putAddr(k, spec, there); err != nil {
+		return err
+	}
+	p.unproven[k] = true
+	return nil
+}
+
+// renewAddr removes an address and adds it again, so that the kernel makes its routes again. It does so once: where the
+// routes do not come back, doing it again would only cut connections.
+func (p *Plane) renewAddr(k plan.Addr, spec plan.AddrSpec) error {
+	if p.renewed[k] {
+		return errors.New("the kernel has no routes of the address, and does not make them when it is added again")
+	}
+	p.renewed[k] = true
+	if err := p.stack.delAddr(k); err != nil {
+		return err
+	}
+	if err := p.stack.putAddr(k, spec, false); err != nil {
 		return err
 	}
 	p.unproven[k] = true
@@ -80,7 +105,7 @@ func seenSpec(k plan.Addr, spec plan.AddrSpec) plan.AddrSpec {
 	return spec
 }
 
-// addrs lists all addresses. What we added and the kernel shows unmarked is ours as well.
+// addrs lists all addresses. An address that we added and that the kernel shows unmarked is ours as well.
 func (p *Plane) addrs() (map[plan.Addr]heldAddr, error) {
 	have, err := p.stack.addrs()
 	if err != nil {

@@ -144,6 +144,9 @@ func (f fakeStack) sysctl(key string) (string, error) {
 	return f.Sysctls[key], nil
 }
 
+// keepTakingRA is part of stack: nobody advertises here.
+func (f fakeStack) keepTakingRA() error { return nil }
+
 func (f fakeStack) setSysctl(key, value string) error {
 	f.Sysctls[key] = value
 	return nil

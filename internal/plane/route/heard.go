@@ -39,7 +39,8 @@ func openHeard() (*heard, error) {
 	return &heard{socket: s}, nil
 }
 
-// others takes in what there is, and says whether any of it is not of our own routes. What cannot be read may be.
+// others takes in what there is, and says whether any of it is not of our own routes. A message that cannot be read may
+// be one.
 func (h *heard) others() bool {
 	found := false
 	for {

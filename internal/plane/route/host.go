@@ -21,6 +21,8 @@ type Host struct {
 	Addrs  []Address // by link and prefix
 	Routes []Route   // by table, destination and metric; none of table local
 	Rules  []Rule    // IPv4's first; in the order in which the kernel goes through them
+	// Refusals are routes of type unreachable, prohibit or blackhole, in the order of Routes.
+	Refusals []Route
 	// Ours is what carries a mark of ours, and the host's settings of forwarding, as text: it changes when somebody
 	// takes some of it away.
 	Ours []string
@@ -36,7 +38,7 @@ type Link struct {
 	MTU    int
 	Kind   string
 	Master string
-	// Carrier: what is at the other end is up as well.
+	// Carrier: the other end is up as well.
 	Carrier bool
 	// Table is the routing table that packets of the link are looked up in: a VRF's, or main's (254).
 	Table int
@@ -124,7 +126,7 @@ func ReadHost(ctx context.Context) (Host, error) {
 		name[l.Attrs().Index] = l.Attrs().Name
 	}
 	h := Host{Links: hostLinks(links, name), Addrs: hostAddrs(addrs, name), Routes: hostRoutes(routes, name),
-		Rules: hostRules(rules)}
+		Refusals: hostRefusals(routes), Rules: hostRules(rules)}
 	h.Ours = h.ours(rules)
 	return h, ctx.Err()
 }
@@ -153,8 +155,8 @@ func listRoutes(n *netlink.Handle) (routes []netlink.Route, rules []netlink.Rule
 	return routes, rules, nil
 }
 
-// listRules are none where the kernel was booted without the family (ipv6.disable=1): it says so of rules, where of
-// routes it lists none.
+// listRules returns no rules where the kernel was booted without the family (ipv6.disable=1). For rules the kernel then
+// returns an error, for routes an empty list.
 func listRules(n *netlink.Handle, family int) ([]netlink.Rule, error) {
 	rules, err := n.RuleList(family)
 	if errors.Is(err, unix.EAFNOSUPPORT) {
@@ -258,13 +260,33 @@ func hostRoutes(routes []netlink.Route, name map[int]string) []Route {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Route) int {
-		return cmp.Or(cmp.Compare(a.Table, b.Table), a.Dst.Addr().Compare(b.Dst.Addr()), cmp.Compare(a.Dst.Bits(),
-			b.Dst.Bits()), cmp.Compare(a.Metric, b.Metric),
-			cmp.Compare(a.Dev, b.Dev), a.Via.Compare(b.Via))
-	})
+	slices.SortFunc(all, compareRoutes)
 	return all
 }
+
+func compareRoutes(a, b Route) int {
+	return cmp.Or(cmp.Compare(a.Table, b.Table), a.Dst.Addr().Compare(b.Dst.Addr()), cmp.Compare(a.Dst.Bits(),
+		b.Dst.Bits()), cmp.Compare(a.Metric, b.Metric),
+		cmp.Compare(a.Dev, b.Dev), a.Via.Compare(b.Via))
+}
+
+func hostRefusals(routes []netlink.Route) []Route {
+	var all []Route
+	for _, r := range routes {
+		if r.Table == unix.RT_TABLE_LOCAL || !slices.Contains(refusing[:], r.Type) {
+			continue
+		}
+		dst, ok := fromIPNet(r.Dst)
+		if !ok {
+			dst = defaultPrefix(r.Family)
+		}
+		all = append(all, Route{Table: r.Table, Dst: dst, Metric: r.Priority, Ours: int(r.Protocol) == Protocol})
+	}
+	slices.SortFunc(all, compareRoutes)
+	return all
+}
+
+var refusing = [...]int{unix.RTN_UNREACHABLE, unix.RTN_PROHIBIT, unix.RTN_BLACKHOLE}
 
 func nextHops(r netlink.Route) []*netlink.NexthopInfo {
 	if len(r.MultiPath) > 0 {

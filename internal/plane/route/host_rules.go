@@ -1,13 +1,15 @@
 package route
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 )
 
-// Rule is a policy routing rule (ip-rule(8)). Of Src, Dst, Mask, Iif and Oif, what is zero asks for nothing. What else
-// a rule asks for, as for ports, is not said.
+// Rule is a policy routing rule (ip-rule(8)). Of Src, Dst, Mask, Iif and Oif, what is zero asks for nothing. Other
+// conditions of a rule, as on ports, are not said.
 type Rule struct {
 	V6         bool
 	Priority   int
@@ -24,7 +26,8 @@ type Rule struct {
 	Ours bool // carries Protocol
 }
 
-// hostRules leaves out those for packets of users and of tunnels: what the host forwards between its links has neither.
+// hostRules leaves out rules for packets of users and of tunnels: packets that the host forwards between its links have
+// neither.
 func hostRules(rules []netlink.Rule) []Rule {
 	var all []Rule
 	for _, r := range rules {
@@ -44,6 +47,23 @@ func hostRules(rules []netlink.Rule) []Rule {
 		all = append(all, rule)
 	}
 	return all
+}
+
+// Route is the link by which a table leads to an address; "" where a route refuses it, or goes by no link. The kernel
+// goes on to the next rule where there is none.
+func (h Host) Route(table int, to netip.Addr) (dev string, ok bool) {
+	one := netip.PrefixFrom(to, to.BitLen())
+	found, ok := Host{Routes: alive(h.Routes)}.LookUp(Rule{Table: table}, one)
+	refusal, refused := Host{Routes: h.Refusals}.LookUp(Rule{Table: table}, one)
+	if refused && (!ok || cmp.Or(cmp.Compare(refusal.Dst.Bits(), found.Dst.Bits()),
+		cmp.Compare(found.Metric, refusal.Metric)) > 0) {
+		return "", true
+	}
+	return found.Dev, ok
+}
+
+func alive(routes []Route) []Route {
+	return slices.DeleteFunc(slices.Clone(routes), func(r Route) bool { return r.Dead })
 }
 
 // LookUp is the unicast route that a rule finds for the whole of a prefix.

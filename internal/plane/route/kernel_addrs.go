@@ -18,7 +18,8 @@ func (k *kernel) addrs() (map[plan.Addr]heldAddr, error) {
 	have := map[plan.Addr]heldAddr{}
 	for _, a := range list {
 		spec := plan.AddrSpec{NoDAD: a.prefix.Addr().Is6() && a.flags&unix.IFA_F_NODAD != 0, Deprecated: a.deprecated()}
-		have[plan.Addr{Dev: k.name[a.link], Prefix: a.prefix}] = heldAddr{spec, a.ours(), a.former()}
+		have[plan.Addr{Dev: k.name[a.link], Prefix: a.prefix}] = heldAddr{spec: spec, ours: a.ours(),
+			former: a.former()}
 	}
 	return have, nil
 }

@@ -23,16 +23,16 @@ func (k *kernel) rules() (map[plan.Rule]bool, error) {
 	return have, nil
 }
 
-// fromRule leaves out rules that ask for more than a plan.Rule can. Of a rule without a table the netlink package does
-// not tell what it does: ours say that packets are unreachable.
+// fromRule leaves out rules that ask for more than a plan.Rule can. The netlink package does not tell what a rule
+// without a table does: a previous version's say that packets are unreachable, and no plan wants them.
 func fromRule(r netlink.Rule) (plan.Rule, bool) {
 	if r.Invert || r.Tos != 0 || r.TunID != 0 || r.Goto >= 0 || r.Flow >= 0 || r.OifName != "" ||
 		r.SuppressIfgroup >= 0 || r.SuppressPrefixlen >= 0 || r.Dport != nil || r.Sport != nil || r.IPProto != 0 ||
 		r.UIDRange != nil || r.Table == 0 && r.Protocol != Protocol {
 		return plan.Rule{}, false
 	}
-	rule := plan.Rule{V6: r.Family == netlink.FAMILY_V6, Unreachable: r.Table == 0, Priority: r.Priority,
-		Table: r.Table, Mark: r.Mark, In: r.IifName}
+	rule := plan.Rule{V6: r.Family == netlink.FAMILY_V6, Priority: r.Priority, Table: r.Table, Mark: r.Mark,
+		In: r.IifName}
 	if r.Mask != nil {
 		rule.Mask = *r.Mask
 	}
@@ -59,7 +59,7 @@ func toRule(r plan.Rule) *netlink.Rule {
 		rule.Family = netlink.FAMILY_V6
 	}
 	rule.Priority, rule.Table, rule.Protocol = r.Priority, r.Table, Protocol
-	if r.Unreachable {
+	if r.Table == 0 {
 		rule.Type = unix.RTN_UNREACHABLE
 	}
 	rule.IifName = r.In

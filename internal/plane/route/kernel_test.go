@@ -2,6 +2,7 @@ package route
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/netip"
 	"os"
@@ -59,6 +60,7 @@ func TestForeignRowsThatAreWantedAreLeftAlone(t *testing.T) {
 	ip(t, "link set br0 up")
 	ip(t, "addr add 10.1.0.1/24 dev br0")
 	ip(t, "addr add 192.0.2.77/32 dev br0") // wanted deprecated
+	ip(t, "route del local 192.0.2.77 dev br0 table local")
 	ip(t, "addr add fd00:1::1/64 dev br0 nodad")
 	ip(t, "route add 10.9.0.0/16 via 10.1.0.254 dev br0 mtu 1400 proto static")
 	ip(t, "rule add pref 30 to 10.96.0.0/16 lookup 7")
@@ -128,6 +130,36 @@ func TestWhatTheKernelTakesAwayComesBack(t *testing.T) {
 	if have, want := dump(t, p.stack, true), text(stateA()); have != want {
 		t.Errorf("the kernel holds\n%s\nwant\n%s", have, want)
 	}
+}
+
+// TestFlushedRoutesComeBack deletes routes that the kernel made of our addresses, as network managers do, and expects
+// them, and ours that need them, back with the next call.
+func TestFlushedRoutesComeBack(t *testing.T) {
+	newHost(t)
+	p := open(t)
+	fatal(t, apply(t, p, stateA()))
+	kernels := func() string {
+		return ip(t, "-4 route show table all dev br0") + ip(t, "-6 route show table main dev br0 to root fd00:1::/64")
+	}
+	before := kernels()
+	for _, flush := range []string{"-4 route flush dev br0", "-6 route flush dev br0 to root fd00:1::/64",
+		"-4 route flush table local dev br0", "-4 addr flush dev br0", "-6 addr flush dev br0 scope global",
+		"-4 route flush table all dev br0"} {
+		ip(t, flush)
+		fatal(t, apply(t, p, stateA()))
+		if have, want := dump(t, p.stack, true), text(stateA()); have != want {
+			t.Errorf("after %s the kernel holds\n%s\nwant\n%s", flush, have, want)
+		}
+		if have := kernels(); sortedLines(have) != sortedLines(before) {
+			t.Errorf("after %s the kernel has the routes\n%s\nbefore they were\n%s", flush, have, before)
+		}
+	}
+}
+
+func sortedLines(text string) string {
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
 
 // A kernel before 5.18 does not keep an address's protocol: of those with a subnet only what this process added is
@@ -202,12 +234,11 @@ func TestRefusesWhatTheKernelDoesNotTake(t *testing.T) {
 	for name, rows := range map[string]*plan.Rows{
 		"unreachable gateway": {Routes: map[plan.RouteKey]plan.Route{routeKey(254, "10.6.0.0/16"): {Dev: "lo",
 			Via: netip.MustParseAddr("203.0.113.1")}}},
-		"no such setting":          {Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.no_such_setting"}: "1"}},
-		"bad value":                {Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.ip_forward"}: "perhaps"}},
-		"outside":                  {Sysctls: map[plan.Sysctl]string{{Key: "///////etc/hostname"}: "x"}},
-		"no table":                 {Rules: map[plan.Rule]plan.None{{Priority: 5}: {}}},
-		"a table, and unreachable": {Rules: map[plan.Rule]plan.None{{Priority: 5, Table: 254, Unreachable: true}: {}}},
-		"no destination":           {Routes: map[plan.RouteKey]plan.Route{{Table: 254}: {Dev: "lo"}}},
+		"no such setting": {Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.no_such_setting"}: "1"}},
+		"bad value":       {Sysctls: map[plan.Sysctl]string{{Key: "net.ipv4.ip_forward"}: "perhaps"}},
+		"outside":         {Sysctls: map[plan.Sysctl]string{{Key: "///////etc/hostname"}: "x"}},
+		"no table":        {Rules: map[plan.Rule]plan.None{{Priority: 5}: {}}},
+		"no destination":  {Routes: map[plan.RouteKey]plan.Route{{Table: 254}: {Dev: "lo"}}},
 		"foreign source": {Routes: map[plan.RouteKey]plan.Route{routeKey(254, "10.6.0.0/16"): {Dev: "lo",
 			Src: netip.MustParseAddr("203.0.113.1")}}},
 	} {
@@ -527,5 +558,21 @@ func BenchmarkKernelApplyNothingNew(b *testing.B) {
 		if err := plane.Apply(b.Context(), []plane.Plane{p}, stateA()); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestFormerRefusalsGo: the rules of a previous version that say that packets are unreachable are taken away, and
+// somebody else's stay.
+func TestFormerRefusalsGo(t *testing.T) {
+	newHost(t)
+	p := open(t)
+	ip(t, fmt.Sprintf("rule add pref 5001 from 10.244.0.0/16 fwmark 0xf000064/0xffffffff protocol %d unreachable",
+		Protocol))
+	ip(t, "rule add pref 5002 from 10.244.0.0/16 unreachable")
+	if err := apply(t, p, state(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if have := ip(t, "rule show"); strings.Contains(have, "5001:") || !strings.Contains(have, "5002:") {
+		t.Errorf("rules are\n%s", have)
 	}
 }

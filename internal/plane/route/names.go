@@ -19,7 +19,7 @@ var namesUsr = []string{"usr/share/iproute2", "usr/lib/iproute2"}
 
 // TableNames are the names that the files below a host's root give to routing tables, as iproute2 6 reads them:
 // rt_tables of the administrator, or else of the distribution; and all rt_tables.d/*.conf, of which the administrator's
-// stand in for the distribution's of the same name. What is read last decides. A file that cannot be read names none.
+// stand in for the distribution's of the same name. The last reading decides. A file that cannot be read names none.
 func TableNames(root string) map[string]int {
 	names := map[string]int{}
 	etc := filepath.Join(root, namesEtc)

@@ -40,6 +40,8 @@ type Plane struct {
 	stack stack
 	// unproven are addresses that we added and the kernel has not shown with our mark yet.
 	unproven map[plan.Addr]bool
+	// renewed are addresses that were severed and that we removed and added again; until they are seen whole.
+	renewed map[plan.Addr]bool
 }
 
 // New is the plane on the network namespace that the calling thread is in. It needs CAP_NET_ADMIN.
@@ -66,9 +68,9 @@ func New(o Options) (*Plane, error) {
 }
 
 // answerTime is how long the kernel's answer to one request may take. Linux carries out a netlink request within
-// sendmsg(2), and the answer is there when that returns: what is waited for in vain is one that did not fit into the
-// socket's buffer. What sendmsg itself waits for, others' changes under the RTNL lock, takes microseconds, and no
-// deadline interrupts it.
+// sendmsg(2), and the answer is there when that returns: an answer that never comes did not fit into the socket's
+// buffer. Waiting in sendmsg itself, for others' changes under the RTNL lock, takes microseconds, and no deadline
+// interrupts it.
 const answerTime = 5 * time.Second
 
 // openSocket is a netlink socket with a deadline for each answer; a Handle has none by itself.
@@ -84,7 +86,9 @@ func openSocket() (*netlink.Handle, error) {
 	return h, nil
 }
 
-func newPlane(s stack) *Plane { return &Plane{stack: s, unproven: map[plan.Addr]bool{}} }
+func newPlane(s stack) *Plane {
+	return &Plane{stack: s, unproven: map[plan.Addr]bool{}, renewed: map[plan.Addr]bool{}}
+}
 
 // stack is what the plane asks of a kernel. Things that are gone already are deleted without error. An error that wraps
 // a unix.Errno, fs.ErrNotExist or errInvalid is the row's fault, unless targetFails says otherwise.
@@ -106,6 +110,8 @@ type stack interface {
 	delRule(plan.Rule) error
 	sysctl(key string) (string, error)
 	setSysctl(key, value string) error
+	// keepTakingRA has links take router advertisements that would not when the host forwards.
+	keepTakingRA() error
 	// forget makes everything be read the next time.
 	forget()
 }
@@ -113,10 +119,11 @@ type stack interface {
 // links says of a link by name whether it is up, and whether there is one.
 type links func(dev string) (up, exists bool)
 
-// heldAddr is an address of a link. former: its mark of ours is that of the last version.
+// heldAddr is an address of a link. former: its mark of ours is that of the last version. severed: somebody deleted the
+// routes that the kernel makes of an address, which it does once, when the address is added.
 type heldAddr struct {
-	spec         plan.AddrSpec
-	ours, former bool
+	spec                  plan.AddrSpec
+	ours, former, severed bool
 }
 
 // heldRoute is a route of any table. plain ones can be expressed by plan.Route.
@@ -136,7 +143,7 @@ func (p *Plane) Name() string { return planeName }
 // Forget is part of plane.Plane.
 func (p *Plane) Forget() { p.stack.forget() }
 
-// Grow is part of plane.Plane. What others depend on comes first: settings, addresses, routes, rules.
+// Grow is part of plane.Plane. Rows on which others depend come first: settings, addresses, routes, rules.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 	return inOrder(ctx, want, p.growSysctls, p.growAddrs, p.growRoutes, p.growRules)
 }

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"net/netip"
 	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -16,10 +17,11 @@ type remembering struct {
 	knownAddrs  map[plan.Addr]heldAddr
 	knownRoutes map[plan.RouteKey][]heldRoute
 	knownRules  map[plan.Rule]bool
+	judged      bool // knownAddrs say which are severed
 }
 
 func (r *remembering) forget() {
-	r.knownLinks, r.knownAddrs, r.knownRoutes, r.knownRules = nil, nil, nil, nil
+	r.knownLinks, r.knownAddrs, r.knownRoutes, r.knownRules, r.judged = nil, nil, nil, nil, false
 }
 
 // known is what is remembered, if nobody has changed anything since, or what read gives.
@@ -41,8 +43,55 @@ func (r *remembering) links() (links, error) {
 	return known(r, &r.knownLinks, func(l links) bool { return l != nil }, r.stack.links)
 }
 
+// addrs also says which addresses are severed, if nobody changed anything while all was read. After a change there is
+// another round.
 func (r *remembering) addrs() (map[plan.Addr]heldAddr, error) {
-	return known(r, &r.knownAddrs, func(m map[plan.Addr]heldAddr) bool { return m != nil }, r.stack.addrs)
+	links, err := r.links()
+	if err != nil {
+		return nil, err
+	}
+	routes, err := r.routes()
+	if err != nil {
+		return nil, err
+	}
+	have, err := known(r, &r.knownAddrs, func(m map[plan.Addr]heldAddr) bool { return m != nil }, r.stack.addrs)
+	if err != nil || r.judged {
+		return have, err
+	}
+	if r.heard.others() {
+		r.forget()
+		return have, nil
+	}
+	if r.judged = r.knownRoutes != nil; r.judged {
+		markSevered(have, links, routes)
+	}
+	return have, nil
+}
+
+// way is a destination and the link that a route of any table leads there by.
+type way struct {
+	dst netip.Prefix
+	dev string
+}
+
+// markSevered notes the addresses without the routes that the kernel made of them: to the address itself, and to its
+// subnet. A link that is down has no routes. Of
+// IPv6 the kernel makes the first of the two some time after it has added the address.
+func markSevered(have map[plan.Addr]heldAddr, links links, routes map[plan.RouteKey][]heldRoute) {
+	ways := map[way]bool{}
+	for k, list := range routes {
+		for _, h := range list {
+			ways[way{k.Dst, h.route.Dev}] = true
+		}
+	}
+	for k, h := range have {
+		ip := k.Prefix.Addr()
+		up, _ := links(k.Dev)
+		if h.severed = up && (!ways[way{k.Prefix.Masked(), k.Dev}] ||
+			ip.Is4() && !ways[way{netip.PrefixFrom(ip, ip.BitLen()), k.Dev}]); h.severed {
+			have[k] = h
+		}
+	}
 }
 
 func (r *remembering) routes() (map[plan.RouteKey][]heldRoute, error) {
@@ -94,7 +143,8 @@ func (r *remembering) delRoute(h heldRoute) error {
 	return nil
 }
 
-// withoutOurs are the routes for a key but the one that the plane makes. Who has got the former list may go on with it.
+// withoutOurs are the routes for a key but the one that the plane makes. A caller that has the previous list may go on
+// with it.
 func (r *remembering) withoutOurs(k plan.RouteKey) []heldRoute {
 	return slices.DeleteFunc(slices.Clone(r.knownRoutes[k]), func(h heldRoute) bool {
 		return h.ours && h.metric == ourMetric(k)

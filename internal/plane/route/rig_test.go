@@ -231,7 +231,7 @@ func rowsA() *plan.Rows {
 			routeKey(1008, "fd00:7::/64"):    {Dev: "br0", Via: netip.MustParseAddr("2001:db8::1"), OnLink: true},
 		},
 		Rules: map[plan.Rule]plan.None{
-			{Priority: 31, Unreachable: true, Src: netip.MustParsePrefix("10.97.0.0/16")}: {},
+			{Priority: 31, Table: 7, Src: netip.MustParsePrefix("10.97.0.0/16")}: {},
 			{Priority: 6000, Table: 1007, Mark: 0xe000007, Mask: 0xffffffff,
 				Src: netip.MustParsePrefix("10.244.0.0/16")}: {},
 			{V6: true, Priority: 6000, Table: 1007, Mark: 0xe000007, Mask: 0xffffffff,

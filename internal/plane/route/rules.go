@@ -19,11 +19,10 @@ func seenRule(k plan.Rule) plan.Rule {
 	return k
 }
 
-// checkRule refuses a rule that says neither where packets go nor that they are unreachable, or both. The kernel takes
-// one without a table, and finds one for it.
+// checkRule refuses a rule without a table: the kernel takes it, and finds one for it.
 func checkRule(r plan.Rule) error {
-	if r.Unreachable != (r.Table == 0) {
-		return fmt.Errorf("%w: a rule must name a table, or say that packets are unreachable", errInvalid)
+	if r.Table == 0 {
+		return fmt.Errorf("%w: a rule must name a table", errInvalid)
 	}
 	return nil
 }

@@ -15,7 +15,10 @@ import (
 func sysctlRow(k plan.Sysctl, value string) string { return "sysctl " + k.Key + "=" + value }
 
 func (p *Plane) growSysctls(want *plan.State, r *refusals) error {
-	keys := slices.SortedFunc(maps.Keys(want.Sysctls), func(a, b plan.Sysctl) int { return cmp.Compare(a.Key, b.Key) })
+	keys := slices.SortedFunc(maps.Keys(want.Sysctls), func(a, b plan.Sysctl) int {
+		// Links that are ours have refused router advertisements before others are to go on taking them.
+		return cmp.Or(cmp.Compare(isForwardAll(a.Key), isForwardAll(b.Key)), cmp.Compare(a.Key, b.Key))
+	})
 	for _, k := range keys {
 		value, _ := want.Sysctls.Get(k)
 		if err := r.add(want.Sysctls.Owner(k), sysctlRow(k, value), p.growSysctl(k.Key, value)); err != nil {
@@ -33,7 +36,12 @@ func (p *Plane) growSysctl(key, value string) error {
 	if err != nil || sameSysctl(have, value) {
 		return err
 	}
-	if err := p.stack.setSysctl(key, value); err != nil {
+	if isForwardAll(key) > 0 && value == "1" {
+		err = p.forwardAll(key)
+	} else {
+		err = p.stack.setSysctl(key, value)
+	}
+	if err != nil {
 		return err
 	}
 	have, err = p.stack.sysctl(key)
@@ -41,6 +49,37 @@ func (p *Plane) growSysctl(key, value string) error {
 		return fmt.Errorf("the kernel made it %q", have)
 	}
 	return err
+}
+
+// forwardAllKey has every link forward IPv6, and new links, too.
+const forwardAllKey = "net.ipv6.conf.all.forwarding"
+
+// isForwardAll is 1 if the key is forwardAllKey, else 0.
+func isForwardAll(key string) int {
+	if key == forwardAllKey {
+		return 1
+	}
+	return 0
+}
+
+// forwardAll has the host forward IPv6, and its links take router advertisements as before. A link that forwards takes
+// them with accept_ra=2 only, and the kernel removes at once the default routes that others have given (ip-sysctl,
+// rt6_purge_dflt_routers). So a link that takes them because it does not forward gets accept_ra=2 first. To a host that
+// does not forward 2 means the same as 1: nothing has to be given back.
+// A link that comes later starts as it would have, for only "all" decides whether packets are forwarded.
+func (p *Plane) forwardAll(key string) error {
+	const later = "net.ipv6.conf.default.forwarding"
+	before, err := p.stack.sysctl(later)
+	if err != nil {
+		return err
+	}
+	if err := p.stack.keepTakingRA(); err != nil {
+		return fmt.Errorf("keep links taking router advertisements: %w", err)
+	}
+	if err := p.stack.setSysctl(key, "1"); err != nil || before != "0" {
+		return err
+	}
+	return p.stack.setSysctl(later, before)
 }
 
 // checkSysctl says why a key would lead to another file than one below its own directory, or a value be more than one

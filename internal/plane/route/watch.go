@@ -9,6 +9,8 @@ import (
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/egret-net/egret/internal/plan"
 )
 
 // Change is what the kernel told of, one or several changes.
@@ -18,8 +20,9 @@ type Change struct {
 }
 
 // Watch tells whenever links, addresses, routes, rules or links' settings (forwarding, rp_filter) of the calling
-// thread's network namespace change; not of routes and rules that we add or change. Changes that nobody has taken yet
-// are one. The channel is closed when ctx ends, or when the kernel's messages can no longer be read.
+// thread's network namespace change; not of rules that we add or change, nor of routes, but for those of links' tables.
+// Changes that nobody has taken yet are one. The channel is closed when ctx ends, or when the kernel's messages can no
+// longer be read.
 func Watch(ctx context.Context) (<-chan Change, error) {
 	s, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK,
 		unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV4_RULE, unix.RTNLGRP_IPV4_NETCONF,
@@ -38,12 +41,21 @@ func Watch(ctx context.Context) (<-chan Change, error) {
 			if err != nil && !lost {
 				return
 			}
-			if lost || !all(messages, addsOurs) {
+			if lost || !all(messages, adds) {
 				tell(changed, Change{Taken: lost || slices.ContainsFunc(messages, takesOurs)})
 			}
 		}
 	}()
 	return changed, nil
+}
+
+// adds says whether a message only says that we added something that no fact of the world tells of.
+func adds(m syscall.NetlinkMessage) bool {
+	if !addsOurs(m) || m.Header.Type == unix.RTM_NEWRULE {
+		return addsOurs(m)
+	}
+	k, ok := routeOf(m.Data)
+	return ok && (k.Table == plan.MainTable || k.Table == plan.ReplyTable)
 }
 
 func all(messages []syscall.NetlinkMessage, such func(syscall.NetlinkMessage) bool) bool {

@@ -50,7 +50,7 @@ func addFolders(w *fsnotify.Watcher, root string) {
 	for _, folder := range append([]string{namesEtc}, namesUsr...) {
 		at := filepath.Join(root, folder)
 		for _, f := range []string{filepath.Dir(at), at, filepath.Join(at, "rt_tables.d")} {
-			_ = w.Add(f) // one that is not there is told of by the one above
+			_ = w.Add(f) // the folder above tells when a missing one appears
 		}
 	}
 }

@@ -34,7 +34,8 @@ func (t target) row(p corev1.Pod) row {
 		want: t.want}
 }
 
-// probe connects from inside the pod to each target, each time anew, and fills the rows, one for each target.
+// probe connects from inside the pod to each target, each time by a new connection, and fills the rows, one for each
+// target.
 func (d *demo) probe(ctx context.Context, p corev1.Pod, targets []target, rows []row) error {
 	// -g: brackets of IPv6 addresses are no pattern. The written line says which connection an answer is of.
 	args := []string{"curl", "-gs", "--connect-timeout", "2", "--max-time", "4", "-H", "Connection: close",

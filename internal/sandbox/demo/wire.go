@@ -15,8 +15,8 @@ import (
 // too.
 const uplink = "eth0"
 
-// wire tells from an external host's neighbour table which node answers for an address: what is, whatever a status
-// says.
+// wire tells from an external host's neighbour table which node really answers for an address, without regard to any
+// status.
 type wire struct {
 	host  string
 	table *netlink.Handle

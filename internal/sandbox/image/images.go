@@ -27,8 +27,8 @@ func staticImage(ref Ref, path, source string) Image {
 	}
 }
 
-// AgnhostImage is the Kubernetes test server in a small Debian: what its tests and a person run inside a Pod; and more
-// files.
+// AgnhostImage is the Kubernetes test server in a small Debian, with the programs that tests and people run inside a
+// Pod; and more files.
 func AgnhostImage(rootDir, binDir string, more ...File) (Image, error) {
 	c, err := newClosure(rootDir)
 	if err == nil {

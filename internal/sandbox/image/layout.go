@@ -15,7 +15,7 @@ import (
 // Image is what one image consists of: a name, how to run it, and the files of its only layer.
 type Image struct {
 	Name       string   // full reference, such as localhost/pause:1
-	Entrypoint []string // first element is an absolute path; empty: who runs it says what
+	Entrypoint []string // first element is an absolute path; empty: the caller names the command
 	Cmd        []string // arguments where a Pod gives none
 	Env        []string // KEY=value
 	Files      []File

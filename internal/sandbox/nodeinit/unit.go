@@ -13,7 +13,7 @@ import (
 
 const (
 	logDir       = "/var/log/egret"
-	logLimit     = 64 << 20               // bytes; a longer log starts anew when its process does
+	logLimit     = 64 << 20               // bytes; a longer log starts again when its process does
 	restartDelay = 300 * time.Millisecond // systemd's RestartSec of 100 ms plus the start of the unit
 	needsPoll    = 50 * time.Millisecond
 )
@@ -34,7 +34,7 @@ type Status struct {
 	PID      int       `json:"pid,omitempty"` // in the node's pid namespace
 	Restarts int       `json:"restarts"`      // starts but the first
 	Started  time.Time `json:"started,omitzero"`
-	Note     string    `json:"note,omitempty"` // what it waits for, or how it ended
+	Note     string    `json:"note,omitempty"` // its pending condition, or how it ended
 }
 
 // supervised keeps one unit running.

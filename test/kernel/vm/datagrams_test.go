@@ -16,6 +16,9 @@ const (
 	largeDatagram = 3000
 )
 
+// largePort is the node port of a Service whose clients send datagrams in fragments.
+const largePort = 30516
+
 // datagrams: one that comes in fragments is balanced, too, as a connection's first packet, and so is its answer. The
 // userspace datapath of OVS 3.5 cannot: its fragments go on one by one after conntrack, and only the first has the port
 // that OVN's load balancers match.
@@ -27,6 +30,14 @@ func (l *kernelLab) datagrams() {
 		l.eventually(fmt.Sprintf("a datagram of %d bytes to a cluster IP, and its answer", size),
 			func(context.Context) error {
 				return l.inPod(l.plain, func() error { return exchange(netip.AddrPortFrom(vip, 80), size) })
+			})
+	}
+	l.nodePort("large", 55, largePort, datagramServer, corev1.ProtocolUDP, nil, l.near)
+	for _, n := range l.nodes {
+		at := netip.AddrPortFrom(n.IPs[0], largePort)
+		l.eventually(fmt.Sprintf("a datagram in fragments to node port %s, and its answer", at),
+			func(context.Context) error {
+				return inNetns(l.ExternalHosts()[0].Name, func() error { return exchange(at, largeDatagram) })
 			})
 	}
 }

@@ -143,14 +143,7 @@ var hairpins = []netip.Addr{netip.MustParseAddr("169.254.169.5"), netip.MustPars
 func (l *kernelLab) becomes(p pod, want []netip.Addr) {
 	l.t.Helper()
 	for _, ip := range vrfClient {
-		at := netip.AddrPortFrom(ip, sandbox.ClientIPPort)
-		l.eventually(fmt.Sprintf("pod %s to %s as one of %v", p.name, at, want), func(ctx context.Context) error {
-			have, err := l.ask(ctx, p.node.Name, at, "ip", "netns", "exec", p.name)
-			if err == nil && !slices.Contains(want, have) {
-				err = fmt.Errorf("seen as %s", have)
-			}
-			return err
-		})
+		l.isSoonSeenAs(p, want, ip)
 	}
 }
 

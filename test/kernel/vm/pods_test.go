@@ -79,6 +79,10 @@ func (c *cluster) egressIP(name string, ips []netip.Addr, holder sandbox.Member,
 
 // egressIPOn is the same with several holders: each address has the next, in turn.
 func (c *cluster) egressIPOn(name string, ips []netip.Addr, holders []sandbox.Member, labels map[string]string) {
+	c.putEgressIP(egressIPObject(name, ips, holders, labels))
+}
+
+func egressIPObject(name string, ips []netip.Addr, holders []sandbox.Member, labels map[string]string) v1.EgressIP {
 	e := v1.EgressIP{TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "EgressIP"}}
 	e.Name, e.UID = name, types.UID("uid-"+name)
 	e.Spec.PodSelector.MatchLabels = labels
@@ -88,7 +92,18 @@ func (c *cluster) egressIPOn(name string, ips []netip.Addr, holders []sandbox.Me
 			EgressIP: ip.String()})
 	}
 	e.Status.InForce = []v1.IPFamily{v1.IPv4, v1.IPv6}
-	c.api.put(c.t, "/apis/"+v1.GroupVersion.String()+"/egressips/"+name, e)
+	return e
+}
+
+// egressIPTo is the same with the destinations of the EgressIPTraffics that have its name as a label.
+func (c *cluster) egressIPTo(name string, ips []netip.Addr, holder sandbox.Member, labels map[string]string) {
+	e := egressIPObject(name, ips, []sandbox.Member{holder}, labels)
+	e.Spec.TrafficSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"for": name}}
+	c.putEgressIP(e)
+}
+
+func (c *cluster) putEgressIP(e v1.EgressIP) {
+	c.api.put(c.t, "/apis/"+v1.GroupVersion.String()+"/egressips/"+e.Name, e)
 }
 
 // ips are the pod's addresses, IPv4 first.

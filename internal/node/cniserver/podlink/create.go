@@ -40,7 +40,7 @@ func Create(s Spec) error {
 	return Seal(s.HostIface) // while the pod's end is down: the kernel has made no IPv6 address yet
 }
 
-// Delete removes the pair by the name on the node; that there is none is no error.
+// Delete removes the pair by the name on the node; a missing pair is not an error.
 func Delete(hostIface string) error {
 	link, err := find(hostIface)
 	if err != nil || link == nil {

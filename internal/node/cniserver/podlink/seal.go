@@ -9,9 +9,9 @@ import (
 )
 
 // sealed are the settings of the node's end, under /proc/sys/net, by which the node's own stack takes nothing from it
-// and answers nothing there. What OVS' userspace datapath reads from a link is seen by the kernel as well: a pod that
-// sends to the hardware address of the node's end would pass OVN and its addresses by, and the node would forward that.
-// A link without addresses has no route back, so that any rp_filter drops what is IPv4 (Linux 6.1,
+// and answers nothing there. The kernel sees the packets that OVS' userspace datapath reads from a link, too: a pod
+// that sends to the hardware address of the node's end would bypass OVN and its addresses, and the node would forward
+// that. A link without addresses has no route back, so that any rp_filter drops what is IPv4 (Linux 6.1,
 // __fib_validate_source); arp_ignore is for the questions that this lets by, those without a sender.
 func sealed() map[string]string {
 	return map[string]string{

@@ -83,7 +83,7 @@ func (e *Env) StartNorthd() {
 	e.waitFor(e.path("northd.ctl"))
 }
 
-// Kill kills database "nb" or "sb", or "northd", at once. What the database had committed stays.
+// Kill kills database "nb" or "sb", or "northd", at once. Everything that the database had committed stays.
 func (e *Env) Kill(name string) {
 	e.t.Helper()
 	c := e.procs[name]

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Root is the folder with Debian's OVN; the test is skipped where there is none.
+// Root returns the folder with Debian's OVN, and skips the test without one.
 func Root(t testing.TB) string {
 	t.Helper()
 	cache := os.Getenv("EGRET_CACHE")

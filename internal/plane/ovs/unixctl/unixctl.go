@@ -85,8 +85,8 @@ const callTimeout = 10 * time.Second
 // at anything else (lib/unixctl.c of OVS 3.5), and nothing else meanwhile is one command a turn of its main loop.
 const window = 32
 
-// CallEach runs a command once for each list of arguments. What the daemon refuses is shown to refused; its error, if
-// any, is returned in the end, when all have been answered.
+// CallEach runs a command once for each list of arguments. Commands that the daemon refuses are shown to refused; its
+// error, if any, is returned in the end, when all have been answered.
 func (c *Conn) CallEach(ctx context.Context, command string, args [][]string, refused func(*CommandError) error) error {
 	var errs []error
 	for some := range slices.Chunk(args, window) {

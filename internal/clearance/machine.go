@@ -1,0 +1,190 @@
+package clearance
+
+import (
+	"math"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+const (
+	// gather is how long after a question to a node ends of claims are gathered for the next one, where no packet waits
+	// for that.
+	gather = 200 * time.Millisecond
+	// lateAfter is how long packets may wait for a node's answer before that is a problem to report.
+	lateAfter = time.Second
+	// firstPause and lastPause are those between two questions to a node that does not answer.
+	firstPause, lastPause = 50 * time.Millisecond, time.Second
+	// settles is how long what a node has followed late takes to hold for each packet: the datapath drops its cached
+	// flows one by one. Packets that waited no longer than lateAfter are within what every change takes.
+	settles = time.Second
+	// keptFor is how long a node is asked on after the last pod for which it could be needed.
+	keptFor = 5 * time.Minute
+)
+
+// Facts are what the machine is told.
+type Facts struct {
+	Touched []world.Touch // of the world, since the last step
+	Answers []Answer
+	// PastLists: a question names a version of pods that is newer than the first list of them, and so than the end of
+	// each pod that is not in it.
+	PastLists bool
+}
+
+// Answer is a node's to a question: that it has followed, or an error.
+type Answer struct {
+	Question
+	Err error
+}
+
+// Question asks a node whether it has followed what this one has seen. As is the machine's count of ends of claims
+// when it asked.
+type Question struct {
+	Node string
+	As   uint64
+}
+
+// Former is what a former process of this agent led its pods to: it goes on though nodes do not answer.
+type Former struct {
+	Nodes map[ref.Object][]string
+	Pods  map[netip.Addr][]ref.Object
+	// To is where packets went by an object that did not have all destinations. One pod has several objects only where
+	// each of them has its own.
+	To map[ref.Object]destinations.Set
+}
+
+// Result is the outcome of a step.
+type Result struct {
+	Ask     []Question // by node
+	Touched []world.Touch
+	Wake    time.Time // ask again then; zero if time alone changes nothing
+}
+
+// Machine is one node's. The zero value knows nothing; Begin makes it work.
+type Machine struct {
+	readers *world.Readers[string]
+	pods    map[string]*pod // this node's, by key
+	byIP    map[netip.Addr]*address
+	nodes   map[string]*node
+	former  *Former // in the first step alone
+	ends    uint64  // steps in which claims ended; 1 is before this process began
+	moved   bool    // the knowledge about nodes has changed
+	self    self
+	// fresh is the count of ends that a node must have followed before packets of a new address are steered there.
+	// Another pod may have had it, which was deleted before this process saw any, or was on another node.
+	fresh uint64
+
+	// Of the step under way.
+	w     *world.World
+	now   time.Time
+	out   Result
+	ended bool // claims have
+}
+
+// Begin makes the machine work, once the cluster is known.
+func (m *Machine) Begin(w *world.World, f Former) []world.Touch {
+	m.readers, m.pods, m.byIP = world.NewReaders[string](), map[string]*pod{}, map[netip.Addr]*address{}
+	m.nodes, m.former, m.ends, m.fresh = map[string]*node{}, &f, 1, unknown
+	for _, nodes := range f.Nodes {
+		for _, name := range nodes {
+			m.nodes[name] = &node{cleared: true, due: 1}
+		}
+	}
+	return w.BeginClearing()
+}
+
+// Step takes in what is new, and changes the world.
+func (m *Machine) Step(w *world.World, f Facts, now time.Time) Result {
+	if !w.Clearing() {
+		return Result{}
+	}
+	m.w, m.now, m.out = w, now, Result{}
+	for _, a := range f.Answers {
+		m.answered(a)
+	}
+	m.followSelf(f.PastLists)
+	m.followNodes()
+	m.followPods(f.Touched)
+	m.followNodes() // with those that came to be needed
+	if m.moved {
+		for ip := range m.byIP {
+			m.publish(ip)
+		}
+		m.moved = false
+	}
+	for _, name := range sortedKeys(m.nodes) {
+		m.decide(name, m.nodes[name])
+	}
+	return m.out
+}
+
+// unknown is the count of ends of what no question has named yet.
+const unknown = math.MaxUint64
+
+// self is what decides whose addresses this node's pods get.
+type self struct {
+	uid     string
+	subnets []netip.Prefix
+}
+
+// followSelf has nodes be heard of again before packets of addresses that come are led there, once a question names the
+// ends of all pods that may have had them.
+func (m *Machine) followSelf(pastLists bool) {
+	var is self
+	if n := m.w.Node(m.w.Self); n != nil {
+		is = self{n.UID, n.Subnets}
+	}
+	if is.uid != m.self.uid || !slices.Equal(is.subnets, m.self.subnets) {
+		m.self, m.fresh = is, unknown
+	}
+	if m.fresh != unknown || !pastLists {
+		return
+	}
+	m.fresh, m.ended, m.moved = m.ends+1, true, true
+	for _, a := range m.byIP {
+		for i, f := range a.formers {
+			if f.end == unknown {
+				a.formers[i].end = m.fresh
+			}
+		}
+	}
+}
+
+func (m *Machine) followNodes() {
+	for name, n := range m.nodes {
+		m.followNode(name, n)
+	}
+}
+
+// followPods takes in which claims this node's pods have.
+func (m *Machine) followPods(touched []world.Touch) {
+	keys := map[string]struct{}{}
+	if m.former != nil {
+		for _, key := range m.w.Keys(world.KindPod) {
+			keys[key] = struct{}{}
+		}
+	}
+	for _, t := range touched {
+		if t.Kind == world.KindPod {
+			keys[t.Key] = struct{}{}
+		}
+		for key := range m.readers.Of(t) {
+			keys[key] = struct{}{}
+		}
+	}
+	changed := map[netip.Addr]struct{}{}
+	for _, key := range sortedKeys(keys) {
+		m.follow(key, changed)
+	}
+	if m.former = nil; m.ended {
+		m.ends++
+	}
+	m.ended = false
+	for ip := range changed {
+		m.publish(ip)
+	}
+}

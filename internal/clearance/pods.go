@@ -1,0 +1,278 @@
+package clearance
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// pod is one of this node's pods.
+type pod struct {
+	ips    []netip.Addr
+	claims [2][]claim // by family
+}
+
+// claim is an object's to a pod's packets.
+type claim struct {
+	by    ref.Object
+	uid   string // a recreated object of the same name is another one
+	to    destinations.Set
+	nodes []string // other ones that the object's status names, or that this node yields to
+	been  []string // these, and those that it named since the claim began
+}
+
+// address is one of this node's pods', or was.
+type address struct {
+	pods    map[string]struct{} // by key: a successor may have it before the former pod's object is gone
+	formers []former
+}
+
+// former is a claim that has ended. Nodes that were not asked since may still translate by it.
+type former struct {
+	by         []ref.Object // these need not wait: it was one's of them
+	to         destinations.Set
+	end        uint64
+	everywhere bool     // any node may translate by it
+	at         []string // else these
+}
+
+// follow takes in one pod.
+func (m *Machine) follow(key string, changed map[netip.Addr]struct{}) {
+	old, now := m.pods[key], m.read(key)
+	if old == nil && now == nil {
+		return
+	}
+	if old == nil {
+		old = &pod{}
+	}
+	if now == nil {
+		delete(m.pods, key)
+		now = &pod{}
+	} else {
+		m.pods[key] = now
+	}
+	now.recall(old)
+	m.count(old, -1)
+	m.count(now, 1)
+	for _, ip := range old.ips {
+		changed[ip] = struct{}{}
+		has := slices.Contains(now.ips, ip)
+		for _, c := range old.claims[world.FamilyOf(ip)] {
+			if !has || !slices.ContainsFunc(now.claims[world.FamilyOf(ip)], c.goesOn) {
+				m.end(ip, former{by: m.same(c), to: c.to, everywhere: true})
+			}
+		}
+		if !has {
+			delete(m.byIP[ip].pods, key)
+		}
+	}
+	for _, ip := range now.ips {
+		changed[ip] = struct{}{}
+		m.address(ip).pods[key] = struct{}{}
+	}
+}
+
+// recall has claims that go on know of the nodes that their objects' status has named.
+func (p *pod) recall(old *pod) {
+	for f, claims := range p.claims {
+		for i, c := range claims {
+			for _, o := range old.claims[f] {
+				if o.by == c.by && o.uid == c.uid {
+					claims[i].been = append(slices.Clone(o.been), c.nodes...)
+					slices.Sort(claims[i].been)
+					claims[i].been = slices.Compact(claims[i].been)
+				}
+			}
+		}
+	}
+}
+
+// same returns the object of a claim that has ended, or, if that is another one by now, nothing.
+func (m *Machine) same(c claim) []ref.Object {
+	if uidOf(&m.w.View, c.by) != c.uid {
+		return nil
+	}
+	return []ref.Object{c.by}
+}
+
+func uidOf(v *world.View, o ref.Object) string {
+	if o.Kind != ref.EgressIP {
+		if s := v.EgressService(o.Key()); s != nil {
+			return s.UID
+		}
+		return ""
+	}
+	if e := v.EgressIP(o.Name); e != nil {
+		return e.UID
+	}
+	return ""
+}
+
+// goesOn says whether a claim is still to all that c is to.
+func (c claim) goesOn(now claim) bool {
+	return now.by == c.by && now.uid == c.uid && (now.to.Equal(c.to) || len(c.to.Without(now.to)) == 0)
+}
+
+// read returns a pod as far as it matters here, nil if it is not this node's.
+func (m *Machine) read(key string) *pod {
+	if p := m.w.Pod(key); p == nil || p.Node != m.w.Self || p.HostNetwork || p.Completed {
+		m.readers.Forget(key)
+		return nil
+	}
+	view := m.readers.Reading(m.w, key)
+	p := view.Pod(key)
+	out := &pod{ips: view.ClaimedIPs(p)}
+	for _, f := range view.Config.Families() {
+		for _, c := range view.Claims(p, ref.DefaultNetwork, f) {
+			nodes := named(view, c.By, f)
+			out.claims[f] = append(out.claims[f], claim{by: c.By, uid: uidOf(view, c.By),
+				to: view.ClaimedDestinations(c.By, f), nodes: nodes, been: nodes})
+		}
+	}
+	return out
+}
+
+// named are the other nodes that an object's status names for addresses of a family, and those that this node yields
+// to.
+func named(v *world.View, object ref.Object, f world.Family) (nodes []string) {
+	p := v.PlacementOf(object.Key())
+	if p == nil {
+		return nil
+	}
+	add := func(node string, ip netip.Addr) {
+		if y := v.Yielded(object.Key(), ip); y != nil && node == v.Self && y.To != "" {
+			node = y.To
+		}
+		if node != v.Self && node != world.HostAll && world.FamilyOf(ip) == f && !slices.Contains(nodes, node) {
+			nodes = append(nodes, node)
+		}
+	}
+	for _, a := range p.Items {
+		add(a.Node, a.IP)
+	}
+	for _, l := range p.Leaving {
+		add(l.Node, l.IP)
+	}
+	return nodes
+}
+
+// count notes for how many claims of pods each node is needed.
+func (m *Machine) count(p *pod, by int) {
+	for _, claims := range p.claims {
+		for _, c := range claims {
+			for _, name := range c.nodes {
+				n := m.nodes[name]
+				if n == nil {
+					n = &node{}
+					m.nodes[name] = n
+				}
+				n.claims += by
+			}
+		}
+	}
+}
+
+// address returns the address, which may be new: a former process may have had pods with it. Of one that comes later
+// nobody here knows whose it was.
+func (m *Machine) address(ip netip.Addr) *address {
+	a := m.byIP[ip]
+	if a != nil {
+		return a
+	}
+	a = &address{pods: map[string]struct{}{}}
+	m.byIP[ip] = a
+	if m.former == nil {
+		a.formers = []former{{to: destinations.Everything(), end: m.fresh, everywhere: true}}
+		return a
+	}
+	for _, name := range sortedKeys(m.nodes) {
+		if n := m.nodes[name]; n.cleared && !n.older && n.heard == 0 {
+			m.before(a, name, m.former.led(ip, name))
+		}
+	}
+	return a
+}
+
+// led are the objects by which packets of an address were led to a node.
+func (f *Former) led(ip netip.Addr, node string) (by []ref.Object) {
+	for _, object := range f.Pods[ip] {
+		if slices.Contains(f.Nodes[object], node) {
+			by = append(by, object)
+		}
+	}
+	return by
+}
+
+// before notes that a node may translate by claims from before this process. Of several objects by which packets were
+// led there each had its own destinations.
+func (m *Machine) before(a *address, node string, led []ref.Object) {
+	rest := destinations.Everything()
+	note := func(by []ref.Object, to destinations.Set) {
+		a.formers = append(a.formers, former{by: by, to: to, end: 1, at: []string{node}})
+	}
+	if len(led) > 1 {
+		for _, object := range led {
+			to := m.former.To[object]
+			note([]ref.Object{object}, to)
+			rest = rest.Without(to)
+		}
+	}
+	note(led, rest)
+}
+
+// end notes that a claim has ended.
+func (m *Machine) end(ip netip.Addr, f former) {
+	m.ended = true
+	f.end = m.ends + 1
+	a := m.byIP[ip]
+	for i, o := range a.formers {
+		if slices.Equal(o.by, f.by) && o.everywhere {
+			f.to = f.to.Union(o.to)
+			a.formers[i] = f
+			return
+		}
+	}
+	a.formers = append(a.formers, f)
+}
+
+// publish tells the world of the former claims to an address, and forgets those that all nodes have followed. As long
+// as two pods have the address, the claims of each are former ones for the other.
+func (m *Machine) publish(ip netip.Addr) {
+	a := m.byIP[ip]
+	var list []world.Former
+	a.formers = slices.DeleteFunc(a.formers, func(f former) bool {
+		nodes := m.behind(f, len(a.pods) > 0)
+		if len(nodes) > 0 {
+			list = append(list, world.Former{By: f.by, To: f.to, Nodes: nodes})
+		}
+		return len(nodes) == 0 && f.end != unknown
+	})
+	if len(a.pods) > 1 {
+		list = append(list, m.rivals(ip, a)...)
+	}
+	if len(a.pods)+len(a.formers) == 0 {
+		delete(m.byIP, ip)
+	}
+	if !slices.EqualFunc(list, m.w.Formers(ip), sameFormer) {
+		m.out.Touched = append(m.out.Touched, m.w.SetFormers(ip, list)...)
+	}
+}
+
+func sameFormer(a, b world.Former) bool {
+	return slices.Equal(a.By, b.By) && a.To.Equal(b.To) && slices.Equal(a.Nodes, b.Nodes)
+}
+
+// rivals are the claims of the pods that have one address.
+func (m *Machine) rivals(ip netip.Addr, a *address) (list []world.Former) {
+	for _, key := range sortedKeys(a.pods) {
+		for _, c := range m.pods[key].claims[world.FamilyOf(ip)] {
+			if len(c.been) > 0 {
+				list = append(list, world.Former{By: []ref.Object{c.by}, To: c.to, Nodes: c.been})
+			}
+		}
+	}
+	return list
+}

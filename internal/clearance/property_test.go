@@ -1,0 +1,363 @@
+package clearance_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/egret-net/egret/internal/clearance"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// change is something that the API has shown.
+type change func(*world.World) []world.Touch
+
+// holder is a node that has followed the API up to some change, as its targets have it.
+type holder struct {
+	world *world.World
+	pos   int
+	dead  bool
+}
+
+// history is one of the API, followed by n1, whose pods it is about, at once, and by n2 and n3 later.
+type history struct {
+	*rapid.T
+	log     []change
+	w       *world.World
+	machine clearance.Machine
+	touched []world.Touch
+	answers []clearance.Answer
+	asked   []question
+	now     time.Time
+	wake    time.Time
+	holders map[string]*holder
+	led     map[netip.Addr]map[ref.Object]bool // what n1's targets lead to a holder
+	ledTo   map[ref.Object]destinations.Set    // where to
+
+	versions map[string]int // of the log, by the key of an object that is there
+	seen     int            // the highest version that n1's process has seen
+	quiet    bool           // it has seen no pod since it began
+}
+
+// question is one under way, and how much of the log it names.
+type question struct {
+	clearance.Question
+	at int
+}
+
+func begin(t *rapid.T) *history {
+	h := &history{T: t, now: time.Unix(1000, 0), holders: map[string]*holder{}, versions: map[string]int{}}
+	h.w = compiletest.Small("n1", world.SharedGateway)
+	for _, name := range []string{"n2", "n3"} {
+		h.holders[name] = &holder{world: compiletest.Small(name, world.SharedGateway)}
+		h.report(name)
+	}
+	for i := range 3 {
+		ns := &world.Namespace{Name: fmt.Sprint("ns", i)}
+		h.show(ns.Name, func(w *world.World) []world.Touch { return w.SetNamespace(ns) })
+		pods := []string{"group in (0, 3)", "group in (1, 3)", "group=2"}[i]
+		e := compiletest.EgressIP(i, pods, compiletest.EgressAddr(i)[0])
+		if i < 2 {
+			e.Traffic = compiletest.TrafficSelector([]string{"a", "b"}[i])
+		}
+		h.show(e.Name, placed(e, "n2"))
+	}
+	h.restart()
+	return h
+}
+
+func placed(e *world.EgressIP, node string) change {
+	x := *e
+	x.InForce, x.Items = [2]bool{true, true}, []world.Assignment{{Node: node, IP: e.IPs[0]}}
+	return func(w *world.World) []world.Touch { return w.SetEgressIP(&x) }
+}
+
+// report is a node's.
+func (h *history) report(node string) {
+	h.show("report of "+node, func(w *world.World) []world.Touch {
+		return w.SetHolding(&world.Holding{Node: node, BootID: "boot-" + node, Port: 1})
+	})
+}
+
+// show is a change of an object that n1 sees at once.
+func (h *history) show(key string, c change) {
+	h.log = append(h.log, c)
+	h.touched = append(h.touched, c(h.w)...)
+	h.versions[key], h.seen = len(h.log), len(h.log)
+}
+
+// end is an object's, which n1 sees at once, and of which nobody knows who lists later.
+func (h *history) end(key string, c change) {
+	h.show(key, c)
+	delete(h.versions, key)
+}
+
+// restart has n1's agent start again, with what its targets have.
+func (h *history) restart() {
+	h.seen, h.quiet = slices.Max(slices.Collect(maps.Values(h.versions))), true
+	former := clearance.Former{Nodes: map[ref.Object][]string{}, Pods: map[netip.Addr][]ref.Object{}, To: h.ledTo}
+	for ip, objects := range h.led {
+		for object := range objects {
+			former.Pods[ip] = append(former.Pods[ip], object)
+			node := h.w.PlacementOf(object.Key()).Items[0].Node
+			former.Nodes[object] = slices.Compact(append(former.Nodes[object], node))
+		}
+	}
+	attached := h.w.Attachments()
+	w := compiletest.Small("n1", world.SharedGateway)
+	for _, c := range h.log {
+		c(w)
+	}
+	for _, key := range attached {
+		w.SetAttachment(h.w.Attachment(key))
+	}
+	h.w, h.machine, h.touched, h.answers, h.asked = w, clearance.Machine{}, nil, nil, nil
+	h.machine.Begin(w, former)
+}
+
+// step is one round of n1's agent.
+func (h *history) step() {
+	r := h.machine.Step(h.w, clearance.Facts{Touched: h.touched, Answers: h.answers, PastLists: !h.quiet},
+		h.now)
+	h.touched, h.answers, h.wake = nil, nil, r.Wake
+	for _, q := range r.Ask {
+		h.asked = append(h.asked, question{q, h.seen})
+	}
+	h.led, h.ledTo = map[netip.Addr]map[ref.Object]bool{}, map[ref.Object]destinations.Set{}
+	h.eachClaim(func(ip netip.Addr, by ref.Object, node string) {
+		if node != "" && h.w.Cleared(node) && !h.w.MayTranslate(node, ip, by) {
+			if h.led[ip] == nil {
+				h.led[ip] = map[ref.Object]bool{}
+			}
+			h.led[ip][by], h.ledTo[by] = true, h.w.ClaimedDestinations(by, world.V4)
+		}
+	})
+	h.check()
+}
+
+// eachClaim are those of n1's attached pods, by address.
+func (h *history) eachClaim(f func(ip netip.Addr, by ref.Object, node string)) {
+	for _, key := range h.w.Attachments() {
+		p := h.w.Pod(key)
+		if p == nil {
+			continue
+		}
+		for _, ip := range h.w.Attachment(key).In(ref.DefaultNetwork) {
+			for _, c := range h.w.Claims(p, ref.DefaultNetwork, world.FamilyOf(ip)) {
+				f(ip, c.By, h.w.PlacementOf(c.By.Key()).Assignee(ipOf(h.w, c.By, world.FamilyOf(ip))))
+			}
+		}
+	}
+}
+
+func ipOf(w *world.World, by ref.Object, f world.Family) netip.Addr {
+	for _, ip := range w.EgressIP(by.Name).IPs {
+		if world.FamilyOf(ip) == f {
+			return ip
+		}
+	}
+	return netip.Addr{}
+}
+
+// check: what n1 leads to a holder, that one translates for the same object or not at all.
+func (h *history) check() {
+	h.eachClaim(func(ip netip.Addr, by ref.Object, node string) {
+		at := h.holders[node]
+		if at == nil || !h.led[ip][by] {
+			return
+		}
+		f := world.FamilyOf(ip)
+		for p := range at.world.EachPod() {
+			if p.Node != "n1" || !slices.Contains(at.world.PodIPs(p, ref.DefaultNetwork), ip) {
+				continue
+			}
+			for _, c := range at.world.Claims(p, ref.DefaultNetwork, f) {
+				here := at.world.PlacementOf(c.By.Key()).Assignee(ipOf(at.world, c.By, f)) == node
+				to := h.w.ClaimedDestinations(by, f)
+				if c.By != by && here && at.world.ClaimedDestinations(c.By, f).Overlaps(to) {
+					h.Fatalf("n1 leads %v to %s for %v, which translates it for %v (pod %s), as of %d of %d", ip, node, by,
+						c.By, p.Key(), at.pos, len(h.log))
+				}
+			}
+		}
+	})
+}
+
+// draw is one change of anything.
+func (h *history) draw() {
+	i := rapid.IntRange(0, 2).Draw(h.T, "i")
+	node := rapid.SampledFrom([]string{"n2", "n3"}).Draw(h.T, "node")
+	switch rapid.IntRange(0, 10).Draw(h.T, "kind") {
+	case 0, 1:
+		h.setPod(i)
+	case 2:
+		h.delPod(i)
+	case 3:
+		e := *h.w.EgressIP(fmt.Sprint("e", i))
+		h.show(e.Name, placed(&e, node))
+	case 4:
+		h.setTraffic(i)
+	case 5:
+		switch rapid.IntRange(0, 2).Draw(h.T, "changes meanwhile") {
+		case 0:
+			h.setPod(i)
+		case 1:
+			h.setTraffic(i)
+		}
+		h.restart()
+	case 10:
+		if h.w.Holding(node) == nil {
+			h.report(node)
+		} else {
+			h.end("report of "+node, func(w *world.World) []world.Touch { return w.DelHolding(node) })
+		}
+	case 6:
+		h.holders[node].dead = !h.holders[node].dead
+	default:
+		h.follow(node)
+	}
+}
+
+// setTraffic gives an EgressIPTraffic other networks.
+func (h *history) setTraffic(i int) {
+	some := rapid.SampledFrom([]string{"172.20.0.0/16", "172.21.0.0/16"})
+	networks := rapid.SliceOfN(some, 0, 2).Draw(h.T, "networks")
+	t := compiletest.Traffic(i, rapid.SampledFrom([]string{"a", "b"}).Draw(h.T, "to"), networks...)
+	h.show("traffic "+t.Name, func(w *world.World) []world.Touch { return w.SetTraffic(t) })
+}
+
+// setPod makes a pod, or attaches it again, with one of few addresses that no other attached pod has, or gives it
+// another group.
+func (h *history) setPod(i int) {
+	p := compiletest.Pod(i, "n1")
+	p.Labels = map[string]string{"group": fmt.Sprint(rapid.IntRange(0, 3).Draw(h.T, "group"))}
+	old, attached := h.w.Pod(p.Key()), h.w.Attachment(p.Key()) != nil
+	switch {
+	case old != nil && old.Terminating:
+		return
+	case old != nil:
+		p.UID, p.IPs = old.UID, old.IPs
+	default:
+		p.UID = fmt.Sprint("uid-", len(h.log))
+	}
+	if !attached {
+		p.IPs = compiletest.PodIPs(rapid.IntRange(0, 2).Draw(h.T, "ip"), 1)[:1]
+		for _, key := range h.w.Attachments() {
+			if slices.Equal(h.w.Attachment(key).IPs, p.IPs) {
+				return
+			}
+		}
+		h.touched = append(h.touched, h.w.SetAttachment(compiletest.Attachment(p))...)
+		if rapid.Bool().Draw(h.T, "before its event") {
+			h.step()
+		}
+	}
+	h.show(p.Key(), func(w *world.World) []world.Touch { return w.SetPod(p) })
+	h.quiet = false
+}
+
+// delPod detaches a pod, of which the API may know that it is going away, or then removes its object.
+func (h *history) delPod(i int) {
+	key := compiletest.Pod(i, "n1").Key()
+	if at := h.w.Attachment(key); at != nil {
+		h.touched = append(h.touched, h.w.DelAttachment(key, at.HostIface)...)
+		if p := h.w.Pod(key); p != nil && rapid.Bool().Draw(h.T, "going") {
+			going := *p
+			going.Terminating = true
+			h.show(key, func(w *world.World) []world.Touch { return w.SetPod(&going) })
+			h.quiet = false
+		}
+		return
+	}
+	p, end := h.w.Pod(key), h.end
+	if p == nil {
+		return
+	}
+	if slices.ContainsFunc(h.w.Attachments(), func(other string) bool {
+		return slices.Equal(h.w.Attachment(other).IPs, p.IPs)
+	}) {
+		end = h.show // a pod's object is gone long before another pod has its address, as seen by a later process
+	}
+	end(key, func(w *world.World) []world.Touch { return w.DelPod(key) })
+	h.quiet = false
+}
+
+// follow has a holder get further, and answer.
+func (h *history) follow(name string) {
+	at := h.holders[name]
+	if at.dead {
+		return
+	}
+	for range rapid.IntRange(0, len(h.log)-at.pos).Draw(h.T, "further") {
+		h.log[at.pos](at.world)
+		at.pos++
+	}
+	h.asked = slices.DeleteFunc(h.asked, func(q question) bool {
+		if q.Node != name || q.at > at.pos && rapid.Bool().Draw(h.T, "waits") {
+			return false
+		}
+		a := clearance.Answer{Question: q.Question}
+		if q.at > at.pos {
+			a.Err = errors.New("not yet")
+		}
+		h.answers = append(h.answers, a)
+		return true
+	})
+}
+
+// settle removes pods that are detached, and has all holders live, follow and answer, for as long as it takes.
+func (h *history) settle() {
+	for i := range 3 {
+		if h.w.Attachment(compiletest.Pod(i, "n1").Key()) == nil {
+			h.delPod(i)
+		}
+	}
+	for _, name := range []string{"n2", "n3"} {
+		h.report(name)
+	}
+	for range 10 {
+		for _, name := range []string{"n2", "n3"} {
+			at := h.holders[name]
+			for at.dead = false; at.pos < len(h.log); at.pos++ {
+				h.log[at.pos](at.world)
+			}
+			h.follow(name)
+		}
+		h.step()
+		h.now = h.now.Add(time.Second)
+	}
+}
+
+// TestLeadsWhereItIsRight: whatever happens in the API, and with the agents of holders and of the pods' node, nothing
+// is led to a holder that translates it for another object; and all is, once the holders have followed.
+func TestLeadsWhereItIsRight(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := begin(t)
+		for range rapid.IntRange(1, 80).Draw(t, "steps") {
+			h.draw()
+			if h.step(); rapid.Bool().Draw(t, "time passes") {
+				h.now = h.now.Add(time.Duration(rapid.IntRange(0, 2000).Draw(t, "ms")) * time.Millisecond)
+				h.step()
+			}
+		}
+		h.settle()
+		h.eachClaim(func(ip netip.Addr, by ref.Object, node string) {
+			if node != "" && !h.led[ip][by] {
+				t.Errorf("%v is not led to %s for %v: cleared %t, former claims %v", ip, node, by, h.w.Cleared(node),
+					h.w.Formers(ip))
+			}
+		})
+		if len(h.asked) > 0 || !h.wake.IsZero() {
+			t.Errorf("still asks %v, and wakes at %v", h.asked, h.wake)
+		}
+	})
+}

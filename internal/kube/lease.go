@@ -1,0 +1,67 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// AgentLeaseNamespace holds a Lease for each agent, by its node's name. Nothing else is there: an agent that may write
+// Leases here may not write the one by which controllers choose their leader.
+const AgentLeaseNamespace = "egret-node-lease"
+
+// AgentLease is what an agent's Lease says.
+type AgentLease struct {
+	Version string // changes with each renewal
+	Lasts   time.Duration
+}
+
+// RenewAgentLease says that a node's agent lives, for as long as a renewal lasts. The Node, by its UID, owns the Lease,
+// so that it goes with the Node. The time in it is for people: readers count from when they see the renewal.
+func (c *Clients) RenewAgentLease(ctx context.Context, node, uid string, lasts time.Duration, now time.Time) error {
+	seconds, renewed := int32(lasts/time.Second), metav1.NewMicroTime(now)
+	owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node, UID: types.UID(uid)}}
+	l := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: node, Namespace: AgentLeaseNamespace, OwnerReferences: owners},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &node, LeaseDurationSeconds: &seconds,
+			RenewTime: &renewed},
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"ownerReferences": owners}, "spec": l.Spec})
+	if err != nil {
+		return err
+	}
+	err = c.Coordination.Patch(types.MergePatchType).Namespace(AgentLeaseNamespace).Resource("leases").Name(node).
+		Body(patch).Do(ctx).Error()
+	if apierrors.IsNotFound(err) {
+		err = c.Coordination.Post().Namespace(AgentLeaseNamespace).Resource("leases").Body(l).Do(ctx).Error()
+	}
+	if err != nil {
+		return fmt.Errorf("renew Lease %s/%s: %w", AgentLeaseNamespace, node, err)
+	}
+	return nil
+}
+
+// AgentLeases returns all agents' Leases, by node, as they are now: a list without a resourceVersion is consistent.
+func (c *Clients) AgentLeases(ctx context.Context) (map[string]AgentLease, error) {
+	list := &coordinationv1.LeaseList{}
+	err := c.Coordination.Get().Namespace(AgentLeaseNamespace).Resource("leases").Do(ctx).Into(list)
+	if err != nil {
+		return nil, fmt.Errorf("list Leases of agents: %w", err)
+	}
+	out := make(map[string]AgentLease, len(list.Items))
+	for _, l := range list.Items {
+		one := AgentLease{Version: l.ResourceVersion}
+		if s := l.Spec.LeaseDurationSeconds; s != nil {
+			one.Lasts = time.Duration(*s) * time.Second
+		}
+		out[l.Name] = one
+	}
+	return out, nil
+}

@@ -1,0 +1,139 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Versions says, by the plural of a kind, up to which resourceVersion a program has followed the objects that decide
+// which objects have claims to pods' packets. Versions are compared within a kind only (KEP-5504).
+type Versions map[string]string
+
+// waiter waits until a table's watch has brought everything up to a version.
+type waiter struct {
+	version string
+	reached chan struct{}
+}
+
+// Seen returns what another program has followed once it has all that this one's world has. It names versions of
+// objects and of their ends, not those of lists and bookmarks, which the watch of a kind that does not change reaches
+// late. The exception is a list that lacks objects that were known: their ends have no version here.
+func (s *Source) Seen() Versions {
+	return s.versions((*table).seen)
+}
+
+// Newest returns the versions of the last objects, or of their ends, that have come. A program that follows the same
+// history reaches them as soon as its watches bring them.
+func (s *Source) Newest() Versions { return s.versions(func(t *table) string { return t.newest }) }
+
+func (s *Source) versions(of func(*table) string) Versions {
+	v := Versions{}
+	for i, k := range s.kinds {
+		if !k.decidesClaims() {
+			continue
+		}
+		t := s.tables[i]
+		t.mu.Lock()
+		if version := of(t); version != "" {
+			v[k.plural()] = version
+		}
+		t.mu.Unlock()
+	}
+	return v
+}
+
+// SeenPods says whether Seen names a version of pods that is newer than the first list of them, and so than the end of
+// each pod that this program has never seen.
+func (s *Source) SeenPods() bool {
+	t := s.table("pods", "")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Older(t.first, t.newest)
+}
+
+// Reached returns when this program's watches have brought everything up to the versions, and the world has it.
+func (s *Source) Reached(ctx context.Context, v Versions) error {
+	if err := s.Brought(ctx, v); err != nil {
+		return err
+	}
+	return s.Applied(ctx)
+}
+
+// Brought returns when this program's watches have brought everything up to the versions. A kind that is not known here
+// decides nothing here.
+func (s *Source) Brought(ctx context.Context, v Versions) error {
+	for i, k := range s.kinds {
+		plural, t := k.plural(), s.tables[i]
+		if v[plural] == "" || !k.decidesClaims() {
+			continue
+		}
+		w := t.wait(v[plural])
+		select {
+		case <-w.reached:
+		case <-ctx.Done():
+			t.giveUp(w)
+			return fmt.Errorf("the watch of %s has not brought version %q: %w", plural, v[plural], context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// wait begins to wait until the watch has brought everything up to a version.
+func (t *table) wait(version string) waiter {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := waiter{version, make(chan struct{})}
+	t.waiting = append(t.waiting, w)
+	t.wakeWaiting()
+	return w
+}
+
+func (t *table) giveUp(w waiter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting = slices.DeleteFunc(t.waiting, func(o waiter) bool { return o == w })
+}
+
+// wakeWaiting ends the waits for versions that have been reached.
+func (t *table) wakeWaiting() {
+	t.waiting = slices.DeleteFunc(t.waiting, func(w waiter) bool {
+		is := t.hasReached(w.version)
+		if is {
+			close(w.reached)
+		}
+		return is
+	})
+}
+
+func (t *table) hasReached(version string) bool { return t.latest != "" && !Older(t.latest, version) }
+
+// seen is a version that another program's watch reaches once it has brought all that was sent here.
+func (t *table) seen() string {
+	if t.lacks != "" && newer(t.lacks, t.newest) {
+		return t.lacks
+	}
+	return t.newest
+}
+
+// see notes the version of something that the world gets.
+func (t *table) see(version string) {
+	if newer(version, t.newest) {
+		t.newest = version
+	}
+}
+
+// HasReached says whether Reached need not wait for a watch.
+func (s *Source) HasReached(v Versions) bool {
+	for plural, version := range v {
+		if t := s.table(plural, ""); t != nil {
+			t.mu.Lock()
+			reached := t.hasReached(version)
+			t.mu.Unlock()
+			if !reached {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,235 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/egret-net/egret/internal/clearance"
+	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/egress"
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/feature/egressservice"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/peer"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane/ovn"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+var errNoManagementPort = errors.New("one of the two nodes has no management port")
+
+// clearing carries out what clearance.Machine decides about other nodes. Machine, facts and former belong to the loop.
+type clearing struct {
+	machine clearance.Machine
+	facts   clearance.Facts
+	former  clearance.Former // the nodes that a previous process steered its pods to
+
+	// ask asks the agent at an address whether it has followed what has been seen here.
+	ask func(from netip.Addr, to netip.AddrPort) error
+	// pastLists is clearance.Facts'.
+	pastLists func() bool
+	// send puts a question beside the loop, and tells of the answer.
+	send  func(q clearance.Question, from netip.Addr, to netip.AddrPort, answered func(error))
+	loop  *Loop
+	log   *slog.Logger
+	count func(err error) // questions
+
+	failed map[string]int // by node: how many questions in a row it has not answered; the loop's
+
+	answersAt atomic.Uint32 // the port; 0: this agent answers nobody
+	listeners atomic.Int32  // at which it answers
+}
+
+func newClearing(loop *Loop, count func(error), log *slog.Logger) *clearing {
+	c := &clearing{loop: loop, count: count, log: log, failed: map[string]int{}}
+	c.send = func(_ clearance.Question, from netip.Addr, to netip.AddrPort, answered func(error)) {
+		go func() { answered(c.ask(from, to)) }()
+	}
+	return c
+}
+
+// port is where this agent answers.
+func (c *clearing) port() uint16 { return uint16(c.answersAt.Load()) }
+
+// begin has the machine work, now that the cluster is known. Where this node's EgressNode says that a former process of
+// this boot led an object's pods, they are led on.
+func (c *clearing) begin(w *world.World, bootID string) []world.Touch {
+	c.former.Nodes = map[ref.Object][]string{}
+	if h := w.Holding(w.Self); h != nil && h.BootID == bootID {
+		for key, led := range h.Steers {
+			for _, to := range led {
+				if object := ref.OfKey(key); to.Node != w.Self && to.Node != "" {
+					c.former.Nodes[object] = append(c.former.Nodes[object], to.Node)
+				}
+			}
+		}
+	}
+	return c.machine.Begin(w, c.former)
+}
+
+// decide is one step of the machine, in the loop.
+func (c *clearing) decide(w *world.World, touched []world.Touch, now time.Time) ([]world.Touch, time.Time) {
+	c.facts.Touched, c.facts.PastLists = touched, w.Clearing() && c.pastLists()
+	r := c.machine.Step(w, c.facts, now)
+	c.facts = clearance.Facts{}
+	for _, q := range r.Ask {
+		from, to, ok := between(w, q.Node, c.failed[q.Node])
+		c.put(q, from, to, ok)
+	}
+	return r.Touched, r.Wake
+}
+
+// put puts a question, and brings the answer into the loop.
+func (c *clearing) put(q clearance.Question, from netip.Addr, to netip.AddrPort, known bool) {
+	if !known {
+		c.answered(q, errNoManagementPort)
+		return
+	}
+	c.send(q, from, to, func(err error) { c.answered(q, err) })
+}
+
+// answered takes in an answer.
+func (c *clearing) answered(q clearance.Question, err error) {
+	c.count(err)
+	if err != nil {
+		c.log.Debug("another agent does not say that it has followed", "node", q.Node, "error", err)
+	}
+	c.loop.Do(func(*world.World) []world.Touch {
+		if c.failed[q.Node]++; err == nil {
+			delete(c.failed, q.Node)
+		}
+		c.facts.Answers = append(c.facts.Answers, clearance.Answer{Question: q, Err: err})
+		return nil
+	})
+}
+
+// between are this node's management address and where another node's agent answers, in a family that both have. After
+// each question without an answer it is the other family: there another program may have the port.
+func between(w *world.World, node string, failed int) (from netip.Addr, to netip.AddrPort, ok bool) {
+	own, other := w.Node(w.Self), w.Node(node)
+	if own == nil || other == nil {
+		return from, to, false
+	}
+	families := w.Config.Families()
+	for i := range families {
+		f := families[(i+failed)%len(families)]
+		a, is := egress.Management(own, f)
+		b, has := egress.Management(other, f)
+		if is && has {
+			return a, netip.AddrPortFrom(b, w.Holding(node).AnswersAt()), true
+		}
+	}
+	return from, to, false
+}
+
+// readLed reads what a former process of this agent led its pods to.
+func (c *clearing) readLed(ctx context.Context, nb *ovn.Plane) {
+	elems, err := nb.Elements(ctx)
+	if err != nil {
+		c.log.Warn("could not read which pods a former agent led to holders: they wait until these answer", "error", err)
+	}
+	former := led(elems)
+	c.loop.Do(func(*world.World) []world.Touch {
+		c.former = former
+		return nil
+	})
+}
+
+// led is by which objects pods are led, and where to, as sets have it.
+func led(elems []plan.SetElem) clearance.Former {
+	pods, to := map[netip.Addr][]ref.Object{}, map[ref.Object]destinations.Set{}
+	for _, e := range elems {
+		if object, is := egressip.LedTo(e.Set); is {
+			to[object] = append(to[object], network(e.Addr))
+			continue
+		}
+		object, is := egressip.Led(e.Set)
+		if !is {
+			object, is = egressservice.Led(e.Set)
+		}
+		if ip, err := netip.ParseAddr(e.Addr); is && err == nil {
+			pods[ip] = append(pods[ip], object)
+		}
+	}
+	for object, prefixes := range to {
+		to[object] = destinations.Of(prefixes...)
+	}
+	return clearance.Former{Pods: pods, To: to}
+}
+
+// network is what a set has: a network or an address; the zero one is no network.
+func network(text string) netip.Prefix {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(a, a.BitLen())
+	}
+	p, _ := netip.ParsePrefix(text)
+	return p
+}
+
+// serveAgents answers other agents on the management addresses until ctx is done. Port 0: nowhere.
+func (a *Agent) serveAgents(ctx context.Context, port int) {
+	server := peer.Server{Asks: func(from netip.Addr) bool { return isManagement(a.config, from) },
+		Followed: a.followed, Log: a.log}
+	a.serveSubnets(ctx, port, func(ctx context.Context, l net.Listener) error {
+		a.clearing.listeners.Add(1)
+		defer a.clearing.listeners.Add(-1)
+		a.answer(port)
+		return server.Serve(ctx, l)
+	}, func(err error) {
+		if a.clearing.listeners.Load() == 0 {
+			a.answer(0)
+		}
+		a.log.Error("other agents cannot ask this one what it has followed at one of its addresses; where they can at "+
+			"none, they lead pods here unasked; trying again", "error", err, "flag", "--agent-port")
+	})
+}
+
+// answer says in the EgressNode where this agent answers.
+func (a *Agent) answer(port int) {
+	if a.clearing.answersAt.Swap(uint32(port)) != uint32(port) {
+		a.loop.Again()
+	}
+}
+
+// followed returns when the targets hold what follows from all that another agent has seen, and no connection has a
+// former source: a pod's datagrams would go on by it.
+func (a *Agent) followed(ctx context.Context, versions map[string]string) (newest map[string]string, err error) {
+	if err := a.source.Reached(ctx, versions); err != nil {
+		return nil, err
+	}
+	return a.source.Newest(), a.loop.WaitCleared(ctx)
+}
+
+// meetWithin is how long this agent may take to see what one that has answered has seen.
+const meetWithin = time.Second
+
+// ask asks another agent. One that has seen what this one's watches do not bring follows a history that has ended:
+// etcd was restored, and its versions say nothing. An agent that is out of touch itself cannot know.
+func (a *Agent) ask(from netip.Addr, to netip.AddrPort) error {
+	newest, err := peer.Ask(context.Background(), from, to, a.source.Seen())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), meetWithin)
+	defer cancel()
+	if err := a.source.Brought(ctx, newest); err != nil && a.holding.silence() < kube.Silent {
+		return fmt.Errorf("the agent at %v has seen more than this one: %w", to, err)
+	}
+	return nil
+}
+
+// isManagement says whether an address is that of some node's management port.
+func isManagement(c *world.Config, a netip.Addr) bool {
+	return slices.ContainsFunc(c.ClusterSubnets, func(s world.ClusterSubnet) bool {
+		subnet, err := a.Prefix(s.NodeLen)
+		return err == nil && s.CIDR.Contains(a) && world.Nth(subnet, 2) == a
+	})
+}

@@ -1,0 +1,412 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	"github.com/egret-net/egret/internal/clearance"
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/tunnel"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// Surroundings replace host, clock, goroutines and I/O for an agent that its owner drives.
+type Surroundings struct {
+	Node, BootID string
+	Config       *world.Config
+	Host         *world.Host
+	// Held and Attachments are what a former process of this boot left.
+	Held        *plan.State
+	Attachments []*world.Attachment
+	Target      plane.Plane
+	Confirmed   func() bool
+	SetPaused   func(hostIface string, paused bool)
+	API         Kubernetes
+	Now         func() time.Time
+	// Latency is how long a write to the API server is under way.
+	Latency time.Duration
+	// Started is told that a pod's ADD is over; with an error it is undone.
+	Started func(*world.Attachment, error)
+	// Ask asks the agent of another node whether it has followed what has been seen here.
+	Ask func(node string, seen map[string]string, answered func(newest map[string]string, err error))
+}
+
+// Kubernetes is the API server of an agent that its owner drives.
+type Kubernetes interface {
+	Report(*egretv1.EgressNode) (*egretv1.EgressNode, error)
+	Annotate(map[string]string) (*corev1.Node, error)
+	// EgressIP returns one as it is now, nil without an error if it does not exist.
+	EgressIP(name string) (*world.EgressIP, error)
+	// CatchUp shows what a starting pod's node asks for, as it is now.
+	CatchUp(namespace string, observe func(any) error) error
+	Silence() time.Duration
+}
+
+// Steps drives an agent without goroutines, for simulations of many: its owner makes each step, and says what time it
+// is. Followers of the host are not there, and pods that have completed keep their addresses.
+type Steps struct {
+	a         *Agent
+	o         Surroundings
+	tunnels   tunnel.Machine
+	alone     bool
+	synced    bool
+	timeIsUp  time.Time // for the loop's targets
+	outgoing  []*outgoing
+	starting  []*starting
+	chores    []func() // of tidying
+	questions []*question
+	sessions  []tunnel.Session
+	tunnelsAt time.Time
+}
+
+// outgoing is a mailbox whose value is delivered at a time; zero: there is nothing to do.
+type outgoing struct {
+	wake <-chan struct{}
+	once func(context.Context) time.Duration
+	at   time.Time
+}
+
+// NewSteps starts an agent.
+func NewSteps(o Surroundings) *Steps {
+	a := newAgent(o.Node, o.Config, slog.New(slog.DiscardHandler))
+	s := &Steps{a: a, o: o}
+	a.source = kube.NewSource(nil, a.log, kube.Followed()...)
+	a.api = &API{Node: o.Node, BootID: o.BootID, Version: "simulated", Observe: a.source.Observe,
+		Outdated: a.source.Outdated}
+	a.reports = newMailbox("report", Report.Equal, s.report, a.reportOverwritten, a.log)
+	a.annotations = newMailbox("annotations", maps.Equal[map[string]string], s.annotate, a.annotationsOverwritten,
+		a.log)
+	s.outgoing = []*outgoing{driven(a.reports, o.Now), driven(a.annotations, o.Now)}
+	h := a.holding
+	h.watch, h.announce = func(map[netip.Addr]string, []string) {}, func(netip.Addr) {}
+	h.probe, h.renew = func(plan.Announcement) {}, func(context.Context) error { return nil }
+	h.silence = o.API.Silence
+	h.ask = func(_ context.Context, name string) (*world.EgressIP, error) { return o.API.EgressIP(name) }
+	a.setPaused = func(_ context.Context, hostIface string, paused bool) error {
+		o.SetPaused(hostIface, paused)
+		return nil
+	}
+	a.tidying.start = func(do func()) { s.chores = append(s.chores, do) }
+	a.clearing.send = func(q clearance.Question, _ netip.Addr, _ netip.AddrPort, answered func(error)) {
+		o.Ask(q.Node, a.source.Seen(), func(newest map[string]string, err error) {
+			if err == nil && !a.source.HasReached(newest) && o.API.Silence() < kube.Silent {
+				err = errOtherHistory
+			}
+			answered(err)
+		})
+	}
+	a.clearing.pastLists = a.source.SeenPods
+	a.answer(agentPort)
+	a.confirmed, a.loop.now, a.loop.lastRead = o.Confirmed, o.Now, o.Now()
+	a.loop.Planes = []plane.Plane{o.Target}
+	s.adopt()
+	return s
+}
+
+func driven[T any](m *mailbox[T], now func() time.Time) *outgoing {
+	m.now, m.pace = now, rate.NewLimiter(rate.Inf, 0)
+	return &outgoing{wake: m.wake, once: m.once}
+}
+
+// adopt takes in what a former process left.
+func (s *Steps) adopt() {
+	filter := formerFilter{known: true, pods: map[netip.Addr]bool{}}
+	for e := range s.o.Held.NFTElems.Rows() {
+		if ip, err := netip.ParseAddr(e.Key); err == nil && egressip.IsLeakFilter(e.Set) {
+			filter.pods[ip] = true
+		}
+	}
+	s.a.loop.Do(func(w *world.World) []world.Touch { return w.SetHost(s.o.Host) })
+	for _, at := range s.o.Attachments {
+		adopted := filter.adopted(cniserver.PodPort{Namespace: at.Namespace, Name: at.Name, UID: at.UID,
+			HostIface: at.HostIface, MAC: at.MAC, IPs: at.IPs, EgressPaused: at.EgressPaused})
+		s.a.loop.Do(func(w *world.World) []world.Touch { return w.SetAttachment(adopted) })
+	}
+	var rows []plan.RowID
+	for id := range s.o.Held.NB.Rows() {
+		if id.Table == "NAT" {
+			rows = append(rows, id)
+		}
+	}
+	s.readLed()
+	s.a.loop.Do(func(*world.World) []world.Touch {
+		s.a.holding.adopt(rows, s.o.Config.Bridge, s.o.Host.UplinkMAC)
+		return nil
+	})
+}
+
+func (s *Steps) report(_ context.Context, r Report) (string, error) {
+	o := r.object(s.o.Node, s.o.BootID, s.a.api.Version)
+	stored, err := s.o.API.Report(o)
+	if err != nil {
+		return "", err
+	}
+	return stored.ResourceVersion, s.a.source.Observe(stored)
+}
+
+func (s *Steps) annotate(_ context.Context, annotations map[string]string) (string, error) {
+	stored, err := s.o.API.Annotate(annotations)
+	if err != nil {
+		return "", err
+	}
+	return stored.ResourceVersion, s.a.source.Observe(stored)
+}
+
+// Source is what the agent follows; its owner fills the stores of it.
+func (s *Steps) Source() *kube.Source { return s.a.source }
+
+// Confirmed tells that what the target holds has taken effect.
+func (s *Steps) Confirmed() { s.a.loop.Confirmed() }
+
+// Ask shows the agent's world.
+func (s *Steps) Ask(question func(*world.World)) { question(s.a.loop.world) }
+
+// Tunnels takes in the sessions with other nodes as they are now.
+func (s *Steps) Tunnels(sessions []tunnel.Session) {
+	s.sessions, s.tunnelsAt = sessions, s.o.Now()
+}
+
+// Step takes in what has come, and makes the rounds that are due. It returns when to step again though nothing comes.
+func (s *Steps) Step() (again time.Time) {
+	s.lookAtTunnels()
+	for s.isDue() {
+		if pause := s.a.loop.turn(context.Background()); pause > 0 {
+			s.timeIsUp = s.o.Now().Add(pause)
+		}
+		s.carryOut()
+		s.goOnStarting()
+	}
+	again = earliest(s.timeIsUp, s.a.loop.again, s.tunnelsAt)
+	for _, m := range s.outgoing {
+		again = earliest(again, s.deliver(m))
+	}
+	for _, x := range s.starting {
+		again = earliest(again, x.until)
+	}
+	return again
+}
+
+// isDue says whether the loop has a round to make.
+func (s *Steps) isDue() bool {
+	s.take()
+	now, l := s.o.Now(), s.a.loop
+	if !s.timeIsUp.IsZero() && !now.Before(s.timeIsUp) {
+		s.timeIsUp = time.Time{}
+		l.timeIsUp()
+		l.poke()
+	}
+	if !l.again.IsZero() && !now.Before(l.again) || s.patienceIsOver() {
+		l.poke()
+	}
+	select {
+	case <-l.wake:
+		return true
+	default:
+		return false
+	}
+}
+
+// readLed is clearing.readLed.
+func (s *Steps) readLed() {
+	var elems []plan.SetElem
+	for e := range s.o.Held.SetElems.Rows() {
+		elems = append(elems, e)
+	}
+	former := led(elems)
+	s.a.loop.Do(func(*world.World) []world.Touch {
+		s.a.clearing.former = former
+		return nil
+	})
+}
+
+// take brings the cluster into the loop.
+func (s *Steps) take() {
+	for len(s.a.source.Changes()) > 0 {
+		s.a.loop.Do(Change(<-s.a.source.Changes()))
+	}
+	if !s.synced && s.a.source.Synced() {
+		s.synced = true
+		s.a.begin()
+	}
+}
+
+var errOtherHistory = errors.New("it has seen more than this agent")
+
+// agentPort stands for where a simulated agent answers others.
+const agentPort = 1
+
+// question is one of another agent that is not answered yet.
+type question struct {
+	seen   kube.Versions
+	answer func(newest map[string]string)
+	round  uint64 // that it waits for, once the world has what was seen
+}
+
+// Followed has the agent answer another one when it has followed what that has seen.
+func (s *Steps) Followed(seen map[string]string, answer func(newest map[string]string)) {
+	s.questions = append(s.questions, &question{seen: seen, answer: answer})
+	s.a.loop.poke()
+}
+
+// answer answers what can be answered.
+func (s *Steps) answer() {
+	var left []*question
+	for _, x := range s.questions {
+		if x.round == 0 && s.a.source.HasReached(x.seen) {
+			s.take()
+			x.round = s.offer(nothing)
+		}
+		if x.round > 0 && s.a.loop.done >= x.round {
+			x.answer(s.a.source.Newest())
+		} else {
+			left = append(left, x)
+		}
+	}
+	s.questions = left
+}
+
+// carryOut does what the loop leaves to others.
+func (s *Steps) carryOut() {
+	s.answer()
+	for len(s.chores) > 0 {
+		do := s.chores[0]
+		s.chores = s.chores[1:]
+		do()
+	}
+	h := s.a.holding
+	for len(h.renewals) > 0 {
+		<-h.renewals
+	}
+	h.sending.all(h.announce, h.probe)
+	for len(h.questions) > 0 {
+		h.askEach(context.Background(), <-h.questions)
+	}
+}
+
+func (s *Steps) lookAtTunnels() {
+	if now := s.o.Now(); !s.tunnelsAt.IsZero() && !now.Before(s.tunnelsAt) {
+		r := s.tunnels.Step(s.sessions, now)
+		s.a.tunnelsChange(context.Background(), r, s.alone)
+		s.alone, s.tunnelsAt = r.Alone, r.Wake
+	}
+}
+
+// deliver delivers what is due, and returns when to look again.
+func (s *Steps) deliver(m *outgoing) time.Time {
+	now := s.o.Now()
+	select {
+	case <-m.wake:
+		m.at = earliest(m.at, now.Add(s.o.Latency))
+	default:
+	}
+	if !m.at.IsZero() && !now.Before(m.at) {
+		m.at = now.Add(m.once(context.Background()))
+	}
+	return m.at
+}
+
+// earliest is that of some times; zero is never.
+func earliest(times ...time.Time) (first time.Time) {
+	for _, t := range times {
+		if first.IsZero() || !t.IsZero() && t.Before(first) {
+			first = t
+		}
+	}
+	return first
+}
+
+// starting is an ADD under way.
+type starting struct {
+	at    *world.Attachment
+	round uint64    // that it waits for; 0: for a holder
+	until time.Time // how long for that
+	last  bool      // then it is over
+}
+
+// Attach begins what Agent.attach does.
+func (s *Steps) Attach(at *world.Attachment) {
+	s.offer(func(w *world.World) []world.Touch { return w.SetAttachment(at) })
+	if err := s.o.API.CatchUp(at.Namespace, s.a.source.Observe); err != nil {
+		s.Detach(at.HostIface)
+		s.o.Started(at, err)
+		return
+	}
+	s.take()
+	s.starting = append(s.starting, &starting{at: at, round: s.offer(nothing)})
+}
+
+func nothing(*world.World) []world.Touch { return nil }
+
+func (s *Steps) offer(c Change) uint64 {
+	round, err := s.a.loop.offer(context.Background(), c)
+	if err != nil {
+		panic(err) // nothing ends that context
+	}
+	return round
+}
+
+// Detach is CNI DEL.
+func (s *Steps) Detach(hostIface string) {
+	for i, x := range s.starting {
+		if x.at.HostIface == hostIface {
+			s.starting = append(s.starting[:i:i], s.starting[i+1:]...)
+			break
+		}
+	}
+	_ = s.a.Detached(context.Background(), hostIface) // its only error is that the context ends
+}
+
+func (s *Steps) patienceIsOver() bool {
+	for _, x := range s.starting {
+		if !x.until.IsZero() && !s.o.Now().Before(x.until) {
+			return true
+		}
+	}
+	return false
+}
+
+// goOnStarting has each ADD go on that has what it waits for.
+func (s *Steps) goOnStarting() {
+	var left []*starting
+	for _, x := range s.starting {
+		if s.goOn(x); x.last && s.a.loop.done >= x.round {
+			s.o.Started(x.at, nil)
+		} else {
+			left = append(left, x)
+		}
+	}
+	s.starting = left
+}
+
+func (s *Steps) goOn(x *starting) {
+	if x.round > 0 && s.a.loop.done >= x.round && !x.last {
+		x.round, x.until = 0, s.o.Now().Add(egressWait)
+	}
+	if x.round > 0 {
+		return
+	}
+	switch {
+	case waiting(&s.a.loop.world.View, x.at.Key()) == (ref.Object{}):
+		x.round, x.last, x.until = s.offer(nothing), true, time.Time{}
+	case !s.o.Now().Before(x.until):
+		paused := *x.at
+		paused.EgressPaused = true
+		s.o.SetPaused(x.at.HostIface, true)
+		x.at = &paused
+		x.round = s.offer(func(w *world.World) []world.Touch { return w.SetAttachment(&paused) })
+		x.last, x.until = true, time.Time{}
+	}
+}

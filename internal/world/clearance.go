@@ -1,0 +1,107 @@
+package world
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/ref"
+)
+
+// Clearance is what this node knows of whether another one has followed what this one has seen. A node whose agent is
+// dead goes on translating pods' addresses as it last knew them.
+type Clearance struct {
+	Cleared bool // it has answered since this agent started, or need not: packets may be led there
+	Late    bool // it has been asked for some time, packets wait for it, and it does not answer
+}
+
+// Former says that some nodes may still translate what has an address as its source, and goes to some destinations, by
+// a claim that has ended.
+type Former struct {
+	By    []ref.Object // these may lead packets there all the same: the claim was one's of them
+	To    destinations.Set
+	Nodes []string
+}
+
+// Cleared says whether packets may be led to a node, as far as it must have followed what this one has seen. Where
+// nobody follows that, as in the controller, they may.
+func (w *View) Cleared(node string) bool {
+	w.saw(KindClearance, "")
+	w.saw(KindClearance, node)
+	return !w.clearing || node == w.Self || w.clearance[node].Cleared
+}
+
+// LateToFollow says whether packets wait for a node's answer for longer than they should.
+func (w *View) LateToFollow(node string) bool {
+	w.saw(KindClearance, node)
+	return w.clearance[node].Late
+}
+
+// MayTranslate says whether a node may still translate a pod's address for an object other than the one that the
+// packets go there for.
+func (w *View) MayTranslate(node string, ip netip.Addr, object ref.Object) bool {
+	w.saw(KindFormer, ip.String())
+	var to destinations.Set
+	for _, f := range w.formers[ip] {
+		if slices.Contains(f.By, object) || !slices.Contains(f.Nodes, node) {
+			continue
+		}
+		if to == nil {
+			to = w.ClaimedDestinations(object, FamilyOf(ip))
+		}
+		if f.To.Overlaps(to) {
+			return true
+		}
+	}
+	return false
+}
+
+// ClaimedDestinations returns those of an object's claims to packets of a family. An object whose destinations are not
+// known claims each.
+func (w *View) ClaimedDestinations(object ref.Object, f Family) destinations.Set {
+	if object.Kind != ref.EgressIP {
+		w.saw(KindEgressService, object.Key())
+		return destinations.Everything()
+	}
+	if e := w.EgressIP(object.Name); e == nil || e.TrafficUnknown {
+		return destinations.Everything()
+	}
+	return w.Destinations(object.Name, f)
+}
+
+// BeginClearing makes what SetClearance says count.
+func (w *World) BeginClearing() []Touch {
+	w.clearing = true
+	return []Touch{{KindClearance, ""}}
+}
+
+// Clearing says whether what SetClearance says counts. It does not record, as Clearance and Formers do not.
+func (w *World) Clearing() bool { return w.clearing }
+
+// Clearance is what was last set of a node.
+func (w *World) Clearance(node string) Clearance { return w.clearance[node] }
+
+// Formers are the former claims to an address that were last set.
+func (w *World) Formers(ip netip.Addr) []Former { return w.formers[ip] }
+
+// SetClearance replaces what is known of a node.
+func (w *World) SetClearance(node string, c Clearance) []Touch {
+	if w.clearance[node] == c {
+		return nil
+	}
+	if w.clearance[node] = c; c == (Clearance{}) {
+		delete(w.clearance, node)
+	}
+	return []Touch{{KindClearance, node}}
+}
+
+// SetFormers replaces the former claims to an address.
+func (w *World) SetFormers(ip netip.Addr, list []Former) []Touch {
+	if len(list) == 0 && len(w.formers[ip]) == 0 {
+		return nil
+	}
+	if w.formers[ip] = list; len(list) == 0 {
+		delete(w.formers, ip)
+	}
+	return []Touch{{KindFormer, ip.String()}}
+}

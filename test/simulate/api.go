@@ -1,0 +1,314 @@
+package simulate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/probe"
+)
+
+// object is one of the API.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// api is the API server: objects with versions, and who watches them.
+type api struct {
+	s       *Sim
+	version int
+	made    int
+	objects map[string]map[string]object // by plural, by key
+	kinds   map[string]kube.Kind
+	clients []*client
+	leases  map[string]probe.Lease // of agents, by node
+	leader  string                 // the node of the controller that has the Lease
+	renewed time.Time              // when it was last renewed
+	backup  *backup
+}
+
+var errOutOfReach = errors.New("the API server is out of reach")
+
+func newAPI(s *Sim) *api {
+	a := &api{s: s, objects: map[string]map[string]object{}, kinds: map[string]kube.Kind{},
+		leases: map[string]probe.Lease{}}
+	for _, k := range kube.Followed() {
+		a.kinds[k.Writing().Plural], a.objects[k.Writing().Plural] = k, map[string]object{}
+	}
+	return a
+}
+
+func keyOf(o metav1.Object) string {
+	if o.GetNamespace() == "" {
+		return o.GetName()
+	}
+	return o.GetNamespace() + "/" + o.GetName()
+}
+
+// get is a copy of an object, or nil.
+func get[T object](a *api, plural, key string) (none T) {
+	o, is := a.objects[plural][key]
+	if !is {
+		return none
+	}
+	return o.DeepCopyObject().(T)
+}
+
+// put stores an object, which is the API server's from then on, and returns a copy.
+func (a *api) put(plural string, o object) object {
+	if old := a.objects[plural][keyOf(o)]; old == nil {
+		a.made++
+		o.SetUID(types.UID(fmt.Sprintf("uid-%d", a.made)))
+		o.SetCreationTimestamp(metav1.NewTime(a.s.now))
+		o.SetGeneration(1)
+	}
+	a.version++
+	o.SetResourceVersion(strconv.Itoa(a.version))
+	a.objects[plural][keyOf(o)] = o
+	a.tell(plural, o, false)
+	return o.DeepCopyObject().(object)
+}
+
+func (a *api) delete(plural, key string) {
+	o, is := a.objects[plural][key]
+	if !is {
+		return
+	}
+	delete(a.objects[plural], key)
+	a.version++
+	gone := o.DeepCopyObject().(object)
+	gone.SetResourceVersion(strconv.Itoa(a.version))
+	a.tell(plural, gone, true)
+}
+
+func (a *api) tell(plural string, o object, gone bool) {
+	a.s.verdict.see(plural, o, gone)
+	for _, c := range a.clients {
+		c.told(news{plural: plural, object: o, gone: gone})
+	}
+}
+
+// list are copies of all objects of a kind, by key.
+func (a *api) list(plural string) []any {
+	var out []any
+	for _, key := range slices.Sorted(maps.Keys(a.objects[plural])) {
+		out = append(out, a.objects[plural][key].DeepCopyObject())
+	}
+	return out
+}
+
+// patch is a merge patch (RFC 7386), of the status alone or of all but the status.
+func (a *api) patch(p kube.Patch) (version string, err error) {
+	key := p.Name
+	if p.Namespace != "" {
+		key = p.Namespace + "/" + p.Name
+	}
+	resource := schema.GroupResource{Resource: p.Plural}
+	o := a.objects[p.Plural][key]
+	if o == nil {
+		return "", apierrors.NewNotFound(resource, key)
+	}
+	var change map[string]any
+	if err := json.Unmarshal(p.Body, &change); err != nil {
+		return "", err
+	}
+	metadata, _ := change["metadata"].(map[string]any)
+	if seen, is := metadata["resourceVersion"]; is && seen != o.GetResourceVersion() {
+		return "", apierrors.NewConflict(resource, key, fmt.Errorf("is at %s, not %v", o.GetResourceVersion(), seen))
+	}
+	if p.Subresource == "status" {
+		change = map[string]any{"status": change["status"]}
+	} else {
+		delete(change, "status")
+	}
+	return a.put(p.Plural, merged(o, change)).GetResourceVersion(), nil
+}
+
+func merged(o object, change map[string]any) object {
+	text, err := json.Marshal(o)
+	var all map[string]any
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err == nil {
+		text, err = json.Marshal(merge(all, change))
+	}
+	out := o.DeepCopyObject().(object)
+	fresh := newLike(out)
+	if err == nil {
+		err = json.Unmarshal(text, fresh)
+	}
+	if err != nil {
+		panic(err) // the API's own types
+	}
+	return fresh
+}
+
+func merge(all, change map[string]any) map[string]any {
+	if all == nil {
+		all = map[string]any{}
+	}
+	for key, value := range change {
+		deeper, is := value.(map[string]any)
+		switch {
+		case value == nil:
+			delete(all, key)
+		case is:
+			have, _ := all[key].(map[string]any)
+			all[key] = merge(have, deeper)
+		default:
+			all[key] = value
+		}
+	}
+	return all
+}
+
+// news is what a watch brings: an object, its end, or a bookmark, which has no object and says that all has been
+// brought up to a version.
+type news struct {
+	plural  string
+	object  object
+	gone    bool
+	version string
+}
+
+// bookmarks are sent a minute apart.
+const bookmarks = time.Minute
+
+func (a *api) sendBookmarks() {
+	for _, c := range a.clients {
+		for _, plural := range slices.Sorted(maps.Keys(a.kinds)) {
+			c.told(news{plural: plural, version: strconv.Itoa(a.version)})
+		}
+	}
+}
+
+// client is a process' watches, one a kind: each brings what is new in order, late.
+type client struct {
+	s       *Sim
+	name    string
+	process *process
+	source  *kube.Source
+	reached map[string]time.Time // when the last of a kind arrives
+	waiting []news               // that came while the process was cut off
+	cutAt   time.Time
+}
+
+// follow begins with the lists of all kinds.
+func (a *api) follow(name string, p *process, source *kube.Source) *client {
+	c := &client{s: a.s, name: name, process: p, source: source, reached: map[string]time.Time{}}
+	a.clients = append(a.clients, c)
+	c.listAll()
+	return c
+}
+
+// end ends all watches.
+func (c *client) end() {
+	c.s.api.clients = slices.DeleteFunc(c.s.api.clients, func(o *client) bool { return o == c })
+	c.source = nil
+}
+
+func (c *client) listAll() {
+	for _, plural := range slices.Sorted(maps.Keys(c.s.api.kinds)) {
+		c.s.at(c.arrival(plural), func() { c.list(plural) })
+	}
+}
+
+// list takes the whole list, as it is by then.
+func (c *client) list(plural string) {
+	if c.source == nil {
+		return
+	}
+	if c.process.cut {
+		c.s.after(time.Second, func() { c.list(plural) })
+		return
+	}
+	must(c.source.Store(c.s.api.kinds[plural]).Replace(c.s.api.list(plural), strconv.Itoa(c.s.api.version)))
+	c.process.wake()
+}
+
+// arrival is when what is sent now arrives: a watch keeps the order.
+func (c *client) arrival(plural string) time.Time {
+	at := c.s.now.Add(c.s.within(c.s.pace.Watch, c.name+" watches "+plural))
+	if at.Before(c.reached[plural]) {
+		at = c.reached[plural]
+	}
+	c.reached[plural] = at
+	return at
+}
+
+func (c *client) told(n news) {
+	c.s.at(c.arrival(n.plural), func() { c.receive(n) })
+}
+
+func (c *client) receive(n news) {
+	switch {
+	case c.source == nil:
+		return
+	case c.process.cut:
+		c.waiting = append(c.waiting, n)
+		return
+	}
+	store := c.source.Store(c.s.api.kinds[n.plural])
+	bookmarked, follows := store.(interface{ UpdateResourceVersion(string) })
+	switch {
+	case n.object == nil && follows:
+		bookmarked.UpdateResourceVersion(n.version)
+	case n.object == nil:
+	case n.gone:
+		must(store.Delete(n.object.DeepCopyObject()))
+	default:
+		must(store.Update(n.object.DeepCopyObject()))
+	}
+	c.process.wake()
+}
+
+// cutOff has nothing come and go any more.
+func (c *client) cutOff() { c.process.cut, c.cutAt = true, c.s.now }
+
+// restore ends that. After a while connections are given up, and what is there then is listed.
+func (c *client) restore() {
+	c.process.cut = false
+	waiting := c.waiting
+	c.waiting = nil
+	if c.s.now.Sub(c.cutAt) > kube.Silent {
+		c.listAll()
+		return
+	}
+	for _, n := range waiting {
+		c.told(n)
+	}
+}
+
+// silence is for how long the API server has said nothing.
+func (c *client) silence() time.Duration {
+	if !c.process.cut {
+		return 0
+	}
+	return c.s.now.Sub(c.cutAt)
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// newLike is an object of the same type, with nothing in it.
+func newLike(o object) object { return reflect.New(reflect.TypeOf(o).Elem()).Interface().(object) }
+
+var quiet = slog.New(slog.DiscardHandler)

@@ -1,0 +1,203 @@
+package simulate
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/probe"
+)
+
+// following is how long an agent has, after a fault is over, to learn of what it missed: it lists all, one kind after
+// the other. Then the promise begins.
+const following = 3 * time.Second
+
+// disturbs notes that a node's agent cannot follow, for as long.
+func (m *machine) disturbs(d time.Duration) {
+	m.s.verdict.disturb(m.name, m.s.now, m.s.now.Add(d+following))
+}
+
+// kill kills the agent, and starts it again later.
+func (m *machine) kill(d time.Duration) {
+	m.disturbs(d)
+	m.stopAgent()
+	m.downs++
+	m.s.after(d, func() {
+		if m.downs--; m.downs == 0 && !m.off {
+			m.startAgent()
+		}
+	})
+}
+
+// hang is SIGSTOP of the agent, and SIGCONT later.
+func (m *machine) hang(d time.Duration) {
+	m.disturbs(d)
+	hang(m.s, m.process, d)
+}
+
+func hang(s *Sim, p *process, d time.Duration) {
+	p.hangs++
+	s.after(d, func() {
+		if p.hangs--; p.hangs == 0 {
+			p.goOn()
+		}
+	})
+}
+
+// cutOff has the agent not reach the API server for a while, nor the controller that is there.
+func (m *machine) cutOff(d time.Duration) {
+	m.disturbs(d)
+	m.cuts++
+	m.reach()
+	m.s.after(d, func() {
+		m.cuts--
+		m.reach()
+	})
+}
+
+// reach has the machine's processes reach the API server, or not.
+func (m *machine) reach() {
+	clients := []*client{m.client}
+	for _, c := range m.s.controllers {
+		if c.node == m.name {
+			clients = append(clients, c.client)
+		}
+	}
+	for _, c := range clients {
+		switch cut := m.cuts > 0 || m.off; {
+		case cut && !c.process.cut:
+			c.cutOff()
+		case !cut && c.process.cut:
+			c.restore()
+		}
+	}
+}
+
+// isolate has no packet of another node arrive, and none arrive there.
+func (m *machine) isolate(d time.Duration) {
+	m.isolated++
+	m.s.tellTunnels()
+	m.s.after(d, func() {
+		m.isolated--
+		m.s.tellTunnels()
+	})
+}
+
+// answers says whether a node answers others.
+func (m *machine) answers() bool { return m.isolated == 0 && !m.off }
+
+// tellTunnels has all agents see which tunnels are up. BFD takes a while to notice.
+func (s *Sim) tellTunnels() {
+	s.after(400*time.Millisecond, func() {
+		for _, name := range slices.Sorted(maps.Keys(s.machines)) {
+			if m := s.machines[name]; m.agent != nil {
+				m.agent.Tunnels(m.sessions())
+				m.process.wake()
+			}
+		}
+	})
+}
+
+// reboot is a power cut. The kubelet starts all pods again.
+func (m *machine) reboot(d time.Duration) {
+	if m.off {
+		return
+	}
+	m.disturbs(d)
+	m.stopAgent()
+	m.off, m.have = true, plan.New()
+	m.target = &target{s: m.s, m: m, north: plan.New()}
+	m.s.verdict.changed(m)
+	for _, p := range m.s.sending() {
+		if p.on == m {
+			p.sends = false
+		}
+	}
+	m.s.tellTunnels()
+	m.reach()
+	m.s.after(d, func() {
+		m.off = false
+		m.reach()
+		m.bootUp()
+		m.s.tellTunnels()
+		for _, key := range slices.Sorted(maps.Keys(m.s.pods)) {
+			if p := m.s.pods[key]; p.on == m && !p.ended {
+				p.boot, p.index, p.at = m.boot, -1, nil
+				m.s.after(time.Second, p.add)
+			}
+		}
+	})
+	m.s.after(40*time.Second, func() { m.tellReady(!m.off) })
+	m.s.after(max(d, 40*time.Second)+5*time.Second, func() { m.tellReady(!m.off) })
+}
+
+// tellReady is the node controller's word.
+func (m *machine) tellReady(is bool) {
+	o := get[*corev1.Node](m.s.api, "nodes", m.name)
+	status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionUnknown}[is]
+	if o.Status.Conditions[0].Status != status {
+		o.Status.Conditions[0].Status = status
+		m.s.api.put("nodes", o)
+	}
+}
+
+// remember keeps a node's report, and overwrite writes that in the place of what it is now: somebody restores it.
+func (m *machine) remember() { m.former = get[*egretv1.EgressNode](m.s.api, "egressnodes", m.name) }
+
+func (m *machine) overwrite() {
+	if o := get[*egretv1.EgressNode](m.s.api, "egressnodes", m.name); o != nil && m.former != nil {
+		o.Status = *m.former.Status.DeepCopy()
+		m.s.api.put("egressnodes", o)
+	}
+}
+
+// prober asks nodes whether they answer, as a controller does.
+type prober struct {
+	c       *controllerOn
+	judge   probe.Judge
+	start   time.Time
+	targets []probe.Target
+	signs   map[string]probe.Signs
+}
+
+// Follow says which nodes to probe.
+func (p *prober) Follow(targets []probe.Target, _ probe.Witnesses) {
+	signs := map[string]probe.Signs{}
+	for _, t := range targets {
+		now := p.c.s.now.Sub(p.start)
+		signs[t.Node] = probe.Signs{Host: now, Agent: now, Direct: now, Since: now}
+		if old, is := p.signs[t.Node]; is {
+			signs[t.Node] = old
+		}
+	}
+	p.targets, p.signs = targets, signs
+}
+
+// look asks all, and tells the controller what has changed. The API server's machine answers unless this one is cut
+// off.
+func (p *prober) look() {
+	if !p.c.process.runs() {
+		return
+	}
+	now, own, witnessed := p.c.s.now.Sub(p.start), p.c.s.machines[p.c.node], time.Duration(0)
+	if own.cuts == 0 {
+		witnessed = now
+	}
+	for name, x := range p.signs {
+		if name == own.name || own.answers() && p.c.s.machines[name].answers() {
+			x.Host, x.Agent, x.Direct = now, now, now
+			p.signs[name] = x
+		}
+	}
+	changes := p.judge.Look(now, p.signs, witnessed)
+	for _, change := range changes {
+		p.c.steps.Found(change)
+	}
+	if len(changes) > 0 {
+		p.c.process.wake()
+	}
+}

@@ -1,0 +1,300 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/node"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/probe"
+	"github.com/egret-net/egret/internal/tunnel"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// leaseLasts is the agents' default.
+const leaseLasts = 40 * time.Second
+
+// machine is one node: what its targets hold, and its agent. The targets go on when the agent does not.
+type machine struct {
+	s       *Sim
+	name    string
+	boot    int
+	have    *plan.State
+	target  *target
+	agent   *node.Steps
+	process *process
+	client  *client
+	// attachments are the pods' ports, which OVS' database keeps, by pod.
+	attachments map[string]*world.Attachment
+
+	downs, cuts, isolated int  // faults under way
+	off                   bool // without power
+	former                *egretv1.EgressNode
+	clockSet              time.Duration // by how much its date is another than it should
+}
+
+func (s *Sim) addMachine(i int, assignable bool) {
+	m := &machine{s: s, name: fmt.Sprint("n", i)}
+	s.machines[m.name] = m
+	o := &corev1.Node{}
+	o.Name, o.Labels = m.name, map[string]string{}
+	if assignable {
+		o.Labels["k8s.ovn.org/egress-assignable"] = ""
+	}
+	o.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	for _, ip := range compiletest.Host(m.name).Primary {
+		o.Status.Addresses = append(o.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP,
+			Address: ip.Addr().String()})
+	}
+	s.api.put("nodes", o)
+	m.bootUp()
+	s.every(leaseLasts/4, func() { m.renewLease() })
+}
+
+func (m *machine) bootID() string { return fmt.Sprintf("%s-boot-%d", m.name, m.boot) }
+
+// bootUp is a boot: the agent empties the logical network before anything else. Pods are gone.
+func (m *machine) bootUp() {
+	m.stopAgent()
+	m.boot++
+	m.have, m.attachments = plan.New(), map[string]*world.Attachment{}
+	m.target = &target{s: m.s, m: m, north: plan.New()}
+	o := get[*corev1.Node](m.s.api, "nodes", m.name)
+	o.Status.NodeInfo.BootID = m.bootID()
+	m.s.api.put("nodes", o)
+	m.startAgent()
+}
+
+func (m *machine) startAgent() {
+	if m.agent != nil {
+		return
+	}
+	m.process = &process{s: m.s, on: m, alive: true}
+	config := compiletest.Config(world.SharedGateway)
+	var attachments []*world.Attachment
+	for _, key := range slices.Sorted(maps.Keys(m.attachments)) {
+		attachments = append(attachments, m.attachments[key])
+	}
+	m.agent = node.NewSteps(node.Surroundings{
+		Node: m.name, BootID: m.bootID(), Config: config, Host: compiletest.Host(m.name), Held: m.have,
+		Attachments: attachments, Target: m.target, Confirmed: m.target.confirmed, SetPaused: m.setPaused,
+		API: view{m}, Now: m.process.now, Latency: m.s.within(m.s.pace.Write, m.name+" reports"),
+		Started: m.started, Ask: m.ask,
+	})
+	m.process.step = m.agent.Step
+	m.client = m.s.api.follow("agent of "+m.name, m.process, m.agent.Source())
+	m.agent.Tunnels(m.sessions())
+	m.reach()
+	m.process.wake()
+}
+
+// stopAgent is kill -9.
+func (m *machine) stopAgent() {
+	if m.agent != nil {
+		m.process.alive, m.agent = false, nil
+		m.client.end()
+	}
+}
+
+func (m *machine) sessions() (out []tunnel.Session) {
+	for _, name := range slices.Sorted(maps.Keys(m.s.machines)) {
+		if name != m.name {
+			out = append(out, tunnel.Session{Node: name, WasUp: true,
+				Up: m.answers() && m.s.machines[name].answers()})
+		}
+	}
+	return out
+}
+
+func (m *machine) renewLease() {
+	if m.process.reaches() {
+		m.s.api.leases[m.name] = probe.Lease{Version: fmt.Sprint(m.s.now), Lasts: leaseLasts}
+	}
+}
+
+func (m *machine) setPaused(hostIface string, paused bool) {
+	for key, at := range m.attachments {
+		if at.HostIface == hostIface {
+			changed := *at
+			changed.EgressPaused = paused
+			m.attachments[key] = &changed
+		}
+	}
+}
+
+// view is the API server as an agent meets it.
+type view struct{ *machine }
+
+// Report stores the agent's EgressNode.
+func (v view) Report(o *egretv1.EgressNode) (*egretv1.EgressNode, error) {
+	if !v.process.reaches() {
+		return nil, errOutOfReach
+	}
+	if old := get[*egretv1.EgressNode](v.s.api, "egressnodes", o.Name); old != nil {
+		old.OwnerReferences, old.Status = o.OwnerReferences, o.Status
+		o = old
+	}
+	return v.s.api.put("egressnodes", o).(*egretv1.EgressNode), nil
+}
+
+// Annotate merges annotations into the agent's Node.
+func (v view) Annotate(annotations map[string]string) (*corev1.Node, error) {
+	n := get[*corev1.Node](v.s.api, "nodes", v.name)
+	if !v.process.reaches() || n == nil {
+		return nil, errOutOfReach
+	}
+	if n.Annotations == nil {
+		n.Annotations = map[string]string{}
+	}
+	maps.Copy(n.Annotations, kube.MergeNetworks(n.Annotations, annotations))
+	return v.s.api.put("nodes", n).(*corev1.Node), nil
+}
+
+// EgressIP reads one.
+func (v view) EgressIP(name string) (*world.EgressIP, error) {
+	if !v.process.reaches() {
+		return nil, errOutOfReach
+	}
+	if o := v.s.api.egressIP(name); o != nil {
+		return kube.EgressIP(o), nil
+	}
+	return nil, nil
+}
+
+// CatchUp reads what a starting pod's node asks for.
+func (v view) CatchUp(_ string, observe func(any) error) error {
+	if !v.process.reaches() {
+		return errOutOfReach
+	}
+	for _, plural := range []string{"namespaces", "egressips", "egressiptraffics", "egressservices"} {
+		for _, o := range v.s.api.list(plural) {
+			must(observe(o))
+		}
+	}
+	return nil
+}
+
+// Silence is for how long nothing was received.
+func (v view) Silence() time.Duration { return v.client.silence() }
+
+// target is what a node's targets are: the host's rules and the bridge's flows change at once, the Northbound takes
+// effect later.
+type target struct {
+	s       *Sim
+	m       *machine
+	north   *plan.State
+	pending bool
+	since   time.Time
+
+	state                *plan.State // that was wanted last
+	grown, wrote, shrunk plan.Moment // of it
+}
+
+var _ plane.Plane = &target{}
+
+// hold is ovn.Options.Hold.
+const hold = 2 * time.Second
+
+// Name is that of the plane.
+func (t *target) Name() string { return "target" }
+
+// Forget does nothing: the target is always read.
+func (t *target) Forget() {}
+
+func (t *target) confirmed() bool { return !t.pending }
+
+// Grow adds and changes rows, and replaces the Northbound's.
+func (t *target) Grow(_ context.Context, want *plan.State) error {
+	if t.state != want {
+		t.state, t.grown, t.wrote, t.shrunk = want, plan.Moment{}, plan.Moment{}, plan.Moment{}
+	}
+	if want.ChangedSince(t.grown)&onHost != 0 {
+		flows, _ := compiletest.FlowSteps(t.m.have, want)
+		host, _ := compiletest.HostSteps(t.m.have, want)
+		t.does(append(host, flows...))
+		t.grown = want.Now()
+	}
+	if t.pending && t.s.now.Sub(t.since) < hold {
+		return plane.ErrUnconfirmed
+	}
+	if want.ChangedSince(t.wrote)&(plan.InNB|plan.InSetElems) != 0 {
+		if t.wrote = want.Now(); t.differs(want) {
+			t.write(want)
+		}
+	}
+	if t.pending {
+		return plane.ErrUnconfirmed
+	}
+	return nil
+}
+
+func (t *target) differs(want *plan.State) bool {
+	rows := plan.Diff(compiletest.Rows(t.north.NB), want.NB, plan.EqualRows)
+	elems := plan.Diff(compiletest.Rows(t.north.SetElems), want.SetElems, plan.Same)
+	return len(rows.Put)+len(rows.Del)+len(elems.Put)+len(elems.Del) > 0
+}
+
+// write is a transaction. OVN carries it out later, whether or not the agent lives by then.
+func (t *target) write(want *plan.State) {
+	t.north = plan.New()
+	compiletest.PutAll(t.north.NB, compiletest.Rows(want.NB))
+	compiletest.PutAll(t.north.SetElems, compiletest.Rows(want.SetElems))
+	north := t.north
+	t.pending, t.since = true, t.s.now
+	t.s.after(t.s.within(t.s.pace.OVN, "OVN of "+t.m.name), func() { t.takesEffect(north) })
+}
+
+func (t *target) takesEffect(north *plan.State) {
+	if t.north != north || t.m.target != t {
+		return // a later one does, or the machine has booted
+	}
+	t.m.have.NB, t.m.have.SetElems, t.pending = north.NB, north.SetElems, false
+	t.s.verdict.changed(t.m)
+	if t.m.agent != nil {
+		t.m.agent.Confirmed()
+		t.m.process.wake()
+	}
+}
+
+// Shrink removes what is not wanted; the Northbound has none of that.
+func (t *target) Shrink(_ context.Context, want *plan.State) error {
+	if want.ChangedSince(t.shrunk)&onHost != 0 {
+		_, flows := compiletest.FlowSteps(t.m.have, want)
+		_, host := compiletest.HostSteps(t.m.have, want)
+		t.does(append(flows, host...))
+		t.shrunk = want.Now()
+	}
+	return nil
+}
+
+// onHost are the tables of a plan that are not OVN's.
+const onHost = ^(plan.InNB | plan.InSetElems | plan.InSB)
+
+func (t *target) does(steps []func()) {
+	for _, do := range steps {
+		do()
+	}
+	t.s.verdict.changed(t.m)
+}
+
+// assignable labels a node as one that hosts egress IPs, or takes the label away.
+func (s *Sim) assignable(name string, is bool) {
+	o := get[*corev1.Node](s.api, "nodes", name)
+	if o.Labels == nil {
+		o.Labels = map[string]string{}
+	}
+	delete(o.Labels, "k8s.ovn.org/egress-assignable")
+	if is {
+		o.Labels["k8s.ovn.org/egress-assignable"] = ""
+	}
+	s.api.put("nodes", o)
+}

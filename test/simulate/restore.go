@@ -1,0 +1,56 @@
+package simulate
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// backup is what etcd held at a time.
+type backup struct {
+	version int
+	objects map[string]map[string]object
+}
+
+// restored are the kinds that a restore brings back. What kubelets and people would put right of pods and nodes they
+// have by then: these are as they were before, in versions of the new history.
+var restored = []string{"egressips", "egressnodes", "namespaces"}
+
+func (a *api) backUp() {
+	a.backup = &backup{a.version, map[string]map[string]object{}}
+	for _, plural := range restored {
+		a.backup.objects[plural] = maps.Clone(a.objects[plural]) // what is stored is never changed
+	}
+}
+
+// restore has history go back to the backup. All watches end, and what is there is listed.
+func (a *api) restore() {
+	if a.backup == nil {
+		return
+	}
+	a.version = a.backup.version
+	for _, plural := range restored {
+		for _, key := range slices.Sorted(maps.Keys(a.objects[plural])) {
+			if _, is := a.backup.objects[plural][key]; !is {
+				a.s.verdict.see(plural, a.objects[plural][key], true)
+			}
+		}
+		a.objects[plural] = maps.Clone(a.backup.objects[plural])
+		for _, key := range slices.Sorted(maps.Keys(a.objects[plural])) {
+			a.s.verdict.skew.see(a.s.now, a.objects[plural][key], false)
+		}
+	}
+	for _, plural := range []string{"nodes", "pods"} {
+		for _, key := range slices.Sorted(maps.Keys(a.objects[plural])) {
+			a.version++
+			o := a.objects[plural][key].DeepCopyObject().(object)
+			o.SetResourceVersion(strconv.Itoa(a.version))
+			a.objects[plural][key] = o
+		}
+	}
+	a.s.verdict.relist()
+	for _, c := range a.clients {
+		c.waiting = nil
+		c.listAll()
+	}
+}

@@ -1,0 +1,62 @@
+package simulate
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestStories tells each story of testdata with some seeds. No source is wrong, but in a story of a known fault, which
+// at least one seed shows: once none does, the fault is mended, and its line goes from the story.
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.story")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no stories: ", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".story"), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tell(t, string(text))
+		})
+	}
+}
+
+// tell tells a story with some seeds.
+func tell(t *testing.T, text string) {
+	fault, shown := knownFault(text), 0
+	for seed := range uint64(5) {
+		r := Run(seed, text)
+		if r.Walks == 0 {
+			t.Fatal("no packet was walked")
+		}
+		if r.Wrong != "" {
+			shown++
+			t.Logf("seed %d: %s", seed, r.Wrong)
+		}
+	}
+	switch {
+	case fault == "" && shown > 0:
+		t.Error("a source is wrong, or a pod is not served")
+	case fault != "" && shown == 0:
+		t.Errorf("every source is right, so this is mended: %s. Take the line out of the story", fault)
+	}
+}
+
+// TestOneSeedIsOneRun: a run can be had again.
+func TestOneSeedIsOneRun(t *testing.T) {
+	text, err := os.ReadFile("testdata/relabelled.story")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := Run(7, string(text))
+	for range 2 {
+		if again := Run(7, string(text)); again != first {
+			t.Errorf("%+v, then %+v", first, again)
+		}
+	}
+}

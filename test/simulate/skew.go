@@ -1,0 +1,144 @@
+package simulate
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/world"
+	"github.com/egret-net/egret/test/oracle"
+)
+
+// skew knows what each object was, by itself. Kubernetes orders the versions of one resource only: a node may see a
+// pod's new label before it sees that the EgressIP which that selects was deleted earlier. So a source is right, too,
+// by a pod, a namespace and an EgressIP as each of them was within the promise.
+type skew struct {
+	groups    map[string][]version[string] // by a pod's UID
+	tenants   []version[string]
+	egressIPs map[string][]version[*world.EgressIP] // by name; nil: deleted
+	traffics  map[string][]version[*world.Traffic]  // by name; nil: deleted
+}
+
+// version is what an object was from a time on.
+type version[T any] struct {
+	from time.Time
+	is   T
+}
+
+func newSkew() skew {
+	return skew{groups: map[string][]version[string]{}, egressIPs: map[string][]version[*world.EgressIP]{},
+		traffics: map[string][]version[*world.Traffic]{}}
+}
+
+func (k *skew) see(at time.Time, o object, gone bool) {
+	switch o := o.(type) {
+	case *corev1.Pod:
+		k.groups[string(o.UID)] = append(k.groups[string(o.UID)], version[string]{at, o.Labels["group"]})
+	case *corev1.Namespace:
+		k.tenants = append(k.tenants, version[string]{at, o.Labels["tenant"]})
+	case *v1.EgressIP:
+		e := kube.EgressIP(o)
+		if gone {
+			e = nil
+		}
+		k.egressIPs[o.Name] = append(k.egressIPs[o.Name], version[*world.EgressIP]{at, e})
+	case *v1.EgressIPTraffic:
+		traffic := kube.Traffic(o)
+		if gone {
+			traffic = nil
+		}
+		k.traffics[o.Name] = append(k.traffics[o.Name], version[*world.Traffic]{at, traffic})
+	}
+}
+
+// within are an object's versions that count at a time. What is not there yet is as none.
+func within[T any](all []version[T], now time.Time, none T) (out []T) {
+	is := none
+	for _, v := range all {
+		if v.from.After(now.Add(-oracle.Promise)) {
+			out = append(out, is)
+		}
+		is = v.is
+	}
+	return append(out, is)
+}
+
+// explains says whether a source is right by a combination of versions.
+func (k *skew) explains(now time.Time, p *pod, src, dst netip.Addr) bool {
+	for _, group := range within(k.groups[p.uid], now, "") {
+		for _, tenant := range within(k.tenants, now, "") {
+			if k.given(now, group, tenant, src, dst) || isOf(p.on, src) && k.free(now, group, tenant, dst) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (k *skew) given(now time.Time, group, tenant string, src, dst netip.Addr) bool {
+	for _, all := range k.egressIPs {
+		for _, e := range within(all, now, nil) {
+			if selects(e, group, tenant) && slices.Contains(e.IPs, src) && k.mayServe(now, e, dst) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mayServe reports whether a destination is among an EgressIP's, and mayOmit whether it is not, by some versions of the
+// EgressIPTraffics that are selected.
+func (k *skew) mayServe(now time.Time, e *world.EgressIP, dst netip.Addr) bool {
+	if e.Traffic == nil {
+		return true
+	}
+	for _, all := range k.traffics {
+		if slices.ContainsFunc(within(all, now, nil), func(t *world.Traffic) bool { return serves(e, t, dst) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *skew) mayOmit(now time.Time, e *world.EgressIP, dst netip.Addr) bool {
+	if e.Traffic == nil {
+		return false
+	}
+	for _, all := range k.traffics {
+		if !slices.ContainsFunc(within(all, now, nil), func(t *world.Traffic) bool { return !serves(e, t, dst) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func serves(e *world.EgressIP, t *world.Traffic, dst netip.Addr) bool {
+	return t != nil && e.Traffic.Matches(labels.Set(t.Labels)) && t.Networks.Contains(dst)
+}
+
+// free says whether no EgressIP need have a claim that is in force.
+func (k *skew) free(now time.Time, group, tenant string, dst netip.Addr) bool {
+	for _, all := range k.egressIPs {
+		if !slices.ContainsFunc(within(all, now, nil), func(e *world.EgressIP) bool {
+			return !selects(e, group, tenant) || !e.InForce[world.FamilyOf(dst)] || k.mayOmit(now, e, dst)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func selects(e *world.EgressIP, group, tenant string) bool {
+	return e != nil && tenant == "x" && e.Pods.Matches(labelled(group))
+}
+
+func labelled(group string) labels.Set { return labels.Set{"group": group} }
+
+// isOf says whether an address is a node's own.
+func isOf(m *machine, ip netip.Addr) bool { return slices.Contains(compiletest.Host(m.name).Addrs, ip) }

@@ -1,0 +1,149 @@
+package simulate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/egret-net/egret/internal/trace"
+)
+
+// settling is how long a cluster has before the story begins: all times of a story count from there.
+const settling = 5 * time.Second
+
+// Result is what a run has found.
+type Result struct {
+	Wrong string // "" if nothing
+	// Excused is how many packets had a source that was right before an agent could not follow.
+	Excused int
+	// Walks, Events and Writes are how many packets were walked, how much happened, and the API server's last version.
+	Walks, Events, Writes int
+}
+
+// Run tells a story with a seed, and lets time pass for a while after its last line and the end of all faults. Then
+// every pod is to be served. See docs/contributing.md for the lines.
+func Run(seed uint64, story string) Result {
+	s := newSim(seed)
+	s.run(begin.Add(settling))
+	last := time.Duration(0)
+	for line := range strings.SplitSeq(story, "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' || strings.HasPrefix(line, faultMark) {
+			continue
+		}
+		words := strings.Fields(line)
+		at := span(words[0])
+		last = max(last, at+lasts(words[1:]))
+		s.at(begin.Add(settling+at), func() { s.happens(words[1:]) })
+	}
+	s.run(begin.Add(settling + last + rest))
+	s.verdict.atRest()
+	readers.Put(s.verdict.reader)
+	return Result{s.verdict.wrong, s.verdict.excused, s.verdict.walks, s.count, s.api.version}
+}
+
+// rest is how long after the end of all faults every pod is to be served: an agent may wait for the next bookmark of
+// another one's watch.
+const rest = bookmarks + 30*time.Second
+
+// lasts is how long what a line begins does.
+func lasts(words []string) time.Duration {
+	switch words[0] {
+	case "kill", "hang", "cut", "isolate", "reboot", "controller-kill", "controller-hang":
+		return span(words[2])
+	}
+	return 0
+}
+
+const faultMark = "known fault: "
+
+// knownFault is the fault that a story shows; "" of one in which no source is wrong.
+func knownFault(story string) string {
+	for line := range strings.SplitSeq(story, "\n") {
+		if fault, is := strings.CutPrefix(line, faultMark); is {
+			return fault
+		}
+	}
+	return ""
+}
+
+func newSim(seed uint64) *Sim {
+	s := &Sim{seed: seed, now: begin, machines: map[string]*machine{}, pods: map[string]*pod{},
+		pace:  Pace{Watch: time.Second, Write: 300 * time.Millisecond, OVN: 500 * time.Millisecond},
+		drawn: map[string]int{}}
+	s.api, s.verdict = newAPI(s), newVerdict(s)
+	s.relabelNamespace("x")
+	for i := 1; i <= 3; i++ {
+		s.addMachine(i, false)
+	}
+	s.every(bookmarks, s.api.sendBookmarks)
+	s.addController("n1")
+	s.addController("n2")
+	return s
+}
+
+// told is the time of the story.
+func (s *Sim) told() time.Duration { return s.elapsed() - settling }
+
+// happens makes one line of a story happen.
+func (s *Sim) happens(words []string) {
+	do, is := lines[words[0]]
+	if !is {
+		panic(fmt.Sprintf("no such line: %q", words))
+	}
+	do(s, words[1:])
+}
+
+// lines are what can happen, by the first word.
+var lines = map[string]func(*Sim, []string){
+	"assignable":      func(s *Sim, w []string) { s.assignable(w[0], w[1] == "yes") },
+	"egressip":        func(s *Sim, w []string) { s.setEgressIP(w[0], w[1], addresses(w[0], number(w[2]))) },
+	"forget":          func(s *Sim, w []string) { s.api.delete("egressips", w[0]) },
+	"traffic":         func(s *Sim, w []string) { s.setTraffic(w[0], w[1:]) },
+	"forget-traffic":  func(s *Sim, w []string) { s.api.delete("egressiptraffics", w[0]) },
+	"narrow":          func(s *Sim, w []string) { s.narrow(w[0], w[1:]) },
+	"pod":             func(s *Sim, w []string) { s.startPod(w[0], w[1], w[2]) },
+	"relabel":         func(s *Sim, w []string) { s.relabel(w[0], w[1]) },
+	"delete":          func(s *Sim, w []string) { s.endPod(w[0], false) },
+	"force":           func(s *Sim, w []string) { s.endPod(w[0], true) },
+	"namespace":       func(s *Sim, w []string) { s.relabelNamespace(w[0]) },
+	"kill":            func(s *Sim, w []string) { s.machines[w[0]].kill(span(w[1])) },
+	"hang":            func(s *Sim, w []string) { s.machines[w[0]].hang(span(w[1])) },
+	"cut":             func(s *Sim, w []string) { s.machines[w[0]].cutOff(span(w[1])) },
+	"isolate":         func(s *Sim, w []string) { s.machines[w[0]].isolate(span(w[1])) },
+	"reboot":          func(s *Sim, w []string) { s.machines[w[0]].reboot(span(w[1])) },
+	"controller-kill": func(s *Sim, w []string) { s.controllerAt(w[0]).kill(span(w[1])) },
+	"controller-hang": func(s *Sim, w []string) { hang(s, s.controllerAt(w[0]).process, span(w[1])) },
+	"clock":           func(s *Sim, w []string) { s.machines[w[0]].clockSet += span(w[1]) },
+	"backup":          func(s *Sim, _ []string) { s.api.backUp() },
+	"restore":         func(s *Sim, _ []string) { s.api.restore() },
+	"remember":        func(s *Sim, w []string) { s.machines[w[0]].remember() },
+	"overwrite":       func(s *Sim, w []string) { s.machines[w[0]].overwrite() },
+	"show":            func(s *Sim, w []string) { s.show() },
+}
+
+func span(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	must(err)
+	return d
+}
+
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	must(err)
+	return n
+}
+
+// show prints where each pod's packets go.
+func (s *Sim) show() {
+	s.verdict.due = s.now
+	s.verdict.look()
+	for _, name := range slices.Sorted(maps.Keys(s.api.objects["egressips"])) {
+		fmt.Printf("%v %s %+v\n", s.told(), name, s.api.egressIP(name).Status)
+	}
+	for _, x := range s.packets() {
+		fmt.Println(s.told(), x.from.name(), "to", x.dst, trace.Sentences(s.verdict.walk(x)))
+	}
+}

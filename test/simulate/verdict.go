@@ -1,0 +1,235 @@
+package simulate
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/trace"
+	"github.com/egret-net/egret/internal/world"
+	"github.com/egret-net/egret/test/oracle"
+)
+
+// outside are destinations, one a family each: x, and y for what EgressIPTraffics tell apart.
+var outside = map[string][2]netip.Addr{
+	"x": {netip.MustParseAddr("172.18.0.100"), netip.MustParseAddr("fc00:f853:ccd:e793::100")},
+	"y": {netip.MustParseAddr("172.18.0.101"), netip.MustParseAddr("fc00:f853:ccd:e793::101")},
+}
+
+// verdict walks packets of all pods over what all nodes' targets hold, and asks the oracle.
+type verdict struct {
+	s      *Sim
+	oracle *oracle.Oracle
+	source *kube.Source
+	reader *trace.Reader
+	read   *trace.Cluster
+	stale  trace.Network // plans that have changed since they were read
+	due    time.Time     // when to look though nothing has changed
+	walks  int
+	wrong  string
+	// lenient knows which agents cannot follow.
+	lenient   *oracle.Oracle
+	skew      skew
+	excused   int
+	disturbed []disturbance
+	calm      time.Time // from when on nothing that has happened makes a right source wrong
+}
+
+func newVerdict(s *Sim) *verdict {
+	return &verdict{s: s, oracle: oracle.New(compiletest.Config(world.SharedGateway)),
+		skew:    newSkew(),
+		lenient: oracle.New(compiletest.Config(world.SharedGateway)),
+		source:  kube.NewSource(nil, quiet, kube.Followed()...), reader: readers.Get().(*trace.Reader),
+		read:  &trace.Cluster{},
+		stale: trace.Network{}}
+}
+
+// readers keep what they have made of texts from run to run.
+var readers = sync.Pool{New: func() any { return trace.NewReader() }}
+
+// see shows the oracle what the API has.
+func (v *verdict) see(plural string, o object, gone bool) {
+	if plural == "egressnodes" {
+		return
+	}
+	v.skew.see(v.s.now, o, gone)
+	store := v.source.Store(v.s.api.kinds[plural])
+	if o = o.DeepCopyObject().(object); gone {
+		must(store.Delete(o))
+	} else {
+		must(store.Update(o))
+	}
+	v.apply()
+}
+
+// relist shows the oracle a history that has gone back. Its source is a new one: it must not depend on what it judges.
+func (v *verdict) relist() {
+	v.source = kube.NewSource(nil, quiet, kube.Followed()...)
+	for _, plural := range slices.Sorted(maps.Keys(v.s.api.kinds)) {
+		if plural != "egressnodes" {
+			store := v.source.Store(v.s.api.kinds[plural])
+			must(store.Replace(v.s.api.list(plural), strconv.Itoa(v.s.api.version)))
+		}
+	}
+	v.apply()
+}
+
+// apply has the oracle take in what its source has.
+func (v *verdict) apply() {
+	for len(v.source.Changes()) > 0 {
+		change := <-v.source.Changes()
+		v.oracle.Apply(v.s.now, change)
+		v.lenient.Apply(v.s.now, change)
+	}
+	v.calm = v.s.now.Add(oracle.Promise + time.Second)
+}
+
+func (v *verdict) changed(m *machine) { v.stale[m.name] = m.have }
+
+// look walks packets if any plan has changed, and now and then.
+func (v *verdict) look() {
+	if len(v.stale) == 0 && (v.s.now.Before(v.due) || v.s.now.After(v.calm)) {
+		return
+	}
+	v.due = v.s.now.Add(500 * time.Millisecond)
+	var err error
+	if v.read, err = v.reader.Reread(v.read, v.stale); err != nil {
+		v.wrong = err.Error()
+		return
+	}
+	v.stale = trace.Network{}
+	for _, x := range v.s.packets() {
+		for _, end := range v.walk(x) {
+			v.judge(x.from, end, x.dst)
+		}
+	}
+}
+
+// packet is one that a pod sends.
+type packet struct {
+	from     *pod
+	src, dst netip.Addr
+}
+
+// packets are those of all pods, to all destinations that differ.
+func (s *Sim) packets() (out []packet) {
+	names := []string{"x", "y"}
+	if !s.tellsApart {
+		names = names[:1]
+	}
+	for _, p := range s.sending() {
+		for _, name := range names {
+			for i, dst := range outside[name] {
+				out = append(out, packet{p, p.at.IPs[i], dst})
+			}
+		}
+	}
+	return out
+}
+
+func (v *verdict) walk(x packet) []trace.End {
+	v.walks++
+	return v.read.Walk(trace.Packet{Src: x.src, Dst: x.dst, Proto: "udp", DstPort: 9})
+}
+
+func (v *verdict) judge(p *pod, end trace.End, dst netip.Addr) {
+	if end.Kind == trace.Dropped {
+		return
+	}
+	packet := oracle.Packet{At: v.s.now, Pod: p.key, Src: end.Src, Dst: dst}
+	right := v.oracle.Judge(packet)
+	if right == "" || v.wrong != "" {
+		return
+	}
+	if v.skew.explains(v.s.now, p, end.Src, dst) {
+		return
+	}
+	if v.lenient.Judge(packet) == "" && v.cannotFollow(p.on.name) && v.cannotFollow(end.Node) {
+		v.excused++ // the pod's node leads there as before, and the other translates as before: nobody can change it
+		return
+	}
+	v.wrong = fmt.Sprintf("%v: what pod %s on %s sends to %v goes %s; right is %s", v.s.told(), p.name(), p.on.name,
+		dst, end, right)
+}
+
+// cannotFollow says whether a node's agent cannot, or could not until a promise ago.
+func (v *verdict) cannotFollow(node string) bool {
+	return slices.ContainsFunc(v.disturbed, func(d disturbance) bool {
+		return d.node == node && !v.s.now.Before(d.from) && !v.s.now.After(d.to.Add(oracle.Promise))
+	})
+}
+
+// disturbance is a time in which a node's agent cannot follow.
+type disturbance struct {
+	node     string
+	from, to time.Time
+}
+
+// disturb notes that a node's agent cannot follow.
+func (v *verdict) disturb(node string, from, to time.Time) {
+	v.lenient.Disturb(node, from)(to)
+	v.disturbed = append(v.disturbed, disturbance{node, from, to})
+	if calm := to.Add(oracle.Promise + time.Second); calm.After(v.calm) {
+		v.calm = calm
+	}
+}
+
+// atRest says that every pod gets through, with the right source, where all has been well for a while.
+func (v *verdict) atRest() {
+	v.calm = v.s.now
+	if v.look(); v.wrong != "" {
+		return
+	}
+	for _, x := range v.s.packets() {
+		for _, end := range v.walk(x) {
+			if end.Kind == trace.Dropped && v.served(x.from) {
+				v.wrong = fmt.Sprintf("at rest, what pod %s on %s sends to %v is %s", x.from.name(), x.from.on.name,
+					x.dst, end)
+				return
+			}
+		}
+	}
+}
+
+// served says whether a pod's packets must get through: it has no EgressIP, or some node may host that one's
+// addresses.
+func (v *verdict) served(p *pod) bool {
+	o := get[*corev1.Pod](v.s.api, "pods", p.key)
+	if o == nil {
+		return false
+	}
+	tenant := get[*corev1.Namespace](v.s.api, "namespaces", namespace).Labels["tenant"]
+	for _, name := range slices.Sorted(maps.Keys(v.s.api.objects["egressips"])) {
+		e := v.s.api.egressIP(name)
+		if tenant == "x" && e.Spec.PodSelector.MatchLabels["group"] == o.Labels["group"] {
+			return slices.ContainsFunc(slices.Collect(maps.Values(v.s.api.objects["nodes"])), isAssignable)
+		}
+	}
+	return true
+}
+
+func isAssignable(node object) bool {
+	_, is := node.GetLabels()["k8s.ovn.org/egress-assignable"]
+	return is
+}
+
+// addresses are those of an EgressIP by its name, a letter: one a family on the nodes' network; with 1 a further one of
+// IPv4; with 2 those on the nodes' links in their place.
+func addresses(name string, which int) []netip.Addr {
+	i := 2 * int(name[0]-'a')
+	switch which {
+	case 1:
+		return append(compiletest.EgressAddr(i), compiletest.EgressAddr(i + 1)[0])
+	case 2:
+		return compiletest.SecondaryAddr(i)
+	}
+	return compiletest.EgressAddr(i)
+}
