@@ -5,7 +5,17 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/egret-net/egret/test/docstest"
 )
+
+func TestMain(m *testing.M) {
+	docstest.AsProgram(func() { readFlags([]string{"--help"}) }) //nolint:errcheck // it exits
+	os.Exit(m.Run())
+}
+
+// TestFlagsAreDocumented compares docs/reference.md with egret-node --help.
+func TestFlagsAreDocumented(t *testing.T) { docstest.CompareFlags(t, "flags of egret-node") }
 
 // TestAgentPortIsDeclared: the DaemonSet declares the default of --agent-port, which no pod gets as hostPort then.
 func TestAgentPortIsDeclared(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
-	metricstest.Documented(t, controller.NewMetrics().Registry)
+	metricstest.Documented(t, "egret-controller", controller.NewMetrics().Registry)
 }
 
 // TestOnlyTheLeaderTellsOfTheCluster: the sum of a gauge over a controller that has led and its successor is what the

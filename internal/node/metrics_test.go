@@ -91,7 +91,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	m := NewMetrics()
 	none := func(context.Context, plan.Flow) (uint64, error) { return 0, nil }
 	m.countBlocked(compiletest.Small("n1", world.SharedGateway).Config, none, slog.New(slog.DiscardHandler))
-	metricstest.Documented(t, m.Registry)
+	metricstest.Documented(t, "egret-node", m.Registry)
 	families, err := m.Registry.Gather()
 	if err != nil {
 		t.Fatal(err)
