@@ -12,12 +12,12 @@ import (
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/world"
-	"github.com/egret-net/egret/test/oracle"
 )
 
 // skew knows what each object was, by itself. Kubernetes orders the versions of one resource only: a node may see a
 // pod's new label before it sees that the EgressIP which that selects was deleted earlier. So a source is right, too,
-// by a pod, a namespace and an EgressIP as each of them was within the promise.
+// by a pod, a namespace and an EgressIP as each of them was within the promise. A node that could not follow learns
+// afterwards of one kind before another.
 type skew struct {
 	groups    map[string][]version[string] // by a pod's UID
 	tenants   []version[string]
@@ -57,11 +57,11 @@ func (k *skew) see(at time.Time, o object, gone bool) {
 	}
 }
 
-// within are an object's versions that count at a time. What is not there yet is as none.
-func within[T any](all []version[T], now time.Time, none T) (out []T) {
+// within returns the versions that an object has had since a time. An object that is not there yet is as none.
+func within[T any](all []version[T], since time.Time, none T) (out []T) {
 	is := none
 	for _, v := range all {
-		if v.from.After(now.Add(-oracle.Promise)) {
+		if v.from.After(since) {
 			out = append(out, is)
 		}
 		is = v.is
@@ -69,11 +69,11 @@ func within[T any](all []version[T], now time.Time, none T) (out []T) {
 	return append(out, is)
 }
 
-// explains says whether a source is right by a combination of versions.
-func (k *skew) explains(now time.Time, p *pod, src, dst netip.Addr) bool {
-	for _, group := range within(k.groups[p.uid], now, "") {
-		for _, tenant := range within(k.tenants, now, "") {
-			if k.given(now, group, tenant, src, dst) || isOf(p.on, src) && k.free(now, group, tenant, dst) {
+// explains says whether a source is right by a combination of versions that count since a time.
+func (k *skew) explains(since time.Time, p *pod, src, dst netip.Addr) bool {
+	for _, group := range within(k.groups[p.uid], since, "") {
+		for _, tenant := range within(k.tenants, since, "") {
+			if k.given(since, group, tenant, src, dst) || isOf(p.on, src) && k.free(since, group, tenant, dst) {
 				return true
 			}
 		}
@@ -81,10 +81,10 @@ func (k *skew) explains(now time.Time, p *pod, src, dst netip.Addr) bool {
 	return false
 }
 
-func (k *skew) given(now time.Time, group, tenant string, src, dst netip.Addr) bool {
+func (k *skew) given(since time.Time, group, tenant string, src, dst netip.Addr) bool {
 	for _, all := range k.egressIPs {
-		for _, e := range within(all, now, nil) {
-			if selects(e, group, tenant) && slices.Contains(e.IPs, src) && k.mayServe(now, e, dst) {
+		for _, e := range within(all, since, nil) {
+			if selects(e, group, tenant) && slices.Contains(e.IPs, src) && k.mayServe(since, e, dst) {
 				return true
 			}
 		}
@@ -94,24 +94,24 @@ func (k *skew) given(now time.Time, group, tenant string, src, dst netip.Addr) b
 
 // mayServe reports whether a destination is among an EgressIP's, and mayOmit whether it is not, by some versions of the
 // EgressIPTraffics that are selected.
-func (k *skew) mayServe(now time.Time, e *world.EgressIP, dst netip.Addr) bool {
+func (k *skew) mayServe(since time.Time, e *world.EgressIP, dst netip.Addr) bool {
 	if e.Traffic == nil {
 		return true
 	}
 	for _, all := range k.traffics {
-		if slices.ContainsFunc(within(all, now, nil), func(t *world.Traffic) bool { return serves(e, t, dst) }) {
+		if slices.ContainsFunc(within(all, since, nil), func(t *world.Traffic) bool { return serves(e, t, dst) }) {
 			return true
 		}
 	}
 	return false
 }
 
-func (k *skew) mayOmit(now time.Time, e *world.EgressIP, dst netip.Addr) bool {
+func (k *skew) mayOmit(since time.Time, e *world.EgressIP, dst netip.Addr) bool {
 	if e.Traffic == nil {
 		return false
 	}
 	for _, all := range k.traffics {
-		if !slices.ContainsFunc(within(all, now, nil), func(t *world.Traffic) bool { return !serves(e, t, dst) }) {
+		if !slices.ContainsFunc(within(all, since, nil), func(t *world.Traffic) bool { return !serves(e, t, dst) }) {
 			return false
 		}
 	}
@@ -123,10 +123,10 @@ func serves(e *world.EgressIP, t *world.Traffic, dst netip.Addr) bool {
 }
 
 // free says whether no EgressIP need have a claim that is in force.
-func (k *skew) free(now time.Time, group, tenant string, dst netip.Addr) bool {
+func (k *skew) free(since time.Time, group, tenant string, dst netip.Addr) bool {
 	for _, all := range k.egressIPs {
-		if !slices.ContainsFunc(within(all, now, nil), func(e *world.EgressIP) bool {
-			return !selects(e, group, tenant) || !e.InForce[world.FamilyOf(dst)] || k.mayOmit(now, e, dst)
+		if !slices.ContainsFunc(within(all, since, nil), func(e *world.EgressIP) bool {
+			return !selects(e, group, tenant) || !e.InForce[world.FamilyOf(dst)] || k.mayOmit(since, e, dst)
 		}) {
 			return false
 		}

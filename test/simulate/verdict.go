@@ -149,7 +149,7 @@ func (v *verdict) judge(p *pod, end trace.End, dst netip.Addr) {
 	if right == "" || v.wrong != "" {
 		return
 	}
-	if v.skew.explains(v.s.now, p, end.Src, dst) {
+	if v.skew.explains(v.followedAt(p.on.name, end.Node), p, end.Src, dst) {
 		return
 	}
 	if v.lenient.Judge(packet) == "" && v.cannotFollow(p.on.name) && v.cannotFollow(end.Node) {
@@ -160,10 +160,25 @@ func (v *verdict) judge(p *pod, end trace.End, dst netip.Addr) {
 		dst, end, right)
 }
 
+// followedAt returns the latest time whose state both nodes have followed by now: a promise ago, or a promise before
+// the faults that keep both from following.
+func (v *verdict) followedAt(pods, gives string) time.Time {
+	at := v.s.now.Add(-oracle.Promise)
+	if !v.cannotFollow(pods) || !v.cannotFollow(gives) {
+		return at
+	}
+	for _, d := range v.disturbed {
+		if d.from.Add(-oracle.Promise).Before(at) && (d.node == pods || d.node == gives) && d.concerns(v.s.now) {
+			at = d.from.Add(-oracle.Promise)
+		}
+	}
+	return at
+}
+
 // cannotFollow says whether a node's agent cannot, or could not until a promise ago.
 func (v *verdict) cannotFollow(node string) bool {
 	return slices.ContainsFunc(v.disturbed, func(d disturbance) bool {
-		return d.node == node && !v.s.now.Before(d.from) && !v.s.now.After(d.to.Add(oracle.Promise))
+		return d.node == node && d.concerns(v.s.now)
 	})
 }
 
@@ -171,6 +186,11 @@ func (v *verdict) cannotFollow(node string) bool {
 type disturbance struct {
 	node     string
 	from, to time.Time
+}
+
+// concerns reports whether the node cannot follow at a time, or could not until a promise before.
+func (d disturbance) concerns(at time.Time) bool {
+	return !at.Before(d.from) && !at.After(d.to.Add(oracle.Promise))
 }
 
 // disturb notes that a node's agent cannot follow.
