@@ -68,8 +68,11 @@ type Oracle struct {
 	windows   map[string][]window // by pod, of its states; those that were asked for since anything changed
 }
 
-// window is when a state counts.
-type window struct{ from, to time.Time }
+// window is when a state counts. Until held it counts for an object that goes on to have a claim to the pod: a node
+// that cannot follow goes on with its previous addresses.
+type window struct{ from, to, held time.Time }
+
+func (w window) contains(at time.Time) bool { return !w.from.After(at) && !w.to.Before(at) }
 
 // New is an oracle of a cluster without objects.
 func New(c *world.Config) *Oracle {
@@ -193,15 +196,16 @@ type Packet struct {
 }
 
 // Judge returns "" if the source is right: an object's that had a claim to this pod's packets to this destination by a
-// state within the packet's window, or the node's by a state in which none had. Else it says what would have been
+// state within the packet's window, or the node's by a state in which none had. Else Judge says what would have been
 // right.
 func (o *Oracle) Judge(x Packet) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var right []string
-	list := o.pods[x.Pod]
-	for i, w := range o.windowsOf(x.Pod) {
-		if w.from.After(x.At) || w.to.Before(x.At) {
+	list, windows := o.pods[x.Pod], o.windowsOf(x.Pod)
+	now := map[string]bool{} // the objects that have a claim
+	for i, w := range windows {
+		if !w.contains(x.At) {
 			continue
 		}
 		for _, c := range list[i].claims {
@@ -211,7 +215,17 @@ func (o *Oracle) Judge(x Packet) string {
 			if slices.Contains(c.sources, x.Src) {
 				return ""
 			}
-			right = append(right, c.String())
+			right, now[c.by] = append(right, c.String()), c.by != ""
+		}
+	}
+	for i, w := range windows {
+		if w.from.After(x.At) || w.held.Before(x.At) {
+			continue
+		}
+		for _, c := range list[i].claims {
+			if now[c.by] && c.to.Contains(x.Dst) && slices.Contains(c.sources, x.Src) {
+				return ""
+			}
 		}
 	}
 	if right = slices.Compact(right); len(right) == 0 {
@@ -228,9 +242,9 @@ func (o *Oracle) windowsOf(pod string) []window {
 	list := o.pods[pod]
 	out := make([]window, len(list))
 	for i := range list {
-		out[i] = window{list[i].since.Add(-o.early(list[i].since)), forever}
+		out[i] = window{list[i].since.Add(-o.early(list[i].since)), forever, forever}
 		if i+1 < len(list) {
-			out[i].to = o.expiry(&list[i], &list[i+1])
+			out[i].to, out[i].held = o.expiry(&list[i], &list[i+1])
 		}
 	}
 	o.windows[pod] = out
@@ -255,18 +269,29 @@ func (o *Oracle) early(since time.Time) time.Duration {
 	return out
 }
 
-// expiry is until when a state that another followed counts: for the promise, and for as long as any node that must
-// follow could not.
-func (o *Oracle) expiry(s, next *state) time.Time {
-	end := next.since.Add(Promise)
+// expiry returns until when a state that another followed counts: for the promise, and for as long as the pod's node
+// could not follow. Until held any node that must follow could not. The pod's node alone chooses where packets go, so
+// that a state of other objects does not count for longer.
+func (o *Oracle) expiry(s, next *state) (to, held time.Time) {
+	to = next.since.Add(Promise)
+	held = to
 	for _, d := range o.disturbed {
-		if d.node == "" || s.concerns(d.node) || next.concerns(d.node) {
-			if follows := o.follows(d.node, next.since); follows.After(end) {
-				end = follows
-			}
+		if d.node != "" && !s.concerns(d.node) && !next.concerns(d.node) {
+			continue
+		}
+		follows := o.follows(d.node, next.since)
+		if held = later(held, follows); d.node == "" || d.node == s.node || d.node == next.node {
+			to = later(to, follows)
 		}
 	}
-	return end
+	return to, held
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // follows is when a node has followed a change: it was not disturbed for a promise since.

@@ -102,11 +102,29 @@ func TestRelabelled(t *testing.T) {
 	h.judge(t, "a node is disturbed that it does not concern", 103.1, "a", ipA, outside, false)
 	end(second(110))
 	end = h.Disturb("n3", second(99))
-	h.judge(t, "while its holder cannot follow", 110, "a", ipA, outside, true)
+	h.judge(t, "while its holder cannot follow", 110, "a", ipA, outside, false)
 	h.judge(t, "while its holder cannot follow, its node's", 110, "a", n1, outside, false)
 	end(second(112))
-	h.judge(t, "when its holder has followed", 114, "a", ipA, outside, true)
-	h.judge(t, "a promise later", 115.1, "a", ipA, outside, false)
+	h.Disturb("n1", second(99))(second(120))
+	h.judge(t, "when its node has followed", 122, "a", ipA, outside, true)
+	h.judge(t, "a promise later", 123.1, "a", ipA, outside, false)
+}
+
+// TestRespecified: while a holder cannot follow, the object's previous address is right for the pods that it still has.
+// An address that two objects exchange is right for no pod of the former.
+func TestRespecified(t *testing.T) {
+	h := begun()
+	h.egressIP(100, world.EgressIP{Name: "a", Placement: inForce}, moved)
+	h.judge(t, "previous, after the promise", 103.1, "a", ipA, outside, false)
+	end := h.Disturb("n3", second(99))
+	h.judge(t, "while its holder cannot follow", 110, "a", ipA, outside, true)
+	h.pod(120, "a", "n1", "b")
+	h.judge(t, "of an object that it has left", 124, "a", ipA, outside, false)
+	h.egressIP(130, world.EgressIP{Name: "b", Placement: inForce}, ipA)
+	h.judge(t, "its own, which the former had", 131, "a", ipA, outside, true)
+	end(second(140))
+	h.judge(t, "its own's previous", 142, "a", ipB, outside, true)
+	h.judge(t, "its own's previous, a promise later", 143.1, "a", ipB, outside, false)
 }
 
 // TestUndisturbedAtTheChange: a disturbance that begins after the promise, or ended before the change, excuses nothing.
