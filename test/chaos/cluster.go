@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/sandbox"
@@ -30,11 +31,12 @@ type numbers struct{ usual, other []int }
 const (
 	byTraffic = "chaos-t" // an EgressIP that serves its pods to the networks of the EgressIPTraffic of that name alone
 	byService = "chaos-s" // a Service with its EgressService
+	onLinks   = "chaos-l" // an EgressIP with addresses on the nodes' second links
 )
 
 // egressIPs are by name, which is also their pods' value of groupKey.
 var egressIPs = map[string]numbers{"chaos-a": {[]int{70, 71}, []int{70, 72}}, "chaos-b": {[]int{80}, []int{81}},
-	byTraffic: {[]int{90}, []int{91}}}
+	byTraffic: {[]int{90}, []int{91}}, onLinks: {[]int{60}, []int{61}}}
 
 // ingress are the addresses that the Service has of its load balancer.
 var ingress = addresses{netip.MustParseAddr("192.0.2.95"), netip.MustParseAddr("2001:db8::95")}
@@ -42,9 +44,9 @@ var ingress = addresses{netip.MustParseAddr("192.0.2.95"), netip.MustParseAddr("
 // otherOf is where a relabel takes a pod.
 var otherOf = map[string]string{"chaos-a": "chaos-b", "chaos-b": "chaos-a"}
 
-// cluster is the sandbox with what the program puts there: three egress nodes, three EgressIPs, one of them with
-// networks, and an EgressService. On each node is a pod of each of the first two and one of none, on two a pod of each
-// of the others.
+// cluster is the sandbox with what the program puts there: three egress nodes, four EgressIPs, one of them with
+// networks and one on links, and an EgressService. On each node is a pod of each of the first two and one of none, on
+// two a pod of each of the others.
 type cluster struct{ *harness.Cluster }
 
 func begin(ctx context.Context, o sandbox.Options, log io.Writer) (*cluster, error) {
@@ -75,7 +77,7 @@ func (c *cluster) fill(ctx context.Context) error {
 
 func (c *cluster) create(ctx context.Context, name string, n []int) error {
 	e := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	for _, ip := range c.addresses(n) {
+	for _, ip := range c.addresses(name, n) {
 		e.Spec.EgressIPs = append(e.Spec.EgressIPs, ip.String())
 	}
 	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
@@ -107,11 +109,15 @@ func (c *cluster) serve(ctx context.Context) error {
 		c.CreateEgressService(ctx, &v1.EgressService{ObjectMeta: of}))
 }
 
-// addresses with these numbers in the primary network, in each family.
-func (c *cluster) addresses(numbers []int) []netip.Addr {
+// addresses returns those of an EgressIP with these numbers, in each family.
+func (c *cluster) addresses(name string, numbers []int) []netip.Addr {
+	network := c.Nodes()[0].IPs
+	if name == onLinks {
+		network = c.Nodes()[0].Secondary[0]
+	}
 	var out []netip.Addr
 	for _, n := range numbers {
-		for _, ip := range c.Nodes()[0].IPs {
+		for _, ip := range network {
 			bytes := ip.AsSlice()
 			bytes[len(bytes)-1] = byte(n)
 			a, _ := netip.AddrFromSlice(bytes)
@@ -121,6 +127,15 @@ func (c *cluster) addresses(numbers []int) []netip.Addr {
 	return out
 }
 
+// sinks returns the addresses of the host outside that pods of a group send to.
+func (c *cluster) sinks(group string) []netip.Addr {
+	outside := c.ExternalHosts()[0]
+	if group == onLinks {
+		return outside.Secondary[0]
+	}
+	return outside.IPs
+}
+
 // senders are the pods.
 func (c *cluster) senders() map[string]*sender {
 	out := map[string]*sender{}
@@ -128,6 +143,9 @@ func (c *cluster) senders() map[string]*sender {
 		groups := map[string]string{"": "plain", "chaos-a": "a", "chaos-b": "b"}
 		if i != 1 {
 			groups[byTraffic] = "t"
+		}
+		if i != 2 {
+			groups[onLinks] = "l"
 		}
 		if i != 0 {
 			groups[byService] = "s"
@@ -141,17 +159,27 @@ func (c *cluster) senders() map[string]*sender {
 }
 
 func (c *cluster) createPod(ctx context.Context, s *sender) error {
-	labels := map[string]string{groupKey: s.group.last()}
-	pod := traffic.SenderPod(namespace, s.name, s.node, labels, traffic.Sinks(c.Cluster.Cluster))
+	group := s.group.last()
+	var to []string
+	for _, ip := range c.sinks(group) {
+		to = append(to, netip.AddrPortFrom(ip, traffic.Port).String())
+	}
+	pod := traffic.SenderPod(namespace, s.name, s.node, map[string]string{groupKey: group}, to)
 	_, err := c.Core.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
 	return err
 }
 
-// recreatePod returns when the pod has been asked for anew.
+// recreatePod deletes a pod and creates it again. It returns when a new pod of the name exists.
 func (c *cluster) recreatePod(ctx context.Context, s *sender) error {
 	pods := c.Core.CoreV1().Pods(namespace)
+	var previous types.UID
 	err := persist(ctx, func() error {
-		err := pods.Delete(ctx, s.name, metav1.DeleteOptions{})
+		p, err := pods.Get(ctx, s.name, metav1.GetOptions{})
+		if err == nil {
+			previous = p.UID
+			only := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))}
+			err = pods.Delete(ctx, s.name, only)
+		}
 		if apierrors.IsNotFound(err) { // an attempt came through, and its answer did not
 			return nil
 		}
@@ -160,12 +188,15 @@ func (c *cluster) recreatePod(ctx context.Context, s *sender) error {
 	if err != nil {
 		return err
 	}
-	return until(ctx, time.Minute, func() error {
+	return persist(ctx, func() error {
 		err := c.createPod(ctx, s)
-		if apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("the former pod is still there: %w", err)
+		if !apierrors.IsAlreadyExists(err) {
+			return err
 		}
-		return err
+		if p, err := pods.Get(ctx, s.name, metav1.GetOptions{}); err != nil || p.UID != previous {
+			return err
+		}
+		return fmt.Errorf("the former pod is still there: %w", err)
 	})
 }
 

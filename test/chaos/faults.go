@@ -35,6 +35,8 @@ func (r *run) do(ctx context.Context, f fault) error {
 		return r.signal(ctx, f, syscall.SIGKILL)
 	case freeze:
 		return r.signal(ctx, f, syscall.SIGSTOP)
+	case stop:
+		return c.StopProcess(ctx, f.node, f.object)
 	case power:
 		return c.PowerOff(f.node)
 	case cutAPI:
@@ -57,6 +59,9 @@ func (r *run) do(ctx context.Context, f fault) error {
 		return persist(ctx, func() error { return c.PatchNode(ctx, f.node, `{"spec":{"unschedulable":true}}`) })
 	case respec:
 		return r.respec(ctx, f.object, egressIPs[f.object].other)
+	case exchange:
+		a, b := exchanged[0], exchanged[1]
+		return errors.Join(r.respec(ctx, a, egressIPs[b].usual), r.respec(ctx, b, egressIPs[a].usual))
 	case retraffic:
 		return persist(ctx, func() error { return c.retraffic(ctx, 1) })
 	case relabel:
@@ -73,6 +78,8 @@ func (r *run) undo(ctx context.Context, f fault) error {
 	switch f.kind {
 	case freeze:
 		return r.signal(ctx, f, syscall.SIGCONT)
+	case stop:
+		return c.StartProcess(ctx, f.node, f.object)
 	case power:
 		return c.PowerOn(ctx, f.node)
 	case cutAPI, cutFabric, cutBoth:
@@ -87,6 +94,9 @@ func (r *run) undo(ctx context.Context, f fault) error {
 		return persist(ctx, func() error { return c.PatchNode(ctx, f.node, `{"spec":{"unschedulable":null}}`) })
 	case respec:
 		return r.respec(ctx, f.object, egressIPs[f.object].usual)
+	case exchange:
+		a, b := exchanged[0], exchanged[1]
+		return errors.Join(r.respec(ctx, a, egressIPs[a].usual), r.respec(ctx, b, egressIPs[b].usual))
 	case retraffic:
 		return persist(ctx, func() error { return c.retraffic(ctx, 0) })
 	case relabel:
@@ -115,13 +125,14 @@ func (r *run) moveDatabases(ctx context.Context, node, script string) error {
 	return err
 }
 
-// persist asks the API server until it does as it is told: it starts anew for longer than its outage lasts.
-func persist(ctx context.Context, ask func() error) error { return until(ctx, time.Minute, ask) }
+// persist asks the API server until it does as it is told, for longer than a fault lasts: the server starts again, or a
+// kubelet removes a pod.
+func persist(ctx context.Context, ask func() error) error { return until(ctx, 2*longest, ask) }
 
 // respec and relabel write down what pods are to be seen with from now on.
 
 func (r *run) respec(ctx context.Context, name string, n []int) error {
-	ips := r.cluster.addresses(n)
+	ips := r.cluster.addresses(name, n)
 	r.note(func() { r.record.addresses[name] = ips })
 	return persist(ctx, func() error { return r.cluster.respec(ctx, name, ips) })
 }

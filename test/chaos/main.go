@@ -28,6 +28,7 @@ import (
 func main() {
 	o := sandbox.Defaults()
 	o.Name, o.IPFamily, o.ExternalHosts = "chaos", sandbox.Dual, 1
+	o.SecondaryNetworks = 1
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano())%100000,
 		"`number` that the schedule is drawn by; another one each time")
 	lasts := flag.Duration("for", 30*time.Minute, "`time` in which rounds begin")

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	round    = 45 * time.Second // in which faults begin
+	round    = 45 * time.Second // in which faults begin; rounds with a long fault last longer
 	converge = 30 * time.Second // after the last fault of a round
 	asking   = 100 * time.Millisecond
 )
@@ -61,12 +61,16 @@ func newRun(ctx context.Context, c *cluster, out io.Writer) (*run, error) {
 
 func newRecord(c *cluster) *record {
 	r := &record{senders: c.senders(), nodes: map[string]addresses{},
-		addresses: map[string]addresses{}, holders: map[string]history[[]string]{}}
+		addresses: map[string]addresses{}, holders: map[string]history[[]string]{},
+		mayHave: map[netip.Addr][]string{}}
 	for _, n := range c.Nodes() {
 		r.nodes[n.Name] = n.IPs
 	}
 	for name, n := range egressIPs {
-		r.addresses[name] = c.addresses(n.usual)
+		for _, ip := range c.addresses(name, append(slices.Clone(n.usual), n.other...)) {
+			r.mayHave[ip] = append(r.mayHave[ip], name)
+		}
+		r.addresses[name] = c.addresses(name, n.usual)
 	}
 	r.addresses[byService] = ingress
 	return r
@@ -88,16 +92,15 @@ func (r *run) listen(ctx context.Context) (err error) {
 	return err
 }
 
-// everyAddress that an EgressIP has or will have.
+// everyAddress returns the addresses on the primary network that an EgressIP has or will have.
 func (r *run) everyAddress() []netip.Addr {
 	var out []netip.Addr
-	for _, n := range egressIPs {
-		for _, ip := range r.cluster.addresses(append(slices.Clone(n.usual), n.other...)) {
-			if !slices.Contains(out, ip) {
-				out = append(out, ip)
-			}
+	for ip, names := range r.record.mayHave {
+		if !slices.Contains(names, onLinks) {
+			out = append(out, ip)
 		}
 	}
+	slices.SortFunc(out, netip.Addr.Compare)
 	return out
 }
 
@@ -230,7 +233,7 @@ func (r *run) healthy(ctx context.Context) error {
 		}
 	}
 	for name, s := range r.record.senders {
-		for _, ip := range r.cluster.ExternalHosts()[0].IPs {
+		for _, ip := range r.cluster.sinks(s.group.last()) {
 			if n := count[traffic.Flow{Pod: name, Kind: "new", Dst: ip}]; n < 5 {
 				return fmt.Errorf("%d packets of pod %s on %s to %s with one of %v in the last second",
 					n, name, s.node, ip, r.record.last(s))

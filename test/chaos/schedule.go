@@ -13,6 +13,7 @@ type kind string
 // Kinds of faults. Those of a node concern its processes, power, links and disk; the others the cluster's objects.
 const (
 	kill      kind = "kill"      // SIGKILL of a process, which is started again after 0.3 s
+	stop      kind = "stop"      // the process is dead until it is started again
 	freeze    kind = "freeze"    // SIGSTOP, then SIGCONT
 	power     kind = "power"     // power-off, then power-on: a reboot
 	cutAPI    kind = "cut-api"   // the node does not reach the API server
@@ -23,6 +24,7 @@ const (
 	unlabel   kind = "unlabel"   // the node is no egress node
 	cordon    kind = "cordon"    // the node is unschedulable
 	respec    kind = "respec"    // an EgressIP has other addresses
+	exchange  kind = "exchange"  // two EgressIPs exchange their addresses
 	relabel   kind = "relabel"   // a pod is of the other EgressIP
 	retraffic kind = "retraffic" // an EgressIPTraffic has other networks
 	recreate  kind = "recreate"  // a pod is deleted, and made anew
@@ -65,19 +67,28 @@ type stage struct {
 	controllers int
 }
 
+// longest is how long a fault lasts at most, and long faults last at least a third of that.
+const longest = 90 * time.Second
+
 // schedule draws the faults of one round, in the order of their beginnings: the same of the same numbers. Something
-// happens every few seconds. One node at a time is disturbed, so that there is always one that can host.
+// happens every few seconds, in the span and then until the last long fault ends. One node is always whole, so that it
+// can host, and one controller.
 func schedule(r *rand.Rand, s stage, span time.Duration) []fault {
 	var all []fault
+	end := span
 	for at := time.Duration(0); ; {
 		at += between(r, time.Second, 5*time.Second)
-		if at > span {
+		if at > end {
 			return all
 		}
-		f := draw(r, s)
+		f, isLong := draw(r, s)
 		f.at = at
-		if !slices.ContainsFunc(all, f.clashes) {
-			all = append(all, f)
+		if isLong && at > span || slices.ContainsFunc(all, f.clashes) || !s.leavesOne(all, f) {
+			continue
+		}
+		all = append(all, f)
+		if isLong {
+			end = max(end, f.end())
 		}
 	}
 }
@@ -88,14 +99,15 @@ var weights = []struct {
 	weight      int
 	short, long time.Duration
 }{
-	{kill, 8, 2, 2}, {freeze, 6, 1, 9}, {power, 2, 4, 12}, {cutAPI, 1, 2, 10}, {cutFabric, 1, 2, 10},
+	{kill, 8, 2, 2}, {freeze, 6, 1, 9}, {stop, 4, 1, 9}, {power, 2, 4, 12}, {cutAPI, 1, 2, 10}, {cutFabric, 1, 2, 10},
 	{cutBoth, 1, 2, 10},
 	{fullDisk, 1, 3, 8}, {noAPI, 1, 5, 12}, {unlabel, 2, 2, 8}, {cordon, 2, 2, 8}, {respec, 2, 2, 8},
-	{relabel, 2, 2, 8},
+	{relabel, 2, 2, 8}, {exchange, 2, 4, 8},
 	{recreate, 3, 3, 3}, {retraffic, 2, 2, 8},
 }
 
-func draw(r *rand.Rand, s stage) fault {
+// draw draws a fault. One in ten of those that can last is long.
+func draw(r *rand.Rand, s stage) (f fault, isLong bool) {
 	total := 0
 	for _, w := range weights {
 		total += w.weight
@@ -104,9 +116,21 @@ func draw(r *rand.Rand, s stage) fault {
 	for ; n >= weights[i].weight; i++ {
 		n -= weights[i].weight
 	}
-	f := fault{kind: weights[i].kind, lasts: between(r, weights[i].short*time.Second, weights[i].long*time.Second)}
+	f = fault{kind: weights[i].kind, lasts: between(r, weights[i].short*time.Second, weights[i].long*time.Second)}
+	if isLong = r.IntN(10) == 0 && f.canLast(); isLong {
+		f.lasts = between(r, longest/3, longest)
+	}
 	f.aim(r, s)
-	return f
+	return f, isLong
+}
+
+// canLast reports whether a fault concerns machines or processes, which may be away for long.
+func (f fault) canLast() bool {
+	switch f.kind {
+	case freeze, stop, power, cutAPI, cutFabric, cutBoth, noAPI:
+		return true
+	}
+	return false
 }
 
 // aim draws what a fault concerns.
@@ -115,11 +139,13 @@ func (f *fault) aim(r *rand.Rand, s stage) {
 	case noAPI:
 	case retraffic:
 		f.object = byTraffic
+	case exchange:
+		f.object = exchanged[0]
 	case respec:
 		f.object = s.egressIPs[r.IntN(len(s.egressIPs))]
 	case relabel, recreate:
 		f.object = s.pods[r.IntN(len(s.pods))]
-	case kill, freeze:
+	case kill, freeze, stop:
 		number := r.IntN(len(s.nodes))
 		f.node, f.object = s.nodes[number], processes[r.IntN(len(processes))]
 		if f.object == "egret-controller" {
@@ -136,25 +162,60 @@ func between(r *rand.Rand, low, high time.Duration) time.Duration {
 	return low + time.Duration(r.Int64N(int64((high-low)/step)+1))*step
 }
 
+// apart is the least time between two faults of one thing.
+const apart = 500 * time.Millisecond
+
+func (f fault) overlaps(g fault) bool { return f.at <= g.end()+apart && g.at <= f.end()+apart }
+
 // clashes says whether two faults must not be under way at the same time.
 func (f fault) clashes(g fault) bool {
-	const apart = 500 * time.Millisecond
-	if f.at > g.end()+apart || g.at > f.end()+apart {
+	switch {
+	case !f.overlaps(g):
 		return false
-	}
-	if f.kind == noAPI || g.kind == noAPI {
+	case f.kind == noAPI || g.kind == noAPI:
 		return f.kind == g.kind || f.needsAPI() || g.needsAPI()
+	case f.node != "" && g.node != "":
+		return f.node == g.node && (f.alone() || g.alone() || f.object == g.object)
 	}
-	if f.node != "" && g.node != "" {
-		return f.node != g.node || f.alone() || g.alone() || f.object == g.object
+	return f.object != "" && (f.about(g.object) || g.about(f.object))
+}
+
+// exchanged are the EgressIPs that exchange their addresses.
+var exchanged = [...]string{"chaos-a", "chaos-b"}
+
+// about reports whether a fault is about an object.
+func (f fault) about(object string) bool {
+	return f.object == object || f.kind == exchange && slices.Contains(exchanged[:], object)
+}
+
+// leavesOne reports whether one node is whole at each time of a further fault, and one controller.
+func (s stage) leavesOne(all []fault, f fault) bool {
+	disturbed, silent := map[string]bool{f.node: true}, map[string]bool{f.node: f.silencesController()}
+	for _, g := range all {
+		if f.overlaps(g) {
+			disturbed[g.node] = true
+			silent[g.node] = silent[g.node] || g.silencesController()
+		}
 	}
-	return f.object != "" && f.object == g.object
+	whole := func(node string) bool { return !disturbed[node] }
+	speaks := func(node string) bool { return !silent[node] }
+	return slices.ContainsFunc(s.nodes, whole) && slices.ContainsFunc(s.nodes[:s.controllers], speaks)
+}
+
+// silencesController reports whether a controller on the fault's node decides nothing meanwhile. Open vSwitch is on its
+// way to the API server.
+func (f fault) silencesController() bool {
+	switch f.kind {
+	case power, cutAPI, cutFabric, cutBoth:
+		return true
+	}
+	return f.object == "egret-controller" || f.object == "ovs-vswitchd" || f.object == "ovsdb-server"
 }
 
 // needsAPI says whether it cannot be done, or undone, without the API server.
 func (f fault) needsAPI() bool {
 	switch f.kind {
-	case power, unlabel, cordon, respec, relabel, recreate, retraffic:
+	case power, unlabel, cordon, respec, exchange, relabel, recreate, retraffic:
 		return true
 	}
 	return false
@@ -163,7 +224,7 @@ func (f fault) needsAPI() bool {
 // alone says whether nothing else can be done on the node meanwhile.
 func (f fault) alone() bool {
 	switch f.kind {
-	case kill, freeze, unlabel, cordon:
+	case kill, freeze, stop, unlabel, cordon:
 		return false
 	}
 	return true

@@ -67,6 +67,7 @@ type record struct {
 	senders   map[string]*sender
 	nodes     map[string]addresses         // by node
 	addresses map[string]addresses         // by EgressIP, as last asked for
+	mayHave   map[netip.Addr][]string      // the EgressIPs that have an address now or later, by it
 	holders   map[string]history[[]string] // nodes that status named, by EgressIP
 	windows   []window
 	seen      []traffic.Sighting
@@ -149,23 +150,32 @@ func (r *record) touches(w window, s *sender) bool {
 	if w.node == s.node && w.node != "" || w.object == s.name {
 		return true
 	}
-	for from := w.begin.Add(-before); !from.After(w.end.Add(aftermath)); from = from.Add(time.Second) {
-		for _, group := range s.group.at(from) {
-			if group != "" && group == w.object {
-				return true
-			}
-			for _, nodes := range r.holders[group].at(from) {
-				if w.node != "" && slices.Contains(nodes, w.node) {
-					return true
-				}
-			}
+	return w.someTime(func(at time.Time) bool {
+		return slices.ContainsFunc(s.group.at(at), func(group string) bool {
+			return group != "" && r.concerns(w, group, at)
+		})
+	})
+}
+
+// someTime reports whether something is so at a time from the fault's beginning until its traces are gone.
+func (w window) someTime(so func(at time.Time) bool) bool {
+	for at := w.begin.Add(-before); !at.After(w.end.Add(aftermath)); at = at.Add(time.Second) {
+		if so(at) {
+			return true
 		}
 	}
 	return false
 }
 
+// concerns reports whether a fault is about an EgressIP or EgressService, or about a node that its status named.
+func (r *record) concerns(w window, object string, at time.Time) bool {
+	return w.about(object) || w.node != "" && slices.ContainsFunc(r.holders[object].at(at), func(nodes []string) bool {
+		return slices.Contains(nodes, w.node)
+	})
+}
+
 // twice are the questions who has an address that two machines answered, in sentences, while nothing happened that
-// moves addresses; excused is the number of those that a fault explains, and late how long after its end the last was.
+// moves it; excused is the number of those that a fault explains, and late how long after its end the last was.
 func (r *record) twice(every time.Duration) (found []string, excused int, late time.Duration) {
 	type answered struct {
 		mac string
@@ -179,7 +189,7 @@ func (r *record) twice(every time.Duration) (found []string, excused int, late t
 		if len(recent) == 0 {
 			continue
 		}
-		if after, explained := r.explained(a.At); explained {
+		if after, explained := r.explained(a); explained {
 			excused, late = excused+1, max(late, after)
 			continue
 		}
@@ -188,11 +198,11 @@ func (r *record) twice(every time.Duration) (found []string, excused int, late t
 	return found, excused, late
 }
 
-// explained says whether a fault moved addresses at a time, and how long after the end of the last one that was.
-func (r *record) explained(at time.Time) (after time.Duration, explained bool) {
+// explained says whether a fault moved an answer's address, and how long after the end of the last one that was.
+func (r *record) explained(a traffic.Answer) (after time.Duration, explained bool) {
 	for _, w := range r.windows {
-		if w.overlaps(at, at) && w.moves() && (!explained || at.Sub(w.end) < after) {
-			after, explained = at.Sub(w.end), true
+		if w.overlaps(a.At, a.At) && r.moves(w, a.IP) && (!explained || a.At.Sub(w.end) < after) {
+			after, explained = a.At.Sub(w.end), true
 		}
 	}
 	return after, explained
@@ -209,20 +219,21 @@ func (f fault) recovery() (after time.Duration, behind bool) {
 		return aftermath, true
 	case cutAPI, cutFabric, cutBoth, noAPI:
 		return 5 * time.Second, true
-	case kill, freeze:
+	case kill, freeze, stop:
 		return 5 * time.Second, !slices.Contains(offTheWay, f.object)
 	}
 	return 0, false
 }
 
-// sparesTraffic reports whether a fault costs no packet and moves no address: a kill of a process that no packet needs,
-// and that starts again before Kubernetes misses its node. A stopped kubelet is missed.
+// sparesTraffic reports whether a fault costs no packet and moves no address. No packet needs a controller, and another
+// one decides meanwhile. A kubelet or containerd that is killed starts again before Kubernetes misses its node. One
+// that is frozen or stopped is missed.
 func (f fault) sparesTraffic() bool {
-	return f.kind == kill && slices.Contains(offTheWay, f.object)
+	return f.object == "egret-controller" || f.kind == kill && slices.Contains(offTheWay, f.object)
 }
 
-// moves says whether a fault moves addresses.
-func (w window) moves() bool {
+// moves says whether a fault moves an address: it is about an EgressIP that may have it, or about its node.
+func (r *record) moves(w window, ip netip.Addr) bool {
 	if w.sparesTraffic() {
 		return false
 	}
@@ -230,7 +241,9 @@ func (w window) moves() bool {
 	case recreate, relabel, retraffic, noAPI:
 		return false
 	}
-	return true
+	return w.someTime(func(at time.Time) bool {
+		return slices.ContainsFunc(r.mayHave[ip], func(name string) bool { return r.concerns(w, name, at) })
+	})
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }

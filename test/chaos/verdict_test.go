@@ -31,7 +31,9 @@ func testRecord(all ...traffic.Sighting) *record {
 	return &record{
 		senders: map[string]*sender{
 			"a": {name: "a", node: "n1", group: history[string]{{value: "A"}}},
+			"x": {name: "x", node: "n1", group: history[string]{{value: exchanged[1]}}},
 			"p": {name: "p", node: "n1", group: history[string]{{value: ""}}}},
+		mayHave:   map[netip.Addr][]string{egressA: {"A"}, egressB: {"B"}},
 		nodes:     map[string][]netip.Addr{"n1": {nodeAddr}},
 		addresses: map[string]addresses{"A": {egressA}, "B": {egressB}},
 		holders:   map[string]history[[]string]{"A": {{value: []string{"n2"}}}},
@@ -63,7 +65,8 @@ func TestRecovery(t *testing.T) {
 		fault  fault
 		behind bool
 	}{{fault{kind: kill, object: "egret-node"}, true}, {fault{kind: freeze, object: "kubelet"}, false},
-		{fault{kind: power}, true}, {fault{kind: noAPI}, true}, {fault{kind: relabel}, false},
+		{fault{kind: power}, true}, {fault{kind: stop, object: "ovn-controller"}, true},
+		{fault{kind: noAPI}, true}, {fault{kind: relabel}, false},
 		{fault{kind: cordon, node: "n1"}, false}} {
 		if _, behind := c.fault.recovery(); behind != c.behind {
 			t.Errorf("%s: behind %v", c.fault, behind)
@@ -100,7 +103,13 @@ func TestLost(t *testing.T) {
 		{"API outage", fault{kind: noAPI}, 10, 12, "a", 3, 0},
 		{"its EgressIP", fault{kind: respec, object: "A"}, 10, 12, "a", 0, 3},
 		{"another EgressIP", fault{kind: respec, object: "B"}, 10, 12, "a", 3, 0},
+		{"its EgressIP is exchanged", fault{kind: exchange, object: "B"}, 10, 12, "a", 3, 0},
+		{"its node's controller stands still", fault{kind: freeze, node: "n1", object: "egret-controller"}, 10, 12, "a",
+			3, 0},
+		{"its node's containerd is dead", fault{kind: stop, node: "n1", object: "containerd"}, 10, 12, "a", 0, 3},
+		{"its holder, for long", fault{kind: stop, node: "n2", object: "egret-node"}, -70, 8, "a", 0, 3},
 		{"itself", fault{kind: recreate, object: "a"}, 10, 12, "a", 0, 3},
+		{"the other of two that exchange", fault{kind: exchange, object: exchanged[0]}, 10, 12, "x", 0, 3},
 		{"long ago", fault{kind: kill, node: "n1"}, -60, -50, "a", 3, 0},
 	} {
 		r := testRecord(seen(10, c.pod, 1, egressA), seen(10.1, c.pod, 5, egressA), seen(10.2, c.pod, 6, egressA),
@@ -122,6 +131,8 @@ func TestTwice(t *testing.T) {
 		answer(2.01, "y"), answer(40, "x"), answer(40.01, "y")}
 	r.windows = []window{{fault{kind: cutFabric, node: "n2"}, second(38), second(39)},
 		{fault{kind: noAPI}, second(0), second(3)},
+		{fault{kind: power, node: "n3"}, second(1), second(3)}, // which does not hold it
+		{fault{kind: respec, object: "B"}, second(1), second(3)},
 		{fault{kind: kill, node: "n2", object: "kubelet"}, second(1), second(3)}}
 	if found, excused, late := r.twice(100 * time.Millisecond); len(found) != 1 || excused != 1 ||
 		late != 1010*time.Millisecond {
