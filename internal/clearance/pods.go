@@ -17,8 +17,7 @@ type pod struct {
 
 // claim is an object's to a pod's packets.
 type claim struct {
-	by    ref.Object
-	uid   string // a recreated object of the same name is another one
+	by    world.Claimant
 	to    destinations.Set
 	nodes []string // other ones that the object's status names, or that this node yields to
 	been  []string // these, and those that it named since the claim began
@@ -32,7 +31,7 @@ type address struct {
 
 // former is a claim that has ended. Nodes that were not asked since may still translate by it.
 type former struct {
-	by         []ref.Object // these need not wait: it was one's of them
+	by         []world.Claimant // these need not wait: it was one's of them
 	to         destinations.Set
 	end        uint64
 	everywhere bool     // any node may translate by it
@@ -62,7 +61,7 @@ func (m *Machine) follow(key string, changed map[netip.Addr]struct{}) {
 		has := slices.Contains(now.ips, ip)
 		for _, c := range old.claims[world.FamilyOf(ip)] {
 			if !has || !slices.ContainsFunc(now.claims[world.FamilyOf(ip)], c.goesOn) {
-				m.end(ip, former{by: m.same(c), to: c.to, everywhere: true})
+				m.end(ip, former{by: []world.Claimant{c.by}, to: c.to, everywhere: true})
 			}
 		}
 		if !has {
@@ -80,7 +79,7 @@ func (p *pod) recall(old *pod) {
 	for f, claims := range p.claims {
 		for i, c := range claims {
 			for _, o := range old.claims[f] {
-				if o.by == c.by && o.uid == c.uid {
+				if o.by == c.by {
 					claims[i].been = append(slices.Clone(o.been), c.nodes...)
 					slices.Sort(claims[i].been)
 					claims[i].been = slices.Compact(claims[i].been)
@@ -90,30 +89,9 @@ func (p *pod) recall(old *pod) {
 	}
 }
 
-// same returns the object of a claim that has ended, or, if that is another one by now, nothing.
-func (m *Machine) same(c claim) []ref.Object {
-	if uidOf(&m.w.View, c.by) != c.uid {
-		return nil
-	}
-	return []ref.Object{c.by}
-}
-
-func uidOf(v *world.View, o ref.Object) string {
-	if o.Kind != ref.EgressIP {
-		if s := v.EgressService(o.Key()); s != nil {
-			return s.UID
-		}
-		return ""
-	}
-	if e := v.EgressIP(o.Name); e != nil {
-		return e.UID
-	}
-	return ""
-}
-
 // goesOn says whether a claim is still to all that c is to.
 func (c claim) goesOn(now claim) bool {
-	return now.by == c.by && now.uid == c.uid && (now.to.Equal(c.to) || len(c.to.Without(now.to)) == 0)
+	return now.by == c.by && (now.to.Equal(c.to) || len(c.to.Without(now.to)) == 0)
 }
 
 // read returns a pod as far as it matters here, nil if it is not this node's.
@@ -128,7 +106,7 @@ func (m *Machine) read(key string) *pod {
 	for _, f := range view.Config.Families() {
 		for _, c := range view.Claims(p, ref.DefaultNetwork, f) {
 			nodes := named(view, c.By, f)
-			out.claims[f] = append(out.claims[f], claim{by: c.By, uid: uidOf(view, c.By),
+			out.claims[f] = append(out.claims[f], claim{by: view.ClaimantOf(c.By),
 				to: view.ClaimedDestinations(c.By, f), nodes: nodes, been: nodes})
 		}
 	}
@@ -210,7 +188,11 @@ func (f *Former) led(ip netip.Addr, node string) (by []ref.Object) {
 // led there each had its own destinations.
 func (m *Machine) before(a *address, node string, led []ref.Object) {
 	rest := destinations.Everything()
-	note := func(by []ref.Object, to destinations.Set) {
+	note := func(led []ref.Object, to destinations.Set) {
+		var by []world.Claimant
+		for _, object := range led {
+			by = append(by, m.w.ClaimantOf(object))
+		}
 		a.formers = append(a.formers, former{by: by, to: to, end: 1, at: []string{node}})
 	}
 	if len(led) > 1 {
@@ -223,19 +205,34 @@ func (m *Machine) before(a *address, node string, led []ref.Object) {
 	note(led, rest)
 }
 
-// end notes that a claim has ended.
+// end notes that a claim has ended. Claims of one object become one, and so do those of all objects that are gone: an
+// object that is made anew again and again costs no more than two.
 func (m *Machine) end(ip netip.Addr, f former) {
 	m.ended = true
 	f.end = m.ends + 1
-	a := m.byIP[ip]
-	for i, o := range a.formers {
-		if slices.Equal(o.by, f.by) && o.everywhere {
-			f.to = f.to.Union(o.to)
-			a.formers[i] = f
-			return
+	a, all := m.byIP[ip], []former(nil)
+	for _, o := range append(a.formers, f) {
+		o.by = m.existing(o.by)
+		same := slices.IndexFunc(all, func(x former) bool {
+			return x.everywhere && o.everywhere && slices.Equal(x.by, o.by)
+		})
+		if same < 0 {
+			all = append(all, o)
+			continue
+		}
+		all[same].to, all[same].end = all[same].to.Union(o.to), max(all[same].end, o.end)
+	}
+	a.formers = all
+}
+
+// existing are those of some objects that are still there.
+func (m *Machine) existing(all []world.Claimant) (out []world.Claimant) {
+	for _, c := range all {
+		if m.w.ClaimantOf(c.Object) == c {
+			out = append(out, c)
 		}
 	}
-	a.formers = append(a.formers, f)
+	return out
 }
 
 // publish tells the world of the former claims to an address, and forgets those that all nodes have followed. As long
@@ -270,7 +267,7 @@ func (m *Machine) rivals(ip netip.Addr, a *address) (list []world.Former) {
 	for _, key := range sortedKeys(a.pods) {
 		for _, c := range m.pods[key].claims[world.FamilyOf(ip)] {
 			if len(c.been) > 0 {
-				list = append(list, world.Former{By: []ref.Object{c.by}, To: c.to, Nodes: c.been})
+				list = append(list, world.Former{By: []world.Claimant{c.by}, To: c.to, Nodes: c.been})
 			}
 		}
 	}

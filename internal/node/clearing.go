@@ -60,13 +60,13 @@ func newClearing(loop *Loop, count func(error), log *slog.Logger) *clearing {
 func (c *clearing) port() uint16 { return uint16(c.answersAt.Load()) }
 
 // begin has the machine work, now that the cluster is known. Where this node's EgressNode says that a former process of
-// this boot led an object's pods, they are led on.
+// this boot led an object's pods, they are led on, unless the object is another one since then, or is gone.
 func (c *clearing) begin(w *world.World, bootID string) []world.Touch {
 	c.former.Nodes = map[ref.Object][]string{}
 	if h := w.Holding(w.Self); h != nil && h.BootID == bootID {
 		for key, led := range h.Steers {
 			for _, to := range led {
-				if object := ref.OfKey(key); to.Node != w.Self && to.Node != "" {
+				if object := ref.OfKey(key); to.Node != w.Self && to.Node != "" && w.LedBefore(key, to) {
 					c.former.Nodes[object] = append(c.former.Nodes[object], to.Node)
 				}
 			}

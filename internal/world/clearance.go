@@ -18,9 +18,27 @@ type Clearance struct {
 // Former says that some nodes may still translate what has an address as its source, and goes to some destinations, by
 // a claim that has ended.
 type Former struct {
-	By    []ref.Object // these may lead packets there all the same: the claim was one's of them
+	By    []Claimant // these may lead packets there all the same: the claim was one's of them
 	To    destinations.Set
 	Nodes []string
+}
+
+// Claimant is an object, and no other one of the same name.
+type Claimant struct {
+	ref.Object
+	UID string
+}
+
+// ClaimantOf is the object that has a name now.
+func (w *View) ClaimantOf(o ref.Object) Claimant {
+	if o.Kind == ref.EgressIP {
+		if e := w.EgressIP(o.Name); e != nil {
+			return Claimant{o, e.UID}
+		}
+	} else if s := w.EgressService(o.Key()); s != nil {
+		return Claimant{o, s.UID}
+	}
+	return Claimant{Object: o}
 }
 
 // Cleared says whether packets may be led to a node, as far as it must have followed what this one has seen. Where
@@ -41,9 +59,14 @@ func (w *View) LateToFollow(node string) bool {
 // packets go there for.
 func (w *View) MayTranslate(node string, ip netip.Addr, object ref.Object) bool {
 	w.saw(KindFormer, ip.String())
+	list := w.formers[ip]
+	if len(list) == 0 {
+		return false
+	}
 	var to destinations.Set
-	for _, f := range w.formers[ip] {
-		if slices.Contains(f.By, object) || !slices.Contains(f.Nodes, node) {
+	by := w.ClaimantOf(object)
+	for _, f := range list {
+		if slices.Contains(f.By, by) || !slices.Contains(f.Nodes, node) {
 			continue
 		}
 		if to == nil {

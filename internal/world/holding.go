@@ -70,6 +70,14 @@ func (w *View) Steers(node, object string, f Family, to []Assignment) bool {
 	})
 }
 
+// LedBefore says whether this node led its pods to another for an object that is still there, by an assignment of which
+// the object's status says the same, or to which it yielded its own. It does not record.
+func (w *World) LedBefore(object string, to Assignment) bool {
+	p, own := w.PlacementOf(object), Assignment{w.Self, to.IP}
+	return p != nil && (w.repeats(object, to, w.holdings[w.Self].SteersSince[Of{object, to}]) ||
+		p.Names(own.Node, own.IP))
+}
+
 // repeats says whether a claim of an assignment is of the giving of which the object's status says the same. Where each
 // node is the host, each is given the unspecified addresses.
 func (w *View) repeats(object string, a Assignment, repeated ref.Since) bool {

@@ -226,15 +226,17 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 // drawClearance changes what is known of a node, or of the former claims to a pod's address, or makes it count.
 func drawClearance(t *rapid.T, node string, i int) func(*world.World) []world.Touch {
 	c := world.Clearance{Cleared: rapid.Bool().Draw(t, "cleared"), Late: rapid.Bool().Draw(t, "late")}
-	var formers []world.Former
+	formers := func(*world.World) []world.Former { return nil }
 	if rapid.Bool().Draw(t, "formers") {
-		formers = []world.Former{{By: []ref.Object{ref.OfKey(fmt.Sprint("e", i%4))}, To: destinations.Everything(),
-			Nodes: []string{node}}}
+		formers = func(w *world.World) []world.Former {
+			by := w.ClaimantOf(ref.OfKey(fmt.Sprint("e", i%4)))
+			return []world.Former{{By: []world.Claimant{by}, To: destinations.Everything(), Nodes: []string{node}}}
+		}
 	}
 	return []func(*world.World) []world.Touch{
 		(*world.World).BeginClearing,
 		func(w *world.World) []world.Touch { return w.SetClearance(node, c) },
-		func(w *world.World) []world.Touch { return w.SetFormers(Pod(i, node).IPs[0], formers) },
+		func(w *world.World) []world.Touch { return w.SetFormers(Pod(i, node).IPs[0], formers(w)) },
 	}[i%3]
 }
 

@@ -231,8 +231,8 @@ func (c *cluster) former(args []string) (string, error) {
 	}
 	var list []world.Former
 	if args[2] != "-" {
-		list = []world.Former{{By: []ref.Object{ref.OfKey(args[2])}, To: destinations.Everything(),
-			Nodes: []string{args[3]}}}
+		by := v.world.ClaimantOf(ref.OfKey(args[2]))
+		list = []world.Former{{By: []world.Claimant{by}, To: destinations.Everything(), Nodes: []string{args[3]}}}
 	}
 	v.memo.Update(v.world, v.world.SetFormers(ip, list))
 	return "", nil
