@@ -2,12 +2,17 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // path is where an agent answers, with the versions as its query.
@@ -30,10 +35,11 @@ func Ask(ctx context.Context, from netip.Addr, to netip.AddrPort, versions map[s
 	if err != nil {
 		return nil, err
 	}
-	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: from.AsSlice()}}
+	dial := func(ctx context.Context, network, to string) (net.Conn, error) {
+		return dialFrom(ctx, from, network, to)
+	}
 	client := http.Client{
-		Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true,
-			MaxResponseHeaderBytes: maxAnswer},
+		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer},
 		// Whoever answers does not choose what this host asks next.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -46,4 +52,32 @@ func Ask(ctx context.Context, from netip.Addr, to netip.AddrPort, versions map[s
 		return nil, fmt.Errorf("the agent at %v has not followed: %s", to, answer.Status)
 	}
 	return decode(answer.Header.Get(newestHeader))
+}
+
+// Questions come from ports below reservedPorts, for which a program needs its host's rights. A pod's probe has the
+// kubelet send what the pod's author writes, to whom he writes, from the same address and a port above.
+const lowestPort, reservedPorts = 512, 1024
+
+// portTries bounds the search for a port that no other connection to the same address has.
+const portTries = 16
+
+// dialFrom connects from an address of this host and a reserved port.
+func dialFrom(ctx context.Context, from netip.Addr, network, to string) (c net.Conn, err error) {
+	for range portTries {
+		port := lowestPort + rand.IntN(reservedPorts-lowestPort)
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: from.AsSlice(), Port: port}, Control: sharePort}
+		c, err = d.DialContext(ctx, network, to)
+		if !errors.Is(err, unix.EADDRINUSE) && !errors.Is(err, unix.EADDRNOTAVAIL) {
+			return c, err
+		}
+	}
+	return nil, err
+}
+
+// sharePort lets connections to several agents have one port, and follow one in TIME_WAIT.
+func sharePort(_, _ string, raw syscall.RawConn) error {
+	var err error
+	return errors.Join(raw.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	}), err)
 }

@@ -48,7 +48,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// asking accepts connections from agents alone: those of pods, however many, take no agent's place.
+// asking accepts connections from agents alone: those of pods, and of kubelets for them, take no agent's place, however
+// many they are.
 type asking struct {
 	net.Listener
 	is func(netip.Addr) bool
@@ -60,7 +61,8 @@ func (l *asking) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if from, err := netip.ParseAddrPort(c.RemoteAddr().String()); err == nil && l.is(from.Addr().Unmap()) {
+		from, err := netip.ParseAddrPort(c.RemoteAddr().String())
+		if err == nil && from.Port() < reservedPorts && l.is(from.Addr().Unmap()) {
 			return c, nil
 		}
 		c.Close()
