@@ -26,8 +26,13 @@ type resumer struct {
 
 var _ cache.ListerWatcherWithContext = &resumer{}
 
-// ListWithContext lists.
+// ListWithContext lists what is there now. A reflector's first list may be of any age, where the API server takes no
+// watch that begins with a list (as 1.33 by default): a program that has started again would go by what it did not hold
+// for true any more when others asked it.
 func (r *resumer) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if o.ResourceVersion == "0" {
+		o.ResourceVersion = ""
+	}
 	list, err := r.ListWatch.ListWithContext(ctx, o)
 	if r.refusable && !r.refused && apierrors.IsBadRequest(err) {
 		r.refused = true
