@@ -43,6 +43,18 @@ func (a *Agent) Ready() error {
 // Subnets are the node's pod subnets.
 func (a *Agent) Subnets() []netip.Prefix { return *a.subnets.Load() }
 
+// SaidAddresses are those that pods of this node say they have.
+func (a *Agent) SaidAddresses(ctx context.Context) (all []netip.Addr, err error) {
+	err = a.loop.Ask(ctx, func(w *world.World) {
+		for p := range w.EachPod() {
+			if p.Node == a.self {
+				all = append(all, p.IPs...)
+			}
+		}
+	})
+	return all, err
+}
+
 // MTU is that of pods' interfaces.
 func (a *Agent) MTU() int { return int(a.podMTU.Load()) }
 

@@ -57,7 +57,11 @@ func (s *Server) refreshPool(ctx context.Context) error {
 			inUse[p.SandboxID] = append(inUse[p.SandboxID], p.IPs...)
 		}
 	}
-	pool, err := ipam.New(subnets, inUse)
+	said, err := s.node.SaidAddresses(ctx)
+	if err != nil {
+		return err
+	}
+	pool, err := ipam.New(subnets, inUse, said)
 	if err != nil {
 		return err
 	}

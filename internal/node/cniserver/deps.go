@@ -45,6 +45,9 @@ type Node interface {
 	Ready() error
 	// Subnets are the node's pod subnets, one of each family at most.
 	Subnets() []netip.Prefix
+	// SaidAddresses are those that pods of the node say they have, by Kubernetes. After a boot some have no port, and
+	// may get none for long (a volume is away).
+	SaidAddresses(ctx context.Context) ([]netip.Addr, error)
 	// MTU is that of pods' interfaces.
 	MTU() int
 	// UserspaceDatapath says whether OVS forwards in userspace: pods then compute checksums themselves.

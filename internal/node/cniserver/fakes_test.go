@@ -75,6 +75,7 @@ type fakeNode struct {
 	hostNetwork bool
 	annotations map[string]cniserver.PodNetworks
 	attached    map[string]cniserver.PodPort
+	said        []netip.Addr
 	hang        chan struct{} // Attached hangs after a value is taken
 }
 
@@ -89,6 +90,10 @@ func newFakeNode(f *faults, subnets ...string) *fakeNode {
 
 func (n *fakeNode) Ready() error            { return n.notReady }
 func (n *fakeNode) Subnets() []netip.Prefix { return n.subnets }
+func (n *fakeNode) SaidAddresses(context.Context) ([]netip.Addr, error) {
+	return n.said, n.at("SaidAddresses")
+}
+
 func (n *fakeNode) MTU() int                { return 1400 }
 func (n *fakeNode) UserspaceDatapath() bool { return true }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -574,6 +575,13 @@ func TestRestartKeepsAddressesAndRemovesWhatIsGone(t *testing.T) {
 	if err != nil || len(ports) != 1 || ports[0].SandboxID != "c3" {
 		t.Errorf("ports %v, %v, want that of c3 alone", ports, err)
 	}
+}
+
+// TestAddressOfAPodWithoutPort: after a boot a pod that waits for a volume still says the address that it had.
+func TestAddressOfAPodWithoutPort(t *testing.T) {
+	l := newLab(t, "10.244.1.0/24")
+	l.node.said = []netip.Addr{netip.MustParseAddr("10.244.1.3")}
+	wantAddresses(t, l.mustAdd(l.pod("a", "c1")), "10.244.1.4/24")
 }
 
 // waitForVeths waits for the kernel, which destroys network namespaces in the background.

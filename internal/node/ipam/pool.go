@@ -27,9 +27,10 @@ type Pool struct {
 }
 
 // New makes a pool of one or two subnets, of one family each, in which inUse (addresses by owner) are taken. Addresses
-// in use that are in none of the subnets stay their owner's and take no room.
-func New(subnets []netip.Prefix, inUse map[string][]netip.Addr) (*Pool, error) {
-	p := &Pool{owned: map[string][]netip.Addr{}, freedAt: map[uint32]uint64{}, start: firstPod}
+// in use that are in none of the subnets stay their owner's and take no room. Those of said, which pods say they have,
+// are given as late as if they had just been given back.
+func New(subnets []netip.Prefix, inUse map[string][]netip.Addr, said []netip.Addr) (*Pool, error) {
+	p := &Pool{owned: map[string][]netip.Addr{}, start: firstPod, freedAt: map[uint32]uint64{}, releases: 1}
 	for _, prefix := range subnets {
 		s, err := newSubnet(prefix)
 		if err != nil {
@@ -49,6 +50,7 @@ func New(subnets []netip.Prefix, inUse map[string][]netip.Addr) (*Pool, error) {
 	for owner, addrs := range inUse {
 		p.adopt(owner, addrs)
 	}
+	p.noteFreed(said)
 	return p, nil
 }
 
@@ -94,11 +96,21 @@ func (p *Pool) Release(owner string) {
 		for _, s := range p.subnets {
 			if offset, ok := s.offset(a); ok {
 				s.drop(offset)
+			}
+		}
+	}
+	p.noteFreed(p.owned[owner])
+	delete(p.owned, owner)
+}
+
+func (p *Pool) noteFreed(addrs []netip.Addr) {
+	for _, a := range addrs {
+		for _, s := range p.subnets {
+			if offset, ok := s.offset(a); ok {
 				p.freedAt[offset] = p.releases
 			}
 		}
 	}
-	delete(p.owned, owner)
 }
 
 // Owned returns a copy of every owner's addresses, from which New makes a pool of other subnets.

@@ -29,7 +29,7 @@ func addrs(all ...string) []netip.Addr {
 
 func mustNew(t testing.TB, subnets []netip.Prefix, inUse map[string][]netip.Addr) *Pool {
 	t.Helper()
-	p, err := New(subnets, inUse)
+	p, err := New(subnets, inUse, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,6 +111,18 @@ func TestRestartGoesOnBehindTheHighestInUse(t *testing.T) {
 	wantAllocate(t, p, "elsewhere", "192.0.2.1")
 }
 
+func TestAddressThatAPodSaysIsTheLastToBeGiven(t *testing.T) {
+	p, err := New(prefixes("10.0.0.0/29"), nil, addrs("10.0.0.3", "10.0.0.4", "192.0.2.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantAllocate(t, p, "a", "10.0.0.5")
+	p.Release("a")
+	wantAllocate(t, p, "b", "10.0.0.6")
+	wantAllocate(t, p, "c", "10.0.0.3")
+	wantAllocate(t, p, "d", "10.0.0.4")
+}
+
 func TestAddressHeldTwiceIsFreeWhenBothAreGone(t *testing.T) {
 	p := mustNew(t, prefixes("10.0.0.0/29"), map[string][]netip.Addr{
 		"a": addrs("10.0.0.3"), "b": addrs("10.0.0.3"), "c": addrs("10.0.0.4"), "d": addrs("10.0.0.5"),
@@ -134,7 +146,7 @@ func TestBadSubnets(t *testing.T) {
 		"IPv4 in IPv6":   prefixes("::ffff:10.0.0.0/120"),
 		"too small IPv6": prefixes("fd00::/127"),
 	} {
-		if _, err := New(subnets, nil); err == nil {
+		if _, err := New(subnets, nil, nil); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

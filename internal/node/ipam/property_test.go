@@ -38,7 +38,7 @@ type life struct {
 }
 
 func mustNewRapid(t *rapid.T, subnets []netip.Prefix, inUse map[string][]netip.Addr) *Pool {
-	p, err := New(subnets, inUse)
+	p, err := New(subnets, inUse, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
