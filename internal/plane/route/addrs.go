@@ -82,13 +82,16 @@ func (p *Plane) growAddr(k plan.Addr, spec plan.AddrSpec, links links, have map[
 	return nil
 }
 
-// renewAddr removes an address and adds it again, so that the kernel makes its routes again. It does so once: where the
-// routes do not come back, doing it again would only cut connections.
+// mostRenewals is how often an address is added again in vain. ip route flush deletes again what has come meanwhile.
+const mostRenewals = 5
+
+// renewAddr removes an address and adds it again, so that the kernel makes its routes again. Where the routes do not
+// come back, doing it again and again would only cut connections.
 func (p *Plane) renewAddr(k plan.Addr, spec plan.AddrSpec) error {
-	if p.renewed[k] {
+	if p.renewed[k] == mostRenewals {
 		return errors.New("the kernel has no routes of the address, and does not make them when it is added again")
 	}
-	p.renewed[k] = true
+	p.renewed[k]++
 	if err := p.stack.delAddr(k); err != nil {
 		return err
 	}

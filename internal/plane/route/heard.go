@@ -95,9 +95,17 @@ func addsOurs(m syscall.NetlinkMessage) bool {
 	return (m.Header.Type == unix.RTM_NEWROUTE || m.Header.Type == unix.RTM_NEWRULE) && isOurs(m)
 }
 
-// takesOurs says whether one is of a route or rule of ours that was deleted, by whomever.
+// takesOurs says whether one is of a route or rule of ours that was deleted, by whomever, or of a route that the kernel
+// made of an address, which may be one of ours.
 func takesOurs(m syscall.NetlinkMessage) bool {
-	return (m.Header.Type == unix.RTM_DELROUTE || m.Header.Type == unix.RTM_DELRULE) && isOurs(m)
+	switch m.Header.Type {
+	case unix.RTM_DELRULE:
+		return isOurs(m)
+	case unix.RTM_DELROUTE:
+		return isOurs(m) || len(m.Data) >= unix.SizeofRtMsg &&
+			nl.DeserializeRtMsg(m.Data).Protocol == unix.RTPROT_KERNEL
+	}
+	return false
 }
 
 // isOurs is about messages of routes and rules. A rule's protocol is an attribute (Linux 4.17 and later).

@@ -142,8 +142,8 @@ func TestFlushedRoutesComeBack(t *testing.T) {
 		return ip(t, "-4 route show table all dev br0") + ip(t, "-6 route show table main dev br0 to root fd00:1::/64")
 	}
 	before := kernels()
-	for _, flush := range []string{"-4 route flush dev br0", "-6 route flush dev br0 to root fd00:1::/64",
-		"-4 route flush table local dev br0", "-4 addr flush dev br0", "-6 addr flush dev br0 scope global",
+	for _, flush := range []string{"-4 route flush dev br0", "-4 route flush dev br0",
+		"-6 route flush dev br0 to root fd00:1::/64", "-4 route flush table local dev br0", "-4 addr flush dev br0", "-6 addr flush dev br0 scope global",
 		"-4 route flush table all dev br0"} {
 		ip(t, flush)
 		fatal(t, apply(t, p, stateA()))
@@ -310,6 +310,7 @@ func TestWatchTellsWhatOthersDo(t *testing.T) {
 		{[]string{"route add 10.66.0.0/16 dev br0"}, false},
 		{[]string{"route del 172.18.0.50/32", "route add 10.67.0.0/16 dev br0"}, true},
 		{[]string{"rule del pref 6001", "route add 10.68.0.0/16 dev br0"}, true},
+		{[]string{"route del 10.1.0.0/24 dev br0"}, true}, // the kernel's, of an address
 	} {
 		for _, m := range c.meddle {
 			ip(t, m)
@@ -459,6 +460,11 @@ func TestDefaultOfSeveralNextHops(t *testing.T) {
 	want("by br0, IPv6", vias(true, "br0"), "fd01::fd fd01::fe")
 	want("by both", vias(false, "br0", "eth0"), "10.1.0.253 10.1.0.254 10.2.0.254")
 	ip(t, "link set far0 down")
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(ip(t, "route show default"), "linkdown"); {
+		if time.Sleep(5 * time.Millisecond); time.Now().After(deadline) { // the kernel looks at carriers once a second
+			t.Fatal("eth0 has a carrier still")
+		}
+	}
 	want("by both, eth0 without carrier", vias(false, "br0", "eth0"), "10.1.0.253 10.1.0.254")
 	want("by eth0 without carrier", vias(false, "eth0"), "10.2.0.254")
 	want("by a device without one", vias(false, "lo"), "")

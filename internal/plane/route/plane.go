@@ -40,8 +40,8 @@ type Plane struct {
 	stack stack
 	// unproven are addresses that we added and the kernel has not shown with our mark yet.
 	unproven map[plan.Addr]bool
-	// renewed are addresses that were severed and that we removed and added again; until they are seen whole.
-	renewed map[plan.Addr]bool
+	// renewed is how often addresses that were severed have been removed and added again, until they are seen whole.
+	renewed map[plan.Addr]int
 }
 
 // New is the plane on the network namespace that the calling thread is in. It needs CAP_NET_ADMIN.
@@ -87,7 +87,7 @@ func openSocket() (*netlink.Handle, error) {
 }
 
 func newPlane(s stack) *Plane {
-	return &Plane{stack: s, unproven: map[plan.Addr]bool{}, renewed: map[plan.Addr]bool{}}
+	return &Plane{stack: s, unproven: map[plan.Addr]bool{}, renewed: map[plan.Addr]int{}}
 }
 
 // stack is what the plane asks of a kernel. Things that are gone already are deleted without error. An error that wraps
