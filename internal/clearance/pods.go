@@ -205,8 +205,8 @@ func (m *Machine) before(a *address, node string, led []ref.Object) {
 	note(led, rest)
 }
 
-// end notes that a claim has ended. Claims of one object become one, and so do those of all objects that are gone: an
-// object that is made anew again and again costs no more than two.
+// end notes that a claim has ended. Claims of one object become one, and so do those of all objects that are gone: the
+// list of an address stays short.
 func (m *Machine) end(ip netip.Addr, f former) {
 	m.ended = true
 	f.end = m.ends + 1

@@ -86,7 +86,7 @@ func TestAsksOnly(t *testing.T) {
 	if from := <-asked; err == nil || from != loopback {
 		t.Errorf("asked from %v: %v", from, err)
 	}
-	// An answer takes a connection, of which there are so many. A kubelet has its agent's address, but no reserved port.
+	// An answer takes a connection, of which there are so many. A kubelet has its agent's address and no reserved port.
 	for _, from := range []string{"127.0.0.1", "127.0.0.2"} {
 		if text := request(t, from, to); len(text) > 0 {
 			t.Errorf("answers a stranger at %s: %q", from, text)
