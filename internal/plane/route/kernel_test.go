@@ -143,8 +143,8 @@ func TestFlushedRoutesComeBack(t *testing.T) {
 	}
 	before := kernels()
 	for _, flush := range []string{"-4 route flush dev br0", "-4 route flush dev br0",
-		"-6 route flush dev br0 to root fd00:1::/64", "-4 route flush table local dev br0", "-4 addr flush dev br0", "-6 addr flush dev br0 scope global",
-		"-4 route flush table all dev br0"} {
+		"-6 route flush dev br0 to root fd00:1::/64", "-4 route flush table local dev br0", "-4 addr flush dev br0",
+		"-6 addr flush dev br0 scope global", "-4 route flush table all dev br0"} {
 		ip(t, flush)
 		fatal(t, apply(t, p, stateA()))
 		if have, want := dump(t, p.stack, true), text(stateA()); have != want {
