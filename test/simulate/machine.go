@@ -175,7 +175,11 @@ func (v view) CatchUp(_ string, observe func(any) error) error {
 	if !v.process.reaches() {
 		return errOutOfReach
 	}
-	for _, plural := range []string{"namespaces", "egressips", "egressiptraffics", "egressservices"} {
+	all := []string{"namespaces", "egressips", "egressiptraffics", "egressservices"}
+	if len(v.s.api.objects["egressservices"]) > 0 {
+		all = append(all, "services")
+	}
+	for _, plural := range all {
 		for _, o := range v.s.api.list(plural) {
 			must(observe(o))
 		}

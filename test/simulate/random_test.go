@@ -53,6 +53,12 @@ func drawStory(t *rapid.T) string {
 	for _, name := range []string{"a", "b"} {
 		lines = append(lines, fmt.Sprintf("0s egressip %s %s %d", name, name, drawAddresses(t)))
 	}
+	if rapid.Bool().Draw(t, "by destination") {
+		lines = append(lines, "0s traffic t x", "0s traffic u y", "0s narrow a t", "0s narrow b u")
+	}
+	if rapid.Bool().Draw(t, "with Services") {
+		lines = append(lines, "0s service s s 0", "0s egressservice s", "0s service t t 0", "0s egressservice t")
+	}
 	if rapid.Bool().Draw(t, "second holder") {
 		lines = append(lines, "0s assignable n2 yes")
 	}
@@ -87,19 +93,44 @@ func drawNode(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(t, "node")
 }
 func drawGroup(t *rapid.T) string {
-	return rapid.SampledFrom([]string{"a", "b", "none"}).Draw(t, "group")
+	return rapid.SampledFrom([]string{"a", "b", "none", "s", "t"}).Draw(t, "group")
 }
 func drawPod(t *rapid.T) string  { return rapid.SampledFrom([]string{"p", "q", "r"}).Draw(t, "pod") }
 func drawName(t *rapid.T) string { return rapid.SampledFrom([]string{"a", "b"}).Draw(t, "EgressIP") }
 
 func drawAddresses(t *rapid.T) int { return rapid.IntRange(0, 2).Draw(t, "addresses") }
 
+// drawWords draws up to two words out of two.
+func drawWords(t *rapid.T, a, b string) string {
+	return rapid.SampledFrom([]string{"", a, b, a + " " + b}).Draw(t, "words")
+}
+
+func drawTraffic(t *rapid.T) string {
+	name := rapid.SampledFrom([]string{"t", "u"}).Draw(t, "EgressIPTraffic")
+	switch rapid.IntRange(0, 4).Draw(t, "what of traffic") {
+	case 0:
+		return "forget-traffic " + name
+	case 1, 2:
+		return fmt.Sprintf("narrow %s %s", drawName(t), drawWords(t, "t", "u"))
+	}
+	return fmt.Sprintf("traffic %s %s", name, drawWords(t, "x", "y"))
+}
+
+func drawService(t *rapid.T) string {
+	name := rapid.SampledFrom([]string{"s", "t"}).Draw(t, "Service")
+	what := rapid.IntRange(0, 4).Draw(t, "what of a Service")
+	if what > 2 {
+		return fmt.Sprintf("service %s %s %d", name, drawGroup(t), rapid.IntRange(0, 1).Draw(t, "ingress"))
+	}
+	return []string{"egressservice ", "forget-egressservice ", "forget-service "}[what] + name
+}
+
 func drawSpan(t *rapid.T) time.Duration {
 	return time.Duration(rapid.SampledFrom([]int{1, 3, 10, 30, 70}).Draw(t, "seconds")) * time.Second
 }
 
 func drawLine(t *rapid.T) string {
-	switch rapid.IntRange(0, 16).Draw(t, "what") {
+	switch rapid.IntRange(0, 20).Draw(t, "what") {
 	case 0, 1, 2:
 		return fmt.Sprintf("relabel %s %s", drawPod(t), drawGroup(t))
 	case 3, 4:
@@ -120,6 +151,10 @@ func drawLine(t *rapid.T) string {
 		return fmt.Sprintf("kill %s %v", drawNode(t), drawSpan(t))
 	case 12:
 		return fmt.Sprintf("hang %s %v", drawNode(t), drawSpan(t))
+	case 14, 15:
+		return drawTraffic(t)
+	case 16, 17:
+		return drawService(t)
 	case 13:
 		return fmt.Sprintf("cut %s %v", drawNode(t), drawSpan(t))
 	}

@@ -14,7 +14,8 @@ type backup struct {
 
 // restored are the kinds that a restore brings back. What kubelets and people would put right of pods and nodes they
 // have by then: these are as they were before, in versions of the new history.
-var restored = []string{"egressips", "egressnodes", "namespaces"}
+var restored = []string{"egressips", "egressiptraffics", "egressnodes", "egressservices", "namespaces",
+	"services"}
 
 func (a *api) backUp() {
 	a.backup = &backup{a.version, map[string]map[string]object{}}

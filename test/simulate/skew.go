@@ -16,13 +16,15 @@ import (
 
 // skew knows what each object was, by itself. Kubernetes orders the versions of one resource only: a node may see a
 // pod's new label before it sees that the EgressIP which that selects was deleted earlier. So a source is right, too,
-// by a pod, a namespace and an EgressIP as each of them was within the promise. A node that could not follow learns
-// afterwards of one kind before another.
+// by a pod, a namespace, an EgressIP and a Service as each of them was within the promise. A node that could not
+// follow learns afterwards of one kind before another.
 type skew struct {
 	groups    map[string][]version[string] // by a pod's UID
 	tenants   []version[string]
 	egressIPs map[string][]version[*world.EgressIP] // by name; nil: deleted
 	traffics  map[string][]version[*world.Traffic]  // by name; nil: deleted
+	services  map[string][]version[*corev1.Service]
+	served    map[string][]version[*world.EgressService]
 }
 
 // version is what an object was from a time on.
@@ -33,7 +35,8 @@ type version[T any] struct {
 
 func newSkew() skew {
 	return skew{groups: map[string][]version[string]{}, egressIPs: map[string][]version[*world.EgressIP]{},
-		traffics: map[string][]version[*world.Traffic]{}}
+		traffics: map[string][]version[*world.Traffic]{}, services: map[string][]version[*corev1.Service]{},
+		served: map[string][]version[*world.EgressService]{}}
 }
 
 func (k *skew) see(at time.Time, o object, gone bool) {
@@ -43,18 +46,25 @@ func (k *skew) see(at time.Time, o object, gone bool) {
 	case *corev1.Namespace:
 		k.tenants = append(k.tenants, version[string]{at, o.Labels["tenant"]})
 	case *v1.EgressIP:
-		e := kube.EgressIP(o)
-		if gone {
-			e = nil
-		}
+		e := unless(gone, kube.EgressIP(o))
 		k.egressIPs[o.Name] = append(k.egressIPs[o.Name], version[*world.EgressIP]{at, e})
 	case *v1.EgressIPTraffic:
-		traffic := kube.Traffic(o)
-		if gone {
-			traffic = nil
-		}
+		traffic := unless(gone, kube.Traffic(o))
 		k.traffics[o.Name] = append(k.traffics[o.Name], version[*world.Traffic]{at, traffic})
+	case *corev1.Service:
+		k.services[o.Name] = append(k.services[o.Name], version[*corev1.Service]{at, unless(gone, o)})
+	case *v1.EgressService:
+		served := unless(gone, kube.EgressService(o))
+		k.served[o.Name] = append(k.served[o.Name], version[*world.EgressService]{at, served})
 	}
+}
+
+// unless returns nothing of an object that is gone.
+func unless[T any](gone bool, o *T) *T {
+	if gone {
+		return nil
+	}
+	return o
 }
 
 // within returns the versions that an object has had since a time. An object that is not there yet is as none.
@@ -73,7 +83,8 @@ func within[T any](all []version[T], since time.Time, none T) (out []T) {
 func (k *skew) explains(since time.Time, p *pod, src, dst netip.Addr) bool {
 	for _, group := range within(k.groups[p.uid], since, "") {
 		for _, tenant := range within(k.tenants, since, "") {
-			if k.given(since, group, tenant, src, dst) || isOf(p.on, src) && k.free(since, group, tenant, dst) {
+			if k.given(since, group, tenant, src, dst) || k.byService(since, group, src) ||
+				isOf(p.on, src) && k.free(since, group, tenant, dst) && k.unserved(since, group, dst) {
 				return true
 			}
 		}
@@ -132,6 +143,45 @@ func (k *skew) free(since time.Time, group, tenant string, dst netip.Addr) bool 
 		}
 	}
 	return true
+}
+
+// byService reports whether a source is that of an EgressService whose Service selects a group. A Service's selector
+// and its ingress addresses are written apart, and a host has a rule for the one and a set for the other.
+func (k *skew) byService(since time.Time, group string, src netip.Addr) bool {
+	for name, all := range k.services {
+		versions := within(all, since, nil)
+		exists := slices.ContainsFunc(within(k.served[name], since, nil),
+			func(e *world.EgressService) bool { return e != nil })
+		if exists && slices.ContainsFunc(versions, func(o *corev1.Service) bool { return behind(o, group) }) &&
+			slices.ContainsFunc(versions, func(o *corev1.Service) bool { return o != nil && hasIngress(o, src) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasIngress(o *corev1.Service, ip netip.Addr) bool {
+	return slices.ContainsFunc(o.Status.LoadBalancer.Ingress,
+		func(i corev1.LoadBalancerIngress) bool { return i.IP == ip.String() })
+}
+
+// unserved reports whether no EgressService need have a claim that is in force.
+func (k *skew) unserved(since time.Time, group string, dst netip.Addr) bool {
+	for name, all := range k.services {
+		apart := slices.ContainsFunc(within(all, since, nil),
+			func(o *corev1.Service) bool { return !behind(o, group) })
+		if !apart && !slices.ContainsFunc(within(k.served[name], since, nil), func(e *world.EgressService) bool {
+			return e == nil || !e.InForce[world.FamilyOf(dst)]
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// behind reports whether a Service selects a group.
+func behind(o *corev1.Service, group string) bool {
+	return o != nil && o.Spec.Selector["group"] == group
 }
 
 func selects(e *world.EgressIP, group, tenant string) bool {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/trace"
 )
 
@@ -98,12 +99,18 @@ func (s *Sim) happens(words []string) {
 
 // lines are what can happen, by the first word.
 var lines = map[string]func(*Sim, []string){
-	"assignable":      func(s *Sim, w []string) { s.assignable(w[0], w[1] == "yes") },
-	"egressip":        func(s *Sim, w []string) { s.setEgressIP(w[0], w[1], addresses(w[0], number(w[2]))) },
-	"forget":          func(s *Sim, w []string) { s.api.delete("egressips", w[0]) },
-	"traffic":         func(s *Sim, w []string) { s.setTraffic(w[0], w[1:]) },
-	"forget-traffic":  func(s *Sim, w []string) { s.api.delete("egressiptraffics", w[0]) },
-	"narrow":          func(s *Sim, w []string) { s.narrow(w[0], w[1:]) },
+	"assignable":     func(s *Sim, w []string) { s.assignable(w[0], w[1] == "yes") },
+	"egressip":       func(s *Sim, w []string) { s.setEgressIP(w[0], w[1], addresses(w[0], number(w[2]))) },
+	"forget":         func(s *Sim, w []string) { s.api.delete("egressips", w[0]) },
+	"traffic":        func(s *Sim, w []string) { s.setTraffic(w[0], w[1:]) },
+	"forget-traffic": func(s *Sim, w []string) { s.api.delete("egressiptraffics", w[0]) },
+	"narrow":         func(s *Sim, w []string) { s.narrow(w[0], w[1:]) },
+	"service":        func(s *Sim, w []string) { s.setService(w[0], w[1], number(w[2])) },
+	"forget-service": func(s *Sim, w []string) { s.api.delete("services", namespace+"/"+w[0]) },
+	"egressservice":  func(s *Sim, w []string) { s.setEgressService(w[0]) },
+	"forget-egressservice": func(s *Sim, w []string) {
+		s.api.delete("egressservices", namespace+"/"+w[0])
+	},
 	"pod":             func(s *Sim, w []string) { s.startPod(w[0], w[1], w[2]) },
 	"relabel":         func(s *Sim, w []string) { s.relabel(w[0], w[1]) },
 	"delete":          func(s *Sim, w []string) { s.endPod(w[0], false) },
@@ -142,6 +149,9 @@ func (s *Sim) show() {
 	s.verdict.look()
 	for _, name := range slices.Sorted(maps.Keys(s.api.objects["egressips"])) {
 		fmt.Printf("%v %s %+v\n", s.told(), name, s.api.egressIP(name).Status)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.api.objects["egressservices"])) {
+		fmt.Printf("%v %s %+v\n", s.told(), name, get[*v1.EgressService](s.api, "egressservices", name).Status)
 	}
 	for _, x := range s.packets() {
 		fmt.Println(s.told(), x.from.name(), "to", x.dst, trace.Sentences(s.verdict.walk(x)))
