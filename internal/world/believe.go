@@ -387,12 +387,14 @@ func (e *EgressIP) places() (out []netip.Addr) {
 
 // note keeps in an index whether a name is there under a key. The names of a key are sorted.
 func note[K comparable](index map[K][]string, a K, name string, is bool) {
-	names := without(index[a], name)
-	if is {
-		names = append(names, name)
-		slices.Sort(names)
+	at, found := slices.BinarySearch(index[a], name)
+	switch {
+	case is && !found:
+		index[a] = slices.Insert(index[a], at, name)
+	case !is && found:
+		index[a] = slices.Delete(index[a], at, at+1)
 	}
-	if index[a] = names; len(names) == 0 {
+	if len(index[a]) == 0 {
 		delete(index, a)
 	}
 }

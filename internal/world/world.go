@@ -21,6 +21,7 @@ type tables struct {
 	host           *Host                   // with the addresses that are the node's own
 	said           map[string]*Node        // as the Nodes have it
 	nodes          map[string]*Node        // the believed part of them
+	nodeNames      []string                // their names, sorted
 	assetsOf       map[asset][]string      // the nodes that claim it, in the order in which they did
 	placed         map[netip.Addr][]string // EgressIPs whose statuses give an address to a node
 	networks       map[string]*Network
@@ -147,10 +148,10 @@ func (w *View) Zone() (n *Node, h *Host, ok bool) {
 	return n, h, n != nil && h != nil && n.ID != 0 && len(n.Subnets) > 0
 }
 
-// Nodes lists all nodes by name.
+// Nodes lists all nodes by name. The caller does not change the list, and drops it when a node comes or goes.
 func (w *View) Nodes() []string {
 	w.saw(KindNodes, "")
-	return slices.Sorted(maps.Keys(w.nodes))
+	return w.nodeNames
 }
 
 // Node is a node, or nil.
@@ -185,6 +186,8 @@ func (w *World) putNode(n *Node) []Touch {
 		host = w.booted(n.Name)
 	}
 	if old == nil {
+		at, _ := slices.BinarySearch(w.nodeNames, n.Name)
+		w.nodeNames = slices.Insert(w.nodeNames, at, n.Name)
 		return slices.Concat(host, w.touchHolder(n.Name), w.relocate(n.Name, nil, n), []Touch{{KindNode, n.Name},
 			{KindSubnets, n.Name}, {KindNodes, ""}})
 	}
@@ -204,6 +207,8 @@ func (w *World) DelNode(name string) []Touch { return Del[Node](w, KindNode, nam
 func (w *World) nodeGone(name string) []Touch {
 	old := w.nodes[name]
 	delete(w.nodes, name)
+	at, _ := slices.BinarySearch(w.nodeNames, name)
+	w.nodeNames = slices.Delete(w.nodeNames, at, at+1)
 	touched := append(append(w.touchHolder(name), w.relocate(name, old, nil)...), Touch{KindNode, name},
 		Touch{KindSubnets, name}, Touch{KindNodes, ""})
 	for _, other := range w.claim(name, nil) {

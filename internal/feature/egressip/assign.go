@@ -48,7 +48,6 @@ type assigner struct {
 	objects []*object // in order of precedence
 	byName  map[string]*object
 	parts   map[string]*part // by node
-	names   []string         // of all nodes
 	hosts   []host
 	nets    [2][]network // of hosts, by family
 	named   named

@@ -56,10 +56,9 @@ func (a *assigner) renewNode(name string) bool {
 
 // survey sums up what the nodes add.
 func (a *assigner) survey() {
-	a.names = slices.Sorted(maps.Keys(a.parts))
 	a.hosts, a.nets, a.named = a.hosts[:0], [2][]network{}, newNamed()
 	inDoubt, together := handover.NotReadyInDoubt(a.w, a.Turns), a.awayTogether()
-	for _, name := range a.names {
+	for _, name := range a.world.Nodes() {
 		p := a.parts[name]
 		a.named.add(p.node, p.subnets)
 		switch {

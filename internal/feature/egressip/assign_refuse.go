@@ -165,7 +165,7 @@ func broadcastAddress(p netip.Prefix) netip.Addr {
 // own.
 func (a *assigner) gatewayAddresses(found found) {
 	by := map[netip.Addr][]string{}
-	for _, name := range a.names {
+	for _, name := range a.world.Nodes() {
 		for _, ip := range a.parts[name].node.Gateways {
 			if _, asked := a.owner[ip]; asked && !slices.Contains(by[ip], name) {
 				by[ip] = append(by[ip], name)
@@ -185,7 +185,7 @@ func (a *assigner) nodeAddresses(found found) {
 			found(ip, ofNode(n, ip))
 		}
 	}
-	for _, name := range a.names {
+	for _, name := range a.world.Nodes() {
 		n := a.parts[name].node
 		for _, ip := range n.HostAddrs {
 			tell(n, ip)
@@ -289,7 +289,7 @@ func noNode(e *world.EgressIP, ip netip.Addr, rest string) refusal {
 
 // unfitFor counts the labelled nodes that an object selects, and lists those that would do if they were well.
 func (a *assigner) unfitFor(e *world.EgressIP, ip netip.Addr) (labelled int, not []string) {
-	for _, name := range a.names {
+	for _, name := range a.world.Nodes() {
 		n := a.parts[name].node
 		if _, ok := n.Labels[AssignableLabel]; !ok || !e.Nodes.Matches(n) {
 			continue

@@ -79,7 +79,7 @@ func unreadable(ip netip.Addr, problem string) refusal {
 
 // anyLabelled says whether there is any egress node.
 func (a *assigner) anyLabelled() bool {
-	return slices.ContainsFunc(a.names, func(name string) bool {
+	return slices.ContainsFunc(a.world.Nodes(), func(name string) bool {
 		_, labelled := a.w.Node(name).Labels[AssignableLabel]
 		return labelled
 	})

@@ -55,5 +55,5 @@ func (a *assigner) leaving(o *object, items []world.Assignment) (out []world.Lea
 
 // round is this decision round for what EgressIPs share with other objects.
 func (a *assigner) round() *handover.Round {
-	return &handover.Round{World: a.world, W: a.w, Served: a.Served, Names: a.names, Now: a.Now}
+	return &handover.Round{World: a.world, W: a.w, Served: a.Served, Names: a.world.Nodes(), Now: a.Now}
 }

@@ -88,7 +88,7 @@ func (o *object) candidates() []string {
 	if o.s.Nodes.Problem != "" {
 		return nil
 	}
-	return slices.DeleteFunc(o.round.W.Nodes(), func(node string) bool { return o.keepsOut(node) != "" })
+	return slices.DeleteFunc(slices.Clone(o.round.W.Nodes()), func(node string) bool { return o.keepsOut(node) != "" })
 }
 
 // elect chooses a host: of the nodes that can become it, one that was not too late with anything, then the one that is
@@ -121,7 +121,7 @@ func (o *object) awayTogether() []string {
 		return nil
 	}
 	w := o.round.W
-	away := slices.DeleteFunc(w.Nodes(), func(node string) bool {
+	away := slices.DeleteFunc(slices.Clone(w.Nodes()), func(node string) bool {
 		return handover.Unfit(w, w.Node(node)) != handover.CauseAgentAway
 	})
 	if len(away) < 2 {
