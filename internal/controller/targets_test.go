@@ -17,11 +17,8 @@ func TestTargetsCostWhatIsProbed(t *testing.T) {
 		config.ClusterSubnets[0].CIDR = netip.MustParsePrefix("10.0.0.0/8")
 		w := world.New("", config)
 		for i := 1; i <= nodes; i++ {
-			n := bigNode(i)
+			n := bigNode(i, 5)
 			n.Ready = true
-			if i > 25 {
-				n.Labels = nil
-			}
 			w.SetNode(n)
 		}
 		if have := fmt.Sprint(len(targets(w, "n9", ""))); have != "5" {

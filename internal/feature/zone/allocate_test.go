@@ -41,7 +41,7 @@ func TestAllocateToNewNodes(t *testing.T) {
 	w := newWorld(dual)
 	w.SetNode(node("a", 0))
 	w.SetNode(node("b", 0))
-	all := zone.Allocate(&w.View)
+	all := zone.Allocate(w)
 	for name, want := range map[string]string{
 		"a": "2 [10.244.0.0/24 fd00:10:244::/64] [100.64.0.2/16 fd98::2/64] [100.88.0.2/16 fd97::2/64]",
 		"b": "3 [10.244.1.0/24 fd00:10:244:1::/64] [100.64.0.3/16 fd98::3/64] [100.88.0.3/16 fd97::3/64]",
@@ -57,7 +57,7 @@ func TestAllocateKeepsAndFillsGaps(t *testing.T) {
 	w.SetNode(node("a", 7, "10.244.9.0/24"))
 	w.SetNode(node("b", 2, "10.244.0.0/24"))
 	w.SetNode(node("new", 0))
-	all := zone.Allocate(&w.View)
+	all := zone.Allocate(w)
 	if a := all["a"]; a.ID != 7 || a.Subnets[0].String() != "10.244.9.0/24" {
 		t.Errorf("a: %+v", a)
 	}
@@ -89,7 +89,7 @@ func TestAllocateRepairs(t *testing.T) {
 			w := newWorld("10.244.0.0/16/24")
 			w.SetNode(node("a", 2, "10.244.0.0/24"))
 			w.SetNode(c.node)
-			all := zone.Allocate(&w.View)
+			all := zone.Allocate(w)
 			z := all["z"]
 			if have := fmt.Sprint(z.ID, z.Subnets); have != c.want || !strings.Contains(decide.Messages(z.Problems),
 				c.problem) {
@@ -107,7 +107,7 @@ func TestAllocateWhenAllIsTaken(t *testing.T) {
 	for _, n := range []string{"a", "b", "c"} {
 		w.SetNode(node(n, 0))
 	}
-	all := zone.Allocate(&w.View)
+	all := zone.Allocate(w)
 	c := all["c"]
 	if fmt.Sprint(c.Subnets) != "[fd00:10:244:2::/64]" || c.ID != 4 || len(c.Problems) != 1 ||
 		!strings.Contains(c.Problems[0].Message, "no IPv4 subnet is free") {
@@ -117,7 +117,7 @@ func TestAllocateWhenAllIsTaken(t *testing.T) {
 		t.Errorf("others: %+v", all)
 	}
 	w.Config.JoinSubnets = []netip.Prefix{netip.MustParsePrefix("100.64.0.0/30")}
-	all = zone.Allocate(&w.View)
+	all = zone.Allocate(w)
 	if all["a"].ID != 2 || all["b"].ID != 0 || !strings.Contains(decide.Messages(all["b"].Problems),
 		"no id up to 2 is free") {
 		t.Errorf("small join subnet: %+v", all)
@@ -143,8 +143,8 @@ func TestAllocateProperties(t *testing.T) {
 		for _, n := range slices.Backward(nodes) {
 			back.SetNode(n)
 		}
-		all := zone.Allocate(&w.View)
-		if other := zone.Allocate(&back.View); !reflect.DeepEqual(all, other) {
+		all := zone.Allocate(w)
+		if other := zone.Allocate(back); !reflect.DeepEqual(all, other) {
 			t.Fatalf("said again, it matters: %+v, %+v", all, other)
 		}
 		ids, subnets := map[int]bool{}, map[netip.Prefix]bool{}
@@ -162,7 +162,7 @@ func TestAllocateProperties(t *testing.T) {
 			w.SetNode(&world.Node{Name: name, ID: a.ID, Subnets: a.Subnets, Join: a.Join, Transit: a.Transit})
 		}
 		w.SetNode(node("another", 0))
-		for name, a := range zone.Allocate(&w.View) {
+		for name, a := range zone.Allocate(w) {
 			if old, had := all[name]; had && show(old) != show(a) || len(a.Problems) > 0 {
 				t.Fatalf("%s: %s became %s, %v", name, show(old), show(a), a.Problems)
 			}

@@ -18,14 +18,16 @@ const reasonAllocation = "NodeAllocation"
 // reasonMoved is the reason of the Event of a node that is recorded with other addresses than before.
 const reasonMoved = "NodeAddressChanged"
 
-// Allocator decides about Nodes by Allocate. It asks that again when something has changed that this follows from, and
-// decides about the nodes that have changed themselves, or get something else.
+// Allocator decides about Nodes: which id and subnets each gets, and what is recorded of it. It decides about nodes
+// that have changed, and about open ones: their allocation may follow from other nodes, EgressIPs and Services.
 type Allocator struct {
 	readers *world.Readers[struct{}]
-	stale   bool
+	stale   bool                // something that open nodes depend on has changed
 	touched map[string]struct{} // nodes, since the last decision
-	last    map[string]lastGot  // the allocation of each node
-	told    decide.Told         // by node
+	open    map[string]struct{} // nodes that are not settled (Allocation.isSettled)
+	taken   *taken              // nil: nothing was decided yet
+	last    map[string]lastGot
+	told    decide.Told // by node
 }
 
 // lastGot is what a Node got by the last decision, and its UID: another Node by the same name has got nothing.
@@ -36,8 +38,8 @@ type lastGot struct {
 
 // NewAllocator has decided nothing yet, and told of nothing.
 func NewAllocator() *Allocator {
-	return &Allocator{readers: world.NewReaders[struct{}](), stale: true, touched: map[string]struct{}{},
-		told: decide.Told{}}
+	return &Allocator{readers: world.NewReaders[struct{}](), touched: map[string]struct{}{},
+		open: map[string]struct{}{}, last: map[string]lastGot{}, told: decide.Told{}}
 }
 
 // Touched tells of all that changes.
@@ -55,32 +57,61 @@ func (d *Allocator) Seen(decide.View, world.Touch) time.Time { return time.Time{
 
 // Decide says what each node gets, of those for which that is news.
 func (d *Allocator) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
-	if !d.stale {
+	names := d.concernedNodes(v)
+	if len(names) == 0 {
 		return nil, time.Time{}
 	}
-	all := Allocate(d.readers.Reading(v.World, struct{}{}))
-	for _, name := range v.Nodes() {
+	for _, name := range names {
+		d.taken.putNode(name, v.Node(name))
+	}
+	w := d.readers.Reading(v.World, struct{}{})
+	for _, name := range names {
+		n := v.Node(name)
+		if n == nil {
+			d.forgetNode(name)
+			continue
+		}
+		a := d.taken.allocateNode(w, n)
+		if d.open[name] = struct{}{}; a.isSettled(n) {
+			delete(d.open, name)
+		} else {
+			d.taken.giveNode(n, a)
+		}
 		_, touched := d.touched[name]
-		n := v.Said(name)
+		said := v.Said(name)
 		last, is := d.last[name]
-		if is = is && last.uid == n.UID; !is {
+		if is = is && last.uid == said.UID; !is {
 			last.Allocation = Allocation{}
 		}
-		if !is || touched || !last.equal(all[name]) {
-			desired = append(desired, d.desired(n, all[name], last.Allocation))
+		if !is || touched || !last.equal(a) {
+			desired = append(desired, d.desired(said, a, last.Allocation))
 		}
+		d.last[name] = lastGot{a, said.UID}
 	}
-	maps.DeleteFunc(d.told, func(name string, _ decide.ToldOf) bool { return v.Node(name) == nil })
-	d.remember(v.World, all)
+	d.stale = false
+	clear(d.touched)
 	return desired, time.Time{}
 }
 
-func (d *Allocator) remember(w *world.World, all map[string]Allocation) {
-	d.stale, d.last = false, map[string]lastGot{}
-	clear(d.touched)
-	for name, a := range all {
-		d.last[name] = lastGot{a, w.Said(name).UID}
+// concernedNodes returns the nodes that must be decided about, by name.
+func (d *Allocator) concernedNodes(v decide.View) []string {
+	names := slices.Collect(maps.Keys(d.touched))
+	if d.taken == nil {
+		d.taken = newTaken()
+		names = append(names, v.Nodes()...)
 	}
+	if len(names) > 0 || d.stale {
+		names = slices.AppendSeq(names, maps.Keys(d.open))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// forgetNode forgets a node that is gone.
+func (d *Allocator) forgetNode(name string) {
+	delete(d.open, name)
+	delete(d.last, name)
+	delete(d.told, name)
 }
 
 // desired is a Node with what it gets, given what it got last.

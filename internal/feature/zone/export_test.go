@@ -1,4 +1,28 @@
 package zone
 
+import (
+	"time"
+
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/world"
+)
+
 // Forget has an Allocator decide about everything anew.
-func (d *Allocator) Forget() { d.stale, d.last = true, nil }
+func (d *Allocator) Forget() {
+	told := d.told
+	*d = *NewAllocator()
+	d.told = told
+	for name := range told {
+		d.touched[name] = struct{}{} // which may be gone
+	}
+}
+
+// Allocate returns the allocation of each node, decided from nothing.
+func Allocate(w *world.World) map[string]Allocation {
+	d, all := NewAllocator(), map[string]Allocation{}
+	d.Decide(decide.View{World: w, Now: time.Unix(0, 0)})
+	for name, got := range d.last {
+		all[name] = got.Allocation
+	}
+	return all
+}

@@ -71,3 +71,36 @@ func drawChange(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		return nil
 	}
 }
+
+// TestWaitingNodeGetsWhatIsFreed: a node that another one keeps from something gets it when that one goes.
+func TestWaitingNodeGetsWhatIsFreed(t *testing.T) {
+	x, y := compiletest.HardwareAddr("02:00:00:00:00:01"), compiletest.HardwareAddr("02:00:00:00:00:02")
+	claims, recorded := node("z", 3, "10.244.0.0/24"), node("a", 2)
+	claims.UplinkMAC, claims.Record.MAC, recorded.Record.MAC = x, y, x
+	for name, c := range map[string]struct {
+		z, a *world.Node
+		is   func(z *world.Node) bool
+	}{
+		"a subnet": {node("z", 3), node("a", 2, "10.244.0.0/24"), func(z *world.Node) bool {
+			return len(z.Subnets) == 1
+		}},
+		"an address": {host("z", "172.18.0.9", "172.18.0.2"), host("a", "", "172.18.0.9"), func(z *world.Node) bool {
+			return recordOf(z.Record) == "172.18.0.9 "
+		}},
+		"a hardware address": {claims, recorded, func(z *world.Node) bool { return z.Record.MAC == x }},
+	} {
+		one := &term{newWorld("10.244.0.0/24/24"), zone.NewAllocator()}
+		one.w.SetNode(c.a)
+		one.w.SetNode(c.z)
+		for range 3 {
+			one.round()
+		}
+		if c.is(one.w.Node("z")) {
+			t.Errorf("%s: it is another node's, and given to z", name)
+		}
+		one.d.Touched(one.w.DelNode("a"))
+		if one.round(); !c.is(one.w.Node("z")) {
+			t.Errorf("%s: z does not get it: %+v", name, one.w.Node("z"))
+		}
+	}
+}

@@ -9,55 +9,26 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// recorder decides what is recorded about each node: the addresses that it is believed to have. An address that a node
-// no longer has is kept until it has another one instead, and no other node gets it until then.
+// recorder decides what is recorded about a node: the addresses that it is believed to have. An address that a node no
+// longer has is kept until it has another one instead, and no other node gets it until then.
 type recorder struct {
-	w     *world.View
-	addrs map[netip.Addr]string // whose record has them, of nodes that claim nothing else
-	macs  map[world.HardwareAddr]string
-	// gateways are the default gateways of nodes that are recorded, and one that says so.
-	gateways map[netip.Addr]string
+	w *world.View
+	*taken
 }
 
-// record fills in the records.
-func record(w *world.View, names []string, out map[string]Allocation) {
-	r := recorder{w: w, addrs: map[netip.Addr]string{}, macs: map[world.HardwareAddr]string{},
-		gateways: map[netip.Addr]string{}}
-	for _, name := range names {
-		r.keep(w.Node(name))
-	}
-	for _, name := range names {
-		a, n := out[name], w.Node(name)
-		a.Record.MAC = r.mac(n)
-		for _, f := range [...]world.Family{world.V4, world.V6} {
-			if ip, is := r.addr(n, f, &a); is {
-				a.Record.Addrs = append(a.Record.Addrs, ip)
-			}
-		}
-		out[name] = a
-	}
-}
-
-// keep notes what a node is recorded with and does not replace, and its gateways.
-func (r recorder) keep(n *world.Node) {
-	if n.Record.MAC.IsValid() && (n.UplinkMAC == n.Record.MAC || !n.UplinkMAC.IsValid()) {
-		r.macs[n.Record.MAC] = n.Name
-	}
-	for _, ip := range n.Record.Addrs {
-		if p, claims := world.FamilyOf(ip).Of(n.Primary); !claims || p.Addr() == ip {
-			r.addrs[ip] = n.Name
-		}
-	}
-	if len(n.Record.Addrs) > 0 {
-		for _, g := range n.Gateways {
-			r.gateways[g] = n.Name
+// record fills in the record of a node.
+func (r recorder) record(n *world.Node, a *Allocation) {
+	a.Record.MAC = r.mac(n)
+	for _, f := range [...]world.Family{world.V4, world.V6} {
+		if ip, is := r.addr(n, f, a); is {
+			a.Record.Addrs = append(a.Record.Addrs, ip)
 		}
 	}
 }
 
 // mac is the hardware address to record; none where neither the node nor its record has one.
 func (r recorder) mac(n *world.Node) world.HardwareAddr {
-	if holder := r.macs[n.UplinkMAC]; !n.UplinkMAC.IsValid() || holder != "" && holder != n.Name {
+	if holder := r.macs.last(n.UplinkMAC); !n.UplinkMAC.IsValid() || holder != "" && holder != n.Name {
 		return n.Record.MAC
 	}
 	return n.UplinkMAC
@@ -102,10 +73,10 @@ func (r recorder) refusal(n *world.Node, p netip.Prefix) (reason, why string) {
 	if why := world.NotAHosts(p); why != "" {
 		return notAHosts, why + ": " + another
 	}
-	if by := r.gateways[ip]; by != "" {
+	if by := r.gateways.last(ip); by != "" {
 		return ofGateway, fmt.Sprintf("is node %s's default gateway: %s", by, another)
 	}
-	switch holder := r.addrs[ip]; {
+	switch holder := r.addrs.last(ip); {
 	case holder != "":
 		return ofNode, fmt.Sprintf("is recorded as node %s's: delete Node %s if it is gone, or %s", holder, holder,
 			another)

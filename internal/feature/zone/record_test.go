@@ -88,7 +88,7 @@ func TestRecord(t *testing.T) {
 		for _, n := range c.nodes {
 			w.SetNode(n)
 		}
-		a := zone.Allocate(&w.View)["z"]
+		a := zone.Allocate(w)["z"]
 		said := decide.Messages(a.Problems)
 		if recordOf(a.Record) != c.want || !strings.Contains(said, c.problem) || c.problem == "" && said != "" {
 			t.Errorf("%s: recorded %q, want %q; %q", name, recordOf(a.Record), c.want, said)
@@ -129,7 +129,7 @@ func TestRecordOfAnAddressThatNoHostHas(t *testing.T) {
 		a.Gateways = []netip.Addr{netip.MustParseAddr("172.18.0.1")}
 		w.SetNode(a)
 		w.SetNode(host("z", primary))
-		have := zone.Allocate(&w.View)["z"]
+		have := zone.Allocate(w)["z"]
 		said := decide.Messages(have.Problems)
 		if (len(have.Record.Addrs) == 1) != (problem == "") || !strings.Contains(said, problem) ||
 			problem == "" && said != "" {
@@ -176,7 +176,7 @@ func TestRecordMoves(t *testing.T) {
 			z.Confirmed = []netip.Prefix{netip.MustParsePrefix(c.confirmed)}
 		}
 		w.SetNode(z)
-		have := zone.Allocate(&w.View)["z"]
+		have := zone.Allocate(w)["z"]
 		want := z.Primary[0].Addr()
 		if c.problem != "" {
 			want = z.Record.Addrs[0]
@@ -216,7 +216,7 @@ func TestRecordOfHardwareAddresses(t *testing.T) {
 		for _, n := range c.nodes {
 			w.SetNode(n)
 		}
-		if have := zone.Allocate(&w.View)["z"].Record.MAC; have != mac(c.want) {
+		if have := zone.Allocate(w)["z"].Record.MAC; have != mac(c.want) {
 			t.Errorf("%s: recorded %s, want %s", name, have, c.want)
 		}
 	}

@@ -1,0 +1,146 @@
+package zone
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// taken indexes what all nodes have, so that a decision about one node does not look at the others.
+type taken struct {
+	by       map[string]*world.Node // the nodes as they were indexed
+	ids      index[int]
+	subnets  index[netip.Prefix]
+	addrs    index[netip.Addr] // recorded ones, of nodes that claim nothing else
+	macs     index[world.HardwareAddr]
+	gateways index[netip.Addr] // of nodes that are recorded
+	id       int               // no lower one is free
+	parts    [2]position       // by family: no subnet before it is free
+}
+
+// position is that of a node subnet: which cluster subnet it is a part of, and the number of the part.
+type position struct{ subnet, part int }
+
+func newTaken() *taken {
+	return &taken{by: map[string]*world.Node{}, ids: index[int]{}, subnets: index[netip.Prefix]{},
+		addrs: index[netip.Addr]{}, macs: index[world.HardwareAddr]{}, gateways: index[netip.Addr]{},
+		id: world.FirstID}
+}
+
+// index lists the nodes that have a thing, sorted by name.
+type index[K comparable] map[K][]string
+
+func (x index[K]) note(key K, name string, is bool) {
+	at, found := slices.BinarySearch(x[key], name)
+	switch {
+	case is && !found:
+		x[key] = slices.Insert(x[key], at, name)
+	case !is && found:
+		x[key] = slices.Delete(x[key], at, at+1)
+	}
+	if len(x[key]) == 0 {
+		delete(x, key)
+	}
+}
+
+// last returns the last node by name that has a thing; "" if no node has it.
+func (x index[K]) last(key K) string {
+	if names := x[key]; len(names) > 0 {
+		return names[len(names)-1]
+	}
+	return ""
+}
+
+// putNode replaces a node; nil: it is gone.
+func (t *taken) putNode(name string, now *world.Node) {
+	old := t.by[name]
+	if old == now {
+		return
+	}
+	if old != nil {
+		t.noteNode(old, false)
+		if now == nil || old.ID != now.ID || !slices.Equal(old.Subnets, now.Subnets) {
+			t.id, t.parts = world.FirstID, [2]position{} // something may be free again
+		}
+	}
+	if t.by[name] = now; now == nil {
+		delete(t.by, name)
+		return
+	}
+	t.noteNode(now, true)
+}
+
+// giveNode notes that a node has what it was allocated.
+func (t *taken) giveNode(n *world.Node, a Allocation) {
+	given := *n
+	given.ID, given.Subnets = a.ID, a.Subnets
+	t.putNode(n.Name, &given)
+}
+
+func (t *taken) noteNode(n *world.Node, is bool) {
+	if n.ID != 0 {
+		t.ids.note(n.ID, n.Name, is)
+	}
+	for _, p := range n.Subnets {
+		t.subnets.note(p, n.Name, is)
+	}
+	if n.Record.MAC.IsValid() && (n.UplinkMAC == n.Record.MAC || !n.UplinkMAC.IsValid()) {
+		t.macs.note(n.Record.MAC, n.Name, is)
+	}
+	for _, ip := range n.Record.Addrs {
+		if p, claims := world.FamilyOf(ip).Of(n.Primary); !claims || p.Addr() == ip {
+			t.addrs.note(ip, n.Name, is)
+		}
+	}
+	if len(n.Record.Addrs) > 0 {
+		for _, g := range n.Gateways {
+			t.gateways.note(g, n.Name, is)
+		}
+	}
+}
+
+// freeID returns the lowest id that no node has, or 0 if all up to the highest are taken.
+func (t *taken) freeID(highest int) int {
+	for ; t.id <= highest; t.id++ {
+		if len(t.ids[t.id]) == 0 {
+			return t.id
+		}
+	}
+	return 0
+}
+
+// freeSubnet returns the lowest subnet of a family that no node has.
+func (t *taken) freeSubnet(c *world.Config, f world.Family) (netip.Prefix, bool) {
+	at := &t.parts[f]
+	for ; at.subnet < len(c.ClusterSubnets); *at = (position{at.subnet + 1, 0}) {
+		s := c.ClusterSubnets[at.subnet]
+		for ; world.FamilyOf(s.CIDR.Addr()) == f && at.part < parts(s); at.part++ {
+			if p := part(s, at.part); len(t.subnets[p]) == 0 {
+				return p, true
+			}
+		}
+	}
+	return netip.Prefix{}, false
+}
+
+// mostParts is the length of the highest id in bits: of a cluster subnet so many parts are enough.
+const mostParts = 15
+
+// parts returns how many node subnets a cluster subnet has.
+func parts(s world.ClusterSubnet) int { return 1 << min(s.NodeLen-s.CIDR.Bits(), mostParts) }
+
+// part returns the n-th node subnet of a cluster subnet.
+func part(s world.ClusterSubnet, n int) netip.Prefix {
+	a := s.CIDR.Masked().Addr()
+	b := a.As16()
+	for i := 128 - a.BitLen() + s.NodeLen - 1; n > 0; i, n = i-1, n>>1 {
+		if n&1 == 1 {
+			b[i/8] |= 0x80 >> (i % 8)
+		}
+	}
+	if a.Is4() {
+		return netip.PrefixFrom(netip.AddrFrom16(b).Unmap(), s.NodeLen)
+	}
+	return netip.PrefixFrom(netip.AddrFrom16(b), s.NodeLen)
+}
