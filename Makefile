@@ -197,7 +197,7 @@ bench: build ## measure: speed and memory, one line a figure; BENCH='-run join -
 
 # docs/scale.md says what is real in it and what is simulated.
 .PHONY: scale
-scale: build ## measure: what a cluster's size costs the API server and all programs (20 min); SCALE='-sizes 100,300,1000 -pods 0' chooses
+scale: build ## measure: what a cluster's size costs the API server and all programs (15 min); SCALE='-sizes 100,200,300 -pods 0' chooses
 	@hack/step 'scale' go build $(FLAGS) -ldflags '$(STRIP)' -o bin/egret-scale ./test/scale
 	@bin/egret-scale $(SCALE)
 

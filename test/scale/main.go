@@ -79,8 +79,8 @@ func parse(args []string) (options, error) {
 	s := options{}
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
 	f.StringVar(&s.bin, "bin", "bin", "`folder` of egret-controlplane and egret-controller")
-	sizes := f.String("sizes", "100,200,300", "`numbers` of nodes, formulas need three; none: only the agent")
-	f.IntVar(&s.runs, "runs", 5, "`times` that each event is measured")
+	sizes := f.String("sizes", "100,300,1000", "`numbers` of nodes, formulas need three; none: only the agent")
+	f.IntVar(&s.runs, "runs", 3, "`times` that each event is measured")
 	f.IntVar(&s.pods, "pods", 50_000, "`number` of pods beside the one agent; 0: it is not measured")
 	if err := f.Parse(args); err != nil {
 		return s, err
