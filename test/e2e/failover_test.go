@@ -42,7 +42,7 @@ func TestEstablishedSurvive(t *testing.T) {
 	spreads()
 	var connections []string
 	for _, to := range c.hosts[0].IPs {
-		n.runs(pod{name: "keeps-" + familyName(to), node: c.nodes[0], keeps: count, keepsTo: to})
+		n.runs(pod{name: "keeps-" + familyName(to), node: c.nodes[0], keeps: []keeps{{count: count, to: to}}})
 		by := k.from(count, ofFamily(stays, to)[0], ofFamily(moves, to)[0])
 		t.Logf("%d of %d connections by %s", len(by), count, ofFamily(stays, to))
 		connections = append(connections, by...)

@@ -72,6 +72,7 @@ func (f *flows) lines(c net.Conn, to netip.Addr) {
 	from := c.RemoteAddr().(*net.TCPAddr).AddrPort()
 	for lines := bufio.NewScanner(c); lines.Scan(); {
 		f.count("tcp", from, to)
+		_, _ = fmt.Fprintln(c, "answer")
 	}
 }
 

@@ -45,8 +45,7 @@ type pod struct {
 	node     sandbox.Member
 	labels   map[string]string
 	sends    bool // to all hosts outside, all the time
-	keeps    int  // TCP connections, to
-	keepsTo  netip.Addr
+	keeps    []keeps
 	hostPort int32
 	inHost   bool // in its host's network
 }
@@ -127,9 +126,9 @@ func (n *namespace) object(p pod) *corev1.Pod {
 		command = traffic.Sender + " " + n.name + "/" + p.name + " " + strings.Join(traffic.Sinks(n.c.Cluster), " ") +
 			" & " + command
 	}
-	if p.keeps > 0 {
-		command = fmt.Sprintf("%s keep %d %s & %s", traffic.Sender, p.keeps, netip.AddrPortFrom(p.keepsTo, keepPort),
-			command)
+	for _, k := range p.keeps {
+		command = fmt.Sprintf("%s keep %d %s %s & %s", traffic.Sender, k.count, netip.AddrPortFrom(k.to, keepPort),
+			k.form(), command)
 	}
 	var none int64
 	container := corev1.Container{

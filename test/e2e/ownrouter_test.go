@@ -30,7 +30,7 @@ func TestOwnRouterEstablished(t *testing.T) {
 	var connections, pods []string
 	for i, to := range c.hosts[0].IPs {
 		pods = append(pods, "keeps-"+familyName(to))
-		n.runs(pod{name: pods[i], node: node, keeps: count, keepsTo: to})
+		n.runs(pod{name: pods[i], node: node, keeps: []keeps{{count: count, to: to}}})
 		connections = append(connections, k.from(count, node.IPs[i])...)
 	}
 	t.Cleanup(func() { c.startAgent(t, node.Name) })

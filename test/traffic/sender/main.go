@@ -2,14 +2,14 @@
 // pod.
 //
 //	sender NAME ADDRESS:PORT...
-//	sender keep COUNT ADDRESS:PORT
+//	sender keep COUNT ADDRESS:PORT [client|server|udp FIRSTPORT]
 //	sender connect COUNT ADDRESS:PORT
 //	sender stream ADDRESS:PORT
 //	sender serve PORT
 //
-// The second form keeps TCP connections instead, the third keeps some and makes new ones all the time, and says what
-// becomes of them, the fourth sends datagrams every 2 ms from one port, and the fifth answers connections with its own
-// address.
+// The second form keeps connections instead, see keep, the third keeps some and makes new ones all the time, and says
+// what becomes of them, the fourth sends datagrams every 2 ms from one port, and the fifth answers connections with its
+// own address.
 //
 // A payload is "egret-e2e NAME KIND NUMBER". Of kind new are those from a source port that is changed every 20
 // datagrams, of kind old those from one that stays, which are sent every 50 ms: connections that outlive what happens
@@ -43,10 +43,15 @@ func main() {
 	case "serve":
 		fail(serve(os.Args[2]))
 	}
-	if count, err := strconv.Atoi(os.Args[2]); err == nil && len(os.Args) == 4 {
+	if count, err := strconv.Atoi(os.Args[2]); err == nil && len(os.Args) > 3 {
 		switch os.Args[1] {
 		case "keep":
-			keep(count, os.Args[3])
+			kind, first := clientSpeaks, 0
+			if len(os.Args) == 6 {
+				kind = os.Args[4]
+				first, _ = strconv.Atoi(os.Args[5])
+			}
+			keep(kind, count, first, os.Args[3])
 			select {}
 		case "connect":
 			makeConnections(os.Args[3], count)
