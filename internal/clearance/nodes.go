@@ -20,6 +20,7 @@ type node struct {
 	heard   uint64    // the count of ends that its last answer is about; 0: it has not answered
 	due     uint64    // that it must be heard of
 	urgent  bool      // packets wait for that
+	awaited bool      // it drops packets until then
 	since   time.Time // when due last became more than heard
 	asking  bool
 	asked   time.Time // since when it is asked in vain; zero: it is not
@@ -64,7 +65,7 @@ func (m *Machine) answered(a Answer) {
 	}
 	n.again = false
 	n.heard, n.cleared, m.moved = max(n.heard, a.As), true, true
-	n.asked, n.pause, n.urgent = time.Time{}, 0, false
+	n.asked, n.pause, n.urgent, n.awaited = time.Time{}, 0, false, false
 }
 
 // followNode takes in what a node says of itself. One that does not say that it answers questions is of a version that
@@ -107,13 +108,14 @@ func (m *Machine) decide(name string, n *node) {
 	open := !n.older && n.heard < n.due
 	switch {
 	case !open:
-		n.since, n.urgent, n.asked = time.Time{}, false, time.Time{}
+		n.since, n.urgent, n.awaited, n.asked = time.Time{}, false, false, time.Time{}
 	case n.since.IsZero():
 		n.since = m.now
 	}
 	m.ask(name, n, open)
-	late := n.urgent && !n.asked.IsZero() && m.now.Sub(n.asked) >= lateAfter
-	if n.urgent && !n.asked.IsZero() && !late {
+	tells := (n.urgent || n.awaited) && !n.asked.IsZero()
+	late := tells && m.now.Sub(n.asked) >= lateAfter
+	if tells && !late {
 		m.wake(n.asked.Add(lateAfter))
 	}
 	c := world.Clearance{Cleared: n.cleared, Late: late}

@@ -21,6 +21,7 @@ type claim struct {
 	to    destinations.Set
 	nodes []string // other ones that the object's status names, or that this node yields to
 	been  []string // these, and those that it named since the claim began
+	begun uint64   // the count of ends with which it began, or became one to more; 1: before this process
 }
 
 // address is one of this node's pods', or was.
@@ -54,6 +55,7 @@ func (m *Machine) follow(key string, changed map[netip.Addr]struct{}) {
 		m.pods[key] = now
 	}
 	now.recall(old)
+	m.begin(now)
 	m.count(old, -1)
 	m.count(now, 1)
 	for _, ip := range old.ips {
@@ -81,6 +83,9 @@ func (p *pod) recall(old *pod) {
 			for _, o := range old.claims[f] {
 				if o.by == c.by {
 					claims[i].been = append(slices.Clone(o.been), c.nodes...)
+					if slices.Equal(p.ips, old.ips) && c.within(o) {
+						claims[i].begun = o.begun
+					}
 					slices.Sort(claims[i].been)
 					claims[i].been = slices.Compact(claims[i].been)
 				}
@@ -89,10 +94,24 @@ func (p *pod) recall(old *pod) {
 	}
 }
 
-// goesOn says whether a claim is still to all that c is to.
-func (c claim) goesOn(now claim) bool {
-	return now.by == c.by && (now.to.Equal(c.to) || len(c.to.Without(now.to)) == 0)
+// begin notes which claims of a pod have begun.
+func (m *Machine) begin(p *pod) {
+	for _, claims := range p.claims {
+		for i := range claims {
+			if claims[i].begun == 0 && m.former != nil {
+				claims[i].begun = 1
+			} else if claims[i].begun == 0 {
+				claims[i].begun, m.ended = m.ends+1, true
+			}
+		}
+	}
 }
+
+// goesOn says whether a claim is still to all that c is to.
+func (c claim) goesOn(now claim) bool { return now.by == c.by && c.within(now) }
+
+// within says whether another claim is to all that c is to.
+func (c claim) within(o claim) bool { return o.to.Equal(c.to) || len(c.to.Without(o.to)) == 0 }
 
 // read returns a pod as far as it matters here, nil if it is not this node's.
 func (m *Machine) read(key string) *pod {
@@ -250,6 +269,7 @@ func (m *Machine) publish(ip netip.Addr) {
 	if len(a.pods) > 1 {
 		list = append(list, m.rivals(ip, a)...)
 	}
+	list = append(list, m.unaware(ip, a)...)
 	if len(a.pods)+len(a.formers) == 0 {
 		delete(m.byIP, ip)
 	}
@@ -259,7 +279,26 @@ func (m *Machine) publish(ip netip.Addr) {
 }
 
 func sameFormer(a, b world.Former) bool {
-	return slices.Equal(a.By, b.By) && a.To.Equal(b.To) && slices.Equal(a.Nodes, b.Nodes)
+	return a.Begun == b.Begun && slices.Equal(a.By, b.By) && a.To.Equal(b.To) && slices.Equal(a.Nodes, b.Nodes)
+}
+
+// unaware are the claims to an address that nodes may not know of yet to which packets are led.
+func (m *Machine) unaware(ip netip.Addr, a *address) (list []world.Former) {
+	for _, key := range sortedKeys(a.pods) {
+		for _, c := range m.pods[key].claims[world.FamilyOf(ip)] {
+			var names []string
+			for _, name := range c.nodes {
+				if n := m.nodes[name]; n.cleared && !n.older && c.begun > 1 && n.heard < c.begun {
+					n.due, n.awaited = max(n.due, c.begun), true
+					names = append(names, name)
+				}
+			}
+			if len(names) > 0 {
+				list = append(list, world.Former{Begun: true, By: []world.Claimant{c.by}, To: c.to, Nodes: names})
+			}
+		}
+	}
+	return list
 }
 
 // rivals are the claims of the pods that have one address.

@@ -43,6 +43,16 @@ func TellWaits(w *world.View, object ref.Object, ip netip.Addr, nodes []string, 
 	}
 }
 
+// TellUnaware says which of the nodes that a pod's packets are led to do not answer whether they know of its claim: they
+// drop the packets as long as they do not. A problem of the object.
+func TellUnaware(w *world.View, object ref.Object, ip netip.Addr, nodes []string, out *plan.Rows) {
+	for _, node := range nodes {
+		if w.MayDrop(node, ip, object) && w.LateToFollow(node) {
+			tellUnfollowed(object, node, out)
+		}
+	}
+}
+
 // TellUnanswered says which of the nodes that an object's addresses of a family are assigned to have not answered at
 // all since this node's agent started, though they were asked for some time: no packet is led there.
 func TellUnanswered(w *world.View, object ref.Object, f world.Family, items []world.Assignment, out *plan.Rows) {

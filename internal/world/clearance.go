@@ -16,8 +16,9 @@ type Clearance struct {
 }
 
 // Former says that some nodes may still translate what has an address as its source, and goes to some destinations, by
-// a claim that has ended.
+// a claim that has ended; or, where it has begun, that they may drop that.
 type Former struct {
+	Begun bool
 	By    []Claimant // these may lead packets there all the same: the claim was one's of them
 	To    destinations.Set
 	Nodes []string
@@ -66,7 +67,7 @@ func (w *View) MayTranslate(node string, ip netip.Addr, object ref.Object) bool 
 	var to destinations.Set
 	by := w.ClaimantOf(object)
 	for _, f := range list {
-		if slices.Contains(f.By, by) || !slices.Contains(f.Nodes, node) {
+		if f.Begun || slices.Contains(f.By, by) || !slices.Contains(f.Nodes, node) {
 			continue
 		}
 		if to == nil {
@@ -77,6 +78,14 @@ func (w *View) MayTranslate(node string, ip netip.Addr, object ref.Object) bool 
 		}
 	}
 	return false
+}
+
+// MayDrop says whether a node may not know yet that an object has a claim to what has an address as its source.
+func (w *View) MayDrop(node string, ip netip.Addr, object ref.Object) bool {
+	w.saw(KindFormer, ip.String())
+	return slices.ContainsFunc(w.formers[ip], func(f Former) bool {
+		return f.Begun && f.By[0].Object == object && slices.Contains(f.Nodes, node)
+	})
 }
 
 // ClaimedDestinations returns those of an object's claims to packets of a family. An object whose destinations are not

@@ -92,6 +92,7 @@ func steerPod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip
 		pauseClaim(w, e, f, ip, out)
 		return
 	}
+	egress.TellUnaware(w, refTo(e.Name), ip, s.nodes, out)
 	filterClaim(w, e, f, ip, out)
 	set := localPods.set(e, f)
 	out.AddSet(set)

@@ -109,6 +109,7 @@ func steerPod(w *world.View, s *world.EgressService, f world.Family, p *world.Po
 		egress.Pause(w, plan.DefaultNames(), f, ip, out)
 		return
 	}
+	egress.TellUnaware(w, refTo(s), ip, to.nodes(), out)
 	egress.Filter(w, f, ip, out)
 	set := localPods(s, f)
 	out.AddSet(set)
