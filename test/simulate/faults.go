@@ -138,6 +138,9 @@ func (m *machine) reboot(d time.Duration) {
 // tellReady is the node controller's word.
 func (m *machine) tellReady(is bool) {
 	o := get[*corev1.Node](m.s.api, "nodes", m.name)
+	if o == nil {
+		return
+	}
 	status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionUnknown}[is]
 	if o.Status.Conditions[0].Status != status {
 		o.Status.Conditions[0].Status = status

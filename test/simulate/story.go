@@ -129,6 +129,22 @@ var lines = map[string]func(*Sim, []string){
 	"remember":        func(s *Sim, w []string) { s.machines[w[0]].remember() },
 	"overwrite":       func(s *Sim, w []string) { s.machines[w[0]].overwrite() },
 	"show":            func(s *Sim, w []string) { s.show() },
+	"ready":           func(s *Sim, _ []string) { s.judgeReadiness() },
+	"gone":            func(s *Sim, w []string) { s.gone(w[0]) },
+	"machine":         func(s *Sim, w []string) { s.addMachine(number(w[0]), false) },
+	"late":            func(s *Sim, w []string) { s.late(w[0], w[1], span(w[2])) },
+}
+
+// gone takes a machine's power and its Node for ever.
+func (s *Sim) gone(name string) {
+	s.machines[name].reboot(10 * time.Hour)
+	s.api.delete("egressnodes", name)
+	s.api.delete("nodes", name)
+}
+
+// late has an agent's watch of one kind bring nothing for a while.
+func (s *Sim) late(name, plural string, d time.Duration) {
+	s.machines[name].client.reached[plural] = s.now.Add(d)
 }
 
 func span(text string) time.Duration {
