@@ -55,7 +55,6 @@ func (m *Machine) follow(key string, changed map[netip.Addr]struct{}) {
 		m.pods[key] = now
 	}
 	now.recall(old)
-	m.begin(now)
 	m.count(old, -1)
 	m.count(now, 1)
 	for _, ip := range old.ips {
@@ -63,7 +62,8 @@ func (m *Machine) follow(key string, changed map[netip.Addr]struct{}) {
 		has := slices.Contains(now.ips, ip)
 		for _, c := range old.claims[world.FamilyOf(ip)] {
 			if !has || !slices.ContainsFunc(now.claims[world.FamilyOf(ip)], c.goesOn) {
-				m.end(ip, former{by: []world.Claimant{c.by}, to: c.to, everywhere: true})
+				m.ended = true
+				m.note(ip, former{by: []world.Claimant{c.by}, to: c.to, end: m.ends + 1, everywhere: true})
 			}
 		}
 		if !has {
@@ -74,6 +74,7 @@ func (m *Machine) follow(key string, changed map[netip.Addr]struct{}) {
 		changed[ip] = struct{}{}
 		m.address(ip).pods[key] = struct{}{}
 	}
+	m.begin(now, old)
 }
 
 // recall has claims that go on know of the nodes that their objects' status has named.
@@ -94,18 +95,30 @@ func (p *pod) recall(old *pod) {
 	}
 }
 
-// begin notes which claims of a pod have begun.
-func (m *Machine) begin(p *pod) {
-	for _, claims := range p.claims {
+// begin notes which claims of a pod have begun. A node that knows of a pod that has come under an object, and not of
+// what objects select by now, may translate for the one that would have selected it before.
+func (m *Machine) begin(p, old *pod) {
+	for f, claims := range p.claims {
 		for i := range claims {
-			if claims[i].begun == 0 && m.former != nil {
-				claims[i].begun = 1
-			} else if claims[i].begun == 0 {
-				claims[i].begun, m.ended = m.ends+1, true
+			c := &claims[i]
+			switch {
+			case c.begun != 0:
+				continue
+			case m.former != nil:
+				c.begun = 1
+				continue
+			}
+			c.begun, m.ended = m.ends+1, true
+			for _, ip := range world.Family(f).OfAddrs(p.ips) {
+				if !slices.Contains(old.ips, ip) || !slices.ContainsFunc(old.claims[f], c.isBy) {
+					m.note(ip, former{to: c.to, end: m.selected, everywhere: true})
+				}
 			}
 		}
 	}
 }
+
+func (c claim) isBy(o claim) bool { return o.by == c.by }
 
 // goesOn says whether a claim is still to all that c is to.
 func (c claim) goesOn(now claim) bool { return now.by == c.by && c.within(now) }
@@ -224,11 +237,9 @@ func (m *Machine) before(a *address, node string, led []ref.Object) {
 	note(led, rest)
 }
 
-// end notes that a claim has ended. Claims of one object become one, and so do those of all objects that are gone: the
+// note notes a claim that has ended. Claims of one object become one, and so do those of all objects that are gone: the
 // list of an address stays short.
-func (m *Machine) end(ip netip.Addr, f former) {
-	m.ended = true
-	f.end = m.ends + 1
+func (m *Machine) note(ip netip.Addr, f former) {
 	a, all := m.byIP[ip], []former(nil)
 	for _, o := range append(a.formers, f) {
 		o.by = m.existing(o.by)
