@@ -171,8 +171,8 @@ type spec struct {
 	generation int64
 }
 
-// selects says whether what was touched decides which pods an object selects.
-func (m *Machine) selects(t world.Touch) bool {
+// decidesSelection says whether what was touched decides which pods an object selects.
+func (m *Machine) decidesSelection(t world.Touch) bool {
 	switch t.Kind {
 	case world.KindNamespace, world.KindTraffic, world.KindEgressService:
 		return true
@@ -200,7 +200,7 @@ func (m *Machine) followPods(touched []world.Touch) {
 			keys[key] = struct{}{}
 		}
 	}
-	if slices.ContainsFunc(touched, m.selects) {
+	if slices.ContainsFunc(touched, m.decidesSelection) {
 		m.selected, m.ended = m.ends+1, true
 	}
 	for _, t := range touched {

@@ -63,7 +63,7 @@ func (m *Machine) follow(key string, changed map[netip.Addr]struct{}) {
 		for _, c := range old.claims[world.FamilyOf(ip)] {
 			if !has || !slices.ContainsFunc(now.claims[world.FamilyOf(ip)], c.goesOn) {
 				m.ended = true
-				m.note(ip, former{by: []world.Claimant{c.by}, to: c.to, end: m.ends + 1, everywhere: true})
+				m.noteEnd(ip, former{by: []world.Claimant{c.by}, to: c.to, end: m.ends + 1, everywhere: true})
 			}
 		}
 		if !has {
@@ -74,7 +74,7 @@ func (m *Machine) follow(key string, changed map[netip.Addr]struct{}) {
 		changed[ip] = struct{}{}
 		m.address(ip).pods[key] = struct{}{}
 	}
-	m.begin(now, old)
+	m.beginClaims(now, old)
 }
 
 // recall has claims that go on know of the nodes that their objects' status has named.
@@ -84,7 +84,7 @@ func (p *pod) recall(old *pod) {
 			for _, o := range old.claims[f] {
 				if o.by == c.by {
 					claims[i].been = append(slices.Clone(o.been), c.nodes...)
-					if slices.Equal(p.ips, old.ips) && c.within(o) {
+					if slices.Equal(p.ips, old.ips) && c.isWithin(o) {
 						claims[i].begun = o.begun
 					}
 					slices.Sort(claims[i].been)
@@ -95,9 +95,9 @@ func (p *pod) recall(old *pod) {
 	}
 }
 
-// begin notes which claims of a pod have begun. A node that knows of a pod that has come under an object, and not of
+// beginClaims notes which claims of a pod have begun. A node that knows of a pod that has come under an object, and not of
 // what objects select by now, may translate for the one that would have selected it before.
-func (m *Machine) begin(p, old *pod) {
+func (m *Machine) beginClaims(p, old *pod) {
 	for f, claims := range p.claims {
 		for i := range claims {
 			c := &claims[i]
@@ -111,7 +111,7 @@ func (m *Machine) begin(p, old *pod) {
 			c.begun, m.ended = m.ends+1, true
 			for _, ip := range world.Family(f).OfAddrs(p.ips) {
 				if !slices.Contains(old.ips, ip) || !slices.ContainsFunc(old.claims[f], c.isBy) {
-					m.note(ip, former{to: c.to, end: m.selected, everywhere: true})
+					m.noteEnd(ip, former{to: c.to, end: m.selected, everywhere: true})
 				}
 			}
 		}
@@ -121,10 +121,10 @@ func (m *Machine) begin(p, old *pod) {
 func (c claim) isBy(o claim) bool { return o.by == c.by }
 
 // goesOn says whether a claim is still to all that c is to.
-func (c claim) goesOn(now claim) bool { return now.by == c.by && c.within(now) }
+func (c claim) goesOn(now claim) bool { return now.by == c.by && c.isWithin(now) }
 
-// within says whether another claim is to all that c is to.
-func (c claim) within(o claim) bool { return o.to.Equal(c.to) || len(c.to.Without(o.to)) == 0 }
+// isWithin says whether another claim is to all that c is to.
+func (c claim) isWithin(o claim) bool { return o.to.Equal(c.to) || len(c.to.Without(o.to)) == 0 }
 
 // read returns a pod as far as it matters here, nil if it is not this node's.
 func (m *Machine) read(key string) *pod {
@@ -237,9 +237,9 @@ func (m *Machine) before(a *address, node string, led []ref.Object) {
 	note(led, rest)
 }
 
-// note notes a claim that has ended. Claims of one object become one, and so do those of all objects that are gone: the
+// noteEnd notes a claim that has ended. Claims of one object become one, and so do those of all objects that are gone: the
 // list of an address stays short.
-func (m *Machine) note(ip netip.Addr, f former) {
+func (m *Machine) noteEnd(ip netip.Addr, f former) {
 	a, all := m.byIP[ip], []former(nil)
 	for _, o := range append(a.formers, f) {
 		o.by = m.existing(o.by)
@@ -280,7 +280,7 @@ func (m *Machine) publish(ip netip.Addr) {
 	if len(a.pods) > 1 {
 		list = append(list, m.rivals(ip, a)...)
 	}
-	list = append(list, m.unaware(ip, a)...)
+	list = append(list, m.unawareNodes(ip, a)...)
 	if len(a.pods)+len(a.formers) == 0 {
 		delete(m.byIP, ip)
 	}
@@ -293,8 +293,8 @@ func sameFormer(a, b world.Former) bool {
 	return a.Begun == b.Begun && slices.Equal(a.By, b.By) && a.To.Equal(b.To) && slices.Equal(a.Nodes, b.Nodes)
 }
 
-// unaware are the claims to an address that nodes may not know of yet to which packets are led.
-func (m *Machine) unaware(ip netip.Addr, a *address) (list []world.Former) {
+// unawareNodes are the claims to an address that nodes may not know of yet to which packets are led.
+func (m *Machine) unawareNodes(ip netip.Addr, a *address) (list []world.Former) {
 	for _, key := range sortedKeys(a.pods) {
 		for _, c := range m.pods[key].claims[world.FamilyOf(ip)] {
 			var names []string

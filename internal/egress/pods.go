@@ -43,8 +43,8 @@ func TellWaits(w *world.View, object ref.Object, ip netip.Addr, nodes []string, 
 	}
 }
 
-// TellUnaware says which of the nodes that a pod's packets are led to do not answer whether they know of its claim: they
-// drop the packets as long as they do not. A problem of the object.
+// TellUnaware says which of the nodes that a pod's packets are led to do not answer whether they know of its claim. One
+// that does not know drops the packets. A problem of the object.
 func TellUnaware(w *world.View, object ref.Object, ip netip.Addr, nodes []string, out *plan.Rows) {
 	for _, node := range nodes {
 		if w.MayDrop(node, ip, object) && w.LateToFollow(node) {

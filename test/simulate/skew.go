@@ -92,12 +92,15 @@ func (k *skew) explains(since time.Time, p *pod, src, dst netip.Addr) bool {
 	return false
 }
 
+// given reports whether an EgressIP that selects has an address, or had it: what it selects anew leaves with its former
+// address until another one is assigned.
 func (k *skew) given(since time.Time, group, tenant string, src, dst netip.Addr) bool {
 	for _, all := range k.egressIPs {
-		for _, e := range within(all, since, nil) {
-			if selects(e, group, tenant) && slices.Contains(e.IPs, src) && k.mayServe(since, e, dst) {
-				return true
-			}
+		versions := within(all, since, nil)
+		has := func(e *world.EgressIP) bool { return e != nil && slices.Contains(e.IPs, src) }
+		serves := func(e *world.EgressIP) bool { return selects(e, group, tenant) && k.mayServe(since, e, dst) }
+		if slices.ContainsFunc(versions, has) && slices.ContainsFunc(versions, serves) {
+			return true
 		}
 	}
 	return false
