@@ -25,7 +25,7 @@ const askFor = answerWithin + 500*time.Millisecond
 const maxAnswer = 4 << 10
 
 // Ask asks the agent at an address, from an address of this host. It returns the newest versions that the other one has
-// seen; an agent of a version before says none.
+// seen.
 func Ask(ctx context.Context, from netip.Addr, to netip.AddrPort, versions map[string]string) (map[string]string,
 	error) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
@@ -50,6 +50,9 @@ func Ask(ctx context.Context, from netip.Addr, to netip.AddrPort, versions map[s
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusNoContent {
 		return nil, fmt.Errorf("the agent at %v has not followed: %s", to, answer.Status)
+	}
+	if _, is := answer.Header[newestHeader]; !is {
+		return nil, fmt.Errorf("what answers at %v is no agent", to)
 	}
 	return decode(answer.Header.Get(newestHeader))
 }

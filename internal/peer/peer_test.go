@@ -127,6 +127,9 @@ func TestAnswererSteersNobody(t *testing.T) {
 	}))
 	defer other.Close()
 	for name, answer := range map[string]http.Handler{
+		"accepts all": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNoContent)
+		}),
 		"redirects": http.RedirectHandler(other.URL, http.StatusFound),
 		"large": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X", strings.Repeat("a", 64<<10))
