@@ -95,8 +95,8 @@ func (p *pod) recall(old *pod) {
 	}
 }
 
-// beginClaims notes which claims of a pod have begun. A node that knows of a pod that has come under an object, and not of
-// what objects select by now, may translate for the one that would have selected it before.
+// beginClaims notes which claims of a pod have begun. A node that knows of a pod that has come under an object, and not
+// of what objects select by now, may translate for the one that would have selected it before.
 func (m *Machine) beginClaims(p, old *pod) {
 	for f, claims := range p.claims {
 		for i := range claims {
@@ -237,8 +237,8 @@ func (m *Machine) before(a *address, node string, led []ref.Object) {
 	note(led, rest)
 }
 
-// noteEnd notes a claim that has ended. Claims of one object become one, and so do those of all objects that are gone: the
-// list of an address stays short.
+// noteEnd notes a claim that has ended. Claims of one object become one, and so do those of all objects that are gone:
+// the list of an address stays short.
 func (m *Machine) noteEnd(ip netip.Addr, f former) {
 	a, all := m.byIP[ip], []former(nil)
 	for _, o := range append(a.formers, f) {
